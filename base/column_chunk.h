@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Columns of events in compressed pieces: what the profiler writes, a session keeps and a view reads.
+//
+// A stream ("allocations", "memory.pyramid.2", ...) is a sequence of chunks; a chunk is up to some thousand rows.
+// Every column is encoded on its own: integers as deltas in zigzag varints, then zstd; floats as bytes split by
+// significance, then zstd. The layout of an encoded column stands above its writer in column_chunk.cpp.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace vitrine::base {
+
+enum class ColumnType : std::uint8_t { Int64, UInt64, Float64, Text };
+
+/// One encoded column with the extremes of its values (0 for text).
+struct Column {
+    std::string name;
+    ColumnType type = ColumnType::Int64;
+    double min = 0;
+    double max = 0;
+    std::vector<std::byte> data;
+};
+
+struct ColumnChunk {
+    std::string stream;
+    std::uint64_t sequence = 0; ///< number of this chunk in its stream, from 0
+    std::uint64_t rows = 0;
+    TimeNs timeBegin = 0;       ///< smallest and largest time in the chunk
+    TimeNs timeEnd = 0;
+    std::vector<Column> columns;
+};
+
+/// Encoders. `name` goes into the column.
+Column encodeColumn(std::string name, std::span<const std::int64_t> values);
+Column encodeColumn(std::string name, std::span<const std::uint64_t> values);
+Column encodeColumn(std::string name, std::span<const double> values);
+Column encodeColumn(std::string name, std::span<const std::string> values);
+
+/// Decoders. `rows` is what the chunk says; throws BadInput when the bytes do not hold exactly that many values of
+/// that type, so that a damaged session is an error and not a crash. Never allocates more than rows asks for.
+std::vector<std::int64_t> decodeInt64(const Column& column, std::uint64_t rows);
+std::vector<std::uint64_t> decodeUInt64(const Column& column, std::uint64_t rows);
+std::vector<double> decodeFloat64(const Column& column, std::uint64_t rows);
+std::vector<std::string> decodeText(const Column& column, std::uint64_t rows);
+
+/// The column called `name`; throws BadInput when the chunk has none.
+const Column& findColumn(const ColumnChunk& chunk, std::string_view name);
+
+/// A whole chunk as bytes and back (the session's blob). fromBytes checks everything it reads.
+std::vector<std::byte> toBytes(const ColumnChunk& chunk);
+ColumnChunk fromBytes(std::span<const std::byte> bytes);
+
+} // namespace vitrine::base

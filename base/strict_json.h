@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// JSON from files that others wrote. Strict: valid UTF-8, one value, no duplicate keys, bounded depth, no trailing text.
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace vitrine::base {
+
+struct JsonLimits {
+    std::size_t maxBytes = std::size_t{512} << 20;
+    int maxDepth = 64;
+};
+
+/// Parses `text`. Throws BadInput "NAME: line L, column C: what" on any defect; never recurses deeper than maxDepth.
+nlohmann::json parseStrictJson(std::string_view text, const std::string& name, const JsonLimits& limits = {});
+
+/// Reads and parses a whole file. Throws BadInput when it cannot be read or is larger than limits.maxBytes.
+nlohmann::json readStrictJson(const std::string& path, const JsonLimits& limits = {});
+
+} // namespace vitrine::base

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What a run reports: event values and the sink that takes them. This is the only channel from the engine to the
+// profiler. Times are nanoseconds since the run's start (base/clock.h). All sizes are bytes.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace vitrine::base {
+
+/// Categories in their stacking order, bottom to top, the same everywhere.
+enum class MemoryCategory : std::uint8_t {
+    Untracked,
+    Weights,
+    Optimizer,
+    KvCache,
+    Gradients,
+    Activations,
+    Logits,
+    Workspace,
+    BlockMask,
+    Comm,
+    Other,
+};
+inline constexpr int kCategoryCount = 11;
+using CategoryBytes = std::array<std::uint64_t, kCategoryCount>;
+
+/// "untracked", "weights", "kv_cache", ...: the names of files, options and JSON.
+std::string_view categoryName(MemoryCategory category);
+
+enum class MemorySpace : std::uint8_t { Device, PinnedHost, Host };
+
+/// A text interned by a sink; 0 is the empty text. Ids of different sinks never mix.
+struct StringId {
+    std::uint32_t value = 0;
+    friend bool operator==(StringId, StringId) = default;
+};
+
+/// A scope of one run: step, layer or op; 0 is the run itself.
+struct ScopeId {
+    std::uint64_t value = 0;
+    friend bool operator==(ScopeId, ScopeId) = default;
+};
+
+inline constexpr int kMaxTraceRank = 5;
+
+/// A tensor's block came to life. `id` is unique in the run.
+struct AllocationEvent {
+    TimeNs time = 0;
+    std::uint64_t id = 0;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    ScopeId scope;
+    StringId name;      ///< tensor, as in the checkpoint where it has a name there: "layers.3.mlp.experts.gate_up"
+    MemoryCategory category = MemoryCategory::Other;
+    MemorySpace space = MemorySpace::Device;
+    std::uint8_t dtype = 0; ///< kernels::DType
+    std::uint8_t rank = 0;
+    std::array<std::int64_t, kMaxTraceRank> shape{};
+};
+
+struct FreeEvent {
+    TimeNs time = 0;
+    std::uint64_t id = 0;
+};
+
+enum class ScopeKind : std::uint8_t { Run, Phase, Step, Layer, Op };
+
+/// Scopes nest. `index` is the step or layer number (-1: none), `tokens` the tokens a step or phase works on.
+struct ScopeBeginEvent {
+    TimeNs time = 0;
+    ScopeId id;
+    ScopeId parent;
+    ScopeKind kind = ScopeKind::Op;
+    StringId name; ///< "load", "prefill", "decode", "ExpertMlp"
+    std::int32_t index = -1;
+    std::int64_t tokens = 0;
+};
+
+/// Ends a scope; an op adds what it moved and computed.
+struct ScopeEndEvent {
+    TimeNs time = 0;
+    ScopeId id;
+    std::uint64_t bytes = 0;
+    std::uint64_t flops = 0;
+};
+
+/// A stretch of work on a lane outside the scope tree: load stages "Read", "Copy", "Expand"; later kernels and copies.
+struct SpanEvent {
+    TimeNs begin = 0;
+    TimeNs end = 0;
+    StringId lane;
+    StringId name;
+    ScopeId scope;
+    std::uint64_t bytes = 0;
+    std::uint64_t flops = 0;
+};
+
+/// A value that holds from `time` on: "reserved_bytes", "budget_bytes", "kv_tokens.full", "tokens_per_second".
+struct CounterEvent {
+    TimeNs time = 0;
+    StringId name;
+    double value = 0;
+};
+
+/// One token of one request.
+struct TokenEvent {
+    TimeNs time = 0;
+    std::int32_t request = 0;
+    std::int32_t position = 0;
+    std::int32_t token = 0;
+    float logprob = 0;
+};
+
+/// An allocation that did not fit.
+struct OutOfMemoryEvent {
+    TimeNs time = 0;
+    std::uint64_t requested = 0;
+    std::uint64_t budget = 0;
+    std::uint64_t held = 0;
+    std::uint64_t largestFree = 0;
+    ScopeId scope;
+    StringId name;
+    MemoryCategory category = MemoryCategory::Other;
+};
+
+struct StepTemplate;
+
+/// Defines a template before its first replay.
+struct StepTemplateEvent {
+    std::shared_ptr<const StepTemplate> step;
+};
+
+/// A step that did exactly what its template says, between `begin` and `end`. Times inside scale linearly.
+/// Readers expand it: allocation ids, scope ids and parents of the template are relative to `firstId`;
+/// the template's root scope (relative id 0) becomes a child of `parent`, with `index` as its step number.
+struct StepReplayedEvent {
+    TimeNs begin = 0;
+    TimeNs end = 0;
+    std::uint32_t stepTemplate = 0;
+    std::uint64_t firstId = 0; ///< ids firstId .. firstId + template.idCount - 1 belong to this replay
+    ScopeId parent;
+    std::int32_t index = -1;
+};
+
+using TraceEvent = std::variant<AllocationEvent, FreeEvent, ScopeBeginEvent, ScopeEndEvent, SpanEvent, CounterEvent,
+                                TokenEvent, OutOfMemoryEvent, StepTemplateEvent, StepReplayedEvent>;
+
+/// One step's events with times relative to the step's begin and ids relative to 0.
+/// Every allocation inside is freed inside: what outlives a step (KV pages) is reported by events of its own.
+struct StepTemplate {
+    std::uint32_t id = 0;
+    TimeNs duration = 0;
+    std::uint64_t idCount = 0;
+    std::vector<TraceEvent> events; ///< in time order; allocations, frees, scopes and spans only
+};
+
+/// Takes the events of one run. Thread-safe; never throws; must not call back into its caller.
+class TraceSink {
+public:
+    virtual ~TraceSink() = default;
+    virtual StringId intern(std::string_view text) = 0;
+    virtual void record(const TraceEvent& event) = 0;
+};
+
+/// Drops everything (`--profile off`).
+class NullTraceSink final : public TraceSink {
+public:
+    StringId intern(std::string_view) override { return {}; }
+    void record(const TraceEvent&) override {}
+};
+
+} // namespace vitrine::base

@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: The Vitrine authors
+# SPDX-License-Identifier: GPL-3.0-only
+# One library for each folder; include paths start at the root of the tree.
+
+# vitrine_library(NAME DEPENDS ... LIBRARIES ...): all .cpp files of the current folder and its subfolders.
+# DEPENDS are other folders of the tree (lower rank), LIBRARIES are third-party targets kept private.
+function(vitrine_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  if(NOT sources)
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(${name} INTERFACE ${ARG_DEPENDS})
+    return()
+  endif()
+  add_library(${name} STATIC ${sources} ${headers})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} ${ARG_PUBLIC_LIBRARIES} Threads::Threads PRIVATE ${ARG_LIBRARIES})
+endfunction()
+
+# vitrine_test(FOLDER DEPENDS ...): one GoogleTest program from tests/FOLDER/*_test.cpp.
+function(vitrine_test folder)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  string(REPLACE "/" "_" stem ${folder})
+  set(name ${stem}_tests)
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE
+    VITRINE_FIXTURES="${CMAKE_SOURCE_DIR}/tests/fixtures" VITRINE_RESOURCES="${CMAKE_SOURCE_DIR}/resources"
+    VITRINE_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  include(GoogleTest)
+  gtest_discover_tests(${name} TEST_PREFIX ${stem}/ DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${stem})
+endfunction()
