@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Checkpoints in Hugging Face's layout: one or many safetensors files, an index, configs. The reader checks everything
+// before it gives out a tensor, and reads with pread: a file that shrinks is an error, never a signal.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/stop.h"
+#include "engine/checkpoint/model_config.h"
+#include "kernels/dtype.h"
+#include "kernels/tensor.h"
+
+namespace vitrine::engine {
+
+/// One tensor of a safetensors header.
+struct TensorEntry {
+    std::string name;
+    kernels::DType dtype = kernels::DType::None;
+    std::vector<std::int64_t> shape;
+    std::uint64_t offset = 0; ///< of its first byte in the file
+    std::uint64_t bytes = 0;
+};
+
+/// An open safetensors file. Thread-safe reads.
+class SafetensorsFile {
+public:
+    /// Opens and checks (format facts: header length, JSON, offsets without holes, exact file size).
+    /// Throws BadInput "FILE: FIELD: what".
+    static std::shared_ptr<const SafetensorsFile> open(const std::string& path);
+    virtual ~SafetensorsFile() = default;
+    virtual const std::string& path() const = 0;
+    virtual const std::vector<TensorEntry>& tensors() const = 0;              ///< by offset
+    virtual const TensorEntry* find(std::string_view name) const = 0;
+    virtual const std::map<std::string, std::string>& metadata() const = 0;
+    /// Reads `bytes` bytes at `offset` inside the tensor. Throws BadInput when the file is shorter than it was.
+    virtual void read(const TensorEntry& entry, std::uint64_t offset, void* out, std::uint64_t bytes) const = 0;
+};
+
+/// All tensors of a model folder: model.safetensors or model.safetensors.index.json with its shards.
+class Checkpoint {
+public:
+    static std::shared_ptr<const Checkpoint> open(const std::string& folder);
+    virtual ~Checkpoint() = default;
+
+    struct Location {
+        const SafetensorsFile* file = nullptr;
+        const TensorEntry* entry = nullptr;
+    };
+    virtual const Location* find(std::string_view name) const = 0;
+    virtual const std::map<std::string, Location, std::less<>>& tensors() const = 0;
+    virtual std::uint64_t totalBytes() const = 0; ///< of all tensors
+    virtual const std::string& folder() const = 0;
+};
+
+/// Where a model comes from: DIR, ORG/NAME in the local Hugging Face cache, or synthetic:NAME.
+struct ModelSource {
+    std::string name;                             ///< as the user wrote it
+    std::string folder;                           ///< empty for synthetic models
+    ModelConfig config;
+    GenerationConfig generation;
+    std::shared_ptr<const Checkpoint> checkpoint; ///< null for synthetic models
+    std::string tokenizerFile;                    ///< empty: none
+    std::string chatTemplate;                     ///< text, empty: none
+    bool synthetic() const { return checkpoint == nullptr; }
+};
+
+/// `configOverrides` are `--set key=value` pairs for config fields of synthetic models ("num_hidden_layers" "4").
+/// Throws BadInput that names the folder, the file and the field. GGUF files are refused with a sentence.
+ModelSource openModel(const std::string& model, const std::map<std::string, std::string>& configOverrides = {});
+
+/// Names that synthetic: knows, sorted: gpt-oss-20b, gpt-oss-120b, mistral-7b, qwen3-4b, llama-3.1-8b, qwen3-30b-a3b,
+/// and a tiny of each family ("tiny-gpt-oss", "tiny-llama", ...).
+std::vector<std::string> syntheticNames();
+/// config.json of a synthetic model (resources/synthetic/NAME.json).
+nlohmann::json syntheticConfigJson(const std::string& name);
+
+/// Tensors that a model of this config needs, in checkpoint order: the names, dtypes and shapes of its Hugging Face
+/// files. `model` loads by this list, `synthesize` writes it, Meta counts it.
+enum class ModelPart : std::uint8_t { Embedding, Head, Attention, Experts, DenseMlp, Router, Norm };
+struct TensorSpec {
+    std::string name;
+    kernels::DType dtype = kernels::DType::BF16;
+    std::vector<std::int64_t> shape;
+    ModelPart part = ModelPart::Norm;
+    std::int32_t layer = -1;
+};
+std::vector<TensorSpec> expectedTensors(const ModelConfig& config);
+
+/// Writes tensors as safetensors files; used by `synthesize`, `logits --output` and adapters.
+class SafetensorsWriter {
+public:
+    virtual ~SafetensorsWriter() = default;
+    virtual void write(const void* data, std::uint64_t bytes) = 0; ///< the next bytes, in the order of `entries`
+    virtual void finish() = 0;                                     ///< checks the count, syncs, renames into place
+    static std::unique_ptr<SafetensorsWriter> create(const std::string& path, const std::vector<TensorSpec>& entries,
+                                                     const std::map<std::string, std::string>& metadata = {});
+};
+
+} // namespace vitrine::engine

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The architecture of a model as numbers, read from config.json in the v4 form (rope_theta, rope_scaling) and the v5 form
+// (rope_parameters), with transformers' class defaults for missing keys.
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "kernels/ops/gated_activation.h"
+#include "kernels/ops/moe.h"
+#include "kernels/ops/rms_norm.h"
+
+namespace vitrine::engine {
+
+enum class Family : std::uint8_t { GptOss, Llama, Mistral, Qwen2, Qwen3, Qwen3Moe, Gemma2 };
+
+/// model_type: "gpt_oss", "llama", ...
+std::string_view familyName(Family family);
+
+enum class RopeType : std::uint8_t { Default, Linear, Dynamic, Llama3, Yarn };
+
+struct RopeConfig {
+    RopeType type = RopeType::Default;
+    double theta = 10000;
+    double factor = 1;
+    std::int64_t originalMaxPositions = 0; ///< L0
+    double betaFast = 32, betaSlow = 1;    ///< yarn
+    bool truncate = true;                  ///< yarn
+    double attentionFactor = 0;            ///< yarn; 0: from factor or mscale
+    double mscale = 0, mscaleAllDim = 0;   ///< yarn
+    double lowFreqFactor = 1, highFreqFactor = 4; ///< llama3
+};
+
+/// One decoder layer.
+struct LayerConfig {
+    std::int64_t window = 0; ///< sliding window in tokens, 0: full attention
+    bool moe = false;
+};
+
+struct ModelConfig {
+    Family family = Family::Llama;
+    std::int64_t vocab = 0;
+    std::int64_t hidden = 0;
+    std::int64_t intermediate = 0;    ///< of dense MLPs
+    std::int64_t moeIntermediate = 0; ///< of one expert
+    std::int64_t heads = 0, kvHeads = 0, headDim = 0;
+    std::int64_t experts = 0, expertsPerToken = 0;
+    std::int64_t maxPositions = 0;
+    std::vector<LayerConfig> layers;
+    RopeConfig rope;
+
+    double normEps = 1e-5;
+    kernels::RmsNormForm normForm = kernels::RmsNormForm::CastThenScale;
+    bool qkvBias = false, outBias = false, mlpBias = false; ///< mlpBias: dense MLP; gpt-oss experts always have biases
+    bool routerBias = false, expertBias = false;
+    bool qkNorm = false;          ///< Qwen3: norms over headDim before RoPE
+    bool sinks = false;           ///< gpt-oss
+    bool postNorms = false;       ///< Gemma2: norms on branch outputs
+    double attentionScale = 0;    ///< what multiplies q.k
+    double attentionSoftCap = 0;  ///< 0: none
+    double finalSoftCap = 0;      ///< 0: none
+    bool scaleEmbedding = false;  ///< Gemma2
+    kernels::Activation activation = kernels::Activation::Silu;
+    kernels::GateLayout gateLayout = kernels::GateLayout::Halves; ///< of fused gate_up
+    double swigluAlpha = 1.702, swigluLimit = 7;
+    kernels::RouterOrder routerOrder = kernels::RouterOrder::TopKThenSoftmax;
+    bool routerNormalize = false; ///< norm_topk_prob
+    bool tiedEmbeddings = false;
+    bool mxfp4 = false;           ///< quantization_config.quant_method "mxfp4"
+    std::vector<std::int32_t> eosTokens;
+    std::int32_t bosToken = -1;
+    std::int32_t padToken = -1;
+
+    std::int64_t queryWidth() const { return heads * headDim; }
+    std::int64_t kvWidth() const { return kvHeads * headDim; }
+    /// KV bytes of `tokens` tokens of one sequence; `slidingSaves` false counts every layer as full.
+    std::uint64_t kvBytes(std::int64_t tokens, int bytesPerElement, bool slidingSaves = true) const;
+};
+
+/// Parses config.json. `name` is the file's name for errors. Unknown keys are ignored (named at info level); a known
+/// field whose value changes the arithmetic and is not supported, and an unknown model_type, throw Unsupported naming
+/// FILE: FIELD; impossible values throw BadInput. Dimensions are bounded so that no product overflows.
+ModelConfig parseModelConfig(const nlohmann::json& json, const std::string& name);
+
+/// generation_config.json; missing file or key: the defaults.
+struct GenerationConfig {
+    std::vector<std::int32_t> eosTokens; ///< empty: the model config's
+    std::int32_t bosToken = -1, padToken = -1;
+    bool doSample = false;
+    double temperature = 1, topP = 1, minP = 0, repetitionPenalty = 1;
+    std::int32_t topK = 0;
+};
+GenerationConfig parseGenerationConfig(const nlohmann::json& json, const std::string& name);
+
+/// inverse frequencies (headDim / 2) and what multiplies cos and sin, by the formulas of transformers'
+/// modeling_rope_utils. `sequenceLength` matters for Dynamic only: the base grows once it exceeds L0.
+struct RopeTable {
+    std::vector<float> inverseFrequency;
+    double attentionScale = 1;
+};
+RopeTable makeRopeTable(const ModelConfig& config, std::int64_t sequenceLength);
+
+} // namespace vitrine::engine

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Runs one validated experiment on one context and returns its metrics as JSON: the fields that the command line prints.
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/trace.h"
+
+namespace vitrine::engine {
+
+/// One streamed token: text is what became showable (may be empty), channel is "final" but for harmony models.
+struct StreamedToken {
+    std::int32_t request = 0;
+    std::int32_t index = 0; ///< of the new tokens, from 0
+    std::int32_t id = 0;
+    std::string text;
+    std::string channel;
+    float logprob = 0;
+    std::vector<std::pair<std::int32_t, float>> top; ///< the best alternatives when asked for
+    base::TimeNs time = 0;                           ///< since the run's start
+};
+
+/// Where a run reports while it works. Called on the run's thread; must not throw. Null members are skipped.
+struct WorkloadSinks {
+    base::TraceSink* trace = nullptr;
+    base::ProgressSink* progress = nullptr;
+    std::function<void(const StreamedToken&)> token;
+    /// A live value for the status line: "tokens_per_second", "decode_tokens", "kv_bytes".
+    std::function<void(std::string_view name, double value)> metric;
+};
+
+/// Throws the errors of base/error.h; on Cancelled, OutOfMemory and others the events so far are with the sink, and
+/// `partial` (if not null) holds the metrics known by then.
+nlohmann::json runExperiment(const nlohmann::json& experiment, const WorkloadSinks& sinks, base::StopToken stop,
+                             nlohmann::json* partial = nullptr);
+
+/// The same workload on Meta with the experiment's device profile: fits, peak_bytes, peak_by_category, ... (planning).
+nlohmann::json planExperiment(const nlohmann::json& experiment, const WorkloadSinks& sinks, base::StopToken stop);
+
+} // namespace vitrine::engine

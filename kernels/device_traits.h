@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What ops and planners may know of a device. From the device itself, or from a profile file in
+// resources/device-profiles/NAME.json, so that Meta with a profile allocates as the device does.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/dtype.h"
+
+namespace vitrine::kernels {
+
+struct DeviceTraits {
+    std::string id;                       ///< "h200"
+    std::string name;                     ///< "NVIDIA H200"
+    std::string arch;                     ///< "sm_90a", "cpu-avx512"
+    std::uint64_t memoryBytes = 0;
+    std::uint64_t untrackedBytes = 0;     ///< context and libraries, before the first tensor
+    std::uint64_t workspaceBytes = 0;     ///< what dense products ask for, per context
+    int multiprocessors = 0;              ///< or CPU threads
+    std::uint64_t sharedMemoryPerBlock = 0;
+    double memoryBandwidth = 0;           ///< bytes/s, read
+    double hostToDeviceBandwidth = 0;     ///< bytes/s over PCIe from pinned memory; a CPU's copy rate
+    double diskBandwidth = 0;             ///< bytes/s, files from page cache
+    double launchSeconds = 0;             ///< cost of starting one kernel
+    double flopsF32 = 0;                  ///< FLOP/s by compute type
+    double flopsBf16 = 0;
+    double flopsF16 = 0;
+    double flopsF8 = 0;
+    std::vector<std::string> variants;    ///< variants in use, "ExpertMlp=fused"
+
+    double flops(DType dtype) const;
+};
+
+/// Reads a profile; `nameOrPath` is a shipped name ("h200") or a file. Throws BadInput that names the field.
+DeviceTraits loadDeviceProfile(const std::string& nameOrPath);
+
+/// Shipped names, sorted.
+std::vector<std::string> deviceProfileNames();
+
+/// Traits of this machine's CPU: SIMD level, threads, measured-once memory bandwidth is left at a default.
+DeviceTraits cpuTraits(int threads);
+
+} // namespace vitrine::kernels

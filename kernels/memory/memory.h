@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The memory of one context: its resources wired together, its budget and its statistics.
+//
+// What is asked of the device goes   request -> pool or arena -> budget -> physical resource   and counts as *reserved*.
+// What tensors hold inside counts as *allocated*, by category, and is recorded in the trace. Categories always add up to
+// the total, and the peak is the exact maximum over all events; untracked bytes (context, libraries) are in both.
+
+#include <cstdint>
+#include <memory>
+
+#include "base/trace.h"
+#include "kernels/memory/resource.h"
+#include "kernels/tracer.h"
+
+namespace vitrine::kernels {
+
+struct MemoryStatistics {
+    std::uint64_t current = 0;
+    std::uint64_t peak = 0;                ///< largest total, untracked included
+    base::CategoryBytes currentByCategory{};
+    base::CategoryBytes peakByCategory{};  ///< the split at the first instant of `peak`; sums to it
+    base::CategoryBytes maxByCategory{};   ///< each category's own maximum
+    std::uint64_t reserved = 0;            ///< asked of the device, slack included
+    std::uint64_t peakReserved = 0;
+    std::uint64_t allocations = 0;
+    std::uint64_t frees = 0;
+};
+
+struct MemoryOptions {
+    std::uint64_t deviceBudget = 0; ///< bytes, 0 = the device's memory
+    std::uint64_t hostBudget = 0;   ///< bytes, 0 = no limit
+    std::uint64_t untracked = 0;    ///< counted from the start
+    bool guardBytes = false;        ///< patterns around every allocation, checked on free (tests)
+};
+
+/// A reservation that gives out pieces in order and takes them back together; for weights: sized from the index,
+/// tensors come to life in it as they arrive.
+class Arena : public MemoryResource {
+public:
+    virtual std::uint64_t capacity() const = 0;
+    virtual std::uint64_t used() const = 0;
+};
+
+/// The arena of one step: sized by a dry run of that step, then reused by every step that fits. `begin` makes sure of
+/// the capacity (which is where a step runs out of memory, before its first kernel); inside, allocation is first fit at
+/// stable addresses, so the same sequence of requests gives the same addresses.
+class StepArena : public MemoryResource {
+public:
+    virtual void ensureCapacity(std::uint64_t bytes) = 0;
+    virtual std::uint64_t capacity() const = 0;
+    virtual std::uint64_t highWater() const = 0; ///< of the current or last step
+    virtual void beginStep() = 0;                ///< resets the high-water mark; throws Internal if pieces are out
+};
+
+class Memory {
+public:
+    /// Takes the physical resources; `tracer` must outlive it.
+    Memory(std::unique_ptr<MemoryResource> device, std::unique_ptr<MemoryResource> host, const MemoryOptions& options,
+           Tracer& tracer);
+    ~Memory();
+    Memory(const Memory&) = delete; // buffers hold its resources' addresses
+    Memory& operator=(const Memory&) = delete;
+
+    /// Long-lived tensors, and everything of eager training: a caching allocator on the device.
+    MemoryResource& general();
+    /// Tensors of the current step.
+    StepArena& step();
+    /// Host memory under the host budget, recorded as MemorySpace::Host; not part of the device statistics.
+    MemoryResource& host();
+    /// Reserves `bytes` on the device at once.
+    std::unique_ptr<Arena> reserveArena(std::uint64_t bytes, std::string_view name);
+
+    const MemoryStatistics& statistics() const;
+    const MemoryStatistics& hostStatistics() const;
+    std::uint64_t budget() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+} // namespace vitrine::kernels

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Choosing the next token of each row. Randomness: Philox, key (seed, request), counter (position, draw); equal on every
+// backend. On Meta the id is a hash of (seed, position).
+
+#include "kernels/context.h"
+#include "kernels/tensor.h"
+#include <span>
+
+namespace vitrine::kernels {
+
+struct SampleParameters {
+    float temperature = 0; ///< 0: greedy
+    std::int32_t topK = 0; ///< 0: off
+    float topP = 1;
+    float minP = 0;
+    float repetitionPenalty = 1;
+    std::uint64_t seed = 0;
+    std::uint32_t request = 0;
+    std::int64_t position = 0;
+    const std::int32_t* history = nullptr; ///< host pointer: tokens so far, for the repetition penalty
+    std::int64_t historyLength = 0;
+    const std::int32_t* forbidden = nullptr; ///< host pointer: ids that must not be chosen
+    std::int64_t forbiddenCount = 0;
+};
+
+/// Order, as transformers: repetition penalty, forbidden ids, temperature, top-k, top-p, min-p, draw. Ties go to the
+/// lower id. logprob is the natural logarithm of the chosen token's softmax over the raw logits.
+struct Sample {
+    static constexpr std::string_view kName = "Sample";
+    TensorView logits;                            ///< (rows, vocab)
+    std::span<const SampleParameters> parameters; ///< one for each row; host memory
+    TensorView ids;                               ///< (rows) I32
+    TensorView logprobs;                          ///< (rows) F32 or empty
+    std::int32_t topLogprobs = 0;                 ///< how many of the best to report
+    TensorView topIds;                            ///< (rows, topLogprobs) I32 or empty
+    TensorView topLogprobValues;                  ///< (rows, topLogprobs) F32 or empty
+    TensorView scratch;
+};
+
+void check(const Sample& op);
+Cost cost(const Sample& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const Sample& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const Sample& op);
+/// ids = hash(seed, position) % vocab.
+void execute(MetaContext& context, const Sample& op);
+
+} // namespace vitrine::kernels

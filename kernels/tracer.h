@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The engine's side of the trace: scopes, ids and names over a TraceSink. One tracer per context, used by its thread.
+//
+// Levels: off records nothing; light records allocations and steps, and folds a step that repeats an earlier one into a
+// StepReplayedEvent; full also records layer and op scopes of every step.
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/trace.h"
+#include "kernels/tensor.h"
+
+namespace vitrine::kernels {
+
+enum class ProfileLevel : std::uint8_t { Off, Light, Full };
+
+class Tracer {
+public:
+    Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level);
+    ~Tracer();
+    Tracer(const Tracer&) = delete; // scopes hold its address
+    Tracer& operator=(const Tracer&) = delete;
+
+    ProfileLevel level() const;
+    base::TimeNs now() const;
+    base::ScopeId currentScope() const;
+
+    /// Scopes nest strictly. Op scopes are skipped below Full, unless a step's first execution is being recorded.
+    base::ScopeId beginScope(base::ScopeKind kind, std::string_view name, std::int32_t index = -1,
+                             std::int64_t tokens = 0);
+    void endScope(base::ScopeId scope, std::uint64_t bytes = 0, std::uint64_t flops = 0);
+
+    /// Allocation ids are unique in the run.
+    std::uint64_t allocated(std::uint64_t address, std::uint64_t bytes, base::MemorySpace space,
+                            base::MemoryCategory category, std::string_view name, DType dtype, const Shape& shape);
+    void freed(std::uint64_t allocationId);
+
+    void counter(std::string_view name, double value);
+    void span(std::string_view lane, std::string_view name, base::TimeNs begin, base::TimeNs end, std::uint64_t bytes,
+              std::uint64_t flops = 0);
+    void token(std::int32_t request, std::int32_t position, std::int32_t token, float logprob);
+    void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name);
+
+    /// A step. In light mode its events are held back until endStep: if the same sequence of allocations, frees and
+    /// scopes (names, sizes, categories; not times) was recorded as a template, one StepReplayedEvent is written;
+    /// else the step is written as it is and, when every allocation made inside was freed inside or is reported as
+    /// outliving, kept as a new template. Allocations that outlive the step are always written as they are.
+    void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens);
+    void endStep();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Ends its scope when it leaves, also by an exception.
+class TraceScope {
+public:
+    TraceScope(Tracer& tracer, base::ScopeKind kind, std::string_view name, std::int32_t index = -1,
+               std::int64_t tokens = 0)
+        : tracer_(tracer), id_(tracer.beginScope(kind, name, index, tokens)) {}
+    ~TraceScope() { tracer_.endScope(id_); }
+    TraceScope(const TraceScope&) = delete; // one begin, one end
+    TraceScope& operator=(const TraceScope&) = delete;
+
+private:
+    Tracer& tracer_;
+    base::ScopeId id_;
+};
+
+} // namespace vitrine::kernels

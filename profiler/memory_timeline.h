@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The memory of a run over time, at any zoom. Built from chunks as they arrive; readers take immutable snapshots.
+// Step templates are already expanded. Bytes are exact; times are nanoseconds since the run's start.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/column_chunk.h"
+#include "base/trace.h"
+
+namespace vitrine::profiler {
+
+/// What happened between two pixel borders: the split at the instant of the largest total, so that stacks add up.
+struct MemoryColumn {
+    std::uint64_t minTotal = 0;
+    std::uint64_t maxTotal = 0;
+    base::TimeNs maxTime = 0;
+    base::CategoryBytes atMax{};
+    std::uint64_t events = 0;
+};
+
+/// One allocation with what is known of its life.
+struct AllocationRow {
+    std::uint64_t id = 0;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    base::TimeNs born = 0;
+    base::TimeNs freed = -1; ///< -1: alive at the end of what was read
+    std::uint64_t scope = 0;
+    std::uint32_t name = 0;  ///< index for text()
+    base::MemoryCategory category = base::MemoryCategory::Other;
+    base::MemorySpace space = base::MemorySpace::Device;
+    std::uint8_t dtype = 0;
+    std::uint8_t rank = 0;
+    std::array<std::int64_t, base::kMaxTraceRank> shape{};
+};
+
+struct ScopeRow {
+    std::uint64_t id = 0, parent = 0;
+    base::ScopeKind kind = base::ScopeKind::Op;
+    std::uint32_t name = 0;
+    std::int32_t index = -1;
+    std::int64_t tokens = 0;
+    base::TimeNs begin = 0, end = -1; ///< -1: still open
+    std::uint64_t bytes = 0, flops = 0;
+};
+
+/// What several neighbouring allocations that are too small to draw alone look like together.
+struct AllocationShape {
+    std::uint64_t addressBegin = 0, addressEnd = 0;
+    base::TimeNs begin = 0, end = 0;
+    std::uint32_t count = 1;  ///< > 1: a hatch with this count
+    std::size_t row = 0;      ///< of the allocation when count is 1, of the largest otherwise
+};
+
+enum class GroupBy : std::uint8_t { Category, Layer, Op, Dtype };
+
+class MemoryTimeline {
+public:
+    virtual ~MemoryTimeline() = default;
+
+    virtual base::TimeNs begin() const = 0;
+    virtual base::TimeNs end() const = 0;
+    virtual std::uint64_t events() const = 0;
+
+    /// `columns` neighbouring pieces of [begin, end). Answers in well under 5 ms at ten million events.
+    virtual std::vector<MemoryColumn> query(base::TimeNs begin, base::TimeNs end, int columns) const = 0;
+    /// The same by event number instead of time.
+    virtual std::vector<MemoryColumn> queryEvents(std::uint64_t first, std::uint64_t last, int columns) const = 0;
+    /// The split at one instant (after all events at that time).
+    virtual base::CategoryBytes at(base::TimeNs time) const = 0;
+    /// Largest total in a range and its first instant.
+    virtual MemoryColumn peak(base::TimeNs begin, base::TimeNs end) const = 0;
+    /// Local maxima for "go to next peak", at most `limit`, largest first.
+    virtual std::vector<base::TimeNs> peaks(std::size_t limit) const = 0;
+
+    virtual std::span<const AllocationRow> allocations() const = 0; ///< by birth
+    /// Rows alive at `time` (device space), largest first.
+    virtual std::vector<std::size_t> aliveAt(base::TimeNs time) const = 0;
+    /// Shapes to draw for a window of time and addresses at a pixel size; small neighbours are merged, never dropped.
+    virtual std::vector<AllocationShape> shapes(base::TimeNs begin, base::TimeNs end, double nsPerPixel,
+                                                double bytesPerPixel, bool byAddress) const = 0;
+    /// Address in stacking order (no gaps) for the Stack layout, per row.
+    virtual std::uint64_t stackedAddress(std::size_t row) const = 0;
+
+    virtual std::span<const ScopeRow> scopes() const = 0; ///< by begin; steps, layers, ops, phases
+    virtual const ScopeRow* scope(std::uint64_t id) const = 0;
+    /// "step 3 / layer 11 / ExpertMlp"
+    virtual std::string scopePath(std::uint64_t id) const = 0;
+    virtual std::string_view text(std::uint32_t name) const = 0;
+
+    /// Out-of-memory events in time order.
+    virtual std::span<const base::OutOfMemoryEvent> outOfMemory() const = 0;
+    /// A counter's samples: "reserved_bytes", "budget_bytes", "largest_free_bytes", "kv_tokens", ...
+    virtual std::vector<std::pair<base::TimeNs, double>> counter(std::string_view name) const = 0;
+    virtual std::vector<std::string> counters() const = 0;
+    virtual std::span<const base::SpanEvent> spans() const = 0; ///< names by text(lane.value), text(name.value)
+    virtual std::span<const base::TokenEvent> tokens() const = 0;
+};
+
+/// Builds timelines from chunks, in pieces, as they arrive; snapshot() is cheap enough for 30 Hz.
+class MemoryTimelineBuilder {
+public:
+    MemoryTimelineBuilder();
+    ~MemoryTimelineBuilder();
+    MemoryTimelineBuilder(const MemoryTimelineBuilder&) = delete; // large
+    MemoryTimelineBuilder& operator=(const MemoryTimelineBuilder&) = delete;
+
+    /// Takes a chunk of any stream that the recorder writes; ignores unknown ones. Throws BadInput on damaged chunks.
+    void add(const base::ColumnChunk& chunk);
+    std::shared_ptr<const MemoryTimeline> snapshot();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+} // namespace vitrine::profiler
