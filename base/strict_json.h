@@ -14,12 +14,15 @@ namespace vitrine::base {
 struct JsonLimits {
     std::size_t maxBytes = std::size_t{512} << 20;
     int maxDepth = 64;
+    /// Values and keys together: a value takes many times the bytes of its text ("[[],[],...").
+    std::size_t maxValues = std::size_t{16} << 20;
 };
 
-/// Parses `text`. Throws BadInput "NAME: line L, column C: what" on any defect; never recurses deeper than maxDepth.
+/// Parses `text`. Throws BadInput "NAME: line L, column C: what" on any defect (the place is where
+/// reading stopped); never recurses. Refused too: NUL bytes, a byte order mark, numbers beyond the range of a double.
 nlohmann::json parseStrictJson(std::string_view text, const std::string& name, const JsonLimits& limits = {});
 
-/// Reads and parses a whole file. Throws BadInput when it cannot be read or is larger than limits.maxBytes.
+/// Reads and parses a whole regular file. Throws BadInput when it cannot be read or is larger than limits.maxBytes.
 nlohmann::json readStrictJson(const std::string& path, const JsonLimits& limits = {});
 
 } // namespace vitrine::base

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "base/error.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/units.h"
+
+namespace vitrine::base {
+
+namespace {
+
+constexpr std::size_t kHoldersInMessage = 3;
+
+/// What helps depends on who holds the memory.
+std::string_view advice(std::string_view category) {
+    if (category == "weights") {
+        return "load quantized weights, choose a smaller model or raise the memory budget";
+    }
+    if (category == "kv_cache") {
+        return "use a shorter context, fewer sequences or a smaller KV dtype, or raise the memory budget";
+    }
+    if (category == "optimizer" || category == "gradients") {
+        return "train an adapter (LoRA, QLoRA) in place of all weights or raise the memory budget";
+    }
+    return "use a smaller batch or a shorter context, or raise the memory budget";
+}
+
+std::string outOfMemorySentence(const OutOfMemoryFacts& facts) {
+    const std::uint64_t free = facts.budget > facts.held ? facts.budget - facts.held : 0;
+    std::string text = fmt::format("{}: out of memory: {} asked for, {} of {} free",
+                                   facts.what.empty() ? "allocation" : facts.what, formatBytes(facts.requested),
+                                   formatBytes(free), formatBytes(facts.budget));
+    if (facts.largestFree < free) {
+        text += fmt::format(" (largest free block {})", formatBytes(facts.largestFree));
+    }
+    const std::size_t shown = std::min(kHoldersInMessage, facts.holders.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+        const OutOfMemoryFacts::Holder& holder = facts.holders[i];
+        text += fmt::format("{}{}{}{} {}", i == 0 ? "; held by " : ", ", holder.category,
+                            holder.layer.empty() ? "" : " of ", holder.layer, formatBytes(holder.bytes));
+    }
+    text += "; ";
+    text += advice(facts.holders.empty() ? std::string_view{} : std::string_view(facts.holders.front().category));
+    return text;
+}
+
+} // namespace
+
+std::string_view errorKindName(ErrorKind kind) {
+    switch (kind) {
+    case ErrorKind::BadInput:
+        return "bad_input";
+    case ErrorKind::Unsupported:
+        return "unsupported";
+    case ErrorKind::OutOfMemory:
+        return "out_of_memory";
+    case ErrorKind::Cancelled:
+        return "cancelled";
+    case ErrorKind::DeviceFault:
+        return "device_fault";
+    case ErrorKind::Internal:
+        return "internal";
+    }
+    return "internal";
+}
+
+int exitCode(ErrorKind kind) {
+    switch (kind) {
+    case ErrorKind::BadInput:
+    case ErrorKind::Unsupported:
+        return 2;
+    case ErrorKind::OutOfMemory:
+        return 3;
+    case ErrorKind::Cancelled:
+        return 130;
+    case ErrorKind::DeviceFault:
+    case ErrorKind::Internal:
+        return 1;
+    }
+    return 1;
+}
+
+OutOfMemory::OutOfMemory(OutOfMemoryFacts facts)
+    : Error(ErrorKind::OutOfMemory, outOfMemorySentence(facts)), facts_(std::move(facts)) {}
+
+} // namespace vitrine::base

@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "base/strict_json.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/error.h"
+
+namespace vitrine::base {
+
+namespace {
+
+using nlohmann::json;
+
+/// Walks over the text and writes down how far the parser has read: its events do not say where they are.
+class TrackedIterator {
+public:
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = char;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const char*;
+    using reference = const char&;
+
+    TrackedIterator() = default;
+    TrackedIterator(const char* at, const char** reached) : at_(at), reached_(reached) {}
+
+    reference operator*() const { return *at_; }
+    TrackedIterator& operator++() {
+        *reached_ = ++at_;
+        return *this;
+    }
+    TrackedIterator operator++(int) {
+        const TrackedIterator before = *this;
+        ++*this;
+        return before;
+    }
+    friend bool operator==(const TrackedIterator& a, const TrackedIterator& b) { return a.at_ == b.at_; }
+    friend bool operator!=(const TrackedIterator& a, const TrackedIterator& b) { return a.at_ != b.at_; }
+
+private:
+    const char* at_ = nullptr;
+    const char** reached_ = nullptr;
+};
+
+/// The parser's sentence without its prefix, its place (counted otherwise than ours) and what it had read.
+std::string plainReason(std::string_view text) {
+    const std::size_t column = text.find(", column ");
+    const std::size_t colon = text.find(": ", column == std::string_view::npos ? 0 : column);
+    if (colon != std::string_view::npos) {
+        text.remove_prefix(colon + 2);
+    }
+    std::string reason(text);
+    const std::size_t last = reason.find("; last read: '");
+    const std::size_t quote = reason.rfind('\'');
+    if (last != std::string::npos && quote > last) {
+        reason.erase(last, quote + 1 - last);
+    }
+    return reason;
+}
+
+/// Builds the value from the parser's events; false from an event stops the parser.
+class Builder final : public nlohmann::json_sax<json> {
+public:
+    explicit Builder(const JsonLimits& limits) : limits_(limits) {}
+
+    json takeResult() { return std::move(root_); }
+    const std::string& problem() const { return problem_; }
+
+    bool null() override { return add(nullptr) != nullptr; }
+    bool boolean(bool value) override { return add(value) != nullptr; }
+    bool number_integer(std::int64_t value) override { return add(value) != nullptr; }
+    bool number_unsigned(std::uint64_t value) override { return add(value) != nullptr; }
+    bool number_float(double value, const std::string&) override { return add(value) != nullptr; }
+    bool string(std::string& value) override { return add(std::move(value)) != nullptr; }
+    bool binary(json::binary_t&) override { return fail("binary values are no JSON"); }
+
+    bool start_object(std::size_t) override { return open(json::object()); }
+    bool start_array(std::size_t) override { return open(json::array()); }
+    bool end_object() override { return close(); }
+    bool end_array() override { return close(); }
+
+    bool key(std::string& name) override {
+        if (!count()) {
+            return false;
+        }
+        const auto [slot, isNew] = stack_.back()->get_ref<json::object_t&>().try_emplace(name);
+        if (!isNew) {
+            constexpr std::size_t kShown = 80;
+            // dump() escapes control characters and replaces a character that the cut went through.
+            const json shown = name.substr(0, kShown);
+            return fail(fmt::format("key {} appears twice in one object",
+                                    shown.dump(-1, ' ', true, json::error_handler_t::replace)));
+        }
+        slot_ = &slot->second;
+        return true;
+    }
+
+    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
+        return fail(plainReason(error.what()));
+    }
+
+private:
+    bool fail(std::string problem) {
+        problem_ = std::move(problem);
+        return false;
+    }
+
+    bool count() {
+        if (++values_ > limits_.maxValues) {
+            return fail(fmt::format("more than {} values", limits_.maxValues));
+        }
+        return true;
+    }
+
+    /// Puts a value where the document is; null when there are too many.
+    template <typename Value> json* add(Value&& value) {
+        if (!count()) {
+            return nullptr;
+        }
+        if (stack_.empty()) {
+            root_ = json(std::forward<Value>(value));
+            return &root_;
+        }
+        if (slot_ != nullptr) {
+            *slot_ = json(std::forward<Value>(value));
+            return std::exchange(slot_, nullptr);
+        }
+        return &stack_.back()->get_ref<json::array_t&>().emplace_back(std::forward<Value>(value));
+    }
+
+    bool open(json container) {
+        if (stack_.size() >= static_cast<std::size_t>(std::max(limits_.maxDepth, 0))) {
+            return fail(fmt::format("nested deeper than {} levels", limits_.maxDepth));
+        }
+        // A parent does not grow while its child is open, so the pointer stays good.
+        json* const placed = add(std::move(container));
+        if (placed != nullptr) {
+            stack_.push_back(placed);
+        }
+        return placed != nullptr;
+    }
+
+    bool close() {
+        stack_.pop_back();
+        return true;
+    }
+
+    const JsonLimits& limits_;
+    json root_;
+    std::vector<json*> stack_;
+    json* slot_ = nullptr; ///< value of the key just read
+    std::size_t values_ = 0;
+    std::string problem_;
+};
+
+[[noreturn]] void failAt(const std::string& name, std::string_view text, std::size_t offset, std::string_view what) {
+    const std::string_view before = text.substr(0, offset);
+    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const std::size_t newline = before.rfind('\n');
+    const std::size_t column = newline == std::string_view::npos ? offset + 1 : offset - newline;
+    throw BadInput(fmt::format("{}: line {}, column {}: {}", name, line, column, what));
+}
+
+} // namespace
+
+json parseStrictJson(std::string_view text, const std::string& name, const JsonLimits& limits) {
+    if (text.size() > limits.maxBytes) {
+        throw BadInput(fmt::format("{}: JSON of {} bytes is larger than the limit of {} bytes", name, text.size(),
+                                   limits.maxBytes));
+    }
+    if (text.starts_with("\xEF\xBB\xBF")) {
+        failAt(name, text, 0, "starts with a byte order mark; save it as UTF-8 without one");
+    }
+    // The parser takes a NUL byte for the end and would ignore what follows.
+    const std::size_t nul = text.find('\0');
+    if (nul != std::string_view::npos) {
+        failAt(name, text, nul, "a NUL byte is no JSON");
+    }
+    const char* reached = text.data();
+    Builder builder(limits);
+    const bool done = json::sax_parse(TrackedIterator(text.data(), &reached),
+                                      TrackedIterator(text.data() + text.size(), &reached), &builder,
+                                      json::input_format_t::json, true);
+    if (!done) {
+        const auto read = static_cast<std::size_t>(reached - text.data());
+        failAt(name, text, read > 0 ? read - 1 : 0, builder.problem());
+    }
+    return builder.takeResult();
+}
+
+json readStrictJson(const std::string& path, const JsonLimits& limits) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(path, error);
+    if (!std::filesystem::exists(status)) {
+        throw BadInput(fmt::format("{}: does not exist", path));
+    }
+    // A pipe or a device could have no end.
+    if (!std::filesystem::is_regular_file(status)) {
+        throw BadInput(fmt::format("{}: is no regular file", path));
+    }
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    if (error) {
+        throw BadInput(fmt::format("{}: cannot be read: {}", path, error.message()));
+    }
+    if (size > limits.maxBytes) {
+        throw BadInput(
+            fmt::format("{}: JSON of {} bytes is larger than the limit of {} bytes", path, size, limits.maxBytes));
+    }
+    errno = 0;
+    std::ifstream file(path, std::ios::binary);
+    std::string text(static_cast<std::size_t>(size), '\0');
+    if (!file || !file.read(text.data(), static_cast<std::streamsize>(text.size()))) {
+        throw BadInput(fmt::format("{}: cannot be read: {}", path,
+                                   errno != 0 ? std::strerror(errno) : "it became shorter while it was read"));
+    }
+    return parseStrictJson(text, path, limits);
+}
+
+} // namespace vitrine::base
