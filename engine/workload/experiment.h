@@ -16,12 +16,13 @@ namespace vitrine::engine {
 
 enum class OptionType : std::uint8_t { Bool, Integer, Real, Text, Bytes, Choice, Path, TokenList, TextList, KeyValues };
 
-/// Which workloads take an option: bits.
+/// Which workloads take an option: bits. An experiment names one workload; `"plan": true` prices it on Meta instead of
+/// running it.
 enum WorkloadBits : std::uint32_t {
     kGenerate = 1,
     kLoad = 2,
     kLogits = 4,
-    kPlan = 8, ///< the workload is run on Meta
+    kPlan = 8, ///< alone: taken only when the workload is planned; else it says that the option changes the price
     kTokenize = 16,
     kSynthesize = 32,
     kBench = 64,
@@ -31,6 +32,7 @@ struct OptionSpec {
     std::string_view key;         ///< JSON key, "max_new_tokens"; the command line writes --max-new-tokens
     OptionType type = OptionType::Text;
     std::string_view defaultText; ///< in command-line form; empty: unset
+    std::string_view bareText;    ///< what the flag means when it stands without a value; empty: it needs one (Bool: true)
     double minimum = 0, maximum = 0; ///< for numbers, when minimum < maximum
     std::string_view choices;     ///< "auto|cpu|cuda|meta"
     std::string_view unit;        ///< "tokens", "bytes", ...
@@ -43,14 +45,24 @@ struct OptionSpec {
 std::span<const OptionSpec> optionTable();
 const OptionSpec* findOption(std::string_view key);
 
+/// Names of the workloads that runExperiment knows: "generate", "load", "logits", "tokenize", "synthesize", "bench".
+std::span<const std::string_view> workloadNames();
+/// Its bit; 0 for an unknown name.
+std::uint32_t workloadBit(std::string_view workload);
+/// Whether an experiment of this workload takes the option, run (`plan` false) or planned. A plan takes every option of
+/// its workload, so that adding "plan": true to a run prices it.
+bool optionApplies(const OptionSpec& option, std::string_view workload, bool plan);
+
 /// "max_new_tokens" from "--max-new-tokens", and back.
 std::string optionFlag(std::string_view key);
 
 /// Turns one option's text into its JSON value; throws BadInput that names the option and its range.
 nlohmann::json parseOption(const OptionSpec& option, std::string_view text);
 
-/// Checks an experiment: version, workload, keys, types, ranges. An unknown key is an error that names it and the
-/// nearest known one. Returns it with every default filled in.
+/// Checks an experiment: version, workload, keys, types, ranges, what must stand together. An unknown key is an error
+/// that names it and the nearest known one; so is a known key that the workload does not take. Sizes may be numbers of
+/// bytes or texts ("16 GiB"); lists may be written as one text in command-line form. Returns it in canonical form with
+/// every default filled in; options without a default stay absent. `name` is the file's name for errors.
 nlohmann::json validateExperiment(const nlohmann::json& experiment, const std::string& name);
 
 /// Keys whose values differ, with both values as text; missing shows as "–".

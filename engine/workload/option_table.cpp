@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/experiment.h"
+
+#include <array>
+
+namespace vitrine::engine {
+namespace {
+
+constexpr std::uint32_t kForward = kGenerate | kLoad | kLogits | kBench;
+constexpr double kMaxCount = 1073741824.0;
+
+// Columns: key, type, default, bare, minimum, maximum, choices, unit, group, help, workloads.
+constexpr std::array kOptions = {
+    OptionSpec{"model", OptionType::Text, "", "", 0, 0, "", "", "Model",
+               "Model folder, ORG/NAME in the local Hugging Face cache, or synthetic:NAME",
+               kForward | kPlan | kTokenize | kSynthesize},
+    OptionSpec{"weights", OptionType::Choice, "quantized", "", 0, 0, "quantized|dequantized|both", "", "Model",
+               "Keep MXFP4 weights as stored or expand them to BF16 at load; load also takes both, one after the other",
+               kForward | kPlan},
+    OptionSpec{"dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16", "", "Model",
+               "Compute type; unset: float32 on the CPU, bfloat16 elsewhere. Weights stay as stored", kForward | kPlan},
+    OptionSpec{"set", OptionType::KeyValues, "", "", 0, 0, "", "", "Model",
+               "Config fields of a synthetic model, as num_hidden_layers=4", kForward | kPlan | kTokenize | kSynthesize},
+
+    OptionSpec{"backend", OptionType::Choice, "auto", "", 0, 0, "auto|cpu|cuda|meta", "", "Device",
+               "Where it runs; meta computes nothing and predicts memory and time", kForward | kPlan},
+    OptionSpec{"device", OptionType::Integer, "0", "", 0, 1023, "", "", "Device", "Number of the GPU", kForward},
+    OptionSpec{"threads", OptionType::Integer, "0", "", 0, 4096, "", "threads", "Device",
+               "CPU threads; 0: one for each core", kForward | kPlan},
+    OptionSpec{"device_profile", OptionType::Text, "", "", 0, 0, "", "", "Device",
+               "Device that Meta stands for: a shipped profile or a file; unset: h100-80gb",
+               kGenerate | kLoad | kLogits | kPlan},
+    OptionSpec{"vram_budget", OptionType::Bytes, "", "", 0, 0, "", "bytes", "Memory",
+               "Memory that the run may hold; unset: all of the device", kForward | kPlan},
+    OptionSpec{"host_budget", OptionType::Bytes, "", "", 0, 0, "", "bytes", "Memory",
+               "Host memory that the run may hold beside the device; unset: no limit", kForward | kPlan},
+
+    OptionSpec{"prompt", OptionType::Text, "", "", 0, 0, "", "", "Prompt", "The user's message, or with raw the text itself",
+               kGenerate | kPlan},
+    OptionSpec{"raw", OptionType::Bool, "false", "", 0, 0, "", "", "Prompt",
+               "Tokenize the prompt as it is, without a chat format", kGenerate | kPlan},
+    OptionSpec{"chat", OptionType::Path, "", "", 0, 0, "", "", "Prompt",
+               "JSON file with messages: [{\"role\", \"content\"}, ...]", kGenerate | kPlan},
+    OptionSpec{"system", OptionType::Text, "", "", 0, 0, "", "", "Prompt", "System message before the prompt",
+               kGenerate | kPlan},
+    OptionSpec{"chat_format", OptionType::Choice, "auto", "", 0, 0, "auto|harmony|chatml|llama3|mistral|gemma", "",
+               "Prompt", "How messages become tokens; auto: chosen from the model", kGenerate | kPlan},
+    OptionSpec{"reasoning_effort", OptionType::Choice, "medium", "", 0, 0, "low|medium|high", "", "Prompt",
+               "How long a harmony model thinks", kGenerate | kPlan},
+    OptionSpec{"date", OptionType::Text, "", "", 0, 0, "", "YYYY-MM-DD", "Prompt",
+               "The date that a chat format writes; unset: today", kGenerate | kPlan},
+    OptionSpec{"tokens", OptionType::TokenList, "", "", 0, 0, "", "tokens", "Prompt",
+               "Token ids instead of text, as 1,2,3; no tokenizer is needed", kGenerate | kPlan},
+    OptionSpec{"tokens_file", OptionType::Path, "", "", 0, 0, "", "", "Prompt",
+               "safetensors file with input_ids (batch, seq), I32 or I64", kGenerate | kLogits | kPlan},
+    OptionSpec{"prompt_length", OptionType::Integer, "", "", 1, kMaxCount, "", "tokens", "Prompt",
+               "A prompt of this many arbitrary tokens", kGenerate | kPlan},
+    OptionSpec{"batch", OptionType::Integer, "1", "", 1, 65536, "", "", "Prompt", "Copies of the prompt that run together",
+               kGenerate | kPlan},
+
+    OptionSpec{"max_new_tokens", OptionType::Integer, "128", "", 1, kMaxCount, "", "tokens", "Sampling",
+               "Tokens to generate at most", kGenerate | kPlan},
+    OptionSpec{"temperature", OptionType::Real, "0", "", 0, 100, "", "", "Sampling", "0: greedy, the most likely token",
+               kGenerate},
+    OptionSpec{"top_k", OptionType::Integer, "", "", 0, kMaxCount, "", "tokens", "Sampling",
+               "Sample among the k most likely; 0: off; unset: the model's generation_config", kGenerate},
+    OptionSpec{"top_p", OptionType::Real, "", "", 0, 1, "", "", "Sampling",
+               "Sample among the most likely that add up to p; 1: off; unset: the model's generation_config", kGenerate},
+    OptionSpec{"min_p", OptionType::Real, "", "", 0, 1, "", "", "Sampling",
+               "Drop tokens less likely than p times the best; 0: off; unset: the model's generation_config", kGenerate},
+    OptionSpec{"repetition_penalty", OptionType::Real, "", "", 0.01, 100, "", "", "Sampling",
+               "Divides the logits of tokens already seen; 1: off; unset: 1, or when sampling the model's generation_config",
+               kGenerate},
+    OptionSpec{"seed", OptionType::Integer, "0", "", 0, 9007199254740991.0, "", "", "Sampling",
+               "Seed of sampling, of synthetic weights and of arbitrary prompts", kForward | kPlan | kSynthesize},
+    OptionSpec{"stop", OptionType::TextList, "", "", 0, 0, "", "", "Sampling",
+               "Texts that end the generation; they are not part of the text", kGenerate},
+    OptionSpec{"ignore_eos", OptionType::Bool, "false", "", 0, 0, "", "", "Sampling",
+               "Go on after end-of-sequence tokens", kGenerate},
+    OptionSpec{"logprobs", OptionType::Integer, "0", "5", 0, 20, "", "", "Sampling",
+               "Report each token's logprob with this many of the best alternatives", kGenerate},
+
+    OptionSpec{"cache", OptionType::Choice, "dynamic", "", 0, 0, "dynamic|static", "", "Memory",
+               "KV cache: grows page by page, or reserved for prompt and new tokens at the start", kGenerate | kPlan},
+    OptionSpec{"page_size", OptionType::Integer, "256", "", 1, 65536, "", "tokens", "Memory",
+               "Tokens in one page of the KV cache", kGenerate | kPlan},
+    OptionSpec{"sliding_cache", OptionType::Bool, "true", "", 0, 0, "", "", "Memory",
+               "Sliding layers keep window - 1 tokens; false: they keep all, as full layers do", kGenerate | kPlan},
+    OptionSpec{"kv_dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16", "", "Memory",
+               "Type of cached keys and values; unset: as dtype", kGenerate | kLogits | kPlan},
+    OptionSpec{"prefill_chunk", OptionType::Integer, "0", "", 0, kMaxCount, "", "tokens", "Memory",
+               "Tokens of one prefill step; 0: 512 on the CPU, 8192 elsewhere", kGenerate | kLogits | kPlan},
+
+    OptionSpec{"max_context", OptionType::Bool, "false", "", 0, 0, "", "", "Search",
+               "Find the longest context that fits the budget", kPlan},
+    OptionSpec{"max_batch", OptionType::Bool, "false", "", 0, 0, "", "", "Search",
+               "Find the largest batch that fits the budget", kPlan},
+
+    OptionSpec{"tokenizer", OptionType::Path, "", "", 0, 0, "", "", "Model", "tokenizer.json; unset: the model's",
+               kTokenize},
+    OptionSpec{"jsonl", OptionType::Path, "", "", 0, 0, "", "", "Run", "File of rows {\"text\": ...}", kTokenize},
+    OptionSpec{"text", OptionType::Text, "", "", 0, 0, "", "", "Run", "One text instead of a file", kTokenize},
+
+    OptionSpec{"bench", OptionType::Choice, "cpu-decode", "", 0, 0, "cpu-decode", "", "Run", "Which benchmark", kBench},
+    OptionSpec{"output", OptionType::Path, "", "", 0, 0, "", "", "Run",
+               "File or folder that the result goes to", kLogits | kSynthesize},
+    OptionSpec{"repeat", OptionType::Integer, "1", "", 1, 1000, "", "times", "Run",
+               "Do it this many times; times are medians", kGenerate | kLoad | kLogits | kBench},
+    OptionSpec{"profile", OptionType::Choice, "light", "", 0, 0, "off|light|full", "", "Run",
+               "What is recorded: nothing, memory and steps, or every layer and op too", kForward | kPlan | kSynthesize},
+    OptionSpec{"plan", OptionType::Bool, "false", "", 0, 0, "", "", "Run",
+               "Price it on Meta with the device profile instead of running it", kGenerate | kLoad | kPlan},
+};
+
+constexpr std::array<std::string_view, 6> kWorkloads = {"generate", "load", "logits", "tokenize", "synthesize", "bench"};
+constexpr std::array<std::uint32_t, 6> kWorkloadBits = {kGenerate, kLoad, kLogits, kTokenize, kSynthesize, kBench};
+
+} // namespace
+
+std::span<const OptionSpec> optionTable() {
+    return kOptions;
+}
+
+const OptionSpec* findOption(std::string_view key) {
+    for (const OptionSpec& option : kOptions) {
+        if (option.key == key) {
+            return &option;
+        }
+    }
+    return nullptr;
+}
+
+std::span<const std::string_view> workloadNames() {
+    return kWorkloads;
+}
+
+std::uint32_t workloadBit(std::string_view workload) {
+    for (std::size_t i = 0; i < kWorkloads.size(); ++i) {
+        if (kWorkloads[i] == workload) {
+            return kWorkloadBits[i];
+        }
+    }
+    return 0;
+}
+
+bool optionApplies(const OptionSpec& option, std::string_view workload, bool plan) {
+    return option.workloads == kPlan ? plan : (option.workloads & workloadBit(workload)) != 0;
+}
+
+std::string optionFlag(std::string_view key) {
+    std::string out;
+    if (key.starts_with("--")) {
+        out = key.substr(2);
+        for (char& c : out) {
+            c = c == '-' ? '_' : c;
+        }
+        return out;
+    }
+    out = "--" + std::string(key);
+    for (char& c : out) {
+        c = c == '_' ? '-' : c;
+    }
+    return out;
+}
+
+} // namespace vitrine::engine
