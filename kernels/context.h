@@ -141,12 +141,12 @@ private:
     void chargeMeta(const Cost& cost);
 
     DeviceTraits traits_;
+    std::variant<CpuContext, MetaContext, CudaContext> backend_; // first: Meta is the clock of all below
     std::unique_ptr<base::Clock> ownClock_;
     const base::Clock* clock_ = nullptr;
     std::unique_ptr<base::TraceSink> ownSink_;
     std::unique_ptr<Tracer> tracer_;
     std::unique_ptr<Memory> memory_;
-    std::variant<CpuContext, MetaContext, CudaContext> backend_;
     base::StopToken stop_;
 };
 

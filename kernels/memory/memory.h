@@ -76,6 +76,8 @@ public:
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;
     std::uint64_t budget() const;
+    /// Pieces that something wrote outside of; 0 without guard bytes.
+    std::uint64_t guardViolations() const;
 
 private:
     struct State;

@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+#include "kernels/context.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "kernels/memory/physical.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+SimdLevel machineSimd() {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq")) {
+        return SimdLevel::Avx512;
+    }
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? SimdLevel::Avx2 : SimdLevel::Scalar;
+}
+
+base::TimeNs nanoseconds(double seconds) {
+    return static_cast<base::TimeNs>(std::llround(seconds * 1e9));
+}
+
+} // namespace
+
+double rooflineSeconds(const Cost& cost, const DeviceTraits& traits) {
+    const double memory = traits.memoryBandwidth > 0 ? static_cast<double>(cost.bytes()) / traits.memoryBandwidth : 0;
+    const double flops = traits.flops(cost.computeType);
+    const double compute = flops > 0 ? static_cast<double>(cost.flops) / flops : 0;
+    return std::max(memory, compute) + cost.launches * traits.launchSeconds;
+}
+
+CpuContext::CpuContext(int threads) : pool_(std::make_unique<base::ThreadPool>(threads)), simd_(machineSimd()) {}
+
+void CpuContext::setSimd(SimdLevel level) {
+    if (level > machineSimd()) {
+        throw base::Unsupported("this machine's processor lacks the asked SIMD instructions");
+    }
+    simd_ = level;
+}
+
+void MetaContext::addCompute(double seconds) {
+    compute_ += nanoseconds(seconds);
+}
+
+void MetaContext::addCopy(double seconds) {
+    copy_ += nanoseconds(seconds);
+}
+
+void MetaContext::joinStreams() {
+    compute_ = copy_ = std::max(compute_, copy_);
+}
+
+CudaContext::CudaContext() {
+    throwNoCuda("the CUDA backend");
+}
+
+void throwNoCuda(std::string_view op) {
+    throw base::Unsupported(
+        fmt::format("backend: {} does not run on CUDA in this version; use --backend cpu or --backend meta", op));
+}
+
+std::string_view backendName(Backend backend) {
+    switch (backend) {
+    case Backend::Cpu:
+        return "cpu";
+    case Backend::Meta:
+        return "meta";
+    case Backend::Cuda:
+        return "cuda";
+    }
+    return "";
+}
+
+namespace {
+
+DeviceTraits traitsOf(const ContextOptions& options) {
+    if (!options.traits.id.empty()) {
+        return options.traits;
+    }
+    if (options.backend == Backend::Meta) {
+        throw base::Internal("a Meta context needs a device profile");
+    }
+    return cpuTraits(options.threads);
+}
+
+std::variant<CpuContext, MetaContext, CudaContext> makeBackend(const ContextOptions& options,
+                                                               const DeviceTraits& traits) {
+    using Variant = std::variant<CpuContext, MetaContext, CudaContext>;
+    switch (options.backend) {
+    case Backend::Cpu:
+        return Variant(std::in_place_type<CpuContext>, options.threads);
+    case Backend::Meta:
+        return Variant(std::in_place_type<MetaContext>, traits);
+    case Backend::Cuda:
+        break;
+    }
+    return Variant(std::in_place_type<CudaContext>);
+}
+
+} // namespace
+
+Context::Context(const ContextOptions& options)
+    : traits_(traitsOf(options)), backend_(makeBackend(options, traits_)), stop_(options.stop) {
+    if (MetaContext* virtualDevice = meta()) {
+        clock_ = virtualDevice;
+    } else {
+        ownClock_ = std::make_unique<base::MonotonicClock>();
+        clock_ = ownClock_.get();
+    }
+    base::TraceSink* sink = options.sink;
+    if (sink == nullptr) {
+        ownSink_ = std::make_unique<base::NullTraceSink>();
+        sink = ownSink_.get();
+    }
+    tracer_ = std::make_unique<Tracer>(*sink, *clock_, options.sink == nullptr ? ProfileLevel::Off : options.profile);
+    MemoryOptions memory = options.memory;
+    if (memory.deviceBudget == 0) {
+        memory.deviceBudget = traits_.memoryBytes;
+    }
+    if (memory.untracked == 0) {
+        memory.untracked = traits_.untrackedBytes;
+    }
+    const bool real = options.backend != Backend::Meta;
+    auto make = [&](base::MemorySpace space) { return real ? makeHostResource(space) : makeMetaResource(space); };
+    memory_ = std::make_unique<Memory>(make(base::MemorySpace::Device), make(base::MemorySpace::Host), memory, *tracer_);
+}
+
+Context::~Context() = default;
+
+Backend Context::backend() const {
+    return static_cast<Backend>(backend_.index());
+}
+
+MetaContext* Context::meta() {
+    return std::get_if<MetaContext>(&backend_);
+}
+
+void Context::upload(const void* host, void* device, std::uint64_t bytes) {
+    if (MetaContext* virtualDevice = meta()) {
+        virtualDevice->addCopy(static_cast<double>(bytes) / traits_.hostToDeviceBandwidth);
+    } else {
+        std::memcpy(device, host, bytes);
+    }
+}
+
+void Context::download(const void* device, void* host, std::uint64_t bytes) {
+    if (MetaContext* virtualDevice = meta()) {
+        virtualDevice->joinStreams();
+        virtualDevice->addCopy(static_cast<double>(bytes) / traits_.hostToDeviceBandwidth);
+        virtualDevice->joinStreams();
+        std::memset(host, 0, bytes);
+    } else {
+        std::memcpy(host, device, bytes);
+    }
+}
+
+base::ScopeId Context::beginOp(std::string_view name) {
+    return tracer_->beginScope(base::ScopeKind::Op, name);
+}
+
+void Context::endOp(base::ScopeId scope, const Cost& cost) {
+    tracer_->endScope(scope, cost.bytes(), cost.flops);
+}
+
+void Context::chargeMeta(const Cost& cost) {
+    if (MetaContext* virtualDevice = meta()) {
+        virtualDevice->addCompute(rooflineSeconds(cost, traits_));
+    }
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+#include "kernels/memory/ledger.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+namespace vitrine::kernels {
+
+std::int32_t layerOfName(std::string_view name) {
+    constexpr std::string_view kMark = "layers.";
+    const std::size_t at = name.find(kMark);
+    if (at == std::string_view::npos) {
+        return -1;
+    }
+    std::int32_t layer = -1;
+    const char* begin = name.data() + at + kMark.size();
+    const auto [end, error] = std::from_chars(begin, name.data() + name.size(), layer);
+    return error == std::errc{} && end != begin ? layer : -1;
+}
+
+void Ledger::add(base::MemoryCategory category, std::uint64_t bytes) {
+    const auto slot = static_cast<std::size_t>(category);
+    statistics_.current += bytes;
+    statistics_.currentByCategory[slot] += bytes;
+    statistics_.maxByCategory[slot] = std::max(statistics_.maxByCategory[slot], statistics_.currentByCategory[slot]);
+    if (statistics_.current > statistics_.peak) {
+        statistics_.peak = statistics_.current;
+        statistics_.peakByCategory = statistics_.currentByCategory;
+    }
+}
+
+void Ledger::addUntracked(std::uint64_t bytes) {
+    if (bytes == 0) {
+        return;
+    }
+    add(base::MemoryCategory::Untracked, bytes);
+    tracer_.allocated(0, bytes, space_, base::MemoryCategory::Untracked, "context and libraries", DType::None, Shape{});
+    reserved(static_cast<std::int64_t>(bytes));
+}
+
+void Ledger::allocated(void* address, std::uint64_t bytes, const Tag& tag) {
+    const std::uint64_t id = tracer_.allocated(reinterpret_cast<std::uintptr_t>(address), bytes, space_, tag.category,
+                                               tag.name, tag.dtype, tag.shape);
+    live_[address] = Live{id, bytes, tag.category, layerOfName(tag.name)};
+    ++statistics_.allocations;
+    add(tag.category, bytes);
+}
+
+void Ledger::freed(void* address) noexcept {
+    const auto it = live_.find(address);
+    if (it == live_.end()) {
+        return;
+    }
+    statistics_.current -= it->second.bytes;
+    statistics_.currentByCategory[static_cast<std::size_t>(it->second.category)] -= it->second.bytes;
+    ++statistics_.frees;
+    tracer_.freed(it->second.id);
+    live_.erase(it);
+}
+
+void Ledger::reserved(std::int64_t change) {
+    statistics_.reserved = static_cast<std::uint64_t>(static_cast<std::int64_t>(statistics_.reserved) + change);
+    statistics_.peakReserved = std::max(statistics_.peakReserved, statistics_.reserved);
+    if (space_ == base::MemorySpace::Device) {
+        tracer_.counter("reserved_bytes", static_cast<double>(statistics_.reserved));
+    }
+}
+
+base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::uint64_t budget,
+                                  std::uint64_t largestFree) {
+    base::OutOfMemoryFacts facts;
+    facts.what = std::string(tag.name);
+    facts.requested = requested;
+    facts.budget = budget;
+    facts.held = statistics_.current;
+    facts.largestFree = largestFree;
+    std::map<std::pair<base::MemoryCategory, std::int32_t>, std::uint64_t> byHolder;
+    for (const auto& [address, live] : live_) {
+        byHolder[{live.category, live.layer}] += live.bytes;
+    }
+    const auto untracked = statistics_.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::Untracked)];
+    if (untracked > 0) {
+        byHolder[{base::MemoryCategory::Untracked, -1}] = untracked;
+    }
+    for (const auto& [key, bytes] : byHolder) {
+        const std::string layer = key.second < 0 ? std::string() : "layer " + std::to_string(key.second);
+        facts.holders.push_back({std::string(base::categoryName(key.first)), layer, bytes});
+    }
+    std::stable_sort(facts.holders.begin(), facts.holders.end(),
+                     [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    if (facts.holders.size() > 8) {
+        facts.holders.resize(8);
+    }
+
+    base::OutOfMemoryEvent event;
+    event.requested = requested;
+    event.budget = budget;
+    event.held = statistics_.current;
+    event.largestFree = largestFree;
+    event.category = tag.category;
+    tracer_.outOfMemory(event, tag.name);
+    return base::OutOfMemory(std::move(facts));
+}
+
+} // namespace vitrine::kernels

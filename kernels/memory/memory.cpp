@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+#include "kernels/memory/memory.h"
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "kernels/memory/arenas.h"
+#include "kernels/memory/caching_allocator.h"
+#include "kernels/memory/ledger.h"
+#include "kernels/memory/policies.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+/// An arena whose pieces are recorded, and whose reservation fails with the full error.
+class RecordedArena final : public Arena {
+public:
+    RecordedArena(BudgetResource& budget, Ledger& ledger, std::uint64_t bytes, const Tag& tag)
+        : arena_(budget, bytes, tag), recording_(arena_, ledger, budget) {}
+    void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override {
+        return recording_.allocate(bytes, stream, tag);
+    }
+    void deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept override {
+        recording_.deallocate(address, bytes, stream);
+    }
+    base::MemorySpace space() const override { return arena_.space(); }
+    std::uint64_t largestFree() const override { return arena_.largestFree(); }
+    std::uint64_t capacity() const override { return arena_.capacity(); }
+    std::uint64_t used() const override { return arena_.used(); }
+
+private:
+    BumpArena arena_;
+    RecordingResource recording_;
+};
+
+class RecordedStepArena final : public StepArena {
+public:
+    RecordedStepArena(BudgetResource& budget, CachingAllocator& cache, Ledger& ledger, bool guarded)
+        : budget_(budget), cache_(cache), ledger_(ledger), arena_(budget), guard_(arena_),
+          recording_(guarded ? static_cast<MemoryResource&>(guard_) : arena_, ledger, budget) {}
+    void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override {
+        return recording_.allocate(bytes, stream, tag);
+    }
+    void deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept override {
+        recording_.deallocate(address, bytes, stream);
+    }
+    base::MemorySpace space() const override { return arena_.space(); }
+    std::uint64_t largestFree() const override { return arena_.largestFree(); }
+    std::uint64_t capacity() const override { return arena_.capacity(); }
+    std::uint64_t highWater() const override { return arena_.highWater(); }
+    void beginStep() override { arena_.beginStep(); }
+    void ensureCapacity(std::uint64_t bytes) override;
+    std::uint64_t violations() const { return guard_.violations(); }
+
+private:
+    BudgetResource& budget_;
+    CachingAllocator& cache_;
+    Ledger& ledger_;
+    FirstFitArena arena_;
+    GuardResource guard_;
+    RecordingResource recording_;
+};
+
+void RecordedStepArena::ensureCapacity(std::uint64_t bytes) {
+    bool refused = false;
+    try {
+        arena_.ensureCapacity(bytes);
+    } catch (const base::OutOfMemory&) {
+        cache_.trim();
+        try {
+            arena_.ensureCapacity(bytes);
+        } catch (const base::OutOfMemory&) {
+            refused = true;
+        }
+    }
+    if (refused) {
+        const Tag tag{base::MemoryCategory::Activations, "activations of one step", DType::U8, {}};
+        throw ledger_.failure(bytes, tag, budget_.limit(), budget_.largestFree());
+    }
+}
+
+} // namespace
+
+struct Memory::State {
+    State(std::unique_ptr<MemoryResource> deviceResource, std::unique_ptr<MemoryResource> hostResource,
+          const MemoryOptions& options, Tracer& tracer)
+        : device(std::move(deviceResource)), hostUpstream(std::move(hostResource)),
+          ledger(tracer, base::MemorySpace::Device), hostLedger(tracer, base::MemorySpace::Host),
+          budget(*device, options.deviceBudget, options.untracked, ledger),
+          hostBudget(*hostUpstream, options.hostBudget, 0, hostLedger), cache(budget), hostCache(hostBudget),
+          guard(cache), general(options.guardBytes ? static_cast<MemoryResource&>(guard) : cache, ledger, budget),
+          hostRecording(hostCache, hostLedger, hostBudget) {}
+
+    std::unique_ptr<MemoryResource> device;
+    std::unique_ptr<MemoryResource> hostUpstream;
+    Ledger ledger;
+    Ledger hostLedger;
+    BudgetResource budget;
+    BudgetResource hostBudget;
+    CachingAllocator cache;
+    CachingAllocator hostCache;
+    GuardResource guard;
+    RecordingResource general;
+    RecordingResource hostRecording;
+    std::unique_ptr<RecordedStepArena> step;
+};
+
+Memory::Memory(std::unique_ptr<MemoryResource> device, std::unique_ptr<MemoryResource> host,
+               const MemoryOptions& options, Tracer& tracer)
+    : state_(std::make_unique<State>(std::move(device), std::move(host), options, tracer)) {
+    state_->step =
+        std::make_unique<RecordedStepArena>(state_->budget, state_->cache, state_->ledger, options.guardBytes);
+    if (options.deviceBudget != 0) {
+        tracer.counter("budget_bytes", static_cast<double>(options.deviceBudget));
+    }
+    state_->ledger.addUntracked(options.untracked);
+}
+
+Memory::~Memory() = default;
+
+MemoryResource& Memory::general() {
+    return state_->general;
+}
+
+StepArena& Memory::step() {
+    return *state_->step;
+}
+
+MemoryResource& Memory::host() {
+    return state_->hostRecording;
+}
+
+std::unique_ptr<Arena> Memory::reserveArena(std::uint64_t bytes, std::string_view name) {
+    const Tag tag{base::MemoryCategory::Weights, name, DType::U8, {}};
+    for (const bool last : {false, true}) {
+        try {
+            return std::make_unique<RecordedArena>(state_->budget, state_->ledger, bytes, tag);
+        } catch (const base::OutOfMemory&) {
+            if (!last) {
+                state_->cache.trim();
+            }
+        }
+    }
+    throw state_->ledger.failure(bytes, tag, state_->budget.limit(), state_->budget.largestFree());
+}
+
+const MemoryStatistics& Memory::statistics() const {
+    return state_->ledger.statistics();
+}
+
+const MemoryStatistics& Memory::hostStatistics() const {
+    return state_->hostLedger.statistics();
+}
+
+std::uint64_t Memory::guardViolations() const {
+    return state_->guard.violations() + state_->step->violations();
+}
+
+std::uint64_t Memory::budget() const {
+    return state_->budget.limit();
+}
+
+} // namespace vitrine::kernels

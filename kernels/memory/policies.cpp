@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+#include "kernels/memory/policies.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+constexpr std::uint64_t kGuardBytes = kMemoryAlignment;
+constexpr unsigned char kGuardPattern = 0xFD;
+
+bool intact(const unsigned char* guard) {
+    return std::all_of(guard, guard + kGuardBytes, [](unsigned char byte) { return byte == kGuardPattern; });
+}
+
+} // namespace
+
+void* BudgetResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
+    if (limit_ != 0 && (bytes > limit_ || used_ > limit_ - bytes)) {
+        base::OutOfMemoryFacts facts;
+        facts.what = std::string(tag.name);
+        facts.requested = bytes;
+        facts.budget = limit_;
+        facts.held = used_;
+        facts.largestFree = largestFree();
+        throw base::OutOfMemory(std::move(facts));
+    }
+    void* address = upstream_.allocate(bytes, stream, tag);
+    used_ += bytes;
+    ledger_.reserved(static_cast<std::int64_t>(bytes));
+    return address;
+}
+
+void BudgetResource::deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept {
+    upstream_.deallocate(address, bytes, stream);
+    used_ -= bytes;
+    ledger_.reserved(-static_cast<std::int64_t>(bytes));
+}
+
+std::uint64_t BudgetResource::largestFree() const {
+    const std::uint64_t upstream = upstream_.largestFree();
+    return limit_ == 0 ? upstream : std::min(upstream, limit_ - std::min(limit_, used_));
+}
+
+void* GuardResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
+    auto* base = static_cast<unsigned char*>(upstream_.allocate(bytes + 2 * kGuardBytes, stream, tag));
+    // Poison the piece as well, so that a read before the first write shows.
+    std::memset(base, kGuardPattern, bytes + 2 * kGuardBytes);
+    return base + kGuardBytes;
+}
+
+void GuardResource::deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept {
+    auto* base = static_cast<unsigned char*>(address) - kGuardBytes;
+    if (!intact(base) || !intact(base + kGuardBytes + bytes)) {
+        ++violations_;
+        base::log(base::LogLevel::Error, fmt::format("a write outside a block of {} bytes was found", bytes));
+    }
+    upstream_.deallocate(base, bytes + 2 * kGuardBytes, stream);
+}
+
+void* RecordingResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
+    void* address = nullptr;
+    bool refused = false;
+    try {
+        address = upstream_.allocate(bytes, stream, tag);
+    } catch (const base::OutOfMemory&) {
+        refused = true;
+    }
+    if (refused) {
+        throw ledger_.failure(bytes, tag, budget_.limit(), upstream_.largestFree());
+    }
+    ledger_.allocated(address, bytes, tag);
+    return address;
+}
+
+void RecordingResource::deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept {
+    ledger_.freed(address);
+    upstream_.deallocate(address, bytes, stream);
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Policies: small adaptors over an upstream resource.
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels/memory/ledger.h"
+#include "kernels/memory/resource.h"
+
+namespace vitrine::kernels {
+
+/// Refuses what would exceed `limit` bytes (0: no limit); counts reservations in the ledger.
+class BudgetResource final : public MemoryResource {
+public:
+    BudgetResource(MemoryResource& upstream, std::uint64_t limit, std::uint64_t untracked, Ledger& ledger)
+        : upstream_(upstream), limit_(limit), used_(untracked), ledger_(ledger) {}
+    void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override;
+    void deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept override;
+    base::MemorySpace space() const override { return upstream_.space(); }
+    std::uint64_t largestFree() const override;
+    std::uint64_t limit() const { return limit_; }
+
+private:
+    MemoryResource& upstream_;
+    std::uint64_t limit_;
+    std::uint64_t used_;
+    Ledger& ledger_;
+};
+
+/// Writes a pattern before and behind every piece and checks it on free. Host-readable memory only.
+class GuardResource final : public MemoryResource {
+public:
+    explicit GuardResource(MemoryResource& upstream) : upstream_(upstream) {}
+    void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override;
+    void deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept override;
+    base::MemorySpace space() const override { return upstream_.space(); }
+    std::uint64_t largestFree() const override { return upstream_.largestFree(); }
+    /// Pieces whose pattern was found damaged; each is logged with its name.
+    std::uint64_t violations() const { return violations_; }
+
+private:
+    MemoryResource& upstream_;
+    std::uint64_t violations_ = 0;
+};
+
+/// Enters every piece into the ledger; turns a refusal into the full out-of-memory error.
+class RecordingResource final : public MemoryResource {
+public:
+    RecordingResource(MemoryResource& upstream, Ledger& ledger, const BudgetResource& budget)
+        : upstream_(upstream), ledger_(ledger), budget_(budget) {}
+    void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override;
+    void deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept override;
+    base::MemorySpace space() const override { return upstream_.space(); }
+    std::uint64_t largestFree() const override { return upstream_.largestFree(); }
+
+private:
+    MemoryResource& upstream_;
+    Ledger& ledger_;
+    const BudgetResource& budget_;
+};
+
+} // namespace vitrine::kernels

@@ -1,0 +1,376 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+#include "kernels/tracer.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+using base::AllocationEvent;
+using base::FreeEvent;
+using base::ScopeBeginEvent;
+using base::ScopeEndEvent;
+using base::TraceEvent;
+
+/// A step longer than this writes its events as they come: a run that is killed loses at most a moment.
+constexpr base::TimeNs kLongStepNs = 200'000'000;
+
+struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+
+/// FNV-1a over 64-bit words: the signature of a step's sequence of events.
+class Signature {
+public:
+    void add(std::uint64_t word) {
+        for (int shift = 0; shift < 64; shift += 8) {
+            hash_ = (hash_ ^ ((word >> shift) & 0xFF)) * 0x100000001B3ULL;
+        }
+        ++words_;
+    }
+    std::uint64_t value() const { return hash_ ^ words_; }
+
+private:
+    std::uint64_t hash_ = 0xCBF29CE484222325ULL;
+    std::uint64_t words_ = 0;
+};
+
+} // namespace
+
+struct Tracer::State {
+    State(base::TraceSink& traceSink, const base::Clock& traceClock, ProfileLevel profileLevel)
+        : sink(traceSink), clock(traceClock), level(profileLevel) {}
+
+    base::TraceSink& sink;
+    const base::Clock& clock;
+    ProfileLevel level;
+    std::uint64_t nextId = 1;
+    std::vector<base::ScopeId> scopes;
+    std::unordered_map<std::string, base::StringId, TextHash, std::equal_to<>> names;
+
+    struct Template {
+        std::uint64_t signature = 0;
+        std::shared_ptr<const base::StepTemplate> step;
+    };
+    std::vector<Template> templates;
+
+    // The current step.
+    bool inStep = false;
+    bool holding = false; ///< events wait in `pending` for the end of the step
+    base::ScopeId stepScope;
+    base::ScopeId stepParent;
+    std::int32_t stepIndex = -1;
+    base::TimeNs stepBegin = 0;
+    std::vector<TraceEvent> pending;
+
+    base::StringId intern(std::string_view text) {
+        const auto it = names.find(text);
+        if (it != names.end()) {
+            return it->second;
+        }
+        const base::StringId id = sink.intern(text);
+        names.emplace(std::string(text), id);
+        return id;
+    }
+
+    void write(const TraceEvent& event, base::TimeNs time) {
+        if (!holding) {
+            sink.record(event);
+            return;
+        }
+        pending.push_back(event);
+        if (time - stepBegin > kLongStepNs) {
+            flush();
+        }
+    }
+
+    void flush() {
+        holding = false;
+        for (const TraceEvent& event : pending) {
+            sink.record(event);
+        }
+        pending.clear();
+    }
+
+    void finishStep(base::TimeNs end);
+};
+
+namespace {
+
+/// Splits a finished step into what its template holds (with relative ids and times) and what outlives it.
+struct StepSplit {
+    base::StepTemplate step;
+    std::vector<TraceEvent> outliving;
+    std::uint64_t signature = 0;
+};
+
+class StepSplitter {
+public:
+    StepSplitter(base::ScopeId root, base::TimeNs begin) : begin_(begin) {
+        ids_.emplace(root.value, 0);
+        nextRelative_ = 1;
+    }
+
+    StepSplit split(const std::vector<TraceEvent>& events, base::TimeNs end) {
+        for (const TraceEvent& event : events) {
+            if (const auto* allocation = std::get_if<AllocationEvent>(&event)) {
+                born_.emplace(allocation->id, false);
+            } else if (const auto* freed = std::get_if<FreeEvent>(&event)) {
+                const auto it = born_.find(freed->id);
+                if (it != born_.end()) {
+                    it->second = true;
+                }
+            }
+        }
+        for (const TraceEvent& event : events) {
+            std::visit([&](const auto& value) { take(value); }, event);
+        }
+        out_.step.duration = end - begin_;
+        out_.step.idCount = nextRelative_;
+        out_.signature = signature_.value();
+        return std::move(out_);
+    }
+
+private:
+    base::TimeNs relative(base::TimeNs time) const { return time - begin_; }
+
+    std::uint64_t relativeId(std::uint64_t id) {
+        const auto [it, isNew] = ids_.emplace(id, nextRelative_);
+        nextRelative_ += isNew ? 1 : 0;
+        return it->second;
+    }
+
+    void take(const AllocationEvent& event) {
+        if (!born_.at(event.id)) {
+            out_.outliving.emplace_back(event);
+            return;
+        }
+        AllocationEvent inside = event;
+        inside.time = relative(event.time);
+        inside.id = relativeId(event.id);
+        inside.scope.value = relativeId(event.scope.value);
+        for (const std::uint64_t word : {std::uint64_t{1}, inside.id, inside.bytes, inside.scope.value, inside.address,
+                                         std::uint64_t{event.name.value}, static_cast<std::uint64_t>(event.category)}) {
+            signature_.add(word);
+        }
+        for (const std::int64_t dim : event.shape) {
+            signature_.add(static_cast<std::uint64_t>(dim));
+        }
+        out_.step.events.emplace_back(inside);
+    }
+    void take(const FreeEvent& event) {
+        const auto it = born_.find(event.id);
+        if (it == born_.end()) {
+            out_.outliving.emplace_back(event);
+            return;
+        }
+        const FreeEvent inside{relative(event.time), relativeId(event.id)};
+        signature_.add(2);
+        signature_.add(inside.id);
+        out_.step.events.emplace_back(inside);
+    }
+    void take(const ScopeBeginEvent& event) {
+        ScopeBeginEvent inside = event;
+        inside.time = relative(event.time);
+        inside.id.value = relativeId(event.id.value);
+        const bool isRoot = inside.id.value == 0;
+        inside.parent.value = isRoot ? 0 : relativeId(event.parent.value);
+        inside.index = isRoot ? -1 : event.index;
+        for (const std::uint64_t word : {std::uint64_t{3}, inside.id.value, inside.parent.value,
+                                         std::uint64_t{event.name.value}, static_cast<std::uint64_t>(event.kind),
+                                         static_cast<std::uint64_t>(inside.index), static_cast<std::uint64_t>(event.tokens)}) {
+            signature_.add(word);
+        }
+        out_.step.events.emplace_back(inside);
+    }
+    void take(const ScopeEndEvent& event) {
+        // Costs may grow from step to step (attention over a longer cache); they are not part of the signature.
+        ScopeEndEvent inside = event;
+        inside.time = relative(event.time);
+        inside.id.value = relativeId(event.id.value);
+        signature_.add(4);
+        signature_.add(inside.id.value);
+        out_.step.events.emplace_back(inside);
+    }
+    template <class Other> void take(const Other& event) { out_.outliving.emplace_back(event); }
+
+    base::TimeNs begin_;
+    StepSplit out_;
+    Signature signature_;
+    std::uint64_t nextRelative_ = 0;
+    std::unordered_map<std::uint64_t, std::uint64_t> ids_;
+    std::unordered_map<std::uint64_t, bool> born_; ///< allocations of the step: freed inside?
+};
+
+} // namespace
+
+void Tracer::State::finishStep(base::TimeNs end) {
+    StepSplit split = StepSplitter(stepScope, stepBegin).split(pending, end);
+    const auto known = std::find_if(templates.begin(), templates.end(),
+                                    [&](const Template& item) { return item.signature == split.signature; });
+    if (known == templates.end()) {
+        const auto id = static_cast<std::uint32_t>(templates.size());
+        split.step.id = id;
+        auto step = std::make_shared<const base::StepTemplate>(std::move(split.step));
+        templates.push_back({split.signature, step});
+        flush();
+        sink.record(base::StepTemplateEvent{std::move(step)});
+        return;
+    }
+    holding = false;
+    pending.clear();
+    for (const TraceEvent& event : split.outliving) {
+        sink.record(event);
+    }
+    const std::uint64_t firstId = nextId;
+    nextId += known->step->idCount;
+    sink.record(base::StepReplayedEvent{stepBegin, end, known->step->id, firstId, stepParent, stepIndex});
+}
+
+Tracer::Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level)
+    : state_(std::make_unique<State>(sink, clock, level)) {}
+
+Tracer::~Tracer() {
+    if (state_->holding) {
+        state_->flush();
+    }
+}
+
+ProfileLevel Tracer::level() const {
+    return state_->level;
+}
+
+base::TimeNs Tracer::now() const {
+    return state_->clock.now();
+}
+
+base::ScopeId Tracer::currentScope() const {
+    return state_->scopes.empty() ? base::ScopeId{} : state_->scopes.back();
+}
+
+base::ScopeId Tracer::beginScope(base::ScopeKind kind, std::string_view name, std::int32_t index, std::int64_t tokens) {
+    State& state = *state_;
+    const bool skipped = state.level == ProfileLevel::Off ||
+                         (state.level == ProfileLevel::Light && kind == base::ScopeKind::Op && !state.inStep);
+    if (skipped) {
+        state.scopes.push_back(currentScope());
+        return {};
+    }
+    const base::ScopeId id{state.nextId++};
+    const base::TimeNs time = now();
+    state.write(base::ScopeBeginEvent{time, id, currentScope(), kind, state.intern(name), index, tokens}, time);
+    state.scopes.push_back(id);
+    return id;
+}
+
+void Tracer::endScope(base::ScopeId scope, std::uint64_t bytes, std::uint64_t flops) {
+    State& state = *state_;
+    if (!state.scopes.empty()) {
+        state.scopes.pop_back();
+    }
+    if (scope.value != 0) {
+        const base::TimeNs time = now();
+        state.write(base::ScopeEndEvent{time, scope, bytes, flops}, time);
+    }
+}
+
+std::uint64_t Tracer::allocated(std::uint64_t address, std::uint64_t bytes, base::MemorySpace space,
+                                base::MemoryCategory category, std::string_view name, DType dtype, const Shape& shape) {
+    State& state = *state_;
+    const std::uint64_t id = state.nextId++;
+    if (state.level == ProfileLevel::Off) {
+        return id;
+    }
+    AllocationEvent event;
+    event.time = now();
+    event.id = id;
+    event.address = address;
+    event.bytes = bytes;
+    event.scope = currentScope();
+    event.name = state.intern(name);
+    event.category = category;
+    event.space = space;
+    event.dtype = static_cast<std::uint8_t>(dtype);
+    event.rank = static_cast<std::uint8_t>(shape.rank());
+    std::copy(shape.dims().begin(), shape.dims().end(), event.shape.begin());
+    state.write(event, event.time);
+    return id;
+}
+
+void Tracer::freed(std::uint64_t allocationId) {
+    if (state_->level != ProfileLevel::Off) {
+        const base::TimeNs time = now();
+        state_->write(FreeEvent{time, allocationId}, time);
+    }
+}
+
+void Tracer::counter(std::string_view name, double value) {
+    if (state_->level != ProfileLevel::Off) {
+        state_->sink.record(base::CounterEvent{now(), state_->intern(name), value});
+    }
+}
+
+void Tracer::span(std::string_view lane, std::string_view name, base::TimeNs begin, base::TimeNs end,
+                  std::uint64_t bytes, std::uint64_t flops) {
+    if (state_->level != ProfileLevel::Off) {
+        state_->sink.record(
+            base::SpanEvent{begin, end, state_->intern(lane), state_->intern(name), currentScope(), bytes, flops});
+    }
+}
+
+void Tracer::token(std::int32_t request, std::int32_t position, std::int32_t token, float logprob) {
+    if (state_->level != ProfileLevel::Off) {
+        state_->sink.record(base::TokenEvent{now(), request, position, token, logprob});
+    }
+}
+
+void Tracer::outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name) {
+    if (state_->level == ProfileLevel::Off) {
+        return;
+    }
+    if (state_->holding) {
+        state_->flush();
+    }
+    base::OutOfMemoryEvent full = event;
+    full.time = now();
+    full.scope = currentScope();
+    full.name = state_->intern(name);
+    state_->sink.record(full);
+}
+
+void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t tokens) {
+    State& state = *state_;
+    if (state.inStep) {
+        throw base::Internal("a step began inside a step");
+    }
+    state.inStep = true;
+    state.stepParent = currentScope();
+    state.stepIndex = index;
+    state.stepBegin = now();
+    state.holding = state.level == ProfileLevel::Light;
+    state.stepScope = beginScope(base::ScopeKind::Step, name, index, tokens);
+}
+
+void Tracer::endStep() {
+    State& state = *state_;
+    if (!state.inStep) {
+        return;
+    }
+    endScope(state.stepScope);
+    state.inStep = false;
+    if (state.holding) {
+        state.finishStep(now());
+    }
+}
+
+} // namespace vitrine::kernels
