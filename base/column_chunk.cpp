@@ -18,7 +18,8 @@ namespace vitrine::base {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "chunks are written as the memory of a little-endian machine");
+static_assert(std::endian::native == std::endian::little,
+              "chunks are written as the memory of a little-endian machine");
 
 // ---------------------------------------------------------------------------------------------------------------
 // An encoded column:   u8 storage (0 plain, 1 zstd) | body
@@ -40,9 +41,9 @@ constexpr std::uint8_t kValuesForm = 8;
 constexpr std::uint8_t kWidthMask = 7;
 constexpr std::array<std::uint8_t, 5> kWidths = {0, 1, 2, 4, 8};
 
-constexpr std::size_t kMinToCompress = 96;      // below, a frame costs about what it saves
-constexpr std::size_t kSample = 4096;           // zstd is tried on this much before a large body
-constexpr double kWorthwhile = 0.9;             // share of its size that a compressed body may have
+constexpr std::size_t kMinToCompress = 96; // below, a frame costs about what it saves
+constexpr std::size_t kSample = 4096;      // zstd is tried on this much before a large body
+constexpr double kWorthwhile = 0.9;        // share of its size that a compressed body may have
 
 std::uint8_t widthCode(std::uint64_t range) {
     if (range == 0) {
@@ -183,8 +184,7 @@ std::size_t maxIntegerBytes(std::uint64_t rows) {
 }
 
 /// Puts the storage byte before the body, compressed where that pays.
-std::vector<std::byte> store(ByteWriter body) {
-    const std::span<const std::byte> bytes = body.bytes();
+std::vector<std::byte> store(std::span<const std::byte> bytes) {
     ByteWriter out;
     bool tryZstd = bytes.size() >= kMinToCompress;
     if (bytes.size() > 4 * kSample) {
@@ -288,7 +288,7 @@ Column encodeColumn(std::string name, std::span<const std::int64_t> values) {
     setExtremes(column, values);
     ByteWriter body;
     putIntegers(body, bitsOf(values));
-    column.data = store(std::move(body));
+    column.data = store(body.bytes());
     return column;
 }
 
@@ -298,7 +298,7 @@ Column encodeColumn(std::string name, std::span<const std::uint64_t> values) {
     setExtremes(column, values);
     ByteWriter body;
     putIntegers(body, values);
-    column.data = store(std::move(body));
+    column.data = store(body.bytes());
     return column;
 }
 
@@ -328,7 +328,7 @@ Column encodeColumn(std::string name, std::span<const double> values) {
             }
         }
     }
-    column.data = store(std::move(body));
+    column.data = store(body.bytes());
     return column;
 }
 
@@ -355,7 +355,7 @@ Column encodeColumn(std::string name, std::span<const std::string> values) {
     for (const std::string& value : values) {
         body.putBytes(std::as_bytes(std::span(value)));
     }
-    column.data = store(std::move(body));
+    column.data = store(body.bytes());
     return column;
 }
 

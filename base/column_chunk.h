@@ -40,7 +40,7 @@ struct ColumnChunk {
     std::string stream;
     std::uint64_t sequence = 0; ///< number of this chunk in its stream, from 0
     std::uint64_t rows = 0;
-    TimeNs timeBegin = 0;       ///< smallest and largest time in the chunk
+    TimeNs timeBegin = 0; ///< smallest and largest time in the chunk
     TimeNs timeEnd = 0;
     std::vector<Column> columns;
 };

@@ -29,9 +29,9 @@ std::string_view advice(std::string_view category) {
 
 std::string outOfMemorySentence(const OutOfMemoryFacts& facts) {
     const std::uint64_t free = facts.budget > facts.held ? facts.budget - facts.held : 0;
-    std::string text = fmt::format("{}: out of memory: {} asked for, {} of {} free",
-                                   facts.what.empty() ? "allocation" : facts.what, formatBytes(facts.requested),
-                                   formatBytes(free), formatBytes(facts.budget));
+    std::string text =
+        fmt::format("{}: out of memory: {} asked for, {} of {} free", facts.what.empty() ? "allocation" : facts.what,
+                    formatBytes(facts.requested), formatBytes(free), formatBytes(facts.budget));
     if (facts.largestFree < free) {
         text += fmt::format(" (largest free block {})", formatBytes(facts.largestFree));
     }

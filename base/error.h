@@ -72,10 +72,10 @@ struct OutOfMemoryFacts {
         std::string layer;
         std::uint64_t bytes = 0;
     };
-    std::string what;            ///< the tensor asked for, "grad_logits"
+    std::string what; ///< the tensor asked for, "grad_logits"
     std::uint64_t requested = 0;
     std::uint64_t budget = 0;
-    std::uint64_t held = 0;      ///< tracked and untracked bytes held when it failed
+    std::uint64_t held = 0; ///< tracked and untracked bytes held when it failed
     std::uint64_t largestFree = 0;
     std::vector<Holder> holders; ///< largest first
 };

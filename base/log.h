@@ -20,8 +20,14 @@ LogLevel logLevel();
 void setLogSink(std::function<void(LogLevel, std::string_view)> sink);
 
 void log(LogLevel level, std::string_view message);
-inline void logDebug(std::string_view message) { log(LogLevel::Debug, message); }
-inline void logInfo(std::string_view message) { log(LogLevel::Info, message); }
-inline void logWarning(std::string_view message) { log(LogLevel::Warning, message); }
+inline void logDebug(std::string_view message) {
+    log(LogLevel::Debug, message);
+}
+inline void logInfo(std::string_view message) {
+    log(LogLevel::Info, message);
+}
+inline void logWarning(std::string_view message) {
+    log(LogLevel::Warning, message);
+}
 
 } // namespace vitrine::base

@@ -183,13 +183,13 @@ json parseStrictJson(std::string_view text, const std::string& name, const JsonL
     if (nul != std::string_view::npos) {
         failAt(name, text, nul, "a NUL byte is no JSON");
     }
-    const char* reached = text.data();
+    const char* const begin = text.data();
+    const char* reached = begin;
     Builder builder(limits);
-    const bool done = json::sax_parse(TrackedIterator(text.data(), &reached),
-                                      TrackedIterator(text.data() + text.size(), &reached), &builder,
-                                      json::input_format_t::json, true);
+    const bool done = json::sax_parse(TrackedIterator(begin, &reached), TrackedIterator(begin + text.size(), &reached),
+                                      &builder, json::input_format_t::json, true);
     if (!done) {
-        const auto read = static_cast<std::size_t>(reached - text.data());
+        const auto read = static_cast<std::size_t>(reached - begin);
         failAt(name, text, read > 0 ? read - 1 : 0, builder.problem());
     }
     return builder.takeResult();

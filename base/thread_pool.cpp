@@ -256,8 +256,8 @@ void ThreadPool::parallelFor(std::int64_t count, std::int64_t grain, const Body&
     }
     State& s = *state_;
     const bool nested = currentPosition.pool == &s;
-    const std::int64_t pieces = std::min<std::int64_t>(count / std::max<std::int64_t>(grain, 1),
-                                                       std::int64_t{kPiecesPerThread} * s.threads);
+    const std::int64_t pieces =
+        std::min<std::int64_t>(count / std::max<std::int64_t>(grain, 1), std::int64_t{kPiecesPerThread} * s.threads);
     if (nested) {
         body(0, count, currentPosition.worker);
         return;

@@ -59,7 +59,7 @@ struct AllocationEvent {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;
     ScopeId scope;
-    StringId name;      ///< tensor, as in the checkpoint where it has a name there: "layers.3.mlp.experts.gate_up"
+    StringId name; ///< tensor, as in the checkpoint where it has a name there: "layers.3.mlp.experts.gate_up"
     MemoryCategory category = MemoryCategory::Other;
     MemorySpace space = MemorySpace::Device;
     std::uint8_t dtype = 0; ///< kernels::DType

@@ -81,8 +81,8 @@ struct Unit {
 
 std::uint64_t parseBytes(std::string_view text, std::string_view field) {
     const auto fail = [&](std::string_view why) -> BadInput {
-        return BadInput(fmt::format("{}: \"{}\" {}; write for example 80GiB, 16GB or 512MiB", field,
-                                    text.substr(0, 64), why));
+        return BadInput(
+            fmt::format("{}: \"{}\" {}; write for example 80GiB, 16GB or 512MiB", field, text.substr(0, 64), why));
     };
     const std::string_view body = trimmed(text);
     std::size_t position = 0;

@@ -3,7 +3,6 @@
 #include "base/byte_stream.h"
 
 #include <gtest/gtest.h>
-
 #include <limits>
 
 namespace vitrine::base {

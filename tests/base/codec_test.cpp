@@ -3,7 +3,6 @@
 #include "base/codec.h"
 
 #include <gtest/gtest.h>
-
 #include <random>
 
 #include "base/error.h"

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "base/column_chunk.h"
 
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 #include <random>
 
@@ -157,7 +156,10 @@ ColumnChunk sample(std::size_t rows) {
         rates[i] = static_cast<double>(random() % 1000) / 7;
         names[i] = "layers." + std::to_string(random() % 24);
     }
-    ColumnChunk chunk{.stream = "allocations", .sequence = 7, .rows = rows, .timeBegin = rows > 0 ? times.front() : 0,
+    ColumnChunk chunk{.stream = "allocations",
+                      .sequence = 7,
+                      .rows = rows,
+                      .timeBegin = rows > 0 ? times.front() : 0,
                       .timeEnd = time};
     chunk.columns.push_back(encodeColumn("time", std::span<const std::int64_t>(times)));
     chunk.columns.push_back(encodeColumn("bytes", std::span<const std::uint64_t>(bytes)));
@@ -262,7 +264,8 @@ TEST(ColumnChunk, DamagedColumnsAreNoCrash) {
         Column column = good.columns[random() % good.columns.size()];
         const auto edits = random() % 4;
         for (unsigned i = 0; i < edits; ++i) {
-            const std::size_t reach = random() % 2 == 0 ? std::min<std::size_t>(16, column.data.size()) : column.data.size();
+            const std::size_t reach =
+                random() % 2 == 0 ? std::min<std::size_t>(16, column.data.size()) : column.data.size();
             column.data[random() % reach] = static_cast<std::byte>(random());
         }
         if (random() % 8 == 0) {

@@ -3,7 +3,6 @@
 #include "base/log.h"
 
 #include <gtest/gtest.h>
-
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -63,6 +62,7 @@ TEST_F(Log, ManyThreads) {
     std::size_t count = 0;
     setLogSink([&](LogLevel, std::string_view) { ++count; });
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
         threads.emplace_back([] {
             for (int i = 0; i < 500; ++i) {

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "base/resource_path.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 

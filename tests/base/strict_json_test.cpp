@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "base/strict_json.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <unistd.h>
@@ -26,7 +25,8 @@ std::string problemOf(std::string_view text, const JsonLimits& limits = {}) {
 }
 
 TEST(StrictJson, BuildsWhatTheLibraryBuilds) {
-    const std::string text = R"( {"a": [1, -2, 18446744073709551615, 2.5e-3, true, false, null, "x\u00e9\n\ud83d\ude00"],
+    const std::string text =
+        R"( {"a": [1, -2, 18446744073709551615, 2.5e-3, true, false, null, "x\u00e9\n\ud83d\ude00"],
         "b": {"c": {}, "d": [], "e": [[[]], {"f": [{"g": "h"}]}]}, "": "empty key", "i": "Grüße"} )";
     EXPECT_EQ(parseStrictJson(text, "t"), nlohmann::json::parse(text));
     for (const char* scalar : {"1", "-0.0", "\"s\"", "null", "true", "[]", "{}"}) {
@@ -44,15 +44,39 @@ TEST(StrictJson, NamesThePlace) {
 }
 
 TEST(StrictJson, RefusesDefects) {
-    for (const std::string& text : {
-             std::string(), std::string("  "), std::string("{"), std::string("[1"), std::string("{\"a\""),
-             std::string("{\"a\": 1,}"), std::string("{} {}"), std::string("[] x"), std::string("// c\n{}"),
-             std::string("{'a': 1}"), std::string("NaN"), std::string("[Infinity]"), std::string("01"),
-             std::string("1e999"), std::string("+1"), std::string("\"\t\""), std::string("\"\\ud800\""),
-             std::string("\"\\x\""), std::string("\"\xff\""), std::string("\"\xc0\xaf\""), std::string("\"\xed\xa0\x80\""),
-             std::string("\"\xf5\x80\x80\x80\""), std::string("\"\xe2\x82\""), std::string("\xEF\xBB\xBF{}"),
-             std::string("{}\0", 3), std::string("{}\0garbage", 10), std::string("[\"a\0b\"]", 7), std::string("]"),
-             std::string("{]"), std::string("[}"), std::string("{1: 2}"), std::string("[1 2]"), std::string(",")}) {
+    for (const std::string& text : {std::string(),
+                                    std::string("  "),
+                                    std::string("{"),
+                                    std::string("[1"),
+                                    std::string("{\"a\""),
+                                    std::string("{\"a\": 1,}"),
+                                    std::string("{} {}"),
+                                    std::string("[] x"),
+                                    std::string("// c\n{}"),
+                                    std::string("{'a': 1}"),
+                                    std::string("NaN"),
+                                    std::string("[Infinity]"),
+                                    std::string("01"),
+                                    std::string("1e999"),
+                                    std::string("+1"),
+                                    std::string("\"\t\""),
+                                    std::string("\"\\ud800\""),
+                                    std::string("\"\\x\""),
+                                    std::string("\"\xff\""),
+                                    std::string("\"\xc0\xaf\""),
+                                    std::string("\"\xed\xa0\x80\""),
+                                    std::string("\"\xf5\x80\x80\x80\""),
+                                    std::string("\"\xe2\x82\""),
+                                    std::string("\xEF\xBB\xBF{}"),
+                                    std::string("{}\0", 3),
+                                    std::string("{}\0garbage", 10),
+                                    std::string("[\"a\0b\"]", 7),
+                                    std::string("]"),
+                                    std::string("{]"),
+                                    std::string("[}"),
+                                    std::string("{1: 2}"),
+                                    std::string("[1 2]"),
+                                    std::string(",")}) {
         const std::string problem = problemOf(text);
         EXPECT_EQ(problem.rfind("config.json: line ", 0), 0U) << text << " -> " << problem;
     }
@@ -94,7 +118,8 @@ TEST(StrictJson, LongTokensDoNotFillTheMessage) {
 }
 
 TEST(StrictJson, RandomDamageIsAcceptedOrRefusedAndNothingElse) {
-    const std::string text = R"({"model_type": "gpt_oss", "layers": [1, 2.5, {"rope": {"factor": 32.0}}], "t": "é\u1234"})";
+    const std::string text =
+        R"({"model_type": "gpt_oss", "layers": [1, 2.5, {"rope": {"factor": 32.0}}], "t": "é\u1234"})";
     std::mt19937 random(7);
     int refused = 0;
     for (int round = 0; round < 20000; ++round) {

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "base/thread_pool.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
+#include <gtest/gtest.h>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -110,7 +109,8 @@ TEST(ThreadPool, WorkersWakeUpAfterSleeping) {
     for (int round = 0; round < 20; ++round) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
         std::atomic<int> sum = 0;
-        pool.parallelFor(12, 1, [&](std::int64_t begin, std::int64_t end, int) { sum += static_cast<int>(end - begin); });
+        pool.parallelFor(12, 1,
+                         [&](std::int64_t begin, std::int64_t end, int) { sum += static_cast<int>(end - begin); });
         ASSERT_EQ(sum.load(), 12);
     }
 }
@@ -130,8 +130,8 @@ TEST(ThreadPool, TheFirstExceptionComesBackAndThePoolStaysUsable) {
                 ASSERT_STREQ(error.what(), "piece 20");
             }
             std::atomic<int> visits = 0;
-            pool.parallelFor(64, 1,
-                             [&](std::int64_t begin, std::int64_t end, int) { visits += static_cast<int>(end - begin); });
+            pool.parallelFor(
+                64, 1, [&](std::int64_t begin, std::int64_t end, int) { visits += static_cast<int>(end - begin); });
             ASSERT_EQ(visits.load(), 64);
         }
     }
@@ -164,6 +164,7 @@ TEST(ThreadPool, ANestedLoopRunsOnItsThreadWithItsNumber) {
 TEST(ThreadPool, SeveralCallersTakeTurns) {
     ThreadPool pool(2);
     std::vector<std::thread> callers;
+    callers.reserve(3);
     std::atomic<std::int64_t> sum = 0;
     for (int c = 0; c < 3; ++c) {
         callers.emplace_back([&] {

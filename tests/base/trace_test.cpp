@@ -3,7 +3,6 @@
 #include "base/trace.h"
 
 #include <gtest/gtest.h>
-
 #include <set>
 
 namespace vitrine::base {

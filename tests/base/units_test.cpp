@@ -3,7 +3,6 @@
 #include "base/units.h"
 
 #include <gtest/gtest.h>
-
 #include <limits>
 
 #include "base/error.h"
