@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/tokenizer/normalizer.h"
+
+#include "engine/tokenizer/byte_level.h"
+
+#include <fmt/format.h>
+
+namespace vitrine::engine {
+
+Normalizer Normalizer::read(const std::optional<JsonField>& field)
+{
+    Normalizer normalizer;
+    if (field) {
+        normalizer.readInto(*field);
+    }
+    return normalizer;
+}
+
+void Normalizer::readInto(const JsonField& field)
+{
+    const JsonField typeField = field.at("type");
+    const std::string& type = typeField.asString();
+    if (type == "Sequence") {
+        const JsonField members = field.at("normalizers");
+        for (std::size_t i = 0; i < members.arraySize(); ++i) {
+            readInto(members.element(i));
+        }
+    } else if (type == "NFC") {
+        steps_.emplace_back(Form{NormalizationForm::Nfc});
+    } else if (type == "NFD") {
+        steps_.emplace_back(Form{NormalizationForm::Nfd});
+    } else if (type == "NFKC") {
+        steps_.emplace_back(Form{NormalizationForm::Nfkc});
+    } else if (type == "NFKD") {
+        steps_.emplace_back(Form{NormalizationForm::Nfkd});
+    } else if (type == "Lowercase") {
+        steps_.emplace_back(Lowercase{});
+    } else if (type == "StripAccents") {
+        steps_.emplace_back(StripAccents{});
+    } else if (type == "ByteLevel") {
+        steps_.emplace_back(ByteLevel{});
+    } else if (type == "Strip") {
+        steps_.emplace_back(Strip{field.at("strip_left").asBool(), field.at("strip_right").asBool()});
+    } else if (type == "Prepend") {
+        steps_.emplace_back(Prepend{field.at("prepend").asString()});
+    } else if (type == "Replace") {
+        steps_.emplace_back(Replace{TextPattern::read(field.at("pattern")), field.at("content").asString()});
+    } else {
+        typeField.unsupported(fmt::format("the normalizer {} is not supported", quotedForMessage(type)));
+    }
+}
+
+void Normalizer::apply(TextPiece& piece) const
+{
+    for (const Step& step : steps_) {
+        std::visit([&](const auto& s) { applyStep(s, piece); }, step);
+    }
+}
+
+std::string Normalizer::applyToText(std::string_view text) const
+{
+    TextPiece piece{std::string(text), true};
+    apply(piece);
+    return std::move(piece.text);
+}
+
+void Normalizer::applyStep(const Form& step, TextPiece& piece)
+{
+    piece.text = normalizeText(piece.text, step.form);
+}
+
+void Normalizer::applyStep(const Lowercase&, TextPiece& piece)
+{
+    piece.text = toLowercase(piece.text);
+}
+
+void Normalizer::applyStep(const StripAccents&, TextPiece& piece)
+{
+    std::string kept;
+    kept.reserve(piece.text.size());
+    for (std::size_t i = 0; i < piece.text.size();) {
+        const std::size_t begin = i;
+        if (!isCombiningMark(nextCodePoint(piece.text, i))) {
+            if (kept.empty() && begin > 0) {
+                piece.atStart = false;
+            }
+            kept.append(piece.text, begin, i - begin);
+        }
+    }
+    piece.text = std::move(kept);
+}
+
+void Normalizer::applyStep(const ByteLevel&, TextPiece& piece)
+{
+    piece.text = bytesToAlphabet(piece.text);
+}
+
+void Normalizer::applyStep(const Strip& step, TextPiece& piece)
+{
+    std::size_t begin = 0;
+    std::size_t end = piece.text.size();
+    while (step.left && begin < end) {
+        std::size_t next = begin;
+        if (!isWhiteSpace(nextCodePoint(piece.text, next))) {
+            break;
+        }
+        begin = next;
+    }
+    while (step.right && end > begin) {
+        const char32_t last = codePointBefore(piece.text, end);
+        if (!isWhiteSpace(last)) {
+            break;
+        }
+        std::string encoded;
+        appendUtf8(encoded, last);
+        end -= encoded.size();
+    }
+    piece.atStart = piece.atStart && begin == 0;
+    piece.text = piece.text.substr(begin, end - begin);
+}
+
+void Normalizer::applyStep(const Prepend& step, TextPiece& piece)
+{
+    if (!piece.text.empty()) {
+        piece.text.insert(0, step.text);
+    }
+}
+
+void Normalizer::applyStep(const Replace& step, TextPiece& piece)
+{
+    if (piece.text.empty()) {
+        return;
+    }
+    const std::vector<Stretch> stretches = step.pattern.find(piece.text);
+    // Text that replaces several code points counts as standing where the last of them stood.
+    if (!stretches.empty() && stretches.front().isMatch && stretches.front().end > 0 &&
+        (step.content.empty() || stretches.front().end > utf8Length(piece.text.front()))) {
+        piece.atStart = false;
+    }
+    std::string out;
+    out.reserve(piece.text.size());
+    for (const Stretch& stretch : stretches) {
+        if (stretch.isMatch) {
+            out += step.content;
+        } else {
+            out.append(piece.text, stretch.begin, stretch.end - stretch.begin);
+        }
+    }
+    piece.text = std::move(out);
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,341 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/tokenizer/regex_translate.h"
+
+#include "base/error.h"
+#include "engine/tokenizer/unicode_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace vitrine::engine {
+
+namespace {
+
+// PCRE2's own \s also takes U+180E, and its \w has no marks and no connectors: both are spelled out.
+constexpr std::string_view kSpaceItems =
+    "\\t-\\r\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
+constexpr std::string_view kWordItems = "\\p{Alphabetic}\\p{M}\\p{N}\\p{Pc}";
+constexpr std::string_view kHexItems = "0-9A-Fa-f";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 50> kProperties = {{
+    {"letter", "L"}, {"uppercaseletter", "Lu"}, {"lowercaseletter", "Ll"}, {"titlecaseletter", "Lt"},
+    {"modifierletter", "Lm"}, {"otherletter", "Lo"}, {"casedletter", "L&"}, {"lc", "L&"}, {"l&", "L&"},
+    {"mark", "M"}, {"nonspacingmark", "Mn"}, {"spacingmark", "Mc"}, {"enclosingmark", "Me"},
+    {"number", "N"}, {"decimalnumber", "Nd"}, {"letternumber", "Nl"}, {"othernumber", "No"}, {"digit", "Nd"},
+    {"punctuation", "P"}, {"punct", "P"}, {"connectorpunctuation", "Pc"}, {"dashpunctuation", "Pd"},
+    {"openpunctuation", "Ps"}, {"closepunctuation", "Pe"}, {"initialpunctuation", "Pi"},
+    {"finalpunctuation", "Pf"}, {"otherpunctuation", "Po"}, {"symbol", "S"}, {"mathsymbol", "Sm"},
+    {"currencysymbol", "Sc"}, {"modifiersymbol", "Sk"}, {"othersymbol", "So"}, {"separator", "Z"},
+    {"spaceseparator", "Zs"}, {"lineseparator", "Zl"}, {"paragraphseparator", "Zp"}, {"other", "C"},
+    {"control", "Cc"}, {"cntrl", "Cc"}, {"format", "Cf"}, {"surrogate", "Cs"}, {"privateuse", "Co"},
+    {"unassigned", "Cn"}, {"any", "Any"}, {"alpha", "Alphabetic"}, {"alphabetic", "Alphabetic"},
+    {"upper", "Uppercase"}, {"lower", "Lowercase"}, {"space", "White_Space"}, {"whitespace", "White_Space"},
+}};
+
+constexpr std::array<std::string_view, 12> kBinaryProperties = {
+    "emoji", "emojipresentation", "emojimodifier", "emojimodifierbase", "emojicomponent", "extendedpictographic",
+    "ideographic", "uppercase", "lowercase", "asciihexdigit", "idstart", "idcontinue",
+};
+
+class Translator {
+public:
+    Translator(std::string_view pattern, const std::string& where) : in_(pattern), where_(where) {}
+
+    std::string run()
+    {
+        while (at_ < in_.size()) {
+            step();
+        }
+        return std::move(out_);
+    }
+
+private:
+    [[noreturn]] void unsupported(std::string_view what) const
+    {
+        throw base::Unsupported(fmt::format("{}: {}", where_, what));
+    }
+    [[noreturn]] void bad(std::string_view what) const { throw base::BadInput(fmt::format("{}: {}", where_, what)); }
+
+    char peek(std::size_t ahead = 0) const { return at_ + ahead < in_.size() ? in_[at_ + ahead] : '\0'; }
+    bool startsWith(std::string_view text) const { return in_.substr(at_).substr(0, text.size()) == text; }
+    void copyCodePoint()
+    {
+        const std::size_t bytes = std::min(utf8Length(in_[at_]), in_.size() - at_);
+        out_ += in_.substr(at_, bytes);
+        at_ += bytes;
+    }
+    void beginAtom() { atom_ = out_.size(); }
+
+    void step()
+    {
+        switch (peek()) {
+        case '\\': beginAtom(); escape(); return;
+        case '[': beginAtom(); characterClass(); return;
+        case '(': openGroup(); return;
+        case ')':
+            atom_ = groups_.empty() ? out_.size() : groups_.back();
+            if (!groups_.empty()) {
+                groups_.pop_back();
+            }
+            copyCodePoint();
+            return;
+        case '{': interval(); return;
+        case '*':
+        case '+':
+        case '?':
+        case '|': copyCodePoint(); return;
+        default: beginAtom(); copyCodePoint(); return;
+        }
+    }
+
+    void openGroup()
+    {
+        if (startsWith("(*")) {
+            unsupported("the regular expression uses a verb or callout \"(*\"");
+        }
+        groups_.push_back(out_.size());
+        copyCodePoint();
+        if (peek() != '?') {
+            return;
+        }
+        copyCodePoint();
+        if (peek() == '~' || peek() == '@') {
+            unsupported("the regular expression uses a group that only Oniguruma has");
+        }
+        // Option letters: Oniguruma's "m" lets the dot match line ends, which PCRE2 calls "s".
+        while (std::isalpha(static_cast<unsigned char>(peek())) != 0 || peek() == '-') {
+            if (std::string_view("imx-").find(peek()) == std::string_view::npos) {
+                if (peek() == 'P' && peek(1) == '<') {
+                    break;
+                }
+                unsupported(fmt::format("the regular expression uses the option \"{}\"", peek()));
+            }
+            out_ += peek() == 'm' ? 's' : peek();
+            ++at_;
+        }
+        if (peek() == ')') {
+            groups_.pop_back(); // an option setting has no content of its own
+            copyCodePoint();
+            beginAtom();
+        } else if (peek() == '<' || peek() == ':' || peek() == '=' || peek() == '!' || peek() == '>') {
+            copyCodePoint();
+        }
+    }
+
+    /// "{n,m}+" repeats the repetition in Oniguruma, and "{n}?" makes it optional; PCRE2 reads both otherwise.
+    void interval()
+    {
+        std::size_t end = at_ + 1;
+        std::string low, high;
+        bool comma = false;
+        while (end < in_.size() && (std::isdigit(static_cast<unsigned char>(in_[end])) != 0 || (in_[end] == ',' && !comma))) {
+            if (in_[end] == ',') {
+                comma = true;
+            } else {
+                (comma ? high : low) += in_[end];
+            }
+            ++end;
+        }
+        if (end >= in_.size() || in_[end] != '}' || (low.empty() && high.empty())) {
+            beginAtom();
+            out_ += "\\{";
+            ++at_;
+            return;
+        }
+        at_ = end + 1;
+        const std::string repeat = "{" + (low.empty() ? "0" : low) + (comma ? "," + high : "") + "}";
+        const bool again = peek() == '+' || (peek() == '?' && !comma);
+        if (again) {
+            out_.insert(atom_, "(?:");
+            out_ += repeat + ")";
+        } else {
+            out_ += repeat;
+        }
+    }
+
+    void escape()
+    {
+        const char next = peek(1);
+        switch (next) {
+        case '\0': bad("the regular expression ends with a backslash");
+        case 's': out_ += fmt::format("[{}]", kSpaceItems); break;
+        case 'S': out_ += fmt::format("[^{}]", kSpaceItems); break;
+        case 'w': out_ += fmt::format("[{}]", kWordItems); break;
+        case 'W': out_ += fmt::format("[^{}]", kWordItems); break;
+        case 'h': out_ += fmt::format("[{}]", kHexItems); break;
+        case 'H': out_ += fmt::format("[^{}]", kHexItems); break;
+        case 'b': out_ += fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))", kWordItems); break;
+        case 'B': out_ += fmt::format("(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))", kWordItems); break;
+        case 'O': out_ += "(?s:.)"; break;
+        default: sharedEscape(); return;
+        }
+        at_ += 2;
+    }
+
+    /// Escapes that mean the same inside and outside of a class.
+    void sharedEscape()
+    {
+        const char next = peek(1);
+        if (next == 'p' || next == 'P') {
+            out_ += property();
+            return;
+        }
+        if (next == 'u') {
+            const std::string_view digits = in_.substr(std::min(at_ + 2, in_.size()), 4);
+            const auto hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
+            if (digits.size() != 4 || !std::all_of(digits.begin(), digits.end(), hex)) {
+                bad("the regular expression has \"\\u\" without four hexadecimal digits");
+            }
+            out_ += fmt::format("\\x{{{}}}", digits);
+            at_ += 6;
+            return;
+        }
+        constexpr std::string_view kShared = "dDtnrfveaAzZGKkgxRXNcb0123456789";
+        const bool letter = std::isalnum(static_cast<unsigned char>(next)) != 0;
+        if (letter && kShared.find(next) == std::string_view::npos) {
+            unsupported(fmt::format("the regular expression uses the escape \"\\{}\"", next));
+        }
+        ++at_;
+        if (static_cast<unsigned char>(next) < 0x80) {
+            out_ += '\\';
+            out_ += next == 'v' ? 'x' : next;
+            if (next == 'v') {
+                out_ += "0b"; // a vertical tab in Oniguruma, a whole class in PCRE2
+            }
+            ++at_;
+        } else {
+            copyCodePoint();
+        }
+    }
+
+    std::string property()
+    {
+        bool negated = peek(1) == 'P';
+        at_ += 2;
+        std::string name;
+        if (peek() == '{') {
+            const std::size_t end = in_.find('}', at_);
+            if (end == std::string_view::npos) {
+                bad("the regular expression has a \"\\p{\" without its \"}\"");
+            }
+            for (const char c : in_.substr(at_ + 1, end - at_ - 1)) {
+                if (c == '^' && name.empty()) {
+                    negated = !negated;
+                } else if (c != ' ' && c != '_' && c != '-') {
+                    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+                }
+            }
+            at_ = end + 1;
+        } else {
+            name = std::string(1, static_cast<char>(std::tolower(static_cast<unsigned char>(peek()))));
+            ++at_;
+        }
+        return fmt::format("\\{}{{{}}}", negated ? 'P' : 'p', propertyName(name));
+    }
+
+    std::string propertyName(const std::string& name) const
+    {
+        const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '&'; };
+        if (name.empty() || !std::all_of(name.begin(), name.end(), plain)) {
+            bad("the regular expression has a \"\\p{...}\" with a name that is not a property");
+        }
+        for (const auto& [from, to] : kProperties) {
+            if (name == from) {
+                return std::string(to);
+            }
+        }
+        if (name.size() <= 2) {
+            std::string category = name;
+            category[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(category[0])));
+            return category;
+        }
+        if (std::find(kBinaryProperties.begin(), kBinaryProperties.end(), name) != kBinaryProperties.end()) {
+            return name;
+        }
+        // PCRE2's bare script names mean Script_Extensions; Oniguruma's mean Script.
+        return "sc:" + name;
+    }
+
+    void characterClass()
+    {
+        out_ += '[';
+        ++at_;
+        if (peek() == '^') {
+            out_ += '^';
+            ++at_;
+        }
+        if (peek() == ']') {
+            out_ += "\\]";
+            ++at_;
+        }
+        classItems(0);
+        out_ += ']';
+    }
+
+    void classItems(int depth)
+    {
+        while (true) {
+            if (at_ >= in_.size()) {
+                bad("the regular expression has a \"[\" without its \"]\"");
+            }
+            if (peek() == ']') {
+                ++at_;
+                return;
+            }
+            if (startsWith("&&")) {
+                unsupported("the regular expression uses a class intersection (&&)");
+            }
+            if (startsWith("[:") && in_.find(":]", at_) != std::string_view::npos) {
+                const std::size_t end = in_.find(":]", at_) + 2;
+                out_ += in_.substr(at_, end - at_);
+                at_ = end;
+            } else if (peek() == '[') {
+                if (peek(1) == '^' || depth > 16) {
+                    unsupported("the regular expression uses a negated class inside a class");
+                }
+                ++at_;
+                classItems(depth + 1);
+            } else if (peek() == '\\') {
+                classEscape();
+            } else {
+                copyCodePoint();
+            }
+        }
+    }
+
+    void classEscape()
+    {
+        switch (peek(1)) {
+        case 's': out_ += kSpaceItems; break;
+        case 'S': out_ += "\\P{White_Space}"; break;
+        case 'w': out_ += kWordItems; break;
+        case 'h': out_ += kHexItems; break;
+        case 'W':
+        case 'H': unsupported(fmt::format("the regular expression uses \"\\{}\" inside a class", peek(1)));
+        default: sharedEscape(); return;
+        }
+        at_ += 2;
+    }
+
+    std::string_view in_;
+    const std::string& where_;
+    std::string out_;
+    std::size_t at_ = 0;
+    std::size_t atom_ = 0;            ///< where the last atom begins in out_
+    std::vector<std::size_t> groups_; ///< where the open groups begin in out_
+};
+
+} // namespace
+
+std::string translateOnigurumaPattern(std::string_view pattern, const std::string& where)
+{
+    return Translator(pattern, where).run();
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/tokenizer/tokenizer.h"
+
+#include "base/error.h"
+#include "base/strict_json.h"
+#include "engine/tokenizer/added_tokens.h"
+#include "engine/tokenizer/bpe_model.h"
+#include "engine/tokenizer/json_field.h"
+#include "engine/tokenizer/normalizer.h"
+#include "engine/tokenizer/post_processor.h"
+#include "engine/tokenizer/pre_tokenizer.h"
+#include "engine/tokenizer/token_decoder.h"
+#include "engine/tokenizer/unicode_text.h"
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace vitrine::engine {
+
+struct Tokenizer::Parts {
+    BpeModel model;
+    Normalizer normalizer;
+    PreTokenizer preTokenizer;
+    AddedTokens added;
+    TokenDecoder decoder;
+    PostProcessor postProcessor;
+
+    static std::unique_ptr<const Parts> read(
+        const nlohmann::json& json, const std::string& file, const nlohmann::json* config, const std::string& configFile);
+    bool isKnown(std::int64_t id) const
+    {
+        return id >= 0 && id <= INT32_MAX &&
+               (!model.pieceOf(static_cast<std::int32_t>(id)).empty() ||
+                added.byId(static_cast<std::int32_t>(id)) != nullptr);
+    }
+    /// `text` is valid UTF-8; `atStart`: nothing stands before it.
+    void encodeText(std::string_view text, bool atStart, bool special, std::vector<std::int32_t>& ids) const;
+};
+
+std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(
+    const nlohmann::json& json, const std::string& file, const nlohmann::json* config, const std::string& configFile)
+{
+    const JsonField root(json, file);
+    if (const auto version = root.find("version"); version && version->asString() != "1.0") {
+        version->unsupported(fmt::format("the version {} is not known", quotedForMessage(version->asString())));
+    }
+    auto parts = std::make_unique<Parts>(Parts{
+        BpeModel::read(root.at("model")), Normalizer::read(root.find("normalizer")),
+        PreTokenizer::read(root.find("pre_tokenizer")), AddedTokens{}, TokenDecoder::read(root.find("decoder")),
+        PostProcessor{}});
+    if (const auto added = root.find("added_tokens")) {
+        parts->added.readList(*added, parts->model);
+    }
+    if (config != nullptr) {
+        const JsonField configRoot(*config, configFile);
+        if (const auto table = configRoot.find("added_tokens_decoder")) {
+            parts->added.readDecoderTable(*table, parts->model);
+        }
+    }
+    parts->added.finish(parts->normalizer);
+    parts->postProcessor = PostProcessor::read(
+        root.find("post_processor"), [&](std::int64_t id) { return parts->isKnown(id); });
+    return parts;
+}
+
+void Tokenizer::Parts::encodeText(
+    std::string_view text, bool atStart, bool special, std::vector<std::int32_t>& ids) const
+{
+    BpeModel::Scratch scratch;
+    for (const TokenStretch& raw : added.find(text, AddedTokens::Stage::Raw, special)) {
+        if (raw.token != nullptr) {
+            ids.push_back(raw.token->id);
+            continue;
+        }
+        TextPiece piece{std::string(text.substr(raw.begin, raw.end - raw.begin)), atStart && raw.begin == 0};
+        normalizer.apply(piece);
+        for (const TokenStretch& s : added.find(piece.text, AddedTokens::Stage::Normalized, special)) {
+            if (s.token != nullptr) {
+                ids.push_back(s.token->id);
+                continue;
+            }
+            TextPiece part{piece.text.substr(s.begin, s.end - s.begin), piece.atStart && s.begin == 0};
+            for (const TextPiece& word : preTokenizer.apply(std::move(part))) {
+                model.encode(word.text, scratch, ids);
+            }
+        }
+    }
+}
+
+Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
+Tokenizer::~Tokenizer() = default;
+
+std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path)
+{
+    const nlohmann::json json = base::readStrictJson(path);
+    const std::filesystem::path configPath = std::filesystem::path(path).parent_path() / "tokenizer_config.json";
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(configPath, ignored)) {
+        return std::shared_ptr<const Tokenizer>(new Tokenizer(Parts::read(json, path, nullptr, "")));
+    }
+    const nlohmann::json config = base::readStrictJson(configPath.string());
+    return std::shared_ptr<const Tokenizer>(new Tokenizer(Parts::read(json, path, &config, configPath.string())));
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::fromJsonText(std::string_view text, const std::string& name)
+{
+    const nlohmann::json json = base::parseStrictJson(text, name);
+    return std::shared_ptr<const Tokenizer>(new Tokenizer(Parts::read(json, name, nullptr, "")));
+}
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool addSpecialTokens) const
+{
+    std::vector<std::int32_t> ids;
+    if (addSpecialTokens) {
+        ids = parts_->postProcessor.before();
+    }
+    if (isValidUtf8(text)) {
+        parts_->encodeText(text, true, true, ids);
+    } else {
+        parts_->encodeText(replaceInvalidUtf8(text), true, true, ids);
+    }
+    if (addSpecialTokens) {
+        const auto& after = parts_->postProcessor.after();
+        ids.insert(ids.end(), after.begin(), after.end());
+    }
+    return ids;
+}
+
+std::vector<std::int32_t> Tokenizer::encodeParts(std::span<const PromptPart> parts) const
+{
+    std::vector<std::int32_t> ids;
+    std::string text;
+    bool atStart = true;
+    const AddedToken* before = nullptr;
+    // Tokens with lstrip or rstrip take the white space beside them, as they do when they are found in a text.
+    const auto endText = [&](const AddedToken* after) {
+        const std::string valid = replaceInvalidUtf8(text);
+        std::size_t begin = 0;
+        std::size_t end = valid.size();
+        while (before != nullptr && before->rstrip && begin < end) {
+            std::size_t next = begin;
+            if (!isWhiteSpace(nextCodePoint(valid, next))) {
+                break;
+            }
+            begin = next;
+        }
+        while (after != nullptr && after->lstrip && end > begin && isWhiteSpace(codePointBefore(valid, end))) {
+            do {
+                --end;
+            } while ((static_cast<unsigned char>(valid[end]) & 0xC0U) == 0x80U);
+        }
+        if (end > begin) {
+            parts_->encodeText(std::string_view(valid).substr(begin, end - begin), atStart && begin == 0, false, ids);
+        }
+        text.clear();
+    };
+    for (const PromptPart& part : parts) {
+        if (part.id < 0) {
+            text += part.text;
+            continue;
+        }
+        if (!isKnown(part.id)) {
+            throw base::BadInput(fmt::format("prompt: no token of the tokenizer has the id {}", part.id));
+        }
+        const AddedToken* token = parts_->added.byId(part.id);
+        endText(token);
+        ids.push_back(part.id);
+        before = token;
+        atStart = false;
+    }
+    endText(nullptr);
+    return ids;
+}
+
+std::string_view Tokenizer::decodedPiece(std::int32_t id) const
+{
+    const AddedToken* token = parts_->added.byId(id);
+    return token != nullptr ? parts_->added.decodedContent(*token) : parts_->model.pieceOf(id);
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skipSpecialTokens) const
+{
+    std::string out;
+    DecoderRun run = parts_->decoder.start();
+    for (const std::int32_t id : ids) {
+        if (isKnown(id) && !(skipSpecialTokens && isSpecial(id))) {
+            out += run.push(decodedPiece(id));
+        }
+    }
+    return out + run.finish();
+}
+
+std::int32_t Tokenizer::vocabSize() const
+{
+    return std::max(parts_->model.idEnd(), parts_->added.idEnd());
+}
+
+std::optional<std::int32_t> Tokenizer::idOf(std::string_view piece) const
+{
+    const AddedToken* token = parts_->added.byContent(piece);
+    return token != nullptr ? std::optional(token->id) : parts_->model.idOf(piece);
+}
+
+std::string_view Tokenizer::pieceOf(std::int32_t id) const
+{
+    const AddedToken* token = parts_->added.byId(id);
+    return token != nullptr ? std::string_view(token->content) : parts_->model.pieceOf(id);
+}
+
+bool Tokenizer::isKnown(std::int32_t id) const
+{
+    return parts_->isKnown(id);
+}
+
+bool Tokenizer::isSpecial(std::int32_t id) const
+{
+    const AddedToken* token = parts_->added.byId(id);
+    return token != nullptr && token->special;
+}
+
+struct StreamDecoder::Run {
+    DecoderRun run;
+};
+
+StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool skipSpecialTokens)
+    : tokenizer_(std::move(tokenizer)), run_(new Run{tokenizer_->parts_->decoder.start()}),
+      skipSpecialTokens_(skipSpecialTokens)
+{
+}
+StreamDecoder::~StreamDecoder() = default;
+StreamDecoder::StreamDecoder(StreamDecoder&&) noexcept = default;
+StreamDecoder& StreamDecoder::operator=(StreamDecoder&&) noexcept = default;
+
+std::string StreamDecoder::push(std::int32_t id)
+{
+    if (!tokenizer_->isKnown(id) || (skipSpecialTokens_ && tokenizer_->isSpecial(id))) {
+        return {};
+    }
+    return run_->run.push(tokenizer_->decodedPiece(id));
+}
+
+std::string StreamDecoder::finish()
+{
+    std::string rest = run_->run.finish();
+    run_->run = tokenizer_->parts_->decoder.start();
+    return rest;
+}
+
+} // namespace vitrine::engine
