@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/added_tokens.h"
 
-#include "engine/tokenizer/bpe_model.h"
-#include "engine/tokenizer/regex.h"
-#include "engine/tokenizer/unicode_text.h"
-
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "engine/tokenizer/bpe_model.h"
+#include "engine/tokenizer/regex.h"
+#include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
 
@@ -20,24 +20,21 @@ constexpr std::size_t kLongestToken = 4096;
 // Tokens may lie above the vocabulary, with room for padding to a round size.
 constexpr std::int64_t kIdSlack = 1'000'000;
 
-bool isWordCharacter(char32_t code)
-{
+bool isWordCharacter(char32_t code) {
     static const Regex word(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}])", "added_tokens");
     std::string text;
     appendUtf8(text, code);
     return !word.findAll(text).empty();
 }
 
-bool standsAlone(std::string_view text, std::size_t begin, std::size_t end)
-{
+bool standsAlone(std::string_view text, std::size_t begin, std::size_t end) {
     if (begin > 0 && isWordCharacter(codePointBefore(text, begin))) {
         return false;
     }
     return end == text.size() || !isWordCharacter(nextCodePoint(text, end));
 }
 
-std::size_t whiteSpaceBefore(std::string_view text, std::size_t end)
-{
+std::size_t whiteSpaceBefore(std::string_view text, std::size_t end) {
     while (end > 0) {
         const char32_t code = codePointBefore(text, end);
         if (!isWhiteSpace(code)) {
@@ -50,8 +47,7 @@ std::size_t whiteSpaceBefore(std::string_view text, std::size_t end)
     return end;
 }
 
-std::size_t whiteSpaceAfter(std::string_view text, std::size_t begin)
-{
+std::size_t whiteSpaceAfter(std::string_view text, std::size_t begin) {
     while (begin < text.size()) {
         std::size_t next = begin;
         if (!isWhiteSpace(nextCodePoint(text, next))) {
@@ -64,8 +60,7 @@ std::size_t whiteSpaceAfter(std::string_view text, std::size_t begin)
 
 } // namespace
 
-void AddedTokens::Trie::insert(std::string_view text, const AddedToken* token)
-{
+void AddedTokens::Trie::insert(std::string_view text, const AddedToken* token) {
     if (final.empty()) {
         final.push_back(nullptr);
     }
@@ -84,8 +79,7 @@ void AddedTokens::Trie::insert(std::string_view text, const AddedToken* token)
     final[node] = token;
 }
 
-const AddedToken* AddedTokens::Trie::longestAt(std::string_view text, std::size_t begin, std::size_t& end) const
-{
+const AddedToken* AddedTokens::Trie::longestAt(std::string_view text, std::size_t begin, std::size_t& end) const {
     const AddedToken* best = nullptr;
     std::uint64_t node = 0;
     for (std::size_t at = begin; at < text.size(); ++at) {
@@ -102,8 +96,7 @@ const AddedToken* AddedTokens::Trie::longestAt(std::string_view text, std::size_
     return best;
 }
 
-AddedToken AddedTokens::readFlags(const JsonField& field)
-{
+AddedToken AddedTokens::readFlags(const JsonField& field) {
     AddedToken token;
     token.content = field.at("content").asString();
     token.special = field.flag("special", false);
@@ -117,8 +110,7 @@ AddedToken AddedTokens::readFlags(const JsonField& field)
     return token;
 }
 
-void AddedTokens::readList(const JsonField& field, const BpeModel& model)
-{
+void AddedTokens::readList(const JsonField& field, const BpeModel& model) {
     for (std::size_t i = 0; i < field.arraySize(); ++i) {
         const JsonField entry = field.element(i);
         AddedToken token = readFlags(entry);
@@ -128,8 +120,7 @@ void AddedTokens::readList(const JsonField& field, const BpeModel& model)
     }
 }
 
-void AddedTokens::readDecoderTable(const JsonField& field, const BpeModel& model)
-{
+void AddedTokens::readDecoderTable(const JsonField& field, const BpeModel& model) {
     if (!field.value().is_object()) {
         field.bad(fmt::format("must be an object, not {}", field.value().type_name()));
     }
@@ -145,36 +136,32 @@ void AddedTokens::readDecoderTable(const JsonField& field, const BpeModel& model
     }
 }
 
-void AddedTokens::add(const JsonField& field, AddedToken token, const BpeModel& model)
-{
+void AddedTokens::add(const JsonField& field, AddedToken token, const BpeModel& model) {
     if (token.content.empty()) {
         return; // nothing can ever match it
     }
     const auto inModel = model.idOf(token.content);
     if (inModel && *inModel != token.id) {
-        field.bad(fmt::format(
-            "the token {} has the id {}, but model.vocab gives it {}", quotedForMessage(token.content), token.id,
-            *inModel));
+        field.bad(fmt::format("the token {} has the id {}, but model.vocab gives it {}",
+                              quotedForMessage(token.content), token.id, *inModel));
     }
     const std::string_view piece = model.pieceOf(token.id);
     if (!inModel && !piece.empty()) {
-        field.bad(fmt::format(
-            "the id {} of the token {} belongs to {} in model.vocab", token.id, quotedForMessage(token.content),
-            quotedForMessage(piece)));
+        field.bad(fmt::format("the id {} of the token {} belongs to {} in model.vocab", token.id,
+                              quotedForMessage(token.content), quotedForMessage(piece)));
     }
     const auto sameId = tokens_.find(token.id);
     const auto sameContent = ids_.find(token.content);
     if ((sameId != tokens_.end() && sameId->second.content != token.content) ||
         (sameContent != ids_.end() && sameContent->second != token.id)) {
-        field.bad(fmt::format(
-            "the token {} with the id {} contradicts an earlier token", quotedForMessage(token.content), token.id));
+        field.bad(fmt::format("the token {} with the id {} contradicts an earlier token",
+                              quotedForMessage(token.content), token.id));
     }
     ids_[token.content] = token.id;
     tokens_[token.id] = std::move(token);
 }
 
-void AddedTokens::finish(const Normalizer& normalizer)
-{
+void AddedTokens::finish(const Normalizer& normalizer) {
     for (const auto& [id, token] : tokens_) {
         if (!token.normalized) {
             raw_.insert(token.content, &token);
@@ -190,8 +177,7 @@ void AddedTokens::finish(const Normalizer& normalizer)
     }
 }
 
-std::vector<TokenStretch> AddedTokens::find(std::string_view text, Stage stage, bool specialToo) const
-{
+std::vector<TokenStretch> AddedTokens::find(std::string_view text, Stage stage, bool specialToo) const {
     const Trie& trie = stage == Stage::Raw ? raw_ : normalized_;
     std::vector<TokenStretch> out;
     std::size_t done = 0;
@@ -223,26 +209,22 @@ std::vector<TokenStretch> AddedTokens::find(std::string_view text, Stage stage, 
     return out;
 }
 
-const AddedToken* AddedTokens::byId(std::int32_t id) const
-{
+const AddedToken* AddedTokens::byId(std::int32_t id) const {
     const auto it = tokens_.find(id);
     return it == tokens_.end() ? nullptr : &it->second;
 }
 
-const AddedToken* AddedTokens::byContent(std::string_view content) const
-{
+const AddedToken* AddedTokens::byContent(std::string_view content) const {
     const auto it = ids_.find(content);
     return it == ids_.end() ? nullptr : byId(it->second);
 }
 
-std::string_view AddedTokens::decodedContent(const AddedToken& token) const
-{
+std::string_view AddedTokens::decodedContent(const AddedToken& token) const {
     const auto it = normalizedContent_.find(token.id);
     return it == normalizedContent_.end() ? std::string_view(token.content) : std::string_view(it->second);
 }
 
-std::int32_t AddedTokens::idEnd() const
-{
+std::int32_t AddedTokens::idEnd() const {
     return tokens_.empty() ? 0 : tokens_.rbegin()->first + 1;
 }
 

@@ -4,15 +4,15 @@
 
 // Added tokens: pieces that are cut out of the text before the model sees it (facts 10.2).
 
-#include "engine/tokenizer/id_map.h"
-#include "engine/tokenizer/json_field.h"
-#include "engine/tokenizer/normalizer.h"
-
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "engine/tokenizer/id_map.h"
+#include "engine/tokenizer/json_field.h"
+#include "engine/tokenizer/normalizer.h"
 
 namespace vitrine::engine {
 

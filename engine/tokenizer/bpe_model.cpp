@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/bpe_model.h"
 
-#include "engine/tokenizer/unicode_text.h"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
 
@@ -16,15 +16,13 @@ namespace {
 constexpr std::int64_t kIdSlack = 65536;
 constexpr std::int64_t kIdsPerPiece = 4;
 
-constexpr std::uint64_t pairKey(std::int32_t left, std::int32_t right)
-{
+constexpr std::uint64_t pairKey(std::int32_t left, std::int32_t right) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32U | static_cast<std::uint32_t>(right);
 }
 
 } // namespace
 
-BpeModel BpeModel::read(const JsonField& field)
-{
+BpeModel BpeModel::read(const JsonField& field) {
     if (const auto type = field.find("type"); type && type->asString() != "BPE") {
         type->unsupported(
             fmt::format("the model {} is not supported, only BPE is", quotedForMessage(type->asString())));
@@ -56,8 +54,7 @@ BpeModel BpeModel::read(const JsonField& field)
     return model;
 }
 
-void BpeModel::readVocabulary(const JsonField& vocab)
-{
+void BpeModel::readVocabulary(const JsonField& vocab) {
     const nlohmann::json& object = vocab.value();
     if (!object.is_object()) {
         vocab.bad(fmt::format("must be an object, not {}", object.type_name()));
@@ -74,8 +71,8 @@ void BpeModel::readVocabulary(const JsonField& vocab)
     for (const auto& [piece, value] : object.items()) {
         const auto id = value.get<std::size_t>();
         if (taken[id]) {
-            vocab.bad(fmt::format(
-                "the id {} belongs to both {} and {}", id, quotedForMessage(pieces_[id]), quotedForMessage(piece)));
+            vocab.bad(fmt::format("the id {} belongs to both {} and {}", id, quotedForMessage(pieces_[id]),
+                                  quotedForMessage(piece)));
         }
         taken[id] = true;
         pieces_[id] = piece;
@@ -83,8 +80,7 @@ void BpeModel::readVocabulary(const JsonField& vocab)
     }
 }
 
-void BpeModel::readMerges(const JsonField& merges)
-{
+void BpeModel::readMerges(const JsonField& merges) {
     const std::size_t count = merges.arraySize();
     if (count > static_cast<std::size_t>(INT32_MAX)) {
         merges.bad("has too many entries");
@@ -101,19 +97,20 @@ void BpeModel::readMerges(const JsonField& merges)
             if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) {
                 merges.element(i).bad(fmt::format("{} is not two pieces and one space", quotedForMessage(line)));
             }
-            addMerge(merges.element(i), rank, std::string_view(line).substr(0, space), std::string_view(line).substr(space + 1));
+            addMerge(merges.element(i), rank, std::string_view(line).substr(0, space),
+                     std::string_view(line).substr(space + 1));
         } else {
             if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_string()) {
                 merges.element(i).bad("must be a pair of strings or one string \"a b\"");
             }
-            addMerge(merges.element(i), rank, entry[0].get_ref<const std::string&>(), entry[1].get_ref<const std::string&>());
+            addMerge(merges.element(i), rank, entry[0].get_ref<const std::string&>(),
+                     entry[1].get_ref<const std::string&>());
         }
         ++rank;
     }
 }
 
-void BpeModel::addMerge(const JsonField& entry, std::size_t rank, std::string_view left, std::string_view right)
-{
+void BpeModel::addMerge(const JsonField& entry, std::size_t rank, std::string_view left, std::string_view right) {
     const auto known = [&](std::string_view piece) {
         const auto id = idOf(piece);
         if (!id) {
@@ -131,8 +128,7 @@ void BpeModel::addMerge(const JsonField& entry, std::size_t rank, std::string_vi
     merges_.set(pairKey(leftId, rightId), {static_cast<std::int32_t>(rank), known(merged)});
 }
 
-void BpeModel::indexSingles()
-{
+void BpeModel::indexSingles() {
     byteIds_.assign(256, -1);
     for (int byte = 0; byte < 256; ++byte) {
         if (const auto id = idOf(fmt::format("<0x{:02X}>", byte))) {
@@ -147,19 +143,16 @@ void BpeModel::indexSingles()
     }
 }
 
-std::optional<std::int32_t> BpeModel::idOf(std::string_view piece) const
-{
+std::optional<std::int32_t> BpeModel::idOf(std::string_view piece) const {
     const auto it = ids_.find(piece);
     return it == ids_.end() ? std::nullopt : std::optional(it->second);
 }
 
-std::string_view BpeModel::pieceOf(std::int32_t id) const
-{
+std::string_view BpeModel::pieceOf(std::int32_t id) const {
     return id >= 0 && id < idEnd() ? std::string_view(pieces_[static_cast<std::size_t>(id)]) : std::string_view();
 }
 
-std::int32_t BpeModel::symbolId(std::string_view character, bool first, bool last) const
-{
+std::int32_t BpeModel::symbolId(std::string_view character, bool first, bool last) const {
     const bool prefixed = !first && !continuingPrefix_.empty();
     const bool suffixed = last && !endSuffix_.empty();
     if (!prefixed && !suffixed) {
@@ -173,8 +166,7 @@ std::int32_t BpeModel::symbolId(std::string_view character, bool first, bool las
     return idOf(text).value_or(-1);
 }
 
-void BpeModel::appendSymbols(std::string_view piece, Scratch& scratch) const
-{
+void BpeModel::appendSymbols(std::string_view piece, Scratch& scratch) const {
     const auto add = [&](std::int32_t id) {
         const auto index = static_cast<std::int32_t>(scratch.symbols.size());
         scratch.symbols.push_back({id, index - 1, -1, true});
@@ -203,7 +195,8 @@ void BpeModel::appendSymbols(std::string_view piece, Scratch& scratch) const
             std::string bytes = !first ? continuingPrefix_ : std::string();
             bytes += character;
             bytes += last ? endSuffix_ : std::string();
-            if (std::none_of(bytes.begin(), bytes.end(), [&](char c) { return missing(static_cast<unsigned char>(c)); })) {
+            if (std::none_of(bytes.begin(), bytes.end(),
+                             [&](char c) { return missing(static_cast<unsigned char>(c)); })) {
                 for (const char c : bytes) {
                     add(byteIds_[static_cast<unsigned char>(c)]);
                 }
@@ -231,8 +224,7 @@ constexpr auto kLater = [](const auto& a, const auto& b) {
 
 } // namespace
 
-void BpeModel::pushCandidate(Scratch& scratch, std::int32_t position) const
-{
+void BpeModel::pushCandidate(Scratch& scratch, std::int32_t position) const {
     const Scratch::Symbol& left = scratch.symbols[static_cast<std::size_t>(position)];
     const Scratch::Symbol& right = scratch.symbols[static_cast<std::size_t>(left.next)];
     if (const Merge* merge = merges_.get(pairKey(left.id, right.id))) {
@@ -241,8 +233,7 @@ void BpeModel::pushCandidate(Scratch& scratch, std::int32_t position) const
     }
 }
 
-void BpeModel::mergeSymbols(Scratch& scratch) const
-{
+void BpeModel::mergeSymbols(Scratch& scratch) const {
     auto& symbols = scratch.symbols;
     scratch.heap.clear();
     for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
@@ -278,8 +269,7 @@ void BpeModel::mergeSymbols(Scratch& scratch) const
     }
 }
 
-void BpeModel::encode(std::string_view piece, Scratch& scratch, std::vector<std::int32_t>& ids) const
-{
+void BpeModel::encode(std::string_view piece, Scratch& scratch, std::vector<std::int32_t>& ids) const {
     if (ignoreMerges_) {
         if (const auto id = idOf(piece)) {
             ids.push_back(*id);

@@ -4,15 +4,15 @@
 
 // Byte-pair encoding: the "model" of tokenizer.json with type BPE (facts 10.1 and 10.2).
 
-#include "engine/tokenizer/id_map.h"
-#include "engine/tokenizer/json_field.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "engine/tokenizer/id_map.h"
+#include "engine/tokenizer/json_field.h"
 
 namespace vitrine::engine {
 

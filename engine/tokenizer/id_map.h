@@ -13,8 +13,7 @@ namespace vitrine::engine {
 /// Keys must not be 2^64-1. Value must be default constructible. Not safe to change while others read.
 template <typename Value> class IdMap {
 public:
-    void set(std::uint64_t key, const Value& value)
-    {
+    void set(std::uint64_t key, const Value& value) {
         if ((count_ + 1) * 2 > slots_.size()) {
             grow();
         }
@@ -24,8 +23,7 @@ public:
     }
 
     /// Null when the key is absent.
-    const Value* get(std::uint64_t key) const
-    {
+    const Value* get(std::uint64_t key) const {
         if (slots_.empty()) {
             return nullptr;
         }
@@ -43,8 +41,7 @@ private:
         Value value{};
     };
 
-    std::size_t find(std::uint64_t key) const
-    {
+    std::size_t find(std::uint64_t key) const {
         const std::size_t mask = slots_.size() - 1;
         // Multiplicative hashing; the high bits are the mixed ones.
         std::size_t at = static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> 20U) & mask;
@@ -54,8 +51,7 @@ private:
         return at;
     }
 
-    void grow()
-    {
+    void grow() {
         std::vector<Slot> old(slots_.empty() ? kFirstSlots : slots_.size() * 2);
         old.swap(slots_);
         for (const Slot& slot : old) {

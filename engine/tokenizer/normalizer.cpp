@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/normalizer.h"
 
-#include "engine/tokenizer/byte_level.h"
-
 #include <fmt/format.h>
+
+#include "engine/tokenizer/byte_level.h"
 
 namespace vitrine::engine {
 
-Normalizer Normalizer::read(const std::optional<JsonField>& field)
-{
+Normalizer Normalizer::read(const std::optional<JsonField>& field) {
     Normalizer normalizer;
     if (field) {
         normalizer.readInto(*field);
@@ -17,8 +16,7 @@ Normalizer Normalizer::read(const std::optional<JsonField>& field)
     return normalizer;
 }
 
-void Normalizer::readInto(const JsonField& field)
-{
+void Normalizer::readInto(const JsonField& field) {
     const JsonField typeField = field.at("type");
     const std::string& type = typeField.asString();
     if (type == "Sequence") {
@@ -51,32 +49,27 @@ void Normalizer::readInto(const JsonField& field)
     }
 }
 
-void Normalizer::apply(TextPiece& piece) const
-{
+void Normalizer::apply(TextPiece& piece) const {
     for (const Step& step : steps_) {
         std::visit([&](const auto& s) { applyStep(s, piece); }, step);
     }
 }
 
-std::string Normalizer::applyToText(std::string_view text) const
-{
+std::string Normalizer::applyToText(std::string_view text) const {
     TextPiece piece{std::string(text), true};
     apply(piece);
     return std::move(piece.text);
 }
 
-void Normalizer::applyStep(const Form& step, TextPiece& piece)
-{
+void Normalizer::applyStep(const Form& step, TextPiece& piece) {
     piece.text = normalizeText(piece.text, step.form);
 }
 
-void Normalizer::applyStep(const Lowercase&, TextPiece& piece)
-{
+void Normalizer::applyStep(const Lowercase&, TextPiece& piece) {
     piece.text = toLowercase(piece.text);
 }
 
-void Normalizer::applyStep(const StripAccents&, TextPiece& piece)
-{
+void Normalizer::applyStep(const StripAccents&, TextPiece& piece) {
     std::string kept;
     kept.reserve(piece.text.size());
     for (std::size_t i = 0; i < piece.text.size();) {
@@ -91,13 +84,11 @@ void Normalizer::applyStep(const StripAccents&, TextPiece& piece)
     piece.text = std::move(kept);
 }
 
-void Normalizer::applyStep(const ByteLevel&, TextPiece& piece)
-{
+void Normalizer::applyStep(const ByteLevel&, TextPiece& piece) {
     piece.text = bytesToAlphabet(piece.text);
 }
 
-void Normalizer::applyStep(const Strip& step, TextPiece& piece)
-{
+void Normalizer::applyStep(const Strip& step, TextPiece& piece) {
     std::size_t begin = 0;
     std::size_t end = piece.text.size();
     while (step.left && begin < end) {
@@ -120,15 +111,13 @@ void Normalizer::applyStep(const Strip& step, TextPiece& piece)
     piece.text = piece.text.substr(begin, end - begin);
 }
 
-void Normalizer::applyStep(const Prepend& step, TextPiece& piece)
-{
+void Normalizer::applyStep(const Prepend& step, TextPiece& piece) {
     if (!piece.text.empty()) {
         piece.text.insert(0, step.text);
     }
 }
 
-void Normalizer::applyStep(const Replace& step, TextPiece& piece)
-{
+void Normalizer::applyStep(const Replace& step, TextPiece& piece) {
     if (piece.text.empty()) {
         return;
     }

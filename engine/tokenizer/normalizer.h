@@ -4,14 +4,14 @@
 
 // The "normalizer" of tokenizer.json: what is done to the text between added tokens before it is split.
 
-#include "engine/tokenizer/json_field.h"
-#include "engine/tokenizer/text_split.h"
-#include "engine/tokenizer/unicode_text.h"
-
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "engine/tokenizer/json_field.h"
+#include "engine/tokenizer/text_split.h"
+#include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
 

@@ -9,8 +9,7 @@ namespace vitrine::engine {
 
 namespace {
 
-std::int32_t readId(const JsonField& field, const std::function<bool(std::int64_t)>& isKnownId)
-{
+std::int32_t readId(const JsonField& field, const std::function<bool(std::int64_t)>& isKnownId) {
     const std::int64_t id = field.asInteger(0, INT32_MAX);
     if (!isKnownId(id)) {
         field.bad(fmt::format("no token has the id {}", id));
@@ -20,8 +19,7 @@ std::int32_t readId(const JsonField& field, const std::function<bool(std::int64_
 
 } // namespace
 
-PostProcessor PostProcessor::read(const std::optional<JsonField>& field, const KnownId& isKnownId)
-{
+PostProcessor PostProcessor::read(const std::optional<JsonField>& field, const KnownId& isKnownId) {
     PostProcessor processor;
     if (field) {
         processor.readInto(*field, isKnownId);
@@ -29,8 +27,7 @@ PostProcessor PostProcessor::read(const std::optional<JsonField>& field, const K
     return processor;
 }
 
-void PostProcessor::readInto(const JsonField& field, const KnownId& isKnownId)
-{
+void PostProcessor::readInto(const JsonField& field, const KnownId& isKnownId) {
     const JsonField typeField = field.at("type");
     const std::string& type = typeField.asString();
     if (type == "Sequence") {
@@ -58,8 +55,7 @@ void PostProcessor::readInto(const JsonField& field, const KnownId& isKnownId)
     }
 }
 
-void PostProcessor::readTemplate(const JsonField& field, const KnownId& isKnownId)
-{
+void PostProcessor::readTemplate(const JsonField& field, const KnownId& isKnownId) {
     const JsonField single = field.at("single");
     const auto specials = field.find("special_tokens");
     std::vector<std::int32_t> around;

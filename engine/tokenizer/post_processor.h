@@ -4,12 +4,12 @@
 
 // The "post_processor" of tokenizer.json: which special tokens stand around one encoded text.
 
-#include "engine/tokenizer/json_field.h"
-
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
+
+#include "engine/tokenizer/json_field.h"
 
 namespace vitrine::engine {
 
@@ -17,8 +17,8 @@ namespace vitrine::engine {
 class PostProcessor {
 public:
     /// `isKnownId` says whether a token has that id. Throws BadInput or Unsupported.
-    static PostProcessor read(
-        const std::optional<JsonField>& field, const std::function<bool(std::int64_t)>& isKnownId);
+    static PostProcessor read(const std::optional<JsonField>& field,
+                              const std::function<bool(std::int64_t)>& isKnownId);
 
     const std::vector<std::int32_t>& before() const { return before_; }
     const std::vector<std::int32_t>& after() const { return after_; }

@@ -2,31 +2,28 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/pre_tokenizer.h"
 
-#include "engine/tokenizer/byte_level.h"
-
 #include <fmt/format.h>
+
+#include "engine/tokenizer/byte_level.h"
 
 namespace vitrine::engine {
 
 namespace {
 
-void appendStretches(const TextPiece& piece, const std::vector<Stretch>& stretches, std::vector<TextPiece>& out)
-{
+void appendStretches(const TextPiece& piece, const std::vector<Stretch>& stretches, std::vector<TextPiece>& out) {
     for (const Stretch& stretch : stretches) {
         out.push_back(
             {piece.text.substr(stretch.begin, stretch.end - stretch.begin), piece.atStart && stretch.begin == 0});
     }
 }
 
-const Regex& gpt2Words()
-{
-    static const Regex words(
-        R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", "ByteLevel");
+const Regex& gpt2Words() {
+    static const Regex words(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+                             "ByteLevel");
     return words;
 }
 
-const Regex& plainWords()
-{
+const Regex& plainWords() {
     // Rust's \w, which unlike Oniguruma's has the two join controls and not the other numbers.
     static const Regex words(
         R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}\s]+)",
@@ -36,8 +33,7 @@ const Regex& plainWords()
 
 } // namespace
 
-PrependScheme readPrependScheme(const JsonField& field)
-{
+PrependScheme readPrependScheme(const JsonField& field) {
     const auto legacy = field.find("add_prefix_space");
     const bool legacyOff = legacy && !legacy->asBool();
     const auto scheme = field.find("prepend_scheme");
@@ -54,8 +50,7 @@ PrependScheme readPrependScheme(const JsonField& field)
     return name == "first" ? PrependScheme::First : name == "always" ? PrependScheme::Always : PrependScheme::Never;
 }
 
-std::string readMetaspaceReplacement(const JsonField& field)
-{
+std::string readMetaspaceReplacement(const JsonField& field) {
     const JsonField replacement = field.at("replacement");
     if (countCodePoints(replacement.asString()) != 1) {
         replacement.bad("must be exactly one character");
@@ -63,8 +58,7 @@ std::string readMetaspaceReplacement(const JsonField& field)
     return replacement.asString();
 }
 
-PreTokenizer PreTokenizer::read(const std::optional<JsonField>& field)
-{
+PreTokenizer PreTokenizer::read(const std::optional<JsonField>& field) {
     PreTokenizer preTokenizer;
     if (field) {
         preTokenizer.readInto(*field);
@@ -72,8 +66,7 @@ PreTokenizer PreTokenizer::read(const std::optional<JsonField>& field)
     return preTokenizer;
 }
 
-void PreTokenizer::readInto(const JsonField& field)
-{
+void PreTokenizer::readInto(const JsonField& field) {
     const JsonField typeField = field.at("type");
     const std::string& type = typeField.asString();
     if (type == "Sequence") {
@@ -82,9 +75,8 @@ void PreTokenizer::readInto(const JsonField& field)
             readInto(members.element(i));
         }
     } else if (type == "Split") {
-        steps_.emplace_back(Split{
-            TextPattern::read(field.at("pattern")), readSplitBehavior(field.at("behavior")),
-            field.flag("invert", false)});
+        steps_.emplace_back(Split{TextPattern::read(field.at("pattern")), readSplitBehavior(field.at("behavior")),
+                                  field.flag("invert", false)});
     } else if (type == "ByteLevel") {
         steps_.emplace_back(ByteLevel{field.at("add_prefix_space").asBool(), field.flag("use_regex", true)});
     } else if (type == "Metaspace") {
@@ -104,8 +96,7 @@ void PreTokenizer::readInto(const JsonField& field)
     }
 }
 
-std::vector<TextPiece> PreTokenizer::apply(TextPiece text) const
-{
+std::vector<TextPiece> PreTokenizer::apply(TextPiece text) const {
     std::vector<TextPiece> pieces;
     if (!text.text.empty()) {
         pieces.push_back(std::move(text));
@@ -121,13 +112,11 @@ std::vector<TextPiece> PreTokenizer::apply(TextPiece text) const
     return pieces;
 }
 
-void PreTokenizer::applyStep(const Split& step, TextPiece piece, std::vector<TextPiece>& out)
-{
+void PreTokenizer::applyStep(const Split& step, TextPiece piece, std::vector<TextPiece>& out) {
     appendStretches(piece, splitAt(step.pattern.find(piece.text), step.behavior, step.invert), out);
 }
 
-void PreTokenizer::applyStep(const ByteLevel& step, TextPiece piece, std::vector<TextPiece>& out)
-{
+void PreTokenizer::applyStep(const ByteLevel& step, TextPiece piece, std::vector<TextPiece>& out) {
     if (step.addPrefixSpace && piece.text.front() != ' ') {
         piece.text.insert(piece.text.begin(), ' ');
     }
@@ -142,8 +131,7 @@ void PreTokenizer::applyStep(const ByteLevel& step, TextPiece piece, std::vector
     }
 }
 
-void PreTokenizer::applyStep(const Metaspace& step, TextPiece piece, std::vector<TextPiece>& out)
-{
+void PreTokenizer::applyStep(const Metaspace& step, TextPiece piece, std::vector<TextPiece>& out) {
     std::string text;
     text.reserve(piece.text.size() + step.replacement.size());
     for (const char c : piece.text) {
@@ -160,32 +148,28 @@ void PreTokenizer::applyStep(const Metaspace& step, TextPiece piece, std::vector
     }
     piece.text = std::move(text);
     if (step.split) {
-        appendStretches(
-            piece, splitAt(findLiteral(piece.text, step.replacement), SplitBehavior::MergedWithNext, false), out);
+        appendStretches(piece, splitAt(findLiteral(piece.text, step.replacement), SplitBehavior::MergedWithNext, false),
+                        out);
     } else {
         out.push_back(std::move(piece));
     }
 }
 
-void PreTokenizer::applyStep(const Words&, TextPiece piece, std::vector<TextPiece>& out)
-{
+void PreTokenizer::applyStep(const Words&, TextPiece piece, std::vector<TextPiece>& out) {
     const auto stretches = coverWith(plainWords().findAll(piece.text), piece.text.size());
     appendStretches(piece, splitAt(stretches, SplitBehavior::Removed, true), out);
 }
 
-void PreTokenizer::applyStep(const WhiteSpaceSplit&, TextPiece piece, std::vector<TextPiece>& out)
-{
+void PreTokenizer::applyStep(const WhiteSpaceSplit&, TextPiece piece, std::vector<TextPiece>& out) {
     appendStretches(piece, splitAt(findCodePoints(piece.text, isWhiteSpace), SplitBehavior::Removed, false), out);
 }
 
-void PreTokenizer::applyStep(const Digits& step, TextPiece piece, std::vector<TextPiece>& out)
-{
+void PreTokenizer::applyStep(const Digits& step, TextPiece piece, std::vector<TextPiece>& out) {
     const SplitBehavior behavior = step.individual ? SplitBehavior::Isolated : SplitBehavior::Contiguous;
     appendStretches(piece, splitAt(findCodePoints(piece.text, isNumeric), behavior, false), out);
 }
 
-void PreTokenizer::applyStep(const Punctuation& step, TextPiece piece, std::vector<TextPiece>& out)
-{
+void PreTokenizer::applyStep(const Punctuation& step, TextPiece piece, std::vector<TextPiece>& out) {
     appendStretches(piece, splitAt(findCodePoints(piece.text, isPunctuation), step.behavior, false), out);
 }
 

@@ -4,13 +4,13 @@
 
 // The "pre_tokenizer" of tokenizer.json: how text is cut into the pieces within which the model merges.
 
-#include "engine/tokenizer/normalizer.h"
-
 #include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include "engine/tokenizer/normalizer.h"
 
 namespace vitrine::engine {
 
@@ -45,7 +45,7 @@ private:
         PrependScheme scheme;
         bool split;
     };
-    struct Words {};      // Whitespace: runs of word characters, runs of other visible characters
+    struct Words {}; // Whitespace: runs of word characters, runs of other visible characters
     struct WhiteSpaceSplit {};
     struct Digits {
         bool individual;

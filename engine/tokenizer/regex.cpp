@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/regex.h"
 
+#include <array>
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "engine/tokenizer/regex_translate.h"
 #include "engine/tokenizer/unicode_text.h"
-
-#include <array>
-#include <fmt/format.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -31,8 +31,7 @@ using MatchContext = std::unique_ptr<pcre2_match_context, Freer<pcre2_match_cont
 using MatchData = std::unique_ptr<pcre2_match_data, Freer<pcre2_match_data_free>>;
 using JitStack = std::unique_ptr<pcre2_jit_stack, Freer<pcre2_jit_stack_free>>;
 
-std::string describe(int error)
-{
+std::string describe(int error) {
     std::array<PCRE2_UCHAR, 256> text{};
     pcre2_get_error_message(error, text.data(), text.size());
     return reinterpret_cast<const char*>(text.data());
@@ -45,10 +44,10 @@ struct Regex::Code {
     bool jit = false;
 };
 
-Regex::Regex(std::string_view pattern, std::string where) : code_(std::make_unique<Code>()), where_(std::move(where))
-{
+Regex::Regex(std::string_view pattern, std::string where) : code_(std::make_unique<Code>()), where_(std::move(where)) {
     if (pattern.size() > kLongestPattern) {
-        throw base::BadInput(fmt::format("{}: the regular expression is longer than {} bytes", where_, kLongestPattern));
+        throw base::BadInput(
+            fmt::format("{}: the regular expression is longer than {} bytes", where_, kLongestPattern));
     }
     const std::string translated = translateOnigurumaPattern(pattern, where_);
     CompileContext context(pcre2_compile_context_create(nullptr));
@@ -58,9 +57,9 @@ Regex::Regex(std::string_view pattern, std::string where) : code_(std::make_uniq
     pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
     int error = 0;
     PCRE2_SIZE offset = 0;
-    code_->compiled.reset(pcre2_compile(
-        reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-        PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, context.get()));
+    code_->compiled.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                                        PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error,
+                                        &offset, context.get()));
     if (!code_->compiled) {
         throw base::BadInput(fmt::format("{}: not a regular expression: {}", where_, describe(error)));
     }
@@ -71,8 +70,7 @@ Regex::~Regex() = default;
 Regex::Regex(Regex&&) noexcept = default;
 Regex& Regex::operator=(Regex&&) noexcept = default;
 
-std::vector<std::pair<std::size_t, std::size_t>> Regex::findAll(std::string_view text) const
-{
+std::vector<std::pair<std::size_t, std::size_t>> Regex::findAll(std::string_view text) const {
     MatchData data(pcre2_match_data_create_from_pattern(code_->compiled.get(), nullptr));
     MatchContext context(pcre2_match_context_create(nullptr));
     JitStack stack;
@@ -82,9 +80,8 @@ std::vector<std::pair<std::size_t, std::size_t>> Regex::findAll(std::string_view
     pcre2_set_match_limit(context.get(), kMatchLimit);
     pcre2_set_heap_limit(context.get(), kHeapLimitKib);
     const auto match = [&](std::size_t from, std::uint32_t options) {
-        return pcre2_match(
-            code_->compiled.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
-            PCRE2_NO_UTF_CHECK | options, data.get(), context.get());
+        return pcre2_match(code_->compiled.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
+                           PCRE2_NO_UTF_CHECK | options, data.get(), context.get());
     };
 
     std::vector<std::pair<std::size_t, std::size_t>> found;
@@ -105,9 +102,8 @@ std::vector<std::pair<std::size_t, std::size_t>> Regex::findAll(std::string_view
             break;
         }
         if (result < 0) {
-            throw base::BadInput(fmt::format(
-                "{}: the regular expression cannot be applied to a text of {} bytes: {}", where_, text.size(),
-                describe(result)));
+            throw base::BadInput(fmt::format("{}: the regular expression cannot be applied to a text of {} bytes: {}",
+                                             where_, text.size(), describe(result)));
         }
         const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(data.get());
         const std::size_t begin = bounds[0];

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/regex_translate.h"
 
-#include "base/error.h"
-#include "engine/tokenizer/unicode_text.h"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -12,6 +9,9 @@
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/error.h"
+#include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
 
@@ -24,31 +24,68 @@ constexpr std::string_view kWordItems = "\\p{Alphabetic}\\p{M}\\p{N}\\p{Pc}";
 constexpr std::string_view kHexItems = "0-9A-Fa-f";
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 50> kProperties = {{
-    {"letter", "L"}, {"uppercaseletter", "Lu"}, {"lowercaseletter", "Ll"}, {"titlecaseletter", "Lt"},
-    {"modifierletter", "Lm"}, {"otherletter", "Lo"}, {"casedletter", "L&"}, {"lc", "L&"}, {"l&", "L&"},
-    {"mark", "M"}, {"nonspacingmark", "Mn"}, {"spacingmark", "Mc"}, {"enclosingmark", "Me"},
-    {"number", "N"}, {"decimalnumber", "Nd"}, {"letternumber", "Nl"}, {"othernumber", "No"}, {"digit", "Nd"},
-    {"punctuation", "P"}, {"punct", "P"}, {"connectorpunctuation", "Pc"}, {"dashpunctuation", "Pd"},
-    {"openpunctuation", "Ps"}, {"closepunctuation", "Pe"}, {"initialpunctuation", "Pi"},
-    {"finalpunctuation", "Pf"}, {"otherpunctuation", "Po"}, {"symbol", "S"}, {"mathsymbol", "Sm"},
-    {"currencysymbol", "Sc"}, {"modifiersymbol", "Sk"}, {"othersymbol", "So"}, {"separator", "Z"},
-    {"spaceseparator", "Zs"}, {"lineseparator", "Zl"}, {"paragraphseparator", "Zp"}, {"other", "C"},
-    {"control", "Cc"}, {"cntrl", "Cc"}, {"format", "Cf"}, {"surrogate", "Cs"}, {"privateuse", "Co"},
-    {"unassigned", "Cn"}, {"any", "Any"}, {"alpha", "Alphabetic"}, {"alphabetic", "Alphabetic"},
-    {"upper", "Uppercase"}, {"lower", "Lowercase"}, {"space", "White_Space"}, {"whitespace", "White_Space"},
+    {"letter", "L"},
+    {"uppercaseletter", "Lu"},
+    {"lowercaseletter", "Ll"},
+    {"titlecaseletter", "Lt"},
+    {"modifierletter", "Lm"},
+    {"otherletter", "Lo"},
+    {"casedletter", "L&"},
+    {"lc", "L&"},
+    {"l&", "L&"},
+    {"mark", "M"},
+    {"nonspacingmark", "Mn"},
+    {"spacingmark", "Mc"},
+    {"enclosingmark", "Me"},
+    {"number", "N"},
+    {"decimalnumber", "Nd"},
+    {"letternumber", "Nl"},
+    {"othernumber", "No"},
+    {"digit", "Nd"},
+    {"punctuation", "P"},
+    {"punct", "P"},
+    {"connectorpunctuation", "Pc"},
+    {"dashpunctuation", "Pd"},
+    {"openpunctuation", "Ps"},
+    {"closepunctuation", "Pe"},
+    {"initialpunctuation", "Pi"},
+    {"finalpunctuation", "Pf"},
+    {"otherpunctuation", "Po"},
+    {"symbol", "S"},
+    {"mathsymbol", "Sm"},
+    {"currencysymbol", "Sc"},
+    {"modifiersymbol", "Sk"},
+    {"othersymbol", "So"},
+    {"separator", "Z"},
+    {"spaceseparator", "Zs"},
+    {"lineseparator", "Zl"},
+    {"paragraphseparator", "Zp"},
+    {"other", "C"},
+    {"control", "Cc"},
+    {"cntrl", "Cc"},
+    {"format", "Cf"},
+    {"surrogate", "Cs"},
+    {"privateuse", "Co"},
+    {"unassigned", "Cn"},
+    {"any", "Any"},
+    {"alpha", "Alphabetic"},
+    {"alphabetic", "Alphabetic"},
+    {"upper", "Uppercase"},
+    {"lower", "Lowercase"},
+    {"space", "White_Space"},
+    {"whitespace", "White_Space"},
 }};
 
 constexpr std::array<std::string_view, 12> kBinaryProperties = {
-    "emoji", "emojipresentation", "emojimodifier", "emojimodifierbase", "emojicomponent", "extendedpictographic",
-    "ideographic", "uppercase", "lowercase", "asciihexdigit", "idstart", "idcontinue",
+    "emoji",       "emojipresentation", "emojimodifier", "emojimodifierbase", "emojicomponent", "extendedpictographic",
+    "ideographic", "uppercase",         "lowercase",     "asciihexdigit",     "idstart",        "idcontinue",
 };
 
 class Translator {
 public:
     Translator(std::string_view pattern, const std::string& where) : in_(pattern), where_(where) {}
 
-    std::string run()
-    {
+    std::string run() {
         while (at_ < in_.size()) {
             step();
         }
@@ -56,28 +93,33 @@ public:
     }
 
 private:
-    [[noreturn]] void unsupported(std::string_view what) const
-    {
+    [[noreturn]] void unsupported(std::string_view what) const {
         throw base::Unsupported(fmt::format("{}: {}", where_, what));
     }
     [[noreturn]] void bad(std::string_view what) const { throw base::BadInput(fmt::format("{}: {}", where_, what)); }
 
     char peek(std::size_t ahead = 0) const { return at_ + ahead < in_.size() ? in_[at_ + ahead] : '\0'; }
     bool startsWith(std::string_view text) const { return in_.substr(at_).substr(0, text.size()) == text; }
-    void copyCodePoint()
-    {
+    void copyCodePoint() {
         const std::size_t bytes = std::min(utf8Length(in_[at_]), in_.size() - at_);
         out_ += in_.substr(at_, bytes);
         at_ += bytes;
     }
     void beginAtom() { atom_ = out_.size(); }
 
-    void step()
-    {
+    void step() {
         switch (peek()) {
-        case '\\': beginAtom(); escape(); return;
-        case '[': beginAtom(); characterClass(); return;
-        case '(': openGroup(); return;
+        case '\\':
+            beginAtom();
+            escape();
+            return;
+        case '[':
+            beginAtom();
+            characterClass();
+            return;
+        case '(':
+            openGroup();
+            return;
         case ')':
             atom_ = groups_.empty() ? out_.size() : groups_.back();
             if (!groups_.empty()) {
@@ -85,17 +127,23 @@ private:
             }
             copyCodePoint();
             return;
-        case '{': interval(); return;
+        case '{':
+            interval();
+            return;
         case '*':
         case '+':
         case '?':
-        case '|': copyCodePoint(); return;
-        default: beginAtom(); copyCodePoint(); return;
+        case '|':
+            copyCodePoint();
+            return;
+        default:
+            beginAtom();
+            copyCodePoint();
+            return;
         }
     }
 
-    void openGroup()
-    {
+    void openGroup() {
         if (startsWith("(*")) {
             unsupported("the regular expression uses a verb or callout \"(*\"");
         }
@@ -129,12 +177,12 @@ private:
     }
 
     /// "{n,m}+" repeats the repetition in Oniguruma, and "{n}?" makes it optional; PCRE2 reads both otherwise.
-    void interval()
-    {
+    void interval() {
         std::size_t end = at_ + 1;
         std::string low, high;
         bool comma = false;
-        while (end < in_.size() && (std::isdigit(static_cast<unsigned char>(in_[end])) != 0 || (in_[end] == ',' && !comma))) {
+        while (end < in_.size() &&
+               (std::isdigit(static_cast<unsigned char>(in_[end])) != 0 || (in_[end] == ',' && !comma))) {
             if (in_[end] == ',') {
                 comma = true;
             } else {
@@ -159,28 +207,47 @@ private:
         }
     }
 
-    void escape()
-    {
+    void escape() {
         const char next = peek(1);
         switch (next) {
-        case '\0': bad("the regular expression ends with a backslash");
-        case 's': out_ += fmt::format("[{}]", kSpaceItems); break;
-        case 'S': out_ += fmt::format("[^{}]", kSpaceItems); break;
-        case 'w': out_ += fmt::format("[{}]", kWordItems); break;
-        case 'W': out_ += fmt::format("[^{}]", kWordItems); break;
-        case 'h': out_ += fmt::format("[{}]", kHexItems); break;
-        case 'H': out_ += fmt::format("[^{}]", kHexItems); break;
-        case 'b': out_ += fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))", kWordItems); break;
-        case 'B': out_ += fmt::format("(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))", kWordItems); break;
-        case 'O': out_ += "(?s:.)"; break;
-        default: sharedEscape(); return;
+        case '\0':
+            bad("the regular expression ends with a backslash");
+        case 's':
+            out_ += fmt::format("[{}]", kSpaceItems);
+            break;
+        case 'S':
+            out_ += fmt::format("[^{}]", kSpaceItems);
+            break;
+        case 'w':
+            out_ += fmt::format("[{}]", kWordItems);
+            break;
+        case 'W':
+            out_ += fmt::format("[^{}]", kWordItems);
+            break;
+        case 'h':
+            out_ += fmt::format("[{}]", kHexItems);
+            break;
+        case 'H':
+            out_ += fmt::format("[^{}]", kHexItems);
+            break;
+        case 'b':
+            out_ += fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))", kWordItems);
+            break;
+        case 'B':
+            out_ += fmt::format("(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))", kWordItems);
+            break;
+        case 'O':
+            out_ += "(?s:.)";
+            break;
+        default:
+            sharedEscape();
+            return;
         }
         at_ += 2;
     }
 
     /// Escapes that mean the same inside and outside of a class.
-    void sharedEscape()
-    {
+    void sharedEscape() {
         const char next = peek(1);
         if (next == 'p' || next == 'P') {
             out_ += property();
@@ -214,8 +281,7 @@ private:
         }
     }
 
-    std::string property()
-    {
+    std::string property() {
         bool negated = peek(1) == 'P';
         at_ += 2;
         std::string name;
@@ -239,8 +305,7 @@ private:
         return fmt::format("\\{}{{{}}}", negated ? 'P' : 'p', propertyName(name));
     }
 
-    std::string propertyName(const std::string& name) const
-    {
+    std::string propertyName(const std::string& name) const {
         const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '&'; };
         if (name.empty() || !std::all_of(name.begin(), name.end(), plain)) {
             bad("the regular expression has a \"\\p{...}\" with a name that is not a property");
@@ -262,8 +327,7 @@ private:
         return "sc:" + name;
     }
 
-    void characterClass()
-    {
+    void characterClass() {
         out_ += '[';
         ++at_;
         if (peek() == '^') {
@@ -278,8 +342,7 @@ private:
         out_ += ']';
     }
 
-    void classItems(int depth)
-    {
+    void classItems(int depth) {
         while (true) {
             if (at_ >= in_.size()) {
                 bad("the regular expression has a \"[\" without its \"]\"");
@@ -309,16 +372,26 @@ private:
         }
     }
 
-    void classEscape()
-    {
+    void classEscape() {
         switch (peek(1)) {
-        case 's': out_ += kSpaceItems; break;
-        case 'S': out_ += "\\P{White_Space}"; break;
-        case 'w': out_ += kWordItems; break;
-        case 'h': out_ += kHexItems; break;
+        case 's':
+            out_ += kSpaceItems;
+            break;
+        case 'S':
+            out_ += "\\P{White_Space}";
+            break;
+        case 'w':
+            out_ += kWordItems;
+            break;
+        case 'h':
+            out_ += kHexItems;
+            break;
         case 'W':
-        case 'H': unsupported(fmt::format("the regular expression uses \"\\{}\" inside a class", peek(1)));
-        default: sharedEscape(); return;
+        case 'H':
+            unsupported(fmt::format("the regular expression uses \"\\{}\" inside a class", peek(1)));
+        default:
+            sharedEscape();
+            return;
         }
         at_ += 2;
     }
@@ -333,8 +406,7 @@ private:
 
 } // namespace
 
-std::string translateOnigurumaPattern(std::string_view pattern, const std::string& where)
-{
+std::string translateOnigurumaPattern(std::string_view pattern, const std::string& where) {
     return Translator(pattern, where).run();
 }
 

@@ -2,18 +2,17 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/text_split.h"
 
-#include "engine/tokenizer/unicode_text.h"
-
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/tokenizer/unicode_text.h"
+
 namespace vitrine::engine {
 
-TextPattern TextPattern::read(const JsonField& field)
-{
+TextPattern TextPattern::read(const JsonField& field) {
     TextPattern pattern;
     if (const auto literal = field.find("String")) {
         pattern.literal_ = literal->asString();
@@ -31,13 +30,11 @@ TextPattern TextPattern::read(const JsonField& field)
     return pattern;
 }
 
-std::vector<Stretch> TextPattern::find(std::string_view text) const
-{
+std::vector<Stretch> TextPattern::find(std::string_view text) const {
     return literal_ ? findLiteral(text, *literal_) : coverWith(regex_->findAll(text), text.size());
 }
 
-std::string TextPattern::replace(std::string_view text, std::string_view content) const
-{
+std::string TextPattern::replace(std::string_view text, std::string_view content) const {
     std::string out;
     out.reserve(text.size());
     for (const Stretch& stretch : find(text)) {
@@ -46,8 +43,7 @@ std::string TextPattern::replace(std::string_view text, std::string_view content
     return out;
 }
 
-std::vector<Stretch> coverWith(const std::vector<std::pair<std::size_t, std::size_t>>& matches, std::size_t size)
-{
+std::vector<Stretch> coverWith(const std::vector<std::pair<std::size_t, std::size_t>>& matches, std::size_t size) {
     std::vector<Stretch> out;
     out.reserve(matches.size() + 1);
     std::size_t done = 0;
@@ -68,17 +64,16 @@ std::vector<Stretch> coverWith(const std::vector<std::pair<std::size_t, std::siz
     return out;
 }
 
-std::vector<Stretch> findLiteral(std::string_view text, std::string_view literal)
-{
+std::vector<Stretch> findLiteral(std::string_view text, std::string_view literal) {
     std::vector<std::pair<std::size_t, std::size_t>> matches;
-    for (std::size_t at = text.find(literal); at != std::string_view::npos; at = text.find(literal, at + literal.size())) {
+    for (std::size_t at = text.find(literal); at != std::string_view::npos;
+         at = text.find(literal, at + literal.size())) {
         matches.emplace_back(at, at + literal.size());
     }
     return coverWith(matches, text.size());
 }
 
-std::vector<Stretch> findCodePoints(std::string_view text, const std::function<bool(char32_t)>& wanted)
-{
+std::vector<Stretch> findCodePoints(std::string_view text, const std::function<bool(char32_t)>& wanted) {
     std::vector<std::pair<std::size_t, std::size_t>> matches;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t begin = at;
@@ -89,8 +84,7 @@ std::vector<Stretch> findCodePoints(std::string_view text, const std::function<b
     return coverWith(matches, text.size());
 }
 
-SplitBehavior readSplitBehavior(const JsonField& field)
-{
+SplitBehavior readSplitBehavior(const JsonField& field) {
     constexpr std::array<std::pair<std::string_view, SplitBehavior>, 5> kNames = {{
         {"Removed", SplitBehavior::Removed},
         {"Isolated", SplitBehavior::Isolated},
@@ -110,8 +104,7 @@ namespace {
 
 /// Joins a stretch to the one handled before it when `joins(previous is a match, this is a match)` says so.
 template <typename Iterator, typename Joins>
-std::vector<Stretch> joinStretches(Iterator begin, Iterator end, bool backwards, Joins joins)
-{
+std::vector<Stretch> joinStretches(Iterator begin, Iterator end, bool backwards, Joins joins) {
     std::vector<Stretch> out;
     bool previous = false;
     for (auto it = begin; it != end; ++it) {
@@ -127,8 +120,7 @@ std::vector<Stretch> joinStretches(Iterator begin, Iterator end, bool backwards,
 
 } // namespace
 
-std::vector<Stretch> splitAt(std::vector<Stretch> stretches, SplitBehavior behavior, bool invert)
-{
+std::vector<Stretch> splitAt(std::vector<Stretch> stretches, SplitBehavior behavior, bool invert) {
     if (invert) {
         for (Stretch& stretch : stretches) {
             stretch.isMatch = !stretch.isMatch;
@@ -136,11 +128,14 @@ std::vector<Stretch> splitAt(std::vector<Stretch> stretches, SplitBehavior behav
     }
     const auto joinsNeighbour = [](bool previous, bool current) { return current && !previous; };
     switch (behavior) {
-    case SplitBehavior::Isolated: break;
-    case SplitBehavior::Removed: std::erase_if(stretches, [](const Stretch& s) { return s.isMatch; }); break;
+    case SplitBehavior::Isolated:
+        break;
+    case SplitBehavior::Removed:
+        std::erase_if(stretches, [](const Stretch& s) { return s.isMatch; });
+        break;
     case SplitBehavior::Contiguous:
-        stretches = joinStretches(
-            stretches.begin(), stretches.end(), false, [](bool previous, bool current) { return previous == current; });
+        stretches = joinStretches(stretches.begin(), stretches.end(), false,
+                                  [](bool previous, bool current) { return previous == current; });
         break;
     case SplitBehavior::MergedWithPrevious:
         stretches = joinStretches(stretches.begin(), stretches.end(), false, joinsNeighbour);

@@ -4,15 +4,15 @@
 
 // Patterns (a literal, a regular expression, a class of code points) and the five ways to split a text at them.
 
-#include "engine/tokenizer/json_field.h"
-#include "engine/tokenizer/regex.h"
-
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "engine/tokenizer/json_field.h"
+#include "engine/tokenizer/regex.h"
 
 namespace vitrine::engine {
 

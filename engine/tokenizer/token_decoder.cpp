@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/token_decoder.h"
 
-#include "engine/tokenizer/byte_level.h"
-#include "engine/tokenizer/pre_tokenizer.h"
-#include "engine/tokenizer/unicode_text.h"
-
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <utility>
+
+#include "engine/tokenizer/byte_level.h"
+#include "engine/tokenizer/pre_tokenizer.h"
+#include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
 
@@ -41,8 +41,7 @@ class ByteLevelStage final : public Stage {
 public:
     using Stage::Stage;
 
-    void push(std::string_view fragment, bool last) override
-    {
+    void push(std::string_view fragment, bool last) override {
         token_ += fragment;
         if (!last) {
             return;
@@ -53,16 +52,14 @@ public:
         drain(false);
     }
 
-    void finish() override
-    {
+    void finish() override {
         drain(true);
         next().push("", true);
         next().finish();
     }
 
 private:
-    void drain(bool atEnd)
-    {
+    void drain(bool atEnd) {
         std::string out;
         std::size_t at = 0;
         while (at < bytes_.size()) {
@@ -70,8 +67,8 @@ private:
             if (step.kind == Utf8Step::Kind::Incomplete && !atEnd) {
                 break;
             }
-            out += step.kind == Utf8Step::Kind::Whole ? std::string_view(bytes_).substr(at, step.bytes)
-                                                      : kReplacementUtf8;
+            out +=
+                step.kind == Utf8Step::Kind::Whole ? std::string_view(bytes_).substr(at, step.bytes) : kReplacementUtf8;
             at += step.bytes;
         }
         bytes_.erase(0, at);
@@ -89,8 +86,7 @@ class ByteFallbackStage final : public Stage {
 public:
     using Stage::Stage;
 
-    void push(std::string_view fragment, bool last) override
-    {
+    void push(std::string_view fragment, bool last) override {
         if (!passing_) {
             token_ += fragment;
             if (!last && token_.size() <= kByteTokenSize) {
@@ -109,8 +105,7 @@ public:
         passing_ = !last;
     }
 
-    void finish() override
-    {
+    void finish() override {
         endRun();
         next().finish();
     }
@@ -118,8 +113,7 @@ public:
 private:
     static constexpr std::size_t kByteTokenSize = 6;
 
-    static int byteOf(std::string_view token)
-    {
+    static int byteOf(std::string_view token) {
         if (token.size() != kByteTokenSize || !token.starts_with("<0x") || token.back() != '>') {
             return -1;
         }
@@ -128,8 +122,7 @@ private:
         return error == std::errc{} && end == token.data() + 5 && byte >= 0 ? byte : -1;
     }
 
-    void endRun()
-    {
+    void endRun() {
         if (isValidUtf8(run_)) {
             if (!run_.empty()) {
                 next().push(run_, true);
@@ -151,8 +144,7 @@ class FuseStage final : public Stage {
 public:
     using Stage::Stage;
     void push(std::string_view fragment, bool) override { next().push(fragment, false); }
-    void finish() override
-    {
+    void finish() override {
         next().push("", true);
         next().finish();
     }
@@ -161,8 +153,7 @@ public:
 class JoinWithSpaceStage final : public Stage {
 public:
     using Stage::Stage;
-    void push(std::string_view fragment, bool last) override
-    {
+    void push(std::string_view fragment, bool last) override {
         if (betweenTokens_ && !first_) {
             next().push(" ", false);
         }
@@ -170,8 +161,7 @@ public:
         betweenTokens_ = last;
         next().push(fragment, false);
     }
-    void finish() override
-    {
+    void finish() override {
         next().push("", true);
         next().finish();
     }
@@ -185,8 +175,7 @@ class WordSuffixStage final : public Stage {
 public:
     WordSuffixStage(TokenSink& next, std::string_view suffix) : Stage(next), suffix_(suffix) {}
 
-    void push(std::string_view fragment, bool last) override
-    {
+    void push(std::string_view fragment, bool last) override {
         token_ += fragment;
         if (last) {
             release(" ");
@@ -194,15 +183,13 @@ public:
             token_.clear();
         }
     }
-    void finish() override
-    {
+    void finish() override {
         release("");
         next().finish();
     }
 
 private:
-    void release(std::string_view replacement)
-    {
+    void release(std::string_view replacement) {
         if (!held_) {
             return;
         }
@@ -223,12 +210,9 @@ private:
 class MetaspaceStage final : public Stage {
 public:
     MetaspaceStage(TokenSink& next, std::string_view replacement, bool dropsFirst)
-        : Stage(next), replacement_(replacement), drops_(dropsFirst)
-    {
-    }
+        : Stage(next), replacement_(replacement), drops_(dropsFirst) {}
 
-    void push(std::string_view fragment, bool last) override
-    {
+    void push(std::string_view fragment, bool last) override {
         std::string out;
         for (const Stretch& stretch : findLiteral(fragment, replacement_)) {
             if (!stretch.isMatch) {
@@ -250,12 +234,9 @@ private:
 class ReplaceStage final : public Stage {
 public:
     ReplaceStage(TokenSink& next, const TextPattern& pattern, std::string_view content)
-        : Stage(next), pattern_(pattern), content_(content)
-    {
-    }
+        : Stage(next), pattern_(pattern), content_(content) {}
 
-    void push(std::string_view fragment, bool last) override
-    {
+    void push(std::string_view fragment, bool last) override {
         token_ += fragment;
         if (last) {
             next().push(pattern_.replace(token_, content_), true);
@@ -273,16 +254,14 @@ public:
     void finish() override { next().finish(); }
 
 private:
-    std::size_t endOfLastMatch(const std::string& literal) const
-    {
+    std::size_t endOfLastMatch(const std::string& literal) const {
         std::size_t end = 0;
         for (std::size_t at = token_.find(literal); at != std::string::npos; at = token_.find(literal, end)) {
             end = at + literal.size();
         }
         return end;
     }
-    std::size_t openEnd(const std::string& literal) const
-    {
+    std::size_t openEnd(const std::string& literal) const {
         for (std::size_t size = std::min(token_.size(), literal.size() - 1); size > 0; --size) {
             if (token_.compare(token_.size() - size, size, literal, 0, size) == 0) {
                 return size;
@@ -299,12 +278,9 @@ private:
 class StripStage final : public Stage {
 public:
     StripStage(TokenSink& next, char32_t content, std::size_t start, std::size_t stop)
-        : Stage(next), content_(content), start_(start), stop_(stop), startLeft_(start)
-    {
-    }
+        : Stage(next), content_(content), start_(start), stop_(stop), startLeft_(start) {}
 
-    void push(std::string_view fragment, bool last) override
-    {
+    void push(std::string_view fragment, bool last) override {
         std::string out;
         for (std::size_t at = 0; at < fragment.size();) {
             const char32_t code = nextCodePoint(fragment, at);
@@ -340,20 +316,17 @@ private:
 
 } // namespace
 
-std::string DecoderRun::push(std::string_view token)
-{
+std::string DecoderRun::push(std::string_view token) {
     stages_.back()->push(token, true);
     return std::exchange(*out_, {});
 }
 
-std::string DecoderRun::finish()
-{
+std::string DecoderRun::finish() {
     stages_.back()->finish();
     return std::exchange(*out_, {});
 }
 
-TokenDecoder TokenDecoder::read(const std::optional<JsonField>& field)
-{
+TokenDecoder TokenDecoder::read(const std::optional<JsonField>& field) {
     TokenDecoder decoder;
     if (field) {
         decoder.readInto(*field);
@@ -363,8 +336,7 @@ TokenDecoder TokenDecoder::read(const std::optional<JsonField>& field)
     return decoder;
 }
 
-void TokenDecoder::readInto(const JsonField& field)
-{
+void TokenDecoder::readInto(const JsonField& field) {
     constexpr std::int64_t kMostStripped = 1 << 20;
     const JsonField typeField = field.at("type");
     const std::string& type = typeField.asString();
@@ -386,7 +358,8 @@ void TokenDecoder::readInto(const JsonField& field)
         }
         steps_.emplace_back(WordSuffix{suffix});
     } else if (type == "Metaspace") {
-        steps_.emplace_back(Metaspace{readMetaspaceReplacement(field), readPrependScheme(field) != PrependScheme::Never});
+        steps_.emplace_back(
+            Metaspace{readMetaspaceReplacement(field), readPrependScheme(field) != PrependScheme::Never});
     } else if (type == "Replace") {
         steps_.emplace_back(Replace{TextPattern::read(field.at("pattern")), field.at("content").asString()});
     } else if (type == "Strip") {
@@ -395,10 +368,9 @@ void TokenDecoder::readInto(const JsonField& field)
             content.bad("must be exactly one character");
         }
         std::size_t at = 0;
-        steps_.emplace_back(Strip{
-            nextCodePoint(content.asString(), at),
-            static_cast<std::size_t>(field.at("start").asInteger(0, kMostStripped)),
-            static_cast<std::size_t>(field.at("stop").asInteger(0, kMostStripped))});
+        steps_.emplace_back(Strip{nextCodePoint(content.asString(), at),
+                                  static_cast<std::size_t>(field.at("start").asInteger(0, kMostStripped)),
+                                  static_cast<std::size_t>(field.at("stop").asInteger(0, kMostStripped))});
     } else {
         typeField.unsupported(fmt::format("the decoder {} is not supported", quotedForMessage(type)));
     }
@@ -413,8 +385,7 @@ template <typename... Handlers> Overloaded(Handlers...) -> Overloaded<Handlers..
 
 } // namespace
 
-DecoderRun TokenDecoder::start() const
-{
+DecoderRun TokenDecoder::start() const {
     DecoderRun run;
     run.out_ = std::make_unique<std::string>();
     run.stages_.push_back(std::make_unique<TextStage>(*run.out_));
@@ -432,9 +403,7 @@ DecoderRun TokenDecoder::start() const
                     return std::make_unique<MetaspaceStage>(next, s.replacement, s.dropsFirst);
                 },
                 [&](const Replace& s) -> Made { return std::make_unique<ReplaceStage>(next, s.pattern, s.content); },
-                [&](const Strip& s) -> Made {
-                    return std::make_unique<StripStage>(next, s.content, s.start, s.stop);
-                },
+                [&](const Strip& s) -> Made { return std::make_unique<StripStage>(next, s.content, s.start, s.stop); },
             },
             *it));
     }

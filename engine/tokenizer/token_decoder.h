@@ -5,9 +5,6 @@
 // The "decoder" of tokenizer.json as a pipeline that works token by token, so that a stream of tokens and a whole list
 // of them give the same text.
 
-#include "engine/tokenizer/json_field.h"
-#include "engine/tokenizer/text_split.h"
-
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -15,6 +12,9 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "engine/tokenizer/json_field.h"
+#include "engine/tokenizer/text_split.h"
 
 namespace vitrine::engine {
 

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/tokenizer.h"
 
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "base/strict_json.h"
 #include "engine/tokenizer/added_tokens.h"
@@ -13,10 +17,6 @@
 #include "engine/tokenizer/token_decoder.h"
 #include "engine/tokenizer/unicode_text.h"
 
-#include <filesystem>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 namespace vitrine::engine {
 
 struct Tokenizer::Parts {
@@ -27,10 +27,9 @@ struct Tokenizer::Parts {
     TokenDecoder decoder;
     PostProcessor postProcessor;
 
-    static std::unique_ptr<const Parts> read(
-        const nlohmann::json& json, const std::string& file, const nlohmann::json* config, const std::string& configFile);
-    bool isKnown(std::int64_t id) const
-    {
+    static std::unique_ptr<const Parts> read(const nlohmann::json& json, const std::string& file,
+                                             const nlohmann::json* config, const std::string& configFile);
+    bool isKnown(std::int64_t id) const {
         return id >= 0 && id <= INT32_MAX &&
                (!model.pieceOf(static_cast<std::int32_t>(id)).empty() ||
                 added.byId(static_cast<std::int32_t>(id)) != nullptr);
@@ -39,17 +38,17 @@ struct Tokenizer::Parts {
     void encodeText(std::string_view text, bool atStart, bool special, std::vector<std::int32_t>& ids) const;
 };
 
-std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(
-    const nlohmann::json& json, const std::string& file, const nlohmann::json* config, const std::string& configFile)
-{
+std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(const nlohmann::json& json, const std::string& file,
+                                                               const nlohmann::json* config,
+                                                               const std::string& configFile) {
     const JsonField root(json, file);
     if (const auto version = root.find("version"); version && version->asString() != "1.0") {
         version->unsupported(fmt::format("the version {} is not known", quotedForMessage(version->asString())));
     }
-    auto parts = std::make_unique<Parts>(Parts{
-        BpeModel::read(root.at("model")), Normalizer::read(root.find("normalizer")),
-        PreTokenizer::read(root.find("pre_tokenizer")), AddedTokens{}, TokenDecoder::read(root.find("decoder")),
-        PostProcessor{}});
+    auto parts =
+        std::make_unique<Parts>(Parts{BpeModel::read(root.at("model")), Normalizer::read(root.find("normalizer")),
+                                      PreTokenizer::read(root.find("pre_tokenizer")), AddedTokens{},
+                                      TokenDecoder::read(root.find("decoder")), PostProcessor{}});
     if (const auto added = root.find("added_tokens")) {
         parts->added.readList(*added, parts->model);
     }
@@ -60,14 +59,13 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(
         }
     }
     parts->added.finish(parts->normalizer);
-    parts->postProcessor = PostProcessor::read(
-        root.find("post_processor"), [&](std::int64_t id) { return parts->isKnown(id); });
+    parts->postProcessor =
+        PostProcessor::read(root.find("post_processor"), [&](std::int64_t id) { return parts->isKnown(id); });
     return parts;
 }
 
-void Tokenizer::Parts::encodeText(
-    std::string_view text, bool atStart, bool special, std::vector<std::int32_t>& ids) const
-{
+void Tokenizer::Parts::encodeText(std::string_view text, bool atStart, bool special,
+                                  std::vector<std::int32_t>& ids) const {
     BpeModel::Scratch scratch;
     for (const TokenStretch& raw : added.find(text, AddedTokens::Stage::Raw, special)) {
         if (raw.token != nullptr) {
@@ -92,8 +90,7 @@ void Tokenizer::Parts::encodeText(
 Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 Tokenizer::~Tokenizer() = default;
 
-std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path)
-{
+std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path) {
     const nlohmann::json json = base::readStrictJson(path);
     const std::filesystem::path configPath = std::filesystem::path(path).parent_path() / "tokenizer_config.json";
     std::error_code ignored;
@@ -104,14 +101,12 @@ std::shared_ptr<const Tokenizer> Tokenizer::load(const std::string& path)
     return std::shared_ptr<const Tokenizer>(new Tokenizer(Parts::read(json, path, &config, configPath.string())));
 }
 
-std::shared_ptr<const Tokenizer> Tokenizer::fromJsonText(std::string_view text, const std::string& name)
-{
+std::shared_ptr<const Tokenizer> Tokenizer::fromJsonText(std::string_view text, const std::string& name) {
     const nlohmann::json json = base::parseStrictJson(text, name);
     return std::shared_ptr<const Tokenizer>(new Tokenizer(Parts::read(json, name, nullptr, "")));
 }
 
-std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool addSpecialTokens) const
-{
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool addSpecialTokens) const {
     std::vector<std::int32_t> ids;
     if (addSpecialTokens) {
         ids = parts_->postProcessor.before();
@@ -128,8 +123,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool addSpeci
     return ids;
 }
 
-std::vector<std::int32_t> Tokenizer::encodeParts(std::span<const PromptPart> parts) const
-{
+std::vector<std::int32_t> Tokenizer::encodeParts(std::span<const PromptPart> parts) const {
     std::vector<std::int32_t> ids;
     std::string text;
     bool atStart = true;
@@ -174,14 +168,12 @@ std::vector<std::int32_t> Tokenizer::encodeParts(std::span<const PromptPart> par
     return ids;
 }
 
-std::string_view Tokenizer::decodedPiece(std::int32_t id) const
-{
+std::string_view Tokenizer::decodedPiece(std::int32_t id) const {
     const AddedToken* token = parts_->added.byId(id);
     return token != nullptr ? parts_->added.decodedContent(*token) : parts_->model.pieceOf(id);
 }
 
-std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skipSpecialTokens) const
-{
+std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skipSpecialTokens) const {
     std::string out;
     DecoderRun run = parts_->decoder.start();
     for (const std::int32_t id : ids) {
@@ -192,30 +184,25 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skipSpecia
     return out + run.finish();
 }
 
-std::int32_t Tokenizer::vocabSize() const
-{
+std::int32_t Tokenizer::vocabSize() const {
     return std::max(parts_->model.idEnd(), parts_->added.idEnd());
 }
 
-std::optional<std::int32_t> Tokenizer::idOf(std::string_view piece) const
-{
+std::optional<std::int32_t> Tokenizer::idOf(std::string_view piece) const {
     const AddedToken* token = parts_->added.byContent(piece);
     return token != nullptr ? std::optional(token->id) : parts_->model.idOf(piece);
 }
 
-std::string_view Tokenizer::pieceOf(std::int32_t id) const
-{
+std::string_view Tokenizer::pieceOf(std::int32_t id) const {
     const AddedToken* token = parts_->added.byId(id);
     return token != nullptr ? std::string_view(token->content) : parts_->model.pieceOf(id);
 }
 
-bool Tokenizer::isKnown(std::int32_t id) const
-{
+bool Tokenizer::isKnown(std::int32_t id) const {
     return parts_->isKnown(id);
 }
 
-bool Tokenizer::isSpecial(std::int32_t id) const
-{
+bool Tokenizer::isSpecial(std::int32_t id) const {
     const AddedToken* token = parts_->added.byId(id);
     return token != nullptr && token->special;
 }
@@ -226,23 +213,19 @@ struct StreamDecoder::Run {
 
 StreamDecoder::StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool skipSpecialTokens)
     : tokenizer_(std::move(tokenizer)), run_(new Run{tokenizer_->parts_->decoder.start()}),
-      skipSpecialTokens_(skipSpecialTokens)
-{
-}
+      skipSpecialTokens_(skipSpecialTokens) {}
 StreamDecoder::~StreamDecoder() = default;
 StreamDecoder::StreamDecoder(StreamDecoder&&) noexcept = default;
 StreamDecoder& StreamDecoder::operator=(StreamDecoder&&) noexcept = default;
 
-std::string StreamDecoder::push(std::int32_t id)
-{
+std::string StreamDecoder::push(std::int32_t id) {
     if (!tokenizer_->isKnown(id) || (skipSpecialTokens_ && tokenizer_->isSpecial(id))) {
         return {};
     }
     return run_->run.push(tokenizer_->decodedPiece(id));
 }
 
-std::string StreamDecoder::finish()
-{
+std::string StreamDecoder::finish() {
     std::string rest = run_->run.finish();
     run_->run = tokenizer_->parts_->decoder.start();
     return rest;

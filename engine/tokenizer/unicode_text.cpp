@@ -2,43 +2,44 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/tokenizer/unicode_text.h"
 
-#include "base/error.h"
-
 #include <algorithm>
 #include <array>
 #include <utf8proc.h>
 #include <vector>
 
+#include "base/error.h"
+
 namespace vitrine::engine {
 
 namespace {
 
-bool isAscii(std::string_view text)
-{
+bool isAscii(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
-bool isContinuation(unsigned char byte)
-{
+bool isContinuation(unsigned char byte) {
     return (byte & 0xC0U) == 0x80U;
 }
 
 /// The range that the second byte of a sequence may have; narrower than 80..BF after E0, ED, F0 and F4.
-std::pair<unsigned char, unsigned char> secondByteRange(unsigned char first)
-{
+std::pair<unsigned char, unsigned char> secondByteRange(unsigned char first) {
     switch (first) {
-    case 0xE0: return {0xA0, 0xBF};
-    case 0xED: return {0x80, 0x9F};
-    case 0xF0: return {0x90, 0xBF};
-    case 0xF4: return {0x80, 0x8F};
-    default: return {0x80, 0xBF};
+    case 0xE0:
+        return {0xA0, 0xBF};
+    case 0xED:
+        return {0x80, 0x9F};
+    case 0xF0:
+        return {0x90, 0xBF};
+    case 0xF4:
+        return {0x80, 0x8F};
+    default:
+        return {0x80, 0xBF};
     }
 }
 
 } // namespace
 
-char32_t nextCodePoint(std::string_view text, std::size_t& position)
-{
+char32_t nextCodePoint(std::string_view text, std::size_t& position) {
     const auto byte = [&](std::size_t offset) {
         return static_cast<char32_t>(static_cast<unsigned char>(text[position + offset]));
     };
@@ -55,8 +56,7 @@ char32_t nextCodePoint(std::string_view text, std::size_t& position)
     return code;
 }
 
-char32_t codePointBefore(std::string_view text, std::size_t end)
-{
+char32_t codePointBefore(std::string_view text, std::size_t end) {
     std::size_t begin = end - 1;
     while (begin > 0 && isContinuation(static_cast<unsigned char>(text[begin]))) {
         --begin;
@@ -64,14 +64,12 @@ char32_t codePointBefore(std::string_view text, std::size_t end)
     return nextCodePoint(text, begin);
 }
 
-std::size_t countCodePoints(std::string_view text)
-{
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return !isContinuation(static_cast<unsigned char>(c)); }));
+std::size_t countCodePoints(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return !isContinuation(static_cast<unsigned char>(c)); }));
 }
 
-void appendUtf8(std::string& out, char32_t code)
-{
+void appendUtf8(std::string& out, char32_t code) {
     if (code < 0x80) {
         out += static_cast<char>(code);
     } else if (code < 0x800) {
@@ -89,8 +87,7 @@ void appendUtf8(std::string& out, char32_t code)
     }
 }
 
-Utf8Step stepUtf8(std::string_view bytes, std::size_t position)
-{
+Utf8Step stepUtf8(std::string_view bytes, std::size_t position) {
     const auto first = static_cast<unsigned char>(bytes[position]);
     if (first < 0x80) {
         return {Utf8Step::Kind::Whole, 1};
@@ -112,8 +109,7 @@ Utf8Step stepUtf8(std::string_view bytes, std::size_t position)
     return {Utf8Step::Kind::Whole, length};
 }
 
-bool isValidUtf8(std::string_view text)
-{
+bool isValidUtf8(std::string_view text) {
     for (std::size_t i = 0; i < text.size();) {
         const Utf8Step step = stepUtf8(text, i);
         if (step.kind != Utf8Step::Kind::Whole) {
@@ -124,8 +120,7 @@ bool isValidUtf8(std::string_view text)
     return true;
 }
 
-std::string replaceInvalidUtf8(std::string_view bytes)
-{
+std::string replaceInvalidUtf8(std::string_view bytes) {
     std::string out;
     out.reserve(bytes.size());
     for (std::size_t i = 0; i < bytes.size();) {
@@ -136,20 +131,17 @@ std::string replaceInvalidUtf8(std::string_view bytes)
     return out;
 }
 
-bool isWhiteSpace(char32_t c)
-{
+bool isWhiteSpace(char32_t c) {
     return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
            (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
-bool isNumeric(char32_t c)
-{
+bool isNumeric(char32_t c) {
     const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
     return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
 }
 
-bool isPunctuation(char32_t c)
-{
+bool isPunctuation(char32_t c) {
     if (c < 0x80) {
         return (c >= 0x21 && c <= 0x2F) || (c >= 0x3A && c <= 0x40) || (c >= 0x5B && c <= 0x60) ||
                (c >= 0x7B && c <= 0x7E);
@@ -158,14 +150,12 @@ bool isPunctuation(char32_t c)
     return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
-bool isCombiningMark(char32_t c)
-{
+bool isCombiningMark(char32_t c) {
     const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
     return category >= UTF8PROC_CATEGORY_MN && category <= UTF8PROC_CATEGORY_ME;
 }
 
-std::string toLowercase(std::string_view text)
-{
+std::string toLowercase(std::string_view text) {
     constexpr char32_t kCapitalIWithDot = 0x130;
     std::string out;
     out.reserve(text.size());
@@ -181,8 +171,7 @@ std::string toLowercase(std::string_view text)
     return out;
 }
 
-std::string normalizeText(std::string_view text, NormalizationForm form)
-{
+std::string normalizeText(std::string_view text, NormalizationForm form) {
     if (isAscii(text)) {
         return std::string(text);
     }
@@ -194,8 +183,8 @@ std::string normalizeText(std::string_view text, NormalizationForm form)
     std::array<utf8proc_int32_t, 32> buffer{}; // the longest decomposition of one code point has 18
     for (std::size_t i = 0; i < text.size();) {
         const auto code = static_cast<utf8proc_int32_t>(nextCodePoint(text, i));
-        const auto count = utf8proc_decompose_char(
-            code, buffer.data(), buffer.size(), static_cast<utf8proc_option_t>(decompose), nullptr);
+        const auto count = utf8proc_decompose_char(code, buffer.data(), buffer.size(),
+                                                   static_cast<utf8proc_option_t>(decompose), nullptr);
         if (count < 0 || count > static_cast<utf8proc_ssize_t>(buffer.size())) {
             throw base::Internal("Unicode decomposition failed");
         }
@@ -210,9 +199,8 @@ std::string normalizeText(std::string_view text, NormalizationForm form)
         it = end;
     }
     if (compose) {
-        const auto count = utf8proc_normalize_utf32(
-            codes.data(), static_cast<utf8proc_ssize_t>(codes.size()),
-            static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+        const auto count = utf8proc_normalize_utf32(codes.data(), static_cast<utf8proc_ssize_t>(codes.size()),
+                                                    static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
         codes.resize(static_cast<std::size_t>(std::max<utf8proc_ssize_t>(count, 0)));
     }
     std::string out;

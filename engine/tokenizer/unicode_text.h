@@ -18,8 +18,7 @@ inline constexpr std::string_view kReplacementUtf8 = "\xEF\xBF\xBD";
 enum class NormalizationForm { Nfc, Nfd, Nfkc, Nfkd };
 
 /// Length of a valid UTF-8 sequence by its first byte.
-inline std::size_t utf8Length(char first)
-{
+inline std::size_t utf8Length(char first) {
     const auto byte = static_cast<unsigned char>(first);
     return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }

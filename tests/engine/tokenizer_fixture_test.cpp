@@ -3,8 +3,6 @@
 
 // Every row of every reference file in tests/fixtures/tokenizers: ids and text as Hugging Face's tokenizers gave them.
 
-#include "engine/tokenizer/tokenizer.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,13 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "engine/tokenizer/tokenizer.h"
+
 namespace vitrine::engine {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> fixtureNames()
-{
+std::vector<std::string> fixtureNames() {
     std::vector<std::string> names;
     const std::string ending = ".expected.json";
     for (const auto& entry : fs::directory_iterator(fs::path(VITRINE_FIXTURES) / "tokenizers")) {
@@ -33,16 +32,14 @@ std::vector<std::string> fixtureNames()
 
 class TokenizerFixture : public testing::TestWithParam<std::string> {
 protected:
-    void SetUp() override
-    {
+    void SetUp() override {
         const fs::path folder = fs::path(VITRINE_FIXTURES) / "tokenizers";
         tokenizer_ = Tokenizer::load((folder / (GetParam() + ".tokenizer.json")).string());
         std::ifstream in(folder / (GetParam() + ".expected.json"));
         rows_ = nlohmann::json::parse(in);
     }
 
-    std::string streamed(const std::vector<std::int32_t>& ids, bool skipSpecial = false) const
-    {
+    std::string streamed(const std::vector<std::int32_t>& ids, bool skipSpecial = false) const {
         StreamDecoder stream(tokenizer_, skipSpecial);
         std::string text;
         for (const std::int32_t id : ids) {
@@ -55,8 +52,7 @@ protected:
     nlohmann::json rows_;
 };
 
-TEST_P(TokenizerFixture, encodesAndDecodesEveryRow)
-{
+TEST_P(TokenizerFixture, encodesAndDecodesEveryRow) {
     ASSERT_GT(rows_.size(), 20U);
     for (const auto& row : rows_) {
         const auto text = row.at("text").get<std::string>();
@@ -72,16 +68,14 @@ TEST_P(TokenizerFixture, encodesAndDecodesEveryRow)
     }
 }
 
-TEST_P(TokenizerFixture, streamsWhatItDecodes)
-{
+TEST_P(TokenizerFixture, streamsWhatItDecodes) {
     for (const auto& row : rows_) {
         const auto ids = row.at("ids").get<std::vector<std::int32_t>>();
         EXPECT_EQ(streamed(ids), row.at("decoded").get<std::string>()) << row.dump();
     }
 }
 
-TEST_P(TokenizerFixture, streamsRandomIdsInWholeCodePoints)
-{
+TEST_P(TokenizerFixture, streamsRandomIdsInWholeCodePoints) {
     std::mt19937 random(7);
     std::uniform_int_distribution<std::int32_t> anyId(-2, tokenizer_->vocabSize() + 2);
     for (int round = 0; round < 200; ++round) {
@@ -101,8 +95,7 @@ TEST_P(TokenizerFixture, streamsRandomIdsInWholeCodePoints)
     }
 }
 
-TEST_P(TokenizerFixture, piecesAndIdsAreInverse)
-{
+TEST_P(TokenizerFixture, piecesAndIdsAreInverse) {
     for (std::int32_t id = 0; id < tokenizer_->vocabSize(); ++id) {
         if (tokenizer_->isKnown(id)) {
             EXPECT_EQ(tokenizer_->idOf(tokenizer_->pieceOf(id)), id);
@@ -112,10 +105,10 @@ TEST_P(TokenizerFixture, piecesAndIdsAreInverse)
     EXPECT_TRUE(tokenizer_->pieceOf(tokenizer_->vocabSize()).empty());
 }
 
-std::string parameterName(const testing::TestParamInfo<std::string>& info)
-{
+std::string parameterName(const testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;
-    std::replace_if(name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+    std::replace_if(
+        name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
     return name;
 }
 
