@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+#include "kernels/device_traits.h"
+
+#include <algorithm>
+#include <fstream>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace vitrine::kernels {
+namespace {
+
+TEST(DeviceTraits, EveryShippedProfileLoads) {
+    const auto names = deviceProfileNames();
+    for (const char* wanted :
+         {"h200", "h100-80gb", "a100-80gb", "a100-40gb", "b200", "l4", "t4", "rtx-4090", "rtx-5090"}) {
+        EXPECT_NE(std::find(names.begin(), names.end(), wanted), names.end()) << wanted;
+    }
+    for (const std::string& name : names) {
+        const DeviceTraits traits = loadDeviceProfile(name);
+        EXPECT_EQ(traits.id, name);
+        EXPECT_GT(traits.memoryBytes, std::uint64_t{10} << 30) << name;
+        EXPECT_LT(traits.untrackedBytes, traits.memoryBytes) << name;
+        EXPECT_GT(traits.flops(DType::BF16), 1e12) << name;
+    }
+}
+
+TEST(DeviceTraits, BadProfilesNameFileAndField) {
+    const std::string path = testing::TempDir() + "/bad-profile.json";
+    std::ofstream(path) << R"({"name": "x", "arch": "y", "memory_bytes": "much"})";
+    try {
+        loadDeviceProfile(path);
+        FAIL();
+    } catch (const base::BadInput& error) {
+        EXPECT_NE(error.message().find(path), std::string::npos);
+        EXPECT_NE(error.message().find("memory_bytes"), std::string::npos);
+    }
+    EXPECT_THROW(loadDeviceProfile("no-such-card"), base::BadInput);
+}
+
+TEST(DeviceTraits, CpuHasMemory) {
+    const DeviceTraits traits = cpuTraits(3);
+    EXPECT_EQ(traits.multiprocessors, 3);
+    EXPECT_GT(traits.memoryBytes, std::uint64_t{1} << 28);
+}
+
+} // namespace
+} // namespace vitrine::kernels

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+#include "kernels/memory/memory.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <random>
+
+#include "base/error.h"
+#include "kernels/memory/arenas.h"
+#include "kernels/memory/caching_allocator.h"
+#include "kernels/memory/ledger.h"
+#include "kernels/memory/physical.h"
+#include "tests/kernels/recording_sink.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using base::MemoryCategory;
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+struct MemoryFixture : testing::Test {
+    RecordingSink sink;
+    ManualClock clock;
+    Tracer tracer{sink, clock, ProfileLevel::Full};
+
+    std::unique_ptr<Memory> make(bool meta, const MemoryOptions& options) {
+        auto resource = [&](base::MemorySpace space) { return meta ? makeMetaResource(space) : makeHostResource(space); };
+        return std::make_unique<Memory>(resource(base::MemorySpace::Device), resource(base::MemorySpace::Host), options,
+                                        tracer);
+    }
+};
+
+Tensor tensor(MemoryResource& resource, std::uint64_t bytes, MemoryCategory category = MemoryCategory::Activations) {
+    return Tensor(resource, category, "t", DType::U8, Shape{static_cast<std::int64_t>(bytes)});
+}
+
+TEST_F(MemoryFixture, CategoriesAddUpAndPeakIsExact) {
+    const auto memory = make(true, {.deviceBudget = 1024 * kMiB, .untracked = 5});
+    std::mt19937 random(7);
+    std::vector<std::pair<Tensor, std::uint64_t>> live;
+    std::uint64_t total = 5;
+    std::uint64_t peak = 5;
+    for (int i = 0; i < 5000; ++i) {
+        if (live.empty() || random() % 5 < 3) {
+            const std::uint64_t bytes = random() % 100'000;
+            const auto category = static_cast<MemoryCategory>(1 + random() % (base::kCategoryCount - 1));
+            live.emplace_back(tensor(memory->general(), bytes, category), bytes);
+            total += bytes;
+        } else {
+            const std::size_t victim = random() % live.size();
+            total -= live[victim].second;
+            live.erase(live.begin() + static_cast<std::ptrdiff_t>(victim));
+        }
+        peak = std::max(peak, total);
+        const MemoryStatistics& statistics = memory->statistics();
+        ASSERT_EQ(statistics.current, total);
+        ASSERT_EQ(statistics.peak, peak);
+        std::uint64_t sum = 0;
+        std::uint64_t sumAtPeak = 0;
+        for (int c = 0; c < base::kCategoryCount; ++c) {
+            sum += statistics.currentByCategory[static_cast<std::size_t>(c)];
+            sumAtPeak += statistics.peakByCategory[static_cast<std::size_t>(c)];
+        }
+        ASSERT_EQ(sum, total);
+        ASSERT_EQ(sumAtPeak, peak);
+    }
+}
+
+TEST_F(MemoryFixture, BudgetRefusesWithFactsAndRecovers) {
+    const auto memory = make(false, {.deviceBudget = 64 * kMiB, .untracked = 4 * kMiB});
+    const Tensor held(memory->general(), MemoryCategory::Weights, "model.layers.3.w", DType::U8, Shape{32 << 20});
+    try {
+        const Tensor big(memory->general(), MemoryCategory::Logits, "logits", DType::F32, Shape{10, 1 << 20});
+        FAIL() << "40 MiB fitted";
+    } catch (const base::OutOfMemory& error) {
+        EXPECT_EQ(error.facts().requested, 40 * kMiB);
+        EXPECT_EQ(error.facts().budget, 64 * kMiB);
+        EXPECT_EQ(error.facts().held, 36 * kMiB);
+        EXPECT_EQ(error.facts().largestFree, 28 * kMiB);
+        ASSERT_FALSE(error.facts().holders.empty());
+        EXPECT_EQ(error.facts().holders[0].category, "weights");
+        EXPECT_EQ(error.facts().holders[0].layer, "layer 3");
+        EXPECT_NE(error.message().find("logits"), std::string::npos);
+    }
+    ASSERT_EQ(sink.all<base::OutOfMemoryEvent>().size(), 1U);
+    EXPECT_NO_THROW(tensor(memory->general(), 20 * kMiB));
+    EXPECT_NO_THROW(tensor(memory->general(), 28 * kMiB)); // needs the cached 20 MiB segment back
+}
+
+TEST_F(MemoryFixture, PiecesNeverOverlap) {
+    const auto memory = make(false, {.deviceBudget = 512 * kMiB});
+    std::mt19937 random(11);
+    std::map<std::uintptr_t, std::pair<Tensor, std::uint64_t>> live;
+    for (int i = 0; i < 4000; ++i) {
+        if (live.empty() || random() % 2 == 0) {
+            const std::uint64_t bytes = random() % 3 == 0 ? random() % (4 * kMiB) : random() % 5000;
+            Tensor piece = tensor(memory->general(), bytes);
+            const auto address = reinterpret_cast<std::uintptr_t>(piece.view().data);
+            ASSERT_EQ(address % kMemoryAlignment, 0U);
+            const auto next = live.lower_bound(address);
+            if (next != live.end()) {
+                ASSERT_LE(address + bytes, next->first);
+            }
+            if (next != live.begin()) {
+                const auto before = std::prev(next);
+                ASSERT_LE(before->first + before->second.second, address);
+            }
+            live.emplace(address, std::make_pair(std::move(piece), bytes));
+        } else {
+            live.erase(std::next(live.begin(), static_cast<std::ptrdiff_t>(random() % live.size())));
+        }
+    }
+    live.clear();
+    EXPECT_EQ(memory->statistics().current, 0U);
+}
+
+TEST_F(MemoryFixture, MetaAndHostDecideAlike) {
+    auto run = [&](bool meta) {
+        sink.events.clear();
+        const auto memory = make(meta, {.deviceBudget = 100 * kMiB});
+        std::mt19937 random(3);
+        std::vector<Tensor> live;
+        std::vector<std::uint64_t> log;
+        for (int i = 0; i < 3000; ++i) {
+            if (live.empty() || random() % 5 < 3) {
+                try {
+                    live.push_back(tensor(memory->general(), random() % (3 * kMiB)));
+                } catch (const base::OutOfMemory& error) {
+                    log.push_back(error.facts().largestFree);
+                    live.erase(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(live.size() / 2));
+                }
+            } else {
+                live.erase(live.begin() + static_cast<std::ptrdiff_t>(random() % live.size()));
+            }
+            log.push_back(memory->statistics().reserved);
+        }
+        return log;
+    };
+    EXPECT_EQ(run(true), run(false));
+}
+
+TEST_F(MemoryFixture, StepArenaGivesTheSameAddressesForTheSameSequence) {
+    const auto memory = make(false, {.deviceBudget = 64 * kMiB});
+    StepArena& arena = memory->step();
+    arena.ensureCapacity(1 * kMiB);
+    auto step = [&] {
+        arena.beginStep();
+        std::vector<void*> addresses;
+        Tensor a = tensor(arena, 1000);
+        Tensor b = tensor(arena, 5000);
+        addresses.push_back(a.view().data);
+        addresses.push_back(b.view().data);
+        a.reset();
+        const Tensor c = tensor(arena, 700);
+        addresses.push_back(c.view().data);
+        return addresses;
+    };
+    const auto first = step();
+    EXPECT_EQ(first, step());
+    EXPECT_EQ(first[0], first[2]); // first fit takes the hole that `a` left
+    EXPECT_EQ(arena.highWater(), 1024U + 5120U);
+    const Tensor out = tensor(arena, 1);
+    EXPECT_THROW(arena.beginStep(), base::Internal);
+    EXPECT_THROW(arena.ensureCapacity(2 * kMiB), base::Internal);
+}
+
+TEST_F(MemoryFixture, StepArenaRunsOutBeforeTheStep) {
+    const auto memory = make(true, {.deviceBudget = 8 * kMiB});
+    EXPECT_THROW(memory->step().ensureCapacity(9 * kMiB), base::OutOfMemory);
+    EXPECT_EQ(sink.all<base::OutOfMemoryEvent>().size(), 1U);
+    EXPECT_NO_THROW(memory->step().ensureCapacity(8 * kMiB));
+}
+
+TEST_F(MemoryFixture, WeightsArenaIsReservedAtOnceAndFilledPieceByPiece) {
+    const auto memory = make(true, {.deviceBudget = 64 * kMiB});
+    const auto arena = memory->reserveArena(10 * kMiB, "weights");
+    EXPECT_EQ(memory->statistics().reserved, 10 * kMiB);
+    EXPECT_EQ(memory->statistics().current, 0U);
+    const Tensor w = tensor(*arena, 6 * kMiB, MemoryCategory::Weights);
+    EXPECT_EQ(memory->statistics().current, 6 * kMiB);
+    EXPECT_THROW(tensor(*arena, 5 * kMiB), base::Internal);
+    EXPECT_THROW(memory->reserveArena(60 * kMiB, "weights"), base::OutOfMemory);
+}
+
+TEST_F(MemoryFixture, GuardBytesSeeWritesOutside) {
+    const auto memory = make(false, {.deviceBudget = 64 * kMiB, .guardBytes = true});
+    {
+        const Tensor fine = tensor(memory->general(), 100);
+        fine.view().as<unsigned char>()[99] = 1;
+    }
+    EXPECT_EQ(memory->guardViolations(), 0U);
+    {
+        const Tensor bad = tensor(memory->general(), 100);
+        bad.view().as<unsigned char>()[100] = 1;
+    }
+    EXPECT_EQ(memory->guardViolations(), 1U);
+}
+
+TEST(LayerOfName, ReadsTheNumber) {
+    EXPECT_EQ(layerOfName("model.layers.17.mlp.down_proj.weight"), 17);
+    EXPECT_EQ(layerOfName("model.layers.x"), -1);
+    EXPECT_EQ(layerOfName("lm_head.weight"), -1);
+}
+
+} // namespace
+} // namespace vitrine::kernels

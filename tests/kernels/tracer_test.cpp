@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+#include "kernels/tracer.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/kernels/recording_sink.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using base::MemoryCategory;
+using base::ScopeKind;
+
+struct TracerFixture : testing::Test {
+    RecordingSink sink;
+    ManualClock clock;
+
+    /// One step: a layer scope with an op, a piece that is freed inside and, if asked, one that stays.
+    std::uint64_t step(Tracer& tracer, int index, std::uint64_t bytes, bool keep = false) {
+        std::uint64_t kept = 0;
+        tracer.beginStep("decode", index, 1);
+        {
+            const TraceScope layer(tracer, ScopeKind::Layer, "layer", 0);
+            const TraceScope op(tracer, ScopeKind::Op, "RmsNorm");
+            clock.time += 10;
+            const std::uint64_t id = allocate(tracer, 4096, bytes, MemoryCategory::Activations);
+            if (keep) {
+                kept = allocate(tracer, 8192, 64, MemoryCategory::KvCache);
+            }
+            clock.time += 30;
+            tracer.freed(id);
+        }
+        clock.time += 60;
+        tracer.endStep();
+        return kept;
+    }
+
+    static std::uint64_t allocate(Tracer& tracer, std::uint64_t address, std::uint64_t bytes, MemoryCategory category) {
+        return tracer.allocated(address, bytes, base::MemorySpace::Device, category, "x", DType::U8,
+                                Shape{static_cast<std::int64_t>(bytes)});
+    }
+};
+
+TEST_F(TracerFixture, OffRecordsNothing) {
+    Tracer tracer(sink, clock, ProfileLevel::Off);
+    step(tracer, 0, 100);
+    tracer.counter("c", 1);
+    EXPECT_TRUE(sink.events.empty());
+}
+
+TEST_F(TracerFixture, LightFoldsRepeatedSteps) {
+    Tracer tracer(sink, clock, ProfileLevel::Light);
+    for (int i = 0; i < 4; ++i) {
+        step(tracer, i, 100);
+    }
+    ASSERT_EQ(sink.all<base::StepTemplateEvent>().size(), 1U);
+    EXPECT_EQ(sink.all<base::AllocationEvent>().size(), 1U);
+    const auto replays = sink.all<base::StepReplayedEvent>();
+    ASSERT_EQ(replays.size(), 3U);
+    EXPECT_EQ(replays[0].begin, 100);
+    EXPECT_EQ(replays[0].end, 200);
+    EXPECT_EQ(replays[2].index, 3);
+    const auto& step = *sink.all<base::StepTemplateEvent>()[0].step;
+    EXPECT_EQ(step.duration, 100);
+    EXPECT_EQ(step.idCount, 4U); // step, layer, op, piece
+    EXPECT_GE(replays[1].firstId, replays[0].firstId + step.idCount);
+}
+
+TEST_F(TracerFixture, AnotherSizeMakesAnotherTemplate) {
+    Tracer tracer(sink, clock, ProfileLevel::Light);
+    step(tracer, 0, 100);
+    step(tracer, 1, 200);
+    step(tracer, 2, 100);
+    EXPECT_EQ(sink.all<base::StepTemplateEvent>().size(), 2U);
+    EXPECT_EQ(sink.all<base::StepReplayedEvent>().size(), 1U);
+}
+
+TEST_F(TracerFixture, WhatOutlivesAStepIsWrittenAsItIs) {
+    Tracer tracer(sink, clock, ProfileLevel::Light);
+    step(tracer, 0, 100);
+    const std::uint64_t kept = step(tracer, 1, 100, true);
+    const auto allocations = sink.all<base::AllocationEvent>();
+    ASSERT_EQ(allocations.size(), 2U);
+    EXPECT_EQ(allocations[1].id, kept);
+    EXPECT_EQ(sink.all<base::StepReplayedEvent>().size(), 1U);
+    tracer.freed(kept);
+    EXPECT_EQ(sink.all<base::FreeEvent>().back().id, kept);
+}
+
+TEST_F(TracerFixture, FullWritesEverything) {
+    Tracer tracer(sink, clock, ProfileLevel::Full);
+    step(tracer, 0, 100);
+    step(tracer, 1, 100);
+    EXPECT_TRUE(sink.all<base::StepReplayedEvent>().empty());
+    EXPECT_EQ(sink.all<base::AllocationEvent>().size(), 2U);
+    EXPECT_EQ(sink.all<base::ScopeBeginEvent>().size(), 6U);
+    EXPECT_EQ(sink.all<base::ScopeEndEvent>().size(), 6U);
+}
+
+TEST_F(TracerFixture, ALongStepIsWrittenWhileItRuns) {
+    Tracer tracer(sink, clock, ProfileLevel::Light);
+    tracer.beginStep("prefill", 0, 9);
+    allocate(tracer, 1, 1, MemoryCategory::Activations);
+    EXPECT_TRUE(sink.events.empty());
+    clock.time += 1'000'000'000;
+    allocate(tracer, 2, 1, MemoryCategory::Activations);
+    EXPECT_EQ(sink.all<base::AllocationEvent>().size(), 2U);
+    tracer.endStep();
+}
+
+TEST_F(TracerFixture, OutOfMemoryFlushesTheStep) {
+    Tracer tracer(sink, clock, ProfileLevel::Light);
+    tracer.beginStep("decode", 0, 1);
+    allocate(tracer, 1, 1, MemoryCategory::Activations);
+    tracer.outOfMemory(base::OutOfMemoryEvent{}, "logits");
+    ASSERT_EQ(sink.all<base::AllocationEvent>().size(), 1U);
+    ASSERT_EQ(sink.all<base::OutOfMemoryEvent>().size(), 1U);
+    EXPECT_EQ(sink.texts[sink.all<base::OutOfMemoryEvent>()[0].name.value], "logits");
+}
+
+TEST_F(TracerFixture, StepsDoNotNest) {
+    Tracer tracer(sink, clock, ProfileLevel::Light);
+    tracer.beginStep("decode", 0, 1);
+    EXPECT_THROW(tracer.beginStep("decode", 1, 1), base::Internal);
+}
+
+} // namespace
+} // namespace vitrine::kernels
