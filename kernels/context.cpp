@@ -129,7 +129,8 @@ Context::Context(const ContextOptions& options)
     }
     const bool real = options.backend != Backend::Meta;
     auto make = [&](base::MemorySpace space) { return real ? makeHostResource(space) : makeMetaResource(space); };
-    memory_ = std::make_unique<Memory>(make(base::MemorySpace::Device), make(base::MemorySpace::Host), memory, *tracer_);
+    memory_ =
+        std::make_unique<Memory>(make(base::MemorySpace::Device), make(base::MemorySpace::Host), memory, *tracer_);
 }
 
 Context::~Context() = default;

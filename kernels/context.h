@@ -81,7 +81,7 @@ std::string_view backendName(Backend backend);
 struct ContextOptions {
     Backend backend = Backend::Cpu;
     int threads = 0;
-    DeviceTraits traits;     ///< Meta: the profile. CPU: cpuTraits, or a profile to rehearse another device's allocations
+    DeviceTraits traits; ///< Meta: the profile. CPU: cpuTraits, or a profile to rehearse another device's allocations
     MemoryOptions memory;
     ProfileLevel profile = ProfileLevel::Light;
     base::TraceSink* sink = nullptr; ///< null: nothing is recorded

@@ -53,8 +53,8 @@ private:
 
 /// Total memory of this machine in bytes, or the control group's limit when that is smaller.
 std::uint64_t machineMemory() {
-    std::uint64_t total = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                          static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
+    std::uint64_t total =
+        static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
     std::ifstream limitFile("/sys/fs/cgroup/memory.max");
     std::uint64_t limit = 0;
     if (limitFile >> limit && limit > 0) {
@@ -85,8 +85,8 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     if (!isPath) {
         const std::vector<std::string> names = deviceProfileNames();
         if (std::find(names.begin(), names.end(), nameOrPath) == names.end()) {
-            throw base::BadInput(fmt::format("device_profile: '{}' is not known; use one of {} or a file",
-                                             nameOrPath, fmt::join(names, ", ")));
+            throw base::BadInput(fmt::format("device_profile: '{}' is not known; use one of {} or a file", nameOrPath,
+                                             fmt::join(names, ", ")));
         }
         path = base::resourcePath("device-profiles/" + nameOrPath + ".json");
     }

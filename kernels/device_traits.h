@@ -15,23 +15,23 @@
 namespace vitrine::kernels {
 
 struct DeviceTraits {
-    std::string id;                       ///< "h200"
-    std::string name;                     ///< "NVIDIA H200"
-    std::string arch;                     ///< "sm_90a", "cpu-avx512"
+    std::string id;   ///< "h200"
+    std::string name; ///< "NVIDIA H200"
+    std::string arch; ///< "sm_90a", "cpu-avx512"
     std::uint64_t memoryBytes = 0;
-    std::uint64_t untrackedBytes = 0;     ///< context and libraries, before the first tensor
-    std::uint64_t workspaceBytes = 0;     ///< what dense products ask for, per context
-    int multiprocessors = 0;              ///< or CPU threads
+    std::uint64_t untrackedBytes = 0; ///< context and libraries, before the first tensor
+    std::uint64_t workspaceBytes = 0; ///< what dense products ask for, per context
+    int multiprocessors = 0;          ///< or CPU threads
     std::uint64_t sharedMemoryPerBlock = 0;
-    double memoryBandwidth = 0;           ///< bytes/s, read
-    double hostToDeviceBandwidth = 0;     ///< bytes/s over PCIe from pinned memory; a CPU's copy rate
-    double diskBandwidth = 0;             ///< bytes/s, files from page cache
-    double launchSeconds = 0;             ///< cost of starting one kernel
-    double flopsF32 = 0;                  ///< FLOP/s by compute type
+    double memoryBandwidth = 0;       ///< bytes/s, read
+    double hostToDeviceBandwidth = 0; ///< bytes/s over PCIe from pinned memory; a CPU's copy rate
+    double diskBandwidth = 0;         ///< bytes/s, files from page cache
+    double launchSeconds = 0;         ///< cost of starting one kernel
+    double flopsF32 = 0;              ///< FLOP/s by compute type
     double flopsBf16 = 0;
     double flopsF16 = 0;
     double flopsF8 = 0;
-    std::vector<std::string> variants;    ///< variants in use, "ExpertMlp=fused"
+    std::vector<std::string> variants; ///< variants in use, "ExpertMlp=fused"
 
     double flops(DType dtype) const;
 };

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/dtype.h"
 
-#include <fmt/format.h>
-
 #include <array>
+#include <fmt/format.h>
 
 #include "base/error.h"
 

@@ -186,9 +186,10 @@ private:
         const bool isRoot = inside.id.value == 0;
         inside.parent.value = isRoot ? 0 : relativeId(event.parent.value);
         inside.index = isRoot ? -1 : event.index;
-        for (const std::uint64_t word : {std::uint64_t{3}, inside.id.value, inside.parent.value,
-                                         std::uint64_t{event.name.value}, static_cast<std::uint64_t>(event.kind),
-                                         static_cast<std::uint64_t>(inside.index), static_cast<std::uint64_t>(event.tokens)}) {
+        for (const std::uint64_t word :
+             {std::uint64_t{3}, inside.id.value, inside.parent.value, std::uint64_t{event.name.value},
+              static_cast<std::uint64_t>(event.kind), static_cast<std::uint64_t>(inside.index),
+              static_cast<std::uint64_t>(event.tokens)}) {
             signature_.add(word);
         }
         out_.step.events.emplace_back(inside);

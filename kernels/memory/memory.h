@@ -19,11 +19,11 @@ namespace vitrine::kernels {
 
 struct MemoryStatistics {
     std::uint64_t current = 0;
-    std::uint64_t peak = 0;                ///< largest total, untracked included
+    std::uint64_t peak = 0; ///< largest total, untracked included
     base::CategoryBytes currentByCategory{};
-    base::CategoryBytes peakByCategory{};  ///< the split at the first instant of `peak`; sums to it
-    base::CategoryBytes maxByCategory{};   ///< each category's own maximum
-    std::uint64_t reserved = 0;            ///< asked of the device, slack included
+    base::CategoryBytes peakByCategory{}; ///< the split at the first instant of `peak`; sums to it
+    base::CategoryBytes maxByCategory{};  ///< each category's own maximum
+    std::uint64_t reserved = 0;           ///< asked of the device, slack included
     std::uint64_t peakReserved = 0;
     std::uint64_t allocations = 0;
     std::uint64_t frees = 0;

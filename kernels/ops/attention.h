@@ -26,8 +26,8 @@ struct Attention {
     TensorView sinks;     ///< (heads) or empty
     AttentionProgram program;
     float scale = 1;
-    TensorView out;       ///< (tokens, heads, headDim)
-    TensorView lse;       ///< (tokens, heads) F32 or empty: natural logarithm
+    TensorView out; ///< (tokens, heads, headDim)
+    TensorView lse; ///< (tokens, heads) F32 or empty: natural logarithm
     TensorView scratch;
 };
 

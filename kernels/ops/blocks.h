@@ -31,18 +31,18 @@ struct LinearView {
 /// norm, q k v products with bias, per-head norms of q and k, RoPE, cache write.
 struct QkvProject {
     static constexpr std::string_view kName = "QkvProject";
-    TensorView x;      ///< (tokens, hidden)
+    TensorView x; ///< (tokens, hidden)
     NormWeights norm;
     LinearView q, k, v;
     NormWeights qNorm, kNorm; ///< over headDim, or empty
     TensorView positions;     ///< (tokens) I32
     TensorView inverseFrequency;
     float ropeScale = 1;
-    TensorView sequence;      ///< (tokens) I32
+    TensorView sequence; ///< (tokens) I32
     KvView cache;
-    bool writeCache = true;   ///< false: leave newK/newV beside the cache; the caller writes later (sliding prefill)
-    TensorView outQ;          ///< (tokens, heads, headDim)
-    TensorView outK;          ///< (tokens, kvHeads, headDim)
+    bool writeCache = true; ///< false: leave newK/newV beside the cache; the caller writes later (sliding prefill)
+    TensorView outQ;        ///< (tokens, heads, headDim)
+    TensorView outK;        ///< (tokens, kvHeads, headDim)
     TensorView outV;
     TensorView scratch;
 };
@@ -86,9 +86,9 @@ struct Route {
 /// expert products, activation, weighted sum, residual.
 struct ExpertMlp {
     static constexpr std::string_view kName = "ExpertMlp";
-    TensorView x;        ///< (tokens, hidden), normed
+    TensorView x; ///< (tokens, hidden), normed
     TensorView ids, weights;
-    LinearView gateUp;   ///< stacks; bias (experts, 2 n)
+    LinearView gateUp; ///< stacks; bias (experts, 2 n)
     LinearView down;
     Activation activation = Activation::Silu;
     GateLayout layout = GateLayout::Halves;

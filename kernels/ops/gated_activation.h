@@ -10,8 +10,8 @@
 namespace vitrine::kernels {
 
 enum class Activation : std::uint8_t {
-    Silu,          ///< silu(gate) * up
-    GeluTanh,      ///< gelu_tanh(gate) * up: Gemma
+    Silu,     ///< silu(gate) * up
+    GeluTanh, ///< gelu_tanh(gate) * up: Gemma
     ClampedSwiglu, ///< gpt-oss: gate = min(gate, limit), up = clamp(up, -limit, limit), (up + 1) * gate * sigmoid(alpha * gate)
 };
 enum class GateLayout : std::uint8_t {

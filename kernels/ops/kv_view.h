@@ -14,9 +14,9 @@ struct KvView {
     TensorView keys;       ///< (pages, pageTokens, kvHeads, headDim)
     TensorView values;     ///< the same shape
     TensorView blockTable; ///< (sequences, maxPages) I32: page numbers
-    TensorView first;      ///< (sequences) I32: logical position of the first token kept (0 unless a window dropped some)
-    TensorView lengths;    ///< (sequences) I32: tokens kept, the current ones included
-    bool ring = false;     ///< a sliding layer's ring: slot = p % (pagesOfSequence * pageTokens), `first` still holds
+    TensorView first;   ///< (sequences) I32: logical position of the first token kept (0 unless a window dropped some)
+    TensorView lengths; ///< (sequences) I32: tokens kept, the current ones included
+    bool ring = false;  ///< a sliding layer's ring: slot = p % (pagesOfSequence * pageTokens), `first` still holds
 };
 
 } // namespace vitrine::kernels

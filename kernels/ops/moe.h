@@ -28,7 +28,7 @@ struct RouterTopK {
 /// out[t, j] = weight[ids[t, j]] x[t, j] + bias[ids[t, j]]. x has one row per token (`xPerToken`) or per pair (t, j).
 struct ExpertMatmul {
     static constexpr std::string_view kName = "ExpertMatmul";
-    TensorView x;      ///< (tokens, in) or (tokens * k, in)
+    TensorView x; ///< (tokens, in) or (tokens * k, in)
     bool xPerToken = true;
     TensorView ids;    ///< (tokens, k) I32
     WeightView weight; ///< a stack (experts, out, in), or (experts, in, out) when transposed

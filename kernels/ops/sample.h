@@ -5,9 +5,10 @@
 // Choosing the next token of each row. Randomness: Philox, key (seed, request), counter (position, draw); equal on every
 // backend. On Meta the id is a hash of (seed, position).
 
+#include <span>
+
 #include "kernels/context.h"
 #include "kernels/tensor.h"
-#include <span>
 
 namespace vitrine::kernels {
 

@@ -20,7 +20,9 @@ struct AttentionProgram {
     float softCap = 0;               ///< 0: none; else score = cap * tanh(score / cap) before the mask
 
     /// First and last key position that query position q may see.
-    std::int64_t lo(std::int64_t q) const { return window == kNoWindow ? 0 : std::max<std::int64_t>(0, q - window + 1); }
+    std::int64_t lo(std::int64_t q) const {
+        return window == kNoWindow ? 0 : std::max<std::int64_t>(0, q - window + 1);
+    }
     std::int64_t hi(std::int64_t q) const { return causal ? q : std::numeric_limits<std::int64_t>::max(); }
 };
 

@@ -27,7 +27,9 @@ struct MemoryFixture : testing::Test {
     Tracer tracer{sink, clock, ProfileLevel::Full};
 
     std::unique_ptr<Memory> make(bool meta, const MemoryOptions& options) {
-        auto resource = [&](base::MemorySpace space) { return meta ? makeMetaResource(space) : makeHostResource(space); };
+        auto resource = [&](base::MemorySpace space) {
+            return meta ? makeMetaResource(space) : makeHostResource(space);
+        };
         return std::make_unique<Memory>(resource(base::MemorySpace::Device), resource(base::MemorySpace::Host), options,
                                         tracer);
     }
