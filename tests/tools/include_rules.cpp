@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "tests/tools/include_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <regex>
+
+#include "tests/tools/tree.h"
+
+namespace vitrine::tools {
+
+namespace {
+
+struct Folder {
+    std::string_view name;
+    int rank;
+};
+
+constexpr std::array<Folder, 12> kFolders = {{{"base", 0},
+                                              {"kernels", 1},
+                                              {"engine", 2},
+                                              {"profiler", 2},
+                                              {"sessions", 2},
+                                              {"ui/models", 3},
+                                              {"ui/widgets", 4},
+                                              {"ui/views", 5},
+                                              {"app/runner", 6},
+                                              {"app/cli", 7},
+                                              {"app/gui", 7},
+                                              {"app/serve", 7}}};
+
+constexpr std::array<std::string_view, 11> kEngineOrder = {"checkpoint", "tokenizer", "quant",   "attention",
+                                                           "cache",      "parallel",  "model",   "generation",
+                                                           "training",   "workload",  "planning"};
+
+/// Third-party headers: who may include what starts like this, and only in files that end like that.
+struct ThirdParty {
+    std::string_view header; ///< regular expression for the whole name
+    std::string_view files;  ///< regular expression for the whole path
+};
+
+constexpr std::array<ThirdParty, 16> kThirdParty = {{
+    {"fmt/.*", ".*\\.cpp"},
+    {"spdlog/.*", "base/.*\\.cpp"},
+    {"nlohmann/json\\.hpp", ".*\\.cpp"},
+    {"nlohmann/json_fwd\\.hpp", ".*"},
+    {"zstd\\.h", "base/codec\\.cpp"},
+    {"(cuda|nvrtc|cublasLt|library_types)\\.h", "kernels/.*"},
+    {"cblas\\.h", "kernels/.*_cpu\\.cpp"},
+    {"(pcre2|utf8proc)\\.h", "engine/tokenizer/.*"},
+    {"nccl\\.h", "engine/parallel/.*"},
+    {"(cupti.*|nvml|cuda|generated_cuda_meta)\\.h", "profiler/gpu/.*"},
+    {"(zlib\\.h|google/protobuf/.*)", "profiler/(import|export)/.*"},
+    {"sqlite3\\.h", "(sessions|profiler/import|profiler/export)/.*"},
+    {"CLI/.*", "app/cli/.*"},
+    {"httplib\\.h", "app/serve/.*"},
+    {"Qt?(Chart|LineSeries|AreaSeries|BarSeries|BarSet|ScatterSeries|ValueAxis|Legend).*|QtCharts.*", "ui/widgets/.*"},
+    {"Q[A-Z]?.*", "(ui/widgets|ui/views|app/gui)/.*"},
+}};
+
+/// The headers of Qt Core that ui/models may use. QColor, QIcon and the like are of Qt Gui and stay out.
+constexpr std::string_view kQtCore =
+    "QtCore/"
+    ".*|QtGlobal|QtMath|QtConcurrent|Q(AbstractItemModel|AbstractListModel|AbstractProxyModel|AbstractTableModel|"
+    "ByteArray|Char|CollatorSortKey|Collator|CoreApplication|DateTime|Date|Debug|Dir|ElapsedTimer|Event|File|FileInfo|"
+    "FileSystemWatcher|Future|FutureWatcher|Hash|IdentityProxyModel|IODevice|ItemSelectionModel|JsonArray|JsonDocument|"
+    "JsonObject|JsonValue|Line|LineF|List|Locale|LockFile|Map|Margins|MetaEnum|MetaObject|MetaType|MimeData|"
+    "ModelIndex|Mutex|Object|PersistentModelIndex|Point|PointF|Pointer|Process|Queue|Rect|RectF|RegularExpression|"
+    "Runnable|SaveFile|ScopedPointer|SemaphoreReleaser|Set|Settings|SharedPointer|Signal[A-Za-z]*|Size|SizeF|"
+    "SortFilterProxyModel|StandardPaths|String|StringBuilder|StringList|StringListModel|StringView|Thread|ThreadPool|"
+    "Time|Timer|TimerEvent|Translator|Url|Uuid|Variant|VariantMap|Vector)";
+
+/// The standard library: names without a dot; C and system headers that every Linux has.
+constexpr std::string_view kSystem =
+    "[a-z_0-9]+|(sys|linux|netinet|arpa)/.*|(assert|cpuid|cxxabi|dirent|dlfcn|errno|execinfo|fcntl|immintrin|limits|"
+    "link|poll|pthread|sched|semaphore|signal|spawn|stdint|stddef|string|termios|time|unistd|x86intrin)\\.h";
+
+bool matches(std::string_view text, std::string_view pattern) {
+    return std::regex_match(text.begin(), text.end(), std::regex(pattern.begin(), pattern.end()));
+}
+
+const Folder* folderOf(std::string_view path) {
+    const auto found = std::ranges::find_if(kFolders, [&](const Folder& folder) {
+        return path.starts_with(folder.name) && path.substr(folder.name.size()).starts_with('/');
+    });
+    return found == kFolders.end() ? nullptr : &*found;
+}
+
+/// Place of engine/NAME/... in the order; none outside such a folder.
+std::optional<std::ptrdiff_t> enginePlace(std::string_view path) {
+    const std::size_t begin = path.find('/') + 1;
+    const std::size_t end = path.find('/', begin);
+    if (end == std::string_view::npos) {
+        return std::nullopt;
+    }
+    const auto found = std::ranges::find(kEngineOrder, path.substr(begin, end - begin));
+    return found == kEngineOrder.end() ? std::nullopt : std::optional(found - kEngineOrder.begin());
+}
+
+bool isDevice(std::string_view path) {
+    return path.starts_with("kernels/device/");
+}
+
+/// Why `folder`'s file at `path` may not include `target` of this tree; empty when it may.
+std::string edgeProblem(std::string_view path, const Folder& folder, const std::string& target) {
+    const Folder* const other = folderOf(target);
+    if (other == nullptr) {
+        return "is in no folder that others may include; write the path from the root of the tree";
+    }
+    if (isDevice(path) && !isDevice(target)) {
+        return "kernels/device includes only kernels/device: it is compiled at run time";
+    }
+    if (other->name != folder.name && other->rank >= folder.rank) {
+        return std::string(folder.name) + " may not include " + std::string(other->name) +
+               ": includes go down the ranks";
+    }
+    if (folder.name == "engine" && other->name == "engine") {
+        const std::optional<std::ptrdiff_t> from = enginePlace(path);
+        const std::optional<std::ptrdiff_t> to = enginePlace(target);
+        if (!from || !to) {
+            return "is not in one of the folders of engine/";
+        }
+        if (*to > *from) {
+            return "engine/" + std::string(kEngineOrder[static_cast<std::size_t>(*from)]) + " comes before engine/" +
+                   std::string(kEngineOrder[static_cast<std::size_t>(*to)]);
+        }
+    }
+    return {};
+}
+
+std::string thirdPartyProblem(std::string_view path, std::string_view header) {
+    if (isDevice(path)) {
+        return "kernels/device uses no headers but its own";
+    }
+    if (matches(header, kSystem)) {
+        return {};
+    }
+    if (path.starts_with("ui/models/") && matches(header, kQtCore)) {
+        return {};
+    }
+    bool known = false;
+    for (const ThirdParty& rule : kThirdParty) {
+        if (!matches(header, rule.header)) {
+            continue;
+        }
+        if (matches(path, rule.files)) {
+            // The charts' rule stands before the one for all of Qt and must hold by itself.
+            return {};
+        }
+        known = true;
+        if (rule.header.starts_with("Qt?(Chart")) {
+            break;
+        }
+    }
+    return known ? "this folder (or this kind of file) may not use that library" : "no folder may use that header";
+}
+
+/// "kernels/ops/rope_cpu.cpp" belongs to "kernels/ops/rope_cpu.h", if there is one.
+std::string ownHeader(std::string_view path) {
+    return std::string(path.substr(0, path.size() - 4)) + ".h";
+}
+
+} // namespace
+
+std::vector<std::string> includeProblems(std::string_view path, std::string_view text,
+                                         const std::function<bool(const std::string&)>& exists) {
+    static const std::regex kInclude(R"rx(\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)"|(\S+)).*)rx");
+    const Folder* const folder = folderOf(path);
+    std::vector<std::string> problems;
+    int lineNumber = 0;
+    bool isFirst = true;
+    for (const std::string_view line : splitLines(text)) {
+        ++lineNumber;
+        std::match_results<std::string_view::const_iterator> found;
+        if (line.find("include") == std::string_view::npos ||
+            !std::regex_match(line.begin(), line.end(), found, kInclude)) {
+            continue;
+        }
+        const std::string system = found[1].str();
+        const std::string target = found[2].str();
+        const auto report = [&](const std::string& what, const std::string& why) {
+            problems.push_back(std::string(path) + ':' + std::to_string(lineNumber) + ": " + what + ": " + why);
+        };
+        if (found[3].matched) {
+            report(found[3].str(), "an include must name its file");
+        } else if (!system.empty()) {
+            if (const std::string why = folder == nullptr ? "" : thirdPartyProblem(path, system); !why.empty()) {
+                report("<" + system + ">", why);
+            }
+        } else if (!target.ends_with(".moc")) {
+            if (const std::string why = folder == nullptr ? "" : edgeProblem(path, *folder, target); !why.empty()) {
+                report(target, why);
+            } else if (!exists(target)) {
+                report(target, "there is no such file in the tree");
+            }
+        }
+        if (isFirst && path.ends_with(".cpp") && exists(ownHeader(path)) && target != ownHeader(path)) {
+            report(target.empty() ? system : target, "the file's own header comes first");
+        }
+        isFirst = false;
+    }
+    return problems;
+}
+
+} // namespace vitrine::tools
