@@ -21,7 +21,7 @@ namespace vitrine::sessions {
 using RunId = std::int64_t;
 
 enum class RunStatus : std::uint8_t { Running, Done, Failed, OutOfMemory, Cancelled, Interrupted };
-std::string_view runStatusName(RunStatus status);
+std::string_view runStatusName(RunStatus status); ///< "running", "done", "out_of_memory", ...
 
 /// Everything of a run but its events.
 struct RunInfo {
@@ -89,6 +89,8 @@ public:
     virtual RunInfo run(RunId run) const = 0;      ///< throws BadInput when there is none
     virtual std::optional<std::string> text(RunId run, std::string_view kind) const = 0;
     virtual std::vector<RunText> texts(RunId run) const = 0;
+    virtual std::vector<std::string> images(RunId run) const = 0; ///< names
+    virtual std::optional<std::string> image(RunId run, std::string_view name) const = 0; ///< PNG bytes
     virtual std::vector<TimelineNote> timelineNotes(RunId run) const = 0;
     virtual std::vector<std::string> streams(RunId run) const = 0;
     /// Chunks of a stream with sequence >= firstSequence, in order: how live views read the tail.

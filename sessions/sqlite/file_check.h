@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Looks at a file before SQLite does, so that what is no session is never written to.
+
+#include <cstdint>
+#include <string>
+
+namespace vitrine::sessions {
+
+struct FileFacts {
+    std::uint64_t bytes = 0;
+    std::uint32_t pageSize = 0;
+    std::int64_t version = 0; ///< user_version
+    bool wal = false;         ///< the header says write-ahead logging
+    bool walFile = false;     ///< and there is a log with something in it
+};
+
+/// True when something stands at `path`. Throws BadInput when that cannot be found out or is no regular file.
+bool sessionFileExists(const std::string& path);
+
+/// Reads the first 100 bytes and compares them with what a session file of a known version has; also its size.
+/// Throws BadInput "PATH: what". The read goes through SQLite's file layer: closing a descriptor of our own would drop
+/// the locks that other connections of this process hold on the file (POSIX advisory locks).
+FileFacts checkSessionFile(const std::string& path);
+
+} // namespace vitrine::sessions

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "sessions/plain_export.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+#include <map>
+#include <memory>
+#include <set>
+#include <unistd.h>
+#include <variant>
+
+#include "base/error.h"
+#include "sessions/sqlite/database.h"
+
+namespace vitrine::sessions {
+
+namespace {
+
+using Values = std::variant<std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<double>,
+                            std::vector<std::string>>;
+
+std::string quoted(const std::string& name) {
+    std::string result = "\"";
+    for (const char c : name) {
+        result += c;
+        if (c == '"') {
+            result += c;
+        }
+    }
+    return result + "\"";
+}
+
+std::string tableName(const std::string& stream) {
+    std::string name = stream;
+    std::replace_if(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+    // The session's own tables keep their names.
+    static const std::set<std::string> kTaken{"runs", "texts", "notes", "tags", "timeline_notes"};
+    return kTaken.contains(name) ? name + "_events" : name;
+}
+
+const char* sqlType(base::ColumnType type) {
+    switch (type) {
+    case base::ColumnType::Float64:
+        return "REAL";
+    case base::ColumnType::Text:
+        return "TEXT";
+    default:
+        return "INTEGER";
+    }
+}
+
+Values decode(const base::Column& column, std::uint64_t rows) {
+    switch (column.type) {
+    case base::ColumnType::Int64:
+        return base::decodeInt64(column, rows);
+    case base::ColumnType::UInt64:
+        return base::decodeUInt64(column, rows);
+    case base::ColumnType::Float64:
+        return base::decodeFloat64(column, rows);
+    case base::ColumnType::Text:
+        break;
+    }
+    return base::decodeText(column, rows);
+}
+
+/// One table that takes the chunks of one stream. All chunks of a stream have the columns of its first.
+class StreamTable {
+public:
+    StreamTable(const Database& database, const base::ColumnChunk& first) {
+        const std::string table = quoted(tableName(first.stream));
+        std::string columns = "run INTEGER NOT NULL";
+        std::string names = "run";
+        std::string marks = "?1";
+        int index = 1;
+        for (const base::Column& column : first.columns) {
+            // A stream may have a column "run" or a column twice only when it is damaged; SQLite then names it.
+            columns += fmt::format(", {} {}", quoted(column.name), sqlType(column.type));
+            names += ", " + quoted(column.name);
+            marks += fmt::format(", ?{}", ++index);
+            names_.push_back(column.name);
+        }
+        database.execute(fmt::format("CREATE TABLE {} ({})", table, columns));
+        insert_ = std::make_unique<Statement>(database,
+                                              fmt::format("INSERT INTO {} ({}) VALUES ({})", table, names, marks));
+    }
+
+    void add(RunId run, const base::ColumnChunk& chunk) {
+        std::vector<Values> columns;
+        columns.reserve(names_.size());
+        for (const std::string& name : names_) {
+            columns.push_back(decode(base::findColumn(chunk, name), chunk.rows));
+        }
+        for (std::uint64_t row = 0; row < chunk.rows; ++row) {
+            insert_->bind(run);
+            int index = 1;
+            for (const Values& column : columns) {
+                ++index;
+                std::visit([&](const auto& values) { insert_->bindAt(index, values[row]); }, column);
+            }
+            insert_->run();
+        }
+    }
+
+private:
+    std::vector<std::string> names_;
+    std::unique_ptr<Statement> insert_;
+};
+
+void writeRun(const Database& out, const SessionFile& session, RunId run) {
+    const RunInfo info = session.run(run);
+    Statement(out, "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .bind(info.id, info.name, info.workload, info.specJson, info.environmentJson, info.metricsJson, info.error,
+              runStatusName(info.status), info.startedMs, info.endedMs, info.lostRecords)
+        .run();
+    for (const RunText& text : session.texts(run)) {
+        Statement(out, "INSERT INTO texts VALUES (?, ?, ?)").bind(run, text.kind, text.body).run();
+    }
+    for (const std::string& tag : info.tags) {
+        Statement(out, "INSERT INTO tags VALUES (?, ?)").bind(run, tag).run();
+    }
+    if (!info.note.empty()) {
+        Statement(out, "INSERT INTO notes VALUES (?, ?)").bind(run, info.note).run();
+    }
+    for (const TimelineNote& note : session.timelineNotes(run)) {
+        Statement(out, "INSERT INTO timeline_notes VALUES (?, ?, ?, ?, ?)")
+            .bind(note.id, run, note.timeBegin, note.timeEnd, note.body)
+            .run();
+    }
+}
+
+void writeAll(const Database& out, const SessionFile& session, std::span<const RunId> runs) {
+    constexpr std::size_t kBatch = 64;
+    out.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF");
+    out.execute("CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT, workload TEXT, spec TEXT, environment TEXT, metrics "
+                "TEXT, error TEXT, status TEXT, started_ms INTEGER, ended_ms INTEGER, lost_records INTEGER);"
+                "CREATE TABLE texts (run INTEGER, kind TEXT, body TEXT);"
+                "CREATE TABLE notes (run INTEGER, body TEXT);"
+                "CREATE TABLE tags (run INTEGER, tag TEXT);"
+                "CREATE TABLE timeline_notes (id INTEGER, run INTEGER, time_begin INTEGER, time_end INTEGER, body TEXT)");
+    Transaction transaction(out);
+    std::map<std::string, StreamTable> tables;
+    for (const RunId run : runs) {
+        writeRun(out, session, run);
+        for (const std::string& stream : session.streams(run)) {
+            std::uint64_t next = 0;
+            for (auto batch = session.chunks(run, stream, next, kBatch); !batch.empty();
+                 batch = session.chunks(run, stream, next, kBatch)) {
+                for (const base::ColumnChunk& chunk : batch) {
+                    tables.try_emplace(stream, out, chunk).first->second.add(run, chunk);
+                    next = chunk.sequence + 1;
+                }
+            }
+        }
+    }
+    transaction.commit();
+}
+
+} // namespace
+
+void exportPlainTables(const SessionFile& session, std::span<const RunId> runs, const std::string& path) {
+    if (path == session.path()) {
+        throw base::BadInput(fmt::format("{}: the export would replace the session itself; name another file", path));
+    }
+    const std::string passing = fmt::format("{}.new-{}", path, ::getpid());
+    try {
+        const Database out(passing, Database::Access::Create);
+        writeAll(out, session, runs);
+    } catch (...) {
+        // Gone already when it could not even be made.
+        std::remove(passing.c_str());
+        throw;
+    }
+    if (std::rename(passing.c_str(), path.c_str()) != 0) {
+        const std::string reason = std::strerror(errno);
+        std::remove(passing.c_str());
+        throw base::BadInput(fmt::format("{}: cannot be written ({}); name another file", path, reason));
+    }
+}
+
+} // namespace vitrine::sessions

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <thread>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "sessions/sqlite/file_check.h"
+#include "sessions/sqlite/migrations.h"
+#include "sessions/sqlite/sqlite_session.h"
+
+namespace vitrine::sessions {
+
+namespace {
+
+/// Up to this size every page is looked at when a file is opened (about 0.1 s); above it, the schema and the ends of the
+/// tables.
+constexpr std::uint64_t kFullCheckBytes = std::uint64_t{32} << 20;
+
+/// The file with symbolic links followed, so that the log beside it is found.
+std::string resolved(const std::string& path) {
+    std::array<char, PATH_MAX> buffer{};
+    return ::realpath(path.c_str(), buffer.data()) != nullptr ? std::string(buffer.data()) : path;
+}
+
+std::string folderOf(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos) {
+        return ".";
+    }
+    return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Makes a complete empty session under a passing name and gives it its real one in one step: no other process ever sees
+/// a half-made file, and a kill leaves none. Does nothing when another process was faster.
+void createSessionFile(const std::string& path) {
+    const std::string passing = fmt::format("{}.new-{}-{}", path, ::getpid(),
+                                            std::chrono::steady_clock::now().time_since_epoch().count());
+    const auto discard = [&] {
+        if (::unlink(passing.c_str()) != 0) {
+            base::logWarning(fmt::format("{}: could not be removed ({})", passing, std::strerror(errno)));
+        }
+    };
+    try {
+        const Database database(passing, Database::Access::Create);
+        // Pages of deleted runs go back to the disk.
+        database.execute("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL");
+        database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
+        migrate(database, migrations());
+    } catch (const base::Error& error) {
+        if (::access(passing.c_str(), F_OK) == 0) {
+            discard();
+        }
+        std::string message = error.message();
+        if (message.rfind(passing, 0) == 0) {
+            message.replace(0, passing.size(), path);
+        }
+        throw base::Error(error.kind(), message);
+    }
+    if (::link(passing.c_str(), path.c_str()) == 0 || errno == EEXIST) {
+        discard();
+        return;
+    }
+    // Some file systems have no hard links; there the last of two creators wins, before either wrote a run.
+    if (::rename(passing.c_str(), path.c_str()) != 0) {
+        const std::string reason = std::strerror(errno);
+        discard();
+        throw base::BadInput(fmt::format("{}: cannot be created ({}); check the folder", path, reason));
+    }
+}
+
+/// Reads what a damaged file would trip over, before anything is written to it.
+void checkStructure(const Database& database, const FileFacts& facts) {
+    if (facts.version > 0) {
+        for (const char* table : {"runs", "texts", "notes", "tags", "images", "chunks", "timeline_notes"}) {
+            const bool exists = database.queryInteger(fmt::format(
+                                    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '{}'", table)) == 1;
+            if (!exists) {
+                throw base::BadInput(fmt::format("{}: the session file is damaged (it has no table {}); restore it from a copy",
+                                                 database.path(), table));
+            }
+        }
+        database.queryInteger("SELECT sum(length(spec) + length(metrics)) FROM runs");
+        database.queryInteger("SELECT length(data) FROM chunks ORDER BY id DESC LIMIT 1");
+    }
+    if (facts.bytes <= kFullCheckBytes) {
+        const std::string verdict = database.queryText("PRAGMA quick_check(1)");
+        if (verdict != "ok") {
+            throw base::BadInput(fmt::format("{}: the session file is damaged ({}); restore it from a copy", database.path(),
+                                             verdict.substr(0, verdict.find('\n'))));
+        }
+    }
+}
+
+/// Write-ahead logging lets readers and several writers work at once. The switch needs the file for itself for a moment,
+/// without SQLite's usual waiting.
+void enterWal(const Database& database) {
+    constexpr int kTries = 100;
+    for (int attempt = 1;; ++attempt) {
+        try {
+            if (database.queryText("PRAGMA journal_mode = WAL") != "wal") {
+                base::logInfo(fmt::format("{}: this file system has no shared memory; readers and writers take turns",
+                                          database.path()));
+            }
+            break;
+        } catch (const base::Internal&) {
+            if (attempt == kTries) {
+                throw;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+    }
+    database.execute("PRAGMA synchronous = NORMAL");
+    // A long reader can make the log grow; it shrinks again to this.
+    database.execute("PRAGMA journal_size_limit = 67108864");
+}
+
+std::unique_ptr<Database> openReadOnly(const std::string& path, const FileFacts& facts) {
+    const std::string file = resolved(path);
+    const bool lockable = ::access(folderOf(file).c_str(), W_OK) == 0;
+    if (facts.wal && !lockable) {
+        if (facts.walFile && ::access((file + "-shm").c_str(), R_OK) != 0) {
+            throw base::BadInput(fmt::format(
+                "{}: it was not closed and lies where nothing can be written; copy it with its -wal file to another folder",
+                path));
+        }
+        if (!facts.walFile) {
+            return std::make_unique<Database>(path, Database::Access::Immutable);
+        }
+    }
+    return std::make_unique<Database>(path, Database::Access::ReadOnly);
+}
+
+} // namespace
+
+std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode mode) {
+    if (path.empty()) {
+        throw base::BadInput("the session file has no name; write --session FILE");
+    }
+    if (!sessionFileExists(path)) {
+        if (mode != OpenMode::CreateOrOpen) {
+            throw base::BadInput(fmt::format("{}: no such file", path));
+        }
+        createSessionFile(path);
+    }
+    const FileFacts facts = checkSessionFile(path);
+    std::unique_ptr<Database> reader = openReadOnly(path, facts);
+    checkStructure(*reader, facts);
+    if (mode == OpenMode::ReadOnly) {
+        if (facts.version < formatVersion()) {
+            throw base::BadInput(fmt::format("{}: session format {} is older than this program's ({}); open it once for writing",
+                                             path, facts.version, formatVersion()));
+        }
+        return std::make_unique<SqliteSession>(path, std::move(reader), false);
+    }
+    reader.reset();
+    if (::access(path.c_str(), W_OK) != 0) {
+        throw base::BadInput(fmt::format("{}: cannot be written ({}); check its permissions or use a copy", path,
+                                         std::strerror(errno)));
+    }
+    auto database = std::make_unique<Database>(path, Database::Access::ReadWrite);
+    enterWal(*database);
+    migrate(*database, migrations());
+    auto session = std::make_unique<SqliteSession>(path, std::move(database), true);
+    session->settleAbandonedRuns();
+    return session;
+}
+
+SqliteSession::SqliteSession(std::string path, std::unique_ptr<Database> database, bool writable)
+    : path_(std::move(path)), database_(std::move(database)), writable_(writable) {}
+
+SqliteSession::~SqliteSession() {
+    insertChunk_.reset();
+    beat_.reset();
+    dataVersion_.reset();
+    if (!writable_) {
+        return;
+    }
+    try {
+        // Only the last one can leave write-ahead logging; the others must not wait for that.
+        database_->setBusyTimeout(0);
+        database_->queryInteger("PRAGMA wal_checkpoint(TRUNCATE)");
+        database_->queryText("PRAGMA journal_mode = DELETE");
+    } catch (const base::Error& error) {
+        base::logDebug(fmt::format("{}: stays in write-ahead logging, others use it: {}", path_, error.message()));
+    } catch (const std::exception& error) {
+        base::logWarning(fmt::format("{}: {}", path_, error.what()));
+    }
+}
+
+} // namespace vitrine::sessions

@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+#include <fmt/format.h>
+#include <limits>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "sessions/owner.h"
+#include "sessions/sqlite/sqlite_session.h"
+
+namespace vitrine::sessions {
+
+namespace {
+
+constexpr const char* kRunColumns =
+    "SELECT id, owner_machine, owner_pid, owner_start, heartbeat_ms, name, workload, spec, environment, metrics, error, "
+    "status, started_ms, ended_ms, lost_records FROM runs ";
+
+std::string toText(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+} // namespace
+
+RunInfo SqliteSession::readRun(const Statement& row) const {
+    RunInfo info;
+    info.id = row.integer(0);
+    info.name = row.text(5);
+    info.workload = row.text(6);
+    info.specJson = row.text(7);
+    info.environmentJson = row.text(8);
+    info.metricsJson = row.text(9);
+    info.error = row.text(10);
+    info.status = runStatusFromName(row.text(11));
+    info.startedMs = row.integer(12);
+    info.endedMs = row.integer(13);
+    info.lostRecords = row.unsignedInteger(14);
+    const std::int64_t heartbeatMs = row.integer(4);
+    if (info.status == RunStatus::Running &&
+        ownerIsGone({row.text(1), row.integer(2), row.integer(3)}, heartbeatMs, base::wallClockMs())) {
+        info.status = RunStatus::Interrupted;
+        info.endedMs = heartbeatMs;
+    }
+    return info;
+}
+
+void SqliteSession::readTagsAndNote(RunInfo& info) const {
+    Statement tags(*database_, "SELECT tag FROM tags WHERE run = ? ORDER BY position, tag");
+    tags.bind(info.id);
+    while (tags.step()) {
+        info.tags.push_back(tags.text(0));
+    }
+    Statement note(*database_, "SELECT body FROM notes WHERE run = ?");
+    if (note.bind(info.id).step()) {
+        info.note = note.text(0);
+    }
+}
+
+std::vector<RunInfo> SqliteSession::runs() const {
+    const ReadTransaction oneState(*database_);
+    std::vector<RunInfo> result;
+    Statement rows(*database_, std::string(kRunColumns) + "ORDER BY id");
+    while (rows.step()) {
+        result.push_back(readRun(rows));
+    }
+    for (RunInfo& info : result) {
+        readTagsAndNote(info);
+    }
+    return result;
+}
+
+RunInfo SqliteSession::run(RunId run) const {
+    const ReadTransaction oneState(*database_);
+    Statement rows(*database_, std::string(kRunColumns) + "WHERE id = ?");
+    if (!rows.bind(run).step()) {
+        requireRun(run);
+    }
+    RunInfo info = readRun(rows);
+    readTagsAndNote(info);
+    return info;
+}
+
+std::optional<std::string> SqliteSession::text(RunId run, std::string_view kind) const {
+    Statement rows(*database_, "SELECT body FROM texts WHERE run = ? AND kind = ?");
+    if (!rows.bind(run, kind).step()) {
+        return std::nullopt;
+    }
+    return rows.text(0);
+}
+
+std::vector<RunText> SqliteSession::texts(RunId run) const {
+    std::vector<RunText> result;
+    Statement rows(*database_, "SELECT kind, body FROM texts WHERE run = ? ORDER BY kind");
+    rows.bind(run);
+    while (rows.step()) {
+        result.push_back({rows.text(0), rows.text(1)});
+    }
+    return result;
+}
+
+std::vector<std::string> SqliteSession::images(RunId run) const {
+    std::vector<std::string> result;
+    Statement rows(*database_, "SELECT name FROM images WHERE run = ? ORDER BY name");
+    rows.bind(run);
+    while (rows.step()) {
+        result.push_back(rows.text(0));
+    }
+    return result;
+}
+
+std::optional<std::string> SqliteSession::image(RunId run, std::string_view name) const {
+    Statement rows(*database_, "SELECT png FROM images WHERE run = ? AND name = ?");
+    if (!rows.bind(run, name).step()) {
+        return std::nullopt;
+    }
+    return toText(rows.blob(0));
+}
+
+std::vector<TimelineNote> SqliteSession::timelineNotes(RunId run) const {
+    std::vector<TimelineNote> result;
+    Statement rows(*database_,
+                   "SELECT id, time_begin, time_end, body FROM timeline_notes WHERE run = ? ORDER BY time_begin, id");
+    rows.bind(run);
+    while (rows.step()) {
+        result.push_back({rows.integer(0), rows.integer(1), rows.integer(2), rows.text(3)});
+    }
+    return result;
+}
+
+std::vector<std::string> SqliteSession::streams(RunId run) const {
+    std::vector<std::string> result;
+    Statement rows(*database_, "SELECT DISTINCT stream FROM chunks WHERE run = ? ORDER BY stream");
+    rows.bind(run);
+    while (rows.step()) {
+        result.push_back(rows.text(0));
+    }
+    return result;
+}
+
+std::vector<base::ColumnChunk> SqliteSession::chunks(RunId run, std::string_view stream, std::uint64_t firstSequence,
+                                                     std::size_t maxChunks) const {
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    std::vector<base::ColumnChunk> result;
+    Statement rows(*database_, "SELECT sequence, rows, data FROM chunks WHERE run = ? AND stream = ? AND sequence >= ? "
+                               "ORDER BY sequence LIMIT ?");
+    rows.bind(run, stream, std::min(firstSequence, kMost), std::min<std::uint64_t>(maxChunks, kMost));
+    while (rows.step()) {
+        const std::uint64_t sequence = rows.unsignedInteger(0);
+        try {
+            base::ColumnChunk chunk = base::fromBytes(rows.blob(2));
+            if (chunk.stream != stream || chunk.sequence != sequence || chunk.rows != rows.unsignedInteger(1)) {
+                throw base::BadInput("its header does not belong here");
+            }
+            result.push_back(std::move(chunk));
+        } catch (const base::BadInput& error) {
+            throw base::BadInput(
+                fmt::format("{}: run {}, {} chunk {}: damaged ({})", path_, run, stream, sequence, error.message()));
+        }
+    }
+    return result;
+}
+
+std::uint64_t SqliteSession::changeCounter() const {
+    if (dataVersion_ == nullptr) {
+        dataVersion_ = std::make_unique<Statement>(*database_, "PRAGMA data_version");
+    }
+    std::uint64_t others = 0;
+    if (dataVersion_->bind().step()) {
+        others = dataVersion_->unsignedInteger(0);
+        dataVersion_->step();
+    }
+    // SQLite counts what others committed and what this connection changed apart from each other.
+    constexpr unsigned kOwnBits = 40;
+    return (others << kOwnBits) + static_cast<std::uint64_t>(database_->totalChanges());
+}
+
+RunId SqliteSession::copyRunTo(RunId run, SessionFile& target) const {
+    constexpr std::size_t kBatch = 64;
+    auto* sqlite = dynamic_cast<SqliteSession*>(&target);
+    if (sqlite == nullptr) {
+        throw base::Internal("a run can only be copied into another session file");
+    }
+    sqlite->requireWritable();
+    RunInfo info = this->run(run);
+    // The copy has no owner: it holds what was there when it was made.
+    info.status = info.status == RunStatus::Running ? RunStatus::Interrupted : info.status;
+    // Within one file the reader's snapshot would forbid the writes.
+    std::optional<ReadTransaction> oneState;
+    if (sqlite != this) {
+        oneState.emplace(*database_);
+    }
+    Transaction transaction(*sqlite->database_);
+    const RunId copy = sqlite->insertRun(info, false);
+    for (const RunText& text : texts(run)) {
+        sqlite->putText(copy, text);
+    }
+    for (const std::string& name : images(run)) {
+        sqlite->putImage(copy, name, image(run, name).value_or(std::string()));
+    }
+    for (const TimelineNote& note : timelineNotes(run)) {
+        sqlite->addTimelineNote(copy, note);
+    }
+    Statement insert(*sqlite->database_, "INSERT INTO chunks (run, stream, sequence, rows, time_begin, time_end, data) "
+                                         "VALUES (?, ?, ?, ?, ?, ?, ?)");
+    for (const std::string& stream : streams(run)) {
+        std::uint64_t next = 0;
+        for (auto batch = chunks(run, stream, next, kBatch); !batch.empty(); batch = chunks(run, stream, next, kBatch)) {
+            for (const base::ColumnChunk& chunk : batch) {
+                insert
+                    .bind(copy, chunk.stream, chunk.sequence, chunk.rows, chunk.timeBegin, chunk.timeEnd,
+                          base::toBytes(chunk))
+                    .run();
+                next = chunk.sequence + 1;
+            }
+        }
+    }
+    transaction.commit();
+    return copy;
+}
+
+} // namespace vitrine::sessions

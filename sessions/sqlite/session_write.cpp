@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "sessions/owner.h"
+#include "sessions/sqlite/sqlite_session.h"
+
+namespace vitrine::sessions {
+
+namespace {
+
+Owner ownerOf(const Statement& row) {
+    return {row.text(1), row.integer(2), row.integer(3)};
+}
+
+} // namespace
+
+void SqliteSession::requireWritable() const {
+    if (!writable_) {
+        throw base::BadInput(fmt::format("{}: opened for reading only", path_));
+    }
+}
+
+void SqliteSession::requireRun(RunId run) const {
+    Statement find(*database_, "SELECT 1 FROM runs WHERE id = ?");
+    if (!find.bind(run).step()) {
+        throw base::BadInput(fmt::format("{}: run {}: there is no such run; `vitrine session ls` lists them", path_, run));
+    }
+}
+
+void SqliteSession::requireChange(RunId run) const {
+    if (database_->changes() == 0) {
+        requireRun(run);
+    }
+}
+
+void SqliteSession::settleAbandonedRuns() {
+    std::vector<std::pair<RunId, std::int64_t>> gone;
+    Statement running(*database_, "SELECT id, owner_machine, owner_pid, owner_start, heartbeat_ms FROM runs "
+                                  "WHERE status = 'running'");
+    while (running.step()) {
+        if (ownerIsGone(ownerOf(running), running.integer(4), base::wallClockMs())) {
+            gone.emplace_back(running.integer(0), running.integer(4));
+        }
+    }
+    if (gone.empty()) {
+        return;
+    }
+    Transaction transaction(*database_);
+    Statement settle(*database_, "UPDATE runs SET status = 'interrupted', ended_ms = ? WHERE id = ? AND status = 'running'");
+    for (const auto& [run, heartbeatMs] : gone) {
+        settle.bind(heartbeatMs, run).run();
+    }
+    transaction.commit();
+}
+
+RunId SqliteSession::insertRun(const RunInfo& info, bool owned) {
+    const Owner owner = owned ? thisProcess() : Owner{};
+    Statement insert(*database_,
+                     "INSERT INTO runs (name, workload, spec, environment, metrics, error, status, started_ms, ended_ms, "
+                     "lost_records, owner_machine, owner_pid, owner_start, heartbeat_ms) "
+                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    insert
+        .bind(info.name, info.workload, info.specJson, info.environmentJson,
+              info.metricsJson.empty() ? std::string("{}") : info.metricsJson, info.error, runStatusName(info.status),
+              info.startedMs, info.endedMs, info.lostRecords, owner.machine, owner.pid, owner.start, base::wallClockMs())
+        .run();
+    const RunId run = database_->lastInsertId();
+    insertTags(run, info.tags);
+    if (!info.note.empty()) {
+        Statement(*database_, "INSERT INTO notes (run, body) VALUES (?, ?)").bind(run, info.note).run();
+    }
+    return run;
+}
+
+void SqliteSession::insertTags(RunId run, const std::vector<std::string>& tags) {
+    Statement insert(*database_, "INSERT OR IGNORE INTO tags (run, position, tag) VALUES (?, ?, ?)");
+    std::int64_t position = 0;
+    for (const std::string& tag : tags) {
+        if (!tag.empty()) {
+            insert.bind(run, position++, tag).run();
+        }
+    }
+}
+
+RunId SqliteSession::createRun(const RunInfo& info) {
+    requireWritable();
+    RunInfo started = info;
+    started.status = RunStatus::Running;
+    started.startedMs = info.startedMs != 0 ? info.startedMs : base::wallClockMs();
+    started.endedMs = 0;
+    Transaction transaction(*database_);
+    const RunId run = insertRun(started, true);
+    transaction.commit();
+    return run;
+}
+
+void SqliteSession::appendChunks(RunId run, const std::vector<base::ColumnChunk>& chunks) {
+    requireWritable();
+    if (insertChunk_ == nullptr) {
+        insertChunk_ = std::make_unique<Statement>(
+            *database_, "INSERT INTO chunks (run, stream, sequence, rows, time_begin, time_end, data) "
+                        "VALUES (?, ?, ?, ?, ?, ?, ?)");
+        beat_ = std::make_unique<Statement>(*database_, "UPDATE runs SET heartbeat_ms = ? WHERE id = ?");
+    }
+    Transaction transaction(*database_);
+    for (const base::ColumnChunk& chunk : chunks) {
+        insertChunk_
+            ->bind(run, chunk.stream, chunk.sequence, chunk.rows, chunk.timeBegin, chunk.timeEnd, base::toBytes(chunk))
+            .run();
+    }
+    beat_->bind(base::wallClockMs(), run).run();
+    requireChange(run);
+    transaction.commit();
+}
+
+void SqliteSession::heartbeat(RunId run) {
+    appendChunks(run, {});
+}
+
+void SqliteSession::setMetrics(RunId run, const std::string& metricsJson) {
+    requireWritable();
+    Statement(*database_, "UPDATE runs SET metrics = ? WHERE id = ?").bind(metricsJson, run).run();
+    requireChange(run);
+}
+
+void SqliteSession::setLostRecords(RunId run, std::uint64_t count) {
+    requireWritable();
+    Statement(*database_, "UPDATE runs SET lost_records = ? WHERE id = ?").bind(count, run).run();
+    requireChange(run);
+}
+
+void SqliteSession::finishRun(RunId run, RunStatus status, const std::string& metricsJson, const std::string& error) {
+    requireWritable();
+    const std::int64_t now = base::wallClockMs();
+    Statement(*database_, "UPDATE runs SET status = ?, metrics = ?, error = ?, ended_ms = ?, heartbeat_ms = ? WHERE id = ?")
+        .bind(runStatusName(status), metricsJson.empty() ? std::string("{}") : metricsJson, error, now, now, run)
+        .run();
+    requireChange(run);
+}
+
+void SqliteSession::putText(RunId run, const RunText& text) {
+    requireWritable();
+    requireRun(run);
+    Statement(*database_, "INSERT OR REPLACE INTO texts (run, kind, body) VALUES (?, ?, ?)")
+        .bind(run, text.kind, text.body)
+        .run();
+}
+
+void SqliteSession::renameRun(RunId run, const std::string& name) {
+    requireWritable();
+    Statement(*database_, "UPDATE runs SET name = ? WHERE id = ?").bind(name, run).run();
+    requireChange(run);
+}
+
+void SqliteSession::setNote(RunId run, const std::string& note) {
+    requireWritable();
+    requireRun(run);
+    if (note.empty()) {
+        Statement(*database_, "DELETE FROM notes WHERE run = ?").bind(run).run();
+    } else {
+        Statement(*database_, "INSERT OR REPLACE INTO notes (run, body) VALUES (?, ?)").bind(run, note).run();
+    }
+}
+
+void SqliteSession::setTags(RunId run, const std::vector<std::string>& tags) {
+    requireWritable();
+    requireRun(run);
+    Transaction transaction(*database_);
+    Statement(*database_, "DELETE FROM tags WHERE run = ?").bind(run).run();
+    insertTags(run, tags);
+    transaction.commit();
+}
+
+std::int64_t SqliteSession::addTimelineNote(RunId run, const TimelineNote& note) {
+    requireWritable();
+    requireRun(run);
+    Statement(*database_, "INSERT INTO timeline_notes (run, time_begin, time_end, body) VALUES (?, ?, ?, ?)")
+        .bind(run, note.timeBegin, note.timeEnd, note.body)
+        .run();
+    return database_->lastInsertId();
+}
+
+void SqliteSession::updateTimelineNote(const TimelineNote& note) {
+    requireWritable();
+    Statement(*database_, "UPDATE timeline_notes SET time_begin = ?, time_end = ?, body = ? WHERE id = ?")
+        .bind(note.timeBegin, note.timeEnd, note.body, note.id)
+        .run();
+    if (database_->changes() == 0) {
+        throw base::BadInput(fmt::format("{}: timeline note {}: there is no such note", path_, note.id));
+    }
+}
+
+void SqliteSession::deleteTimelineNote(std::int64_t id) {
+    requireWritable();
+    Statement(*database_, "DELETE FROM timeline_notes WHERE id = ?").bind(id).run();
+}
+
+void SqliteSession::deleteRun(RunId run) {
+    requireWritable();
+    requireRun(run);
+    Statement(*database_, "DELETE FROM runs WHERE id = ?").bind(run).run();
+    Statement(*database_, "PRAGMA incremental_vacuum").run();
+}
+
+void SqliteSession::putImage(RunId run, const std::string& name, const std::string& pngBytes) {
+    requireWritable();
+    requireRun(run);
+    Statement(*database_, "INSERT OR REPLACE INTO images (run, name, png) VALUES (?, ?, ?)")
+        .bind(run, name, std::as_bytes(std::span(pngBytes)))
+        .run();
+}
+
+} // namespace vitrine::sessions
