@@ -69,7 +69,8 @@ Owner thisProcess() {
 
 bool ownerIsGone(const Owner& owner, std::int64_t heartbeatMs, std::int64_t nowMs) {
     if (owner.machine == thisMachine()) {
-        return startTime(owner.pid) != owner.start;
+        const std::int64_t start = startTime(owner.pid);
+        return start < 0 || start != owner.start;
     }
     return nowMs - heartbeatMs > kHeartbeatLimitMs;
 }

@@ -33,8 +33,8 @@ struct RunInfo {
     std::string metricsJson;     ///< flat or nested results; {} while running
     std::string error;           ///< one sentence, empty when it ended well
     RunStatus status = RunStatus::Running;
-    std::int64_t startedMs = 0;  ///< Unix milliseconds
-    std::int64_t endedMs = 0;    ///< 0 while running
+    std::int64_t startedMs = 0; ///< Unix milliseconds
+    std::int64_t endedMs = 0;   ///< 0 while running
     std::uint64_t lostRecords = 0;
     std::vector<std::string> tags;
     std::string note;
@@ -89,7 +89,7 @@ public:
     virtual RunInfo run(RunId run) const = 0;      ///< throws BadInput when there is none
     virtual std::optional<std::string> text(RunId run, std::string_view kind) const = 0;
     virtual std::vector<RunText> texts(RunId run) const = 0;
-    virtual std::vector<std::string> images(RunId run) const = 0; ///< names
+    virtual std::vector<std::string> images(RunId run) const = 0;                         ///< names
     virtual std::optional<std::string> image(RunId run, std::string_view name) const = 0; ///< PNG bytes
     virtual std::vector<TimelineNote> timelineNotes(RunId run) const = 0;
     virtual std::vector<std::string> streams(RunId run) const = 0;

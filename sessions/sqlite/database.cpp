@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "sessions/sqlite/database.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -42,20 +43,31 @@ int openFlags(Database::Access access) {
     return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 }
 
+/// One short line: SQLite quotes what it found in a damaged file.
+std::string oneLine(std::string_view text) {
+    constexpr std::size_t kMost = 120;
+    std::string result(text.substr(0, std::min(text.find('\n'), kMost)));
+    std::replace_if(result.begin(), result.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
+    return result;
+}
+
 } // namespace
 
-void throwSqliteError(int code, const std::string& path, const char* detail) {
+void throwSqliteError(int code, const std::string& path, std::string_view fullDetail) {
+    const std::string detail = oneLine(fullDetail);
     switch (code & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        throw base::BadInput(
-            fmt::format("{}: the session file is damaged ({}); restore it from a copy, nothing was written", path, detail));
+        throw base::BadInput(fmt::format(
+            "{}: the session file is damaged ({}); restore it from a copy, nothing was written", path, detail));
     case SQLITE_CANTOPEN:
-        throw base::BadInput(fmt::format("{}: cannot be opened ({}); check the path and its permissions", path, detail));
+        throw base::BadInput(
+            fmt::format("{}: cannot be opened ({}); check the path and its permissions", path, detail));
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-        throw base::BadInput(fmt::format("{}: cannot be written ({}); check its permissions or use a copy", path, detail));
+        throw base::BadInput(
+            fmt::format("{}: cannot be written ({}); check its permissions or use a copy", path, detail));
     case SQLITE_FULL:
         throw base::Internal(fmt::format("{}: the disk is full; free some space", path));
     case SQLITE_BUSY:
@@ -78,7 +90,8 @@ void Database::Close::operator()(sqlite3* handle) const noexcept {
 Database::Database(const std::string& path, Access access) : path_(path) {
     const std::string uri = fileUri(path, access == Access::Immutable ? "?immutable=1" : "");
     sqlite3* raw = nullptr;
-    const int code = sqlite3_open_v2(uri.c_str(), &raw, openFlags(access) | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+    const int code =
+        sqlite3_open_v2(uri.c_str(), &raw, openFlags(access) | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
     handle_.reset(raw);
     if (code != SQLITE_OK) {
         throwSqliteError(code, path_, raw != nullptr ? sqlite3_errmsg(raw) : sqlite3_errstr(code));
@@ -158,7 +171,7 @@ bool Statement::step() {
     if (code != SQLITE_DONE) {
         const std::string detail = sqlite3_errmsg(database_->handle());
         sqlite3_reset(handle_.get());
-        throwSqliteError(code, database_->path(), detail.c_str());
+        throwSqliteError(code, database_->path(), detail);
     }
     // Ends the statement's read transaction now, not at its destruction.
     sqlite3_reset(handle_.get());
@@ -213,7 +226,8 @@ Transaction::Transaction(const Database& database) : database_(database) {
 Transaction::~Transaction() {
     if (open_ && database_.inTransaction() &&
         sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr) != SQLITE_OK) {
-        base::logWarning(fmt::format("{}: a rollback failed: {}", database_.path(), sqlite3_errmsg(database_.handle())));
+        base::logWarning(
+            fmt::format("{}: a rollback failed: {}", database_.path(), sqlite3_errmsg(database_.handle())));
     }
 }
 

@@ -20,7 +20,7 @@ namespace vitrine::sessions {
 
 /// Why a result code of SQLite is no success, as the error that people read: damage, a missing file and missing rights
 /// are BadInput; a full disk, a lock held for too long and failing hardware are Internal (exit 1: the work failed).
-[[noreturn]] void throwSqliteError(int code, const std::string& path, const char* detail);
+[[noreturn]] void throwSqliteError(int code, const std::string& path, std::string_view detail);
 
 class Statement;
 

@@ -48,7 +48,8 @@ public:
             throwSqliteError(SQLITE_CANTOPEN, path_, sqlite3_errstr(resolved));
         }
         name_.reset(const_cast<char*>(sqlite3_create_filename(full.data(), "", "", 0, nullptr)));
-        storage_.resize((static_cast<std::size_t>(vfs->szOsFile) + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+        storage_.resize((static_cast<std::size_t>(vfs->szOsFile) + sizeof(std::max_align_t) - 1) /
+                        sizeof(std::max_align_t));
         int flags = 0;
         const int code = vfs->xOpen(vfs, name_.get(), file(), SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB, &flags);
         if (code != SQLITE_OK) {
@@ -92,15 +93,16 @@ private:
 };
 
 std::uint32_t bigEndian32(const std::array<unsigned char, kHeaderBytes>& bytes, std::size_t at) {
-    return (std::uint32_t{bytes[at]} << 24) | (std::uint32_t{bytes[at + 1]} << 16) | (std::uint32_t{bytes[at + 2]} << 8) |
-           std::uint32_t{bytes[at + 3]};
+    return (std::uint32_t{bytes[at]} << 24) | (std::uint32_t{bytes[at + 1]} << 16) |
+           (std::uint32_t{bytes[at + 2]} << 8) | std::uint32_t{bytes[at + 3]};
 }
 
 std::uint32_t readPageSize(const std::array<unsigned char, kHeaderBytes>& bytes, const std::string& path) {
     std::uint32_t size = (std::uint32_t{bytes[16]} << 8) | bytes[17];
     size = size == 1 ? 65536 : size;
     if (size < 512 || (size & (size - 1)) != 0) {
-        throw base::BadInput(fmt::format("{}: damaged header (page size {}); restore the file from a copy", path, size));
+        throw base::BadInput(
+            fmt::format("{}: damaged header (page size {}); restore the file from a copy", path, size));
     }
     return size;
 }
@@ -145,7 +147,8 @@ FileFacts checkSessionFile(const std::string& path) {
         facts.bytes = file.size();
         const auto bytes = file.header();
         if (facts.bytes == 0) {
-            throw base::BadInput(fmt::format("{}: the file is empty, not a Vitrine session; delete it or name another", path));
+            throw base::BadInput(
+                fmt::format("{}: the file is empty, not a Vitrine session; delete it or name another", path));
         }
         const std::string_view magic(reinterpret_cast<const char*>(bytes.data()), kMagic.size());
         const std::size_t comparable = std::min<std::size_t>(facts.bytes, kMagic.size());
@@ -153,11 +156,13 @@ FileFacts checkSessionFile(const std::string& path) {
             throw base::BadInput(fmt::format("{}: not a Vitrine session file", path));
         }
         if (facts.bytes < kHeaderBytes) {
-            throw base::BadInput(fmt::format("{}: cut off after {} bytes; restore the file from a copy", path, facts.bytes));
+            throw base::BadInput(
+                fmt::format("{}: cut off after {} bytes; restore the file from a copy", path, facts.bytes));
         }
         facts.pageSize = readPageSize(bytes, path);
         if (bigEndian32(bytes, 68) != kApplicationId) {
-            throw base::BadInput(fmt::format("{}: an SQLite database of another program, not a Vitrine session file", path));
+            throw base::BadInput(
+                fmt::format("{}: an SQLite database of another program, not a Vitrine session file", path));
         }
         if (bytes[18] > 2 || bytes[19] > 2 || bytes[18] == 0 || bytes[19] == 0 || bytes[21] != 64 || bytes[22] != 32 ||
             bytes[23] != 32) {
@@ -165,11 +170,13 @@ FileFacts checkSessionFile(const std::string& path) {
         }
         facts.version = static_cast<std::int32_t>(bigEndian32(bytes, 60));
         if (facts.version < 0) {
-            throw base::BadInput(fmt::format("{}: damaged header (version {}); restore the file from a copy", path, facts.version));
+            throw base::BadInput(
+                fmt::format("{}: damaged header (version {}); restore the file from a copy", path, facts.version));
         }
         if (facts.version > formatVersion()) {
-            throw base::BadInput(fmt::format("{}: session format {} is newer than this program knows ({}); update Vitrine",
-                                             path, facts.version, formatVersion()));
+            throw base::BadInput(
+                fmt::format("{}: session format {} is newer than this program knows ({}); update Vitrine", path,
+                            facts.version, formatVersion()));
         }
         facts.wal = bytes[19] == 2;
         facts.walFile = hasContent(file.resolvedName() + "-wal");
@@ -177,8 +184,9 @@ FileFacts checkSessionFile(const std::string& path) {
             return facts;
         }
         if (look == kLooks) {
-            throw base::BadInput(fmt::format("{}: cut off: it has {} bytes and its header promises {}; restore it from a copy",
-                                             path, facts.bytes, std::uint64_t{bigEndian32(bytes, 28)} * facts.pageSize));
+            throw base::BadInput(
+                fmt::format("{}: cut off: it has {} bytes and its header promises {}; restore it from a copy", path,
+                            facts.bytes, std::uint64_t{bigEndian32(bytes, 28)} * facts.pageSize));
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }

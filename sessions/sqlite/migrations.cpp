@@ -41,8 +41,8 @@ CREATE TABLE notes (
 );
 CREATE TABLE tags (
     run      INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
-    position INTEGER NOT NULL,
     tag      TEXT    NOT NULL,
+    position INTEGER NOT NULL,
     PRIMARY KEY (run, tag)
 ) WITHOUT ROWID;
 CREATE TABLE images (

@@ -21,8 +21,8 @@ namespace vitrine::sessions {
 
 namespace {
 
-using Values = std::variant<std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<double>,
-                            std::vector<std::string>>;
+using Values =
+    std::variant<std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<double>, std::vector<std::string>>;
 
 std::string quoted(const std::string& name) {
     std::string result = "\"";
@@ -85,8 +85,8 @@ public:
             names_.push_back(column.name);
         }
         database.execute(fmt::format("CREATE TABLE {} ({})", table, columns));
-        insert_ = std::make_unique<Statement>(database,
-                                              fmt::format("INSERT INTO {} ({}) VALUES ({})", table, names, marks));
+        insert_ =
+            std::make_unique<Statement>(database, fmt::format("INSERT INTO {} ({}) VALUES ({})", table, names, marks));
     }
 
     void add(RunId run, const base::ColumnChunk& chunk) {
@@ -136,12 +136,13 @@ void writeRun(const Database& out, const SessionFile& session, RunId run) {
 void writeAll(const Database& out, const SessionFile& session, std::span<const RunId> runs) {
     constexpr std::size_t kBatch = 64;
     out.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF");
-    out.execute("CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT, workload TEXT, spec TEXT, environment TEXT, metrics "
-                "TEXT, error TEXT, status TEXT, started_ms INTEGER, ended_ms INTEGER, lost_records INTEGER);"
-                "CREATE TABLE texts (run INTEGER, kind TEXT, body TEXT);"
-                "CREATE TABLE notes (run INTEGER, body TEXT);"
-                "CREATE TABLE tags (run INTEGER, tag TEXT);"
-                "CREATE TABLE timeline_notes (id INTEGER, run INTEGER, time_begin INTEGER, time_end INTEGER, body TEXT)");
+    out.execute(
+        "CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT, workload TEXT, spec TEXT, environment TEXT, metrics "
+        "TEXT, error TEXT, status TEXT, started_ms INTEGER, ended_ms INTEGER, lost_records INTEGER);"
+        "CREATE TABLE texts (run INTEGER, kind TEXT, body TEXT);"
+        "CREATE TABLE notes (run INTEGER, body TEXT);"
+        "CREATE TABLE tags (run INTEGER, tag TEXT);"
+        "CREATE TABLE timeline_notes (id INTEGER, run INTEGER, time_begin INTEGER, time_end INTEGER, body TEXT)");
     Transaction transaction(out);
     std::map<std::string, StreamTable> tables;
     for (const RunId run : runs) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <sqlite3.h>
 #include <thread>
 #include <unistd.h>
 
@@ -42,8 +43,8 @@ std::string folderOf(const std::string& path) {
 /// Makes a complete empty session under a passing name and gives it its real one in one step: no other process ever sees
 /// a half-made file, and a kill leaves none. Does nothing when another process was faster.
 void createSessionFile(const std::string& path) {
-    const std::string passing = fmt::format("{}.new-{}-{}", path, ::getpid(),
-                                            std::chrono::steady_clock::now().time_since_epoch().count());
+    const std::string passing =
+        fmt::format("{}.new-{}-{}", path, ::getpid(), std::chrono::steady_clock::now().time_since_epoch().count());
     const auto discard = [&] {
         if (::unlink(passing.c_str()) != 0) {
             base::logWarning(fmt::format("{}: could not be removed ({})", passing, std::strerror(errno)));
@@ -63,7 +64,10 @@ void createSessionFile(const std::string& path) {
         if (message.rfind(passing, 0) == 0) {
             message.replace(0, passing.size(), path);
         }
-        throw base::Error(error.kind(), message);
+        if (error.kind() == base::ErrorKind::BadInput) {
+            throw base::BadInput(message);
+        }
+        throw base::Internal(message);
     }
     if (::link(passing.c_str(), path.c_str()) == 0 || errno == EEXIST) {
         discard();
@@ -81,11 +85,13 @@ void createSessionFile(const std::string& path) {
 void checkStructure(const Database& database, const FileFacts& facts) {
     if (facts.version > 0) {
         for (const char* table : {"runs", "texts", "notes", "tags", "images", "chunks", "timeline_notes"}) {
-            const bool exists = database.queryInteger(fmt::format(
-                                    "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '{}'", table)) == 1;
+            const bool exists =
+                database.queryInteger(
+                    fmt::format("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = '{}'", table)) == 1;
             if (!exists) {
-                throw base::BadInput(fmt::format("{}: the session file is damaged (it has no table {}); restore it from a copy",
-                                                 database.path(), table));
+                throw base::BadInput(
+                    fmt::format("{}: the session file is damaged (it has no table {}); restore it from a copy",
+                                database.path(), table));
             }
         }
         database.queryInteger("SELECT sum(length(spec) + length(metrics)) FROM runs");
@@ -94,8 +100,10 @@ void checkStructure(const Database& database, const FileFacts& facts) {
     if (facts.bytes <= kFullCheckBytes) {
         const std::string verdict = database.queryText("PRAGMA quick_check(1)");
         if (verdict != "ok") {
-            throw base::BadInput(fmt::format("{}: the session file is damaged ({}); restore it from a copy", database.path(),
-                                             verdict.substr(0, verdict.find('\n'))));
+            // The first line only names the database.
+            constexpr std::string_view kTitle = "*** in database main ***\n";
+            throwSqliteError(SQLITE_CORRUPT, database.path(),
+                             verdict.c_str() + (verdict.starts_with(kTitle) ? kTitle.size() : 0));
         }
     }
 }
@@ -128,9 +136,9 @@ std::unique_ptr<Database> openReadOnly(const std::string& path, const FileFacts&
     const bool lockable = ::access(folderOf(file).c_str(), W_OK) == 0;
     if (facts.wal && !lockable) {
         if (facts.walFile && ::access((file + "-shm").c_str(), R_OK) != 0) {
-            throw base::BadInput(fmt::format(
-                "{}: it was not closed and lies where nothing can be written; copy it with its -wal file to another folder",
-                path));
+            throw base::BadInput(fmt::format("{}: it was not closed and lies where nothing can be written; copy it "
+                                             "with its -wal file to another folder",
+                                             path));
         }
         if (!facts.walFile) {
             return std::make_unique<Database>(path, Database::Access::Immutable);
@@ -156,15 +164,16 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
     checkStructure(*reader, facts);
     if (mode == OpenMode::ReadOnly) {
         if (facts.version < formatVersion()) {
-            throw base::BadInput(fmt::format("{}: session format {} is older than this program's ({}); open it once for writing",
-                                             path, facts.version, formatVersion()));
+            throw base::BadInput(
+                fmt::format("{}: session format {} is older than this program's ({}); open it once for writing", path,
+                            facts.version, formatVersion()));
         }
         return std::make_unique<SqliteSession>(path, std::move(reader), false);
     }
     reader.reset();
     if (::access(path.c_str(), W_OK) != 0) {
-        throw base::BadInput(fmt::format("{}: cannot be written ({}); check its permissions or use a copy", path,
-                                         std::strerror(errno)));
+        throw base::BadInput(
+            fmt::format("{}: cannot be written ({}); check its permissions or use a copy", path, std::strerror(errno)));
     }
     auto database = std::make_unique<Database>(path, Database::Access::ReadWrite);
     enterWal(*database);

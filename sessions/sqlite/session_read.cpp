@@ -13,9 +13,9 @@ namespace vitrine::sessions {
 
 namespace {
 
-constexpr const char* kRunColumns =
-    "SELECT id, owner_machine, owner_pid, owner_start, heartbeat_ms, name, workload, spec, environment, metrics, error, "
-    "status, started_ms, ended_ms, lost_records FROM runs ";
+constexpr const char* kRunColumns = "SELECT id, owner_machine, owner_pid, owner_start, heartbeat_ms, name, workload, "
+                                    "spec, environment, metrics, error, "
+                                    "status, started_ms, ended_ms, lost_records FROM runs ";
 
 std::string toText(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -205,7 +205,8 @@ RunId SqliteSession::copyRunTo(RunId run, SessionFile& target) const {
                                          "VALUES (?, ?, ?, ?, ?, ?, ?)");
     for (const std::string& stream : streams(run)) {
         std::uint64_t next = 0;
-        for (auto batch = chunks(run, stream, next, kBatch); !batch.empty(); batch = chunks(run, stream, next, kBatch)) {
+        for (auto batch = chunks(run, stream, next, kBatch); !batch.empty();
+             batch = chunks(run, stream, next, kBatch)) {
             for (const base::ColumnChunk& chunk : batch) {
                 insert
                     .bind(copy, chunk.stream, chunk.sequence, chunk.rows, chunk.timeBegin, chunk.timeEnd,

@@ -26,7 +26,8 @@ void SqliteSession::requireWritable() const {
 void SqliteSession::requireRun(RunId run) const {
     Statement find(*database_, "SELECT 1 FROM runs WHERE id = ?");
     if (!find.bind(run).step()) {
-        throw base::BadInput(fmt::format("{}: run {}: there is no such run; `vitrine session ls` lists them", path_, run));
+        throw base::BadInput(
+            fmt::format("{}: run {}: there is no such run; `vitrine session ls` lists them", path_, run));
     }
 }
 
@@ -49,7 +50,8 @@ void SqliteSession::settleAbandonedRuns() {
         return;
     }
     Transaction transaction(*database_);
-    Statement settle(*database_, "UPDATE runs SET status = 'interrupted', ended_ms = ? WHERE id = ? AND status = 'running'");
+    Statement settle(*database_,
+                     "UPDATE runs SET status = 'interrupted', ended_ms = ? WHERE id = ? AND status = 'running'");
     for (const auto& [run, heartbeatMs] : gone) {
         settle.bind(heartbeatMs, run).run();
     }
@@ -58,14 +60,16 @@ void SqliteSession::settleAbandonedRuns() {
 
 RunId SqliteSession::insertRun(const RunInfo& info, bool owned) {
     const Owner owner = owned ? thisProcess() : Owner{};
-    Statement insert(*database_,
-                     "INSERT INTO runs (name, workload, spec, environment, metrics, error, status, started_ms, ended_ms, "
-                     "lost_records, owner_machine, owner_pid, owner_start, heartbeat_ms) "
-                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    Statement insert(
+        *database_,
+        "INSERT INTO runs (name, workload, spec, environment, metrics, error, status, started_ms, ended_ms, "
+        "lost_records, owner_machine, owner_pid, owner_start, heartbeat_ms) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     insert
         .bind(info.name, info.workload, info.specJson, info.environmentJson,
               info.metricsJson.empty() ? std::string("{}") : info.metricsJson, info.error, runStatusName(info.status),
-              info.startedMs, info.endedMs, info.lostRecords, owner.machine, owner.pid, owner.start, base::wallClockMs())
+              info.startedMs, info.endedMs, info.lostRecords, owner.machine, owner.pid, owner.start,
+              base::wallClockMs())
         .run();
     const RunId run = database_->lastInsertId();
     insertTags(run, info.tags);
@@ -135,7 +139,8 @@ void SqliteSession::setLostRecords(RunId run, std::uint64_t count) {
 void SqliteSession::finishRun(RunId run, RunStatus status, const std::string& metricsJson, const std::string& error) {
     requireWritable();
     const std::int64_t now = base::wallClockMs();
-    Statement(*database_, "UPDATE runs SET status = ?, metrics = ?, error = ?, ended_ms = ?, heartbeat_ms = ? WHERE id = ?")
+    Statement(*database_,
+              "UPDATE runs SET status = ?, metrics = ?, error = ?, ended_ms = ?, heartbeat_ms = ? WHERE id = ?")
         .bind(runStatusName(status), metricsJson.empty() ? std::string("{}") : metricsJson, error, now, now, run)
         .run();
     requireChange(run);
