@@ -2,8 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The memory of a run over time, at any zoom. Built from chunks as they arrive; readers take immutable snapshots.
-// Step templates are already expanded. Bytes are exact; times are nanoseconds since the run's start.
+// The memory of a run over time, at any zoom. Built from chunks as they arrive; readers take immutable snapshots, which
+// any thread may read. Step templates are already expanded. Bytes are exact; times are nanoseconds since the run's start.
+//
+// Totals, columns, peaks, aliveAt and shapes are about device memory; host and pinned memory have hostQuery and hostAt.
+// An event is a birth or a death of a block in any space, in order of time, then of recording. Event k leaves a state; the
+// state before the first event is empty. A window [a, b) of time shows the states that its events leave, and before its
+// first event the state that the last event before `a` left (unless an event happens exactly at `a`): transient peaks of
+// events at one instant count. A window without events shows that state alone. Until a session's events have been added,
+// query, at, peak and peaks answer from its pyramid chunks, exact to the leaves' borders (complete() is false then).
 
 #include <cstdint>
 #include <memory>
@@ -14,6 +21,7 @@
 
 #include "base/column_chunk.h"
 #include "base/trace.h"
+#include "profiler/lazy_rows.h"
 
 namespace vitrine::profiler {
 
@@ -21,7 +29,7 @@ namespace vitrine::profiler {
 struct MemoryColumn {
     std::uint64_t minTotal = 0;
     std::uint64_t maxTotal = 0;
-    base::TimeNs maxTime = 0;
+    base::TimeNs maxTime = 0; ///< first instant of maxTotal inside the window
     base::CategoryBytes atMax{};
     std::uint64_t events = 0;
 };
@@ -69,6 +77,11 @@ public:
     virtual base::TimeNs begin() const = 0;
     virtual base::TimeNs end() const = 0;
     virtual std::uint64_t events() const = 0;
+    /// False while query answers from pyramid chunks because the events themselves were not (all) added yet.
+    virtual bool complete() const { return true; }
+    /// Time of event `index` (the last one when beyond), and the number of events before `time`: time and event axis.
+    virtual base::TimeNs eventTime(std::uint64_t index) const = 0;
+    virtual std::uint64_t eventsBefore(base::TimeNs time) const = 0;
 
     /// `columns` neighbouring pieces of [begin, end). Answers in well under 5 ms at ten million events.
     virtual std::vector<MemoryColumn> query(base::TimeNs begin, base::TimeNs end, int columns) const = 0;
@@ -81,7 +94,13 @@ public:
     /// Local maxima for "go to next peak", at most `limit`, largest first.
     virtual std::vector<base::TimeNs> peaks(std::size_t limit) const = 0;
 
-    virtual std::span<const AllocationRow> allocations() const = 0; ///< by birth
+    /// The same for host and pinned host memory together.
+    virtual std::vector<MemoryColumn> hostQuery(base::TimeNs begin, base::TimeNs end, int columns) const = 0;
+    virtual base::CategoryBytes hostAt(base::TimeNs time) const = 0;
+
+    virtual LazyRows<AllocationRow> allocations() const = 0; ///< by birth, all spaces
+    /// Row of the allocation with this id, if there is one.
+    virtual std::optional<std::size_t> findAllocation(std::uint64_t id) const = 0;
     /// Rows alive at `time` (device space), largest first.
     virtual std::vector<std::size_t> aliveAt(base::TimeNs time) const = 0;
     /// Shapes to draw for a window of time and addresses at a pixel size; small neighbours are merged, never dropped.
@@ -90,7 +109,8 @@ public:
     /// Address in stacking order (no gaps) for the Stack layout, per row.
     virtual std::uint64_t stackedAddress(std::size_t row) const = 0;
 
-    virtual std::span<const ScopeRow> scopes() const = 0; ///< by begin; steps, layers, ops, phases
+    virtual LazyRows<ScopeRow> scopes() const = 0; ///< by begin; steps, layers, ops, phases
+    /// Null when there is none. The row lives as long as the timeline.
     virtual const ScopeRow* scope(std::uint64_t id) const = 0;
     /// "step 3 / layer 11 / ExpertMlp"
     virtual std::string scopePath(std::uint64_t id) const = 0;
