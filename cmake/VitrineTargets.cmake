@@ -12,7 +12,7 @@ function(vitrine_library name)
     # A folder without sources is a library all the same, so that the tree configures and links at every moment.
     set(sources ${CMAKE_BINARY_DIR}/generated/empty.cpp)
     if(NOT EXISTS ${sources})
-      file(WRITE ${sources} "")
+      file(WRITE ${sources} "// This folder has no sources yet.\n")
     endif()
   endif()
   add_library(${name} STATIC ${sources} ${headers})

@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: The Vitrine authors
+# SPDX-License-Identifier: GPL-3.0-only
+# What the scripts of this folder share; source it, it runs nothing by itself.
+# After sourcing, the current folder is the root of the tree, $root.
+set -euo pipefail
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+# Packages of Debian 12 (and relatives) by name.
+build_packages=(
+    g++ cmake ninja-build ccache mold pkg-config git ca-certificates
+    libgtest-dev libgmock-dev libbenchmark-dev
+    nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev
+    libzstd-dev libsqlite3-dev libpcre2-dev libutf8proc-dev libopenblas-serial-dev
+    qt6-base-dev qt6-charts-dev qt6-svg-dev libgl-dev
+    fonts-noto-core fonts-noto-mono
+)
+lint_packages=(clang-format-19 clang-tidy-19)
+
+say() { printf '%s\n' "$*"; }
+
+# fail SENTENCE: the last line of a script that could not do its work.
+fail() {
+    printf 'vitrine: error: %s\n' "$*" >&2
+    exit 1
+}
+
+# stage NAME COMMAND...: runs the command under a headline and tells how long it took. Its status is the command's.
+stage() {
+    local name=$1 begin=$SECONDS status=0
+    shift
+    say "== $name"
+    "$@" || status=$?
+    if ((status == 0)); then
+        say "== $name: done in $((SECONDS - begin)) s"
+    else
+        say "== $name: FAILED after $((SECONDS - begin)) s (status $status)"
+    fi
+    return "$status"
+}
+
+# missing_packages NAME...: those of them that are not installed.
+missing_packages() {
+    local package
+    for package in "$@"; do
+        [[ $(dpkg-query --show --showformat='${db:Status-Abbrev}' "$package" 2>/dev/null) == ii* ]] || say "$package"
+    done
+}
+
+# ensure_packages NAME...: installs what is missing, as root or through sudo; asks the network nothing when nothing is.
+ensure_packages() {
+    local missing=() as_root=()
+    command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+        fail "this is no Debian or Ubuntu system; install the packages named in tools/lib.sh by other means, then run tools/test --quick"
+    mapfile -t missing < <(missing_packages "$@")
+    if ((${#missing[@]} == 0)); then
+        say "All $# packages are there."
+        return 0
+    fi
+    say "Missing ${#missing[@]} of $# packages: ${missing[*]}"
+    if ((EUID != 0)); then
+        command -v sudo >/dev/null ||
+            fail "installing packages needs root; run as root: apt-get install ${missing[*]}"
+        as_root=(sudo)
+    fi
+    # A broken third-party source must not stop us: the install below tells whether the lists suffice.
+    "${as_root[@]}" apt-get update || say "apt-get update had errors; going on with the package lists that there are"
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}" ||
+        fail "apt-get could not install ${missing[*]}; its reason stands above (network, package sources or another apt running)"
+}
+
+# configure PRESET: makes or refreshes build/PRESET.
+configure() {
+    cmake --preset "$1"
+}
+
+# build PRESET [TARGET...]: on all cores.
+build() {
+    local preset=$1
+    shift
+    cmake --build "build/$preset" --parallel "$(nproc)" ${1:+--target "$@"}
+}
+
+# cuda_note: says what to install when the build has no CUDA context.
+cuda_note() {
+    if grep -q '^VITRINE_CUDA_INCLUDE:PATH=.*NOTFOUND' build/full/CMakeCache.txt 2>/dev/null; then
+        say "Built without the CUDA context (CPU and Meta work): no cuda.h was found. NVIDIA's package cuda-toolkit, or"
+        say "Debian's nvidia-cuda-dev (component non-free), adds the headers; then run this again."
+    fi
+}
