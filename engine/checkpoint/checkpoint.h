@@ -36,7 +36,7 @@ public:
     static std::shared_ptr<const SafetensorsFile> open(const std::string& path);
     virtual ~SafetensorsFile() = default;
     virtual const std::string& path() const = 0;
-    virtual const std::vector<TensorEntry>& tensors() const = 0;              ///< by offset
+    virtual const std::vector<TensorEntry>& tensors() const = 0; ///< by offset
     virtual const TensorEntry* find(std::string_view name) const = 0;
     virtual const std::map<std::string, std::string>& metadata() const = 0;
     /// Reads `bytes` bytes at `offset` inside the tensor. Throws BadInput when the file is shorter than it was.
@@ -61,9 +61,10 @@ public:
 
 /// Where a model comes from: DIR, ORG/NAME in the local Hugging Face cache, or synthetic:NAME.
 struct ModelSource {
-    std::string name;                             ///< as the user wrote it
-    std::string folder;                           ///< empty for synthetic models
+    std::string name;   ///< as the user wrote it
+    std::string folder; ///< empty for synthetic models
     ModelConfig config;
+    std::string configText; ///< config.json, with the overrides of a synthetic model
     GenerationConfig generation;
     std::shared_ptr<const Checkpoint> checkpoint; ///< null for synthetic models
     std::string tokenizerFile;                    ///< empty: none
@@ -92,6 +93,14 @@ struct TensorSpec {
     std::int32_t layer = -1;
 };
 std::vector<TensorSpec> expectedTensors(const ModelConfig& config);
+
+/// Bytes of a tensor as its spec says.
+std::uint64_t bytesOf(const TensorSpec& spec);
+
+/// Sets what only the files tell (mxfp4, fusedExperts) and throws BadInput "FILE: TENSOR: what was expected" when a
+/// tensor of the model is missing or has another shape or dtype. Weights that are not U8 may be F32, F16 or BF16,
+/// whatever the spec says. Tensors that the model does not need are named at info level. openModel calls it.
+void checkTensors(ModelConfig& config, const Checkpoint& checkpoint);
 
 /// Writes tensors as safetensors files; used by `synthesize`, `logits --output` and adapters.
 class SafetensorsWriter {

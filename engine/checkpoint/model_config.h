@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/ops/gated_activation.h"
@@ -28,11 +30,11 @@ struct RopeConfig {
     RopeType type = RopeType::Default;
     double theta = 10000;
     double factor = 1;
-    std::int64_t originalMaxPositions = 0; ///< L0
-    double betaFast = 32, betaSlow = 1;    ///< yarn
-    bool truncate = true;                  ///< yarn
-    double attentionFactor = 0;            ///< yarn; 0: from factor or mscale
-    double mscale = 0, mscaleAllDim = 0;   ///< yarn
+    std::int64_t originalMaxPositions = 0;        ///< L0; for Dynamic it is maxPositions
+    double betaFast = 32, betaSlow = 1;           ///< yarn
+    bool truncate = true;                         ///< yarn
+    double attentionFactor = 0;                   ///< yarn; 0: from factor or mscale
+    double mscale = 0, mscaleAllDim = 0;          ///< yarn
     double lowFreqFactor = 1, highFreqFactor = 4; ///< llama3
 };
 
@@ -58,27 +60,29 @@ struct ModelConfig {
     kernels::RmsNormForm normForm = kernels::RmsNormForm::CastThenScale;
     bool qkvBias = false, outBias = false, mlpBias = false; ///< mlpBias: dense MLP; gpt-oss experts always have biases
     bool routerBias = false, expertBias = false;
-    bool qkNorm = false;          ///< Qwen3: norms over headDim before RoPE
-    bool sinks = false;           ///< gpt-oss
-    bool postNorms = false;       ///< Gemma2: norms on branch outputs
-    double attentionScale = 0;    ///< what multiplies q.k
-    double attentionSoftCap = 0;  ///< 0: none
-    double finalSoftCap = 0;      ///< 0: none
-    bool scaleEmbedding = false;  ///< Gemma2
+    bool qkNorm = false;         ///< Qwen3: norms over headDim before RoPE
+    bool sinks = false;          ///< gpt-oss
+    bool postNorms = false;      ///< Gemma2: norms on branch outputs
+    double attentionScale = 0;   ///< what multiplies q.k
+    double attentionSoftCap = 0; ///< 0: none
+    double finalSoftCap = 0;     ///< 0: none
+    bool scaleEmbedding = false; ///< Gemma2
     kernels::Activation activation = kernels::Activation::Silu;
     kernels::GateLayout gateLayout = kernels::GateLayout::Halves; ///< of fused gate_up
     double swigluAlpha = 1.702, swigluLimit = 7;
     kernels::RouterOrder routerOrder = kernels::RouterOrder::TopKThenSoftmax;
     bool routerNormalize = false; ///< norm_topk_prob
     bool tiedEmbeddings = false;
-    bool mxfp4 = false;           ///< quantization_config.quant_method "mxfp4"
+    bool mxfp4 = false;        ///< gpt-oss experts are stored as blocks and scales; openModel sets what the file has
+    bool fusedExperts = false; ///< Qwen3-MoE experts are stored stacked (experts.gate_up_proj); openModel sets it
     std::vector<std::int32_t> eosTokens;
-    std::int32_t bosToken = -1;
-    std::int32_t padToken = -1;
+    std::int32_t bosToken = -1; ///< -1: none
+    std::int32_t padToken = -1; ///< -1: none
 
     std::int64_t queryWidth() const { return heads * headDim; }
     std::int64_t kvWidth() const { return kvHeads * headDim; }
-    /// KV bytes of `tokens` tokens of one sequence; `slidingSaves` false counts every layer as full.
+    /// KV bytes of `tokens` tokens of one sequence: a sliding layer keeps min(tokens, window - 1). `slidingSaves` false
+    /// counts every layer as full. Largest uint64 when the product does not fit.
     std::uint64_t kvBytes(std::int64_t tokens, int bytesPerElement, bool slidingSaves = true) const;
 };
 
@@ -86,6 +90,9 @@ struct ModelConfig {
 /// field whose value changes the arithmetic and is not supported, and an unknown model_type, throw Unsupported naming
 /// FILE: FIELD; impossible values throw BadInput. Dimensions are bounded so that no product overflows.
 ModelConfig parseModelConfig(const nlohmann::json& json, const std::string& name);
+
+/// Names of the config fields that parseModelConfig looks at for a config of this family.
+std::set<std::string, std::less<>> knownConfigFields(const nlohmann::json& json, const std::string& name);
 
 /// generation_config.json; missing file or key: the defaults.
 struct GenerationConfig {
@@ -98,7 +105,8 @@ struct GenerationConfig {
 GenerationConfig parseGenerationConfig(const nlohmann::json& json, const std::string& name);
 
 /// inverse frequencies (headDim / 2) and what multiplies cos and sin, by the formulas of transformers'
-/// modeling_rope_utils. `sequenceLength` matters for Dynamic only: the base grows once it exceeds L0.
+/// modeling_rope_utils, computed in double. `sequenceLength` matters for Dynamic only: the base grows once it exceeds
+/// maxPositions.
 struct RopeTable {
     std::vector<float> inverseFrequency;
     double attentionScale = 1;

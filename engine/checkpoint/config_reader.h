@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Reads typed fields of one JSON object that somebody else wrote. Every error names the file and the field.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace vitrine::engine {
+
+/// Text from a file made fit for a one-line message: quoted, control characters escaped, cut at 80 bytes.
+std::string quotedText(std::string_view text);
+
+/// A view of one object: the object must outlive it. A missing key and (unless a function says otherwise) a null give
+/// the default. All functions throw BadInput "FILE: FIELD: what" on a value of the wrong type or out of its range.
+class ConfigReader {
+public:
+    /// `prefix` stands before field names in messages: "rope_parameters.". Throws BadInput when `object` is no object.
+    ConfigReader(const nlohmann::json& object, std::string file, std::string prefix = "");
+
+    /// An integer; null is an error.
+    std::int64_t integer(const char* key, std::int64_t defaultValue, std::int64_t low, std::int64_t high);
+    /// Missing or null: nothing.
+    std::optional<std::int64_t> optionalInteger(const char* key, std::int64_t low, std::int64_t high);
+    double number(const char* key, double defaultValue, double low, double high);
+    std::optional<double> optionalNumber(const char* key, double low, double high);
+    bool boolean(const char* key, bool defaultValue);
+    std::string text(const char* key, std::string_view defaultValue);
+    /// The value, or null when the key is missing or null.
+    const nlohmann::json* find(const char* key);
+    /// True when the key is there, even if null.
+    bool present(const char* key);
+
+    [[noreturn]] void bad(std::string_view key, std::string_view what) const;
+    [[noreturn]] void unsupported(std::string_view key, std::string_view what) const;
+
+    const std::string& file() const { return file_; }
+    std::string field(std::string_view key) const { return prefix_ + std::string(key); }
+    /// The keys that were asked for.
+    const std::set<std::string, std::less<>>& asked() const { return asked_; }
+
+private:
+    const nlohmann::json& object_;
+    std::string file_;
+    std::string prefix_;
+    std::set<std::string, std::less<>> asked_;
+};
+
+} // namespace vitrine::engine

@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/config_reader.h"
+
+namespace vitrine::engine {
+namespace {
+
+using kernels::DType;
+
+class SpecList {
+public:
+    explicit SpecList(const ModelConfig& config) : config_(config) {}
+
+    std::vector<TensorSpec> take() { return std::move(specs_); }
+
+    void add(std::string name, std::vector<std::int64_t> shape, ModelPart part, DType dtype = DType::BF16) {
+        specs_.push_back({std::move(name), dtype, std::move(shape), part, layer_});
+    }
+    void linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias, ModelPart part) {
+        add(name + ".weight", {out, in}, part);
+        if (bias) {
+            add(name + ".bias", {out}, part);
+        }
+    }
+
+    void decoderLayer(std::int32_t index) {
+        layer_ = index;
+        const std::string prefix = fmt::format("model.layers.{}.", index);
+        add(prefix + "input_layernorm.weight", {config_.hidden}, ModelPart::Norm);
+        attention(prefix + "self_attn.");
+        add(prefix + "post_attention_layernorm.weight", {config_.hidden}, ModelPart::Norm);
+        if (config_.postNorms) {
+            add(prefix + "pre_feedforward_layernorm.weight", {config_.hidden}, ModelPart::Norm);
+        }
+        const std::string mlp = prefix + "mlp.";
+        if (!config_.layers[static_cast<std::size_t>(index)].moe) {
+            dense(mlp);
+        } else if (config_.family == Family::GptOss) {
+            gptOssExperts(mlp);
+        } else {
+            qwenExperts(mlp);
+        }
+        if (config_.postNorms) {
+            add(prefix + "post_feedforward_layernorm.weight", {config_.hidden}, ModelPart::Norm);
+        }
+        layer_ = -1;
+    }
+
+private:
+    void attention(const std::string& prefix) {
+        const ModelPart part = ModelPart::Attention;
+        linear(prefix + "q_proj", config_.queryWidth(), config_.hidden, config_.qkvBias, part);
+        linear(prefix + "k_proj", config_.kvWidth(), config_.hidden, config_.qkvBias, part);
+        linear(prefix + "v_proj", config_.kvWidth(), config_.hidden, config_.qkvBias, part);
+        linear(prefix + "o_proj", config_.hidden, config_.queryWidth(), config_.outBias, part);
+        if (config_.qkNorm) {
+            add(prefix + "q_norm.weight", {config_.headDim}, ModelPart::Norm);
+            add(prefix + "k_norm.weight", {config_.headDim}, ModelPart::Norm);
+        }
+        if (config_.sinks) {
+            add(prefix + "sinks", {config_.heads}, part);
+        }
+    }
+
+    void dense(const std::string& prefix) {
+        linear(prefix + "gate_proj", config_.intermediate, config_.hidden, config_.mlpBias, ModelPart::DenseMlp);
+        linear(prefix + "up_proj", config_.intermediate, config_.hidden, config_.mlpBias, ModelPart::DenseMlp);
+        linear(prefix + "down_proj", config_.hidden, config_.intermediate, config_.mlpBias, ModelPart::DenseMlp);
+    }
+
+    void gptOssExperts(const std::string& prefix) {
+        const std::int64_t experts = config_.experts;
+        const std::int64_t hidden = config_.hidden;
+        const std::int64_t inner = config_.moeIntermediate;
+        linear(prefix + "router", experts, hidden, config_.routerBias, ModelPart::Router);
+        const auto product = [&](const std::string& name, std::int64_t out, std::int64_t in) {
+            if (config_.mxfp4) {
+                add(name + "_blocks", {experts, out, in / 32, 16}, ModelPart::Experts, DType::U8);
+                add(name + "_scales", {experts, out, in / 32}, ModelPart::Experts, DType::U8);
+            } else {
+                add(name, {experts, in, out}, ModelPart::Experts); // used as x @ W: transposed
+            }
+            add(name + "_bias", {experts, out}, ModelPart::Experts);
+        };
+        product(prefix + "experts.gate_up_proj", 2 * inner, hidden);
+        product(prefix + "experts.down_proj", hidden, inner);
+    }
+
+    void qwenExperts(const std::string& prefix) {
+        const std::int64_t hidden = config_.hidden;
+        const std::int64_t inner = config_.moeIntermediate;
+        linear(prefix + "gate", config_.experts, hidden, false, ModelPart::Router);
+        if (config_.fusedExperts) {
+            add(prefix + "experts.gate_up_proj", {config_.experts, 2 * inner, hidden}, ModelPart::Experts);
+            add(prefix + "experts.down_proj", {config_.experts, hidden, inner}, ModelPart::Experts);
+            return;
+        }
+        for (std::int64_t j = 0; j < config_.experts; ++j) {
+            const std::string expert = fmt::format("{}experts.{}.", prefix, j);
+            linear(expert + "gate_proj", inner, hidden, false, ModelPart::Experts);
+            linear(expert + "up_proj", inner, hidden, false, ModelPart::Experts);
+            linear(expert + "down_proj", hidden, inner, false, ModelPart::Experts);
+        }
+    }
+
+    const ModelConfig& config_;
+    std::vector<TensorSpec> specs_;
+    std::int32_t layer_ = -1;
+};
+
+std::string shapeText(const std::vector<std::int64_t>& shape) {
+    return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+bool dtypeFits(DType wanted, DType found) {
+    if (wanted == DType::BF16) {
+        return found == DType::BF16 || found == DType::F16 || found == DType::F32;
+    }
+    return wanted == found;
+}
+
+void checkTensor(const TensorSpec& spec, const Checkpoint& checkpoint) {
+    const Checkpoint::Location* location = checkpoint.find(spec.name);
+    if (location == nullptr) {
+        throw base::BadInput(fmt::format("{}: {}: is missing; config.json needs it with shape {}", checkpoint.folder(),
+                                         spec.name, shapeText(spec.shape)));
+    }
+    const TensorEntry& entry = *location->entry;
+    if (entry.shape != spec.shape) {
+        throw base::BadInput(fmt::format("{}: {}: has shape {}, but config.json needs {}", location->file->path(),
+                                         spec.name, shapeText(entry.shape), shapeText(spec.shape)));
+    }
+    if (!dtypeFits(spec.dtype, entry.dtype)) {
+        throw base::BadInput(
+            fmt::format("{}: {}: has dtype {}, but must be {}", location->file->path(), spec.name,
+                        kernels::safetensorsName(entry.dtype),
+                        spec.dtype == DType::BF16 ? "BF16, F16 or F32" : kernels::safetensorsName(spec.dtype)));
+    }
+}
+
+/// Which of the two forms of experts the files have: that of the first MoE layer counts.
+void detectExpertForm(ModelConfig& config, const Checkpoint& checkpoint) {
+    const auto layer =
+        std::find_if(config.layers.begin(), config.layers.end(), [](const LayerConfig& l) { return l.moe; });
+    if (layer == config.layers.end()) {
+        return;
+    }
+    const std::string stacked = fmt::format("model.layers.{}.mlp.experts.gate_up_proj", layer - config.layers.begin());
+    if (config.family == Family::GptOss) {
+        const bool blocks = checkpoint.find(stacked + "_blocks") != nullptr;
+        if (blocks || checkpoint.find(stacked) != nullptr) {
+            config.mxfp4 = blocks;
+        }
+        if (config.mxfp4 && (config.hidden % 32 != 0 || config.moeIntermediate % 32 != 0)) {
+            throw base::BadInput(
+                fmt::format("{}: {}_blocks: MXFP4 needs hidden_size and intermediate_size to be multiples "
+                            "of 32",
+                            checkpoint.folder(), stacked));
+        }
+    } else {
+        config.fusedExperts = checkpoint.find(stacked) != nullptr;
+    }
+}
+
+void logUnusedTensors(const std::vector<TensorSpec>& specs, const Checkpoint& checkpoint) {
+    std::set<std::string_view> used;
+    for (const TensorSpec& spec : specs) {
+        used.insert(spec.name);
+    }
+    std::size_t unused = 0;
+    std::string first;
+    for (const auto& [name, location] : checkpoint.tensors()) {
+        if (used.find(name) == used.end() && unused++ == 0) {
+            first = quotedText(name);
+        }
+    }
+    if (unused > 0) {
+        base::logInfo(fmt::format("{}: {} tensors are not used by the model, the first is {}", checkpoint.folder(),
+                                  unused, first));
+    }
+}
+
+} // namespace
+
+std::vector<TensorSpec> expectedTensors(const ModelConfig& config) {
+    SpecList list(config);
+    list.add("model.embed_tokens.weight", {config.vocab, config.hidden}, ModelPart::Embedding);
+    for (std::size_t i = 0; i < config.layers.size(); ++i) {
+        list.decoderLayer(static_cast<std::int32_t>(i));
+    }
+    list.add("model.norm.weight", {config.hidden}, ModelPart::Norm);
+    if (!config.tiedEmbeddings) {
+        list.add("lm_head.weight", {config.vocab, config.hidden}, ModelPart::Head);
+    }
+    return list.take();
+}
+
+std::uint64_t bytesOf(const TensorSpec& spec) {
+    std::int64_t count = 1;
+    for (const std::int64_t dim : spec.shape) {
+        count *= dim;
+    }
+    return kernels::bytesOf(spec.dtype, count);
+}
+
+void checkTensors(ModelConfig& config, const Checkpoint& checkpoint) {
+    detectExpertForm(config, checkpoint);
+    const std::vector<TensorSpec> specs = expectedTensors(config);
+    for (const TensorSpec& spec : specs) {
+        checkTensor(spec, checkpoint);
+    }
+    logUnusedTensors(specs, checkpoint);
+}
+
+} // namespace vitrine::engine

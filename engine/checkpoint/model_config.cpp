@@ -1,0 +1,363 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/checkpoint/model_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "engine/checkpoint/config_checks.h"
+#include "engine/checkpoint/config_reader.h"
+#include "engine/checkpoint/rope_config.h"
+#include "engine/checkpoint/token_ids.h"
+
+namespace vitrine::engine {
+namespace {
+
+using nlohmann::json;
+
+// Bounds that keep every product of sizes far inside 64 bits, and lists of tensors small.
+constexpr std::int64_t kMaxDim = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxVocab = std::int64_t{1} << 22;
+constexpr std::int64_t kMaxLayers = 1024;
+constexpr std::int64_t kMaxExperts = 1 << 13;
+constexpr std::int64_t kMaxExpertsInAll = 1 << 17;
+
+/// What transformers' configuration class takes for a missing key.
+struct ClassDefaults {
+    Family family;
+    std::string_view name;
+    std::int64_t vocab, hidden, intermediate, layers, heads;
+    std::int64_t kvHeads; ///< 0: as many as heads
+    std::int64_t headDim; ///< 0: hidden / heads
+    std::int64_t maxPositions;
+    double normEps;
+    std::int64_t window; ///< 0: none
+    bool tied;
+    std::int32_t bos, eos, pad; ///< -1: none
+};
+
+constexpr std::array<ClassDefaults, 7> kClassDefaults{{
+    {Family::GptOss, "gpt_oss", 201088, 2880, 2880, 36, 64, 8, 64, 131072, 1e-5, 128, false, -1, -1, -1},
+    {Family::Llama, "llama", 32000, 4096, 11008, 32, 32, 0, 0, 2048, 1e-6, 0, false, 1, 2, -1},
+    {Family::Mistral, "mistral", 32000, 4096, 14336, 32, 32, 8, 0, 131072, 1e-6, 4096, false, 1, 2, -1},
+    {Family::Qwen2, "qwen2", 151936, 4096, 22016, 32, 32, 32, 0, 32768, 1e-6, 4096, false, -1, -1, -1},
+    {Family::Qwen3, "qwen3", 151936, 4096, 22016, 32, 32, 32, 128, 32768, 1e-6, 4096, false, -1, -1, -1},
+    {Family::Qwen3Moe, "qwen3_moe", 151936, 2048, 6144, 24, 32, 4, 0, 32768, 1e-6, 4096, false, -1, -1, -1},
+    {Family::Gemma2, "gemma2", 256000, 2304, 9216, 26, 8, 4, 256, 8192, 1e-6, 4096, true, 2, 1, 0},
+}};
+
+const ClassDefaults& findFamily(ConfigReader& reader) {
+    const std::string type = reader.text("model_type", "");
+    std::string known;
+    for (const ClassDefaults& defaults : kClassDefaults) {
+        if (defaults.name == type) {
+            return defaults;
+        }
+        known += (known.empty() ? "" : ", ") + std::string(defaults.name);
+    }
+    if (type.empty()) {
+        reader.bad("model_type", "is missing; it must be one of " + known);
+    }
+    reader.unsupported("model_type", fmt::format("{} is not supported; known are {}", quotedText(type), known));
+}
+
+void parseSizes(ConfigReader& reader, const ClassDefaults& defaults, ModelConfig& config) {
+    config.vocab = reader.integer("vocab_size", defaults.vocab, 1, kMaxVocab);
+    config.hidden = reader.integer("hidden_size", defaults.hidden, 1, kMaxDim);
+    config.intermediate = reader.integer("intermediate_size", defaults.intermediate, 1, kMaxDim);
+    config.layers.resize(static_cast<std::size_t>(reader.integer("num_hidden_layers", defaults.layers, 1, kMaxLayers)));
+    config.heads = reader.integer("num_attention_heads", defaults.heads, 1, kMaxDim);
+    const bool nullKvHeads = reader.present("num_key_value_heads") && reader.find("num_key_value_heads") == nullptr;
+    const std::int64_t defaultKvHeads = defaults.kvHeads == 0 || nullKvHeads ? config.heads : defaults.kvHeads;
+    config.kvHeads = reader.optionalInteger("num_key_value_heads", 1, kMaxDim).value_or(defaultKvHeads);
+    if (config.heads % config.kvHeads != 0) {
+        reader.bad("num_key_value_heads",
+                   fmt::format("{} does not divide the {} heads of num_attention_heads", config.kvHeads, config.heads));
+    }
+    const bool nullHeadDim = reader.present("head_dim") && reader.find("head_dim") == nullptr;
+    config.headDim = reader.optionalInteger("head_dim", 1, kMaxDim).value_or(nullHeadDim ? 0 : defaults.headDim);
+    if (config.headDim == 0) {
+        if (config.hidden % config.heads != 0) {
+            reader.bad("hidden_size",
+                       fmt::format("{} is no multiple of num_attention_heads ({}), and head_dim is missing",
+                                   config.hidden, config.heads));
+        }
+        config.headDim = config.hidden / config.heads;
+    }
+    if (config.headDim % 2 != 0) {
+        reader.bad("head_dim", fmt::format("{} is odd, but rotary embeddings turn pairs", config.headDim));
+    }
+    if (config.queryWidth() > kMaxDim) {
+        reader.bad("head_dim",
+                   fmt::format("{} heads of {} elements are more than {}", config.heads, config.headDim, kMaxDim));
+    }
+    config.maxPositions = reader.integer("max_position_embeddings", defaults.maxPositions, 1, kMaxPositions);
+    config.normEps = reader.number("rms_norm_eps", defaults.normEps, 0, 1);
+    config.tiedEmbeddings = reader.boolean("tie_word_embeddings", defaults.tied);
+    config.attentionScale = 1 / std::sqrt(static_cast<double>(config.headDim));
+}
+
+void parseActivation(ConfigReader& reader, const char* key, const char* defaultName, ModelConfig& config) {
+    const std::string name = reader.text(key, defaultName);
+    if (name == "silu" || name == "swish") {
+        config.activation = kernels::Activation::Silu;
+    } else if (name == "gelu_pytorch_tanh" || name == "gelu_new") {
+        config.activation = kernels::Activation::GeluTanh;
+    } else {
+        reader.unsupported(key, fmt::format("{} is not supported; silu and gelu_pytorch_tanh are", quotedText(name)));
+    }
+}
+
+void parseExperts(ConfigReader& reader, std::int64_t defaultExperts, std::int64_t defaultPerToken,
+                  ModelConfig& config) {
+    const std::optional<std::int64_t> local = reader.optionalInteger("num_local_experts", 0, kMaxExperts);
+    const std::optional<std::int64_t> experts = reader.optionalInteger("num_experts", 0, kMaxExperts);
+    if (local && experts && *local != *experts) {
+        reader.bad("num_experts", fmt::format("is {}, but num_local_experts is {}", *experts, *local));
+    }
+    config.experts = local ? *local : experts.value_or(defaultExperts);
+    if (config.experts * static_cast<std::int64_t>(config.layers.size()) > kMaxExpertsInAll) {
+        reader.bad(local ? "num_local_experts" : "num_experts",
+                   fmt::format("{} experts in each of {} layers are more than {} in all", config.experts,
+                               config.layers.size(), kMaxExpertsInAll));
+    }
+    const std::int64_t older = reader.optionalInteger("experts_per_token", 1, kMaxExperts).value_or(defaultPerToken);
+    config.expertsPerToken = reader.integer("num_experts_per_tok", older, 1, kMaxExperts);
+    if (config.experts > 0 && config.expertsPerToken > config.experts) {
+        reader.bad("num_experts_per_tok", fmt::format("{} of {} experts", config.expertsPerToken, config.experts));
+    }
+}
+
+/// quantization_config: only MXFP4 experts of gpt-oss are known.
+void parseQuantization(ConfigReader& reader, ModelConfig& config) {
+    const json* value = reader.find("quantization_config");
+    if (value == nullptr) {
+        return;
+    }
+    ConfigReader quantization(*value, reader.file(), "quantization_config.");
+    const std::string method = quantization.text("quant_method", "");
+    if (method != "mxfp4" || config.family != Family::GptOss) {
+        quantization.unsupported("quant_method", fmt::format("{} is not supported for {}; mxfp4 for gpt_oss is",
+                                                             quotedText(method), familyName(config.family)));
+    }
+    config.mxfp4 = true;
+    const json* modules = quantization.find("modules_to_not_convert");
+    if (modules == nullptr) {
+        return;
+    }
+    if (!modules->is_array()) {
+        quantization.bad("modules_to_not_convert", "must be a list of texts");
+    }
+    for (const json& module : *modules) {
+        if (!module.is_string()) {
+            quantization.bad("modules_to_not_convert", "must be a list of texts");
+        }
+        if (module.get_ref<const std::string&>().find("experts") != std::string::npos) {
+            quantization.unsupported("modules_to_not_convert", "experts that are not converted are not supported");
+        }
+    }
+}
+
+void parseGptOss(ConfigReader& reader, ModelConfig& config) {
+    config.normForm = kernels::RmsNormForm::ScaleThenCast;
+    config.qkvBias = config.outBias = reader.boolean("attention_bias", true);
+    config.routerBias = config.expertBias = config.sinks = true;
+    const std::string activation = reader.text("hidden_act", "silu");
+    if (activation != "silu" && activation != "swish") {
+        reader.unsupported("hidden_act",
+                           fmt::format("{} is not supported for gpt_oss; silu is", quotedText(activation)));
+    }
+    config.activation = kernels::Activation::ClampedSwiglu;
+    config.gateLayout = kernels::GateLayout::Interleaved;
+    config.swigluAlpha = reader.number("swiglu_alpha", 1.702, 0, 1e6);
+    config.swigluLimit = reader.number("swiglu_limit", 7, 1e-6, 1e30);
+    config.routerOrder = kernels::RouterOrder::TopKThenSoftmax;
+    config.moeIntermediate = config.intermediate;
+    parseExperts(reader, 128, 4, config);
+    if (config.experts == 0) {
+        reader.bad("num_local_experts", "must be at least 1 for gpt_oss");
+    }
+}
+
+void parseQwen3Moe(ConfigReader& reader, ModelConfig& config) {
+    config.routerOrder = kernels::RouterOrder::SoftmaxThenTopK;
+    config.routerNormalize = reader.boolean("norm_topk_prob", false);
+    config.moeIntermediate = reader.integer("moe_intermediate_size", 768, 1, kMaxDim);
+    parseExperts(reader, 128, 8, config);
+    const std::int64_t step = reader.integer("decoder_sparse_step", 1, 1, kMaxLayers);
+    for (std::size_t i = 0; i < config.layers.size(); ++i) {
+        config.layers[i].moe = config.experts > 0 && static_cast<std::int64_t>(i + 1) % step == 0;
+    }
+    if (const json* dense = reader.find("mlp_only_layers")) {
+        if (!dense->is_array()) {
+            reader.bad("mlp_only_layers", "must be a list of layer numbers");
+        }
+        for (const json& layer : *dense) {
+            if (!layer.is_number_unsigned()) {
+                reader.bad("mlp_only_layers", "must be a list of layer numbers");
+            }
+            // transformers accepts numbers beyond the last layer, too.
+            if (const auto index = layer.get<std::uint64_t>(); index < config.layers.size()) {
+                config.layers[index].moe = false;
+            }
+        }
+    }
+}
+
+void parseGemma2(ConfigReader& reader, ModelConfig& config) {
+    config.normForm = kernels::RmsNormForm::OnePlusWeight;
+    config.postNorms = config.scaleEmbedding = true;
+    config.qkvBias = config.outBias = reader.boolean("attention_bias", false);
+    parseActivation(reader, "hidden_activation", "gelu_pytorch_tanh", config);
+    config.attentionScale = 1 / std::sqrt(reader.number("query_pre_attn_scalar", 256, 1e-6, 1e9));
+    const auto softCap = [&](const char* key, double defaultValue) {
+        // null switches the cap off; a missing key takes the class default.
+        return reader.present(key) ? reader.number(key, 0, 1e-6, 1e9) : defaultValue;
+    };
+    config.attentionSoftCap = softCap("attn_logit_softcapping", 50);
+    config.finalSoftCap = softCap("final_logit_softcapping", 30);
+    if (reader.boolean("use_bidirectional_attention", false)) {
+        reader.unsupported("use_bidirectional_attention", "only causal attention is supported");
+    }
+}
+
+void parseFamily(ConfigReader& reader, ModelConfig& config) {
+    switch (config.family) {
+    case Family::GptOss:
+        parseGptOss(reader, config);
+        return;
+    case Family::Gemma2:
+        parseGemma2(reader, config);
+        return;
+    case Family::Llama:
+        config.qkvBias = config.outBias = reader.boolean("attention_bias", false);
+        config.mlpBias = reader.boolean("mlp_bias", false);
+        break;
+    case Family::Mistral:
+        break;
+    case Family::Qwen2:
+        config.qkvBias = true;
+        break;
+    case Family::Qwen3:
+    case Family::Qwen3Moe:
+        config.qkNorm = true;
+        config.qkvBias = config.outBias = reader.boolean("attention_bias", false);
+        if (config.family == Family::Qwen3Moe) {
+            parseQwen3Moe(reader, config);
+        }
+        break;
+    }
+    parseActivation(reader, "hidden_act", "silu", config);
+}
+
+/// Keys that are known to change nothing at inference: not worth a line in the log.
+bool isHarmless(const std::string& key) {
+    constexpr std::array<std::string_view, 24> kHarmless{"architectures",
+                                                         "attention_dropout",
+                                                         "dtype",
+                                                         "torch_dtype",
+                                                         "initializer_range",
+                                                         "use_cache",
+                                                         "transformers_version",
+                                                         "router_aux_loss_coef",
+                                                         "output_router_logits",
+                                                         "initial_context_length",
+                                                         "pretraining_tp",
+                                                         "_name_or_path",
+                                                         "output_attentions",
+                                                         "output_hidden_states",
+                                                         "return_dict",
+                                                         "auto_map",
+                                                         "cache_implementation",
+                                                         "id2label",
+                                                         "label2id",
+                                                         "problem_type",
+                                                         "chunk_size_feed_forward",
+                                                         "_from_model_config",
+                                                         "attn_implementation",
+                                                         "hidden_act"};
+    return std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
+}
+
+ModelConfig parse(ConfigReader& reader) {
+    const ClassDefaults& defaults = findFamily(reader);
+    ModelConfig config;
+    config.family = defaults.family;
+    parseSizes(reader, defaults, config);
+    for (LayerConfig& layer : config.layers) {
+        layer.moe = config.family == Family::GptOss;
+    }
+    parseFamily(reader, config);
+    parseQuantization(reader, config);
+    if (config.mxfp4 && (config.hidden % 32 != 0 || config.moeIntermediate % 32 != 0)) {
+        reader.bad(config.hidden % 32 != 0 ? "hidden_size" : "intermediate_size",
+                   "must be a multiple of 32 for MXFP4 weights");
+    }
+    parseLayerWindows(reader, defaults.window, config);
+    RopeConfig rope;
+    if (config.family == Family::GptOss) {
+        rope = {RopeType::Yarn, 150000, 32, 4096};
+        rope.truncate = false;
+    }
+    config.rope = parseRope(reader, config, rope);
+    refuseForeignFields(reader, config);
+    checkWholeSize(reader, config);
+    config.eosTokens = parseTokenIds(reader, "eos_token_id", defaults.eos);
+    config.bosToken = parseTokenId(reader, "bos_token_id", defaults.bos);
+    config.padToken = parseTokenId(reader, "pad_token_id", defaults.pad);
+    return config;
+}
+
+} // namespace
+
+std::string_view familyName(Family family) {
+    for (const ClassDefaults& defaults : kClassDefaults) {
+        if (defaults.family == family) {
+            return defaults.name;
+        }
+    }
+    throw base::Internal("unknown model family");
+}
+
+std::uint64_t ModelConfig::kvBytes(std::int64_t tokens, int bytesPerElement, bool slidingSaves) const {
+    std::uint64_t kept = 0;
+    for (const LayerConfig& layer : layers) {
+        const bool saves = slidingSaves && layer.window > 0;
+        const auto inLayer = static_cast<std::uint64_t>(saves ? std::min(tokens, layer.window - 1) : tokens);
+        if (__builtin_add_overflow(kept, inLayer, &kept)) {
+            return std::numeric_limits<std::uint64_t>::max();
+        }
+    }
+    const auto perToken = 2 * static_cast<std::uint64_t>(kvWidth()) * static_cast<std::uint64_t>(bytesPerElement);
+    std::uint64_t bytes = 0;
+    return __builtin_mul_overflow(kept, perToken, &bytes) ? std::numeric_limits<std::uint64_t>::max() : bytes;
+}
+
+ModelConfig parseModelConfig(const json& root, const std::string& name) {
+    ConfigReader reader(root, name);
+    const ModelConfig config = parse(reader);
+    std::string ignored;
+    for (const auto& [key, value] : root.items()) {
+        if (!value.is_null() && reader.asked().find(key) == reader.asked().end() && !isHarmless(key)) {
+            ignored += (ignored.empty() ? "" : ", ") + quotedText(key);
+        }
+    }
+    if (!ignored.empty()) {
+        base::logInfo(fmt::format("{}: ignored unknown keys: {}", name, ignored));
+    }
+    return config;
+}
+
+std::set<std::string, std::less<>> knownConfigFields(const json& root, const std::string& name) {
+    ConfigReader reader(root, name);
+    parse(reader);
+    return reader.asked();
+}
+
+} // namespace vitrine::engine
