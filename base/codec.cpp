@@ -21,12 +21,12 @@ struct FreeDecompressor {
 
 // Setting up a context costs more than compressing a small column, so every thread keeps its own.
 ZSTD_CCtx* compressor() {
-    static thread_local const std::unique_ptr<ZSTD_CCtx, FreeCompressor> context(ZSTD_createCCtx());
+    static thread_local std::unique_ptr<ZSTD_CCtx, FreeCompressor> context(ZSTD_createCCtx());
     return context.get();
 }
 
 ZSTD_DCtx* decompressor() {
-    static thread_local const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
+    static thread_local std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
     return context.get();
 }
 

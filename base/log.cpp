@@ -28,7 +28,7 @@ struct LogState {
 
 /// Lives until the process ends, so that destructors of static objects may still log.
 LogState& state() {
-    static LogState* const instance = new LogState;
+    static LogState* instance = new LogState;
     return *instance;
 }
 

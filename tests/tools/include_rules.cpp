@@ -181,7 +181,8 @@ std::vector<std::string> includeProblems(std::string_view path, std::string_view
         const std::string system = found[1].str();
         const std::string target = found[2].str();
         const auto report = [&](const std::string& what, const std::string& why) {
-            problems.push_back(std::string(path) + ':' + std::to_string(lineNumber) + ": " + what + ": " + why);
+            std::string& problem = problems.emplace_back(path);
+            problem.append(":").append(std::to_string(lineNumber)).append(": ").append(what).append(": ").append(why);
         };
         if (found[3].matched) {
             report(found[3].str(), "an include must name its file");
