@@ -17,6 +17,9 @@ build_packages=(
 )
 lint_packages=(clang-format-19 clang-tidy-19)
 
+# Compiled objects are shared between checkouts of this tree, wherever they lie.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true
+
 say() { printf '%s\n' "$*"; }
 
 # fail SENTENCE: the last line of a script that could not do its work.
