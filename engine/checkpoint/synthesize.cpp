@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/checkpoint/synthesize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "base/error.h"
+#include "engine/checkpoint/atomic_file.h"
+
+namespace vitrine::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using kernels::DType;
+using nlohmann::json;
+
+bool endsWith(std::string_view text, std::string_view end) {
+    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+float inverseRoot(std::int64_t fanIn) {
+    return 1 / std::sqrt(static_cast<float>(fanIn));
+}
+
+/// The scale that gives uniform nibbles the deviation 1 / sqrt(fanIn).
+float mxfp4Scale(std::int64_t fanIn) {
+    // Mean square of the 16 values of E2M1.
+    constexpr float kMeanSquare = (0.25F + 1 + 2.25F + 4 + 9 + 16 + 36) / 8;
+    return 127 + std::round(std::log2(inverseRoot(fanIn) / std::sqrt(kMeanSquare)));
+}
+
+struct Shard {
+    std::string file;
+    std::vector<TensorSpec> tensors;
+    std::uint32_t firstStream = 0;
+    std::uint64_t bytes = 0;
+};
+
+std::vector<Shard> planShards(std::vector<TensorSpec> specs, std::uint64_t shardBytes) {
+    std::vector<Shard> shards(1);
+    std::uint32_t stream = 0;
+    for (TensorSpec& spec : specs) {
+        const std::uint64_t bytes = bytesOf(spec);
+        if (!shards.back().tensors.empty() && shards.back().bytes + bytes > shardBytes) {
+            shards.emplace_back().firstStream = stream;
+        }
+        shards.back().tensors.push_back(std::move(spec));
+        shards.back().bytes += bytes;
+        ++stream;
+    }
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+        shards[i].file = shards.size() == 1 ? "model.safetensors"
+                                            : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
+    }
+    return shards;
+}
+
+std::string indexText(const std::vector<Shard>& shards) {
+    json weightMap = json::object();
+    std::uint64_t total = 0;
+    for (const Shard& shard : shards) {
+        total += shard.bytes;
+        for (const TensorSpec& spec : shard.tensors) {
+            weightMap[spec.name] = shard.file;
+        }
+    }
+    return json{{"metadata", {{"total_size", total}}}, {"weight_map", weightMap}}.dump(2) + "\n";
+}
+
+std::string generationText(const GenerationConfig& generation) {
+    json root = {{"do_sample", generation.doSample}};
+    if (!generation.eosTokens.empty()) {
+        root["eos_token_id"] = generation.eosTokens;
+    }
+    if (generation.bosToken >= 0) {
+        root["bos_token_id"] = generation.bosToken;
+    }
+    if (generation.padToken >= 0) {
+        root["pad_token_id"] = generation.padToken;
+    }
+    return root.dump(2) + "\n";
+}
+
+void makeFolder(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) {
+        throw base::BadInput(fmt::format("{}: creating: {}", folder.string(), error.message()));
+    }
+    if (fs::exists(folder / "config.json", error) || fs::exists(folder / "model.safetensors", error) ||
+        fs::exists(folder / "model.safetensors.index.json", error)) {
+        throw base::BadInput(folder.string() + ": holds a model already; give another folder or remove it");
+    }
+}
+
+} // namespace
+
+RandomRule randomRule(const ModelConfig& config, const TensorSpec& spec) {
+    const std::string_view name = spec.name;
+    if (endsWith(name, "_blocks")) {
+        return {0, 1};
+    }
+    if (endsWith(name, "_scales")) {
+        return {mxfp4Scale(spec.shape.back() * 32), 0};
+    }
+    if (spec.part == ModelPart::Norm) {
+        // Gemma multiplies by one plus the weight.
+        return {config.normForm == kernels::RmsNormForm::OnePlusWeight ? 0.0F : 1.0F, 0.05F};
+    }
+    if (endsWith(name, ".sinks")) {
+        return {0, 1};
+    }
+    if (endsWith(name, "bias")) {
+        return {0, 0.02F};
+    }
+    if (spec.part == ModelPart::Embedding) {
+        // Tied rows are the head's, too; Gemma multiplies them by sqrt(hidden).
+        const bool small = config.tiedEmbeddings || config.scaleEmbedding;
+        return {0, small ? inverseRoot(config.hidden) : 1.0F};
+    }
+    if (spec.part == ModelPart::Experts && config.family == Family::GptOss) {
+        return {0, inverseRoot(spec.shape[1])}; // (experts, in, out)
+    }
+    return {0, inverseRoot(spec.shape.back())};
+}
+
+SynthesizedFiles synthesizeCheckpoint(const ModelSource& source, const std::string& folder, const FillTensor& fill,
+                                      base::ProgressSink* progress, const base::StopToken& stop,
+                                      std::uint64_t shardBytes) {
+    const fs::path root(folder);
+    makeFolder(root);
+    const std::vector<Shard> shards = planShards(expectedTensors(source.config), shardBytes);
+    std::uint64_t total = 0;
+    for (const Shard& shard : shards) {
+        total += shard.bytes;
+    }
+    SynthesizedFiles written;
+    std::uint64_t done = 0;
+    std::vector<char> buffer;
+    for (const Shard& shard : shards) {
+        const std::string path = (root / shard.file).string();
+        auto writer = SafetensorsWriter::create(path, shard.tensors, {{"format", "pt"}});
+        std::uint32_t stream = shard.firstStream;
+        for (const TensorSpec& spec : shard.tensors) {
+            base::throwIfStopped(stop);
+            buffer.resize(static_cast<std::size_t>(bytesOf(spec)));
+            fill(spec, randomRule(source.config, spec), stream++, buffer.data());
+            writer->write(buffer.data(), buffer.size());
+            done += buffer.size();
+            if (progress != nullptr) {
+                progress->progress("Writing " + shard.file, done, total);
+            }
+        }
+        writer->finish();
+        written.files.push_back(shard.file);
+    }
+    const auto text = [&](const std::string& name, const std::string& content) {
+        writeTextFile((root / name).string(), content);
+        written.files.push_back(name);
+    };
+    if (shards.size() > 1) {
+        text("model.safetensors.index.json", indexText(shards));
+    }
+    text("generation_config.json", generationText(source.generation));
+    // Last: a folder without it is no model.
+    text("config.json", source.configText);
+    for (const std::string& file : written.files) {
+        std::error_code error;
+        written.bytes += fs::file_size(root / file, error);
+    }
+    return written;
+}
+
+} // namespace vitrine::engine
