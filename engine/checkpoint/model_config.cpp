@@ -199,10 +199,10 @@ void parseQwen3Moe(ConfigReader& reader, ModelConfig& config) {
             reader.bad("mlp_only_layers", "must be a list of layer numbers");
         }
         for (const json& layer : *dense) {
-            if (!layer.is_number_unsigned()) {
+            if (!layer.is_number_integer()) {
                 reader.bad("mlp_only_layers", "must be a list of layer numbers");
             }
-            // transformers accepts numbers beyond the last layer, too.
+            // transformers accepts numbers that no layer has, too.
             if (const auto index = layer.get<std::uint64_t>(); index < config.layers.size()) {
                 config.layers[index].moe = false;
             }

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include <gmock/gmock.h>
-
 #include <array>
 #include <cstring>
+#include <gmock/gmock.h>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/checkpoint_test_files.h"
@@ -135,7 +134,9 @@ TEST(SafetensorsWriter, WritesWhatTheReaderReads) {
 
 TEST(SafetensorsWriter, LeavesNothingWhenItIsGivenUp) {
     const TempFolder folder;
-    { const auto writer = SafetensorsWriter::create(folder.file("out.safetensors"), {{"x", DType::U8, {4}}}); }
+    {
+        const auto writer = SafetensorsWriter::create(folder.file("out.safetensors"), {{"x", DType::U8, {4}}});
+    }
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
     EXPECT_THAT(failure([&] { SafetensorsWriter::create(folder.file("no/out.safetensors"), {}); }),
                 HasSubstr("creating: No such file"));

@@ -4,15 +4,14 @@
 
 // Files for the checkpoint tests: a folder that vanishes, and the bytes of safetensors files, right or wrong.
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -67,7 +66,7 @@ inline std::string safetensorsBytes(const std::string& header, std::size_t dataB
 /// A model folder's copy, to be damaged.
 inline void copyFixture(const std::string& name, const TempFolder& to) {
     std::filesystem::copy(std::filesystem::path(VITRINE_FIXTURES) / name, to.path(),
-                          std::filesystem::copy_options::overwrite_existing);
+                          std::filesystem::copy_options::recursive);
     std::filesystem::remove(to.file("expected.safetensors"));
 }
 

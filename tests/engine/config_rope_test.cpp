@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include <gmock/gmock.h>
-
 #include <array>
 #include <cmath>
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/checkpoint.h"
@@ -127,7 +126,8 @@ TEST(RopeConfig, RefusesWhatItCannotCompute) {
     const auto refusal = [](const json& rope) { return failure([&] { parse(llama(rope)); }); };
     EXPECT_THAT(refusal({{"rope_type", "longrope"}}), HasSubstr("unsupported: config.json: rope_scaling.rope_type"));
     EXPECT_THAT(refusal({{"type", "su"}}), HasSubstr("unsupported: config.json: rope_scaling.type: \"su\""));
-    EXPECT_THAT(refusal({{"rope_type", "linear"}}), HasSubstr("bad_input: config.json: rope_scaling.factor: is missing"));
+    EXPECT_THAT(refusal({{"rope_type", "linear"}}),
+                HasSubstr("bad_input: config.json: rope_scaling.factor: is missing"));
     EXPECT_THAT(refusal({{"rope_type", "linear"}, {"factor", -2}}), HasSubstr("rope_scaling.factor: must be from"));
     EXPECT_THAT(refusal({{"rope_type", "linear"}, {"factor", "2"}}), HasSubstr("must be a number"));
     EXPECT_THAT(refusal({{"rope_type", 3}}), HasSubstr("must be a text"));

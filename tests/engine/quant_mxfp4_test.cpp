@@ -1,15 +1,13 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/quant/mxfp4.h"
-
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 #include <vector>
 
 #include "base/error.h"
+#include "engine/quant/mxfp4.h"
 
 namespace vitrine::engine {
 namespace {
@@ -28,7 +26,8 @@ TEST(Mxfp4, EveryByteUnderEveryScale) {
             for (std::size_t i = 0; i < 32; ++i) {
                 const int nibble = i % 2 == 0 ? block[i / 2] & 15 : block[i / 2] >> 4;
                 const double sign = nibble < 8 ? 1 : -1;
-                const double expected = sign * std::ldexp(kMagnitudes[static_cast<std::size_t>(nibble & 7)], scale - 127);
+                const double expected =
+                    sign * std::ldexp(kMagnitudes[static_cast<std::size_t>(nibble & 7)], scale - 127);
                 ASSERT_EQ(values[i], static_cast<float>(expected)) << scale << " " << nibble;
                 ASSERT_EQ(std::signbit(values[i]), nibble >= 8);
             }
