@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/gui/host_run_controller.h"
+
+#include <nlohmann/json.hpp>
+
+namespace vitrine::app {
+
+namespace {
+
+using Json = nlohmann::json;
+
+QString textAt(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? QString::fromStdString(found->get<std::string>()) : QString();
+}
+
+double numberAt(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+ui::StreamedToken tokenOf(const Json& message) {
+    ui::StreamedToken token;
+    token.request = static_cast<int>(numberAt(message, "request"));
+    token.index = static_cast<int>(numberAt(message, "index"));
+    token.id = static_cast<int>(numberAt(message, "id"));
+    token.text = textAt(message, "text");
+    token.channel = textAt(message, "channel");
+    token.logprob = numberAt(message, "logprob");
+    token.seconds = numberAt(message, "time");
+    if (const auto top = message.find("top"); top != message.end() && top->is_array()) {
+        token.topJson = QString::fromStdString(top->dump());
+    }
+    return token;
+}
+
+} // namespace
+
+HostRunController::HostRunController(QObject* parent)
+    : RunController(parent), host_(RunHost::inProcess()), pricer_([this] { priceLoop(); }) {}
+
+HostRunController::~HostRunController() {
+    {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+    }
+    wake_.notify_all();
+    pricer_.join();
+    if (host_->running()) {
+        host_->stop();
+        host_->wait();
+    }
+}
+
+void HostRunController::start(const Json& experiment, const QString& sessionFile) {
+    try {
+        host_->start(experiment, sessionFile.toStdString(), [this](const Json& message) {
+            // The run's thread hands a line over; a value would have to be copied anyway.
+            QMetaObject::invokeMethod(
+                this, [this, line = message.dump(-1, ' ', false, Json::error_handler_t::replace)] { onMessage(line); },
+                Qt::QueuedConnection);
+        });
+        running_ = true;
+    } catch (const std::exception& error) {
+        emit refused(QString::fromUtf8(error.what()));
+    }
+}
+
+void HostRunController::stop() {
+    if (running_) {
+        host_->stop();
+    }
+}
+
+bool HostRunController::running() const {
+    return running_;
+}
+
+void HostRunController::onMessage(const std::string& line) {
+    const Json message = Json::parse(line, nullptr, false);
+    if (!message.is_object()) {
+        return;
+    }
+    const QString type = textAt(message, "type");
+    if (type == QLatin1String("progress")) {
+        emit progress(textAt(message, "what"), static_cast<quint64>(numberAt(message, "done")),
+                      static_cast<quint64>(numberAt(message, "total")));
+    } else if (type == QLatin1String("token")) {
+        emit token(tokenOf(message));
+    } else if (type == QLatin1String("metric")) {
+        emit metric(textAt(message, "name"), numberAt(message, "value"));
+    } else if (type == QLatin1String("started")) {
+        emit started(static_cast<qint64>(numberAt(message, "run")));
+    } else if (type == QLatin1String("ended")) {
+        running_ = false;
+        const auto metrics = message.find("metrics");
+        emit ended(textAt(message, "status"), textAt(message, "error"),
+                   metrics != message.end() ? QString::fromStdString(metrics->dump()) : QString());
+    }
+}
+
+quint64 HostRunController::price(const Json& experiment) {
+    const std::lock_guard lock(mutex_);
+    waiting_ = Request{++lastTicket_, experiment.dump(-1, ' ', false, Json::error_handler_t::replace)};
+    wake_.notify_all();
+    return lastTicket_;
+}
+
+void HostRunController::priceLoop() {
+    const std::unique_ptr<RunHost> meta = RunHost::inProcess();
+    while (true) {
+        Request request;
+        {
+            std::unique_lock lock(mutex_);
+            wake_.wait(lock, [this] { return ending_ || waiting_.has_value(); });
+            if (ending_) {
+                return;
+            }
+            request = std::move(*waiting_);
+            waiting_.reset();
+        }
+        QString metrics, error;
+        try {
+            Json experiment = Json::parse(request.experiment);
+            experiment["backend"] = "meta";
+            meta->start(experiment, {}, [](const Json&) {});
+            const RunOutcome outcome = meta->wait();
+            metrics = QString::fromStdString(outcome.metricsJson);
+            error = QString::fromStdString(outcome.error);
+        } catch (const std::exception& failure) {
+            error = QString::fromUtf8(failure.what());
+        }
+        QMetaObject::invokeMethod(
+            this, [this, ticket = request.ticket, metrics, error] { emit priced(ticket, metrics, error); },
+            Qt::QueuedConnection);
+    }
+}
+
+} // namespace vitrine::app

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// RunController over RunHost: runs and prices in this process, on threads of the hosts.
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "app/runner/run_host.h"
+#include "ui/models/run_controller.h"
+
+namespace vitrine::app {
+
+class HostRunController final : public ui::RunController {
+    Q_OBJECT
+
+public:
+    explicit HostRunController(QObject* parent = nullptr);
+    ~HostRunController() override; ///< stops the run and waits for its end, so that the session is closed well
+
+    void start(const nlohmann::json& experiment, const QString& sessionFile) override;
+    void stop() override;
+    bool running() const override;
+    quint64 price(const nlohmann::json& experiment) override;
+
+private:
+    void onMessage(const std::string& line);
+    void priceLoop();
+
+    std::unique_ptr<RunHost> host_;
+    bool running_ = false;
+
+    // Pricing: a thread of its own, the newest request wins.
+    struct Request {
+        quint64 ticket = 0;
+        std::string experiment;
+    };
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::optional<Request> waiting_;
+    quint64 lastTicket_ = 0;
+    bool ending_ = false;
+    std::thread pricer_;
+};
+
+} // namespace vitrine::app

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// vitrine-gui [FILE...] [--render DIR]
+
+#include <QApplication>
+#include <QCommandLineParser>
+#include <QStandardPaths>
+#include <cstdio>
+#include <exception>
+
+#include "app/gui/host_run_controller.h"
+#include "app/gui/render.h"
+#include "ui/models/run_controller.h"
+#include "ui/views/shell/main_window.h"
+#include "ui/widgets/theme.h"
+
+namespace {
+
+bool asksToRender(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+        if (QByteArray(argv[i]).startsWith("--render")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int runProgram(int argc, char** argv) {
+    const bool scaled = qEnvironmentVariableIsSet("QT_SCALE_FACTOR");
+    if (asksToRender(argc, argv)) {
+        qputenv("QT_QPA_PLATFORM", "offscreen"); // pictures need no display
+    }
+    QApplication app(argc, argv);
+    QApplication::setApplicationName(QStringLiteral("vitrine"));
+    QApplication::setApplicationDisplayName(QStringLiteral("Vitrine"));
+    QApplication::setApplicationVersion(QStringLiteral(VITRINE_VERSION));
+    QApplication::setDesktopFileName(QStringLiteral("vitrine"));
+
+    QCommandLineParser parser;
+    parser.setApplicationDescription(QObject::tr("Opens session files (.vitrine) and model folders."));
+    parser.addHelpOption();
+    parser.addVersionOption();
+    parser.addPositionalArgument(QStringLiteral("FILE"), QObject::tr("Session file or model folder"),
+                                 QStringLiteral("[FILE...]"));
+    const QCommandLineOption render(QStringLiteral("render"),
+                                    QObject::tr("Write a PNG of every view to DIR and exit"), QStringLiteral("DIR"));
+    parser.addOption(render);
+    parser.process(app);
+
+    const QStringList files = parser.positionalArguments();
+    if (parser.isSet(render)) {
+        vitrine::ui::Theme::instance().install();
+        return scaled ? vitrine::app::renderSession(files, parser.value(render))
+                      : vitrine::app::renderAllRatios(files, parser.value(render));
+    }
+
+    vitrine::ui::Theme::instance().install();
+    vitrine::app::HostRunController runs;
+    const QString settings =
+        QStandardPaths::writableLocation(QStandardPaths::AppConfigLocation) + QStringLiteral("/vitrine.ini");
+    vitrine::ui::MainWindow window(&runs, settings);
+    for (const QString& file : files) {
+        window.openFile(file);
+    }
+    window.show();
+    return QApplication::exec();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return runProgram(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "vitrine-gui: error: %s\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/gui/render.h"
+
+#include <QCoreApplication>
+#include <QDeadlineTimer>
+#include <QDir>
+#include <QEventLoop>
+#include <QFileInfo>
+#include <QPixmap>
+#include <QProcess>
+#include <QTimer>
+#include <cstdio>
+
+#include "ui/models/session_document.h"
+#include "ui/views/shell/main_window.h"
+#include "ui/widgets/theme.h"
+
+namespace vitrine::app {
+
+namespace {
+
+constexpr int kLoadLimitMs = 120'000;
+
+void say(const QString& text) {
+    std::printf("%s\n", qPrintable(text));
+    std::fflush(stdout);
+}
+
+int fail(const QString& sentence) {
+    std::fprintf(stderr, "vitrine-gui: error: %s\n", qPrintable(sentence));
+    return 2;
+}
+
+/// Runs the event loop until `done` or the limit.
+template <typename F>
+bool waitFor(F done, int limitMs) {
+    const QDeadlineTimer limit(limitMs);
+    while (!done()) {
+        if (limit.hasExpired()) {
+            return false;
+        }
+        QCoreApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 20);
+    }
+    return true;
+}
+
+QString ratioSuffix(double ratio) {
+    return ratio == 1.0 ? QString() : QStringLiteral("@%1x").arg(ratio);
+}
+
+} // namespace
+
+int renderSession(const QStringList& files, const QString& folder) {
+    if (!QDir().mkpath(folder)) {
+        return fail(QObject::tr("%1: the folder cannot be made, name another one").arg(folder));
+    }
+    ui::MainWindow window(nullptr, {});
+    window.resize(1440, 900);
+    window.show();
+    QString error;
+    bool open = false;
+    QObject::connect(window.document(), &ui::SessionDocument::opened, [&] { open = true; });
+    QObject::connect(window.document(), &ui::SessionDocument::openFailed,
+                     [&](const QString&, const QString& sentence) { error = sentence; });
+    const QStringList sessions = files.isEmpty() ? QStringList{QString()} : files;
+    for (const QString& file : sessions) {
+        open = file.isEmpty();
+        error.clear();
+        if (!file.isEmpty()) {
+            window.document()->open(file);
+            waitFor([&] { return open || !error.isEmpty(); }, kLoadLimitMs);
+        }
+        if (!error.isEmpty()) {
+            return fail(error);
+        }
+        const QString stem = sessions.size() > 1 ? QFileInfo(file).completeBaseName() + QLatin1Char('-') : QString();
+        for (const auto mode : {ui::Theme::Mode::Dark, ui::Theme::Mode::Light}) {
+            ui::Theme::instance().setMode(mode);
+            for (ui::View* view : window.views()) {
+                window.openView(view->id());
+                waitFor([&] { return view->settled(); }, kLoadLimitMs);
+                waitFor([] { return false; }, 30); // queued layout and paint
+                const QString path = QDir(folder).filePath(
+                    stem + view->id() + (mode == ui::Theme::Mode::Dark ? QStringLiteral("-dark") : QStringLiteral("-light")) +
+                    ratioSuffix(window.devicePixelRatioF()) + QStringLiteral(".png"));
+                if (!window.grab().save(path)) {
+                    return fail(QObject::tr("%1: the image was not written, check the folder").arg(path));
+                }
+                say(path);
+            }
+        }
+    }
+    return 0;
+}
+
+int renderAllRatios(const QStringList& files, const QString& folder) {
+    for (const char* ratio : {"1", "2"}) {
+        QProcess child;
+        QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+        environment.insert(QStringLiteral("QT_SCALE_FACTOR"), QString::fromLatin1(ratio));
+        environment.insert(QStringLiteral("QT_QPA_PLATFORM"), QStringLiteral("offscreen"));
+        child.setProcessEnvironment(environment);
+        child.setProcessChannelMode(QProcess::ForwardedChannels);
+        child.start(QCoreApplication::applicationFilePath(), files + QStringList{QStringLiteral("--render"), folder});
+        if (!child.waitForFinished(-1) || child.exitStatus() != QProcess::NormalExit) {
+            return fail(QObject::tr("rendering stopped early, see the messages above"));
+        }
+        if (child.exitCode() != 0) {
+            return child.exitCode();
+        }
+    }
+    return 0;
+}
+
+} // namespace vitrine::app

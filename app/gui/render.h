@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// `--render DIR`: a PNG of every view of a session, in both themes and at device ratios 1 and 2.
+
+#include <QStringList>
+
+namespace vitrine::app {
+
+/// Renders at the ratio of this process. Returns an exit code; prints the paths it wrote.
+int renderSession(const QStringList& files, const QString& folder);
+
+/// Starts this program once for each ratio: a process has one ratio for its whole life.
+int renderAllRatios(const QStringList& files, const QString& folder);
+
+} // namespace vitrine::app

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The main window: menu, tool bar, rail, the stack of views, docks and the status bar. It owns the document, the shared
+// time cursor and the list of actions; views get them through ViewContext.
+
+#include <QImage>
+#include <QMainWindow>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "ui/widgets/view.h"
+
+class QLineEdit;
+class QProgressBar;
+class QPushButton;
+class QSettings;
+class QStackedWidget;
+
+namespace vitrine::ui {
+
+class CommandPalette;
+class Crumbs;
+class DeviceStrip;
+class Drawer;
+class EdgeBar;
+class Rail;
+class RunPicker;
+class ShortcutsPage;
+
+class MainWindow final : public QMainWindow {
+    Q_OBJECT
+
+public:
+    /// `runs` may be null: nothing can be started then. `settingsFile` empty keeps nothing (tests, --render).
+    MainWindow(RunController* runs, const QString& settingsFile, QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    SessionDocument* document() const { return document_; }
+    TimeCursor* timeCursor() const { return time_; }
+    ActionList* actionList() const { return actions_; }
+
+    void openFile(const QString& path); ///< a .vitrine file; a model folder goes to the Run view
+    void openView(const QString& id);
+    View* currentView() const;
+    View* view(const QString& id) const;
+    std::vector<View*> views() const { return views_; }
+    QLineEdit* searchField() const { return search_; }
+
+    /// Files that were opened, newest first.
+    QStringList recentFiles() const { return recent_; }
+
+signals:
+    void folderDropped(const QString& path);
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void buildMenus();
+    void buildToolBar();
+    void buildRailAndViews();
+    void buildDocks();
+    void buildStatusBar();
+    void connectDocument();
+    void onAction(const QString& id);
+    bool windowAction(const QString& id);
+    void openDialog();
+    void newSessionDialog();
+    void exportImage();
+    void runAgain();
+    void renameRun();
+    void showAbout();
+    void updateAvailability();
+    void updateRecentMenu();
+    void updateTitle();
+    void updateForSize();
+    void onTimeline(qint64 run);
+    void onSelection();
+    void showStatus();
+    void saveLayout(const QString& view);
+    void restoreLayout(const QString& view);
+    void defaultLayout();
+    void moveFocus(int direction);
+    std::unique_ptr<QSettings> settings() const;
+
+    QString settingsFile_;
+    RunController* runs_;
+    SessionDocument* document_;
+    TimeCursor* time_;
+    ActionList* actions_;
+    std::vector<View*> views_;
+    std::map<QString, View*> viewById_;
+    std::vector<QString> visited_; ///< views, for Back and Forward
+    std::size_t visitedAt_ = 0;
+    bool walkingBack_ = false;
+    sessions::RunId shownRun_ = 0;
+    QStringList recent_;
+
+    QStackedWidget* stack_ = nullptr;
+    EdgeBar* toolBar_ = nullptr;
+    Rail* rail_ = nullptr;
+    RunPicker *pickerA_ = nullptr, *pickerB_ = nullptr;
+    QPushButton *runAgain_ = nullptr, *stop_ = nullptr, *whyOom_ = nullptr;
+    Crumbs* crumbs_ = nullptr;
+    QLineEdit* search_ = nullptr;
+    QAction* searchAction_ = nullptr;
+    TextLabel* searchHint_ = nullptr;
+    DeviceStrip* device_ = nullptr;
+    QDockWidget *inspectorDock_ = nullptr, *drawerDock_ = nullptr, *runsDock_ = nullptr;
+    QStackedWidget *inspectorStack_ = nullptr, *inspectorHeads_ = nullptr;
+    std::map<QString, int> inspectorPage_;
+    Drawer* drawer_ = nullptr;
+    QMenu* recentMenu_ = nullptr;
+    TextLabel* sessionName_ = nullptr;
+    TextLabel *readout_ = nullptr, *events_ = nullptr, *losses_ = nullptr, *saved_ = nullptr, *priced_ = nullptr;
+    TextLabel* progressText_ = nullptr;
+    QProgressBar* progressBar_ = nullptr;
+    QPushButton* progressStop_ = nullptr;
+    CommandPalette* palette_ = nullptr;
+    ShortcutsPage* shortcuts_ = nullptr;
+    bool narrow_ = false;
+};
+
+} // namespace vitrine::ui

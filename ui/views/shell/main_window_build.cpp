@@ -1,0 +1,296 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// How the main window is put together; what it does stands in main_window.cpp.
+#include <QActionGroup>
+#include <QCheckBox>
+#include <QDockWidget>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLineEdit>
+#include <QListView>
+#include <QMenu>
+#include <QMenuBar>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QStackedWidget>
+#include <QStatusBar>
+
+#include "ui/views/shell/drawer.h"
+#include "ui/views/shell/main_window.h"
+#include "ui/views/shell/overlays.h"
+#include "ui/views/shell/rail.h"
+#include "ui/views/view_list.h"
+#include "ui/widgets/icons.h"
+#include "ui/widgets/paint.h"
+#include "ui/widgets/style.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+/// The status bar of 24 px with a line above it.
+class StatusBar final : public QStatusBar {
+public:
+    explicit StatusBar(QWidget* parent) : QStatusBar(parent) {
+        setSizeGripEnabled(false);
+        setFixedHeight(24);
+        setContentsMargins(10, 1, 6, 0);
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        QPainter painter(this);
+        painter.fillRect(rect(), themeTokens().window);
+        hairline(painter, 0, width(), 0, themeTokens().line1);
+    }
+};
+
+/// A dock whose content sits on a panel with a line at the window's side.
+QDockWidget* makeDock(const QString& name, const QString& title, QWidget* content, QWidget* head, QMainWindow* window) {
+    auto* dock = new QDockWidget(title, window);
+    dock->setObjectName(name);
+    dock->setFeatures(QDockWidget::DockWidgetClosable | QDockWidget::DockWidgetMovable);
+    dock->setTitleBarWidget(head);
+    dock->setWidget(content);
+    return dock;
+}
+
+} // namespace
+
+void MainWindow::buildMenus() {
+    QMenuBar* bar = menuBar();
+    bar->setFixedHeight(26);
+    bar->setNativeMenuBar(false);
+    const auto menu = [&](const QString& title, const QStringList& ids) {
+        QMenu* made = bar->addMenu(title);
+        for (const QString& id : ids) {
+            if (id.isEmpty()) {
+                made->addSeparator();
+            } else if (QAction* action = actions_->action(id)) {
+                made->addAction(action);
+            }
+        }
+        return made;
+    };
+    const QString none;
+    QMenu* file = menu(tr("File"), {"file.open", "file.new-session"});
+    recentMenu_ = file->addMenu(tr("Open recent"));
+    for (const char* id : {"", "file.export-image", "", "file.close", "file.quit"}) {
+        *id == '\0' ? (void)file->addSeparator() : file->addAction(actions_->action(QString::fromLatin1(id)));
+    }
+    menu(tr("Edit"), {"edit.copy", "edit.copy-why", none, "edit.find", "edit.find-next", "edit.find-previous", none,
+                      "edit.rename"});
+    QMenu* viewMenu = menu(tr("View"), {"view.table", "view.time-unit", none, "zoom.in", "zoom.out", "zoom.fit", "zoom.all",
+                                        "zoom.back", "zoom.follow", none, "lane.pin", "lane.collapse", none,
+                                        "panel.inspector", "panel.drawer", "panel.runs", "panel.reset", none});
+    QMenu* theme = viewMenu->addMenu(tr("Theme"));
+    auto* themes = new QActionGroup(this);
+    for (const char* id : {"theme.system", "theme.light", "theme.dark"}) {
+        QAction* action = actions_->action(QString::fromLatin1(id));
+        themes->addAction(action);
+        theme->addAction(action);
+    }
+    menu(tr("Run"), {"run.start", "run.again", "run.stop"});
+    QStringList go = {"go.peak-next", "go.peak-previous", "go.oom", none};
+    for (const ViewEntry& entry : viewEntries()) {
+        go << QStringLiteral("go.") + QString::fromLatin1(entry.id);
+    }
+    menu(tr("Go"), go + QStringList{none, "go.back", "go.forward"});
+    menu(tr("Tools"), {"tools.palette", none, "compare.baseline", "compare.swap", none, "measure.filter",
+                       "measure.clear-filter"});
+    menu(tr("Help"), {"help.shortcuts", none, "help.about"});
+    sessionName_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, bar);
+    sessionName_->setContentsMargins(8, 0, 12, 0);
+    bar->setCornerWidget(sessionName_, Qt::TopRightCorner);
+    for (QAction* action : actions_->all()) {
+        addAction(action); // shortcuts work wherever the focus is
+    }
+}
+
+void MainWindow::buildToolBar() {
+    toolBar_ = new EdgeBar(tr("Tools"), Qt::BottomEdge, this);
+    toolBar_->setObjectName(QStringLiteral("toolbar"));
+    toolBar_->setFixedHeight(40);
+    auto* content = new QWidget(toolBar_);
+    auto* row = new QHBoxLayout(content);
+    row->setContentsMargins(12, 0, 12, 1);
+    row->setSpacing(8);
+    pickerA_ = new RunPicker(QLatin1Char('A'), document_, content);
+    pickerB_ = new RunPicker(QLatin1Char('B'), document_, content);
+    row->addWidget(pickerA_);
+    row->addWidget(pickerB_);
+    runAgain_ = new QPushButton(icon(QStringLiteral("run-again")), tr("Run again"), content);
+    stop_ = new QPushButton(icon(QStringLiteral("stop")), tr("Stop"), content);
+    connect(runAgain_, &QPushButton::clicked, actions_->action(QStringLiteral("run.again")), &QAction::trigger);
+    connect(stop_, &QPushButton::clicked, actions_->action(QStringLiteral("run.stop")), &QAction::trigger);
+    row->addWidget(runAgain_);
+    row->addWidget(stop_);
+    auto* line = new Surface(Surface::Fill::Window, Surface::Left, content);
+    line->setFixedSize(1, 20);
+    row->addSpacing(4);
+    row->addWidget(line);
+    row->addSpacing(4);
+    crumbs_ = new Crumbs(time_, content);
+    row->addWidget(crumbs_);
+    whyOom_ = new QPushButton(icon(QStringLiteral("warning"), themeTokens().bad), tr("Why out of memory"), content);
+    setAlarming(whyOom_);
+    connect(whyOom_, &QPushButton::clicked, actions_->action(QStringLiteral("go.oom")), &QAction::trigger);
+    whyOom_->hide();
+    row->addWidget(whyOom_);
+    row->addStretch(1);
+    search_ = new QLineEdit(content);
+    search_->setObjectName(QStringLiteral("search"));
+    search_->setPlaceholderText(tr("Search"));
+    search_->setAccessibleName(tr("Search"));
+    search_->setFixedHeight(26);
+    search_->setFixedWidth(224);
+    search_->addAction(icon(QStringLiteral("search")), QLineEdit::LeadingPosition);
+    searchHint_ = new TextLabel(QStringLiteral("/"), TypeRole::Axis, TextColor::Text3, false, search_);
+    searchHint_->setAttribute(Qt::WA_TransparentForMouseEvents);
+    searchHint_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    searchHint_->setGeometry(224 - 98, 0, 90, 26);
+    search_->installEventFilter(this);
+    row->addWidget(search_);
+    device_ = new DeviceStrip(document_, content);
+    row->addWidget(device_);
+    content->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
+    toolBar_->addWidget(content);
+    addToolBar(Qt::TopToolBarArea, toolBar_);
+}
+
+void MainWindow::buildRailAndViews() {
+    rail_ = new Rail(this);
+    addToolBar(Qt::LeftToolBarArea, rail_);
+    stack_ = new QStackedWidget(this);
+    stack_->setMinimumSize(320, 240);
+    setCentralWidget(stack_);
+    inspectorStack_ = new QStackedWidget(this);
+    inspectorHeads_ = new QStackedWidget(this);
+    inspectorHeads_->setFixedHeight(28);
+    auto* group = new QActionGroup(this);
+    const ViewContext context{document_, time_, runs_, actions_};
+    for (const ViewEntry& entry : viewEntries()) {
+        const QString id = QString::fromLatin1(entry.id);
+        QAction* action = actions_->action(QStringLiteral("go.") + id);
+        action->setCheckable(true);
+        group->addAction(action);
+        rail_->addView(action, tr(entry.title), QString::fromLatin1(entry.icon));
+        View* made = entry.make(context, stack_);
+        views_.push_back(made);
+        viewById_[id] = made;
+        stack_->addWidget(made);
+        if (QWidget* inspector = made->inspector()) {
+            QWidget* head = made->inspectorHeader();
+            inspectorPage_[id] = inspectorStack_->addWidget(inspector);
+            inspectorHeads_->addWidget(head != nullptr ? head : new DockHeader(made->title(), inspectorHeads_));
+        }
+        connect(made, &View::openView, this, &MainWindow::openView);
+        connect(made, &View::readoutChanged, this, [this, made](const QString& text) {
+            if (made == currentView()) {
+                readout_->setText(text);
+            }
+        });
+        connect(made, &View::priced, this, [this, made](const QString& text) {
+            if (made == currentView()) {
+                priced_->setText(text);
+            }
+        });
+    }
+}
+
+void MainWindow::buildDocks() {
+    setDockNestingEnabled(true);
+    setCorner(Qt::TopRightCorner, Qt::RightDockWidgetArea);
+    setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+    auto* inspectorFrame = new Surface(Surface::Fill::Panel, Surface::Left, this);
+    auto* inspectorLayout = new QHBoxLayout(inspectorFrame);
+    inspectorLayout->setContentsMargins(0, 0, 0, 0);
+    inspectorLayout->addWidget(inspectorStack_);
+    inspectorDock_ = makeDock(QStringLiteral("inspector"), tr("Inspector"), inspectorFrame, inspectorHeads_, this);
+    addDockWidget(Qt::RightDockWidgetArea, inspectorDock_);
+    drawer_ = new Drawer({document_, time_, runs_, actions_}, this);
+    drawerDock_ = makeDock(QStringLiteral("drawer"), tr("Drawer"), drawer_, new QWidget(this), this);
+    addDockWidget(Qt::BottomDockWidgetArea, drawerDock_);
+    auto* list = new QListView(this);
+    list->setFrameShape(QFrame::NoFrame);
+    list->setAccessibleName(tr("Runs"));
+    auto* model = new FlatTreeModel(list);
+    list->setModel(model);
+    const auto fill = [this, model, list] {
+        auto table = std::make_shared<FlatTree>();
+        table->columns = {{tr("Run"), false}};
+        for (auto run = document_->runs().rbegin(); run != document_->runs().rend(); ++run) {
+            FlatNode node;
+            node.key = static_cast<quint64>(run->id);
+            node.cells = {FlatCell(QStringLiteral("%1  %2").arg(run->id).arg(runTitle(*run)))};
+            table->nodes.push_back(std::move(node));
+        }
+        model->setTree(std::move(table));
+        list->setCurrentIndex(model->indexOfKey(static_cast<quint64>(document_->runA())));
+    };
+    connect(document_, &SessionDocument::runsChanged, list, fill);
+    connect(document_, &SessionDocument::selectionChanged, list, fill);
+    connect(list, &QListView::activated, this, [this, model](const QModelIndex& index) {
+        if (const FlatNode* node = model->node(index)) {
+            document_->setRunA(static_cast<sessions::RunId>(node->key));
+        }
+    });
+    runsDock_ = makeDock(QStringLiteral("runs"), tr("Runs"), list, new DockHeader(tr("Runs"), this), this);
+    addDockWidget(Qt::LeftDockWidgetArea, runsDock_);
+    const std::pair<const char*, QDockWidget*> toggles[] = {
+        {"panel.inspector", inspectorDock_}, {"panel.drawer", drawerDock_}, {"panel.runs", runsDock_}};
+    for (const auto& [id, dock] : toggles) {
+        QAction* action = actions_->action(QString::fromLatin1(id));
+        connect(dock->toggleViewAction(), &QAction::toggled, action, &QAction::setChecked);
+    }
+}
+
+void MainWindow::buildStatusBar() {
+    auto* bar = new StatusBar(this);
+    setStatusBar(bar);
+    readout_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, bar);
+    readout_->setElide(true);
+    readout_->setAccessibleName(tr("Readout"));
+    bar->addWidget(readout_, 1);
+    progressText_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, bar);
+    progressBar_ = new QProgressBar(bar);
+    progressBar_->setFixedSize(160, 6);
+    progressBar_->setTextVisible(false);
+    progressStop_ = new QPushButton(tr("Stop (Esc)"), bar);
+    setControlHeight(progressStop_, 18);
+    priced_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, bar);
+    events_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, bar);
+    losses_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, bar);
+    saved_ = new TextLabel({}, TypeRole::Table, TextColor::Good, false, bar);
+    for (TextLabel* label : {progressText_, priced_, events_, losses_, saved_}) {
+        label->setContentsMargins(6, 0, 6, 0);
+    }
+    bar->addPermanentWidget(progressText_);
+    bar->addPermanentWidget(progressBar_);
+    bar->addPermanentWidget(progressStop_);
+    bar->addPermanentWidget(priced_);
+    bar->addPermanentWidget(events_);
+    bar->addPermanentWidget(losses_);
+    bar->addPermanentWidget(saved_);
+    progressText_->hide();
+    progressBar_->hide();
+    progressStop_->hide();
+    connect(progressStop_, &QPushButton::clicked, document_, &SessionDocument::stopReading);
+}
+
+void MainWindow::defaultLayout() {
+    View* now = currentView();
+    const bool hasInspector = now != nullptr && inspectorPage_.contains(now->id());
+    inspectorDock_->setVisible(hasInspector);
+    drawerDock_->hide();
+    runsDock_->hide();
+    if (hasInspector) {
+        const bool low = narrow_;
+        addDockWidget(low ? Qt::BottomDockWidgetArea : Qt::RightDockWidgetArea, inspectorDock_);
+        inspectorDock_->show();
+        resizeDocks({inspectorDock_}, {low ? 220 : now->inspectorWidth()}, low ? Qt::Vertical : Qt::Horizontal);
+    }
+    resizeDocks({drawerDock_}, {220}, Qt::Vertical);
+}
+
+} // namespace vitrine::ui

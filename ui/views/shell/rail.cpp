@@ -1,0 +1,294 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/shell/rail.h"
+
+#include <QAction>
+#include <QHBoxLayout>
+#include <QMenu>
+#include <QPainter>
+#include <QPushButton>
+
+#include "ui/models/format.h"
+#include "ui/models/run_facts.h"
+#include "ui/widgets/icons.h"
+#include "ui/widgets/paint.h"
+#include "ui/widgets/style.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+class RailButton final : public QToolButton {
+public:
+    RailButton(const QString& title, const QString& icon, QWidget* parent) : QToolButton(parent), icon_(icon) {
+        setText(title);
+        setAccessibleName(title);
+        setFocusPolicy(Qt::StrongFocus);
+        setAttribute(Qt::WA_Hover);
+    }
+
+    void setNarrow(bool narrow) {
+        narrow_ = narrow;
+        setFixedSize(narrow ? 47 : 67, narrow ? 44 : 52);
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        const ThemeTokens& t = themeTokens();
+        QPainter painter(this);
+        if (isChecked() || underMouse()) {
+            painter.fillRect(rect(), t.hover);
+        }
+        if (isChecked()) {
+            painter.fillRect(QRect(0, 0, 3, height()), t.accent);
+        }
+        const QColor color = isChecked() ? t.text1 : t.text2;
+        const int side = 18;
+        const double top = narrow_ ? (height() - side) / 2.0 : 8;
+        painter.drawPixmap(QPointF((width() - side) / 2.0, top), iconPixmap(icon_, side, color, deviceRatio(painter)));
+        if (!narrow_) {
+            drawText(painter, QRectF(2, 29, width() - 4, 16), Qt::AlignCenter, text(), color,
+                     Theme::instance().font(TypeRole::Axis));
+        }
+        if (hasFocus()) {
+            painter.setPen(QPen(t.accent, 2));
+            painter.drawRect(QRectF(rect()).adjusted(2, 2, -2, -2));
+        }
+    }
+
+private:
+    QString icon_;
+    bool narrow_ = false;
+};
+
+} // namespace
+
+EdgeBar::EdgeBar(const QString& title, Qt::Edge line, QWidget* parent) : QToolBar(title, parent), line_(line) {
+    setMovable(false);
+    setFloatable(false);
+    setContextMenuPolicy(Qt::PreventContextMenu);
+}
+
+void EdgeBar::paintEvent(QPaintEvent*) {
+    const ThemeTokens& t = themeTokens();
+    QPainter painter(this);
+    painter.fillRect(rect(), t.window);
+    if (line_ == Qt::BottomEdge) {
+        hairline(painter, 0, width(), height() - 1, t.line1);
+    } else {
+        plumbline(painter, width() - 1, 0, height(), t.line1);
+    }
+}
+
+Rail::Rail(QWidget* parent) : EdgeBar(tr("Views"), Qt::RightEdge, parent) {
+    setObjectName(QStringLiteral("rail"));
+    setOrientation(Qt::Vertical);
+    layout()->setContentsMargins(0, 6, 1, 0);
+    setFixedWidth(68);
+}
+
+void Rail::addView(QAction* action, const QString& title, const QString& iconName) {
+    auto* button = new RailButton(title, iconName, this);
+    button->setDefaultAction(action);
+    button->setText(title);
+    button->setAccessibleName(title);
+    const QString key = ActionList::keyText(action);
+    button->setToolTip(key.isEmpty() ? title : QStringLiteral("%1 (%2)").arg(title, key));
+    button->setNarrow(false);
+    addWidget(button);
+    buttons_.push_back(button);
+}
+
+void Rail::setNarrow(bool narrow) {
+    if (narrow_ == narrow) {
+        return;
+    }
+    narrow_ = narrow;
+    setFixedWidth(narrow ? 48 : 68);
+    for (QToolButton* button : buttons_) {
+        static_cast<RailButton*>(button)->setNarrow(narrow);
+    }
+}
+
+QAbstractButton* Rail::buttonOf(QAction* action) const {
+    for (QToolButton* button : buttons_) {
+        if (button->defaultAction() == action) {
+            return button;
+        }
+    }
+    return nullptr;
+}
+
+RunPicker::RunPicker(QChar letter, SessionDocument* document, QWidget* parent)
+    : QToolButton(parent), letter_(letter), document_(document) {
+    setPopupMode(QToolButton::InstantPopup);
+    setFocusPolicy(Qt::StrongFocus);
+    setAttribute(Qt::WA_Hover);
+    setFixedHeight(26);
+    auto* menu = new QMenu(this);
+    setMenu(menu);
+    connect(menu, &QMenu::aboutToShow, this, &RunPicker::fillMenu);
+    connect(document, &SessionDocument::runsChanged, this, &RunPicker::refresh);
+    connect(document, &SessionDocument::selectionChanged, this, &RunPicker::refresh);
+    refresh();
+}
+
+void RunPicker::refresh() {
+    const sessions::RunInfo* run = document_->run(letter_ == QLatin1Char('A') ? document_->runA() : document_->runB());
+    active_ = run != nullptr;
+    title_ = run != nullptr ? runTitle(*run) : letter_ == QLatin1Char('A') ? tr("no run") : tr("no baseline");
+    setAccessibleName(letter_ == QLatin1Char('A') ? tr("Run A: %1").arg(title_) : tr("Baseline B: %1").arg(title_));
+    setToolTip(title_);
+    updateGeometry();
+    update();
+}
+
+void RunPicker::fillMenu() {
+    menu()->clear();
+    const bool isA = letter_ == QLatin1Char('A');
+    if (!isA) {
+        connect(menu()->addAction(tr("No baseline")), &QAction::triggered, this, [this] { document_->setRunB(0); });
+        menu()->addSeparator();
+    }
+    const auto& runs = document_->runs();
+    for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+        QAction* action = menu()->addAction(QStringLiteral("%1  %2").arg(run->id).arg(runTitle(*run)));
+        action->setCheckable(true);
+        action->setChecked(run->id == (isA ? document_->runA() : document_->runB()));
+        connect(action, &QAction::triggered, this, [this, isA, id = run->id] {
+            isA ? document_->setRunA(id) : document_->setRunB(id);
+        });
+    }
+    if (runs.empty()) {
+        menu()->addAction(tr("No run in this session"))->setEnabled(false);
+    }
+}
+
+QSize RunPicker::sizeHint() const {
+    const double text = textWidth(title_, Theme::instance().font(TypeRole::Table));
+    return {std::min(260, static_cast<int>(text) + 58), 26};
+}
+
+void RunPicker::paintEvent(QPaintEvent*) {
+    const ThemeTokens& t = themeTokens();
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(hasFocus() ? QPen(t.accent, 2) : QPen(t.line1));
+    painter.setBrush(underMouse() ? t.hover : t.raised);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    drawRunBadge(painter, QRectF(8, 5, 16, 16), letter_, active_);
+    drawText(painter, QRectF(31, 0, width() - 54, height()), Qt::AlignVCenter, title_, active_ ? t.text1 : t.text3,
+             Theme::instance().font(TypeRole::Table));
+    painter.drawPixmap(QPointF(width() - 20, 7),
+                       iconPixmap(QStringLiteral("chevron-down"), 12, t.text3, deviceRatio(painter)));
+}
+
+DeviceStrip::DeviceStrip(SessionDocument* document, QWidget* parent) : QWidget(parent), document_(document) {
+    setFixedHeight(26);
+    setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+    connect(document, &SessionDocument::runsChanged, this, &DeviceStrip::refresh);
+    connect(document, &SessionDocument::selectionChanged, this, &DeviceStrip::refresh);
+    refresh();
+}
+
+void DeviceStrip::refresh() {
+    device_.clear();
+    budget_.clear();
+    used_ = 0;
+    if (const sessions::RunInfo* run = document_->run(document_->runA())) {
+        const RunFacts facts = runFacts(*run);
+        device_ = facts.device;
+        if (device_.size() > 18) {
+            device_ = facts.backend.toUpper();
+        }
+        if (facts.budget) {
+            QString size = bytesText(*facts.budget);
+            budget_ = tr("budget %1").arg(size.replace(QLatin1String(".00"), QString()));
+            used_ = facts.peak ? std::min(1.0, double(*facts.peak) / double(std::max<std::uint64_t>(1, *facts.budget))) : 0;
+        } else if (facts.peak) {
+            budget_ = tr("peak %1").arg(bytesText(*facts.peak));
+        }
+        setToolTip(facts.peak ? tr("Peak %1 of %2").arg(bytesText(*facts.peak), bytesText(facts.budget)) : device_);
+    }
+    setVisible(!device_.isEmpty() || !budget_.isEmpty());
+    setAccessibleName(tr("Device %1, %2").arg(device_, budget_));
+    updateGeometry();
+    update();
+}
+
+void DeviceStrip::setNarrow(bool narrow) {
+    narrow_ = narrow;
+    updateGeometry();
+    update();
+}
+
+QSize DeviceStrip::sizeHint() const {
+    const QFont font = Theme::instance().font(TypeRole::Table);
+    const int bar = used_ > 0 ? 56 + 8 : 0;
+    if (narrow_) {
+        return {std::max(bar + 16, 40), 26};
+    }
+    const int text = static_cast<int>(textWidth(device_, font) + textWidth(budget_, font));
+    return {text + (device_.isEmpty() || budget_.isEmpty() ? 0 : 8) + bar + 20, 26};
+}
+
+void DeviceStrip::paintEvent(QPaintEvent*) {
+    const ThemeTokens& t = themeTokens();
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(t.line1);
+    painter.setBrush(t.raised);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4);
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    const QFont font = Theme::instance().font(TypeRole::Table);
+    double x = 9;
+    if (!narrow_) {
+        if (!device_.isEmpty()) {
+            x += drawText(painter, QRectF(x, 0, width(), height()), Qt::AlignVCenter, device_, t.text3, font) + 8;
+        }
+        x += drawText(painter, QRectF(x, 0, width(), height()), Qt::AlignVCenter, budget_, t.text1, font) + 8;
+    }
+    if (used_ > 0) {
+        const QRectF bar(width() - 8 - 56, 10, 56, 6);
+        painter.fillRect(bar, t.line1);
+        painter.fillRect(QRectF(bar.left(), bar.top(), std::max(1.0, bar.width() * used_), bar.height()), t.text2);
+    }
+}
+
+Crumbs::Crumbs(TimeCursor* time, QWidget* parent) : QWidget(parent), time_(time) {
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(6);
+    connect(time, &TimeCursor::filtersChanged, this, &Crumbs::rebuild);
+    rebuild();
+}
+
+void Crumbs::rebuild() {
+    while (QLayoutItem* item = layout()->takeAt(0)) {
+        if (QWidget* widget = item->widget()) {
+            widget->hide();
+            widget->deleteLater();
+        }
+        delete item;
+    }
+    auto* all = new QPushButton(icon(QStringLiteral("filter"), themeTokens().text3), tr("All time"), this);
+    all->setFlat(true);
+    all->setIconSize({14, 14});
+    all->setEnabled(!time_->filters().empty());
+    all->setToolTip(tr("Remove all filters"));
+    connect(all, &QPushButton::clicked, time_, &TimeCursor::clearFilters);
+    layout()->addWidget(all);
+    for (std::size_t i = 0; i < time_->filters().size(); ++i) {
+        layout()->addWidget(new TextLabel(QStringLiteral("›"), TypeRole::Table, TextColor::Text3, false, this));
+        auto* crumb = new QPushButton(icon(QStringLiteral("close")), time_->filters()[i].label, this);
+        crumb->setLayoutDirection(Qt::RightToLeft); // the cross stands after the words
+        crumb->setIconSize({10, 10});
+        setControlHeight(crumb, 22);
+        crumb->setToolTip(tr("Remove this filter"));
+        connect(crumb, &QPushButton::clicked, this, [this, i] { time_->removeFilter(i); });
+        layout()->addWidget(crumb);
+    }
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/view_list.h"
+
+#include <QCoreApplication>
+
+#include "ui/views/outlook_view.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+QString words(const char* text) {
+    return QCoreApplication::translate("ViewList", text);
+}
+
+View* makeRun(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("run"), words("Run"), words("No run is prepared."), context, parent);
+}
+
+View* makeMemory(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("memory"), words("Memory"), words("No memory was recorded."), context, parent);
+}
+
+View* makeKernels(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("kernels"), words("Kernels"),
+                           words("Kernels shows what the device ran and when, with bytes and FLOPs against its limits. "
+                                 "It needs a run with device times, made on a GPU."),
+                           context, parent);
+}
+
+View* makeKvCache(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("kv-cache"), words("KV cache"), words("No KV cache in this run."), context,
+                           parent);
+}
+
+View* makeBatching(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("batching"), words("Batching"),
+                           words("Batching shows slots, requests and the queue over time, static against continuous. "
+                                 "It needs a batch run with more than one request."),
+                           context, parent);
+}
+
+View* makeMask(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("mask"), words("Mask Lab"),
+                           words("Mask Lab shows which blocks of an attention mask are full, partial or empty, and what "
+                                 "that saves. It needs a mask or attention run."),
+                           context, parent);
+}
+
+View* makeLoad(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("load"), words("Load"), words("No load in this session."), context, parent);
+}
+
+View* makeFineTune(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("fine-tune"), words("Fine-tune"),
+                           words("Fine-tune shows loss, memory of each step and what every switch saves. "
+                                 "It needs a fine-tuning run."),
+                           context, parent);
+}
+
+View* makePlanner(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("planner"), words("Planner"),
+                           words("Planner shows whether a run fits on a device and at which context length. "
+                                 "It needs plan runs on the Meta backend."),
+                           context, parent);
+}
+
+View* makeCompare(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("compare"), words("Compare"), words("Two runs are needed: A and B."), context,
+                           parent);
+}
+
+View* makeSessions(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("sessions"), words("Sessions"), words("No run in this session."), context,
+                           parent);
+}
+
+} // namespace
+
+const std::vector<ViewEntry>& viewEntries() {
+    static const std::vector<ViewEntry> entries = {
+        {"run", QT_TRANSLATE_NOOP("ViewList", "Run"), "run", makeRun},
+        {"memory", QT_TRANSLATE_NOOP("ViewList", "Memory"), "memory", makeMemory},
+        {"kernels", QT_TRANSLATE_NOOP("ViewList", "Kernels"), "kernels", makeKernels},
+        {"kv-cache", QT_TRANSLATE_NOOP("ViewList", "KV cache"), "kv-cache", makeKvCache},
+        {"batching", QT_TRANSLATE_NOOP("ViewList", "Batching"), "batching", makeBatching},
+        {"mask", QT_TRANSLATE_NOOP("ViewList", "Mask Lab"), "mask", makeMask},
+        {"load", QT_TRANSLATE_NOOP("ViewList", "Load"), "load", makeLoad},
+        {"fine-tune", QT_TRANSLATE_NOOP("ViewList", "Fine-tune"), "fine-tune", makeFineTune},
+        {"planner", QT_TRANSLATE_NOOP("ViewList", "Planner"), "planner", makePlanner},
+        {"compare", QT_TRANSLATE_NOOP("ViewList", "Compare"), "compare", makeCompare},
+        {"sessions", QT_TRANSLATE_NOOP("ViewList", "Sessions"), "sessions", makeSessions},
+    };
+    return entries;
+}
+
+} // namespace vitrine::ui

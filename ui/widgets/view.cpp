@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/widgets/view.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QPushButton>
+#include <QStackedLayout>
+#include <QVBoxLayout>
+
+#include "ui/widgets/paint.h"
+#include "ui/widgets/style.h"
+
+namespace vitrine::ui {
+
+ViewHeader::ViewHeader(const QString& title, QWidget* parent) : QWidget(parent) {
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(12, 0, 12, 0);
+    row->setSpacing(12);
+    title_ = new TextLabel(title, TypeRole::Title, TextColor::Text1, true, this);
+    row->addWidget(title_);
+    left_ = new QHBoxLayout;
+    left_->setSpacing(12);
+    row->addLayout(left_);
+    row->addStretch(1);
+    facts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
+    facts_->setElide(true);
+    facts_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    facts_->hide();
+    row->addWidget(facts_);
+    right_ = new QHBoxLayout;
+    right_->setSpacing(8);
+    row->addLayout(right_);
+    table_ = new QPushButton(tr("Show as table"), this);
+    table_->setCheckable(true);
+    setControlHeight(table_, 24);
+    row->addWidget(table_);
+    connect(table_, &QPushButton::toggled, this, &ViewHeader::tableToggled);
+    setFixedHeight(32);
+}
+
+SegmentedControl* ViewHeader::addSegments(const QStringList& texts, const QString& accessibleName) {
+    auto* control = new SegmentedControl(texts, this);
+    control->setAccessibleName(accessibleName);
+    addControl(control);
+    return control;
+}
+
+QCheckBox* ViewHeader::addCheck(const QString& text, bool on) {
+    auto* check = new QCheckBox(text, this);
+    check->setChecked(on);
+    addControl(check);
+    return check;
+}
+
+QComboBox* ViewHeader::addCombo(const QString& accessibleName) {
+    auto* combo = new QComboBox(this);
+    combo->setAccessibleName(accessibleName);
+    setControlHeight(combo, 24);
+    addControl(combo);
+    return combo;
+}
+
+void ViewHeader::addControl(QWidget* control) {
+    left_->addWidget(control);
+}
+
+void ViewHeader::addRightControl(QWidget* control) {
+    right_->addWidget(control);
+}
+
+void ViewHeader::setTitle(const QString& title) {
+    title_->setText(title);
+}
+
+void ViewHeader::setFacts(const QString& facts, const QString& key) {
+    facts_->setText(facts);
+    facts_->setToolTip(facts);
+    if (!key.isEmpty() && key_ == nullptr) {
+        key_ = new KeyHint(key, this);
+        right_->insertWidget(0, key_);
+    }
+    fit();
+}
+
+void ViewHeader::setTableButton(bool visible) {
+    table_->setVisible(visible);
+}
+
+bool ViewHeader::tableShown() const {
+    return table_->isChecked();
+}
+
+void ViewHeader::setTableShown(bool on) {
+    table_->setChecked(on);
+}
+
+void ViewHeader::fit() {
+    // The facts are the first to go: they also stand in the plot.
+    facts_->hide();
+    if (key_ != nullptr) {
+        key_->hide();
+    }
+    if (facts_->text().isEmpty()) {
+        return;
+    }
+    const int free = width() - layout()->minimumSize().width();
+    const int wanted = facts_->sizeHint().width() + (key_ != nullptr ? key_->sizeHint().width() + 8 : 0) + 12;
+    facts_->setVisible(free >= wanted);
+    if (key_ != nullptr) {
+        key_->setVisible(free >= wanted);
+    }
+}
+
+void ViewHeader::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fit();
+}
+
+void ViewHeader::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.fillRect(rect(), themeTokens().window);
+    hairline(painter, 0, width(), height() - 1, themeTokens().line0);
+}
+
+View::View(const QString& id, const QString& title, const ViewContext& context, QWidget* parent)
+    : QWidget(parent), id_(id), title_(title), context_(context) {
+    setObjectName(QStringLiteral("view.") + id);
+    setAccessibleName(title);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    header_ = new ViewHeader(title, this);
+    header_->setTableButton(false);
+    error_ = new ErrorStrip(this);
+    stack_ = new QStackedLayout;
+    empty_ = new EmptyState(this);
+    stack_->addWidget(empty_);
+    column->addWidget(header_);
+    column->addWidget(error_);
+    column->addLayout(stack_, 1);
+    connect(header_, &ViewHeader::tableToggled, this, [this] { updateStack(); });
+}
+
+bool View::perform(const QString& action) {
+    if (action == QLatin1String("view.table") && table_ != nullptr) {
+        header_->setTableShown(!header_->tableShown());
+        return true;
+    }
+    return false;
+}
+
+QString View::whyNot(const QString&) const {
+    return {};
+}
+
+QString View::find(const QString&, int) {
+    return {};
+}
+
+void View::showError(const QString& sentence, const QString& details) {
+    error_->setError(sentence, details);
+}
+
+void View::showEmpty(const QString& text, const QString& button, std::function<void()> action) {
+    emptyShown_ = !text.isEmpty();
+    if (emptyShown_) {
+        empty_->set(text, button, std::move(action));
+    }
+    updateStack();
+}
+
+bool View::emptyShown() const {
+    return emptyShown_;
+}
+
+QString View::emptyText() const {
+    return emptyShown_ ? empty_->text() : QString();
+}
+
+QImage View::picture(const QSize& size, double dpr) {
+    const QSize before = this->size();
+    resize(size);
+    ensurePolished();
+    layout()->activate();
+    QImage image(size * dpr, QImage::Format_ARGB32_Premultiplied);
+    image.setDevicePixelRatio(dpr);
+    image.fill(themeTokens().window);
+    render(&image, QPoint(), QRegion(), DrawWindowBackground | DrawChildren);
+    resize(before);
+    return image;
+}
+
+void View::setBody(QWidget* body) {
+    body_ = body;
+    stack_->addWidget(body);
+    updateStack();
+}
+
+void View::setTable(QWidget* table) {
+    table_ = table;
+    stack_->addWidget(table);
+    header_->setTableButton(true);
+}
+
+void View::setReadout(const QString& text) {
+    if (readout_ != text) {
+        readout_ = text;
+        emit readoutChanged(text);
+    }
+}
+
+void View::updateStack() {
+    QWidget* shown = emptyShown_ || body_ == nullptr ? static_cast<QWidget*>(empty_)
+                     : table_ != nullptr && header_->tableShown() ? table_
+                                                                  : body_;
+    stack_->setCurrentWidget(shown);
+}
+
+} // namespace vitrine::ui
