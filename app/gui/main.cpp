@@ -42,8 +42,8 @@ int runProgram(int argc, char** argv) {
     parser.addVersionOption();
     parser.addPositionalArgument(QStringLiteral("FILE"), QObject::tr("Session file or model folder"),
                                  QStringLiteral("[FILE...]"));
-    const QCommandLineOption render(QStringLiteral("render"),
-                                    QObject::tr("Write a PNG of every view to DIR and exit"), QStringLiteral("DIR"));
+    const QCommandLineOption render(QStringLiteral("render"), QObject::tr("Write a PNG of every view to DIR and exit"),
+                                    QStringLiteral("DIR"));
     parser.addOption(render);
     parser.process(app);
 

@@ -33,8 +33,7 @@ int fail(const QString& sentence) {
 }
 
 /// Runs the event loop until `done` or the limit.
-template <typename F>
-bool waitFor(F done, int limitMs) {
+template <typename F> bool waitFor(F done, int limitMs) {
     const QDeadlineTimer limit(limitMs);
     while (!done()) {
         if (limit.hasExpired()) {
@@ -82,7 +81,8 @@ int renderSession(const QStringList& files, const QString& folder) {
                 waitFor([&] { return view->settled(); }, kLoadLimitMs);
                 waitFor([] { return false; }, 30); // queued layout and paint
                 const QString path = QDir(folder).filePath(
-                    stem + view->id() + (mode == ui::Theme::Mode::Dark ? QStringLiteral("-dark") : QStringLiteral("-light")) +
+                    stem + view->id() +
+                    (mode == ui::Theme::Mode::Dark ? QStringLiteral("-dark") : QStringLiteral("-light")) +
                     ratioSuffix(window.devicePixelRatioF()) + QStringLiteral(".png"));
                 if (!window.grab().save(path)) {
                     return fail(QObject::tr("%1: the image was not written, check the folder").arg(path));

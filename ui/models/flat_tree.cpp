@@ -36,7 +36,8 @@ int compareValues(const QVariant& a, const QVariant& b) {
 
 } // namespace
 
-FlatTreeModel::FlatTreeModel(QObject* parent) : QAbstractItemModel(parent), tree_(emptyTree()), order_(arranged(*tree_)) {}
+FlatTreeModel::FlatTreeModel(QObject* parent)
+    : QAbstractItemModel(parent), tree_(emptyTree()), order_(arranged(*tree_)) {}
 
 bool FlatTreeModel::sameShape(const FlatTree& a, const FlatTree& b) {
     if (a.nodes.size() != b.nodes.size() || a.columns.size() != b.columns.size()) {
@@ -175,20 +176,31 @@ QVariant FlatTreeModel::data(const QModelIndex& index, int role) const {
     }
     const FlatCell& cell = at->cells[static_cast<std::size_t>(index.column())];
     switch (role) {
-    case Qt::DisplayRole: return cell.text;
-    case Qt::ToolTipRole: return cell.tip.isEmpty() ? QVariant() : QVariant(cell.tip);
+    case Qt::DisplayRole:
+        return cell.text;
+    case Qt::ToolTipRole:
+        return cell.tip.isEmpty() ? QVariant() : QVariant(cell.tip);
     case Qt::TextAlignmentRole:
-        return int(Qt::AlignVCenter | (tree_->columns[static_cast<std::size_t>(index.column())].number ? Qt::AlignRight
-                                                                                                      : Qt::AlignLeft));
-    case SortRole: return cell.sort.isNull() ? QVariant(cell.text) : cell.sort;
-    case ShareRole: return cell.share ? QVariant(*cell.share) : QVariant();
-    case CategoryRole: return at->category ? QVariant(*at->category) : QVariant();
-    case RawRole: return cell.raw.isEmpty() ? cell.text : cell.raw;
-    case KeyRole: return at->key;
-    case DeltaRole: return cell.delta ? QVariant(*cell.delta) : QVariant();
-    case EmphasisRole: return at->emphasis;
-    case Qt::UserRole: return cell.muted;
-    default: return {};
+        return int(Qt::AlignVCenter |
+                   (tree_->columns[static_cast<std::size_t>(index.column())].number ? Qt::AlignRight : Qt::AlignLeft));
+    case SortRole:
+        return cell.sort.isNull() ? QVariant(cell.text) : cell.sort;
+    case ShareRole:
+        return cell.share ? QVariant(*cell.share) : QVariant();
+    case CategoryRole:
+        return at->category ? QVariant(*at->category) : QVariant();
+    case RawRole:
+        return cell.raw.isEmpty() ? cell.text : cell.raw;
+    case KeyRole:
+        return at->key;
+    case DeltaRole:
+        return cell.delta ? QVariant(*cell.delta) : QVariant();
+    case EmphasisRole:
+        return at->emphasis;
+    case Qt::UserRole:
+        return cell.muted;
+    default:
+        return {};
     }
 }
 

@@ -28,8 +28,8 @@ enum FlatRole {
 
 struct FlatCell {
     QString text;
-    QVariant sort;      ///< null: the text sorts
-    QString raw;        ///< what copy gives; empty: the text
+    QVariant sort; ///< null: the text sorts
+    QString raw;   ///< what copy gives; empty: the text
     QString tip;
     std::optional<double> share;
     std::optional<int> delta;
@@ -42,12 +42,12 @@ struct FlatCell {
 };
 
 struct FlatNode {
-    std::int32_t parent = -1;            ///< index in the array, smaller than the node's own; -1: top level
+    std::int32_t parent = -1; ///< index in the array, smaller than the node's own; -1: top level
     std::vector<FlatCell> cells;
     std::optional<int> category;
     quint64 key = 0;
     bool emphasis = false;
-    bool last = false;                   ///< stays below its siblings whatever the order: total rows
+    bool last = false; ///< stays below its siblings whatever the order: total rows
 };
 
 struct FlatColumn {

@@ -40,8 +40,8 @@ QString signedBytesText(std::int64_t bytes) {
     if (bytes == 0) {
         return QStringLiteral("0");
     }
-    const auto magnitude = bytes < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(bytes)
-                                     : static_cast<std::uint64_t>(bytes);
+    const auto magnitude =
+        bytes < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
     return (bytes < 0 ? QString(kMinus) : QStringLiteral("+")) + bytesText(magnitude);
 }
 

@@ -16,20 +16,20 @@ namespace vitrine::ui {
 
 QString textOf(std::string_view utf8);
 
-QString bytesText(std::uint64_t bytes);          ///< "12.83 GiB"
+QString bytesText(std::uint64_t bytes); ///< "12.83 GiB"
 QString bytesText(std::optional<std::uint64_t> bytes);
-QString signedBytesText(std::int64_t bytes);     ///< "+12.66 GiB", "−16.67 GiB", "0"
-QString exactBytesText(std::uint64_t bytes);     ///< "39,535,509,504 B"
-QString gibText(std::uint64_t bytes);            ///< "12.83", for columns whose head names GiB
-QString countText(std::int64_t value);           ///< "1,632"
-QString durationText(base::TimeNs ns);           ///< "41.2 ms"
+QString signedBytesText(std::int64_t bytes); ///< "+12.66 GiB", "−16.67 GiB", "0"
+QString exactBytesText(std::uint64_t bytes); ///< "39,535,509,504 B"
+QString gibText(std::uint64_t bytes);        ///< "12.83", for columns whose head names GiB
+QString countText(std::int64_t value);       ///< "1,632"
+QString durationText(base::TimeNs ns);       ///< "41.2 ms"
 /// An instant to the grid of a ruler whose step is `step`: "10.93 s".
 QString instantText(base::TimeNs time, base::TimeNs step);
-QString instantText(base::TimeNs time);          ///< three decimals of a second, fewer where that is exact enough
-QString shareText(double part);                  ///< 0.572 -> "57.2 %"
-QString ratioText(double ratio);                 ///< "1.65x"
-QString rateText(double bytesPerSecond);         ///< "37.0 GB/s"
-QString addressText(std::uint64_t address);      ///< "0x0006_8e00_0000"
-QString unknownText();                           ///< "–"
+QString instantText(base::TimeNs time);     ///< three decimals of a second, fewer where that is exact enough
+QString shareText(double part);             ///< 0.572 -> "57.2 %"
+QString ratioText(double ratio);            ///< "1.65x"
+QString rateText(double bytesPerSecond);    ///< "37.0 GB/s"
+QString addressText(std::uint64_t address); ///< "0x0006_8e00_0000"
+QString unknownText();                      ///< "–"
 
 } // namespace vitrine::ui

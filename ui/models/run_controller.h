@@ -14,13 +14,13 @@ namespace vitrine::ui {
 /// One token as it arrives.
 struct StreamedToken {
     int request = 0;
-    int index = 0;       ///< number in the answer, from 0
+    int index = 0; ///< number in the answer, from 0
     int id = 0;
-    QString text;        ///< may be empty while a character is not complete
-    QString channel;     ///< "analysis", "final"; empty for models without channels
+    QString text;    ///< may be empty while a character is not complete
+    QString channel; ///< "analysis", "final"; empty for models without channels
     double logprob = 0;
-    double seconds = 0;  ///< since the run's start
-    QString topJson;     ///< array of {"id", "text", "logprob"}, empty when none were asked for
+    double seconds = 0; ///< since the run's start
+    QString topJson;    ///< array of {"id", "text", "logprob"}, empty when none were asked for
 };
 
 class RunController : public QObject {
@@ -39,7 +39,7 @@ public:
     virtual quint64 price(const nlohmann::json& experiment) = 0;
 
 signals:
-    void started(qint64 run);      ///< number in the session file, 0 without one
+    void started(qint64 run); ///< number in the session file, 0 without one
     void refused(const QString& error);
     void progress(const QString& what, quint64 done, quint64 total);
     void token(const vitrine::ui::StreamedToken& token);

@@ -86,8 +86,7 @@ private:
         std::chrono::steady_clock::time_point published{};
     };
 
-    template <typename F>
-    void toGui(F&& call) {
+    template <typename F> void toGui(F&& call) {
         QMetaObject::invokeMethod(
             &document_,
             [self = this, document = &document_, body = std::forward<F>(call)]() mutable {
@@ -339,13 +338,14 @@ void SessionDocument::readTexts(RunId id, QObject* context, std::function<void(s
     if (!worker_) {
         return;
     }
-    worker_->post([worker = worker_.get(), id, guard = QPointer<QObject>(context), body = std::move(done)](SessionFile& f) {
-        worker->toGui([texts = f.texts(id), guard, body](SessionDocument&) mutable {
-            if (guard) {
-                body(std::move(texts));
-            }
+    worker_->post(
+        [worker = worker_.get(), id, guard = QPointer<QObject>(context), body = std::move(done)](SessionFile& f) {
+            worker->toGui([texts = f.texts(id), guard, body](SessionDocument&) mutable {
+                if (guard) {
+                    body(std::move(texts));
+                }
+            });
         });
-    });
 }
 
 void SessionDocument::readNotes(RunId id, QObject* context,
@@ -353,13 +353,14 @@ void SessionDocument::readNotes(RunId id, QObject* context,
     if (!worker_) {
         return;
     }
-    worker_->post([worker = worker_.get(), id, guard = QPointer<QObject>(context), body = std::move(done)](SessionFile& f) {
-        worker->toGui([notes = f.timelineNotes(id), guard, body](SessionDocument&) mutable {
-            if (guard) {
-                body(std::move(notes));
-            }
+    worker_->post(
+        [worker = worker_.get(), id, guard = QPointer<QObject>(context), body = std::move(done)](SessionFile& f) {
+            worker->toGui([notes = f.timelineNotes(id), guard, body](SessionDocument&) mutable {
+                if (guard) {
+                    body(std::move(notes));
+                }
+            });
         });
-    });
 }
 
 void SessionDocument::show(const QString& name, std::vector<RunInfo> runs,
@@ -398,12 +399,18 @@ void SessionDocument::choose() {
 
 QString statusWords(RunStatus status) {
     switch (status) {
-    case RunStatus::Running: return QObject::tr("running");
-    case RunStatus::Done: return QObject::tr("done");
-    case RunStatus::Failed: return QObject::tr("failed");
-    case RunStatus::OutOfMemory: return QObject::tr("out of memory");
-    case RunStatus::Cancelled: return QObject::tr("stopped");
-    case RunStatus::Interrupted: return QObject::tr("interrupted");
+    case RunStatus::Running:
+        return QObject::tr("running");
+    case RunStatus::Done:
+        return QObject::tr("done");
+    case RunStatus::Failed:
+        return QObject::tr("failed");
+    case RunStatus::OutOfMemory:
+        return QObject::tr("out of memory");
+    case RunStatus::Cancelled:
+        return QObject::tr("stopped");
+    case RunStatus::Interrupted:
+        return QObject::tr("interrupted");
     }
     return {};
 }

@@ -25,10 +25,10 @@ using TimelinePtr = std::shared_ptr<const profiler::MemoryTimeline>;
 
 /// What is known of a run's events so far.
 struct TimelineState {
-    TimelinePtr timeline;        ///< null until the first snapshot came
-    bool complete = false;       ///< everything that the file holds was read
+    TimelinePtr timeline;  ///< null until the first snapshot came
+    bool complete = false; ///< everything that the file holds was read
     std::uint64_t chunksRead = 0;
-    QString error;               ///< one sentence; the timeline keeps what was read before
+    QString error; ///< one sentence; the timeline keeps what was read before
 };
 
 /// Opens a session file; called on the worker thread. The default opens read-write and falls back to read-only.
@@ -80,8 +80,8 @@ signals:
     void opened();
     void openFailed(const QString& path, const QString& error);
     void closed();
-    void runsChanged();                       ///< list, statuses, metrics, names, tags
-    void selectionChanged();                  ///< A or B
+    void runsChanged();      ///< list, statuses, metrics, names, tags
+    void selectionChanged(); ///< A or B
     void timelineChanged(qint64 run);
     void editFailed(const QString& error);
     /// "Opening NAME, 41 of 98 chunks"; total 0 means unknown, what empty means done.

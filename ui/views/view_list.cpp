@@ -19,7 +19,8 @@ View* makeRun(const ViewContext& context, QWidget* parent) {
 }
 
 View* makeMemory(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("memory"), words("Memory"), words("No memory was recorded."), context, parent);
+    return new OutlookView(QStringLiteral("memory"), words("Memory"), words("No memory was recorded."), context,
+                           parent);
 }
 
 View* makeKernels(const ViewContext& context, QWidget* parent) {
@@ -42,10 +43,11 @@ View* makeBatching(const ViewContext& context, QWidget* parent) {
 }
 
 View* makeMask(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("mask"), words("Mask Lab"),
-                           words("Mask Lab shows which blocks of an attention mask are full, partial or empty, and what "
-                                 "that saves. It needs a mask or attention run."),
-                           context, parent);
+    return new OutlookView(
+        QStringLiteral("mask"), words("Mask Lab"),
+        words("Mask Lab shows which blocks of an attention mask are full, partial or empty, and what "
+              "that saves. It needs a mask or attention run."),
+        context, parent);
 }
 
 View* makeLoad(const ViewContext& context, QWidget* parent) {

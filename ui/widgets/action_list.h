@@ -19,11 +19,12 @@ namespace vitrine::ui {
 struct ActionSpec {
     const char* id;
     const char* text;
-    const char* group;     ///< "File", "Edit", "View", "Run", "Go", "Move and zoom", "Select and measure", "Compare", "Panels", "Help"
+    const char*
+        group; ///< "File", "Edit", "View", "Run", "Go", "Move and zoom", "Select and measure", "Compare", "Panels", "Help"
     const char* keys = ""; ///< portable key sequences separated by spaces
     const char* icon = "";
     bool checkable = false;
-    bool byPlace = false;  ///< keys are places on the keyboard (WASD on any layout); lanes handle them themselves
+    bool byPlace = false; ///< keys are places on the keyboard (WASD on any layout); lanes handle them themselves
 };
 
 class ActionList final : public QObject {

@@ -66,13 +66,20 @@ private:
 QColor textColor(TextColor color) {
     const ThemeTokens& t = themeTokens();
     switch (color) {
-    case TextColor::Text1: return t.text1;
-    case TextColor::Text2: return t.text2;
-    case TextColor::Text3: return t.text3;
-    case TextColor::Accent: return t.accent;
-    case TextColor::Good: return t.good;
-    case TextColor::Warn: return t.warn;
-    case TextColor::Bad: return t.bad;
+    case TextColor::Text1:
+        return t.text1;
+    case TextColor::Text2:
+        return t.text2;
+    case TextColor::Text3:
+        return t.text3;
+    case TextColor::Accent:
+        return t.accent;
+    case TextColor::Good:
+        return t.good;
+    case TextColor::Warn:
+        return t.warn;
+    case TextColor::Bad:
+        return t.bad;
     }
     return t.text1;
 }
@@ -173,7 +180,8 @@ void KeyHint::paintEvent(QPaintEvent*) {
     painter.setPen(alarming_ ? t.bad : t.line1);
     painter.setBrush(alarming_ ? QColor(Qt::transparent) : t.panel);
     painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3);
-    drawText(painter, rect(), Qt::AlignCenter, key_, alarming_ ? t.bad : t.text2, Theme::instance().font(TypeRole::Axis));
+    drawText(painter, rect(), Qt::AlignCenter, key_, alarming_ ? t.bad : t.text2,
+             Theme::instance().font(TypeRole::Axis));
 }
 
 void drawRunBadge(QPainter& painter, const QRectF& rect, QChar letter, bool active) {
@@ -259,8 +267,6 @@ EmptyState::EmptyState(QWidget* parent) : QWidget(parent) {
     text_ = new TextLabel({}, TypeRole::Body, TextColor::Text2, false, this);
     text_->setAlignment(Qt::AlignCenter);
     text_->setWordWrap(true);
-    text_->setMaximumWidth(560);
-    text_->setMinimumWidth(240);
     column->addWidget(text_, 0, Qt::AlignHCenter);
     column->addSpacing(12);
     button_ = new QPushButton(this);
@@ -278,7 +284,8 @@ void EmptyState::set(const QString& text, const QString& button, std::function<v
     text_->setText(text);
     // A wrapped label asks for the width of its longest word: give it a line of readable length.
     const double full = textWidth(text, Theme::instance().font(TypeRole::Body));
-    text_->setMinimumWidth(static_cast<int>(std::clamp(full + 8, 240.0, 560.0)));
+    text_->setFixedWidth(static_cast<int>(std::clamp(full + 8, 240.0, 560.0)));
+    text_->setFixedHeight(std::max(18, text_->heightForWidth(text_->width())));
     action_ = std::move(action);
     button_->setText(button);
     button_->setVisible(!button.isEmpty());
@@ -306,9 +313,8 @@ ErrorStrip::ErrorStrip(QWidget* parent) : QWidget(parent) {
     row->addWidget(detailsButton_);
     row->addWidget(copy);
     setFixedHeight(32);
-    connect(detailsButton_, &QPushButton::clicked, this, [this] {
-        QMessageBox::information(this, tr("Details"), details_);
-    });
+    connect(detailsButton_, &QPushButton::clicked, this,
+            [this] { QMessageBox::information(this, tr("Details"), details_); });
     connect(copy, &QPushButton::clicked, this, [this] {
         QGuiApplication::clipboard()->setText(details_.isEmpty() ? sentence_->text()
                                                                  : sentence_->text() + QLatin1Char('\n') + details_);

@@ -20,19 +20,30 @@ QImage hatchTile(Hatch kind, int tile, const QColor& ink, double dpr) {
     QImage image(side, side, QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
     const QRgb color = qPremultiply(ink.rgba());
-    const auto set = [&](int x, int y) { image.setPixel(((x % side) + side) % side, ((y % side) + side) % side, color); };
+    const auto set = [&](int x, int y) {
+        image.setPixel(((x % side) + side) % side, ((y % side) + side) % side, color);
+    };
     for (int i = 0; i < side; ++i) {
         for (int w = 0; w < line; ++w) {
             switch (kind) {
-            case Hatch::None: break;
-            case Hatch::BackDiagonal: set(i + w, side - 1 - i); break;
-            case Hatch::ForwardDiagonal: set(i + w, i); break;
+            case Hatch::None:
+                break;
+            case Hatch::BackDiagonal:
+                set(i + w, side - 1 - i);
+                break;
+            case Hatch::ForwardDiagonal:
+                set(i + w, i);
+                break;
             case Hatch::CrossedDiagonal:
                 set(i + w, side - 1 - i);
                 set(i + w, i);
                 break;
-            case Hatch::Horizontal: set(i, w); break;
-            case Hatch::Vertical: set(w, i); break;
+            case Hatch::Horizontal:
+                set(i, w);
+                break;
+            case Hatch::Vertical:
+                set(w, i);
+                break;
             case Hatch::Grid:
                 set(i, w);
                 set(w, i);

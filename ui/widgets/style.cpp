@@ -111,8 +111,8 @@ void paintComboBox(const QStyleOptionComboBox* option, QPainter* painter, const 
     const int side = 12;
     const QPoint at(option->rect.right() - side - 6, option->rect.center().y() - side / 2 + 1);
     const bool enabled = widget == nullptr || widget->isEnabled();
-    painter->drawPixmap(at, iconPixmap(QStringLiteral("chevron-down"), side, enabled ? t.text3 : t.disabled,
-                                       deviceRatio(*painter)));
+    painter->drawPixmap(
+        at, iconPixmap(QStringLiteral("chevron-down"), side, enabled ? t.text3 : t.disabled, deviceRatio(*painter)));
 }
 
 void paintTab(const QStyleOptionTab* option, QPainter* painter) {
@@ -133,48 +133,77 @@ VitrineStyle::VitrineStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral(
 
 int VitrineStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const {
     switch (metric) {
-    case PM_ToolBarItemSpacing: return 0;
+    case PM_ToolBarItemSpacing:
+        return 0;
     case PM_ToolBarItemMargin:
-    case PM_ToolBarFrameWidth: return 0;
+    case PM_ToolBarFrameWidth:
+        return 0;
     case PM_IndicatorWidth:
-    case PM_IndicatorHeight: return 14;
-    case PM_CheckBoxLabelSpacing: return 6;
+    case PM_IndicatorHeight:
+        return 14;
+    case PM_CheckBoxLabelSpacing:
+        return 6;
     case PM_SmallIconSize:
-    case PM_ButtonIconSize: return 16;
+    case PM_ButtonIconSize:
+        return 16;
     case PM_SplitterWidth:
-    case PM_DockWidgetSeparatorExtent: return 1;
-    case PM_DockWidgetFrameWidth: return 0;
-    case PM_ScrollBarExtent: return 10;
-    case PM_MenuBarPanelWidth: return 0;
-    case PM_MenuBarVMargin: return 2;
-    case PM_MenuBarItemSpacing: return 0;
-    case PM_DefaultFrameWidth: return 1;
+    case PM_DockWidgetSeparatorExtent:
+        return 1;
+    case PM_DockWidgetFrameWidth:
+        return 0;
+    case PM_ScrollBarExtent:
+        return 10;
+    case PM_MenuBarPanelWidth:
+        return 0;
+    case PM_MenuBarVMargin:
+        return 0;
+    case PM_MenuBarHMargin:
+        return 8;
+    case PM_MenuBarItemSpacing:
+        return 0;
+    case PM_DefaultFrameWidth:
+        return 1;
     case PM_TabBarTabShiftVertical:
     case PM_TabBarTabShiftHorizontal:
     case PM_TabBarBaseHeight:
-    case PM_TabBarBaseOverlap: return 0;
-    case PM_TabBarTabHSpace: return 20;
-    case PM_TabBarTabVSpace: return 10;
+    case PM_TabBarBaseOverlap:
+        return 0;
+    case PM_TabBarTabHSpace:
+        return 20;
+    case PM_TabBarTabVSpace:
+        return 10;
     case PM_ButtonShiftHorizontal:
-    case PM_ButtonShiftVertical: return 0;
-    case PM_TreeViewIndentation: return 16;
-    default: return QProxyStyle::pixelMetric(metric, option, widget);
+    case PM_ButtonShiftVertical:
+        return 0;
+    case PM_TreeViewIndentation:
+        return 16;
+    default:
+        return QProxyStyle::pixelMetric(metric, option, widget);
     }
 }
 
 int VitrineStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
                             QStyleHintReturn* data) const {
     switch (hint) {
-    case SH_ItemView_ShowDecorationSelected: return 1;
-    case SH_ItemView_ActivateItemOnSingleClick: return 0;
+    case SH_ItemView_ShowDecorationSelected:
+        return 1;
+    case SH_ItemView_ActivateItemOnSingleClick:
+        return 0;
     case SH_EtchDisabledText:
-    case SH_DitherDisabledText: return 0;
-    case SH_ToolTip_WakeUpDelay: return 300;
-    case SH_Widget_Animation_Duration: return 0;
-    case SH_ScrollBar_Transient: return 0;
-    case SH_ComboBox_Popup: return 0;
-    case SH_UnderlineShortcut: return 0;
-    default: return QProxyStyle::styleHint(hint, option, widget, data);
+    case SH_DitherDisabledText:
+        return 0;
+    case SH_ToolTip_WakeUpDelay:
+        return 300;
+    case SH_Widget_Animation_Duration:
+        return 0;
+    case SH_ScrollBar_Transient:
+        return 0;
+    case SH_ComboBox_Popup:
+        return 0;
+    case SH_UnderlineShortcut:
+        return 0;
+    default:
+        return QProxyStyle::styleHint(hint, option, widget, data);
     }
 }
 
@@ -207,14 +236,15 @@ QSize VitrineStyle::sizeFromContents(ContentsType type, const QStyleOption* opti
         result.setHeight(std::max(24, size.height()));
         break;
     case CT_MenuBarItem:
-        result = QSize(size.width() + 18, 25);
+        result = QSize(size.width() + 18, 24);
         break;
     case CT_MenuItem:
         if (result.height() > 10) {
             result.setHeight(std::max(26, result.height()));
         }
         break;
-    default: break;
+    default:
+        break;
     }
     return result;
 }
@@ -223,7 +253,9 @@ void VitrineStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* o
                                  const QWidget* widget) const {
     const ThemeTokens& t = themeTokens();
     switch (element) {
-    case PE_PanelButtonCommand: paintButton(option, painter, widget); return;
+    case PE_PanelButtonCommand:
+        paintButton(option, painter, widget);
+        return;
     case PE_PanelButtonTool: {
         const bool on = option->state & State_On;
         if (on || option->state & (State_MouseOver | State_Sunken)) {
@@ -232,7 +264,9 @@ void VitrineStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* o
         }
         return;
     }
-    case PE_IndicatorCheckBox: paintCheckBox(option, painter); return;
+    case PE_IndicatorCheckBox:
+        paintCheckBox(option, painter);
+        return;
     case PE_FrameFocusRect: {
         if (qobject_cast<const QAbstractButton*>(widget) != nullptr) {
             focusFrame(painter, option->rect);
@@ -241,7 +275,8 @@ void VitrineStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* o
     }
     case PE_PanelLineEdit:
     case PE_FrameLineEdit: {
-        if (element == PE_PanelLineEdit && widget != nullptr && qobject_cast<const QComboBox*>(widget->parentWidget())) {
+        if (element == PE_PanelLineEdit && widget != nullptr &&
+            qobject_cast<const QComboBox*>(widget->parentWidget())) {
             return;
         }
         const auto* frame = qstyleoption_cast<const QStyleOptionFrame*>(option);
@@ -263,7 +298,8 @@ void VitrineStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* o
     case PE_PanelStatusBar:
     case PE_PanelToolBar:
     case PE_FrameTabBarBase:
-    case PE_IndicatorToolBarSeparator: return;
+    case PE_IndicatorToolBarSeparator:
+        return;
     case PE_IndicatorHeaderArrow: {
         const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
         if (header != nullptr && header->sortIndicator != QStyleOptionHeader::None) {
@@ -288,7 +324,8 @@ void VitrineStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* o
         painter->setPen(t.line1);
         painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
         return;
-    default: QProxyStyle::drawPrimitive(element, option, painter, widget);
+    default:
+        QProxyStyle::drawPrimitive(element, option, painter, widget);
     }
 }
 
@@ -311,7 +348,8 @@ void VitrineStyle::drawControl(ControlElement element, const QStyleOption* optio
         painter->drawText(item->rect, Qt::AlignCenter | Qt::TextHideMnemonic, item->text);
         return;
     }
-    case CE_ToolBar: return;
+    case CE_ToolBar:
+        return;
     case CE_PushButtonLabel: {
         QStyleOptionButton copy(*qstyleoption_cast<const QStyleOptionButton*>(option));
         if (flag(widget, kPrimaryProperty) && copy.state & State_Enabled) {
@@ -335,7 +373,7 @@ void VitrineStyle::drawControl(ControlElement element, const QStyleOption* optio
         if (header == nullptr) {
             break;
         }
-        const QString arrow = header->sortIndicator == QStyleOptionHeader::None ? QString()
+        const QString arrow = header->sortIndicator == QStyleOptionHeader::None     ? QString()
                               : header->sortIndicator == QStyleOptionHeader::SortUp ? QStringLiteral(" ▴")
                                                                                     : QStringLiteral(" ▾");
         drawText(*painter, QRectF(header->rect).adjusted(4, 0, -4, 0), int(header->textAlignment), header->text + arrow,
@@ -353,7 +391,8 @@ void VitrineStyle::drawControl(ControlElement element, const QStyleOption* optio
     case CE_RubberBand:
         painter->fillRect(option->rect, withAlpha(t.accent, 0.2));
         return;
-    default: break;
+    default:
+        break;
     }
     QProxyStyle::drawControl(element, option, painter, widget);
 }
@@ -383,9 +422,10 @@ QRect VitrineStyle::subControlRect(ComplexControl control, const QStyleOptionCom
             const bool flat = slider->orientation == Qt::Horizontal;
             const int length = flat ? slider->rect.width() : slider->rect.height();
             const int range = slider->maximum - slider->minimum;
-            const int thumb = range > 0 ? std::clamp(int(qint64(length) * slider->pageStep / (range + slider->pageStep)),
-                                                     24, std::max(24, length))
-                                        : length;
+            const int thumb = range > 0
+                                  ? std::clamp(int(qint64(length) * slider->pageStep / (range + slider->pageStep)), 24,
+                                               std::max(24, length))
+                                  : length;
             const int at = sliderPositionFromValue(slider->minimum, slider->maximum, slider->sliderPosition,
                                                    length - thumb, slider->upsideDown);
             const auto part = [&](int from, int size) {
@@ -393,11 +433,16 @@ QRect VitrineStyle::subControlRect(ComplexControl control, const QStyleOptionCom
                             : QRect(slider->rect.left(), slider->rect.top() + from, slider->rect.width(), size);
             };
             switch (sub) {
-            case SC_ScrollBarSlider: return part(at, thumb);
-            case SC_ScrollBarGroove: return slider->rect;
-            case SC_ScrollBarSubPage: return part(0, at);
-            case SC_ScrollBarAddPage: return part(at + thumb, length - at - thumb);
-            default: return {};
+            case SC_ScrollBarSlider:
+                return part(at, thumb);
+            case SC_ScrollBarGroove:
+                return slider->rect;
+            case SC_ScrollBarSubPage:
+                return part(0, at);
+            case SC_ScrollBarAddPage:
+                return part(at + thumb, length - at - thumb);
+            default:
+                return {};
             }
         }
     }

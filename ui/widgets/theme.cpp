@@ -47,10 +47,14 @@ const nlohmann::json& objectAt(const nlohmann::json& object, const std::string& 
 
 Hatch hatchNamed(const std::string& text, const QString& name) {
     static const std::map<std::string, Hatch> kNames = {
-        {"none", Hatch::None},           {"back-diagonal", Hatch::BackDiagonal},
-        {"horizontal", Hatch::Horizontal}, {"forward-diagonal", Hatch::ForwardDiagonal},
-        {"vertical", Hatch::Vertical},   {"crossed-diagonal", Hatch::CrossedDiagonal},
-        {"dots", Hatch::Dots},           {"grid", Hatch::Grid},
+        {"none", Hatch::None},
+        {"back-diagonal", Hatch::BackDiagonal},
+        {"horizontal", Hatch::Horizontal},
+        {"forward-diagonal", Hatch::ForwardDiagonal},
+        {"vertical", Hatch::Vertical},
+        {"crossed-diagonal", Hatch::CrossedDiagonal},
+        {"dots", Hatch::Dots},
+        {"grid", Hatch::Grid},
     };
     const auto found = kNames.find(text);
     if (found == kNames.end()) {
@@ -61,12 +65,30 @@ Hatch hatchNamed(const std::string& text, const QString& name) {
 
 void readUi(const nlohmann::json& ui, ThemeTokens& t, const QString& name) {
     const std::pair<const char*, QColor*> fields[] = {
-        {"window", &t.window},       {"panel", &t.panel},         {"canvas", &t.canvas},     {"raised", &t.raised},
-        {"hover", &t.hover},         {"pressed", &t.pressed},     {"band", &t.band},         {"selection", &t.selection},
-        {"line0", &t.line0},         {"line1", &t.line1},         {"line2", &t.line2},       {"text1", &t.text1},
-        {"text2", &t.text2},         {"text3", &t.text3},         {"disabled", &t.disabled}, {"accent", &t.accent},
-        {"accentFill", &t.accentFill}, {"onAccent", &t.onAccent}, {"good", &t.good},         {"warn", &t.warn},
-        {"bad", &t.bad},             {"goodFill", &t.goodFill},   {"warnFill", &t.warnFill}, {"badFill", &t.badFill},
+        {"window", &t.window},
+        {"panel", &t.panel},
+        {"canvas", &t.canvas},
+        {"raised", &t.raised},
+        {"hover", &t.hover},
+        {"pressed", &t.pressed},
+        {"band", &t.band},
+        {"selection", &t.selection},
+        {"line0", &t.line0},
+        {"line1", &t.line1},
+        {"line2", &t.line2},
+        {"text1", &t.text1},
+        {"text2", &t.text2},
+        {"text3", &t.text3},
+        {"disabled", &t.disabled},
+        {"accent", &t.accent},
+        {"accentFill", &t.accentFill},
+        {"onAccent", &t.onAccent},
+        {"good", &t.good},
+        {"warn", &t.warn},
+        {"bad", &t.bad},
+        {"goodFill", &t.goodFill},
+        {"warnFill", &t.warnFill},
+        {"badFill", &t.badFill},
     };
     for (const auto& [key, target] : fields) {
         *target = colorAt(ui, key, name);
@@ -186,8 +208,8 @@ void Theme::install() {
     systemDark_ = qApp->palette().color(QPalette::Window).lightness() < 128;
     const QFont system = QApplication::font();
     const bool platformTheme = !qEnvironmentVariableIsEmpty("XDG_CURRENT_DESKTOP");
-    const QString fallback = firstInstalled({QStringLiteral("Noto Sans"), QStringLiteral("Open Sans"),
-                                             QStringLiteral("DejaVu Sans")}, system.family());
+    const QString fallback = firstInstalled(
+        {QStringLiteral("Noto Sans"), QStringLiteral("Open Sans"), QStringLiteral("DejaVu Sans")}, system.family());
     family_ = platformTheme && equalDigits(system) ? system.family() : fallback;
     scale_ = platformTheme ? std::clamp(QFontInfo(system).pixelSize() / 13.0, 0.8, 2.0) : 1.0;
     monoFamily_ = firstInstalled({QStringLiteral("Noto Sans Mono")},
@@ -206,7 +228,8 @@ void Theme::setMode(Mode mode) {
 
 void Theme::apply() {
     const bool dark = mode_ == Mode::Dark || (mode_ == Mode::System && systemDark_);
-    const QString path = dark ? QStringLiteral(":/vitrine/themes/dark.json") : QStringLiteral(":/vitrine/themes/light.json");
+    const QString path =
+        dark ? QStringLiteral(":/vitrine/themes/dark.json") : QStringLiteral(":/vitrine/themes/light.json");
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly)) {
         throw base::Internal("theme resource is missing: " + path.toStdString());
@@ -244,8 +267,8 @@ QFont Theme::monoFont(TypeRole role) const {
 }
 
 bool Theme::eventFilter(QObject* watched, QEvent* event) {
-    const bool hint = event->type() == QEvent::ThemeChange ||
-                      (watched == qApp && event->type() == QEvent::ApplicationPaletteChange);
+    const bool hint =
+        event->type() == QEvent::ThemeChange || (watched == qApp && event->type() == QEvent::ApplicationPaletteChange);
     if (!applying_ && hint && mode_ == Mode::System) {
         // Qt 6.4 has no colour scheme: the platform's palette tells. Ours hides it, so it goes for a moment.
         applying_ = true;

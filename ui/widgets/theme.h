@@ -19,13 +19,22 @@ class QPalette;
 
 namespace vitrine::ui {
 
-enum class Hatch : std::uint8_t { None, BackDiagonal, ForwardDiagonal, CrossedDiagonal, Horizontal, Vertical, Dots, Grid };
+enum class Hatch : std::uint8_t {
+    None,
+    BackDiagonal,
+    ForwardDiagonal,
+    CrossedDiagonal,
+    Horizontal,
+    Vertical,
+    Dots,
+    Grid
+};
 
 struct CategoryStyle {
     QColor fill;
-    QColor ink;         ///< label colour on the fill
+    QColor ink; ///< label colour on the fill
     Hatch hatch = Hatch::None;
-    int tile = 6;       ///< px
+    int tile = 6; ///< px
 };
 
 struct ThemeTokens {
@@ -86,6 +95,8 @@ private:
     double scale_ = 1.0;
 };
 
-inline const ThemeTokens& themeTokens() { return Theme::instance().tokens(); }
+inline const ThemeTokens& themeTokens() {
+    return Theme::instance().tokens();
+}
 
 } // namespace vitrine::ui

@@ -129,6 +129,7 @@ View::View(const QString& id, const QString& title, const ViewContext& context, 
     : QWidget(parent), id_(id), title_(title), context_(context) {
     setObjectName(QStringLiteral("view.") + id);
     setAccessibleName(title);
+    setFocusPolicy(Qt::ClickFocus);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
@@ -213,7 +214,7 @@ void View::setReadout(const QString& text) {
 }
 
 void View::updateStack() {
-    QWidget* shown = emptyShown_ || body_ == nullptr ? static_cast<QWidget*>(empty_)
+    QWidget* shown = emptyShown_ || body_ == nullptr              ? static_cast<QWidget*>(empty_)
                      : table_ != nullptr && header_->tableShown() ? table_
                                                                   : body_;
     stack_->setCurrentWidget(shown);

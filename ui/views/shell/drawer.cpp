@@ -106,7 +106,8 @@ void Drawer::refresh() {
             }
         }
     });
-    context_.document->readNotes(id, this, [this](const std::vector<sessions::TimelineNote>& notes) { showNotes(notes); });
+    context_.document->readNotes(id, this,
+                                 [this](const std::vector<sessions::TimelineNote>& notes) { showNotes(notes); });
 }
 
 void Drawer::showNotes(const std::vector<sessions::TimelineNote>& notes) {
@@ -117,8 +118,9 @@ void Drawer::showNotes(const std::vector<sessions::TimelineNote>& notes) {
         FlatNode node;
         node.key = i;
         node.cells = {FlatCell(instantText(notes[i].timeBegin), qint64(notes[i].timeBegin)),
-                      FlatCell(notes[i].timeEnd > notes[i].timeBegin ? durationText(notes[i].timeEnd - notes[i].timeBegin)
-                                                                     : unknownText(),
+                      FlatCell(notes[i].timeEnd > notes[i].timeBegin
+                                   ? durationText(notes[i].timeEnd - notes[i].timeBegin)
+                                   : unknownText(),
                                qint64(notes[i].timeEnd - notes[i].timeBegin)),
                       FlatCell(QString::fromStdString(notes[i].body))};
         table->nodes.push_back(std::move(node));
@@ -136,7 +138,8 @@ QString Drawer::commandLine(const sessions::RunInfo& run) {
         if (key == "vitrine" || key == "workload" || value.is_null() || value.is_object()) {
             continue;
         }
-        const QString flag = QStringLiteral(" --") + QString::fromStdString(key).replace(QLatin1Char('_'), QLatin1Char('-'));
+        const QString flag =
+            QStringLiteral(" --") + QString::fromStdString(key).replace(QLatin1Char('_'), QLatin1Char('-'));
         if (value.is_boolean()) {
             line += value.get<bool>() ? flag : QString();
         } else if (value.is_string()) {

@@ -51,7 +51,8 @@ MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget
     if (kept) {
         actions_->load(*kept);
         recent_ = kept->value(QStringLiteral("recent")).toStringList();
-        Theme::instance().setMode(static_cast<Theme::Mode>(std::clamp(kept->value(QStringLiteral("theme"), 0).toInt(), 0, 2)));
+        Theme::instance().setMode(
+            static_cast<Theme::Mode>(std::clamp(kept->value(QStringLiteral("theme"), 0).toInt(), 0, 2)));
     }
     buildMenus();
     buildToolBar();
@@ -67,9 +68,8 @@ MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget
         }
     });
     connect(actions_, &ActionList::triggered, this, &MainWindow::onAction);
-    connect(&Theme::instance(), &Theme::changed, this, [this] {
-        whyOom_->setIcon(icon(QStringLiteral("warning"), themeTokens().bad));
-    });
+    connect(&Theme::instance(), &Theme::changed, this,
+            [this] { whyOom_->setIcon(icon(QStringLiteral("warning"), themeTokens().bad)); });
     const char* const themeIds[] = {"theme.system", "theme.light", "theme.dark"};
     actions_->action(QString::fromLatin1(themeIds[static_cast<int>(Theme::instance().mode())]))->setChecked(true);
     connectDocument();
@@ -82,6 +82,7 @@ MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget
     openView(QStringLiteral("memory"));
     updateForSize();
     updateAvailability();
+    currentView()->setFocus();
 }
 
 MainWindow::~MainWindow() {
@@ -121,7 +122,8 @@ void MainWindow::connectDocument() {
         updateTitle();
         currentView()->showError(error);
     });
-    connect(document_, &SessionDocument::editFailed, this, [this](const QString& error) { currentView()->showError(error); });
+    connect(document_, &SessionDocument::editFailed, this,
+            [this](const QString& error) { currentView()->showError(error); });
     connect(document_, &SessionDocument::runsChanged, this, [this] {
         updateAvailability();
         showStatus();
@@ -133,15 +135,17 @@ void MainWindow::connectDocument() {
         progressText_->setVisible(on);
         progressStop_->setVisible(on);
         progressBar_->setVisible(on && total > 0);
-        progressText_->setText(total > 0 ? tr("%1, %2 of %3").arg(what, countText(qint64(done)), countText(qint64(total)))
-                                         : tr("%1, %2 chunks").arg(what, countText(qint64(done))));
+        progressText_->setText(total > 0
+                                   ? tr("%1, %2 of %3").arg(what, countText(qint64(done)), countText(qint64(total)))
+                                   : tr("%1, %2 chunks").arg(what, countText(qint64(done))));
         progressBar_->setRange(0, 1000);
         progressBar_->setValue(total > 0 ? int(1000.0 * double(done) / double(total)) : 0);
     });
     if (runs_ != nullptr) {
         connect(runs_, &RunController::started, this, [this] { updateAvailability(); });
         connect(runs_, &RunController::ended, this, [this] { updateAvailability(); });
-        connect(runs_, &RunController::refused, this, [this](const QString& error) { currentView()->showError(error); });
+        connect(runs_, &RunController::refused, this,
+                [this](const QString& error) { currentView()->showError(error); });
     }
 }
 
@@ -300,42 +304,66 @@ bool MainWindow::windowAction(const QString& id) {
         {"file.export-image", [this] { exportImage(); }},
         {"file.close", [this] { document_->close(); }},
         {"file.quit", [this] { close(); }},
-        {"edit.find", [this] { search_->setFocus(Qt::ShortcutFocusReason); search_->selectAll(); }},
+        {"edit.find",
+         [this] {
+             search_->setFocus(Qt::ShortcutFocusReason);
+             search_->selectAll();
+         }},
         {"edit.find-next", [this] { searchHint_->setText(currentView()->find(search_->text(), 1)); }},
         {"edit.find-previous", [this] { searchHint_->setText(currentView()->find(search_->text(), -1)); }},
         {"edit.rename", [this] { renameRun(); }},
         {"run.start", [this] { openView(QStringLiteral("run")); }},
         {"run.again", [this] { runAgain(); }},
-        {"run.stop", [this] { if (runs_ != nullptr) runs_->stop(); }},
+        {"run.stop",
+         [this] {
+             if (runs_ != nullptr)
+                 runs_->stop();
+         }},
         {"zoom.fit", [this] { time_->fitSelection(); }},
         {"zoom.all", [this] { time_->fitAll(); }},
         {"zoom.back", [this] { time_->back(); }},
         {"zoom.follow", [this] { time_->fitAll(); }},
-        {"zoom.in", [this] { time_->zoom(0.7, time_->cursor().value_or(time_->range().begin + time_->range().length() / 2)); }},
-        {"zoom.out", [this] { time_->zoom(1 / 0.7, time_->cursor().value_or(time_->range().begin + time_->range().length() / 2)); }},
+        {"zoom.in",
+         [this] { time_->zoom(0.7, time_->cursor().value_or(time_->range().begin + time_->range().length() / 2)); }},
+        {"zoom.out",
+         [this] {
+             time_->zoom(1 / 0.7, time_->cursor().value_or(time_->range().begin + time_->range().length() / 2));
+         }},
         {"pan.left", [this] { time_->pan(-0.15); }},
         {"pan.right", [this] { time_->pan(0.15); }},
-        {"select.clear", [this] {
+        {"select.clear",
+         [this] {
              if (progressStop_->isVisible()) {
                  document_->stopReading();
              }
              time_->setMeasured({});
              time_->select({});
          }},
-        {"measure.filter", [this] {
+        {"measure.filter",
+         [this] {
              if (const auto range = time_->measured(); range && range->length() > 0) {
-                 time_->pushFilter({*range, tr("%1 from %2").arg(durationText(range->length()), instantText(range->begin))});
+                 time_->pushFilter(
+                     {*range, tr("%1 from %2").arg(durationText(range->length()), instantText(range->begin))});
              }
          }},
-        {"measure.clear-filter", [this] { if (!time_->filters().empty()) time_->removeFilter(time_->filters().size() - 1); }},
-        {"compare.baseline", [this] { document_->setRunB(document_->runB() == document_->runA() ? 0 : document_->runA()); }},
+        {"measure.clear-filter",
+         [this] {
+             if (!time_->filters().empty())
+                 time_->removeFilter(time_->filters().size() - 1);
+         }},
+        {"compare.baseline",
+         [this] { document_->setRunB(document_->runB() == document_->runA() ? 0 : document_->runA()); }},
         {"compare.swap", [this] { document_->swapRuns(); }},
-        {"panel.inspector", [this] { inspectorDock_->setVisible(!inspectorDock_->isVisible() && inspectorPage_.contains(currentView()->id())); }},
+        {"panel.inspector",
+         [this] {
+             inspectorDock_->setVisible(!inspectorDock_->isVisible() && inspectorPage_.contains(currentView()->id()));
+         }},
         {"panel.drawer", [this] { drawerDock_->setVisible(!drawerDock_->isVisible()); }},
         {"panel.runs", [this] { runsDock_->setVisible(!runsDock_->isVisible()); }},
         {"panel.next", [this] { moveFocus(1); }},
         {"panel.previous", [this] { moveFocus(-1); }},
-        {"panel.reset", [this] {
+        {"panel.reset",
+         [this] {
              if (const auto keep = settings()) {
                  keep->remove(QStringLiteral("layout"));
                  keep->remove(QStringLiteral("layout-narrow"));
@@ -348,14 +376,16 @@ bool MainWindow::windowAction(const QString& id) {
         {"tools.palette", [this] { palette_->openOver(); }},
         {"help.shortcuts", [this] { shortcuts_->openOver(); }},
         {"help.about", [this] { showAbout(); }},
-        {"go.back", [this] {
+        {"go.back",
+         [this] {
              if (visitedAt_ > 0) {
                  walkingBack_ = true;
                  openView(visited_[--visitedAt_]);
                  walkingBack_ = false;
              }
          }},
-        {"go.forward", [this] {
+        {"go.forward",
+         [this] {
              if (visitedAt_ + 1 < visited_.size()) {
                  walkingBack_ = true;
                  openView(visited_[++visitedAt_]);
@@ -403,8 +433,8 @@ void MainWindow::newSessionDialog() {
 }
 
 void MainWindow::exportImage() {
-    const QString path = QFileDialog::getSaveFileName(this, tr("Export view as image"), currentView()->id() + QStringLiteral(".png"),
-                                                      tr("PNG images (*.png)"));
+    const QString path = QFileDialog::getSaveFileName(
+        this, tr("Export view as image"), currentView()->id() + QStringLiteral(".png"), tr("PNG images (*.png)"));
     if (!path.isEmpty() && !currentView()->picture(currentView()->size(), 2.0).save(path)) {
         currentView()->showError(tr("%1: the image was not written; choose another folder").arg(path));
     }
@@ -432,7 +462,8 @@ void MainWindow::renameRun() {
     const QString name = QInputDialog::getText(this, tr("Rename run"), tr("Name"), QLineEdit::Normal,
                                                QString::fromStdString(run->name), &ok);
     if (ok) {
-        document_->edit([id = run->id, text = name.toStdString()](sessions::SessionFile& file) { file.renameRun(id, text); });
+        document_->edit(
+            [id = run->id, text = name.toStdString()](sessions::SessionFile& file) { file.renameRun(id, text); });
     }
 }
 
@@ -458,9 +489,10 @@ void MainWindow::updateAvailability() {
     const bool measured = time_->measured().has_value();
     set("measure.filter", measured, tr("Drag over a plot to measure a range"));
     set("measure.clear-filter", !time_->filters().empty(), tr("There is no filter"));
-    const bool oom = run != nullptr && (run->status == sessions::RunStatus::OutOfMemory ||
-                                        (document_->timeline(run->id).timeline &&
-                                         !document_->timeline(run->id).timeline->outOfMemory().empty()));
+    const bool oom =
+        run != nullptr &&
+        (run->status == sessions::RunStatus::OutOfMemory ||
+         (document_->timeline(run->id).timeline && !document_->timeline(run->id).timeline->outOfMemory().empty()));
     set("go.oom", oom, tr("This run did not run out of memory"));
     whyOom_->setVisible(oom);
     runAgain_->setEnabled(actions_->action(QStringLiteral("run.again"))->isEnabled());

@@ -15,6 +15,7 @@
 #include <QStackedWidget>
 #include <QStatusBar>
 
+#include "ui/models/flat_tree.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/overlays.h"
@@ -80,8 +81,8 @@ void MainWindow::buildMenus() {
     }
     menu(tr("Edit"), {"edit.copy", "edit.copy-why", none, "edit.find", "edit.find-next", "edit.find-previous", none,
                       "edit.rename"});
-    QMenu* viewMenu = menu(tr("View"), {"view.table", "view.time-unit", none, "zoom.in", "zoom.out", "zoom.fit", "zoom.all",
-                                        "zoom.back", "zoom.follow", none, "lane.pin", "lane.collapse", none,
+    QMenu* viewMenu = menu(tr("View"), {"view.table", "view.time-unit", none, "zoom.in", "zoom.out", "zoom.fit",
+                                        "zoom.all", "zoom.back", "zoom.follow", none, "lane.pin", "lane.collapse", none,
                                         "panel.inspector", "panel.drawer", "panel.runs", "panel.reset", none});
     QMenu* theme = viewMenu->addMenu(tr("Theme"));
     auto* themes = new QActionGroup(this);
@@ -96,8 +97,8 @@ void MainWindow::buildMenus() {
         go << QStringLiteral("go.") + QString::fromLatin1(entry.id);
     }
     menu(tr("Go"), go + QStringList{none, "go.back", "go.forward"});
-    menu(tr("Tools"), {"tools.palette", none, "compare.baseline", "compare.swap", none, "measure.filter",
-                       "measure.clear-filter"});
+    menu(tr("Tools"),
+         {"tools.palette", none, "compare.baseline", "compare.swap", none, "measure.filter", "measure.clear-filter"});
     menu(tr("Help"), {"help.shortcuts", none, "help.about"});
     sessionName_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, bar);
     sessionName_->setContentsMargins(8, 0, 12, 0);

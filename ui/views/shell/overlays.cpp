@@ -140,11 +140,16 @@ QVariant ActionModel::data(const QModelIndex& index, int role) const {
     }
     const QAction* action = actionAt(index.row());
     switch (role) {
-    case Qt::DisplayRole: return action->text();
-    case GroupRole: return ActionList::groupOf(action);
-    case KeyRole: return ActionList::keyText(action);
-    case ReasonRole: return ActionList::reasonOf(action);
-    default: return {};
+    case Qt::DisplayRole:
+        return action->text();
+    case GroupRole:
+        return ActionList::groupOf(action);
+    case KeyRole:
+        return ActionList::keyText(action);
+    case ReasonRole:
+        return ActionList::reasonOf(action);
+    default:
+        return {};
     }
 }
 
@@ -240,12 +245,21 @@ bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
     const auto* key = static_cast<QKeyEvent*>(event);
     const int row = list_->currentIndex().row();
     switch (key->key()) {
-    case Qt::Key_Escape: hide(); return true;
-    case Qt::Key_Down: list_->setCurrentIndex(proxy_->index(std::min(row + 1, proxy_->rowCount() - 1), 0)); return true;
-    case Qt::Key_Up: list_->setCurrentIndex(proxy_->index(std::max(row - 1, 0), 0)); return true;
+    case Qt::Key_Escape:
+        hide();
+        return true;
+    case Qt::Key_Down:
+        list_->setCurrentIndex(proxy_->index(std::min(row + 1, proxy_->rowCount() - 1), 0));
+        return true;
+    case Qt::Key_Up:
+        list_->setCurrentIndex(proxy_->index(std::max(row - 1, 0), 0));
+        return true;
     case Qt::Key_Return:
-    case Qt::Key_Enter: activate(list_->currentIndex()); return true;
-    default: return false;
+    case Qt::Key_Enter:
+        activate(list_->currentIndex());
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -271,8 +285,8 @@ ShortcutsPage::ShortcutsPage(ActionList& actions, QWidget* window) : QWidget(win
     area_->setFrameShape(QFrame::NoFrame);
     area_->setWidgetResizable(true);
     column->addWidget(area_, 1);
-    status_ = new TextLabel(tr("A row is a button: press it, then the new key."), TypeRole::Table, TextColor::Text3, false,
-                            this);
+    status_ = new TextLabel(tr("A row is a button: press it, then the new key."), TypeRole::Table, TextColor::Text3,
+                            false, this);
     column->addWidget(status_);
     connect(filter_, &QLineEdit::textChanged, this, &ShortcutsPage::rebuild);
     connect(close, &QPushButton::clicked, this, &QWidget::hide);
@@ -287,8 +301,8 @@ ShortcutsPage::ShortcutsPage(ActionList& actions, QWidget* window) : QWidget(win
 
 void ShortcutsPage::openOver() {
     const QSize size(std::min(880, parentWidget()->width() - 24), std::min(560, parentWidget()->height() - 24));
-    setGeometry(QRect(QPoint((parentWidget()->width() - size.width()) / 2, (parentWidget()->height() - size.height()) / 2),
-                      size));
+    setGeometry(QRect(
+        QPoint((parentWidget()->width() - size.width()) / 2, (parentWidget()->height() - size.height()) / 2), size));
     capturing_ = nullptr;
     filter_->clear();
     rebuild();

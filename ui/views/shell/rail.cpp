@@ -7,6 +7,7 @@
 #include <QMenu>
 #include <QPainter>
 #include <QPushButton>
+#include <QVBoxLayout>
 
 #include "ui/models/format.h"
 #include "ui/models/run_facts.h"
@@ -20,8 +21,8 @@ namespace {
 
 class RailButton final : public QToolButton {
 public:
-    RailButton(const QString& title, const QString& icon, QWidget* parent) : QToolButton(parent), icon_(icon) {
-        setText(title);
+    RailButton(const QString& title, const QString& icon, QWidget* parent)
+        : QToolButton(parent), title_(title), icon_(icon) {
         setAccessibleName(title);
         setFocusPolicy(Qt::StrongFocus);
         setAttribute(Qt::WA_Hover);
@@ -47,7 +48,7 @@ protected:
         const double top = narrow_ ? (height() - side) / 2.0 : 8;
         painter.drawPixmap(QPointF((width() - side) / 2.0, top), iconPixmap(icon_, side, color, deviceRatio(painter)));
         if (!narrow_) {
-            drawText(painter, QRectF(2, 29, width() - 4, 16), Qt::AlignCenter, text(), color,
+            drawText(painter, QRectF(2, 29, width() - 4, 16), Qt::AlignCenter, title_, color,
                      Theme::instance().font(TypeRole::Axis));
         }
         if (hasFocus()) {
@@ -57,7 +58,7 @@ protected:
     }
 
 private:
-    QString icon_;
+    QString title_, icon_;
     bool narrow_ = false;
 };
 
@@ -83,19 +84,24 @@ void EdgeBar::paintEvent(QPaintEvent*) {
 Rail::Rail(QWidget* parent) : EdgeBar(tr("Views"), Qt::RightEdge, parent) {
     setObjectName(QStringLiteral("rail"));
     setOrientation(Qt::Vertical);
-    layout()->setContentsMargins(0, 6, 1, 0);
+    auto* content = new QWidget(this);
+    column_ = new QVBoxLayout(content);
+    column_->setContentsMargins(0, 6, 1, 0);
+    column_->setSpacing(0);
+    column_->setAlignment(Qt::AlignTop);
+    content->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
+    addWidget(content);
     setFixedWidth(68);
 }
 
 void Rail::addView(QAction* action, const QString& title, const QString& iconName) {
     auto* button = new RailButton(title, iconName, this);
     button->setDefaultAction(action);
-    button->setText(title);
     button->setAccessibleName(title);
     const QString key = ActionList::keyText(action);
     button->setToolTip(key.isEmpty() ? title : QStringLiteral("%1 (%2)").arg(title, key));
     button->setNarrow(false);
-    addWidget(button);
+    column_->addWidget(button);
     buttons_.push_back(button);
 }
 
@@ -155,9 +161,8 @@ void RunPicker::fillMenu() {
         QAction* action = menu()->addAction(QStringLiteral("%1  %2").arg(run->id).arg(runTitle(*run)));
         action->setCheckable(true);
         action->setChecked(run->id == (isA ? document_->runA() : document_->runB()));
-        connect(action, &QAction::triggered, this, [this, isA, id = run->id] {
-            isA ? document_->setRunA(id) : document_->setRunB(id);
-        });
+        connect(action, &QAction::triggered, this,
+                [this, isA, id = run->id] { isA ? document_->setRunA(id) : document_->setRunB(id); });
     }
     if (runs.empty()) {
         menu()->addAction(tr("No run in this session"))->setEnabled(false);
@@ -205,7 +210,8 @@ void DeviceStrip::refresh() {
         if (facts.budget) {
             QString size = bytesText(*facts.budget);
             budget_ = tr("budget %1").arg(size.replace(QLatin1String(".00"), QString()));
-            used_ = facts.peak ? std::min(1.0, double(*facts.peak) / double(std::max<std::uint64_t>(1, *facts.budget))) : 0;
+            used_ =
+                facts.peak ? std::min(1.0, double(*facts.peak) / double(std::max<std::uint64_t>(1, *facts.budget))) : 0;
         } else if (facts.peak) {
             budget_ = tr("peak %1").arg(bytesText(*facts.peak));
         }

@@ -10,6 +10,8 @@
 
 #include "ui/widgets/view.h"
 
+class QVBoxLayout;
+
 namespace vitrine::ui {
 
 /// A tool bar without a handle that draws the line at its inner edge.
@@ -38,6 +40,7 @@ public:
     QAbstractButton* buttonOf(QAction* action) const;
 
 private:
+    QVBoxLayout* column_;
     std::vector<QToolButton*> buttons_;
     bool narrow_ = false;
 };
