@@ -20,7 +20,9 @@ namespace {
 // PCRE2's own \s also takes U+180E, and its \w has no marks and no connectors: both are spelled out.
 constexpr std::string_view kSpaceItems =
     "\\t-\\r\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}";
-constexpr std::string_view kWordItems = "\\p{Alphabetic}\\p{M}\\p{N}\\p{Pc}";
+constexpr std::string_view kWordItems = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+// Outside of a class Oniguruma also takes the Latin-1 superscripts and fractions for word characters.
+constexpr std::string_view kBareWordItems = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
 constexpr std::string_view kHexItems = "0-9A-Fa-f";
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 50> kProperties = {{
@@ -219,10 +221,10 @@ private:
             out_ += fmt::format("[^{}]", kSpaceItems);
             break;
         case 'w':
-            out_ += fmt::format("[{}]", kWordItems);
+            out_ += fmt::format("[{}]", kBareWordItems);
             break;
         case 'W':
-            out_ += fmt::format("[^{}]", kWordItems);
+            out_ += fmt::format("[^{}]", kBareWordItems);
             break;
         case 'h':
             out_ += fmt::format("[{}]", kHexItems);
@@ -231,10 +233,10 @@ private:
             out_ += fmt::format("[^{}]", kHexItems);
             break;
         case 'b':
-            out_ += fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))", kWordItems);
+            out_ += fmt::format("(?:(?<=[{0}])(?![{0}])|(?<![{0}])(?=[{0}]))", kBareWordItems);
             break;
         case 'B':
-            out_ += fmt::format("(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))", kWordItems);
+            out_ += fmt::format("(?:(?<=[{0}])(?=[{0}])|(?<![{0}])(?![{0}]))", kBareWordItems);
             break;
         case 'O':
             out_ += "(?s:.)";
@@ -355,9 +357,7 @@ private:
                 unsupported("the regular expression uses a class intersection (&&)");
             }
             if (startsWith("[:") && in_.find(":]", at_) != std::string_view::npos) {
-                const std::size_t end = in_.find(":]", at_) + 2;
-                out_ += in_.substr(at_, end - at_);
-                at_ = end;
+                posixClass();
             } else if (peek() == '[') {
                 if (peek(1) == '^' || depth > 16) {
                     unsupported("the regular expression uses a negated class inside a class");
@@ -370,6 +370,24 @@ private:
                 copyCodePoint();
             }
         }
+    }
+
+    void posixClass() {
+        constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kItems = {{
+            {"[:space:]", kSpaceItems},
+            {"[:^space:]", "\\P{White_Space}"},
+            {"[:word:]", kWordItems},
+            {"[:alpha:]", "\\p{Alphabetic}"},
+            {"[:alnum:]", "\\p{Alphabetic}\\p{Nd}"},
+            {"[:upper:]", "\\p{Uppercase}"},
+            {"[:lower:]", "\\p{Lowercase}"},
+            {"[:digit:]", "\\p{Nd}"},
+        }};
+        const std::size_t end = in_.find(":]", at_) + 2;
+        const std::string_view name = in_.substr(at_, end - at_);
+        const auto* found = std::find_if(kItems.begin(), kItems.end(), [&](const auto& i) { return i.first == name; });
+        out_ += found != kItems.end() ? found->second : name;
+        at_ = end;
     }
 
     void classEscape() {

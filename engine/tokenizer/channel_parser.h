@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Splits what a model writes into messages and channels while it is being generated: harmony's analysis, commentary and
+// final. For the other formats all text belongs to one channel, "final".
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/tokenizer/chat_format.h"
+
+namespace vitrine::engine {
+
+/// Text that has just become certain. Texts of one message come in order; a new message begins with `startsMessage`.
+struct ChannelChunk {
+    std::string channel;   ///< "analysis", "commentary", "final" or what the model wrote
+    std::string recipient; ///< "functions.NAME" for a tool call, else empty
+    std::string text;      ///< whole code points; may be empty at the start of a message
+    bool startsMessage = false;
+};
+
+/// A whole message of the answer.
+struct ChannelMessage {
+    std::string channel;
+    std::string recipient;
+    std::string contentType; ///< "json" for a tool call's arguments, else mostly empty
+    std::string text;
+    bool complete = false; ///< its end token was seen
+};
+
+/// Fed with the generated ids that follow the generation prompt, one at a time. One thread at a time.
+class ChannelParser {
+public:
+    ChannelParser(ChatFormatKind kind, std::shared_ptr<const Tokenizer> tokenizer);
+
+    std::vector<ChannelChunk> push(std::int32_t id);
+    /// What was held back. Nothing may be pushed after.
+    std::vector<ChannelChunk> finish();
+
+    const std::vector<ChannelMessage>& messages() const { return messages_; }
+    /// The answer as a message of the history: final text as content, analysis as thinking, calls as tool calls.
+    ChatMessage asAssistantMessage() const;
+
+private:
+    enum class State { Header, Channel, ContentType, Body, Between };
+
+    std::vector<ChannelChunk> pushHarmony(std::int32_t id);
+    bool control(std::int32_t id, std::vector<ChannelChunk>& out);
+    void headerText(std::int32_t id, std::vector<ChannelChunk>& out);
+    void beginBody(std::vector<ChannelChunk>& out);
+    void bodyText(std::string text, std::vector<ChannelChunk>& out);
+    void endBody(bool complete, std::vector<ChannelChunk>& out);
+
+    std::shared_ptr<const Tokenizer> tokenizer_;
+    StreamDecoder decoder_;
+    bool harmony_;
+    State state_ = State::Header;
+    std::string role_;        ///< header text before the channel; the prompt wrote "assistant" already
+    std::string channel_;     ///< header text after <|channel|>
+    std::string contentType_; ///< header text after <|constrain|>
+    bool firstMessage_ = true;
+    std::vector<ChannelMessage> messages_;
+    std::int32_t start_ = -1, channelId_ = -1, constrain_ = -1, message_ = -1, end_ = -1, return_ = -1, call_ = -1;
+};
+
+} // namespace vitrine::engine
