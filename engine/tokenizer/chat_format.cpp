@@ -77,6 +77,8 @@ void readMistralStyle(ChatStyle& style, const Tokenizer& tokenizer, std::string_
     }
     style.systemInLastTurn = contains(chatTemplate, "loop.last and system_message");
     style.systemTokens = contains(chatTemplate, "[SYSTEM_PROMPT]");
+    style.trimsAnswer = contains(chatTemplate, "|trim + eos_token") || contains(chatTemplate, "| trim + eos_token");
+    style.refusesSystem = !contains(chatTemplate, "system");
 }
 
 ChatStyle styleOf(ChatFormatKind kind, const Tokenizer& tokenizer, std::string_view modelType, std::string_view text) {
@@ -168,6 +170,10 @@ RenderedChat ChatFormat::render(std::span<const ChatMessage> messages, const Cha
         if (message.role == "system" || message.role == "developer") {
             throw base::BadInput("messages: only the first message can be a system message");
         }
+    }
+    if (input.hasSystem && style_.refusesSystem) {
+        throw base::BadInput("system: this model's chat template takes no system message; put the text into the first "
+                             "user message");
     }
     PromptBuilder prompt(*tokenizer_);
     switch (kind_) {

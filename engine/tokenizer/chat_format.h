@@ -49,8 +49,9 @@ struct ChatStyle {
     bool spaceBeforeAnswer = true; ///< Mistral: a space between "[/INST]" and the answer
     bool spaceAfterEnd = false;    ///< Mistral: "</s> ", the first version
     bool systemInLastTurn = false; ///< Mistral: the system text stands in the last user turn, not in the first
+    bool trimsAnswer = false;      ///< Mistral: white space around an answer is cut off
     bool systemTokens = false;     ///< Mistral: the system text stands between tokens of its own
-    bool refusesSystem = false;    ///< Gemma 1 and 2
+    bool refusesSystem = false;    ///< the template takes no system message (Gemma 1 and 2, the first Mistrals)
 };
 
 /// Immutable; safe to use from several threads.

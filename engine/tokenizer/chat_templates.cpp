@@ -188,7 +188,9 @@ void renderMistral(PromptBuilder& prompt, const ChatInput& input) {
             }
             prompt.text(chat.content).text(style.spaceBeforeClose ? " " : "").tokenOrText("[/INST]");
         } else {
-            prompt.text(style.spaceBeforeAnswer ? " " : "").text(chat.content).token("</s>");
+            prompt.text(style.spaceBeforeAnswer ? " " : "")
+                .text(style.trimsAnswer ? trimmed(chat.content) : chat.content);
+            prompt.token("</s>");
             prompt.text(style.spaceAfterEnd ? " " : "");
         }
     }
@@ -196,10 +198,6 @@ void renderMistral(PromptBuilder& prompt, const ChatInput& input) {
 
 void renderGemma(PromptBuilder& prompt, const ChatInput& input) {
     refuseSameRoleTwice(input.messages);
-    if (input.hasSystem && input.style.refusesSystem) {
-        throw base::BadInput("system: this model's chat template has no system message; put the text into the first "
-                             "user message");
-    }
     prompt.optionalToken("<bos>");
     for (std::size_t i = 0; i < input.messages.size(); ++i) {
         const ChatMessage& chat = input.messages[i];
