@@ -19,11 +19,11 @@ namespace vitrine::app {
 struct RunOutcome {
     enum class Status : std::uint8_t { Done, Failed, OutOfMemory, Cancelled };
     Status status = Status::Done;
-    std::int64_t run = 0;       ///< number in the session file, 0 without a session
+    std::int64_t run = 0; ///< number in the session file, 0 without a session
     int exitCode = 0;
     base::ErrorKind errorKind = base::ErrorKind::Internal;
-    std::string error;          ///< one sentence, empty when done
-    std::string metricsJson;    ///< the fields of `--json`; partial when it did not end well
+    std::string error;       ///< one sentence, empty when done
+    std::string metricsJson; ///< the fields of `--json`; partial when it did not end well
 };
 
 /// Receives one JSON value a line: {"type": "progress", "what", "done", "total"} | {"type": "token", "request", "index",

@@ -53,7 +53,7 @@ void createSessionFile(const std::string& path) {
     try {
         const Database database(passing, Database::Access::Create);
         // Pages of deleted runs go back to the disk.
-        database.execute("PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL");
+        database.execute("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL");
         database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
         migrate(database, migrations());
     } catch (const base::Error& error) {

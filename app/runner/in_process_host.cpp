@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <atomic>
+#include <chrono>
+#include <fmt/format.h>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "app/runner/environment.h"
+#include "app/runner/outcome.h"
+#include "app/runner/run_host.h"
+#include "app/runner/run_recording.h"
+#include "base/clock.h"
+#include "base/stop.h"
+#include "engine/workload/experiment.h"
+#include "engine/workload/workload.h"
+
+namespace vitrine::app {
+
+namespace {
+
+using nlohmann::json;
+
+sessions::RunStatus sessionStatus(RunOutcome::Status status) {
+    switch (status) {
+    case RunOutcome::Status::Done:
+        return sessions::RunStatus::Done;
+    case RunOutcome::Status::OutOfMemory:
+        return sessions::RunStatus::OutOfMemory;
+    case RunOutcome::Status::Cancelled:
+        return sessions::RunStatus::Cancelled;
+    case RunOutcome::Status::Failed:
+        break;
+    }
+    return sessions::RunStatus::Failed;
+}
+
+/// "generate gpt-oss-20b", "plan load mistral-7b": what lists show until the user renames it.
+std::string runName(const json& experiment) {
+    std::string model = experiment.value("model", "");
+    while (model.size() > 1 && model.ends_with('/')) {
+        model.pop_back();
+    }
+    model = model.substr(model.find_last_of("/:") + 1);
+    return fmt::format("{}{}{}{}", experiment.value("plan", false) ? "plan " : "", experiment.value("workload", ""),
+                       model.empty() ? "" : " ", model);
+}
+
+/// The text of a streamed token's request and channel: "output", "output.analysis", "output.3".
+std::string textKind(const engine::StreamedToken& token) {
+    std::string kind = "output";
+    if (token.request > 0) {
+        kind += fmt::format(".{}", token.request);
+    }
+    if (!token.channel.empty() && token.channel != "final") {
+        kind += "." + token.channel;
+    }
+    return kind;
+}
+
+/// Passes progress on, at most 20 times a second and always the end.
+class ProgressMessages final : public base::ProgressSink {
+public:
+    explicit ProgressMessages(const RunMessageSink& sink) : sink_(sink) {}
+    void progress(std::string_view what, std::uint64_t done, std::uint64_t total) override {
+        const auto now = std::chrono::steady_clock::now();
+        if (done != total && what == last_ && now - lastTime_ < std::chrono::milliseconds(50)) {
+            return;
+        }
+        lastTime_ = now;
+        last_ = what;
+        sink_({{"type", "progress"}, {"what", what}, {"done", done}, {"total", total}});
+    }
+
+private:
+    const RunMessageSink& sink_;
+    std::string last_;
+    std::chrono::steady_clock::time_point lastTime_;
+};
+
+json tokenMessage(const engine::StreamedToken& token) {
+    json top = json::array();
+    for (const auto& [id, logprob] : token.top) {
+        top.push_back({{"id", id}, {"logprob", logprob}});
+    }
+    return {{"type", "token"},          {"request", token.request}, {"index", token.index},
+            {"id", token.id},           {"text", token.text},       {"channel", token.channel},
+            {"logprob", token.logprob}, {"top", std::move(top)},    {"time", token.time}};
+}
+
+class InProcessHost final : public RunHost {
+public:
+    ~InProcessHost() override {
+        stop();
+        join();
+    }
+
+    void start(const json& experiment, const std::string& sessionFile, RunMessageSink sink) override;
+    void stop() override {
+        const std::lock_guard lock(mutex_);
+        stop_.request_stop();
+    }
+    bool running() const override { return running_; }
+    RunOutcome wait() override {
+        join();
+        return outcome_;
+    }
+
+private:
+    void join() {
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+    }
+    void work(const json& experiment, const base::StopToken& stop);
+    json execute(const json& experiment, const base::StopToken& stop, json& partial);
+
+    std::mutex mutex_; // stop() may come from any thread
+    base::StopSource stop_;
+    std::atomic<bool> running_ = false;
+    std::thread thread_;
+    RunMessageSink sink_;
+    std::unique_ptr<RunRecording> recording_;
+    RunOutcome outcome_;
+};
+
+void InProcessHost::start(const json& experiment, const std::string& sessionFile, RunMessageSink sink) {
+    if (running_) {
+        throw base::Internal("a run is going on; wait for its end or stop it");
+    }
+    join();
+    json validated = engine::validateExperiment(experiment, "experiment");
+    recording_.reset();
+    if (!sessionFile.empty()) {
+        auto session = sessions::SessionFile::open(sessionFile, sessions::OpenMode::CreateOrOpen);
+        sessions::RunInfo info;
+        info.name = runName(validated);
+        info.workload = (validated.value("plan", false) ? "plan " : "") + validated.value("workload", "");
+        info.specJson = validated.dump();
+        info.environmentJson = runEnvironment(validated).dump();
+        recording_ = std::make_unique<RunRecording>(std::move(session), info);
+        if (validated.contains("prompt") && validated["prompt"].is_string()) {
+            recording_->setText("prompt", validated["prompt"].get<std::string>());
+        }
+    }
+    sink_ = sink ? std::move(sink) : [](const json&) {};
+    outcome_ = {};
+    base::StopToken token;
+    {
+        const std::lock_guard lock(mutex_);
+        stop_ = base::StopSource();
+        token = stop_.get_token();
+    }
+    running_ = true;
+    try {
+        thread_ = std::thread([this, validated = std::move(validated), token] { work(validated, token); });
+    } catch (...) {
+        running_ = false;
+        throw;
+    }
+}
+
+json InProcessHost::execute(const json& experiment, const base::StopToken& stop, json& partial) {
+    ProgressMessages progress(sink_);
+    engine::WorkloadSinks sinks;
+    sinks.progress = &progress;
+    sinks.trace = recording_ != nullptr ? &recording_->trace() : nullptr;
+    sinks.token = [this](const engine::StreamedToken& token) {
+        if (recording_ != nullptr && !token.text.empty()) {
+            recording_->appendText(textKind(token), token.text);
+        }
+        sink_(tokenMessage(token));
+    };
+    sinks.metric = [this](std::string_view name, double value) {
+        if (recording_ != nullptr) {
+            recording_->setLiveValue(name, value);
+        }
+        sink_({{"type", "metric"}, {"name", name}, {"value", value}});
+    };
+    return experiment.value("plan", false) ? engine::planExperiment(experiment, sinks, stop)
+                                           : engine::runExperiment(experiment, sinks, stop, &partial);
+}
+
+void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
+    RunOutcome outcome;
+    json metrics = json::object();
+    const sessions::RunId run = recording_ != nullptr ? recording_->run() : 0;
+    try {
+        sink_({{"type", "started"}, {"run", run}});
+        json result = execute(experiment, stop, metrics);
+        metrics = std::move(result);
+    } catch (...) {
+        outcome = outcomeOf(std::current_exception());
+        try {
+            metrics = metrics.is_object() ? metrics : json::object();
+            metrics["error"] = errorJson(std::current_exception());
+        } catch (const std::exception&) {
+            // Out of host memory while saying so: the outcome has the sentence.
+            metrics = json();
+        }
+    }
+    outcome.run = run;
+    try {
+        outcome.metricsJson = metrics.dump(-1, ' ', false, json::error_handler_t::replace);
+        if (recording_ != nullptr) {
+            recording_->finish(sessionStatus(outcome.status), outcome.metricsJson, outcome.error);
+            recording_.reset();
+        }
+        outcome_ = outcome;
+        sink_({{"type", "ended"},
+               {"status", outcomeStatusName(outcome.status)},
+               {"error", outcome.error},
+               {"exit_code", outcome.exitCode},
+               {"run", run},
+               {"metrics", std::move(metrics)}});
+    } catch (...) {
+        const bool failedBefore = outcome_.exitCode != 0;
+        if (!failedBefore) {
+            outcome_ = outcomeOf(std::current_exception());
+            outcome_.run = run;
+        }
+    }
+    running_ = false;
+}
+
+} // namespace
+
+std::unique_ptr<RunHost> RunHost::inProcess() {
+    return std::make_unique<InProcessHost>();
+}
+
+} // namespace vitrine::app

@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What this machine offers and what is off: `vitrine doctor` and the GUI's machine page.
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace vitrine::app {
+
+/// {"version", "machine": {...}, "backends": [{"name", "available", "reason"}], "device": {...}, "gpus": [...],
+///  "libraries": [{"name", "found", "path", "version", "needed_for", "install", "error"}], "profiles": [...],
+///  "synthetic": [...], "warnings": [...]}. Works with no driver and no toolkit; never throws for what is missing.
+nlohmann::json machineReport();
+
+} // namespace vitrine::app
