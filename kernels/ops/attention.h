@@ -13,6 +13,8 @@
 
 namespace vitrine::kernels {
 
+inline constexpr std::int64_t kMaxHeadDim = 1024;
+
 /// Rows of q of sequence b are offsets[b] .. offsets[b + 1] - 1, at logical positions lengths'end - count .. end - 1,
 /// which `positions` repeats. Query head h reads key head h / (heads / kvHeads).
 struct Attention {

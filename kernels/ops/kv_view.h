@@ -20,7 +20,7 @@ struct KvView {
     TensorView first;   ///< (sequences) I32: logical position of the first token kept (0 unless a window dropped some)
     TensorView lengths; ///< (sequences) I32: tokens kept, the current ones included
     std::int64_t totalTokens = 0; ///< the host's count of tokens kept over all sequences, for costs only; 0: unknown
-    bool ring = false;  ///< a sliding layer's ring: slot = p % (pagesOfSequence * pageTokens), `first` still holds
+    bool ring = false; ///< a sliding layer's ring: slot = p % (pagesOfSequence * pageTokens), `first` still holds
 };
 
 } // namespace vitrine::kernels

@@ -46,7 +46,9 @@ Cost cost(const Sample& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const Sample& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Sample& op);
-/// ids = hash(seed, position) % vocab.
+/// Writes nothing: device memory of Meta is virtual. Hosts take metaToken where they would read ids.
 void execute(MetaContext& context, const Sample& op);
+/// The id that stands for a sample on Meta: a hash of (seed, request, position), below vocab.
+std::int32_t metaToken(const SampleParameters& parameters, std::int64_t vocab);
 
 } // namespace vitrine::kernels

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// MXFP4 (OCP Microscaling formats 1.0): E2M1 elements in groups of 32 along the contracted axis with one E8M0 scale.
+// A byte holds two elements, the low nibble first.
+
+#include <bit>
+#include <cstdint>
+
+namespace vitrine::kernels {
+
+inline constexpr std::int64_t kMxfp4Group = 32;
+
+inline constexpr float kE2M1[16] = {0.0F,  0.5F,  1.0F,  1.5F,  2.0F,  3.0F,  4.0F,  6.0F,
+                                    -0.0F, -0.5F, -1.0F, -1.5F, -2.0F, -3.0F, -4.0F, -6.0F};
+
+/// The scale's bits as float32: 2^(s - 127), subnormal for 0, NaN for 255.
+constexpr std::uint32_t e8m0Bits(std::uint8_t scale) {
+    const std::uint32_t power = std::uint32_t{scale} << 23;
+    const std::uint32_t nonzero = scale == 255 ? 0x7FC00000U : power;
+    return scale == 0 ? 0x00400000U : nonzero;
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/sample.h"
+
+#include <algorithm>
+
+#include "base/philox.h"
+#include "kernels/ops/op_check.h"
+#include "kernels/ops/sample_scratch.h"
+
+namespace vitrine::kernels {
+
+void check(const Sample& op) {
+    const OpCheck rule(Sample::kName);
+    rule.shape(op.logits, "logits", {OpCheck::kAny, OpCheck::kAny});
+    rule.floating(op.logits, "logits");
+    rule.rowsContiguous(op.logits, "logits");
+    const std::int64_t rows = op.logits.shape[0];
+    const std::int64_t vocab = op.logits.shape[1];
+    rule.require(vocab > 0, "logits", "the vocabulary is empty");
+    rule.require(static_cast<std::int64_t>(op.parameters.size()) == rows, "parameters", "not one for each row");
+    rule.shape(op.ids, "ids", {rows});
+    rule.dtype(op.ids, "ids", DType::I32);
+    if (!op.logprobs.empty()) {
+        rule.shape(op.logprobs, "logprobs", {rows});
+        rule.dtype(op.logprobs, "logprobs", DType::F32);
+    }
+    rule.require(op.topLogprobs >= 0 && op.topLogprobs <= vocab, "topLogprobs", "outside 0 to the vocabulary");
+    if (op.topLogprobs > 0) {
+        rule.shape(op.topIds, "topIds", {rows, op.topLogprobs});
+        rule.dtype(op.topIds, "topIds", DType::I32);
+        rule.shape(op.topLogprobValues, "topLogprobValues", {rows, op.topLogprobs});
+        rule.dtype(op.topLogprobValues, "topLogprobValues", DType::F32);
+    }
+    for (const SampleParameters& row : op.parameters) {
+        rule.require(row.temperature >= 0, "parameters.temperature", "it is negative or NaN");
+        rule.require(row.topK >= 0, "parameters.topK", "it is negative");
+        rule.require(row.topP > 0 && row.topP <= 1, "parameters.topP", "outside (0, 1]");
+        rule.require(row.minP >= 0 && row.minP <= 1, "parameters.minP", "outside [0, 1]");
+        rule.require(row.repetitionPenalty > 0, "parameters.repetitionPenalty", "it is not positive");
+        rule.require(row.historyLength >= 0 && (row.history != nullptr || row.historyLength == 0), "parameters.history",
+                     "missing");
+        rule.require(row.forbiddenCount >= 0 && (row.forbidden != nullptr || row.forbiddenCount == 0),
+                     "parameters.forbidden", "missing");
+    }
+    rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
+}
+
+Cost cost(const Sample& op, const DeviceTraits&) {
+    Cost cost;
+    cost.bytesRead = op.logits.bytes();
+    cost.bytesWritten = op.ids.bytes();
+    cost.flops = 4 * static_cast<std::uint64_t>(op.logits.shape.count());
+    return cost;
+}
+
+std::uint64_t scratch(const Sample& op, const DeviceTraits&) {
+    return SampleScratch(op, ScratchLayout()).bytes;
+}
+
+std::int32_t metaToken(const SampleParameters& parameters, std::int64_t vocab) {
+    const auto random = base::philox4x32(base::philoxKey(parameters.seed, parameters.request),
+                                         static_cast<std::uint64_t>(parameters.position), 0);
+    return static_cast<std::int32_t>(random[0] % static_cast<std::uint64_t>(std::max<std::int64_t>(1, vocab)));
+}
+
+void execute(MetaContext&, const Sample&) {}
+
+} // namespace vitrine::kernels

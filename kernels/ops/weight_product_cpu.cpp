@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/weight_product.h"
+
+#include <algorithm>
+#include <bit>
+#include <cblas.h>
+#include <cstring>
+
+#include "kernels/ops/floats.h"
+#include "kernels/ops/gemv.h"
+#include "kernels/ops/mxfp4_format.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+constexpr std::int64_t kTileDepth = 256; ///< of the contracted axis; a multiple of an MXFP4 group
+
+const std::byte* bytesAt(const void* data, DType dtype, std::int64_t element) {
+    return static_cast<const std::byte*>(data) + bytesOf(dtype, element);
+}
+
+/// Adds bias and residual to finished sums and writes them, rounded once.
+template <class C>
+void finishRow(const Product& product, std::int64_t row, std::int64_t outBegin, std::int64_t outCount, C* sums) {
+    C addend[kTileOutputs];
+    if (!product.bias.empty()) {
+        loadFloats(product.bias.dtype, product.bias.data, outBegin, outCount, addend);
+        for (std::int64_t o = 0; o < outCount; ++o) {
+            sums[o] += addend[o];
+        }
+    }
+    const std::int64_t outRow = product.outRow(row);
+    if (!product.residual.empty()) {
+        loadFloats(product.residual.dtype, product.residual.data, outRow * product.residual.stride0() + outBegin,
+                   outCount, addend);
+        for (std::int64_t o = 0; o < outCount; ++o) {
+            sums[o] += addend[o];
+        }
+    }
+    storeFloats(product.out.dtype, sums, outCount, product.out.data, outRow * product.out.stride0() + outBegin);
+}
+
+/// Part of a matrix as float32: expanded into a buffer, or where it is.
+struct WeightTile {
+    const float* data = nullptr;
+    std::int64_t stride = 0;
+};
+
+WeightTile weightTile(const MatrixRef& matrix, std::int64_t outBegin, std::int64_t outCount, std::int64_t inBegin,
+                      std::int64_t inCount, float* buffer) {
+    const std::int64_t firstRow = matrix.transposed ? inBegin : outBegin;
+    const std::int64_t rows = matrix.transposed ? inCount : outCount;
+    const std::int64_t firstColumn = matrix.transposed ? outBegin : inBegin;
+    const std::int64_t columns = matrix.transposed ? outCount : inCount;
+    if (matrix.dtype == DType::F32) {
+        return {static_cast<const float*>(matrix.data) + firstRow * matrix.stride + firstColumn, matrix.stride};
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+        if (matrix.dtype == DType::F4) {
+            const std::int64_t row = firstRow + r;
+            expandMxfp4(static_cast<const std::uint8_t*>(matrix.data) + row * (matrix.in / 2),
+                        matrix.scales + row * (matrix.in / kMxfp4Group), firstColumn, columns, buffer + r * columns);
+        } else {
+            loadFloats(matrix.dtype, matrix.data, (firstRow + r) * matrix.stride + firstColumn, columns,
+                       buffer + r * columns);
+        }
+    }
+    return {buffer, columns};
+}
+
+WeightTile rowTile(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t inBegin,
+                   std::int64_t inCount, float* buffer) {
+    const TensorView& x = product.x;
+    if (x.dtype == DType::F32 && product.pairs == nullptr) {
+        return {x.as<const float>() + rowBegin * x.stride0() + inBegin, x.stride0()};
+    }
+    for (std::int64_t r = 0; r < rowCount; ++r) {
+        loadFloats(x.dtype, x.data, product.xRow(rowBegin + r) * x.stride0() + inBegin, inCount, buffer + r * inCount);
+    }
+    return {buffer, inCount};
+}
+
+} // namespace
+
+MatrixRef matrixOf(const WeightView& weight, std::int64_t expert) {
+    MatrixRef matrix;
+    matrix.out = weight.outFeatures();
+    matrix.in = weight.inFeatures();
+    if (weight.quantized()) {
+        matrix.dtype = DType::F4;
+        matrix.data = weight.mxfp4.blocks.as<const std::uint8_t>() + expert * matrix.out * (matrix.in / 2);
+        matrix.scales = weight.mxfp4.scales.as<const std::uint8_t>() + expert * matrix.out * (matrix.in / kMxfp4Group);
+        return matrix;
+    }
+    const TensorView& dense = weight.dense;
+    matrix.dtype = dense.dtype;
+    matrix.transposed = weight.transposed;
+    const bool stack = dense.shape.rank() == 3;
+    matrix.stride = stack ? dense.shape[2] : dense.stride0();
+    matrix.data = bytesAt(dense.data, dense.dtype, stack ? expert * dense.stride0() : 0);
+    return matrix;
+}
+
+std::int64_t preparedSize(std::int64_t in) {
+    constexpr std::int64_t kBlock = 128; // the longest unit that a kernel permutes
+    return (in + kBlock - 1) / kBlock * kBlock;
+}
+
+void prepareRow(SimdLevel simd, const MatrixRef& matrix, const TensorView& x, std::int64_t row, float* prepared) {
+    constexpr std::int64_t kBlock = 128;
+    const std::int64_t in = matrix.in;
+    const std::int64_t at = row * x.stride0();
+    if (simd == SimdLevel::Scalar || matrix.transposed) {
+        loadFloats(x.dtype, x.data, at, in, prepared);
+        std::fill(prepared + in, prepared + preparedSize(in), 0.0F);
+        return;
+    }
+    std::int64_t order[kBlock];
+    for (std::int64_t i = 0; i < kBlock; ++i) {
+        const std::int64_t index =
+            simd == SimdLevel::Avx512 ? preparedIndexAvx512(matrix.dtype, i) : preparedIndexAvx2(matrix.dtype, i);
+        order[index] = i;
+    }
+    for (std::int64_t begin = 0; begin < in; begin += kBlock) {
+        float values[kBlock] = {};
+        loadFloats(x.dtype, x.data, at + begin, std::min(kBlock, in - begin), values);
+        for (std::int64_t i = 0; i < kBlock; ++i) {
+            prepared[begin + i] = values[order[i]];
+        }
+    }
+}
+
+void multiplyFewRows(SimdLevel simd, const Product& product, const float* prepared, std::int64_t rowBegin,
+                     std::int64_t rowCount, std::int64_t outBegin, std::int64_t outCount) {
+    float sums[kGemvRows * kGemvOutputs];
+    GemvCall call;
+    call.matrix = product.matrix;
+    call.rows = rowCount;
+    call.outBegin = outBegin;
+    call.outCount = outCount;
+    call.y = sums;
+    for (std::int64_t r = 0; r < rowCount; ++r) {
+        call.x[r] = prepared + product.xRow(rowBegin + r) * preparedSize(product.matrix.in);
+    }
+    switch (simd) {
+    case SimdLevel::Avx512:
+        gemvAvx512(call);
+        break;
+    case SimdLevel::Avx2:
+        gemvAvx2(call);
+        break;
+    case SimdLevel::Scalar:
+        gemvScalar(call);
+        break;
+    }
+    for (std::int64_t r = 0; r < rowCount; ++r) {
+        finishRow(product, rowBegin + r, outBegin, outCount, sums + r * kGemvOutputs);
+    }
+}
+
+void multiplyTile(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t outBegin,
+                  std::int64_t outCount) {
+    const MatrixRef& matrix = product.matrix;
+    alignas(64) float sums[kTileRows * kTileOutputs];
+    alignas(64) float xBuffer[kTileRows * kTileDepth];
+    alignas(64) float weightBuffer[kTileOutputs * kTileDepth];
+    if (matrix.in == 0) {
+        std::fill(sums, sums + rowCount * kTileOutputs, 0.0F);
+    }
+    for (std::int64_t begin = 0; begin < matrix.in; begin += kTileDepth) {
+        const std::int64_t depth = std::min(kTileDepth, matrix.in - begin);
+        const WeightTile x = rowTile(product, rowBegin, rowCount, begin, depth, xBuffer);
+        const WeightTile w = weightTile(matrix, outBegin, outCount, begin, depth, weightBuffer);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, matrix.transposed ? CblasNoTrans : CblasTrans,
+                    static_cast<blasint>(rowCount), static_cast<blasint>(outCount), static_cast<blasint>(depth), 1.0F,
+                    x.data, static_cast<blasint>(x.stride), w.data, static_cast<blasint>(w.stride),
+                    begin == 0 ? 0.0F : 1.0F, sums, static_cast<blasint>(kTileOutputs));
+    }
+    for (std::int64_t r = 0; r < rowCount; ++r) {
+        finishRow(product, rowBegin + r, outBegin, outCount, sums + r * kTileOutputs);
+    }
+}
+
+void multiplyDouble(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t outBegin,
+                    std::int64_t outCount) {
+    const MatrixRef& matrix = product.matrix;
+    double x[kTileDepth];
+    double w[kTileDepth];
+    float expanded[kTileDepth];
+    for (std::int64_t r = rowBegin; r < rowBegin + rowCount; ++r) {
+        double sums[kTileOutputs] = {};
+        for (std::int64_t begin = 0; begin < matrix.in; begin += kTileDepth) {
+            const std::int64_t depth = std::min(kTileDepth, matrix.in - begin);
+            loadFloats(product.x.dtype, product.x.data, product.xRow(r) * product.x.stride0() + begin, depth, x);
+            for (std::int64_t o = 0; o < outCount; ++o) {
+                const std::int64_t out = outBegin + o;
+                if (matrix.dtype == DType::F4) {
+                    expandMxfp4(static_cast<const std::uint8_t*>(matrix.data) + out * (matrix.in / 2),
+                                matrix.scales + out * (matrix.in / kMxfp4Group), begin, depth, expanded);
+                    std::copy(expanded, expanded + depth, w);
+                } else if (matrix.transposed) {
+                    for (std::int64_t i = 0; i < depth; ++i) {
+                        loadFloats(matrix.dtype, matrix.data, (begin + i) * matrix.stride + out, 1, w + i);
+                    }
+                } else {
+                    loadFloats(matrix.dtype, matrix.data, out * matrix.stride + begin, depth, w);
+                }
+                for (std::int64_t i = 0; i < depth; ++i) {
+                    sums[o] += x[i] * w[i];
+                }
+            }
+        }
+        finishRow(product, r, outBegin, outCount, sums);
+    }
+}
+
+} // namespace vitrine::kernels
