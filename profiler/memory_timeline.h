@@ -74,8 +74,8 @@ class MemoryTimeline {
 public:
     virtual ~MemoryTimeline() = default;
 
-    virtual base::TimeNs begin() const = 0;
-    virtual base::TimeNs end() const = 0;
+    virtual base::TimeNs begin() const = 0; ///< 0, the run's start
+    virtual base::TimeNs end() const = 0;   ///< 1 ns behind the last of everything, so that [begin, end) holds it all
     virtual std::uint64_t events() const = 0;
     /// False while query answers from pyramid chunks because the events themselves were not (all) added yet.
     virtual bool complete() const { return true; }
@@ -89,7 +89,7 @@ public:
     virtual std::vector<MemoryColumn> queryEvents(std::uint64_t first, std::uint64_t last, int columns) const = 0;
     /// The split at one instant (after all events at that time).
     virtual base::CategoryBytes at(base::TimeNs time) const = 0;
-    /// Largest total in a range and its first instant.
+    /// Largest total in [begin, end) and its first instant.
     virtual MemoryColumn peak(base::TimeNs begin, base::TimeNs end) const = 0;
     /// Local maxima for "go to next peak", at most `limit`, largest first.
     virtual std::vector<base::TimeNs> peaks(std::size_t limit) const = 0;
@@ -135,7 +135,11 @@ public:
 
     /// Takes a chunk of any stream that the recorder writes; ignores unknown ones. Throws BadInput on damaged chunks.
     void add(const base::ColumnChunk& chunk);
+    /// Everything that was added.
     std::shared_ptr<const MemoryTimeline> snapshot();
+    /// While a saved run is being read stream by stream: leaves out what waits for streams that have not come, which
+    /// snapshot() would have to take back and redo. Ends with one snapshot().
+    std::shared_ptr<const MemoryTimeline> preview();
 
 private:
     struct State;

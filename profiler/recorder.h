@@ -16,9 +16,16 @@
 
 namespace vitrine::profiler {
 
+struct RecorderOptions {
+    /// Records that may wait for a drain; what comes beyond is dropped and counted. Ends of what was recorded (frees, ends
+    /// of scopes, out-of-memory) have the same room once more, so that totals stay right. At most 224 bytes each.
+    std::size_t maxWaiting = std::size_t{1} << 20;
+};
+
 class Recorder final : public base::TraceSink {
 public:
     Recorder();
+    explicit Recorder(const RecorderOptions& options);
     ~Recorder() override;
     Recorder(const Recorder&) = delete; // sinks are shared by address
     Recorder& operator=(const Recorder&) = delete;
@@ -28,13 +35,15 @@ public:
 
     /// Everything recorded since the last drain, as chunks with running sequence numbers. Encodes outside the lock.
     std::vector<base::ColumnChunk> drain();
-    /// The last drain also seals the pyramids' upper levels.
+    /// The last drain: also closes the pyramid's nodes that are not full.
     std::vector<base::ColumnChunk> finish();
 
     std::uint64_t events() const;
     std::uint64_t lostRecords() const; ///< dropped because drain() did not keep up with the bounded buffer
 
 private:
+    std::vector<base::ColumnChunk> take(bool last);
+
     struct State;
     std::unique_ptr<State> state_;
 };

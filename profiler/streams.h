@@ -33,11 +33,12 @@ inline constexpr std::string_view kTemplatesStream = "templates";
 inline constexpr std::string_view kReplaysStream = "replays";
 inline constexpr std::string_view kPyramidPrefix = "memory.pyramid."; ///< then the level, 0 = leaves
 
+inline constexpr int kMaxPyramidLevels = 16;
+
 /// Rows that a chunk gets at most, except that a template is never cut.
 inline constexpr std::size_t kRowsPerChunk = 32768;
 
-/// Times of a run stay within +-2^61 ns (73 years) and blocks below 2^56 bytes, so that sums cannot overflow.
-inline constexpr base::TimeNs kMaxTime = base::TimeNs{1} << 61;
+/// A block has at most this many bytes, so that a step of the totals fits one word.
 inline constexpr std::uint64_t kMaxBlockBytes = std::uint64_t{1} << 56;
 
 /// An event with its place among the memory records (allocations, frees, replays) or among all others of its run.
@@ -78,9 +79,10 @@ struct PyramidNode {
     std::uint64_t maxTotal = 0;
     base::TimeNs maxTime = 0;   ///< first instant of maxTotal
     base::CategoryBytes atMax{};
+    base::CategoryBytes atEnd{}; ///< after its last event
 };
 
-/// Chunks of everything in the batch; `sequences` gives the next number of each stream and is advanced.
+/// The next chunk number of each stream.
 class ChunkNumbers {
 public:
     std::uint64_t take(const std::string& stream);
@@ -88,6 +90,8 @@ public:
 private:
     std::vector<std::pair<std::string, std::uint64_t>> next_;
 };
+
+/// Chunks of everything in the batch; `numbers` is advanced.
 std::vector<base::ColumnChunk> encodeBatch(const EventBatch& batch, ChunkNumbers& numbers);
 void encodePyramid(std::span<const PyramidNode> nodes, int level, ChunkNumbers& numbers,
                    std::vector<base::ColumnChunk>& out);
