@@ -42,8 +42,7 @@ std::vector<std::string> ChunkReader::textColumn(std::string_view name) const {
 }
 
 base::BadInput ChunkReader::damaged(std::string_view column, std::string_view why) const {
-    return base::BadInput(
-        fmt::format("stream {}: {}: {}; the session is damaged", chunk_.stream, column, why));
+    return base::BadInput(fmt::format("stream {}: {}: {}; the session is damaged", chunk_.stream, column, why));
 }
 
 } // namespace vitrine::profiler

@@ -197,8 +197,7 @@ void MemoryHistory::settle(bool onlyUnbroken) {
         return;
     }
     std::vector<Record> again;
-    while (!times_.empty() &&
-           earlier(records.front(), Record{times_.back(), orders_.back(), kNoReplay, 0})) {
+    while (!times_.empty() && earlier(records.front(), Record{times_.back(), orders_.back(), kNoReplay, 0})) {
         again.push_back(takeBack());
     }
     if (!again.empty()) {
@@ -264,6 +263,13 @@ void MemoryHistory::apply(const Record& record) {
     alive_.put(idOf(rows_[row]), row);
     const BlockDef& what = defs_[def];
     putEvent(record.time, MemoryStep(what.bytes, what.space, what.category, false), row, record.order);
+    if (unmatched_.size() > 0) {
+        // Clocks of two threads may disagree: a death told for an earlier time happens at the birth.
+        if (auto death = unmatched_.take(idOf(rows_[row]))) {
+            death->time = record.time;
+            apply(*death);
+        }
+    }
 }
 
 MemoryHistory::Record MemoryHistory::takeBack() {

@@ -42,7 +42,7 @@ struct AllocationRow {
     base::TimeNs born = 0;
     base::TimeNs freed = -1; ///< -1: alive at the end of what was read
     std::uint64_t scope = 0;
-    std::uint32_t name = 0;  ///< index for text()
+    std::uint32_t name = 0; ///< index for text()
     base::MemoryCategory category = base::MemoryCategory::Other;
     base::MemorySpace space = base::MemorySpace::Device;
     std::uint8_t dtype = 0;
@@ -64,8 +64,8 @@ struct ScopeRow {
 struct AllocationShape {
     std::uint64_t addressBegin = 0, addressEnd = 0;
     base::TimeNs begin = 0, end = 0;
-    std::uint32_t count = 1;  ///< > 1: a hatch with this count
-    std::size_t row = 0;      ///< of the allocation when count is 1, of the largest otherwise
+    std::uint32_t count = 1; ///< > 1: a hatch with this count
+    std::size_t row = 0;     ///< of the allocation when count is 1, of the largest otherwise
 };
 
 enum class GroupBy : std::uint8_t { Category, Layer, Op, Dtype };

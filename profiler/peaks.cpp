@@ -41,7 +41,8 @@ std::vector<CurvePiece> curveOf(const PyramidView& pyramid, const EventColumns& 
     }
     std::vector<CurvePiece> curve;
     for (std::uint64_t first = 0; first < events.size(); first += step) {
-        const MemoryColumn column = pyramid.extremes(events, first, std::min<std::uint64_t>(first + step, events.size()));
+        const MemoryColumn column =
+            pyramid.extremes(events, first, std::min<std::uint64_t>(first + step, events.size()));
         curve.push_back({column.minTotal, column.maxTotal, column.maxTime});
     }
     return curve;
@@ -59,7 +60,8 @@ std::vector<base::TimeNs> findPeaks(const std::vector<CurvePiece>& curve, std::s
     std::vector<CurvePiece> peaks;
     for (std::size_t i = 0; i < curve.size(); ++i) {
         const std::uint64_t valley = std::max(before[i], behind[i]);
-        if (curve[i].max > 0 && curve[i].max - std::min(valley, curve[i].max) >= std::max<std::uint64_t>(1, highest / kStandOutShare)) {
+        if (curve[i].max > 0 &&
+            curve[i].max - std::min(valley, curve[i].max) >= std::max<std::uint64_t>(1, highest / kStandOutShare)) {
             peaks.push_back(curve[i]);
         }
     }

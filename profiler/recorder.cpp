@@ -43,14 +43,16 @@ bool isSound(const base::AllocationEvent& event) {
 
 bool isSound(const base::StepTemplate& step) {
     return step.events.size() < base::kMaxChunkRows &&
-           std::ranges::all_of(step.events, [](const base::TraceEvent& event) {
-               const auto* const birth = std::get_if<base::AllocationEvent>(&event);
-               return birth != nullptr ? isSound(*birth)
-                                       : std::holds_alternative<base::FreeEvent>(event) ||
-                                             std::holds_alternative<base::ScopeBeginEvent>(event) ||
-                                             std::holds_alternative<base::ScopeEndEvent>(event) ||
-                                             std::holds_alternative<base::SpanEvent>(event);
-           });
+           std::ranges::all_of(
+               step.events,
+               [](const base::TraceEvent& event) {
+                   const auto* const birth = std::get_if<base::AllocationEvent>(&event);
+                   return birth != nullptr ? isSound(*birth)
+                                           : std::holds_alternative<base::FreeEvent>(event) ||
+                                                 std::holds_alternative<base::ScopeBeginEvent>(event) ||
+                                                 std::holds_alternative<base::ScopeEndEvent>(event) ||
+                                                 std::holds_alternative<base::SpanEvent>(event);
+               });
 }
 
 /// Follows the device total over all drained events, in the order of time, and makes pyramid nodes.
@@ -137,8 +139,8 @@ private:
         }
         const ReplayInfo replay{event.begin, event.end};
         for (const Item& item : step->second.items) {
-            waiting_.push_back({expandTime(replay, step->second.duration, item.time), order, event.firstId + item.id,
-                                item.step});
+            waiting_.push_back(
+                {expandTime(replay, step->second.duration, item.time), order, event.firstId + item.id, item.step});
         }
     }
 

@@ -10,7 +10,8 @@ void ScopeStore::addBegins(const std::vector<base::ScopeBeginEvent>& events) {
     for (const base::ScopeBeginEvent& event : events) {
         const auto index = static_cast<std::uint32_t>(defs_.size());
         idsRise_ = idsRise_ && (defs_.empty() || defs_.back().id < event.id.value);
-        defs_.push({event.id.value, event.parent.value, event.time, event.tokens, event.name.value, event.index, event.kind});
+        defs_.push(
+            {event.id.value, event.parent.value, event.time, event.tokens, event.name.value, event.index, event.kind});
         finishes_.push({});
         waiting_.push_back({event.time, index, kNoReplay});
         latest_ = std::max(latest_, event.time);
@@ -36,8 +37,8 @@ void ScopeStore::addEnds(const std::vector<base::ScopeEndEvent>& events) {
 
 void ScopeStore::addReplay(std::uint32_t index, const ReplayInfo& replay, const TemplateInfo& step) {
     for (std::size_t item = 0; item < step.scopes.size(); ++item) {
-        waiting_.push_back({expandTime(replay, step.duration, step.scopes[item].begin.time),
-                            static_cast<std::uint32_t>(item), index});
+        waiting_.push_back(
+            {expandTime(replay, step.duration, step.scopes[item].begin.time), static_cast<std::uint32_t>(item), index});
     }
     replaysRise_ = replaysRise_ && (index == 0 || lastReplayId_ < replay.firstId);
     lastReplayId_ = replay.firstId;

@@ -31,7 +31,7 @@ struct ScopeFinish {
 
 struct ScopeRef {
     base::TimeNs begin = 0;
-    std::uint32_t item = 0;           ///< ScopeDef, or scope of the replay's template
+    std::uint32_t item = 0; ///< ScopeDef, or scope of the replay's template
     std::uint32_t replay = kNoReplay;
 };
 

@@ -143,8 +143,8 @@ private:
             return;
         }
         const bool allInside = node.beginMax <= query_.end && node.endMin >= query_.begin;
-        const bool allSmall = static_cast<double>(node.longest) < aloneNs_ ||
-                              static_cast<double>(node.bytesMax) < aloneBytes_;
+        const bool allSmall =
+            static_cast<double>(node.longest) < aloneNs_ || static_cast<double>(node.bytesMax) < aloneBytes_;
         // Blocks of a list live about equally long, so similar births mean similar deaths.
         const double width = std::max(cellNs_, static_cast<double>(node.longest) / 2);
         if (allInside && allSmall && static_cast<double>(node.beginMax - node.beginMin) <= width) {
@@ -167,8 +167,8 @@ private:
             if (box.begin > query_.end || box.end < query_.begin) {
                 continue;
             }
-            const bool big = static_cast<double>(box.end - box.begin) >= aloneNs_ &&
-                             static_cast<double>(box.bytes) >= aloneBytes_;
+            const bool big =
+                static_cast<double>(box.end - box.begin) >= aloneNs_ && static_cast<double>(box.bytes) >= aloneBytes_;
             (big ? alone_ : merged_).push_back(clusterOf(row, box));
         }
     }

@@ -196,7 +196,8 @@ std::vector<std::uint64_t> stackRows(const HistoryViews& history) {
 ShapeIndexView stackShapes(const HistoryViews& history, const std::vector<std::uint64_t>& stack) {
     ShapeIndexBuilder builder;
     const auto boxOf = [&](std::uint32_t row) {
-        return BlockBox{stack[row], history.defs[history.rows[row].def].bytes, history.rows[row].born, history.freed[row]};
+        return BlockBox{stack[row], history.defs[history.rows[row].def].bytes, history.rows[row].born,
+                        history.freed[row]};
     };
     const BoxOf boxes = boxOf;
     for (std::size_t event = 0; event < history.events.size(); ++event) {

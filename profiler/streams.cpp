@@ -43,9 +43,8 @@ void describeAllocation(ColumnWriter& writer, std::span<const Record> rows, Even
         rank = std::max<int>(rank, eventOf(record).rank);
     }
     for (int axis = 0; axis < std::min(rank, base::kMaxTraceRank); ++axis) {
-        writer.signedColumn(kShapeColumns[axis], rows, [&](const Record& r) {
-            return eventOf(r).shape[static_cast<std::size_t>(axis)];
-        });
+        writer.signedColumn(kShapeColumns[axis], rows,
+                            [&](const Record& r) { return eventOf(r).shape[static_cast<std::size_t>(axis)]; });
     }
 }
 

@@ -77,7 +77,7 @@ struct PyramidNode {
     base::TimeNs timeEnd = 0;
     std::uint64_t minTotal = 0; ///< over the states that its events leave
     std::uint64_t maxTotal = 0;
-    base::TimeNs maxTime = 0;   ///< first instant of maxTotal
+    base::TimeNs maxTime = 0; ///< first instant of maxTotal
     base::CategoryBytes atMax{};
     base::CategoryBytes atEnd{}; ///< after its last event
 };

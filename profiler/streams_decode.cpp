@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "profiler/streams.h"
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
 
 #include "base/error.h"
 #include "profiler/column_io.h"
+#include "profiler/streams.h"
 
 namespace vitrine::profiler {
 
@@ -233,13 +232,14 @@ private:
             step.events.emplace_back(base::FreeEvent{time_[row], block.id});
             break;
         case TemplateRow::ScopeBegin:
-            step.events.emplace_back(base::ScopeBeginEvent{
-                time_[row], base::ScopeId{block.id}, base::ScopeId{parent_[row]},
-                static_cast<base::ScopeKind>(scopeKind_[row]), block.name, static_cast<std::int32_t>(index_[row]),
-                tokens_[row]});
+            step.events.emplace_back(base::ScopeBeginEvent{time_[row], base::ScopeId{block.id},
+                                                           base::ScopeId{parent_[row]},
+                                                           static_cast<base::ScopeKind>(scopeKind_[row]), block.name,
+                                                           static_cast<std::int32_t>(index_[row]), tokens_[row]});
             break;
         case TemplateRow::ScopeEnd:
-            step.events.emplace_back(base::ScopeEndEvent{time_[row], base::ScopeId{block.id}, block.bytes, flops_[row]});
+            step.events.emplace_back(
+                base::ScopeEndEvent{time_[row], base::ScopeId{block.id}, block.bytes, flops_[row]});
             break;
         default:
             step.events.emplace_back(base::SpanEvent{time_[row], end_[row],
@@ -279,10 +279,17 @@ void decodeTemplates(const ChunkReader& in, EventBatch& batch) {
 
 using Decode = void (*)(const ChunkReader&, EventBatch&);
 constexpr std::pair<std::string_view, Decode> kDecoders[] = {
-    {kStringsStream, decodeStrings},         {kAllocationsStream, decodeAllocations}, {kFreesStream, decodeFrees},
-    {kScopeBeginsStream, decodeScopeBegins}, {kScopeEndsStream, decodeScopeEnds},     {kSpansStream, decodeSpans},
-    {kCountersStream, decodeCounters},       {kTokensStream, decodeTokens},           {kOutOfMemoryStream, decodeOutOfMemory},
-    {kTemplatesStream, decodeTemplates},     {kReplaysStream, decodeReplays},
+    {kStringsStream, decodeStrings},
+    {kAllocationsStream, decodeAllocations},
+    {kFreesStream, decodeFrees},
+    {kScopeBeginsStream, decodeScopeBegins},
+    {kScopeEndsStream, decodeScopeEnds},
+    {kSpansStream, decodeSpans},
+    {kCountersStream, decodeCounters},
+    {kTokensStream, decodeTokens},
+    {kOutOfMemoryStream, decodeOutOfMemory},
+    {kTemplatesStream, decodeTemplates},
+    {kReplaysStream, decodeReplays},
 };
 
 } // namespace

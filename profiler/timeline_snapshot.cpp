@@ -259,7 +259,8 @@ std::vector<AllocationShape> TimelineSnapshot::shapes(TimeNs begin, TimeNs end, 
     const HistoryViews& history = parts_.history;
     if (!byAddress) {
         stack();
-        std::call_once(lazy_->stackShapesOnce, [this] { lazy_->stackShapes = stackShapes(parts_.history, lazy_->stack); });
+        std::call_once(lazy_->stackShapesOnce,
+                       [this] { lazy_->stackShapes = stackShapes(parts_.history, lazy_->stack); });
     }
     const BoxOf boxOf = [this, byAddress](std::uint32_t row) { return box(row, byAddress); };
     const std::vector<std::size_t> alive = aliveAt(parts_.end);
@@ -283,8 +284,8 @@ ScopeRow TimelineSnapshot::scopeRow(const ScopeRef& ref) const {
     if (ref.replay == kNoReplay) {
         const ScopeDef& def = parts_.scopes.defs[ref.item];
         const ScopeFinish& finish = parts_.scopes.finishes[ref.item];
-        return {def.id, def.parent, def.kind, def.name, def.index, def.tokens, def.begin, finish.end, finish.bytes,
-                finish.flops};
+        return {def.id,     def.parent, def.kind,   def.name,     def.index,
+                def.tokens, def.begin,  finish.end, finish.bytes, finish.flops};
     }
     const ReplayInfo& replay = parts_.history.replays[ref.replay];
     const TemplateInfo& step = *parts_.history.templates[replay.step];
