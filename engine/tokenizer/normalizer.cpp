@@ -11,6 +11,7 @@ namespace vitrine::engine {
 Normalizer Normalizer::read(const std::optional<JsonField>& field) {
     Normalizer normalizer;
     if (field) {
+        normalizer.where_ = field->where();
         normalizer.readInto(*field);
     }
     return normalizer;
@@ -50,8 +51,12 @@ void Normalizer::readInto(const JsonField& field) {
 }
 
 void Normalizer::apply(TextPiece& piece) const {
+    const std::size_t mostBytes = growthLimit(piece.text.size());
     for (const Step& step : steps_) {
-        std::visit([&](const auto& s) { applyStep(s, piece); }, step);
+        std::visit([&](const auto& s) { applyStep(s, piece, mostBytes); }, step);
+        if (piece.text.size() > mostBytes) {
+            failGrowth(where_);
+        }
     }
 }
 
@@ -61,15 +66,15 @@ std::string Normalizer::applyToText(std::string_view text) const {
     return std::move(piece.text);
 }
 
-void Normalizer::applyStep(const Form& step, TextPiece& piece) {
+void Normalizer::applyStep(const Form& step, TextPiece& piece, std::size_t) {
     piece.text = normalizeText(piece.text, step.form);
 }
 
-void Normalizer::applyStep(const Lowercase&, TextPiece& piece) {
+void Normalizer::applyStep(const Lowercase&, TextPiece& piece, std::size_t) {
     piece.text = toLowercase(piece.text);
 }
 
-void Normalizer::applyStep(const StripAccents&, TextPiece& piece) {
+void Normalizer::applyStep(const StripAccents&, TextPiece& piece, std::size_t) {
     std::string kept;
     kept.reserve(piece.text.size());
     for (std::size_t i = 0; i < piece.text.size();) {
@@ -84,11 +89,11 @@ void Normalizer::applyStep(const StripAccents&, TextPiece& piece) {
     piece.text = std::move(kept);
 }
 
-void Normalizer::applyStep(const ByteLevel&, TextPiece& piece) {
+void Normalizer::applyStep(const ByteLevel&, TextPiece& piece, std::size_t) {
     piece.text = bytesToAlphabet(piece.text);
 }
 
-void Normalizer::applyStep(const Strip& step, TextPiece& piece) {
+void Normalizer::applyStep(const Strip& step, TextPiece& piece, std::size_t) {
     std::size_t begin = 0;
     std::size_t end = piece.text.size();
     while (step.left && begin < end) {
@@ -111,13 +116,13 @@ void Normalizer::applyStep(const Strip& step, TextPiece& piece) {
     piece.text = piece.text.substr(begin, end - begin);
 }
 
-void Normalizer::applyStep(const Prepend& step, TextPiece& piece) {
+void Normalizer::applyStep(const Prepend& step, TextPiece& piece, std::size_t) {
     if (!piece.text.empty()) {
         piece.text.insert(0, step.text);
     }
 }
 
-void Normalizer::applyStep(const Replace& step, TextPiece& piece) {
+void Normalizer::applyStep(const Replace& step, TextPiece& piece, std::size_t mostBytes) {
     if (piece.text.empty()) {
         return;
     }
@@ -127,16 +132,7 @@ void Normalizer::applyStep(const Replace& step, TextPiece& piece) {
         (step.content.empty() || stretches.front().end > utf8Length(piece.text.front()))) {
         piece.atStart = false;
     }
-    std::string out;
-    out.reserve(piece.text.size());
-    for (const Stretch& stretch : stretches) {
-        if (stretch.isMatch) {
-            out += step.content;
-        } else {
-            out.append(piece.text, stretch.begin, stretch.end - stretch.begin);
-        }
-    }
-    piece.text = std::move(out);
+    piece.text = replaceMatches(piece.text, stretches, step.content, mostBytes, step.pattern.where());
 }
 
 } // namespace vitrine::engine

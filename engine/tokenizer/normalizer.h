@@ -53,15 +53,16 @@ private:
     using Step = std::variant<Form, Lowercase, StripAccents, ByteLevel, Strip, Prepend, Replace>;
 
     void readInto(const JsonField& field);
-    static void applyStep(const Form& step, TextPiece& piece);
-    static void applyStep(const Lowercase& step, TextPiece& piece);
-    static void applyStep(const StripAccents& step, TextPiece& piece);
-    static void applyStep(const ByteLevel& step, TextPiece& piece);
-    static void applyStep(const Strip& step, TextPiece& piece);
-    static void applyStep(const Prepend& step, TextPiece& piece);
-    static void applyStep(const Replace& step, TextPiece& piece);
+    static void applyStep(const Form& step, TextPiece& piece, std::size_t mostBytes);
+    static void applyStep(const Lowercase& step, TextPiece& piece, std::size_t mostBytes);
+    static void applyStep(const StripAccents& step, TextPiece& piece, std::size_t mostBytes);
+    static void applyStep(const ByteLevel& step, TextPiece& piece, std::size_t mostBytes);
+    static void applyStep(const Strip& step, TextPiece& piece, std::size_t mostBytes);
+    static void applyStep(const Prepend& step, TextPiece& piece, std::size_t mostBytes);
+    static void applyStep(const Replace& step, TextPiece& piece, std::size_t mostBytes);
 
     std::vector<Step> steps_;
+    std::string where_;
 };
 
 } // namespace vitrine::engine

@@ -61,6 +61,7 @@ std::string readMetaspaceReplacement(const JsonField& field) {
 PreTokenizer PreTokenizer::read(const std::optional<JsonField>& field) {
     PreTokenizer preTokenizer;
     if (field) {
+        preTokenizer.where_ = field->where();
         preTokenizer.readInto(*field);
     }
     return preTokenizer;
@@ -97,6 +98,7 @@ void PreTokenizer::readInto(const JsonField& field) {
 }
 
 std::vector<TextPiece> PreTokenizer::apply(TextPiece text) const {
+    const std::size_t mostBytes = growthLimit(text.text.size());
     std::vector<TextPiece> pieces;
     if (!text.text.empty()) {
         pieces.push_back(std::move(text));
@@ -108,6 +110,13 @@ std::vector<TextPiece> PreTokenizer::apply(TextPiece text) const {
             std::visit([&](const auto& s) { applyStep(s, std::move(piece), next); }, step);
         }
         pieces = std::move(next);
+        std::size_t bytes = 0;
+        for (const TextPiece& piece : pieces) {
+            bytes += piece.text.size();
+        }
+        if (bytes > mostBytes) {
+            failGrowth(where_);
+        }
     }
     return pieces;
 }

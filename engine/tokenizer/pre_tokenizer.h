@@ -65,6 +65,7 @@ private:
     static void applyStep(const Punctuation& step, TextPiece piece, std::vector<TextPiece>& out);
 
     std::vector<Step> steps_;
+    std::string where_;
 };
 
 } // namespace vitrine::engine

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/tokenizer/regex_properties.h"
 #include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
@@ -24,64 +25,6 @@ constexpr std::string_view kWordItems = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
 // Outside of a class Oniguruma also takes the Latin-1 superscripts and fractions for word characters.
 constexpr std::string_view kBareWordItems = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
 constexpr std::string_view kHexItems = "0-9A-Fa-f";
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 50> kProperties = {{
-    {"letter", "L"},
-    {"uppercaseletter", "Lu"},
-    {"lowercaseletter", "Ll"},
-    {"titlecaseletter", "Lt"},
-    {"modifierletter", "Lm"},
-    {"otherletter", "Lo"},
-    {"casedletter", "L&"},
-    {"lc", "L&"},
-    {"l&", "L&"},
-    {"mark", "M"},
-    {"nonspacingmark", "Mn"},
-    {"spacingmark", "Mc"},
-    {"enclosingmark", "Me"},
-    {"number", "N"},
-    {"decimalnumber", "Nd"},
-    {"letternumber", "Nl"},
-    {"othernumber", "No"},
-    {"digit", "Nd"},
-    {"punctuation", "P"},
-    {"punct", "P"},
-    {"connectorpunctuation", "Pc"},
-    {"dashpunctuation", "Pd"},
-    {"openpunctuation", "Ps"},
-    {"closepunctuation", "Pe"},
-    {"initialpunctuation", "Pi"},
-    {"finalpunctuation", "Pf"},
-    {"otherpunctuation", "Po"},
-    {"symbol", "S"},
-    {"mathsymbol", "Sm"},
-    {"currencysymbol", "Sc"},
-    {"modifiersymbol", "Sk"},
-    {"othersymbol", "So"},
-    {"separator", "Z"},
-    {"spaceseparator", "Zs"},
-    {"lineseparator", "Zl"},
-    {"paragraphseparator", "Zp"},
-    {"other", "C"},
-    {"control", "Cc"},
-    {"cntrl", "Cc"},
-    {"format", "Cf"},
-    {"surrogate", "Cs"},
-    {"privateuse", "Co"},
-    {"unassigned", "Cn"},
-    {"any", "Any"},
-    {"alpha", "Alphabetic"},
-    {"alphabetic", "Alphabetic"},
-    {"upper", "Uppercase"},
-    {"lower", "Lowercase"},
-    {"space", "White_Space"},
-    {"whitespace", "White_Space"},
-}};
-
-constexpr std::array<std::string_view, 12> kBinaryProperties = {
-    "emoji",       "emojipresentation", "emojimodifier", "emojimodifierbase", "emojicomponent", "extendedpictographic",
-    "ideographic", "uppercase",         "lowercase",     "asciihexdigit",     "idstart",        "idcontinue",
-};
 
 class Translator {
 public:
@@ -304,29 +247,11 @@ private:
             name = std::string(1, static_cast<char>(std::tolower(static_cast<unsigned char>(peek()))));
             ++at_;
         }
-        return fmt::format("\\{}{{{}}}", negated ? 'P' : 'p', propertyName(name));
-    }
-
-    std::string propertyName(const std::string& name) const {
-        const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '&'; };
-        if (name.empty() || !std::all_of(name.begin(), name.end(), plain)) {
+        const std::string translated = pcreProperty(name);
+        if (translated.empty()) {
             bad("the regular expression has a \"\\p{...}\" with a name that is not a property");
         }
-        for (const auto& [from, to] : kProperties) {
-            if (name == from) {
-                return std::string(to);
-            }
-        }
-        if (name.size() <= 2) {
-            std::string category = name;
-            category[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(category[0])));
-            return category;
-        }
-        if (std::find(kBinaryProperties.begin(), kBinaryProperties.end(), name) != kBinaryProperties.end()) {
-            return name;
-        }
-        // PCRE2's bare script names mean Script_Extensions; Oniguruma's mean Script.
-        return "sc:" + name;
+        return fmt::format("\\{}{{{}}}", negated ? 'P' : 'p', translated);
     }
 
     void characterClass() {

@@ -8,12 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/error.h"
 #include "engine/tokenizer/unicode_text.h"
 
 namespace vitrine::engine {
 
 TextPattern TextPattern::read(const JsonField& field) {
     TextPattern pattern;
+    pattern.where_ = field.where();
     if (const auto literal = field.find("String")) {
         pattern.literal_ = literal->asString();
         if (pattern.literal_->empty()) {
@@ -34,13 +36,25 @@ std::vector<Stretch> TextPattern::find(std::string_view text) const {
     return literal_ ? findLiteral(text, *literal_) : coverWith(regex_->findAll(text), text.size());
 }
 
-std::string TextPattern::replace(std::string_view text, std::string_view content) const {
+std::string TextPattern::replace(std::string_view text, std::string_view content, std::size_t mostBytes) const {
+    return replaceMatches(text, find(text), content, mostBytes, where_);
+}
+
+std::string replaceMatches(std::string_view text, const std::vector<Stretch>& stretches, std::string_view content,
+                           std::size_t mostBytes, const std::string& where) {
     std::string out;
     out.reserve(text.size());
-    for (const Stretch& stretch : find(text)) {
+    for (const Stretch& stretch : stretches) {
         out += stretch.isMatch ? content : text.substr(stretch.begin, stretch.end - stretch.begin);
+        if (out.size() > mostBytes) {
+            failGrowth(where);
+        }
     }
     return out;
+}
+
+void failGrowth(const std::string& where) {
+    throw base::BadInput(where + ": makes far more text out of the text than a tokenizer should; refused");
 }
 
 std::vector<Stretch> coverWith(const std::vector<std::pair<std::size_t, std::size_t>>& matches, std::size_t size) {

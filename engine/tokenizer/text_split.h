@@ -29,17 +29,30 @@ public:
     static TextPattern read(const JsonField& pattern);
 
     std::vector<Stretch> find(std::string_view text) const;
-    /// Every match replaced by `content`.
-    std::string replace(std::string_view text, std::string_view content) const;
+    /// Every match replaced by `content`. Throws BadInput when that makes more than `mostBytes`.
+    std::string replace(std::string_view text, std::string_view content, std::size_t mostBytes) const;
     /// The literal, unless this is a regular expression.
     const std::optional<std::string>& literal() const { return literal_; }
+    const std::string& where() const { return where_; }
 
 private:
     TextPattern() = default;
 
     std::optional<std::string> literal_;
     std::optional<Regex> regex_;
+    std::string where_;
 };
+
+/// The same with matches that were found before; `where` begins the message.
+std::string replaceMatches(std::string_view text, const std::vector<Stretch>& stretches, std::string_view content,
+                           std::size_t mostBytes, const std::string& where);
+
+/// The most that normalizers and pre-tokenizers may make of a text. Real ones stay far below; a file whose steps
+/// double the text again and again must not take all memory.
+inline std::size_t growthLimit(std::size_t bytes) {
+    return bytes * 32 + (std::size_t{1} << 20U);
+}
+[[noreturn]] void failGrowth(const std::string& where);
 
 std::vector<Stretch> findCodePoints(std::string_view text, const std::function<bool(char32_t)>& wanted);
 std::vector<Stretch> findLiteral(std::string_view text, std::string_view literal);

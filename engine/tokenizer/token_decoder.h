@@ -37,7 +37,11 @@ public:
 
 private:
     friend class TokenDecoder;
-    std::unique_ptr<std::string> out_;
+    struct Progress {
+        std::string out;
+        std::size_t fed = 0; ///< bytes of all tokens so far
+    };
+    std::unique_ptr<Progress> progress_;
     std::vector<std::unique_ptr<TokenSink>> stages_; // each writes to the one before it; the last is fed
 };
 
