@@ -37,8 +37,10 @@ endif()
 if(VITRINE_SANITIZE)
   add_compile_options(-fsanitize=${VITRINE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${VITRINE_SANITIZE})
-  # The sanitizers inflate code so that g++ 12 warns about paths that cannot happen.
-  add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # The sanitizers inflate code so that g++ 12 warns about paths that cannot happen.
+    add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds)
+  endif()
 endif()
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
