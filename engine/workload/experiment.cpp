@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
-#include <numeric>
-#include <optional>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -173,7 +172,8 @@ private:
     Json checkedInteger(const Json& value) const {
         const bool huge = value.is_number_unsigned() &&
                           value.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()};
-        const double number = huge ? std::numeric_limits<double>::max() : static_cast<double>(value.get<std::int64_t>());
+        const double number =
+            huge ? std::numeric_limits<double>::max() : static_cast<double>(value.get<std::int64_t>());
         require(!ranged(option_) || (number >= option_.minimum && number <= option_.maximum),
                 fmt::format("{} is not {}", value.dump(), rangeText(option_)));
         return value.get<std::int64_t>();
@@ -189,7 +189,8 @@ private:
         Json tokens = Json::array();
         for (const std::string_view part : splitText(text, ',')) {
             const auto id = parseNumber<std::int32_t>(trimmed(part));
-            require(id.has_value() && *id >= 0, fmt::format("\"{}\" is not a token id; write ids as 1,2,3", trimmed(part)));
+            require(id.has_value() && *id >= 0,
+                    fmt::format("\"{}\" is not a token id; write ids as 1,2,3", trimmed(part)));
             tokens.push_back(*id);
         }
         return tokens;
@@ -214,14 +215,16 @@ private:
         }
         require(value.is_array(), "must be a list of texts");
         for (const Json& item : value) {
-            require(item.is_string() && !item.get_ref<const std::string&>().empty(), "must be a list of texts, none empty");
+            require(item.is_string() && !item.get_ref<const std::string&>().empty(),
+                    "must be a list of texts, none empty");
         }
         return value;
     }
 
     Json pairsFromText(std::string_view text) const {
         const std::size_t equals = text.find('=');
-        require(equals != std::string_view::npos && equals > 0, fmt::format("\"{}\" is not of the form key=value", text));
+        require(equals != std::string_view::npos && equals > 0,
+                fmt::format("\"{}\" is not of the form key=value", text));
         Json pairs = Json::object();
         pairs[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
         return pairs;

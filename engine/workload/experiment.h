@@ -29,15 +29,15 @@ enum WorkloadBits : std::uint32_t {
 };
 
 struct OptionSpec {
-    std::string_view key;         ///< JSON key, "max_new_tokens"; the command line writes --max-new-tokens
+    std::string_view key; ///< JSON key, "max_new_tokens"; the command line writes --max-new-tokens
     OptionType type = OptionType::Text;
     std::string_view defaultText; ///< in command-line form; empty: unset
-    std::string_view bareText;    ///< what the flag means when it stands without a value; empty: it needs one (Bool: true)
+    std::string_view bareText; ///< what the flag means when it stands without a value; empty: it needs one (Bool: true)
     double minimum = 0, maximum = 0; ///< for numbers, when minimum < maximum
-    std::string_view choices;     ///< "auto|cpu|cuda|meta"
-    std::string_view unit;        ///< "tokens", "bytes", ...
-    std::string_view group;       ///< form section: "Model", "Sampling", "Memory", "Run"
-    std::string_view help;        ///< one line
+    std::string_view choices;        ///< "auto|cpu|cuda|meta"
+    std::string_view unit;           ///< "tokens", "bytes", ...
+    std::string_view group;          ///< form section: "Model", "Sampling", "Memory", "Run"
+    std::string_view help;           ///< one line
     std::uint32_t workloads = 0;
 };
 

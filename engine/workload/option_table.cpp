@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/workload/experiment.h"
-
 #include <array>
+
+#include "engine/workload/experiment.h"
 
 namespace vitrine::engine {
 namespace {
@@ -21,7 +21,8 @@ constexpr std::array kOptions = {
     OptionSpec{"dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16", "", "Model",
                "Compute type; unset: float32 on the CPU, bfloat16 elsewhere. Weights stay as stored", kForward | kPlan},
     OptionSpec{"set", OptionType::KeyValues, "", "", 0, 0, "", "", "Model",
-               "Config fields of a synthetic model, as num_hidden_layers=4", kForward | kPlan | kTokenize | kSynthesize},
+               "Config fields of a synthetic model, as num_hidden_layers=4",
+               kForward | kPlan | kTokenize | kSynthesize},
 
     OptionSpec{"backend", OptionType::Choice, "auto", "", 0, 0, "auto|cpu|cuda|meta", "", "Device",
                "Where it runs; meta computes nothing and predicts memory and time", kForward | kPlan},
@@ -36,8 +37,8 @@ constexpr std::array kOptions = {
     OptionSpec{"host_budget", OptionType::Bytes, "", "", 0, 0, "", "bytes", "Memory",
                "Host memory that the run may hold beside the device; unset: no limit", kForward | kPlan},
 
-    OptionSpec{"prompt", OptionType::Text, "", "", 0, 0, "", "", "Prompt", "The user's message, or with raw the text itself",
-               kGenerate | kPlan},
+    OptionSpec{"prompt", OptionType::Text, "", "", 0, 0, "", "", "Prompt",
+               "The user's message, or with raw the text itself", kGenerate | kPlan},
     OptionSpec{"raw", OptionType::Bool, "false", "", 0, 0, "", "", "Prompt",
                "Tokenize the prompt as it is, without a chat format", kGenerate | kPlan},
     OptionSpec{"chat", OptionType::Path, "", "", 0, 0, "", "", "Prompt",
@@ -56,8 +57,8 @@ constexpr std::array kOptions = {
                "safetensors file with input_ids (batch, seq), I32 or I64", kGenerate | kLogits | kPlan},
     OptionSpec{"prompt_length", OptionType::Integer, "", "", 1, kMaxCount, "", "tokens", "Prompt",
                "A prompt of this many arbitrary tokens", kGenerate | kPlan},
-    OptionSpec{"batch", OptionType::Integer, "1", "", 1, 65536, "", "", "Prompt", "Copies of the prompt that run together",
-               kGenerate | kPlan},
+    OptionSpec{"batch", OptionType::Integer, "1", "", 1, 65536, "", "", "Prompt",
+               "Copies of the prompt that run together", kGenerate | kPlan},
 
     OptionSpec{"max_new_tokens", OptionType::Integer, "128", "", 1, kMaxCount, "", "tokens", "Sampling",
                "Tokens to generate at most", kGenerate | kPlan},
@@ -66,25 +67,28 @@ constexpr std::array kOptions = {
     OptionSpec{"top_k", OptionType::Integer, "", "", 0, kMaxCount, "", "tokens", "Sampling",
                "Sample among the k most likely; 0: off; unset: the model's generation_config", kGenerate},
     OptionSpec{"top_p", OptionType::Real, "", "", 0, 1, "", "", "Sampling",
-               "Sample among the most likely that add up to p; 1: off; unset: the model's generation_config", kGenerate},
-    OptionSpec{"min_p", OptionType::Real, "", "", 0, 1, "", "", "Sampling",
-               "Drop tokens less likely than p times the best; 0: off; unset: the model's generation_config", kGenerate},
-    OptionSpec{"repetition_penalty", OptionType::Real, "", "", 0.01, 100, "", "", "Sampling",
-               "Divides the logits of tokens already seen; 1: off; unset: 1, or when sampling the model's generation_config",
+               "Sample among the most likely that add up to p; 1: off; unset: the model's generation_config",
                kGenerate},
+    OptionSpec{"min_p", OptionType::Real, "", "", 0, 1, "", "", "Sampling",
+               "Drop tokens less likely than p times the best; 0: off; unset: the model's generation_config",
+               kGenerate},
+    OptionSpec{
+        "repetition_penalty", OptionType::Real, "", "", 0.01, 100, "", "", "Sampling",
+        "Divides the logits of tokens already seen; 1: off; unset: 1, or when sampling the model's generation_config",
+        kGenerate},
     OptionSpec{"seed", OptionType::Integer, "0", "", 0, 9007199254740991.0, "", "", "Sampling",
                "Seed of sampling, of synthetic weights and of arbitrary prompts", kForward | kPlan | kSynthesize},
     OptionSpec{"stop", OptionType::TextList, "", "", 0, 0, "", "", "Sampling",
                "Texts that end the generation; they are not part of the text", kGenerate},
     OptionSpec{"ignore_eos", OptionType::Bool, "false", "", 0, 0, "", "", "Sampling",
-               "Go on after end-of-sequence tokens", kGenerate},
+               "Never choose end-of-sequence tokens", kGenerate},
     OptionSpec{"logprobs", OptionType::Integer, "0", "5", 0, 20, "", "", "Sampling",
                "Report each token's logprob with this many of the best alternatives", kGenerate},
 
     OptionSpec{"cache", OptionType::Choice, "dynamic", "", 0, 0, "dynamic|static", "", "Memory",
                "KV cache: grows page by page, or reserved for prompt and new tokens at the start", kGenerate | kPlan},
-    OptionSpec{"page_size", OptionType::Integer, "256", "", 1, 65536, "", "tokens", "Memory",
-               "Tokens in one page of the KV cache", kGenerate | kPlan},
+    OptionSpec{"page_size", OptionType::Integer, "0", "", 0, 65536, "", "tokens", "Memory",
+               "Tokens in one page of the KV cache; 0: 64 to 512, whatever wastes least", kGenerate | kPlan},
     OptionSpec{"sliding_cache", OptionType::Bool, "true", "", 0, 0, "", "", "Memory",
                "Sliding layers keep window - 1 tokens; false: they keep all, as full layers do", kGenerate | kPlan},
     OptionSpec{"kv_dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16", "", "Memory",
@@ -103,17 +107,19 @@ constexpr std::array kOptions = {
     OptionSpec{"text", OptionType::Text, "", "", 0, 0, "", "", "Run", "One text instead of a file", kTokenize},
 
     OptionSpec{"bench", OptionType::Choice, "cpu-decode", "", 0, 0, "cpu-decode", "", "Run", "Which benchmark", kBench},
-    OptionSpec{"output", OptionType::Path, "", "", 0, 0, "", "", "Run",
-               "File or folder that the result goes to", kLogits | kSynthesize},
+    OptionSpec{"output", OptionType::Path, "", "", 0, 0, "", "", "Run", "File or folder that the result goes to",
+               kLogits | kSynthesize},
     OptionSpec{"repeat", OptionType::Integer, "1", "", 1, 1000, "", "times", "Run",
                "Do it this many times; times are medians", kGenerate | kLoad | kLogits | kBench},
     OptionSpec{"profile", OptionType::Choice, "light", "", 0, 0, "off|light|full", "", "Run",
-               "What is recorded: nothing, memory and steps, or every layer and op too", kForward | kPlan | kSynthesize},
+               "What is recorded: nothing, memory and steps, or every layer and op too",
+               kForward | kPlan | kSynthesize},
     OptionSpec{"plan", OptionType::Bool, "false", "", 0, 0, "", "", "Run",
                "Price it on Meta with the device profile instead of running it", kGenerate | kLoad | kPlan},
 };
 
-constexpr std::array<std::string_view, 6> kWorkloads = {"generate", "load", "logits", "tokenize", "synthesize", "bench"};
+constexpr std::array<std::string_view, 6> kWorkloads = {"generate", "load",       "logits",
+                                                        "tokenize", "synthesize", "bench"};
 constexpr std::array<std::uint32_t, 6> kWorkloadBits = {kGenerate, kLoad, kLogits, kTokenize, kSynthesize, kBench};
 
 } // namespace

@@ -38,6 +38,7 @@ struct WorkloadSinks {
     std::function<void(std::string_view name, double value)> metric;
 };
 
+/// Validates `experiment` and runs it; with "plan": true it is planned instead.
 /// Throws the errors of base/error.h; on Cancelled, OutOfMemory and others the events so far are with the sink, and
 /// `partial` (if not null) holds the metrics known by then.
 nlohmann::json runExperiment(const nlohmann::json& experiment, const WorkloadSinks& sinks, base::StopToken stop,

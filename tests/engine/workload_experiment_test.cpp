@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "engine/workload/experiment.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
+#include "engine/workload/experiment.h"
 
 namespace vitrine::engine {
 namespace {
@@ -67,7 +66,8 @@ TEST(ValidateExperiment, FillsDefaults) {
 TEST(ValidateExperiment, UnknownKeyIsNamedWithTheNearest) {
     Json experiment = minimal();
     experiment["max_new_token"] = 3;
-    EXPECT_THAT(errorOf(experiment), HasSubstr("spec.json: max_new_token: unknown key; the nearest known one is max_new_tokens"));
+    EXPECT_THAT(errorOf(experiment),
+                HasSubstr("spec.json: max_new_token: unknown key; the nearest known one is max_new_tokens"));
     experiment.erase("max_new_token");
     experiment[std::string(100000, 'x')] = 3;
     EXPECT_THAT(errorOf(experiment), HasSubstr("unknown key"));

@@ -1,0 +1,324 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/cache/kv_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+#include <limits>
+
+#include "base/error.h"
+
+namespace vitrine::engine {
+namespace {
+
+/// Page numbers count this many bytes from the lowest page: every allocation starts on such a border.
+constexpr std::uint64_t kPageUnit = kernels::kMemoryAlignment;
+
+std::int64_t ceilDivide(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+std::uint64_t address(const kernels::Buffer& page) {
+    return reinterpret_cast<std::uint64_t>(page.data());
+}
+
+/// Pages up to 1 MiB share segments of 2 MiB; larger ones have segments rounded up to 2 MiB. The first size that wastes
+/// less than a fiftieth there.
+std::int64_t choosePageTokens(std::uint64_t bytesPerToken) {
+    constexpr std::uint64_t kShared = std::uint64_t{1} << 20;
+    constexpr std::uint64_t kSegment = std::uint64_t{2} << 20;
+    for (std::int64_t tokens = 64; tokens <= 512; tokens *= 2) {
+        const std::uint64_t bytes = bytesPerToken * static_cast<std::uint64_t>(tokens);
+        const std::uint64_t rounded = (bytes + kSegment - 1) / kSegment * kSegment;
+        if (bytes <= kShared || (rounded - bytes) * 50 < rounded) {
+            return tokens;
+        }
+    }
+    return 256;
+}
+
+} // namespace
+
+KvCache::KvCache(kernels::Context& context, const ModelConfig& config, const KvCacheOptions& options)
+    : context_(context), options_(options), kvHeads_(config.kvHeads), headDim_(config.headDim) {
+    const bool isStatic = options_.kind == KvCacheKind::Static;
+    if (options_.pageTokens < 0 || (isStatic && options_.maxTokens < 1)) {
+        throw base::Internal("a KV cache needs tokens in a page");
+    }
+    for (std::size_t layer = 0; layer < config.layers.size(); ++layer) {
+        const std::int64_t layerWindow = config.layers[layer].window;
+        const std::int64_t window = options_.slidingSaves ? layerWindow : 0;
+        auto group = std::find_if(groups_.begin(), groups_.end(), [&](const KvGroup& g) { return g.window == window; });
+        if (group == groups_.end()) {
+            group = groups_.insert(groups_.end(), KvGroup{window > 0 ? "sliding" : "full", {}, window});
+        }
+        layerGroup_.push_back(static_cast<int>(group - groups_.begin()));
+        layerSlot_.push_back(static_cast<int>(group->layers.size()));
+        group->layers.push_back(static_cast<int>(layer));
+    }
+    for (KvGroup& group : groups_) {
+        const std::int64_t tokenElements = 2 * static_cast<std::int64_t>(group.layers.size()) * kvHeads_ * headDim_;
+        std::int64_t pageTokens = options_.pageTokens;
+        if (isStatic) {
+            pageTokens = options_.maxTokens;
+        } else if (pageTokens == 0) {
+            pageTokens = choosePageTokens(kernels::bytesOf(options_.dtype, tokenElements));
+        }
+        if (group.ring()) {
+            // Pages of equal size that hold the ring with the least waste.
+            const std::int64_t kept = std::max<std::int64_t>(group.window - 1, 1);
+            group.ringPages = isStatic ? 1 : ceilDivide(kept, pageTokens);
+            pageTokens = isStatic ? std::min(kept, pageTokens) : ceilDivide(kept, group.ringPages);
+        }
+        group.pageTokens = pageTokens;
+        group.pageBytes = kernels::bytesOf(options_.dtype, tokenElements * pageTokens);
+    }
+    findLowestPages();
+}
+
+KvCache::~KvCache() = default;
+
+KvCache::Sequence& KvCache::at(int sequence) {
+    return const_cast<Sequence&>(std::as_const(*this).at(sequence));
+}
+
+const KvCache::Sequence& KvCache::at(int sequence) const {
+    const auto index = static_cast<std::size_t>(sequence);
+    if (sequence < 0 || index >= sequences_.size() || !sequences_[index].live) {
+        throw base::Internal(fmt::format("the KV cache has no sequence {}", sequence));
+    }
+    return sequences_[index];
+}
+
+std::int64_t KvCache::pagesFor(const KvGroup& group, std::int64_t tokens) const {
+    if (options_.kind == KvCacheKind::Static) {
+        return 1;
+    }
+    const std::int64_t pages = ceilDivide(tokens, group.pageTokens);
+    return group.ring() ? std::min(pages, group.ringPages) : pages;
+}
+
+void KvCache::growTo(Sequence& sequence, int group, std::int64_t pages) {
+    const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
+    auto& held = sequence.pages[static_cast<std::size_t>(group)];
+    const std::string name = "kv_cache." + kind.name;
+    const kernels::Shape shape{static_cast<std::int64_t>(kind.layers.size()), 2, kind.pageTokens, kvHeads_, headDim_};
+    while (static_cast<std::int64_t>(held.size()) < pages) {
+        held.emplace_back(context_.memory().general(), kind.pageBytes,
+                          kernels::Tag{base::MemoryCategory::KvCache, name, options_.dtype, shape});
+        lowestPage_[static_cast<std::size_t>(group)] =
+            std::min(lowestPage_[static_cast<std::size_t>(group)], address(held.back()));
+    }
+}
+
+int KvCache::addSequence() {
+    auto slot = std::find_if(sequences_.begin(), sequences_.end(), [](const Sequence& s) { return !s.live; });
+    if (slot == sequences_.end()) {
+        slot = sequences_.emplace(sequences_.end());
+    }
+    Sequence fresh;
+    fresh.live = true;
+    fresh.pages.resize(groups_.size());
+    if (options_.kind == KvCacheKind::Static) {
+        for (std::size_t group = 0; group < groups_.size(); ++group) {
+            growTo(fresh, static_cast<int>(group), 1);
+        }
+    }
+    *slot = std::move(fresh);
+    return static_cast<int>(slot - sequences_.begin());
+}
+
+void KvCache::removeSequence(int sequence) {
+    at(sequence) = Sequence{};
+    findLowestPages();
+    report();
+}
+
+std::int64_t KvCache::length(int sequence) const {
+    return at(sequence).length;
+}
+
+void KvCache::reserve(std::span<const KvAppend> appends) {
+    for (const KvAppend& append : appends) {
+        Sequence& sequence = at(append.sequence);
+        const std::int64_t length = sequence.length + append.tokens;
+        if (options_.maxTokens > 0 && length > options_.maxTokens) {
+            throw base::BadInput(fmt::format("context: {} tokens do not fit the {} that the KV cache was made for",
+                                             length, options_.maxTokens));
+        }
+        for (std::size_t group = 0; group < groups_.size(); ++group) {
+            growTo(sequence, static_cast<int>(group), pagesFor(groups_[group], length));
+        }
+    }
+}
+
+std::int64_t KvCache::tableColumns(int group, std::span<const KvAppend> appends) const {
+    const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
+    std::int64_t pages = 1;
+    for (const KvAppend& append : appends) {
+        pages = std::max(pages, pagesFor(kind, at(append.sequence).length + append.tokens));
+    }
+    const auto rounded = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(pages)));
+    // A full ring takes its size from its table, so the table of a ring is never wider than the ring.
+    return kind.ring() ? std::min(rounded, kind.ringPages) : rounded;
+}
+
+void KvCache::findLowestPages() {
+    lowestPage_.assign(groups_.size(), std::numeric_limits<std::uint64_t>::max());
+    for (const Sequence& sequence : sequences_) {
+        for (std::size_t group = 0; group < sequence.pages.size(); ++group) {
+            for (const kernels::Buffer& page : sequence.pages[group]) {
+                lowestPage_[group] = std::min(lowestPage_[group], address(page));
+            }
+        }
+    }
+}
+
+KvTables KvCache::tables(int group, std::span<const KvAppend> appends) const {
+    const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
+    const std::uint64_t base = lowestPage_[static_cast<std::size_t>(group)];
+    KvTables out;
+    out.columns = tableColumns(group, appends);
+    out.pages.reserve(appends.size() * static_cast<std::size_t>(out.columns));
+    for (const KvAppend& append : appends) {
+        const Sequence& sequence = at(append.sequence);
+        const auto& pages = sequence.pages[static_cast<std::size_t>(group)];
+        for (std::int64_t column = 0; column < out.columns; ++column) {
+            const auto index = static_cast<std::size_t>(column);
+            if (index >= pages.size()) {
+                out.pages.push_back(-1);
+                continue;
+            }
+            const std::uint64_t number = (address(pages[index]) - base) / kPageUnit;
+            if (number > std::uint64_t{std::numeric_limits<std::int32_t>::max()}) {
+                throw base::Internal("pages of the KV cache lie too far apart for their table");
+            }
+            out.pages.push_back(static_cast<std::int32_t>(number));
+        }
+        // A ring is read before the step's tokens replace older ones; the other caches hold them already.
+        const std::int64_t after = sequence.length + append.tokens;
+        const std::int64_t length = kind.ring() ? std::min(sequence.length, kind.window - 1) : after;
+        out.first.push_back(kind.ring() ? static_cast<std::int32_t>(sequence.length - length) : 0);
+        out.lengths.push_back(static_cast<std::int32_t>(length));
+        if (kind.ring()) {
+            const std::int64_t kept = std::min(after, kind.window - 1);
+            out.firstAfter.push_back(static_cast<std::int32_t>(after - kept));
+            out.lengthsAfter.push_back(static_cast<std::int32_t>(kept));
+        }
+        out.totalTokens += length;
+    }
+    return out;
+}
+
+kernels::KvView KvCache::layerView(int layer) const {
+    const int group = groupOf(layer);
+    const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
+    const auto elementBytes = static_cast<std::int64_t>(kernels::bytesOf(options_.dtype, 1));
+    const std::int64_t block = kind.pageTokens * kvHeads_ * headDim_ * elementBytes;
+    const std::int64_t slot = layerSlot_[static_cast<std::size_t>(layer)];
+    const std::uint64_t base = lowestPage_[static_cast<std::size_t>(group)];
+
+    kernels::KvView view;
+    view.ring = kind.ring();
+    for (int half = 0; half < 2; ++half) {
+        kernels::TensorView& tensor = half == 0 ? view.keys : view.values;
+        tensor.data = reinterpret_cast<void*>(base + static_cast<std::uint64_t>((2 * slot + half) * block));
+        tensor.dtype = options_.dtype;
+        tensor.shape = kernels::Shape{std::numeric_limits<std::int32_t>::max(), kind.pageTokens, kvHeads_, headDim_};
+        tensor.rowStride = static_cast<std::int64_t>(kPageUnit) / elementBytes;
+    }
+    return view;
+}
+
+void KvCache::commit(std::span<const KvAppend> appends) {
+    for (const KvAppend& append : appends) {
+        at(append.sequence).length += append.tokens;
+    }
+    report();
+}
+
+void KvCache::report() {
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+        context_.tracer().counter("kv_bytes." + groups_[group].name,
+                                  static_cast<double>(bytes(static_cast<int>(group))));
+    }
+    context_.tracer().counter("kv_tokens", static_cast<double>(tokens()));
+}
+
+std::int64_t KvCache::roomBeforeGrowth(std::span<const int> sequences) const {
+    std::int64_t room = std::numeric_limits<std::int64_t>::max();
+    for (const int number : sequences) {
+        const Sequence& sequence = at(number);
+        for (std::size_t group = 0; group < groups_.size(); ++group) {
+            const KvGroup& kind = groups_[group];
+            const auto held = static_cast<std::int64_t>(sequence.pages[group].size());
+            const bool grows = options_.kind == KvCacheKind::Dynamic && !(kind.ring() && held == kind.ringPages);
+            if (grows) {
+                room = std::min(room, held * kind.pageTokens - sequence.length);
+            }
+        }
+    }
+    return room;
+}
+
+void KvCache::trim(int sequence, std::int64_t length) {
+    Sequence& kept = at(sequence);
+    if (length < 0 || length > kept.length) {
+        throw base::Internal("a cache is trimmed to fewer tokens than it has");
+    }
+    for (const KvGroup& group : groups_) {
+        if (group.ring() && length < kept.length && kept.length > group.window - 1) {
+            throw base::Unsupported(
+                "KV cache: a sliding layer has dropped tokens and cannot be rolled back; generate again");
+        }
+    }
+    kept.length = length;
+    if (options_.kind == KvCacheKind::Dynamic) {
+        for (std::size_t group = 0; group < groups_.size(); ++group) {
+            kept.pages[group].resize(static_cast<std::size_t>(pagesFor(groups_[group], length)));
+        }
+    }
+    findLowestPages();
+    report();
+}
+
+std::uint64_t KvCache::bytes(int group) const {
+    std::uint64_t total = 0;
+    for (const Sequence& sequence : sequences_) {
+        if (sequence.live) {
+            total += sequence.pages[static_cast<std::size_t>(group)].size() *
+                     groups_[static_cast<std::size_t>(group)].pageBytes;
+        }
+    }
+    return total;
+}
+
+std::uint64_t KvCache::bytes() const {
+    std::uint64_t total = 0;
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+        total += bytes(static_cast<int>(group));
+    }
+    return total;
+}
+
+std::uint64_t KvCache::usedBytes() const {
+    std::int64_t elements = 0;
+    for (const Sequence& sequence : sequences_) {
+        for (const KvGroup& group : groups_) {
+            const std::int64_t kept = group.ring() ? std::min(sequence.length, group.window - 1) : sequence.length;
+            elements += 2 * static_cast<std::int64_t>(group.layers.size()) * kept * kvHeads_ * headDim_;
+        }
+    }
+    return kernels::bytesOf(options_.dtype, elements);
+}
+
+std::int64_t KvCache::tokens() const {
+    std::int64_t total = 0;
+    for (const Sequence& sequence : sequences_) {
+        total += sequence.length;
+    }
+    return total;
+}
+
+} // namespace vitrine::engine

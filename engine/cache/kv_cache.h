@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The KV cache of a model: pages behind block tables, so that growing adds pages and never copies.
+//
+// Layers of one kind form a group ("full", "sliding"); a page holds `pageTokens` tokens of one sequence for every layer
+// of its group, laid out (layers, keys then values, pageTokens, kvHeads, headDim). Full layers grow with the sequence.
+// Sliding layers keep the last window - 1 tokens in a ring and then stop growing: the step's own token makes the window.
+// Bytes of a sequence of T tokens, up to the rest of its last page: 2 * kvHeads * headDim * sizeof(dtype) *
+// (fullLayers * T + slidingLayers * min(T, window - 1)) (transformers, cache_utils.py).
+//
+// Sizes and order of allocations depend on token counts alone, never on computed values; they are equal on every backend.
+// Trace counters, written by `commit` (names are stable): "kv_tokens" tokens seen by all live sequences,
+// "kv_bytes.full" and "kv_bytes.sliding" bytes of each group's pages.
+// A cache belongs to the thread of its context and must not outlive it.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/model_config.h"
+#include "kernels/context.h"
+#include "kernels/memory/resource.h"
+#include "kernels/ops/kv_view.h"
+
+namespace vitrine::engine {
+
+enum class KvCacheKind : std::uint8_t {
+    Dynamic, ///< pages come as tokens come
+    Static,  ///< `maxTokens` of each sequence are reserved when it is added
+};
+
+struct KvCacheOptions {
+    KvCacheKind kind = KvCacheKind::Dynamic;
+    kernels::DType dtype = kernels::DType::BF16;
+    std::int64_t pageTokens = 0; ///< 0: from 64 to 512, the first whose pages fill the allocator's segments
+    bool slidingSaves = true;    ///< false: sliding layers keep every token, as full layers do
+    std::int64_t maxTokens = 0;  ///< of one sequence; needed by Static, 0: unlimited
+};
+
+/// `tokens` new tokens of one sequence in the coming step.
+struct KvAppend {
+    int sequence = 0;
+    std::int64_t tokens = 0;
+};
+
+/// Layers that share pages.
+struct KvGroup {
+    std::string name;        ///< "full" or "sliding"
+    std::vector<int> layers; ///< layer numbers, ascending
+    std::int64_t window = 0; ///< of a ring; 0: keeps everything
+    std::int64_t pageTokens = 0;
+    std::int64_t ringPages = 0; ///< pages of a full ring; 0: grows without end
+    std::uint64_t pageBytes = 0;
+
+    bool ring() const { return window > 0; }
+};
+
+/// What a step needs of one group, as host arrays: one row for each append, in their order.
+struct KvTables {
+    std::int64_t columns = 0;          ///< of the block table; rounded up so that it changes rarely
+    std::vector<std::int32_t> pages;   ///< (sequences, columns); -1: no page
+    std::vector<std::int32_t> first;   ///< (sequences): what attention reads
+    std::vector<std::int32_t> lengths; ///< (sequences): with the new tokens, or for a ring without them
+    std::vector<std::int32_t> firstAfter, lengthsAfter; ///< for a ring: with the new tokens, what the write needs
+    std::int64_t totalTokens = 0;                       ///< sum of lengths
+};
+
+class KvCache {
+public:
+    KvCache(kernels::Context& context, const ModelConfig& config, const KvCacheOptions& options);
+    ~KvCache();
+    KvCache(const KvCache&) = delete; // views of steps hold its pages
+    KvCache& operator=(const KvCache&) = delete;
+
+    const KvCacheOptions& options() const { return options_; }
+    const std::vector<KvGroup>& groups() const { return groups_; }
+    int groupOf(int layer) const { return layerGroup_[static_cast<std::size_t>(layer)]; }
+
+    /// A new empty sequence; numbers of removed ones are used again. Throws OutOfMemory (Static).
+    int addSequence();
+    void removeSequence(int sequence);
+    std::int64_t length(int sequence) const; ///< tokens seen so far
+
+    /// Makes room for the coming tokens. Throws OutOfMemory, or BadInput when a sequence would exceed maxTokens;
+    /// the cache is then as before but for pages already added.
+    void reserve(std::span<const KvAppend> appends);
+    /// The tables of a step whose room was reserved.
+    KvTables tables(int group, std::span<const KvAppend> appends) const;
+    /// Block table columns that `tables` will have: part of a step's signature.
+    std::int64_t tableColumns(int group, std::span<const KvAppend> appends) const;
+    /// Keys and values of one layer; the table tensors are filled in by the caller.
+    kernels::KvView layerView(int layer) const;
+    /// The step's tokens are in: lengths advance, counters are written.
+    void commit(std::span<const KvAppend> appends);
+
+    /// Tokens that each of `sequences` can take before a page is added; the largest number when none ever is.
+    std::int64_t roomBeforeGrowth(std::span<const int> sequences) const;
+
+    /// Drops the tokens from `length` on. Throws Unsupported when a ring has already lost older tokens.
+    void trim(int sequence, std::int64_t length);
+
+    std::uint64_t bytes() const;          ///< of all pages
+    std::uint64_t bytes(int group) const; ///< of one group's pages
+    std::uint64_t usedBytes() const;      ///< of the tokens kept: the formula above
+    std::int64_t tokens() const;          ///< seen by live sequences
+
+private:
+    struct Sequence {
+        bool live = false;
+        std::int64_t length = 0;
+        std::vector<std::vector<kernels::Buffer>> pages; ///< by group
+    };
+
+    Sequence& at(int sequence);
+    const Sequence& at(int sequence) const;
+    std::int64_t pagesFor(const KvGroup& group, std::int64_t tokens) const;
+    void growTo(Sequence& sequence, int group, std::int64_t pages);
+    void findLowestPages();
+    void report();
+
+    kernels::Context& context_;
+    KvCacheOptions options_;
+    std::int64_t kvHeads_ = 0;
+    std::int64_t headDim_ = 0;
+    std::vector<KvGroup> groups_;
+    std::vector<int> layerGroup_;
+    std::vector<int> layerSlot_; ///< place of a layer inside its group's page
+    std::vector<Sequence> sequences_;
+    std::vector<std::uint64_t> lowestPage_; ///< by group: what page numbers count from
+};
+
+} // namespace vitrine::engine

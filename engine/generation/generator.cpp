@@ -1,0 +1,308 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/generation/generator.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "engine/generation/answer_text.h"
+
+namespace vitrine::engine {
+namespace {
+
+/// Longest stretch of equal steps that planning jumps over: attention costs more as the cache grows.
+constexpr std::int64_t kLongestJump = 1024;
+
+} // namespace
+
+/// One request on its way.
+struct Generator::Row {
+    GenerateRequest request;
+    std::int32_t number = 0;
+    int sequence = -1;
+    std::int64_t prefilled = 0;
+    std::vector<std::int32_t> history; ///< prompt and new tokens
+    std::optional<AnswerText> answer;
+    GenerateResult* result = nullptr;
+
+    bool prefilling() const { return prefilled < static_cast<std::int64_t>(request.prompt.size()); }
+    bool done() const { return result->finish != FinishReason::None; }
+};
+
+Sampling fromGenerationConfig(const GenerationConfig& config) {
+    Sampling out;
+    out.temperature = static_cast<float>(config.temperature);
+    out.topK = config.topK;
+    out.topP = static_cast<float>(config.topP);
+    out.minP = static_cast<float>(config.minP);
+    out.repetitionPenalty = static_cast<float>(config.repetitionPenalty);
+    return out;
+}
+
+std::string_view finishReasonName(FinishReason reason) {
+    switch (reason) {
+    case FinishReason::Length:
+        return "length";
+    case FinishReason::StopToken:
+        return "stop_token";
+    case FinishReason::StopText:
+        return "stop_text";
+    case FinishReason::None:
+        break;
+    }
+    return "cancelled";
+}
+
+Generator::Generator(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const GenerateOptions& options)
+    : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {
+    if (options_.prefillChunk <= 0) {
+        options_.prefillChunk = defaultPrefillChunk(model.context().traits());
+    }
+}
+
+Generator::~Generator() = default;
+
+double Generator::now() const {
+    return static_cast<double>(model_.context().clock().now()) * 1e-9;
+}
+
+void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken) {
+    report = GenerateReport{};
+    report.results.resize(requests.size());
+    report_ = &report;
+    onToken_ = &onToken;
+    rows_.clear();
+    cache_.reset();
+    KvCacheOptions cacheOptions = options_.cache;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        auto row = std::make_unique<Row>();
+        row->request = std::move(requests[i]);
+        row->number = static_cast<std::int32_t>(i);
+        row->history = row->request.prompt;
+        row->result = &report.results[i];
+        row->result->promptTokens = static_cast<std::int64_t>(row->request.prompt.size());
+        if (row->request.prompt.empty()) {
+            throw base::BadInput("prompt: has no tokens; give at least one");
+        }
+        if (tokenizer_ != nullptr) {
+            row->answer.emplace(options_.chatFormat, tokenizer_, row->request.stopTexts);
+        }
+        if (cacheOptions.kind == KvCacheKind::Static) {
+            // The last new token is never fed back, so it needs no place.
+            cacheOptions.maxTokens =
+                std::max(cacheOptions.maxTokens, row->result->promptTokens + row->request.maxNewTokens - 1);
+        }
+        rows_.push_back(std::move(row));
+    }
+    cache_ = std::make_unique<KvCache>(model_.context(), model_.config(), cacheOptions);
+    for (const auto& row : rows_) {
+        row->sequence = cache_->addSequence();
+    }
+    try {
+        prefill(report);
+        decode(report);
+    } catch (...) {
+        for (const auto& row : rows_) {
+            if (row->answer) {
+                row->result->channels = row->answer->channels();
+            }
+        }
+        throw;
+    }
+    cache_.reset();
+}
+
+void Generator::prefill(GenerateReport& report) {
+    const double begin = now();
+    const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "prefill");
+    for (std::int32_t index = 0;; ++index) {
+        std::int64_t budget = options_.prefillChunk;
+        std::vector<StepSequence> sequences;
+        std::vector<Row*> sampled;
+        for (const auto& row : rows_) {
+            if (budget == 0 || !row->prefilling()) {
+                continue;
+            }
+            const auto total = static_cast<std::int64_t>(row->request.prompt.size());
+            const std::int64_t count = std::min(budget, total - row->prefilled);
+            const bool last = row->prefilled + count == total;
+            sequences.push_back(
+                {row->sequence, {row->request.prompt.data() + row->prefilled, static_cast<std::size_t>(count)}, last});
+            if (last) {
+                sampled.push_back(row.get());
+            }
+            row->prefilled += count;
+            budget -= count;
+        }
+        if (sequences.empty()) {
+            break;
+        }
+        const double stepBegin = now();
+        stepRows("prefill", index, sequences, sampled);
+        report.lastStepSeconds = now() - stepBegin;
+        report.prefillSeconds = now() - begin;
+    }
+}
+
+void Generator::decode(GenerateReport& report) {
+    const double begin = now();
+    const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "decode");
+    for (std::int32_t index = 0;; ++index) {
+        std::vector<StepSequence> sequences;
+        std::vector<Row*> sampled;
+        for (const auto& row : rows_) {
+            if (!row->done()) {
+                sequences.push_back({row->sequence, {&row->history.back(), 1}, true});
+                sampled.push_back(row.get());
+            }
+        }
+        if (sequences.empty()) {
+            break;
+        }
+        const double stepBegin = now();
+        stepRows("decode", index, sequences, sampled);
+        report.lastStepSeconds = now() - stepBegin;
+        report.decodedTokens += static_cast<std::int64_t>(sampled.size());
+        ++report.decodeSteps;
+        if (options_.jumpEqualSteps) {
+            jump(report, report.lastStepSeconds);
+        }
+        report.decodeSeconds = now() - begin;
+    }
+}
+
+void Generator::stepRows(std::string_view name, std::int32_t index, const std::vector<StepSequence>& sequences,
+                         const std::vector<Row*>& sampled) {
+    std::vector<kernels::SampleParameters> parameters;
+    for (const Row* row : sampled) {
+        const Sampling& sampling = row->request.sampling;
+        kernels::SampleParameters p;
+        p.temperature = sampling.temperature;
+        p.topK = sampling.topK;
+        p.topP = sampling.topP;
+        p.minP = sampling.minP;
+        p.repetitionPenalty = sampling.repetitionPenalty;
+        p.seed = sampling.seed;
+        p.request = static_cast<std::uint32_t>(row->number);
+        p.position = static_cast<std::int64_t>(row->history.size());
+        p.history = row->history.data();
+        p.historyLength = static_cast<std::int64_t>(row->history.size());
+        p.forbidden = row->request.forbidden.data();
+        p.forbiddenCount = static_cast<std::int64_t>(row->request.forbidden.size());
+        parameters.push_back(p);
+    }
+    StepBatch batch;
+    batch.name = name;
+    batch.index = index;
+    batch.sequences = sequences;
+    batch.sampling = parameters;
+    batch.topLogprobs = options_.topLogprobs;
+    const StepOutput out = model_.step(batch, *cache_);
+    noteCache();
+
+    const auto best = static_cast<std::size_t>(options_.topLogprobs);
+    for (std::size_t i = 0; i < sampled.size(); ++i) {
+        std::vector<std::pair<std::int32_t, float>> top;
+        for (std::size_t j = 0; j < best; ++j) {
+            top.emplace_back(out.topIds[i * best + j], out.topLogprobs[i * best + j]);
+        }
+        accept(*sampled[i], out.ids[i], out.logprobs[i], std::move(top));
+    }
+}
+
+void Generator::accept(Row& row, std::int32_t id, float logprob, std::vector<std::pair<std::int32_t, float>> top) {
+    GenerateResult& result = *row.result;
+    GeneratedToken token;
+    token.request = row.number;
+    token.index = static_cast<std::int32_t>(result.ids.size());
+    token.id = id;
+    token.logprob = logprob;
+    token.top = top;
+    model_.context().tracer().token(row.number, static_cast<std::int32_t>(row.history.size()), id, logprob);
+    row.history.push_back(id);
+    result.ids.push_back(id);
+    result.logprobs.push_back(logprob);
+    if (options_.topLogprobs > 0) {
+        result.top.push_back(std::move(top));
+    }
+
+    const auto& stops = row.request.stopTokens;
+    AnswerPiece piece;
+    if (row.answer) {
+        piece = row.answer->push(id);
+    }
+    if (row.answer && row.answer->stopped()) {
+        result.finish = FinishReason::StopText;
+    } else if (std::find(stops.begin(), stops.end(), id) != stops.end()) {
+        result.finish = FinishReason::StopToken;
+    } else if (static_cast<std::int64_t>(result.ids.size()) >= row.request.maxNewTokens) {
+        result.finish = FinishReason::Length;
+    }
+    if (row.answer && row.done() && !row.answer->stopped()) {
+        const AnswerPiece rest = row.answer->finish();
+        piece.text += rest.text;
+        piece.channel = rest.channel;
+    }
+    if (row.answer && row.done()) {
+        result.channels = row.answer->channels();
+    }
+    token.text = std::move(piece.text);
+    token.channel = std::move(piece.channel);
+    token.time = model_.context().clock().now();
+    if (*onToken_) {
+        (*onToken_)(token);
+    }
+    if (row.done()) {
+        cache_->removeSequence(row.sequence);
+        row.sequence = -1;
+    }
+}
+
+void Generator::jump(GenerateReport& report, double stepSeconds) {
+    std::vector<int> sequences;
+    std::vector<KvAppend> appends;
+    std::int64_t count = kLongestJump;
+    for (const auto& row : rows_) {
+        if (!row->done()) {
+            sequences.push_back(row->sequence);
+            // The last token is left for a step of its own, so that the run ends as it would.
+            count = std::min(count, row->request.maxNewTokens - static_cast<std::int64_t>(row->result->ids.size()) - 1);
+        }
+    }
+    if (sequences.empty()) {
+        return;
+    }
+    count = std::min(count, cache_->roomBeforeGrowth(sequences));
+    if (count <= 0) {
+        return;
+    }
+    for (const auto& row : rows_) {
+        if (!row->done()) {
+            appends.push_back({row->sequence, count});
+            row->history.resize(row->history.size() + static_cast<std::size_t>(count));
+            row->result->ids.resize(row->result->ids.size() + static_cast<std::size_t>(count));
+            row->result->logprobs.resize(row->result->ids.size());
+        }
+    }
+    model_.context().meta()->addCompute(stepSeconds * static_cast<double>(count));
+    model_.context().meta()->joinStreams();
+    cache_->commit(appends);
+    noteCache();
+    report.decodeSteps += count;
+    report.decodedTokens += count * static_cast<std::int64_t>(sequences.size());
+}
+
+void Generator::noteCache() {
+    report_->kvBytes = std::max(report_->kvBytes, cache_->usedBytes());
+    const std::uint64_t pages = cache_->bytes();
+    if (pages > report_->kvPageBytes) {
+        report_->kvPageBytes = pages;
+        report_->kvGroupBytes.clear();
+        for (std::size_t group = 0; group < cache_->groups().size(); ++group) {
+            report_->kvGroupBytes.emplace_back(cache_->groups()[group].name, cache_->bytes(static_cast<int>(group)));
+        }
+    }
+}
+
+} // namespace vitrine::engine

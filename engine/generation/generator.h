@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Generation over ragged batches: several prompts at once, prefilled in chunks, decoded together until each has ended.
+//
+// The default is greedy. Sampling is what the caller asks for; `fromGenerationConfig` takes a model's own defaults, which
+// the command line does only when the user asked for sampling (temperature above 0).
+// A result does not depend on what else is in the batch. Ids are fetched after each step; a device that runs a step ahead
+// calls accept() one step later, which may compute tokens behind a stop token and drops them.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/cache/kv_cache.h"
+#include "engine/model/model.h"
+#include "engine/tokenizer/chat_format.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace vitrine::engine {
+
+struct Sampling {
+    float temperature = 0; ///< 0: greedy, the rest but repetitionPenalty then has no effect
+    std::int32_t topK = 0;
+    float topP = 1;
+    float minP = 0;
+    float repetitionPenalty = 1;
+    std::uint64_t seed = 0;
+};
+
+/// The sampling that a model's generation_config.json asks for, at its temperature.
+Sampling fromGenerationConfig(const GenerationConfig& config);
+
+struct GenerateRequest {
+    std::vector<std::int32_t> prompt;
+    std::int64_t maxNewTokens = 128;
+    Sampling sampling;
+    std::vector<std::int32_t> stopTokens; ///< end the request; the stop token is the last of its ids
+    std::vector<std::string> stopTexts;   ///< need a tokenizer
+    std::vector<std::int32_t> forbidden;  ///< ids that are never chosen
+};
+
+enum class FinishReason : std::uint8_t { None, Length, StopToken, StopText };
+/// "length", "stop_token", "stop_text"; None: "cancelled", what a result reads that never ended.
+std::string_view finishReasonName(FinishReason reason);
+
+struct GeneratedToken {
+    std::int32_t request = 0;
+    std::int32_t index = 0; ///< of the new tokens, from 0
+    std::int32_t id = 0;
+    std::string text;    ///< what became showable
+    std::string channel; ///< of the text; "final" but for harmony models
+    float logprob = 0;
+    std::vector<std::pair<std::int32_t, float>> top; ///< the best alternatives when asked for
+    base::TimeNs time = 0;                           ///< on the context's clock
+};
+
+struct GenerateResult {
+    std::int64_t promptTokens = 0;
+    std::vector<std::int32_t> ids; ///< new tokens, the stop token included
+    std::vector<float> logprobs;
+    std::vector<std::vector<std::pair<std::int32_t, float>>> top;
+    std::map<std::string, std::string> channels; ///< texts by channel, the answer is "final"; ends before a stop text
+    FinishReason finish = FinishReason::None;
+};
+
+struct GenerateReport {
+    std::vector<GenerateResult> results;
+    double prefillSeconds = 0;      ///< until every request has its first token
+    double decodeSeconds = 0;       ///< the rest
+    std::int64_t decodedTokens = 0; ///< after the first of each request
+    std::int64_t decodeSteps = 0;
+    double lastStepSeconds = 0;    ///< of the last decode step, or of the last prefill step
+    std::uint64_t kvBytes = 0;     ///< largest sum over tokens kept
+    std::uint64_t kvPageBytes = 0; ///< largest sum of pages
+    std::vector<std::pair<std::string, std::uint64_t>> kvGroupBytes; ///< pages by group when kvPageBytes was reached
+};
+
+struct GenerateOptions {
+    KvCacheOptions cache;
+    std::int64_t prefillChunk = 0; ///< tokens of one prefill step, 0: defaultPrefillChunk
+    std::int32_t topLogprobs = 0;
+    ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< how the answer is parted into channels
+    /// Planning on Meta: decode steps that repeat the last one's allocations are not run; the clock moves on by their
+    /// time. Ids of such tokens are 0.
+    bool jumpEqualSteps = false;
+};
+
+/// Called after each token, on the run's thread; must not throw.
+using TokenCallback = std::function<void(const GeneratedToken&)>;
+
+class Generator {
+public:
+    /// `tokenizer` may be null: texts are then empty. The model must outlive the generator.
+    Generator(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const GenerateOptions& options);
+    ~Generator();
+    Generator(const Generator&) = delete; // owns a cache on the model's context
+    Generator& operator=(const Generator&) = delete;
+
+    /// Generates for all requests together. On Cancelled and OutOfMemory `report` holds what was done until then.
+    void run(std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
+
+private:
+    struct Row;
+
+    void prefill(GenerateReport& report);
+    void decode(GenerateReport& report);
+    void stepRows(std::string_view name, std::int32_t index, const std::vector<StepSequence>& sequences,
+                  const std::vector<Row*>& sampled);
+    void accept(Row& row, std::int32_t id, float logprob, std::vector<std::pair<std::int32_t, float>> top);
+    void jump(GenerateReport& report, double stepSeconds);
+    void noteCache();
+    double now() const;
+
+    Model& model_;
+    std::shared_ptr<const Tokenizer> tokenizer_;
+    GenerateOptions options_;
+    std::vector<std::unique_ptr<Row>> rows_;
+    std::unique_ptr<KvCache> cache_;
+    GenerateReport* report_ = nullptr;
+    const TokenCallback* onToken_ = nullptr;
+};
+
+} // namespace vitrine::engine

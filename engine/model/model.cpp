@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/model/model.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "engine/model/layer.h"
+#include "engine/model/step.h"
+#include "kernels/ops/floats.h"
+
+namespace vitrine::engine {
+namespace {
+
+constexpr std::uint64_t kDryBytes = std::uint64_t{1} << 45; ///< more than any step; Meta gives out addresses only
+
+/// Ends the tracer's step however it is left.
+class TracedStep {
+public:
+    TracedStep(kernels::Tracer& tracer, const StepBatch& batch, std::int64_t tokens) : tracer_(tracer) {
+        tracer_.beginStep(batch.name, batch.index, tokens);
+    }
+    ~TracedStep() { tracer_.endStep(); }
+    TracedStep(const TracedStep&) = delete; // one begin, one end
+    TracedStep& operator=(const TracedStep&) = delete;
+
+private:
+    kernels::Tracer& tracer_;
+};
+
+std::int64_t tokensOf(const StepBatch& batch) {
+    std::int64_t tokens = 0;
+    for (const StepSequence& sequence : batch.sequences) {
+        tokens += static_cast<std::int64_t>(sequence.tokens.size());
+    }
+    return tokens;
+}
+
+/// Gemma2 multiplies embeddings by sqrt(hidden) rounded to the compute type.
+float embeddingScale(const ModelConfig& config, kernels::DType compute) {
+    if (!config.scaleEmbedding) {
+        return 1;
+    }
+    const auto scale = static_cast<float>(std::sqrt(static_cast<double>(config.hidden)));
+    return compute == kernels::DType::BF16 ? kernels::bf16ToFloat(kernels::floatToBf16(scale)) : scale;
+}
+
+} // namespace
+
+Model::Model(kernels::Context& context, const ModelSource& source, const ModelOptions& options,
+             base::ProgressSink* progress)
+    : context_(context), config_(source.config), options_(options) {
+    const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase, "load");
+    weights_ = std::make_unique<WeightStore>(context, source, LoadOptions{options.dequantize, options.seed}, progress);
+    embeddingScale_ = embeddingScale(config_, options_.computeDType);
+    bindLayers();
+    if (config_.rope.type != RopeType::Dynamic) {
+        const RopeTable table = makeRopeTable(config_, config_.maxPositions);
+        ropeFrequencies_ = kernels::Tensor(context.memory().general(), base::MemoryCategory::Other,
+                                           "rope.inverse_frequency", kernels::DType::F32,
+                                           kernels::Shape{static_cast<std::int64_t>(table.inverseFrequency.size())});
+        context.upload(table.inverseFrequency.data(), ropeFrequencies_.view().data, ropeFrequencies_.view().bytes());
+        ropeScale_ = static_cast<float>(table.attentionScale);
+    }
+}
+
+Model::~Model() = default;
+
+kernels::NormWeights Model::norm(const std::string& name) const {
+    return {weights_->get(name + ".weight"), static_cast<float>(config_.normEps), config_.normForm};
+}
+
+kernels::LinearView Model::linear(const std::string& name) const {
+    kernels::LinearView out;
+    out.weight.dense = weights_->get(name + ".weight");
+    out.bias = weights_->find(name + ".bias");
+    return out;
+}
+
+kernels::LinearView Model::experts(const std::string& name) const {
+    kernels::LinearView out;
+    if (weights_->has(name)) {
+        out.weight.dense = weights_->get(name);
+        // Dense gpt-oss checkpoints hold (experts, in, out); what was expanded from MXFP4 is (experts, out, in).
+        out.weight.transposed = config_.family == Family::GptOss && !config_.mxfp4;
+    } else {
+        out.weight.mxfp4 = {weights_->get(name + "_blocks"), weights_->get(name + "_scales")};
+    }
+    out.bias = weights_->find(name + "_bias");
+    return out;
+}
+
+void Model::bindLayers() {
+    for (std::size_t i = 0; i < config_.layers.size(); ++i) {
+        const std::string prefix = fmt::format("model.layers.{}.", i);
+        const std::string attention = prefix + "self_attn.";
+        const std::string mlp = prefix + "mlp.";
+        Layer layer;
+        layer.config = config_.layers[i];
+        layer.attentionNorm = norm(prefix + "input_layernorm");
+        layer.q = linear(attention + "q_proj");
+        layer.k = linear(attention + "k_proj");
+        layer.v = linear(attention + "v_proj");
+        layer.o = linear(attention + "o_proj");
+        if (config_.qkNorm) {
+            layer.qNorm = norm(attention + "q_norm");
+            layer.kNorm = norm(attention + "k_norm");
+        }
+        layer.sinks = weights_->find(attention + "sinks");
+        if (config_.postNorms) {
+            layer.attentionPostNorm = norm(prefix + "post_attention_layernorm");
+            layer.mlpNorm = norm(prefix + "pre_feedforward_layernorm");
+            layer.mlpPostNorm = norm(prefix + "post_feedforward_layernorm");
+        } else {
+            layer.mlpNorm = norm(prefix + "post_attention_layernorm");
+        }
+        if (layer.config.moe) {
+            layer.router = linear(mlp + (config_.family == Family::GptOss ? "router" : "gate"));
+            layer.gateUp = experts(mlp + "experts.gate_up_proj");
+            layer.down = experts(mlp + "experts.down_proj");
+        } else {
+            layer.gate = linear(mlp + "gate_proj");
+            layer.up = linear(mlp + "up_proj");
+            layer.down = linear(mlp + "down_proj");
+        }
+        layers_.push_back(layer);
+    }
+    embedding_ = weights_->get("model.embed_tokens.weight");
+    finalNorm_ = norm("model.norm");
+    head_.weight.dense = config_.tiedEmbeddings ? embedding_ : weights_->get("lm_head.weight");
+}
+
+StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
+    context_.throwIfStopped();
+    const TracedStep traced(context_.tracer(), batch, tokensOf(batch));
+    std::vector<KvAppend> appends;
+    for (const StepSequence& sequence : batch.sequences) {
+        appends.push_back({sequence.sequence, static_cast<std::int64_t>(sequence.tokens.size())});
+    }
+    cache.reserve(appends);
+    const StepPlan plan(*this, batch, cache);
+    context_.memory().step().ensureCapacity(arenaBytes(plan, cache));
+    StepOutput out = StepRunner(*this, plan, cache, context_).run();
+    if (kernels::MetaContext* meta = context_.meta()) {
+        meta->joinStreams();
+    }
+    cache.commit(appends);
+    return out;
+}
+
+std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
+    std::vector<std::int64_t> signature = plan.signature();
+    const auto known = arenaSizes_.find(signature);
+    if (known != arenaSizes_.end()) {
+        return known->second;
+    }
+    if (dryContext_ == nullptr) {
+        kernels::ContextOptions options;
+        options.backend = kernels::Backend::Meta;
+        options.traits = context_.traits();
+        options.memory.deviceBudget = 2 * kDryBytes;
+        dryContext_ = std::make_unique<kernels::Context>(options);
+        dryContext_->memory().step().ensureCapacity(kDryBytes);
+    }
+    StepRunner(*this, plan, cache, *dryContext_).run();
+    const std::uint64_t bytes = dryContext_->memory().step().highWater();
+    arenaSizes_.emplace(std::move(signature), bytes);
+    return bytes;
+}
+
+std::uint64_t Model::weightBytesPerToken() const {
+    const std::uint64_t row = kernels::bytesOf(embedding_.dtype, config_.hidden);
+    std::uint64_t bytes = weights_->report().residentBytes;
+    if (!config_.tiedEmbeddings) {
+        bytes -= embedding_.bytes() - row;
+    }
+    for (const Layer& layer : layers_) {
+        if (layer.config.moe) {
+            const std::uint64_t all = layer.gateUp.weight.bytes() + layer.down.weight.bytes();
+            const auto experts = static_cast<std::uint64_t>(config_.experts);
+            bytes -= all / experts * (experts - static_cast<std::uint64_t>(config_.expertsPerToken));
+        }
+    }
+    return bytes;
+}
+
+std::int64_t defaultPrefillChunk(const kernels::DeviceTraits& traits) {
+    return traits.arch.starts_with("cpu") ? 512 : 8192;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// A decoder of any of the seven families, built from its config and driven in steps over ragged batches.
+//
+// A step takes the new tokens of some sequences (a prompt, a piece of one, or one token each), writes their keys and
+// values into the cache, and computes logits of the rows asked for. Its activations, scratch and logits live in the
+// context's step arena, whose size a dry run of the same step on Meta has found (kept by the step's signature: tokens,
+// sequences, rows, block table widths): out of memory is thrown before the first kernel.
+// One step is one tracer step with a layer scope for each layer.
+// A model belongs to the thread of its context and must not outlive it.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/cache/kv_cache.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/model/weights.h"
+#include "kernels/context.h"
+#include "kernels/ops/blocks.h"
+#include "kernels/ops/sample.h"
+
+namespace vitrine::engine {
+
+struct ModelOptions {
+    bool dequantize = false;
+    kernels::DType computeDType = kernels::DType::F32; ///< F32 or BF16
+    std::uint64_t seed = 0;                            ///< of synthetic weights
+};
+
+struct StepPlan;
+
+/// New tokens of one sequence of the cache.
+struct StepSequence {
+    int sequence = 0;
+    std::span<const std::int32_t> tokens;
+    bool wantsLogits = true; ///< of its last token
+};
+
+enum class StepLogits : std::uint8_t { Last, All };
+
+struct StepBatch {
+    std::string_view name = "decode"; ///< of the step scope: "prefill" or "decode"
+    std::int32_t index = 0;           ///< step number in its phase
+    std::vector<StepSequence> sequences;
+    StepLogits logits = StepLogits::Last; ///< All: every token of every sequence, whatever wantsLogits says
+    /// One for each row of logits, or empty: no sampling.
+    std::span<const kernels::SampleParameters> sampling;
+    std::int32_t topLogprobs = 0;
+    /// Where logits (rows, vocab) are copied to, or null. Untouched on Meta.
+    float* logitsOut = nullptr;
+};
+
+struct StepOutput {
+    std::vector<std::int32_t> ids;    ///< (rows) when sampling
+    std::vector<float> logprobs;      ///< (rows); 0 on Meta
+    std::vector<std::int32_t> topIds; ///< (rows, topLogprobs)
+    std::vector<float> topLogprobs;   ///< (rows, topLogprobs)
+};
+
+class Model {
+public:
+    /// Loads the weights inside a phase scope "load". `progress` may be null.
+    Model(kernels::Context& context, const ModelSource& source, const ModelOptions& options,
+          base::ProgressSink* progress);
+    ~Model();
+    Model(const Model&) = delete; // layers view its weights
+    Model& operator=(const Model&) = delete;
+
+    const ModelConfig& config() const { return config_; }
+    const ModelOptions& options() const { return options_; }
+    const LoadReport& loadReport() const { return weights_->report(); }
+    kernels::Context& context() { return context_; }
+
+    /// Runs one step and advances the cache. Throws OutOfMemory before the first kernel, Cancelled before it begins,
+    /// BadInput for a token id outside the vocabulary.
+    StepOutput step(const StepBatch& batch, KvCache& cache);
+
+    /// Weight bytes that one decoded token of one sequence reads: all dense weights, expertsPerToken of the experts, one
+    /// row of the embedding.
+    std::uint64_t weightBytesPerToken() const;
+
+private:
+    friend class StepRunner;
+    friend struct StepPlan;
+    struct Layer;
+
+    void bindLayers();
+    std::uint64_t arenaBytes(const StepPlan& plan, const KvCache& cache);
+    kernels::LinearView linear(const std::string& name) const;
+    kernels::LinearView experts(const std::string& name) const;
+    kernels::NormWeights norm(const std::string& name) const;
+
+    kernels::Context& context_;
+    ModelConfig config_;
+    ModelOptions options_;
+    std::unique_ptr<WeightStore> weights_;
+    std::vector<Layer> layers_;
+    kernels::TensorView embedding_;
+    kernels::NormWeights finalNorm_;
+    kernels::LinearView head_;
+    kernels::Tensor ropeFrequencies_; ///< (headDim / 2) F32; empty when they change with the length (dynamic)
+    float ropeScale_ = 1;
+    float embeddingScale_ = 1;
+    std::unique_ptr<kernels::Context> dryContext_;
+    std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by step signature
+};
+
+/// Tokens of one prefill step when the user leaves the choice: 512 where traits are a CPU's, so that activations stay in
+/// the caches; 8192 elsewhere.
+std::int64_t defaultPrefillChunk(const kernels::DeviceTraits& traits);
+
+} // namespace vitrine::engine

@@ -1,0 +1,352 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/model/step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "kernels/ops/attention.h"
+#include "kernels/ops/embedding.h"
+#include "kernels/ops/kv_write.h"
+
+namespace vitrine::engine {
+
+using base::MemoryCategory;
+using kernels::DType;
+using kernels::Shape;
+using kernels::TensorView;
+
+// --- StepPlan
+
+StepPlan::StepPlan(const Model& model, const StepBatch& stepBatch, const KvCache& cache) : batch(stepBatch) {
+    std::vector<std::int32_t> idList, positionList, sequenceList, offsetList = {0}, rowList;
+    for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
+        const StepSequence& item = batch.sequences[s];
+        const std::int64_t start = cache.length(item.sequence);
+        for (std::size_t t = 0; t < item.tokens.size(); ++t) {
+            const std::int32_t id = item.tokens[t];
+            if (id < 0 || id >= model.config().vocab) {
+                throw base::BadInput(
+                    fmt::format("tokens: id {} is outside the vocabulary of {}", id, model.config().vocab));
+            }
+            idList.push_back(id);
+            positionList.push_back(static_cast<std::int32_t>(start + static_cast<std::int64_t>(t)));
+            sequenceList.push_back(static_cast<std::int32_t>(s));
+        }
+        if (item.tokens.empty()) {
+            throw base::Internal("a step has a sequence without tokens");
+        }
+        offsetList.push_back(static_cast<std::int32_t>(idList.size()));
+        if (item.wantsLogits) {
+            rowList.push_back(static_cast<std::int32_t>(idList.size()) - 1);
+        }
+        appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size())});
+    }
+    tokens = static_cast<std::int64_t>(idList.size());
+    const bool all = batch.logits == StepLogits::All;
+    rows = all ? tokens : static_cast<std::int64_t>(rowList.size());
+    ids = append(idList);
+    positions = append(positionList);
+    sequence = append(sequenceList);
+    offsets = append(offsetList);
+    rowIds = all ? Slice{} : append(rowList);
+    for (std::size_t g = 0; g < cache.groups().size(); ++g) {
+        const KvTables tables = cache.tables(static_cast<int>(g), appends);
+        groups.push_back({append(tables.pages), append(tables.first), append(tables.lengths), append(tables.firstAfter),
+                          append(tables.lengthsAfter), tables.columns, tables.totalTokens});
+    }
+    addRope(model, cache);
+}
+
+StepPlan::Slice StepPlan::append(const std::vector<std::int32_t>& values) {
+    const Slice slice{static_cast<std::int64_t>(inputs.size()), static_cast<std::int64_t>(values.size())};
+    inputs.insert(inputs.end(), values.begin(), values.end());
+    return slice;
+}
+
+void StepPlan::addRope(const Model& model, const KvCache& cache) {
+    if (!model.ropeFrequencies_.empty()) {
+        ropeSpans.push_back({0, tokens, 0, model.ropeScale_});
+        return;
+    }
+    // Dynamic frequencies follow the length of their own sequence, so that a result does not depend on the batch.
+    std::int64_t begin = 0;
+    for (const KvAppend& item : appends) {
+        const RopeTable table = makeRopeTable(model.config(), cache.length(item.sequence) + item.tokens);
+        ropeSpans.push_back({begin, begin + item.tokens, static_cast<std::int64_t>(frequencies.size()),
+                             static_cast<float>(table.attentionScale)});
+        frequencies.insert(frequencies.end(), table.inverseFrequency.begin(), table.inverseFrequency.end());
+        begin += item.tokens;
+    }
+}
+
+std::vector<std::int64_t> StepPlan::signature() const {
+    std::vector<std::int64_t> out = {tokens,
+                                     static_cast<std::int64_t>(appends.size()),
+                                     rows,
+                                     batch.logits == StepLogits::All ? 1 : 0,
+                                     batch.sampling.empty() ? 0 : 1,
+                                     batch.topLogprobs,
+                                     static_cast<std::int64_t>(ropeSpans.size())};
+    for (const GroupSlices& group : groups) {
+        out.push_back(group.columns);
+    }
+    return out;
+}
+
+// --- StepRunner
+
+kernels::Tensor StepRunner::make(MemoryCategory category, std::string_view name, DType dtype, const Shape& shape) {
+    return {context_.memory().step(), category, name, dtype, shape};
+}
+
+kernels::Tensor StepRunner::activation(std::string_view name, const Shape& shape) {
+    return make(MemoryCategory::Activations, name, model_.options().computeDType, shape);
+}
+
+template <class Op> void StepRunner::runWithScratch(Op op) {
+    const std::uint64_t bytes = scratch(op, context_.traits());
+    kernels::Tensor space;
+    if (bytes > 0) {
+        space = make(MemoryCategory::Workspace, fmt::format("{}.scratch", Op::kName), DType::U8,
+                     Shape{static_cast<std::int64_t>(bytes)});
+        op.scratch = space.view();
+    }
+    context_.run(op);
+}
+
+TensorView StepRunner::input(const StepPlan::Slice& slice) const {
+    TensorView view = inputs_.view();
+    view.data = view.as<std::int32_t>() + slice.offset;
+    view.shape = Shape{slice.count};
+    return view;
+}
+
+kernels::KvView StepRunner::kvView(int layer) const {
+    const StepPlan::GroupSlices& group = plan_.groups[static_cast<std::size_t>(cache_.groupOf(layer))];
+    kernels::KvView view = cache_.layerView(layer);
+    view.blockTable =
+        kernels::reshaped(input(group.pages), Shape{static_cast<std::int64_t>(plan_.appends.size()), group.columns});
+    view.first = input(group.first);
+    view.lengths = input(group.lengths);
+    view.totalTokens = group.totalTokens;
+    return view;
+}
+
+StepOutput StepRunner::run() {
+    const ModelConfig& config = model_.config();
+    context_.memory().step().beginStep();
+    inputs_ = make(MemoryCategory::Activations, "step.inputs", DType::I32,
+                   Shape{static_cast<std::int64_t>(plan_.inputs.size())});
+    context_.upload(plan_.inputs.data(), inputs_.view().data, inputs_.view().bytes());
+    if (!plan_.frequencies.empty()) {
+        frequencies_ = make(MemoryCategory::Activations, "rope.inverse_frequency", DType::F32,
+                            Shape{static_cast<std::int64_t>(plan_.frequencies.size())});
+        context_.upload(plan_.frequencies.data(), frequencies_.view().data, frequencies_.view().bytes());
+    }
+    const kernels::Tensor x = activation("hidden", Shape{plan_.tokens, config.hidden});
+    kernels::Embedding embedding{input(plan_.ids), model_.embedding_, x.view()};
+    embedding.scale = model_.embeddingScale_;
+    context_.run(embedding);
+    for (std::size_t i = 0; i < model_.layers_.size(); ++i) {
+        const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "layer",
+                                        static_cast<std::int32_t>(i));
+        attention(model_.layers_[i], static_cast<int>(i), x.view());
+        mlp(model_.layers_[i], x.view());
+    }
+    if (plan_.rows == 0) {
+        return {};
+    }
+    return head(x.view());
+}
+
+void StepRunner::attention(const Model::Layer& layer, int index, const TensorView& x) {
+    const ModelConfig& config = model_.config();
+    const kernels::KvView view = kvView(index);
+    const Shape queryShape{plan_.tokens, config.heads, config.headDim};
+    const Shape keyShape{plan_.tokens, config.kvHeads, config.headDim};
+    kernels::Tensor q = activation("query", queryShape);
+    kernels::Tensor k = activation("key", keyShape);
+    kernels::Tensor v = activation("value", keyShape);
+    project(layer, view, x, q.view(), k.view(), v.view());
+
+    const kernels::Tensor out = activation("attention", queryShape);
+    kernels::Attention op;
+    op.q = q.view();
+    op.offsets = input(plan_.offsets);
+    op.positions = input(plan_.positions);
+    op.cache = view;
+    if (view.ring) {
+        op.newK = k.view();
+        op.newV = v.view();
+    }
+    op.sinks = layer.sinks;
+    op.program.window = layer.config.window > 0 ? layer.config.window : kernels::AttentionProgram::kNoWindow;
+    op.program.softCap = static_cast<float>(config.attentionSoftCap);
+    op.scale = static_cast<float>(config.attentionScale);
+    op.out = out.view();
+    runWithScratch(op);
+    if (view.ring) {
+        writeRing(index, view, k.view(), v.view());
+    }
+    q.reset();
+    k.reset();
+    v.reset();
+
+    kernels::OutProject project;
+    project.x = kernels::reshaped(out.view(), Shape{plan_.tokens, config.queryWidth()});
+    project.o = layer.o;
+    project.postNorm = layer.attentionPostNorm;
+    project.residual = x;
+    project.out = x;
+    runWithScratch(project);
+}
+
+void StepRunner::project(const Model::Layer& layer, const kernels::KvView& view, const TensorView& x,
+                         const TensorView& q, const TensorView& k, const TensorView& v) {
+    for (const RopeSpan& span : plan_.ropeSpans) {
+        const auto rows = [&](const TensorView& tensor) { return kernels::sliceRows(tensor, span.begin, span.end); };
+        kernels::QkvProject op;
+        op.x = rows(x);
+        op.norm = layer.attentionNorm;
+        op.q = layer.q;
+        op.k = layer.k;
+        op.v = layer.v;
+        op.qNorm = layer.qNorm;
+        op.kNorm = layer.kNorm;
+        op.positions = rows(input(plan_.positions));
+        op.sequence = rows(input(plan_.sequence));
+        if (plan_.frequencies.empty()) {
+            op.inverseFrequency = model_.ropeFrequencies_.view();
+        } else {
+            const std::int64_t half = model_.config().headDim / 2;
+            op.inverseFrequency = kernels::sliceRows(frequencies_.view(), span.offset, span.offset + half);
+        }
+        op.ropeScale = span.scale;
+        op.cache = view;
+        op.writeCache = !view.ring;
+        op.outQ = rows(q);
+        op.outK = rows(k);
+        op.outV = rows(v);
+        runWithScratch(op);
+    }
+}
+
+void StepRunner::writeRing(int layer, const kernels::KvView& view, const TensorView& k, const TensorView& v) {
+    const StepPlan::GroupSlices& group = plan_.groups[static_cast<std::size_t>(cache_.groupOf(layer))];
+    kernels::KvWrite op;
+    op.k = k;
+    op.v = v;
+    op.sequence = input(plan_.sequence);
+    op.positions = input(plan_.positions);
+    op.cache = view;
+    op.cache.first = input(group.firstAfter);
+    op.cache.lengths = input(group.lengthsAfter);
+    context_.run(op);
+}
+
+void StepRunner::mlp(const Model::Layer& layer, const TensorView& x) {
+    if (layer.config.moe) {
+        experts(layer, x);
+        return;
+    }
+    kernels::DenseMlp op;
+    op.x = x;
+    op.norm = layer.mlpNorm;
+    op.postNorm = layer.mlpPostNorm;
+    op.gate = layer.gate;
+    op.up = layer.up;
+    op.down = layer.down;
+    op.activation = model_.config().activation;
+    op.out = x;
+    runWithScratch(op);
+}
+
+void StepRunner::experts(const Model::Layer& layer, const TensorView& x) {
+    const ModelConfig& config = model_.config();
+    const Shape choice{plan_.tokens, config.expertsPerToken};
+    const kernels::Tensor normed = activation("normed", Shape{plan_.tokens, config.hidden});
+    const kernels::Tensor chosen = make(MemoryCategory::Activations, "expert_ids", DType::I32, choice);
+    const kernels::Tensor weights = make(MemoryCategory::Activations, "expert_weights", DType::F32, choice);
+    kernels::Route route;
+    route.x = x;
+    route.norm = layer.mlpNorm;
+    route.router = layer.router;
+    route.order = config.routerOrder;
+    route.normalize = config.routerNormalize;
+    route.normed = normed.view();
+    route.ids = chosen.view();
+    route.weights = weights.view();
+    runWithScratch(route);
+
+    kernels::ExpertMlp op;
+    op.x = normed.view();
+    op.ids = chosen.view();
+    op.weights = weights.view();
+    op.gateUp = layer.gateUp;
+    op.down = layer.down;
+    op.activation = config.activation;
+    op.layout = config.gateLayout;
+    op.alpha = static_cast<float>(config.swigluAlpha);
+    op.limit = static_cast<float>(config.swigluLimit);
+    op.residual = x;
+    op.out = x;
+    runWithScratch(op);
+}
+
+StepOutput StepRunner::head(const TensorView& x) {
+    const kernels::Tensor logits =
+        make(MemoryCategory::Logits, "logits", DType::F32, Shape{plan_.rows, model_.config().vocab});
+    kernels::LmHead op;
+    op.x = x;
+    if (plan_.rowIds.count > 0) {
+        op.rows = input(plan_.rowIds);
+    }
+    op.norm = model_.finalNorm_;
+    op.head = model_.head_;
+    op.softCap = static_cast<float>(model_.config().finalSoftCap);
+    op.logits = logits.view();
+    runWithScratch(op);
+    if (plan_.batch.logitsOut != nullptr && !context_.isMeta()) {
+        context_.download(logits.view().data, plan_.batch.logitsOut, logits.view().bytes());
+    }
+    return plan_.batch.sampling.empty() ? StepOutput{} : sample(logits.view());
+}
+
+StepOutput StepRunner::sample(const TensorView& logits) {
+    const std::int32_t best = plan_.batch.topLogprobs;
+    const kernels::Tensor ids = make(MemoryCategory::Logits, "sampled_ids", DType::I32, Shape{plan_.rows});
+    const kernels::Tensor logprobs = make(MemoryCategory::Logits, "logprobs", DType::F32, Shape{plan_.rows});
+    kernels::Tensor topIds;
+    kernels::Tensor topLogprobs;
+    if (best > 0) {
+        topIds = make(MemoryCategory::Logits, "top_ids", DType::I32, Shape{plan_.rows, best});
+        topLogprobs = make(MemoryCategory::Logits, "top_logprobs", DType::F32, Shape{plan_.rows, best});
+    }
+    kernels::Sample op;
+    op.logits = logits;
+    op.parameters = plan_.batch.sampling;
+    op.ids = ids.view();
+    op.logprobs = logprobs.view();
+    op.topLogprobs = best;
+    op.topIds = topIds.view();
+    op.topLogprobValues = topLogprobs.view();
+    runWithScratch(op);
+
+    StepOutput out;
+    const auto fetch = [&](const kernels::Tensor& tensor, auto& values) {
+        if (!tensor.empty()) {
+            values.resize(static_cast<std::size_t>(tensor.view().shape.count()));
+            context_.download(tensor.view().data, values.data(), tensor.view().bytes());
+        }
+    };
+    fetch(ids, out.ids);
+    fetch(logprobs, out.logprobs);
+    fetch(topIds, out.topIds);
+    fetch(topLogprobs, out.topLogprobs);
+    return out;
+}
+
+} // namespace vitrine::engine

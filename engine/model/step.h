@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// One step of a model: its host-side arrays (StepPlan) and its ops (StepRunner), which the dry run and the run share.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "engine/model/layer.h"
+
+namespace vitrine::engine {
+
+/// Tokens that share one table of rotary frequencies.
+struct RopeSpan {
+    std::int64_t begin = 0, end = 0;
+    std::int64_t offset = 0; ///< of its frequencies in StepPlan::frequencies
+    float scale = 1;
+};
+
+/// Everything that the device needs to know of a step, made on the host once its cache pages are reserved.
+struct StepPlan {
+    StepPlan(const Model& model, const StepBatch& batch, const KvCache& cache);
+
+    /// Where an array lies in `inputs`.
+    struct Slice {
+        std::int64_t offset = 0, count = 0;
+    };
+    struct GroupSlices {
+        Slice pages, first, lengths, firstAfter, lengthsAfter;
+        std::int64_t columns = 0;
+        std::int64_t totalTokens = 0;
+    };
+
+    const StepBatch& batch;
+    std::int64_t tokens = 0;
+    std::int64_t rows = 0; ///< of logits
+    std::vector<KvAppend> appends;
+    std::vector<std::int32_t> inputs; ///< all I32 arrays, uploaded at once
+    Slice ids, positions, sequence, offsets, rowIds;
+    std::vector<GroupSlices> groups;
+    std::vector<RopeSpan> ropeSpans;
+    std::vector<float> frequencies; ///< of every span; empty when the model's own table serves
+
+    /// What the sizes of the step's allocations depend on.
+    std::vector<std::int64_t> signature() const;
+
+private:
+    Slice append(const std::vector<std::int32_t>& values);
+    void addRope(const Model& model, const KvCache& cache);
+};
+
+/// Runs a planned step on a context: the model's own, or a Meta context that only wants to know sizes.
+class StepRunner {
+public:
+    StepRunner(const Model& model, const StepPlan& plan, const KvCache& cache, kernels::Context& context)
+        : model_(model), plan_(plan), cache_(cache), context_(context) {}
+
+    StepOutput run();
+
+private:
+    kernels::Tensor make(base::MemoryCategory category, std::string_view name, kernels::DType dtype,
+                         const kernels::Shape& shape);
+    kernels::Tensor activation(std::string_view name, const kernels::Shape& shape);
+    template <class Op> void runWithScratch(Op op);
+
+    kernels::TensorView input(const StepPlan::Slice& slice) const;
+    kernels::KvView kvView(int layer) const;
+    void attention(const Model::Layer& layer, int index, const kernels::TensorView& x);
+    void project(const Model::Layer& layer, const kernels::KvView& view, const kernels::TensorView& x,
+                 const kernels::TensorView& q, const kernels::TensorView& k, const kernels::TensorView& v);
+    void writeRing(int layer, const kernels::KvView& view, const kernels::TensorView& k, const kernels::TensorView& v);
+    void mlp(const Model::Layer& layer, const kernels::TensorView& x);
+    void experts(const Model::Layer& layer, const kernels::TensorView& x);
+    StepOutput head(const kernels::TensorView& x);
+    StepOutput sample(const kernels::TensorView& logits);
+
+    const Model& model_;
+    const StepPlan& plan_;
+    const KvCache& cache_;
+    kernels::Context& context_;
+    kernels::Tensor inputs_;
+    kernels::Tensor frequencies_;
+};
+
+} // namespace vitrine::engine

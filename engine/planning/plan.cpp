@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Planning runs the workload's own code on Meta, so what it predicts is what a run would allocate. Searches use a fresh
+// context for every try: nothing that a larger try left behind may count.
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+#include "engine/workload/experiment.h"
+#include "engine/workload/run_setup.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kLongestContext = std::int64_t{1} << 20;
+constexpr std::int64_t kLargestBatch = 4096;
+
+Json outOfMemoryJson(const base::OutOfMemory& error) {
+    const base::OutOfMemoryFacts& facts = error.facts();
+    Json holders = Json::array();
+    for (const auto& holder : facts.holders) {
+        holders.push_back({{"category", holder.category}, {"layer", holder.layer}, {"bytes", holder.bytes}});
+    }
+    return {{"message", error.message()},   {"what", facts.what}, {"requested", facts.requested},
+            {"budget", facts.budget},       {"held", facts.held}, {"largest_free", facts.largestFree},
+            {"holders", std::move(holders)}};
+}
+
+/// One run of generate on Meta.
+struct Attempt {
+    bool fits = false;
+    GenerateReport report;
+    LoadReport load;
+};
+
+class GeneratePlanner {
+public:
+    GeneratePlanner(const Run& run, const ModelSource& source) : run_(run), source_(source) {}
+
+    /// Fills run.metrics with the plan itself.
+    void plan() {
+        const std::unique_ptr<kernels::Context> context = makePlanContext(run_, run_.sinks.trace);
+        addContextMetrics(run_.metrics, *context);
+        const Prompts prompts = makePrompts(run_, source_, true);
+        const Attempt attempt = price(*context, prompts.requests, &run_.metrics);
+        addMemoryMetrics(run_.metrics, *context);
+        Json& metrics = run_.metrics;
+        metrics["fits"] = attempt.fits;
+        metrics["load_seconds"] = attempt.load.seconds;
+        metrics["resident_bytes"] = attempt.load.residentBytes;
+        std::int64_t promptTokens = 0;
+        for (const GenerateRequest& request : prompts.requests) {
+            promptTokens = std::max(promptTokens, static_cast<std::int64_t>(request.prompt.size()));
+        }
+        metrics["prompt_tokens"] = promptTokens;
+        metrics["batch"] = prompts.requests.size();
+        metrics["max_new_tokens"] = run_.integer("max_new_tokens", 128);
+        metrics["prefill_seconds"] = attempt.report.prefillSeconds;
+        metrics["decode_seconds"] = attempt.report.decodeSeconds;
+        metrics["decode_tokens_per_second"] =
+            attempt.report.decodeSeconds > 0
+                ? static_cast<double>(attempt.report.decodedTokens) / attempt.report.decodeSeconds
+                : 0.0;
+        metrics["step_seconds_estimate"] = attempt.report.lastStepSeconds;
+        metrics["kv_bytes"] = attempt.report.kvBytes;
+        metrics["kv_page_bytes"] = attempt.report.kvPageBytes;
+        Json groups = Json::object();
+        for (const auto& [name, bytes] : attempt.report.kvGroupBytes) {
+            groups[name] = bytes;
+        }
+        metrics["kv_page_bytes_by_group"] = std::move(groups);
+    }
+
+    /// The longest context (prompt and new tokens of each request) that fits; 0: none.
+    void searchContext() {
+        const std::int64_t limit = source_.config.maxPositions > 0 ? source_.config.maxPositions : kLongestContext;
+        const std::int64_t copies = run_.integer("batch", 1);
+        const std::int64_t found = largest(limit, limit, [&](std::int64_t context) {
+            GenerateRequest request;
+            request.prompt.assign(static_cast<std::size_t>(std::max<std::int64_t>(context - 1, 1)), 0);
+            request.maxNewTokens = 1;
+            return fits(request, copies);
+        });
+        run_.metrics["max_context"] = found;
+        run_.metrics["max_context_limited_by"] = found == limit ? "model" : "memory";
+    }
+
+    /// The largest number of copies of the prompt that fit together; 0: none.
+    void searchBatch() {
+        const Prompts prompts = makePrompts(run_, source_, true);
+        const std::int64_t found =
+            largest(1, kLargestBatch, [&](std::int64_t copies) { return fits(prompts.requests.front(), copies); });
+        run_.metrics["max_batch"] = found;
+        run_.metrics["max_batch_limited_by"] = found == kLargestBatch ? "search" : "memory";
+    }
+
+private:
+    Attempt price(kernels::Context& context, std::vector<GenerateRequest> requests, Json* facts) {
+        Attempt attempt;
+        try {
+            const ModelOptions options = modelOptions(run_, context, run_.text("weights", "quantized"));
+            Model model(context, source_, options, nullptr);
+            attempt.load = model.loadReport();
+            GenerateOptions generate = generateOptions(run_, options);
+            generate.jumpEqualSteps = true;
+            Generator generator(model, nullptr, generate);
+            generator.run(std::move(requests), attempt.report, {});
+            attempt.fits = true;
+        } catch (const base::OutOfMemory& error) {
+            if (facts != nullptr) {
+                (*facts)["out_of_memory"] = outOfMemoryJson(error);
+            }
+        }
+        return attempt;
+    }
+
+    bool fits(const GenerateRequest& request, std::int64_t copies) {
+        base::throwIfStopped(run_.stop);
+        const std::unique_ptr<kernels::Context> context = makePlanContext(run_, nullptr);
+        return price(*context, std::vector<GenerateRequest>(static_cast<std::size_t>(copies), request), nullptr).fits;
+    }
+
+    /// Largest n in [1, limit] that fits, given that fitting never comes back once lost. Doubles from `first`, then halves
+    /// the interval.
+    static std::int64_t largest(std::int64_t first, std::int64_t limit,
+                                const std::function<bool(std::int64_t)>& fitsAt) {
+        std::int64_t good = 0;
+        std::int64_t bad = limit + 1;
+        for (std::int64_t n = first; n <= limit; n = n == limit ? limit + 1 : std::min(n * 2, limit)) {
+            if (!fitsAt(n)) {
+                bad = n;
+                break;
+            }
+            good = n;
+        }
+        while (bad - good > 1) {
+            const std::int64_t middle = good + (bad - good) / 2;
+            (fitsAt(middle) ? good : bad) = middle;
+        }
+        return good;
+    }
+
+    const Run& run_;
+    const ModelSource& source_;
+};
+
+void planGenerate(const Run& run, const ModelSource& source) {
+    GeneratePlanner planner(run, source);
+    const bool hasPrompt = run.spec.contains("prompt") || run.spec.contains("chat") || run.spec.contains("tokens") ||
+                           run.spec.contains("tokens_file") || run.spec.contains("prompt_length");
+    if (hasPrompt) {
+        planner.plan();
+    }
+    if (run.flag("max_context")) {
+        planner.searchContext();
+    }
+    if (run.flag("max_batch")) {
+        planner.searchBatch();
+    }
+    if (!hasPrompt) {
+        // Only a search was asked for: price what it found.
+        Json found = run.spec;
+        found["prompt_length"] = std::max<std::int64_t>(run.metrics.value("max_context", std::int64_t{1}) - 1, 1);
+        found["max_new_tokens"] = 1;
+        GeneratePlanner(Run{found, run.sinks, run.stop, run.metrics}, source).plan();
+    }
+}
+
+void planLoad(const Run& run, const ModelSource& source) {
+    const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
+    addContextMetrics(run.metrics, *context);
+    const std::string weights = run.text("weights", "quantized");
+    Json variants = Json::array();
+    bool allFit = true;
+    for (const std::string& variant :
+         weights == "both" ? std::vector<std::string>{"quantized", "dequantized"} : std::vector<std::string>{weights}) {
+        Json out = {{"weights", variant}, {"fits", true}};
+        try {
+            const Model model(*context, source, modelOptions(run, *context, variant), run.sinks.progress);
+            const LoadReport& report = model.loadReport();
+            out["seconds"] = report.seconds;
+            out["bytes_read"] = report.bytesRead;
+            out["resident_bytes"] = report.residentBytes;
+            out["gb_per_second"] =
+                report.seconds > 0 ? static_cast<double>(report.bytesRead) / report.seconds * 1e-9 : 0;
+        } catch (const base::OutOfMemory& error) {
+            out["fits"] = false;
+            out["out_of_memory"] = outOfMemoryJson(error);
+            allFit = false;
+        }
+        addMemoryMetrics(out, *context);
+        variants.push_back(std::move(out));
+    }
+    run.metrics["variants"] = std::move(variants);
+    run.metrics["fits"] = allFit;
+    addMemoryMetrics(run.metrics, *context);
+}
+
+} // namespace
+
+Json planExperiment(const Json& experiment, const WorkloadSinks& sinks, base::StopToken stop) {
+    Json planned = experiment;
+    if (planned.is_object()) {
+        planned["plan"] = true;
+    }
+    const Json spec = validateExperiment(planned, "experiment");
+    Json metrics = Json::object();
+    const Run run{spec, sinks, std::move(stop), metrics};
+    std::string profile;
+    planTraits(run, &profile);
+    metrics["device_profile"] = profile;
+    const ModelSource source = openSource(run);
+    if (spec["workload"] == "load") {
+        planLoad(run, source);
+    } else if (spec["workload"] == "generate") {
+        planGenerate(run, source);
+    } else {
+        throw base::BadInput("experiment: plan: only generate and load can be planned");
+    }
+    return metrics;
+}
+
+} // namespace vitrine::engine

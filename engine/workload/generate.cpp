@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+
+#include "engine/workload/run_setup.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+double rate(std::int64_t count, double seconds) {
+    return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+}
+
+std::string textOf(const GenerateResult& result, const std::string& channel) {
+    const auto it = result.channels.find(channel);
+    return it == result.channels.end() ? std::string() : it->second;
+}
+
+Json resultJson(const GenerateResult& result, bool hasText, bool logprobs) {
+    Json out = {{"prompt_tokens", result.promptTokens},
+                {"ids", result.ids},
+                {"text", hasText ? Json(textOf(result, "final")) : Json()},
+                {"finish_reason", finishReasonName(result.finish)}};
+    if (result.channels.size() > 1 || (hasText && !result.channels.empty() && !result.channels.contains("final"))) {
+        out["channels"] = result.channels;
+    }
+    if (logprobs) {
+        out["logprobs"] = result.logprobs;
+        Json top = Json::array();
+        for (const auto& alternatives : result.top) {
+            Json row = Json::array();
+            for (const auto& [id, logprob] : alternatives) {
+                row.push_back({{"id", id}, {"logprob", logprob}});
+            }
+            top.push_back(std::move(row));
+        }
+        out["top_logprobs"] = std::move(top);
+    }
+    return out;
+}
+
+void addReport(Json& metrics, const GenerateReport& report, bool hasText, bool logprobs) {
+    std::int64_t generated = 0;
+    Json requests = Json::array();
+    for (const GenerateResult& result : report.results) {
+        generated += static_cast<std::int64_t>(result.ids.size());
+        requests.push_back(resultJson(result, hasText, logprobs));
+    }
+    if (!requests.empty()) {
+        metrics.update(requests.front());
+    }
+    if (requests.size() > 1) {
+        metrics["requests"] = std::move(requests);
+    }
+    metrics["generated_tokens"] = generated;
+    metrics["decode_steps"] = report.decodeSteps;
+    metrics["prefill_seconds"] = report.prefillSeconds;
+    metrics["decode_seconds"] = report.decodeSeconds;
+    metrics["decode_tokens_per_second"] = rate(report.decodedTokens, report.decodeSeconds);
+    metrics["kv_bytes"] = report.kvBytes;
+    metrics["kv_page_bytes"] = report.kvPageBytes;
+    Json groups = Json::object();
+    for (const auto& [name, bytes] : report.kvGroupBytes) {
+        groups[name] = bytes;
+    }
+    metrics["kv_page_bytes_by_group"] = std::move(groups);
+}
+
+/// Passes tokens on, with live values a few times a second.
+class TokenForwarder {
+public:
+    TokenForwarder(const WorkloadSinks& sinks, const kernels::Context& context) : sinks_(sinks), context_(context) {}
+
+    void operator()(const GeneratedToken& token) {
+        if (sinks_.token) {
+            StreamedToken out;
+            out.request = token.request;
+            out.index = token.index;
+            out.id = token.id;
+            out.text = token.text;
+            out.channel = token.channel;
+            out.logprob = token.logprob;
+            out.top = token.top;
+            out.time = token.time;
+            sinks_.token(out);
+        }
+        ++tokens_;
+        const base::TimeNs now = context_.clock().now();
+        if (firstToken_ < 0) {
+            firstToken_ = now;
+        }
+        constexpr base::TimeNs kInterval = 100'000'000;
+        if (sinks_.metric && now - lastMetric_ >= kInterval) {
+            lastMetric_ = now;
+            sinks_.metric("decode_tokens", static_cast<double>(tokens_));
+            sinks_.metric("tokens_per_second", rate(tokens_ - 1, static_cast<double>(now - firstToken_) * 1e-9));
+        }
+    }
+
+private:
+    const WorkloadSinks& sinks_;
+    const kernels::Context& context_;
+    std::int64_t tokens_ = 0;
+    base::TimeNs firstToken_ = -1;
+    base::TimeNs lastMetric_ = -1'000'000'000;
+};
+
+} // namespace
+
+void runGenerate(const Run& run) {
+    Json& metrics = run.metrics;
+    const ModelSource source = openSource(run);
+    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    addContextMetrics(metrics, *context);
+    Prompts prompts = makePrompts(run, source, context->isMeta());
+    const bool hasText = prompts.tokenizer != nullptr;
+    const bool logprobs = run.integer("logprobs", 0) > 0;
+    GenerateReport report;
+    try {
+        const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
+        Model model(*context, source, options, run.sinks.progress);
+        metrics["load_seconds"] = model.loadReport().seconds;
+        metrics["bytes_read"] = model.loadReport().bytesRead;
+        metrics["resident_bytes"] = model.loadReport().residentBytes;
+        GenerateOptions generate = generateOptions(run, options);
+        generate.chatFormat = prompts.chatFormat;
+        Generator generator(model, prompts.tokenizer, generate);
+        std::vector<double> prefill;
+        std::vector<double> decode;
+        for (std::int64_t i = 0; i < run.integer("repeat", 1); ++i) {
+            generator.run(prompts.requests, report, TokenForwarder(run.sinks, *context));
+            prefill.push_back(report.prefillSeconds);
+            decode.push_back(report.decodeSeconds);
+        }
+        report.prefillSeconds = median(prefill);
+        report.decodeSeconds = median(decode);
+    } catch (...) {
+        addReport(metrics, report, hasText, logprobs);
+        addMemoryMetrics(metrics, *context);
+        throw;
+    }
+    addReport(metrics, report, hasText, logprobs);
+    addMemoryMetrics(metrics, *context);
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/run_setup.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+Json loadVariant(const Run& run, const ModelSource& source, kernels::Context& context, const std::string& weights) {
+    std::vector<double> seconds;
+    Json out = {{"weights", weights}};
+    for (std::int64_t i = 0; i < run.integer("repeat", 1); ++i) {
+        const Model model(context, source, modelOptions(run, context, weights), run.sinks.progress);
+        const LoadReport& report = model.loadReport();
+        seconds.push_back(report.seconds);
+        out["bytes_read"] = report.bytesRead;
+        out["resident_bytes"] = report.residentBytes;
+    }
+    const double time = median(seconds);
+    out["seconds"] = time;
+    out["gb_per_second"] = time > 0 ? out["bytes_read"].get<double>() / time * 1e-9 : 0;
+    addMemoryMetrics(out, context);
+    return out;
+}
+
+} // namespace
+
+void runLoad(const Run& run) {
+    Json& metrics = run.metrics;
+    const ModelSource source = openSource(run);
+    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    addContextMetrics(metrics, *context);
+    metrics["variants"] = Json::array();
+    const std::string weights = run.text("weights", "quantized");
+    try {
+        // Quantized first: memory statistics only grow, and it never needs more.
+        for (const std::string& variant : weights == "both" ? std::vector<std::string>{"quantized", "dequantized"}
+                                                            : std::vector<std::string>{weights}) {
+            metrics["variants"].push_back(loadVariant(run, source, *context, variant));
+        }
+    } catch (...) {
+        addMemoryMetrics(metrics, *context);
+        throw;
+    }
+    addMemoryMetrics(metrics, *context);
+}
+
+} // namespace vitrine::engine

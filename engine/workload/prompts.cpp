@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/philox.h"
+#include "engine/tokenizer/chat_format.h"
+#include "engine/workload/run_setup.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kMostPromptTokens = std::int64_t{1} << 30;
+
+std::vector<std::int32_t> arbitraryTokens(std::int64_t count, std::int64_t vocab, std::uint64_t seed) {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        const auto random = base::philox4x32(base::philoxKey(seed, 0), i, 0);
+        ids[i] = static_cast<std::int32_t>(random[0] % static_cast<std::uint64_t>(vocab));
+    }
+    return ids;
+}
+
+std::vector<ChatMessage> messagesOf(const Run& run) {
+    if (run.spec.contains("chat")) {
+        return readChatFile(run.text("chat"));
+    }
+    ChatMessage message;
+    message.role = "user";
+    message.content = run.text("prompt");
+    return {message};
+}
+
+ChatFormatKind formatKind(const Run& run, const ModelSource& source, const Tokenizer& tokenizer) {
+    const std::string name = run.text("chat_format", "auto");
+    if (name != "auto") {
+        return chatFormatByName(name).value();
+    }
+    const auto chosen = chooseChatFormat(familyName(source.config.family), tokenizer, source.chatTemplate);
+    if (!chosen) {
+        throw base::Unsupported(
+            fmt::format("{}: chat_format: none fits this model; name one, or give the text with raw", source.name));
+    }
+    return *chosen;
+}
+
+/// Ids without a token (padding rows of the head, reserved numbers): they have no text and must not be chosen.
+std::vector<std::int32_t> unknownIds(const Tokenizer& tokenizer, std::int64_t vocab) {
+    std::vector<std::int32_t> ids;
+    for (std::int64_t id = 0; id < vocab; ++id) {
+        if (!tokenizer.isKnown(static_cast<std::int32_t>(id))) {
+            ids.push_back(static_cast<std::int32_t>(id));
+        }
+    }
+    return ids;
+}
+
+Sampling samplingOf(const Run& run, const ModelSource& source) {
+    Sampling out;
+    const auto temperature = static_cast<float>(run.spec.value("temperature", 0.0));
+    if (temperature > 0) {
+        out = fromGenerationConfig(source.generation);
+    }
+    out.temperature = temperature;
+    out.topK = static_cast<std::int32_t>(run.integer("top_k", out.topK));
+    out.topP = run.spec.value("top_p", out.topP);
+    out.minP = run.spec.value("min_p", out.minP);
+    out.repetitionPenalty = run.spec.value("repetition_penalty", out.repetitionPenalty);
+    out.seed = run.spec.value("seed", std::uint64_t{0});
+    return out;
+}
+
+/// Fills tokenizer and ids of a prompt given as text; returns the ids that end the answer.
+std::vector<std::int32_t> textPrompt(const Run& run, const ModelSource& source, Prompts& prompts,
+                                     std::vector<std::vector<std::int32_t>>& rows) {
+    if (source.tokenizerFile.empty()) {
+        throw base::BadInput(fmt::format(
+            "{}: tokenizer.json: missing; give the prompt as tokens, tokens_file or prompt_length", source.name));
+    }
+    prompts.tokenizer = Tokenizer::load(source.tokenizerFile);
+    if (run.flag("raw")) {
+        rows.push_back(prompts.tokenizer->encode(run.text("prompt"), true));
+        return {};
+    }
+    const ChatFormat format(formatKind(run, source, *prompts.tokenizer), prompts.tokenizer,
+                            familyName(source.config.family), source.chatTemplate);
+    ChatOptions options;
+    options.reasoningEffort = run.text("reasoning_effort", "medium");
+    options.date = run.text("date");
+    options.system = run.text("system");
+    rows.push_back(format.render(messagesOf(run), options).ids);
+    prompts.chatFormat = format.kind();
+    return format.stopIds();
+}
+
+/// A real run must stay inside what the model was made for; a plan may ask beyond it.
+void limitToContext(const ModelConfig& config, GenerateRequest& request) {
+    if (config.maxPositions <= 0 || config.rope.type == RopeType::Dynamic) {
+        return;
+    }
+    const auto prompt = static_cast<std::int64_t>(request.prompt.size());
+    if (prompt + 1 > config.maxPositions) {
+        throw base::BadInput(fmt::format("prompt: {} tokens leave no room in the model's context of {}; shorten it",
+                                         prompt, config.maxPositions));
+    }
+    request.maxNewTokens = std::min(request.maxNewTokens, config.maxPositions - prompt);
+}
+
+void checkIds(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t vocab) {
+    for (const auto& row : rows) {
+        for (const std::int32_t id : row) {
+            if (id < 0 || id >= vocab) {
+                throw base::BadInput(fmt::format("tokens: id {} is outside the model's vocabulary of {}", id, vocab));
+            }
+        }
+    }
+}
+
+} // namespace
+
+Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
+    Prompts prompts;
+    std::vector<std::vector<std::int32_t>> rows;
+    GenerateRequest common;
+    common.stopTokens = source.generation.eosTokens.empty() ? source.config.eosTokens : source.generation.eosTokens;
+    if (run.spec.contains("tokens")) {
+        rows.push_back(run.spec["tokens"].get<std::vector<std::int32_t>>());
+    } else if (run.spec.contains("tokens_file")) {
+        rows = readTokenRows(run.text("tokens_file"));
+    } else if (run.spec.contains("prompt_length")) {
+        const std::int64_t count = std::min(run.integer("prompt_length", 1), kMostPromptTokens);
+        rows.push_back(arbitraryTokens(count, source.config.vocab, run.spec.value("seed", std::uint64_t{0})));
+    } else {
+        for (const std::int32_t id : textPrompt(run, source, prompts, rows)) {
+            if (std::find(common.stopTokens.begin(), common.stopTokens.end(), id) == common.stopTokens.end()) {
+                common.stopTokens.push_back(id);
+            }
+        }
+        common.forbidden = unknownIds(*prompts.tokenizer, source.config.vocab);
+    }
+    checkIds(rows, source.config.vocab);
+
+    common.maxNewTokens = run.integer("max_new_tokens", 128);
+    common.sampling = samplingOf(run, source);
+    if (run.spec.contains("stop")) {
+        common.stopTexts = run.spec["stop"].get<std::vector<std::string>>();
+        if (!common.stopTexts.empty() && prompts.tokenizer == nullptr) {
+            throw base::BadInput("stop: needs a prompt given as text; with tokens there is no text to search");
+        }
+    }
+    if (run.flag("ignore_eos")) {
+        common.forbidden.insert(common.forbidden.end(), common.stopTokens.begin(), common.stopTokens.end());
+    }
+    if (run.flag("ignore_eos") || meta) {
+        // Meta's ids are hashes: one that looks like an end must not cut a plan short.
+        common.stopTokens.clear();
+    }
+    const std::int64_t copies = run.integer("batch", 1);
+    for (const auto& row : rows) {
+        for (std::int64_t copy = 0; copy < copies; ++copy) {
+            GenerateRequest request = common;
+            request.prompt = row;
+            if (!meta) {
+                limitToContext(source.config, request);
+            }
+            prompts.requests.push_back(std::move(request));
+        }
+    }
+    return prompts;
+}
+
+std::vector<std::vector<std::int32_t>> readTokenRows(const std::string& path) {
+    const auto file = SafetensorsFile::open(path);
+    const TensorEntry* entry = file->find("input_ids");
+    if (entry == nullptr) {
+        throw base::BadInput(path + ": input_ids: missing; the file must hold token ids (batch, seq)");
+    }
+    const bool wide = entry->dtype == kernels::DType::I64;
+    if (!wide && entry->dtype != kernels::DType::I32) {
+        throw base::BadInput(path + ": input_ids: must be I32 or I64");
+    }
+    if (entry->shape.size() != 2 || entry->shape[0] < 1 || entry->shape[1] < 1) {
+        throw base::BadInput(path + ": input_ids: must have the shape (batch, seq), neither of them 0");
+    }
+    std::vector<std::byte> bytes(entry->bytes);
+    file->read(*entry, 0, bytes.data(), bytes.size());
+    const auto batch = static_cast<std::size_t>(entry->shape[0]);
+    const auto length = static_cast<std::size_t>(entry->shape[1]);
+    std::vector<std::vector<std::int32_t>> rows(batch, std::vector<std::int32_t>(length));
+    const std::size_t width = wide ? 8 : 4;
+    for (std::size_t i = 0; i < batch * length; ++i) {
+        std::int64_t id = 0;
+        std::int32_t narrow = 0;
+        if (wide) {
+            std::memcpy(&id, bytes.data() + i * width, width);
+        } else {
+            std::memcpy(&narrow, bytes.data() + i * width, width);
+            id = narrow;
+        }
+        if (id < 0 || id > std::int64_t{0x7FFFFFFF}) {
+            throw base::BadInput(fmt::format("{}: input_ids: {} is not a token id", path, id));
+        }
+        rows[i / length][i % length] = static_cast<std::int32_t>(id);
+    }
+    return rows;
+}
+
+} // namespace vitrine::engine

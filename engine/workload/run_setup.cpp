@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/run_setup.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+kernels::DType dtypeNamed(const std::string& name) {
+    return name == "float32" ? kernels::DType::F32 : kernels::DType::BF16;
+}
+
+kernels::ProfileLevel profileLevel(const std::string& name) {
+    if (name == "off") {
+        return kernels::ProfileLevel::Off;
+    }
+    return name == "full" ? kernels::ProfileLevel::Full : kernels::ProfileLevel::Light;
+}
+
+kernels::ContextOptions contextOptions(const Run& run, base::TraceSink* trace) {
+    kernels::ContextOptions options;
+    options.threads = static_cast<int>(run.integer("threads", 0));
+    options.memory.deviceBudget = run.spec.value("vram_budget", std::uint64_t{0});
+    options.memory.hostBudget = run.spec.value("host_budget", std::uint64_t{0});
+    options.profile = profileLevel(run.text("profile", "light"));
+    options.sink = trace;
+    options.stop = run.stop;
+    return options;
+}
+
+bool forMeta(const Run& run) {
+    return run.flag("plan") || run.text("backend") == "meta";
+}
+
+} // namespace
+
+kernels::DeviceTraits planTraits(const Run& run, std::string* name) {
+    if (run.text("backend") == "cpu" && !run.spec.contains("device_profile")) {
+        kernels::DeviceTraits traits = kernels::cpuTraits(static_cast<int>(run.integer("threads", 0)));
+        if (name != nullptr) {
+            *name = traits.id;
+        }
+        return traits;
+    }
+    const std::string profile = run.text("device_profile", "h100-80gb");
+    if (name != nullptr) {
+        *name = profile;
+    }
+    return kernels::loadDeviceProfile(profile);
+}
+
+std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace) {
+    kernels::ContextOptions options = contextOptions(run, trace);
+    options.backend = kernels::Backend::Meta;
+    options.traits = planTraits(run, nullptr);
+    return std::make_unique<kernels::Context>(options);
+}
+
+std::unique_ptr<kernels::Context> makeContext(const Run& run) {
+    if (forMeta(run)) {
+        return makePlanContext(run, run.sinks.trace);
+    }
+    if (run.text("backend") == "cuda") {
+        throw base::Unsupported("backend: cuda is not in this version; use cpu to run, or meta to price a GPU");
+    }
+    kernels::ContextOptions options = contextOptions(run, run.sinks.trace);
+    options.backend = kernels::Backend::Cpu;
+    if (run.spec.contains("device_profile")) {
+        // The CPU rehearses another device's allocations.
+        options.traits = planTraits(run, nullptr);
+    }
+    return std::make_unique<kernels::Context>(options);
+}
+
+ModelSource openSource(const Run& run) {
+    std::map<std::string, std::string> overrides;
+    if (run.spec.contains("set")) {
+        overrides = run.spec["set"].get<std::map<std::string, std::string>>();
+    }
+    return openModel(run.text("model"), overrides);
+}
+
+ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::string& weights) {
+    ModelOptions options;
+    options.dequantize = weights == "dequantized";
+    // A plan for the CPU prices what the CPU would do.
+    const bool cpu = !context.isMeta() || run.text("backend") == "cpu";
+    options.computeDType = run.spec.contains("dtype") ? dtypeNamed(run.spec["dtype"])
+                           : cpu                      ? kernels::DType::F32
+                                                      : kernels::DType::BF16;
+    options.seed = run.spec.value("seed", std::uint64_t{0});
+    return options;
+}
+
+GenerateOptions generateOptions(const Run& run, const ModelOptions& model) {
+    GenerateOptions options;
+    options.cache.kind = run.text("cache", "dynamic") == "static" ? KvCacheKind::Static : KvCacheKind::Dynamic;
+    options.cache.dtype = run.spec.contains("kv_dtype") ? dtypeNamed(run.spec["kv_dtype"]) : model.computeDType;
+    options.cache.pageTokens = run.integer("page_size", 0);
+    options.cache.slidingSaves = run.spec.value("sliding_cache", true);
+    options.prefillChunk = run.integer("prefill_chunk", 0);
+    options.topLogprobs = static_cast<std::int32_t>(run.integer("logprobs", 0));
+    return options;
+}
+
+void addContextMetrics(Json& metrics, kernels::Context& context) {
+    metrics["backend"] = kernels::backendName(context.backend());
+    metrics["time_base"] = context.clock().timeBase() == base::TimeBase::Virtual ? "virtual" : "monotonic";
+    metrics["device"] = context.traits().name;
+}
+
+Json categoryJson(const base::CategoryBytes& bytes) {
+    Json out = Json::object();
+    for (int i = 0; i < base::kCategoryCount; ++i) {
+        out[std::string(base::categoryName(static_cast<base::MemoryCategory>(i)))] = bytes[static_cast<std::size_t>(i)];
+    }
+    return out;
+}
+
+void addMemoryMetrics(Json& metrics, kernels::Context& context) {
+    const kernels::MemoryStatistics& statistics = context.memory().statistics();
+    metrics["peak_bytes"] = statistics.peak;
+    metrics["peak_by_category"] = categoryJson(statistics.peakByCategory);
+    metrics["max_by_category"] = categoryJson(statistics.maxByCategory);
+    metrics["peak_reserved_bytes"] = statistics.peakReserved;
+    metrics["host_peak_bytes"] = context.memory().hostStatistics().peak;
+    metrics["budget_bytes"] = context.memory().budget();
+}
+
+double median(std::vector<double> values) {
+    if (values.empty()) {
+        return 0;
+    }
+    std::sort(values.begin(), values.end());
+    const std::size_t middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+} // namespace vitrine::engine

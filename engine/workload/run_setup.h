@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the workloads share: an experiment's options turned into contexts, models, prompts, and the metrics that every
+// run reports. Used by runExperiment and by planning.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/generation/generator.h"
+#include "engine/model/model.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "engine/workload/workload.h"
+#include "kernels/context.h"
+
+namespace vitrine::engine {
+
+/// One validated experiment on its way. `metrics` is filled as facts become known.
+struct Run {
+    const nlohmann::json& spec;
+    const WorkloadSinks& sinks;
+    base::StopToken stop;
+    nlohmann::json& metrics;
+
+    std::string text(const char* key, const std::string& fallback = "") const { return spec.value(key, fallback); }
+    std::int64_t integer(const char* key, std::int64_t fallback) const { return spec.value(key, fallback); }
+    bool flag(const char* key) const { return spec.value(key, false); }
+};
+
+/// The traits of an experiment on Meta: of `device_profile`, of this machine's CPU where the backend is cpu, else
+/// h100-80gb. `name` (may be null) receives what the result reports as device_profile.
+kernels::DeviceTraits planTraits(const Run& run, std::string* name);
+
+/// The context that the experiment runs on. Throws Unsupported for cuda, with what to do.
+std::unique_ptr<kernels::Context> makeContext(const Run& run);
+/// A Meta context with planTraits; used by planning, whatever the backend option says.
+std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace);
+
+ModelSource openSource(const Run& run);
+/// `weights` is "quantized" or "dequantized". float32 on the CPU and bfloat16 elsewhere unless the dtype option says more.
+ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::string& weights);
+GenerateOptions generateOptions(const Run& run, const ModelOptions& model);
+
+/// Prompts, stop rules and the tokenizer of a generate experiment. The tokenizer is null when prompts are tokens.
+struct Prompts {
+    std::vector<GenerateRequest> requests;
+    std::shared_ptr<const Tokenizer> tokenizer;
+    ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< raw text is read as a format without channels
+};
+Prompts makePrompts(const Run& run, const ModelSource& source, bool meta);
+
+/// Rows of `input_ids` (batch, seq), I32 or I64. Throws BadInput "FILE: input_ids: what".
+std::vector<std::vector<std::int32_t>> readTokenRows(const std::string& path);
+
+/// backend, time_base, device, device_profile (Meta), model, weights, dtype.
+void addContextMetrics(nlohmann::json& metrics, kernels::Context& context);
+/// peak_bytes, peak_by_category, max_by_category, current and reserved bytes, host_peak_bytes.
+void addMemoryMetrics(nlohmann::json& metrics, kernels::Context& context);
+nlohmann::json categoryJson(const base::CategoryBytes& bytes);
+
+/// Middle of the values; the mean of the two middle ones of an even count.
+double median(std::vector<double> values);
+
+/// The workloads. Each fills run.metrics and throws what went wrong.
+void runGenerate(const Run& run);
+void runLoad(const Run& run);
+void runLogits(const Run& run);
+void runTokenize(const Run& run);
+void runSynthesize(const Run& run);
+void runBench(const Run& run);
+
+} // namespace vitrine::engine

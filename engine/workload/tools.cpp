@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The workloads around a model: tokenize and synthesize.
+
+#include <fmt/format.h>
+#include <fstream>
+#include <string>
+
+#include "base/error.h"
+#include "base/strict_json.h"
+#include "engine/checkpoint/synthesize.h"
+#include "engine/workload/run_setup.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+Json tokenizedRow(const Tokenizer& tokenizer, const std::string& text) {
+    const std::vector<std::int32_t> ids = tokenizer.encode(text, false);
+    return {{"ids", ids}, {"decoded", tokenizer.decode(ids)}};
+}
+
+std::string tokenizerFile(const Run& run) {
+    if (run.spec.contains("tokenizer")) {
+        return run.text("tokenizer");
+    }
+    const ModelSource source = openSource(run);
+    if (source.tokenizerFile.empty()) {
+        throw base::BadInput(source.name + ": tokenizer.json: missing; name a tokenizer file");
+    }
+    return source.tokenizerFile;
+}
+
+} // namespace
+
+void runTokenize(const Run& run) {
+    const auto tokenizer = Tokenizer::load(tokenizerFile(run));
+    Json rows = Json::array();
+    if (run.spec.contains("text")) {
+        rows.push_back(tokenizedRow(*tokenizer, run.text("text")));
+    } else {
+        const std::string path = run.text("jsonl");
+        std::ifstream file(path);
+        if (!file) {
+            throw base::BadInput(path + ": cannot be read");
+        }
+        std::string line;
+        for (std::int64_t number = 1; std::getline(file, line); ++number) {
+            base::throwIfStopped(run.stop);
+            if (line.find_first_not_of(" \t\r") == std::string::npos) {
+                continue;
+            }
+            const std::string name = fmt::format("{}: line {}", path, number);
+            const Json row = base::parseStrictJson(line, name);
+            if (!row.is_object() || !row.contains("text") || !row["text"].is_string()) {
+                throw base::BadInput(name + ": text: must be a text");
+            }
+            rows.push_back(tokenizedRow(*tokenizer, row["text"].get<std::string>()));
+        }
+    }
+    run.metrics["rows"] = std::move(rows);
+}
+
+void runSynthesize(const Run& run) {
+    const ModelSource source = openSource(run);
+    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    addContextMetrics(run.metrics, *context);
+    const auto seed = run.spec.value("seed", std::uint64_t{0});
+    const base::TimeNs begin = context->clock().now();
+    const FillTensor fill = [&](const TensorSpec& spec, const RandomRule&, std::uint32_t stream, void* data) {
+        kernels::TensorView view;
+        view.data = data;
+        view.dtype = spec.dtype;
+        view.shape = kernels::Shape(spec.shape);
+        fillSynthetic(*context, spec, source.config, stream, seed, view);
+    };
+    const SynthesizedFiles files = synthesizeCheckpoint(source, run.text("output"), fill, run.sinks.progress, run.stop);
+    run.metrics["bytes"] = files.bytes;
+    run.metrics["files"] = files.files;
+    run.metrics["seconds"] = static_cast<double>(context->clock().now() - begin) * 1e-9;
+}
+
+} // namespace vitrine::engine
