@@ -3,7 +3,7 @@
 #include "kernels/ops/attention.h"
 
 #include "kernels/ops/kv_write.h"
-#include "op_testing.h"
+#include "tests/kernels/op_testing.h"
 
 namespace vitrine::kernels {
 namespace {

@@ -38,7 +38,7 @@ std::string spanProblem(const std::string& span, const DocTree& tree) {
     static const std::regex kPath(R"((\./)?[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*/?)");
     static const std::regex kName(R"([A-Za-z_][A-Za-z0-9_]*(::[A-Za-z_][A-Za-z0-9_]*)*(\(\))?)");
     static const std::regex kOption(R"(--[a-z][a-z0-9-]*)");
-    static const std::regex kFile(R"([A-Za-z0-9_-]+\.(h|cpp|cuh|md|cmake|txt|json))");
+    static const std::regex kFile(R"([A-Za-z0-9_-]+\.(h|cpp|cuh|md|cmake))");
     if (std::regex_match(span, kOption)) {
         std::string key = span.substr(2);
         for (char& c : key) {
