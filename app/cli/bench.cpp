@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <memory>
+#include <vector>
+
+#include "app/cli/commands.h"
+#include "app/cli/run_experiment.h"
+
+namespace vitrine::app {
+
+void addBench(CLI::App& app, CommandLine& line) {
+    CLI::App* command = addCommand(app, "bench", "Measure this machine against its own ceilings",
+                                   "vitrine bench cpu-decode --model synthetic:gpt-oss-20b --set num_hidden_layers=4");
+    auto options = std::make_shared<ExperimentOptions>(*command, "bench", false, std::vector<std::string>{"bench"});
+    options->addPositional("bench", "NAME");
+    runWhenChosen(*command, line, std::move(options));
+}
+
+} // namespace vitrine::app

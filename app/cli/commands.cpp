@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/cli/commands.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "app/runner/environment.h"
+#include "app/runner/outcome.h"
+
+namespace vitrine::app {
+
+namespace {
+
+/// Help in the table's own words: the value's kind behind the flag, no default twice.
+class HelpFormatter final : public CLI::Formatter {
+public:
+    std::string make_option_opts(const CLI::Option* option) const override {
+        std::string text = option->get_type_name().empty() ? "" : " " + option->get_type_name();
+        if (option->get_expected_max() > 1 && option->get_positional()) {
+            text += " ...";
+        }
+        return text;
+    }
+};
+
+std::size_t editDistance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i);
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+        }
+    }
+    return row.back();
+}
+
+/// ", did you mean NAME?", or a mere semicolon when no name is near.
+std::string suggestion(const std::string& wrong, const std::vector<std::string>& names) {
+    const auto nearest = std::min_element(names.begin(), names.end(), [&](const auto& x, const auto& y) {
+        return editDistance(wrong, x) < editDistance(wrong, y);
+    });
+    if (nearest == names.end() || editDistance(wrong, *nearest) > std::max<std::size_t>(2, wrong.size() / 2)) {
+        return ";";
+    }
+    return fmt::format(", did you mean {}?", *nearest);
+}
+
+std::vector<std::string> optionNames(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
+        for (const CLI::Option* option : app->get_options()) {
+            for (const std::string& name : option->get_lnames()) {
+                names.push_back("--" + name);
+            }
+        }
+    }
+    return names;
+}
+
+std::vector<std::string> subcommandNames(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(sub->get_name());
+    }
+    return names;
+}
+
+} // namespace
+
+CLI::App* addCommand(CLI::App& app, const std::string& name, const std::string& description,
+                     const std::string& example) {
+    CLI::App* command = app.add_subcommand(name, description);
+    command->fallthrough();
+    command->footer("Example:\n  " + example + "\n");
+    return command;
+}
+
+void buildCommandLine(CLI::App& app, CommandLine& line) {
+    app.name("vitrine");
+    app.description("Runs language models and shows what they hold in memory and do while they run.");
+    app.footer(
+        "Example:\n  vitrine plan generate --model synthetic:gpt-oss-20b --prompt-length 4096 --vram-budget 16GiB\n"
+        "`vitrine COMMAND --help` lists the options of a command.\n");
+    app.formatter(std::make_shared<HelpFormatter>());
+    app.get_formatter()->column_width(34);
+    app.set_version_flag("--version", fmt::format("vitrine {}", programVersion()), "Show the version and exit");
+    app.add_flag("--json", line.options.json, "Print one JSON object on standard output and nothing else there");
+    app.add_flag("-v,--verbose", line.options.verbosity, "Say more on standard error; -vv: everything");
+    addDoctor(app, line);
+    addRun(app, line);
+    addTokenize(app, line);
+    addLogits(app, line);
+    addGenerate(app, line);
+    addLoad(app, line);
+    addSynthesize(app, line);
+    addPlan(app, line);
+    addBench(app, line);
+    addSession(app, line);
+    addCompletion(app, line);
+}
+
+const CLI::App* chosenCommand(const CLI::App& app) {
+    const CLI::App* command = &app;
+    while (!command->get_subcommands().empty()) {
+        command = command->get_subcommands().back();
+    }
+    return command;
+}
+
+std::string commandPath(const CLI::App& command) {
+    return command.get_parent() == nullptr ? command.get_name()
+                                           : commandPath(*command.get_parent()) + " " + command.get_name();
+}
+
+std::string usageError(const CLI::App& app, const CLI::ParseError& error) {
+    const CLI::App& command = *chosenCommand(app);
+    const std::string help = fmt::format("`{} --help` lists what it takes", commandPath(command));
+    const std::vector<std::string> rest = app.remaining(true);
+    if (rest.empty()) {
+        return fmt::format("{}; {}", oneLine(error.what()), help);
+    }
+    const std::string word = rest.front().substr(0, rest.front().find('='));
+    if (word.starts_with('-')) {
+        return fmt::format("{}: unknown option{} {}", word, suggestion(word, optionNames(command)), help);
+    }
+    const std::vector<std::string> names = subcommandNames(command);
+    if (!names.empty()) {
+        return fmt::format("{}: unknown command{} {}", word, suggestion(word, names), help);
+    }
+    return fmt::format("{}: one argument too many; {}", word, help);
+}
+
+} // namespace vitrine::app

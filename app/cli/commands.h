@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The commands of `vitrine`. Each add function makes one subcommand; when it was chosen, parsing puts what to do into
+// CommandLine::action.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "app/cli/console.h"
+
+namespace vitrine::app {
+
+struct CommandLine {
+    GlobalOptions options;
+    std::function<int()> action; ///< returns the exit code; may throw base::Error
+};
+
+void addDoctor(CLI::App& app, CommandLine& line);
+void addRun(CLI::App& app, CommandLine& line);
+void addTokenize(CLI::App& app, CommandLine& line);
+void addLogits(CLI::App& app, CommandLine& line);
+void addGenerate(CLI::App& app, CommandLine& line);
+void addLoad(CLI::App& app, CommandLine& line);
+void addSynthesize(CLI::App& app, CommandLine& line);
+void addPlan(CLI::App& app, CommandLine& line);
+void addBench(CLI::App& app, CommandLine& line);
+void addSession(CLI::App& app, CommandLine& line);
+void addCompletion(CLI::App& app, CommandLine& line);
+
+/// A subcommand whose global options may also stand behind its name, with an example under its help.
+CLI::App* addCommand(CLI::App& app, const std::string& name, const std::string& description,
+                     const std::string& example);
+
+/// The whole program, ready to parse.
+void buildCommandLine(CLI::App& app, CommandLine& line);
+
+/// The command that was chosen: the deepest one that was parsed.
+const CLI::App* chosenCommand(const CLI::App& app);
+
+/// "vitrine plan generate"
+std::string commandPath(const CLI::App& command);
+
+/// A sentence for what CLI11 refused, with the nearest known name for an unknown option or command.
+std::string usageError(const CLI::App& app, const CLI::ParseError& error);
+
+} // namespace vitrine::app

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the command line writes where: results to standard output, one line for a failure and a progress bar to standard
+// error. Used by the main thread and by the thread of one run.
+
+#include <cstdint>
+#include <exception>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace vitrine::app {
+
+/// Options before or after the command.
+struct GlobalOptions {
+    bool json = false;
+    int verbosity = 0; ///< 1: -v, 2: -vv
+};
+
+/// Writes and flushes. A reader that went away (a closed pipe) ends the program quietly with exit code 1.
+void printOut(std::string_view text);
+/// One compact JSON value and a line end.
+void printJson(const nlohmann::json& value);
+/// "vitrine: error: MESSAGE" on standard error.
+void printError(std::string_view message);
+
+/// Reports a failure in both forms and returns its exit code.
+int reportFailure(const GlobalOptions& options, const std::exception_ptr& error);
+
+/// One line on a terminal's standard error that redraws itself; nothing elsewhere.
+class ProgressBar {
+public:
+    ProgressBar();
+    ~ProgressBar() { clear(); }
+    ProgressBar(const ProgressBar&) = delete; // one line, one owner
+    ProgressBar& operator=(const ProgressBar&) = delete;
+
+    void show(std::string_view what, std::uint64_t done, std::uint64_t total);
+    void clear();
+
+private:
+    bool terminal_;
+    bool drawn_ = false;
+};
+
+} // namespace vitrine::app

@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/cli/result_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace vitrine::app {
+
+namespace {
+
+using nlohmann::json;
+
+/// Characters on the screen: bytes that start one.
+std::size_t displayWidth(const std::string& text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+bool looksLikeNumber(const std::string& text) {
+    return !text.empty() &&
+           (std::isdigit(static_cast<unsigned char>(text.front())) != 0 || text.front() == '-' || text.front() == '+');
+}
+
+void appendFields(const json& value, const std::string& prefix, std::vector<std::vector<std::string>>& rows) {
+    for (const auto& [key, member] : value.items()) {
+        const std::string name = prefix.empty() ? key : prefix + "." + key;
+        if (member.is_object()) {
+            appendFields(member, name, rows);
+        } else {
+            // "peak_by_category.weights" is as much a size as its parent says.
+            const bool bytes = prefix.find("by_category") != std::string::npos;
+            rows.push_back({name, valueText(bytes ? "_bytes" : key, member)});
+        }
+    }
+}
+
+/// Fields of an object as a two-column list.
+std::string fieldsText(const json& value) {
+    std::vector<std::vector<std::string>> rows;
+    appendFields(value, "", rows);
+    std::size_t width = 0;
+    for (const auto& row : rows) {
+        width = std::max(width, displayWidth(row[0]));
+    }
+    std::string text;
+    for (const auto& row : rows) {
+        text += fmt::format("{}{:{}}  {}\n", row[0], "", width - displayWidth(row[0]), row[1]);
+    }
+    return text;
+}
+
+/// Objects with the same fields as a table.
+std::string rowsText(const json& list) {
+    std::vector<std::string> keys;
+    for (const json& row : list) {
+        for (const auto& [key, member] : row.items()) {
+            if (!member.is_structured() && std::find(keys.begin(), keys.end(), key) == keys.end()) {
+                keys.push_back(key);
+            }
+        }
+    }
+    std::stable_sort(keys.begin(), keys.end(), [](const std::string& a, const std::string& b) {
+        const auto first = [](const std::string& key) { return key == "name" || key == "weights" ? 0 : 1; };
+        return first(a) < first(b);
+    });
+    std::vector<std::vector<std::string>> rows{keys};
+    for (const json& row : list) {
+        std::vector<std::string> cells;
+        cells.reserve(keys.size());
+        for (const std::string& key : keys) {
+            cells.push_back(row.contains(key) ? valueText(key, row[key]) : "");
+        }
+        rows.push_back(std::move(cells));
+    }
+    return tableText(rows);
+}
+
+std::string tokenRowsText(const json& rows) {
+    std::string text;
+    for (const json& row : rows) {
+        std::string ids;
+        for (const json& id : row.value("ids", json::array())) {
+            ids += (ids.empty() ? "" : " ") + id.dump();
+        }
+        text += fmt::format("{}\t{}\n", ids,
+                            row.value("decoded", json()).dump(-1, ' ', false, json::error_handler_t::replace));
+    }
+    return text;
+}
+
+std::string generateText(const json& metrics) {
+    // Without a tokenizer nothing was streamed: the ids are the result.
+    if (metrics.contains("text") && metrics["text"].is_null() && metrics.contains("ids")) {
+        return metrics["ids"].dump() + "\n";
+    }
+    return {};
+}
+
+} // namespace
+
+std::string tableText(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> widths;
+    std::vector<bool> numeric;
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        for (std::size_t c = 0; c < rows[r].size(); ++c) {
+            widths.resize(std::max(widths.size(), c + 1), 0);
+            numeric.resize(widths.size(), true);
+            widths[c] = std::max(widths[c], displayWidth(rows[r][c]));
+            numeric[c] = numeric[c] && (r == 0 || rows[r][c].empty() || looksLikeNumber(rows[r][c]));
+        }
+    }
+    std::string text;
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t c = 0; c < row.size(); ++c) {
+            const std::string space(widths[c] - displayWidth(row[c]), ' ');
+            line += (c == 0 ? "" : "  ") + (numeric[c] ? space + row[c] : row[c] + space);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + "\n";
+    }
+    return text;
+}
+
+std::string valueText(const std::string& key, const json& value) {
+    const std::string_view name(key);
+    if (value.is_number_integer() && (name.ends_with("_bytes") || name == "bytes" || name == "bytes_read")) {
+        return value.is_number_unsigned() || value.get<std::int64_t>() >= 0
+                   ? base::formatBytes(value.get<std::uint64_t>())
+                   : "-" + base::formatBytes(static_cast<std::uint64_t>(-value.get<std::int64_t>()));
+    }
+    if (value.is_number() && (name.ends_with("seconds") || name.ends_with("seconds_estimate"))) {
+        return base::formatDuration(static_cast<std::int64_t>(std::llround(value.get<double>() * 1e9)));
+    }
+    if (value.is_number_integer()) {
+        return base::formatGrouped(value.get<std::int64_t>());
+    }
+    if (value.is_number_float()) {
+        return fmt::format("{:.4g}", value.get<double>());
+    }
+    if (value.is_boolean()) {
+        return value.get<bool>() ? "yes" : "no";
+    }
+    if (value.is_null()) {
+        return "–";
+    }
+    return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string resultText(const json& experiment, const json& metrics) {
+    const std::string workload = experiment.value("workload", "");
+    if (!metrics.is_object()) {
+        return {};
+    }
+    if (workload == "tokenize") {
+        return tokenRowsText(metrics.value("rows", json::array()));
+    }
+    if (workload == "generate" && !experiment.value("plan", false)) {
+        return generateText(metrics);
+    }
+    std::string text;
+    json fields = metrics;
+    for (const char* table : {"variants", "rows"}) {
+        if (metrics.contains(table) && metrics[table].is_array()) {
+            text += rowsText(metrics[table]);
+            fields.erase(table);
+        }
+    }
+    return text + fieldsText(fields);
+}
+
+std::string doctorText(const json& report) {
+    const json& machine = report["machine"];
+    std::string text =
+        fmt::format("Vitrine {}\n{}, {} cores, {}; memory {}, {} free\n{}\n\n", report.value("version", ""),
+                    machine.value("cpu", ""), machine.value("cores", 0), machine.value("simd", ""),
+                    base::formatBytes(machine.value("memory_bytes", std::uint64_t{0})),
+                    base::formatBytes(machine.value("available_bytes", std::uint64_t{0})), machine.value("os", ""));
+    text += "Backends\n";
+    for (const json& backend : report["backends"]) {
+        const bool available = backend.value("available", false);
+        text += fmt::format("  {:<6}{}{}\n", backend.value("name", ""),
+                            available ? "on" : "off: ", backend.value("reason", ""));
+    }
+    text += "\nGPUs\n";
+    for (const json& gpu : report["gpus"]) {
+        text += fmt::format("  {}, {}\n", gpu.value("name", ""),
+                            base::formatBytes(gpu.value("memory_bytes", std::uint64_t{0})));
+    }
+    text += report["gpus"].empty() ? "  none\n" : "";
+    text += "\nLibraries\n";
+    for (const json& library : report["libraries"]) {
+        if (library.value("found", false)) {
+            text += fmt::format("  {:<9} {} {}\n", library.value("name", ""), library.value("version", ""),
+                                library.value("path", ""));
+        } else {
+            text += fmt::format("  {:<9} not found; off: {}; to have it: {}\n", library.value("name", ""),
+                                library.value("needed_for", ""), library.value("install", ""));
+        }
+    }
+    for (const json& warning : report["warnings"]) {
+        text += fmt::format("\nWarning: {}\n", warning.get<std::string>());
+    }
+    return text;
+}
+
+} // namespace vitrine::app

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What every command that runs an experiment shares: progress, streamed text, Ctrl-C, the result in both forms.
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "app/cli/commands.h"
+#include "app/cli/experiment_options.h"
+
+namespace vitrine::app {
+
+/// Runs `experiment` to its end and prints the result. Returns the exit code.
+int runAndPrint(const nlohmann::json& experiment, const std::string& sessionFile, const GlobalOptions& options);
+
+/// A command that runs one workload with the table's options.
+CLI::App* addWorkloadCommand(CLI::App& app, CommandLine& line, const std::string& name, const std::string& workload,
+                             bool plan, const std::string& description, const std::string& example);
+
+/// Sets the action of `command` to run what `experiment` says.
+void runWhenChosen(CLI::App& command, CommandLine& line, std::shared_ptr<ExperimentOptions> experiment);
+
+} // namespace vitrine::app

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/runner/run_host.h"
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <vector>
+
+#include "sessions/session_file.h"
+#include "tests/sessions/temp_folder.h"
+
+namespace vitrine::app {
+namespace {
+
+using nlohmann::json;
+using sessions::OpenMode;
+using sessions::SessionFile;
+
+json experiment(int newTokens) {
+    return {{"vitrine", 1},        {"workload", "generate"}, {"model", "synthetic:tiny-llama"},
+            {"tokens", {1, 2, 3}}, {"ignore_eos", true},     {"max_new_tokens", newTokens}};
+}
+
+TEST(RunHost, TellsItsStoryInOrder) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    const auto host = RunHost::inProcess();
+    std::vector<json> messages;
+    host->start(experiment(6), file, [&](const json& message) { messages.push_back(message); });
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Done) << outcome.error;
+    EXPECT_EQ(outcome.exitCode, 0);
+    EXPECT_EQ(outcome.run, 1);
+    EXPECT_FALSE(host->running());
+    ASSERT_GE(messages.size(), 8u);
+    EXPECT_EQ(messages.front()["type"], "started");
+    EXPECT_EQ(messages.front()["run"], 1);
+    EXPECT_EQ(messages.back()["type"], "ended");
+    EXPECT_EQ(messages.back()["status"], "done");
+    EXPECT_EQ(messages.back()["metrics"], json::parse(outcome.metricsJson));
+    std::vector<int> ids;
+    for (const json& message : messages) {
+        if (message["type"] == "token") {
+            EXPECT_EQ(message["index"], ids.size());
+            ids.push_back(message["id"]);
+        }
+    }
+    EXPECT_EQ(json(ids), json::parse(outcome.metricsJson)["ids"]);
+    const auto session = SessionFile::open(file, OpenMode::ReadOnly);
+    EXPECT_EQ(session->run(1).metricsJson, outcome.metricsJson);
+    EXPECT_EQ(json::parse(session->run(1).specJson)["max_new_tokens"], 6);
+    EXPECT_FALSE(session->streams(1).empty());
+}
+
+TEST(RunHost, ThrowsBeforeAnythingStartsWhenTheInputIsBad) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    const auto host = RunHost::inProcess();
+    EXPECT_THROW(host->start({{"vitrine", 1}, {"workload", "generate"}, {"nope", 1}}, file, {}), base::BadInput);
+    EXPECT_FALSE(std::filesystem::exists(file));
+    EXPECT_THROW(host->start(experiment(1), folder.path().string(), {}), base::BadInput);
+    EXPECT_FALSE(host->running());
+}
+
+TEST(RunHost, StopEndsTheRunSaved) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    const auto host = RunHost::inProcess();
+    std::atomic<int> tokens = 0;
+    host->start(experiment(1'000'000), file,
+                [&](const json& message) { tokens += message["type"] == "token" ? 1 : 0; });
+    while (tokens < 3 && host->running()) {
+        std::this_thread::yield();
+    }
+    EXPECT_THROW(host->start(experiment(1), file, {}), base::Internal);
+    host->stop();
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Cancelled);
+    EXPECT_EQ(outcome.exitCode, 130);
+    EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->run(1).status, sessions::RunStatus::Cancelled);
+    // The next run works.
+    host->start(experiment(2), file, {});
+    EXPECT_EQ(host->wait().exitCode, 0);
+    EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->runs().size(), 2u);
+}
+
+TEST(RunHost, AModelThatIsNotThereFailsWithOneSentence) {
+    const auto host = RunHost::inProcess();
+    json spec = experiment(1);
+    spec["model"] = "/no/such/model";
+    host->start(spec, "", {});
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Failed);
+    EXPECT_EQ(outcome.exitCode, 2);
+    EXPECT_NE(outcome.error.find("/no/such/model"), std::string::npos);
+    EXPECT_EQ(outcome.run, 0);
+    EXPECT_EQ(json::parse(outcome.metricsJson)["error"]["message"], outcome.error);
+}
+
+TEST(RunHost, MayBeDestroyedWhileItRuns) {
+    const auto host = RunHost::inProcess();
+    host->start(experiment(1'000'000), "", {});
+}
+
+} // namespace
+} // namespace vitrine::app
