@@ -3,7 +3,6 @@
 #include "kernels/ops/gemv.h"
 
 #include "kernels/ops/floats.h"
-#include "kernels/ops/mxfp4_format.h"
 
 namespace vitrine::kernels {
 
@@ -20,27 +19,14 @@ float sumLanes(const float* lanes) {
     return sum;
 }
 
-/// Elements [begin, begin + count) of a matrix row, zeros after them up to a whole number of lanes.
-void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, std::int64_t count, float* out) {
-    if (matrix.dtype == DType::F4) {
-        expandMxfp4(static_cast<const std::uint8_t*>(matrix.data) + row * (matrix.in / 2),
-                    matrix.scales + row * (matrix.in / kMxfp4Group), begin, count, out);
-    } else {
-        loadFloats(matrix.dtype, matrix.data, row * matrix.stride + begin, count, out);
-    }
-    for (; count % kLanes != 0; ++count) {
-        out[count] = 0;
-    }
-}
-
 void dotRows(const GemvCall& call) {
     const std::int64_t in = call.matrix.in;
     for (std::int64_t o = 0; o < call.outCount; ++o) {
         float lanes[kGemvRows][kLanes] = {};
         for (std::int64_t begin = 0; begin < in; begin += kPiece) {
-            float weights[kPiece];
+            float weights[kPiece] = {};
             const std::int64_t count = in - begin < kPiece ? in - begin : kPiece;
-            loadWeights(call.matrix, call.outBegin + o, begin, count, weights);
+            loadWeights(call.matrix, call.outBegin + o, begin, count, weights); // zeros behind fill the last lanes
             for (std::int64_t r = 0; r < call.rows; ++r) {
                 const float* x = call.x[r] + begin;
                 for (std::int64_t i = 0; i < count; i += kLanes) {

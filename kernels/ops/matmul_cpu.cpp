@@ -15,6 +15,7 @@ void multiplyByTiles(CpuContext& context, const Product& product) {
     const std::int64_t outTiles = (product.matrix.out + kTileOutputs - 1) / kTileOutputs;
     const std::int64_t rowTiles = (product.rows + kTileRows - 1) / kTileRows;
     const bool wide = product.x.dtype == DType::F64;
+    const SimdLevel simd = context.simd();
     context.pool().parallelFor(outTiles * rowTiles, 1, [&](std::int64_t begin, std::int64_t end, int) {
         for (std::int64_t tile = begin; tile < end; ++tile) {
             const std::int64_t row = tile / outTiles * kTileRows;
@@ -24,7 +25,7 @@ void multiplyByTiles(CpuContext& context, const Product& product) {
             if (wide) {
                 multiplyDouble(product, row, rowCount, out, outCount);
             } else {
-                multiplyTile(product, row, rowCount, out, outCount);
+                multiplyTile(simd, product, row, rowCount, out, outCount);
             }
         }
     });

@@ -117,6 +117,7 @@ void multiplyByDots(CpuContext& context, const ExpertMatmul& op, const ExpertScr
 
 void multiplyByTiles(CpuContext& context, const ExpertMatmul& op, const ExpertScratch& scratch) {
     const bool wide = op.x.dtype == DType::F64;
+    const SimdLevel simd = context.simd();
     std::int32_t active[kMaxExperts];
     const std::int64_t activeCount = activeExperts(scratch, op.weight.experts(), active);
     const std::int64_t width = op.weight.outFeatures();
@@ -131,7 +132,7 @@ void multiplyByTiles(CpuContext& context, const ExpertMatmul& op, const ExpertSc
                 if (wide) {
                     multiplyDouble(product, row, rowCount, out, outCount);
                 } else {
-                    multiplyTile(product, row, rowCount, out, outCount);
+                    multiplyTile(simd, product, row, rowCount, out, outCount);
                 }
             }
         }

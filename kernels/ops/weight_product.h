@@ -5,8 +5,8 @@
 // Products with one weight matrix on the CPU, shared by Matmul and ExpertMatmul.
 //
 // Few rows: dot products straight from the stored weights (BF16, F16, F32, MXFP4), each weight read once; a row's result
-// does not depend on the other rows. Many rows: tiles of the weight are expanded to float32 on the stack and go to a
-// serial sgemm. The whole weight is never expanded.
+// does not depend on the other rows. Many rows: tiles of the weight are expanded to float32 on the stack. The whole
+// weight is never expanded.
 
 #include <cstdint>
 
@@ -63,13 +63,16 @@ void prepareRow(SimdLevel simd, const MatrixRef& matrix, const TensorView& x, st
 void multiplyFewRows(SimdLevel simd, const Product& product, const float* prepared, std::int64_t rowBegin,
                      std::int64_t rowCount, std::int64_t outBegin, std::int64_t outCount);
 
-/// The same by an sgemm over expanded tiles.
-void multiplyTile(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t outBegin,
-                  std::int64_t outCount);
+/// The same over expanded tiles.
+void multiplyTile(SimdLevel simd, const Product& product, std::int64_t rowBegin, std::int64_t rowCount,
+                  std::int64_t outBegin, std::int64_t outCount);
 
 /// The same in double, for F64 rows.
 void multiplyDouble(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t outBegin,
                     std::int64_t outCount);
+
+/// Elements [begin, begin + count) of a row of a matrix that is not transposed, as float32.
+void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, std::int64_t count, float* out);
 
 /// Elements [begin, begin + count) of a stored row of MXFP4 as float32; both are multiples of 32.
 void expandMxfp4(const std::uint8_t* blocks, const std::uint8_t* scales, std::int64_t begin, std::int64_t count,

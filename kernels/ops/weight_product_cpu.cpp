@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cblas.h>
 #include <cstring>
 
 #include "kernels/ops/floats.h"
 #include "kernels/ops/gemv.h"
 #include "kernels/ops/mxfp4_format.h"
+#include "kernels/ops/tile_kernels.h"
 
 namespace vitrine::kernels {
 
@@ -42,44 +42,39 @@ void finishRow(const Product& product, std::int64_t row, std::int64_t outBegin, 
     storeFloats(product.out.dtype, sums, outCount, product.out.data, outRow * product.out.stride0() + outBegin);
 }
 
-/// Part of a matrix as float32: expanded into a buffer, or where it is.
-struct WeightTile {
-    const float* data = nullptr;
-    std::int64_t stride = 0;
-};
-
-WeightTile weightTile(const MatrixRef& matrix, std::int64_t outBegin, std::int64_t outCount, std::int64_t inBegin,
-                      std::int64_t inCount, float* buffer) {
-    const std::int64_t firstRow = matrix.transposed ? inBegin : outBegin;
-    const std::int64_t rows = matrix.transposed ? inCount : outCount;
-    const std::int64_t firstColumn = matrix.transposed ? outBegin : inBegin;
-    const std::int64_t columns = matrix.transposed ? outCount : inCount;
-    if (matrix.dtype == DType::F32) {
-        return {static_cast<const float*>(matrix.data) + firstRow * matrix.stride + firstColumn, matrix.stride};
-    }
-    for (std::int64_t r = 0; r < rows; ++r) {
-        if (matrix.dtype == DType::F4) {
-            const std::int64_t row = firstRow + r;
-            expandMxfp4(static_cast<const std::uint8_t*>(matrix.data) + row * (matrix.in / 2),
-                        matrix.scales + row * (matrix.in / kMxfp4Group), firstColumn, columns, buffer + r * columns);
-        } else {
-            loadFloats(matrix.dtype, matrix.data, (firstRow + r) * matrix.stride + firstColumn, columns,
-                       buffer + r * columns);
+/// Outputs [outBegin, outBegin + outCount) over part of the contracted axis, as a panel; missing outputs are zeros.
+void makePanel(SimdLevel simd, const MatrixRef& matrix, std::int64_t outBegin, std::int64_t outCount,
+               std::int64_t inBegin, std::int64_t inCount, float* panel) {
+    if (matrix.transposed) {
+        for (std::int64_t i = 0; i < inCount; ++i) {
+            float* line = panel + i * kPanelOutputs;
+            loadFloats(matrix.dtype, matrix.data, (inBegin + i) * matrix.stride + outBegin, outCount, line);
+            std::fill(line + outCount, line + kPanelOutputs, 0.0F);
         }
+        return;
     }
-    return {buffer, columns};
+    alignas(64) float rows[kPanelOutputs * kTileDepth];
+    for (std::int64_t o = 0; o < outCount; ++o) {
+        loadWeights(matrix, outBegin + o, inBegin, inCount, rows + o * kTileDepth);
+    }
+    std::fill(rows + outCount * kTileDepth, rows + kPanelOutputs * kTileDepth, 0.0F);
+    transposeToPanel(simd, rows, kTileDepth, inCount, panel);
 }
 
-WeightTile rowTile(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t inBegin,
-                   std::int64_t inCount, float* buffer) {
+/// Rows of x as float32: where they are, or converted.
+const float* floatRows(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t inBegin,
+                       std::int64_t inCount, float* buffer, std::int64_t& stride) {
     const TensorView& x = product.x;
     if (x.dtype == DType::F32 && product.pairs == nullptr) {
-        return {x.as<const float>() + rowBegin * x.stride0() + inBegin, x.stride0()};
+        stride = x.stride0();
+        return x.as<const float>() + rowBegin * x.stride0() + inBegin;
     }
     for (std::int64_t r = 0; r < rowCount; ++r) {
-        loadFloats(x.dtype, x.data, product.xRow(rowBegin + r) * x.stride0() + inBegin, inCount, buffer + r * inCount);
+        loadFloats(x.dtype, x.data, product.xRow(rowBegin + r) * x.stride0() + inBegin, inCount,
+                   buffer + r * kTileDepth);
     }
-    return {buffer, inCount};
+    stride = kTileDepth;
+    return buffer;
 }
 
 } // namespace
@@ -101,6 +96,15 @@ MatrixRef matrixOf(const WeightView& weight, std::int64_t expert) {
     matrix.stride = stack ? dense.shape[2] : dense.stride0();
     matrix.data = bytesAt(dense.data, dense.dtype, stack ? expert * dense.stride0() : 0);
     return matrix;
+}
+
+void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, std::int64_t count, float* out) {
+    if (matrix.dtype == DType::F4) {
+        expandMxfp4(static_cast<const std::uint8_t*>(matrix.data) + row * (matrix.in / 2),
+                    matrix.scales + row * (matrix.in / kMxfp4Group), begin, count, out);
+    } else {
+        loadFloats(matrix.dtype, matrix.data, row * matrix.stride + begin, count, out);
+    }
 }
 
 std::int64_t preparedSize(std::int64_t in) {
@@ -160,23 +164,27 @@ void multiplyFewRows(SimdLevel simd, const Product& product, const float* prepar
     }
 }
 
-void multiplyTile(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t outBegin,
-                  std::int64_t outCount) {
-    const MatrixRef& matrix = product.matrix;
+void multiplyTile(SimdLevel simd, const Product& product, std::int64_t rowBegin, std::int64_t rowCount,
+                  std::int64_t outBegin, std::int64_t outCount) {
     alignas(64) float sums[kTileRows * kTileOutputs];
     alignas(64) float xBuffer[kTileRows * kTileDepth];
-    alignas(64) float weightBuffer[kTileOutputs * kTileDepth];
-    if (matrix.in == 0) {
-        std::fill(sums, sums + rowCount * kTileOutputs, 0.0F);
-    }
-    for (std::int64_t begin = 0; begin < matrix.in; begin += kTileDepth) {
-        const std::int64_t depth = std::min(kTileDepth, matrix.in - begin);
-        const WeightTile x = rowTile(product, rowBegin, rowCount, begin, depth, xBuffer);
-        const WeightTile w = weightTile(matrix, outBegin, outCount, begin, depth, weightBuffer);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, matrix.transposed ? CblasNoTrans : CblasTrans,
-                    static_cast<blasint>(rowCount), static_cast<blasint>(outCount), static_cast<blasint>(depth), 1.0F,
-                    x.data, static_cast<blasint>(x.stride), w.data, static_cast<blasint>(w.stride),
-                    begin == 0 ? 0.0F : 1.0F, sums, static_cast<blasint>(kTileOutputs));
+    alignas(64) float panel[kTileDepth * kPanelOutputs];
+    const std::int64_t in = product.matrix.in;
+    TileCall call;
+    call.rows = rowCount;
+    call.panel = panel;
+    call.sumsStride = kTileOutputs;
+    std::fill(sums, sums + (in == 0 ? rowCount * kTileOutputs : 0), 0.0F);
+    for (std::int64_t begin = 0; begin < in; begin += kTileDepth) {
+        call.depth = std::min(kTileDepth, in - begin);
+        call.x = floatRows(product, rowBegin, rowCount, begin, call.depth, xBuffer, call.xStride);
+        call.add = begin != 0;
+        for (std::int64_t o = 0; o < outCount; o += kPanelOutputs) {
+            makePanel(simd, product.matrix, outBegin + o, std::min(kPanelOutputs, outCount - o), begin, call.depth,
+                      panel);
+            call.sums = sums + o;
+            multiplyPanel(simd, call);
+        }
     }
     for (std::int64_t r = 0; r < rowCount; ++r) {
         finishRow(product, rowBegin + r, outBegin, outCount, sums + r * kTileOutputs);

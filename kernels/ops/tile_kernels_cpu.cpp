@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// g++ 12's own intrinsics header reads undefined vectors on purpose and warns about it (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+#include "kernels/ops/tile_kernels.h"
+
+#include <immintrin.h>
+
+#define VITRINE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")))
+#define VITRINE_AVX2 __attribute__((target("avx2,fma")))
+
+namespace vitrine::kernels {
+
+namespace {
+
+template <int Rows> VITRINE_AVX512 void rowsAvx512(const TileCall& call, std::int64_t row) {
+    __m512 low[Rows];
+    __m512 high[Rows];
+    float* sums = call.sums + row * call.sumsStride;
+#pragma GCC unroll 12
+    for (int r = 0; r < Rows; ++r) {
+        low[r] = call.add ? _mm512_loadu_ps(sums + r * call.sumsStride) : _mm512_setzero_ps();
+        high[r] = call.add ? _mm512_loadu_ps(sums + r * call.sumsStride + 16) : _mm512_setzero_ps();
+    }
+    const float* x = call.x + row * call.xStride;
+    const float* panel = call.panel;
+    for (std::int64_t i = 0; i < call.depth; ++i, panel += kPanelOutputs) {
+        const __m512 first = _mm512_loadu_ps(panel);
+        const __m512 second = _mm512_loadu_ps(panel + 16);
+#pragma GCC unroll 12
+        for (int r = 0; r < Rows; ++r) {
+            const __m512 value = _mm512_set1_ps(x[r * call.xStride + i]);
+            low[r] = _mm512_fmadd_ps(value, first, low[r]);
+            high[r] = _mm512_fmadd_ps(value, second, high[r]);
+        }
+    }
+#pragma GCC unroll 12
+    for (int r = 0; r < Rows; ++r) {
+        _mm512_storeu_ps(sums + r * call.sumsStride, low[r]);
+        _mm512_storeu_ps(sums + r * call.sumsStride + 16, high[r]);
+    }
+}
+
+void panelAvx512(const TileCall& call) {
+    std::int64_t row = 0;
+    for (; row + 12 <= call.rows; row += 12) {
+        rowsAvx512<12>(call, row);
+    }
+    for (; row + 4 <= call.rows; row += 4) {
+        rowsAvx512<4>(call, row);
+    }
+    for (; row < call.rows; ++row) {
+        rowsAvx512<1>(call, row);
+    }
+}
+
+template <int Rows> VITRINE_AVX2 void rowsAvx2(const TileCall& call, std::int64_t row, std::int64_t column) {
+    __m256 low[Rows];
+    __m256 high[Rows];
+    float* sums = call.sums + row * call.sumsStride + column;
+#pragma GCC unroll 6
+    for (int r = 0; r < Rows; ++r) {
+        low[r] = call.add ? _mm256_loadu_ps(sums + r * call.sumsStride) : _mm256_setzero_ps();
+        high[r] = call.add ? _mm256_loadu_ps(sums + r * call.sumsStride + 8) : _mm256_setzero_ps();
+    }
+    const float* x = call.x + row * call.xStride;
+    const float* panel = call.panel + column;
+    for (std::int64_t i = 0; i < call.depth; ++i, panel += kPanelOutputs) {
+        const __m256 first = _mm256_loadu_ps(panel);
+        const __m256 second = _mm256_loadu_ps(panel + 8);
+#pragma GCC unroll 6
+        for (int r = 0; r < Rows; ++r) {
+            const __m256 value = _mm256_set1_ps(x[r * call.xStride + i]);
+            low[r] = _mm256_fmadd_ps(value, first, low[r]);
+            high[r] = _mm256_fmadd_ps(value, second, high[r]);
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < Rows; ++r) {
+        _mm256_storeu_ps(sums + r * call.sumsStride, low[r]);
+        _mm256_storeu_ps(sums + r * call.sumsStride + 8, high[r]);
+    }
+}
+
+void panelAvx2(const TileCall& call) {
+    for (std::int64_t column = 0; column < kPanelOutputs; column += 16) {
+        std::int64_t row = 0;
+        for (; row + 6 <= call.rows; row += 6) {
+            rowsAvx2<6>(call, row, column);
+        }
+        for (; row < call.rows; ++row) {
+            rowsAvx2<1>(call, row, column);
+        }
+    }
+}
+
+void panelScalar(const TileCall& call) {
+    for (std::int64_t row = 0; row < call.rows; ++row) {
+        float lanes[kPanelOutputs] = {};
+        float* sums = call.sums + row * call.sumsStride;
+        for (std::int64_t o = 0; o < kPanelOutputs && call.add; ++o) {
+            lanes[o] = sums[o];
+        }
+        for (std::int64_t i = 0; i < call.depth; ++i) {
+            const float value = call.x[row * call.xStride + i];
+            for (std::int64_t o = 0; o < kPanelOutputs; ++o) {
+                lanes[o] += value * call.panel[i * kPanelOutputs + o];
+            }
+        }
+        for (std::int64_t o = 0; o < kPanelOutputs; ++o) {
+            sums[o] = lanes[o];
+        }
+    }
+}
+
+/// Eight rows by eight columns.
+VITRINE_AVX2 void transposeEight(const float* from, std::int64_t stride, float* to) {
+    __m256 rows[8];
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; ++r) {
+        rows[r] = _mm256_loadu_ps(from + r * stride);
+    }
+    __m256 pairs[8];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; ++r) {
+        pairs[2 * r] = _mm256_unpacklo_ps(rows[2 * r], rows[2 * r + 1]);
+        pairs[2 * r + 1] = _mm256_unpackhi_ps(rows[2 * r], rows[2 * r + 1]);
+    }
+    __m256 fours[8];
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+        const int at = 4 * half;
+        fours[at] = _mm256_shuffle_ps(pairs[at], pairs[at + 2], 0x44);
+        fours[at + 1] = _mm256_shuffle_ps(pairs[at], pairs[at + 2], 0xEE);
+        fours[at + 2] = _mm256_shuffle_ps(pairs[at + 1], pairs[at + 3], 0x44);
+        fours[at + 3] = _mm256_shuffle_ps(pairs[at + 1], pairs[at + 3], 0xEE);
+    }
+#pragma GCC unroll 4
+    for (int column = 0; column < 4; ++column) {
+        _mm256_storeu_ps(to + column * kPanelOutputs, _mm256_permute2f128_ps(fours[column], fours[column + 4], 0x20));
+        _mm256_storeu_ps(to + (column + 4) * kPanelOutputs,
+                         _mm256_permute2f128_ps(fours[column], fours[column + 4], 0x31));
+    }
+}
+
+void transposeScalar(const float* rows, std::int64_t stride, std::int64_t begin, std::int64_t depth, float* panel) {
+    for (std::int64_t i = begin; i < depth; ++i) {
+        for (std::int64_t o = 0; o < kPanelOutputs; ++o) {
+            panel[i * kPanelOutputs + o] = rows[o * stride + i];
+        }
+    }
+}
+
+} // namespace
+
+void multiplyPanel(SimdLevel simd, const TileCall& call) {
+    switch (simd) {
+    case SimdLevel::Avx512:
+        return panelAvx512(call);
+    case SimdLevel::Avx2:
+        return panelAvx2(call);
+    case SimdLevel::Scalar:
+        return panelScalar(call);
+    }
+}
+
+void transposeToPanel(SimdLevel simd, const float* rows, std::int64_t stride, std::int64_t depth, float* panel) {
+    std::int64_t i = 0;
+    if (simd != SimdLevel::Scalar) {
+        for (; i + 8 <= depth; i += 8) {
+            for (std::int64_t o = 0; o < kPanelOutputs; o += 8) {
+                transposeEight(rows + o * stride + i, stride, panel + i * kPanelOutputs + o);
+            }
+        }
+    }
+    transposeScalar(rows, stride, i, depth, panel);
+}
+
+} // namespace vitrine::kernels
