@@ -3,6 +3,7 @@
 #include "engine/workload/run_setup.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 
@@ -38,6 +39,18 @@ bool forMeta(const Run& run) {
 }
 
 } // namespace
+
+std::string Run::text(const char* key, const std::string& fallback) const {
+    return spec.value(key, fallback);
+}
+
+std::int64_t Run::integer(const char* key, std::int64_t fallback) const {
+    return spec.value(key, fallback);
+}
+
+bool Run::flag(const char* key) const {
+    return spec.value(key, false);
+}
 
 kernels::DeviceTraits planTraits(const Run& run, std::string* name) {
     if (run.text("backend") == "cpu" && !run.spec.contains("device_profile")) {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -28,9 +28,9 @@ struct Run {
     base::StopToken stop;
     nlohmann::json& metrics;
 
-    std::string text(const char* key, const std::string& fallback = "") const { return spec.value(key, fallback); }
-    std::int64_t integer(const char* key, std::int64_t fallback) const { return spec.value(key, fallback); }
-    bool flag(const char* key) const { return spec.value(key, false); }
+    std::string text(const char* key, const std::string& fallback = "") const;
+    std::int64_t integer(const char* key, std::int64_t fallback) const;
+    bool flag(const char* key) const;
 };
 
 /// The traits of an experiment on Meta: of `device_profile`, of this machine's CPU where the backend is cpu, else

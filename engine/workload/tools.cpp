@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
