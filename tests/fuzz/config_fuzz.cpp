@@ -12,9 +12,10 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/model_config.h"
 
-namespace {
+namespace base = vitrine::base;
+namespace engine = vitrine::engine;
 
-using namespace vitrine;
+namespace {
 
 /// What follows from a config that was accepted must not fail either.
 void useConfig(const engine::ModelConfig& config) {

@@ -8,9 +8,10 @@
 #include "base/error.h"
 #include "engine/checkpoint/safetensors_header.h"
 
-namespace {
+namespace base = vitrine::base;
+namespace engine = vitrine::engine;
 
-using namespace vitrine;
+namespace {
 
 /// What a header that was accepted promises: tensors that fill the data without holes.
 void requireFilled(const engine::SafetensorsHeader& header, std::uint64_t dataStart, std::uint64_t fileBytes) {
