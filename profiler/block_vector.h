@@ -30,6 +30,8 @@ public:
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
     const T& operator[](std::size_t index) const { return blocks_[index / N]->items[index % N]; }
+    /// The element and those behind it in its block.
+    const T* from(std::size_t index) const { return blocks_[index / N]->items + index % N; }
 
 private:
     std::vector<std::shared_ptr<const Block>> blocks_;

@@ -11,9 +11,6 @@ namespace vitrine::profiler {
 
 namespace {
 
-constexpr std::size_t kLivesBlock = 512;
-
-/// Joins two sorted pieces of records that may be unsorted each.
 template <class Records, class Earlier> void sortIfNeeded(Records& records, Earlier earlier) {
     if (!std::is_sorted(records.begin(), records.end(), earlier)) {
         std::stable_sort(records.begin(), records.end(), earlier);
@@ -26,6 +23,7 @@ base::TimeNs expandTime(const ReplayInfo& replay, base::TimeNs duration, base::T
     if (duration <= 0) {
         return replay.begin;
     }
+    relative = std::min(relative, duration); // work that a step started may end after it
     const base::TimeNs length = replay.end - replay.begin;
     if (length == duration) {
         return replay.begin + relative;
@@ -174,44 +172,52 @@ std::vector<std::uint32_t> MemoryHistory::takeNewReplays() {
     return std::exchange(newReplays_, {});
 }
 
-void MemoryHistory::settle(bool onlyUnbroken) {
-    for (auto* records : {&births_, &deaths_, &expanded_}) {
-        sortIfNeeded(*records, earlier);
-    }
-    std::vector<Record> told(births_.size() + deaths_.size());
-    std::ranges::merge(births_, deaths_, told.begin(), earlier);
-    std::vector<Record> records(told.size() + expanded_.size());
-    std::ranges::merge(told, expanded_, records.begin(), earlier);
-    births_.clear();
-    deaths_.clear();
-    expanded_.clear();
-    if (onlyUnbroken) {
-        const auto late = std::stable_partition(records.begin(), records.end(),
-                                                [this](const Record& record) { return record.order < unbroken_; });
-        for (auto it = late; it != records.end(); ++it) {
-            (it->death() ? deaths_ : it->replay == kNoReplay ? births_ : expanded_).push_back(*it);
-        }
-        records.erase(late, records.end());
-    }
-    if (records.empty()) {
-        return;
-    }
-    std::vector<Record> again;
-    while (!times_.empty() && earlier(records.front(), Record{times_.back(), orders_.back(), kNoReplay, 0})) {
+void MemoryHistory::takeBackTo(const Record& first, std::vector<Record>& again) {
+    while (!times_.empty() && earlier(first, Record{times_.back(), orders_.back(), kNoReplay, 0})) {
         again.push_back(takeBack());
     }
-    if (!again.empty()) {
-        std::ranges::reverse(again);
-        const auto timeAt = [this](std::uint64_t i) { return times_[i]; };
-        const auto stepAt = [this](std::uint64_t i) { return steps_[i]; };
-        device_.truncate(times_.size(), timeAt, stepAt);
-        host_.truncate(times_.size(), timeAt, stepAt);
-        std::vector<Record> all(again.size() + records.size());
-        std::ranges::merge(again, records, all.begin(), earlier);
-        records = std::move(all);
+    std::ranges::reverse(again);
+    const auto timeAt = [this](std::uint64_t i) { return times_[i]; };
+    const auto stepAt = [this](std::uint64_t i) { return steps_[i]; };
+    device_.truncate(times_.size(), timeAt, stepAt);
+    host_.truncate(times_.size(), timeAt, stepAt);
+}
+
+void MemoryHistory::settle(bool onlyUnbroken) {
+    // Sorted runs; records of one replay share an order and stay in one run, so their own order holds.
+    std::array<std::vector<Record>, 4> runs;
+    std::array<std::vector<Record>*, 3> waiting{&births_, &deaths_, &expanded_};
+    const Record* first = nullptr;
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+        std::vector<Record>& run = runs[i];
+        run.swap(*waiting[i]);
+        sortIfNeeded(run, earlier);
+        if (onlyUnbroken) {
+            const auto late = std::stable_partition(run.begin(), run.end(),
+                                                    [this](const Record& record) { return record.order < unbroken_; });
+            waiting[i]->assign(late, run.end());
+            run.erase(late, run.end());
+        }
+        if (!run.empty() && (first == nullptr || earlier(run.front(), *first))) {
+            first = &run.front();
+        }
     }
-    for (const Record& record : records) {
-        apply(record);
+    if (first == nullptr) {
+        return;
+    }
+    takeBackTo(*first, runs.back());
+    std::array<std::size_t, 4> next{};
+    while (true) {
+        std::size_t best = runs.size();
+        for (std::size_t i = 0; i < runs.size(); ++i) {
+            const bool better =
+                next[i] < runs[i].size() && (best == runs.size() || earlier(runs[i][next[i]], runs[best][next[best]]));
+            best = better ? i : best;
+        }
+        if (best == runs.size()) {
+            return;
+        }
+        apply(runs[best][next[best]++]);
     }
 }
 
@@ -239,7 +245,7 @@ void MemoryHistory::apply(const Record& record) {
         const BlockRow& block = rows_[*row];
         const BlockDef& def = defs_[block.def];
         freed_.writable(*row) = record.time;
-        HistoryViews::Lives& lives = lives_[*row / kLivesBlock];
+        HistoryViews::Lives& lives = lives_[*row / kLivesRows];
         --lives.open;
         lives.latest = std::max(lives.latest, record.time);
         if (def.space == base::MemorySpace::Device) {
@@ -256,7 +262,7 @@ void MemoryHistory::apply(const Record& record) {
     const auto def = static_cast<std::uint32_t>(record.payload);
     rows_.push({record.time, def, record.replay});
     freed_.push(-1);
-    if (row % kLivesBlock == 0) {
+    if (row % kLivesRows == 0) {
         lives_.emplace_back();
     }
     ++lives_.back().open;
@@ -286,7 +292,7 @@ MemoryHistory::Record MemoryHistory::takeBack() {
             blockShapes_.removeLast({def.address, def.bytes, block.born, freed_[row]});
         }
         freed_.writable(row) = -1;
-        ++lives_[row / kLivesBlock].open;
+        ++lives_[row / kLivesRows].open;
         alive_.put(id, row);
     } else {
         record.replay = block.replay;
@@ -295,7 +301,7 @@ MemoryHistory::Record MemoryHistory::takeBack() {
         rows_.truncate(row);
         freed_.truncate(row);
         --lives_.back().open;
-        if (row % kLivesBlock == 0) {
+        if (row % kLivesRows == 0) {
             lives_.pop_back();
         }
     }

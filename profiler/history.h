@@ -79,6 +79,9 @@ struct TemplateInfo {
 /// A time inside a template at its place in a replay.
 base::TimeNs expandTime(const ReplayInfo& replay, base::TimeNs duration, base::TimeNs relative);
 
+/// Rows are summed up by this many, so that finding the living ones skips the rest.
+inline constexpr std::size_t kLivesRows = 64;
+
 struct HistoryViews {
     EventColumns events;
     PyramidView device, host;
@@ -90,7 +93,7 @@ struct HistoryViews {
     std::vector<std::shared_ptr<const TemplateInfo>> templates;
     ShapeIndexView blockShapes;
 
-    /// For each block of 512 rows: alive to the end, and the latest death of the others.
+    /// For each kLivesRows rows: alive to the end, and the latest death of the others.
     struct Lives {
         std::uint32_t open = 0;
         base::TimeNs latest = std::numeric_limits<base::TimeNs>::min();
@@ -136,6 +139,7 @@ private:
     void see(std::uint64_t order);
     void apply(const Record& record);
     Record takeBack();
+    void takeBackTo(const Record& first, std::vector<Record>& again);
     std::uint64_t idOf(const BlockRow& row) const;
     void putEvent(base::TimeNs time, MemoryStep step, std::uint32_t row, std::uint32_t order);
 

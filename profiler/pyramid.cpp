@@ -3,6 +3,7 @@
 #include "profiler/pyramid.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace vitrine::profiler {
@@ -30,6 +31,13 @@ constexpr std::uint64_t spanOf(std::size_t level) {
         span *= kFanOut;
     }
     return span;
+}
+
+static_assert(EventColumns::kBlock % kLeafEvents == 0);
+
+std::uint64_t changeOf(MemoryStep step, MemorySide side) {
+    const std::uint64_t bytes = sideOf(step.space()) == side ? step.bytes() : 0;
+    return step.death() ? std::uint64_t{0} - bytes : bytes;
 }
 
 MemoryState stateAfter(const PyramidNode& node) {
@@ -69,13 +77,44 @@ void addToNode(PyramidNode& node, const PyramidNode& next) {
     }
 }
 
-std::uint64_t EventColumns::before(base::TimeNs time) const {
-    return partitionPoint(size(), [&](std::uint64_t index) { return times[index] < time; });
+std::uint64_t EventColumns::before(base::TimeNs time, std::uint64_t atLeast) const {
+    // Doubling steps first: the next pixel's border is near.
+    std::uint64_t low = atLeast;
+    std::uint64_t step = 1;
+    while (low + step <= size() && times[low + step - 1] < time) {
+        low += step;
+        step *= 2;
+    }
+    const std::uint64_t high = std::min<std::uint64_t>(low + step - 1, size());
+    return low + partitionPoint(high - low, [&](std::uint64_t index) { return times[low + index] < time; });
 }
 
 std::uint64_t EventColumns::upTo(base::TimeNs time) const {
     return partitionPoint(size(), [&](std::uint64_t index) { return times[index] <= time; });
 }
+
+/// The extremes so far; where the largest total was seen is looked up at the end.
+struct PyramidView::Fold {
+    std::uint64_t min = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t max = 0;
+    base::TimeNs maxTime = 0;
+    const PyramidNode* node = nullptr; ///< of the largest, else the state after `events` events
+    std::uint64_t events = 0;
+    bool any = false;
+
+    void add(std::uint64_t total, base::TimeNs time, std::uint64_t after) {
+        min = std::min(min, total);
+        if (!any || total > max) {
+            *this = {min, total, time, nullptr, after, true};
+        }
+    }
+    void add(const PyramidNode& next) {
+        min = std::min(min, next.minTotal);
+        if (!any || next.maxTotal > max) {
+            *this = {min, next.maxTotal, next.maxTime, &next, 0, true};
+        }
+    }
+};
 
 MemoryState PyramidView::stateBefore(const EventColumns& events, std::uint64_t index) const {
     const std::uint64_t leaf = std::min<std::uint64_t>(index / kLeafEvents, levels_.empty() ? 0 : levels_[0].size());
@@ -89,40 +128,54 @@ MemoryState PyramidView::stateBefore(const EventColumns& events, std::uint64_t i
     return state;
 }
 
-void PyramidView::scan(const EventColumns& events, std::uint64_t first, std::uint64_t last, PyramidNode& node) const {
-    MemoryState state = stateBefore(events, first);
-    for (std::uint64_t i = first; i < last; ++i) {
-        const MemoryStep step = events.steps[i];
-        if (sideOf(step.space()) == side_) {
-            state.apply(step);
-        }
-        addToNode(node, state, events.times[i], i);
+std::uint64_t PyramidView::totalBefore(const EventColumns& events, std::uint64_t index) const {
+    const std::uint64_t leaf = std::min<std::uint64_t>(index / kLeafEvents, levels_.empty() ? 0 : levels_[0].size());
+    std::uint64_t total = leaf == 0 ? 0 : stateAfter(levels_[0][leaf - 1]).total;
+    for (std::uint64_t i = leaf * kLeafEvents; i < index; ++i) {
+        total += changeOf(events.steps[i], side_);
+    }
+    return total;
+}
+
+void PyramidView::scan(const EventColumns& events, std::uint64_t first, std::uint64_t last, Fold& fold) const {
+    std::uint64_t total = totalBefore(events, first);
+    const MemoryStep* const steps = events.steps.from(first); // a leaf never crosses a block
+    const base::TimeNs* const times = events.times.from(first);
+    for (std::uint64_t i = 0; i < last - first; ++i) {
+        total += changeOf(steps[i], side_);
+        fold.add(total, times[i], first + i + 1);
     }
 }
 
-MemoryColumn PyramidView::extremes(const EventColumns& events, std::uint64_t first, std::uint64_t last) const {
-    PyramidNode node;
+MemoryColumn PyramidView::extremes(const EventColumns& events, std::uint64_t first, std::uint64_t last,
+                                   std::optional<base::TimeNs> entryTime) const {
+    Fold fold;
+    const std::uint64_t count = last - first;
+    if (entryTime) {
+        fold.add(totalBefore(events, first), *entryTime, first);
+    }
     while (first < last) {
-        std::size_t level = levels_.size();
         // The largest full node that starts here and does not reach beyond the range.
-        while (level > 0) {
-            const std::uint64_t span = spanOf(level - 1);
-            if (first % span == 0 && first + span <= last && first / span < levels_[level - 1].size()) {
+        std::size_t level = 0;
+        std::uint64_t span = 0;
+        for (std::uint64_t next = kLeafEvents; level < levels_.size(); next *= kFanOut) {
+            if (first % next != 0 || first + next > last || first / next >= levels_[level].size()) {
                 break;
             }
-            --level;
+            ++level;
+            span = next;
         }
         if (level > 0) {
-            const std::uint64_t span = spanOf(level - 1);
-            addToNode(node, levels_[level - 1][first / span]);
+            fold.add(levels_[level - 1][first / span]);
             first += span;
         } else {
             const std::uint64_t end = std::min(last, (first / kLeafEvents + 1) * kLeafEvents);
-            scan(events, first, end, node);
+            scan(events, first, end, fold);
             first = end;
         }
     }
-    return {node.minTotal, node.maxTotal, node.maxTime, node.atMax, node.count};
+    return {fold.min, fold.max, fold.maxTime,
+            fold.node != nullptr ? fold.node->atMax : stateBefore(events, fold.events).bytes, count};
 }
 
 void PyramidBuilder::add(base::TimeNs time, MemoryStep step) {

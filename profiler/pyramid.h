@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/trace.h"
@@ -68,8 +69,9 @@ struct EventColumns {
     BlockView<std::uint32_t, kBlock> rows; ///< of the allocation
     std::size_t size() const { return times.size(); }
 
-    /// Number of events before `time`, and at or before it.
-    std::uint64_t before(base::TimeNs time) const;
+    /// Number of events before `time`, and at or before it. The first `atLeast` are known to be before; the search
+    /// starts there.
+    std::uint64_t before(base::TimeNs time, std::uint64_t atLeast = 0) const;
     std::uint64_t upTo(base::TimeNs time) const;
 };
 
@@ -83,13 +85,17 @@ public:
 
     /// The state after events [0, index).
     MemoryState stateBefore(const EventColumns& events, std::uint64_t index) const;
-    /// The extremes over the states after each of the events [first, last); first < last.
-    MemoryColumn extremes(const EventColumns& events, std::uint64_t first, std::uint64_t last) const;
+    /// The extremes over the states after each of the events [first, last); first < last. With `entryTime`, also over the
+    /// state before them, which began at that time.
+    MemoryColumn extremes(const EventColumns& events, std::uint64_t first, std::uint64_t last,
+                          std::optional<base::TimeNs> entryTime = std::nullopt) const;
 
     const std::vector<Nodes>& levels() const { return levels_; }
 
 private:
-    void scan(const EventColumns& events, std::uint64_t first, std::uint64_t last, PyramidNode& node) const;
+    struct Fold;
+    std::uint64_t totalBefore(const EventColumns& events, std::uint64_t index) const;
+    void scan(const EventColumns& events, std::uint64_t first, std::uint64_t last, Fold& fold) const;
 
     MemorySide side_ = MemorySide::Device;
     std::vector<Nodes> levels_;

@@ -221,8 +221,8 @@ public:
 private:
     void addEvent(base::StepTemplate& step, std::size_t row) const {
         const base::AllocationEvent block = blocks_.at(row, time_[row]);
-        if (time_[row] > step.duration || (!step.events.empty() && time_[row] < lastTime(step))) {
-            throw in_.damaged("time", "events of a template are not in the order of time");
+        if (time_[row] > step.duration) {
+            throw in_.damaged("time", "an event of a template lies outside of it");
         }
         switch (static_cast<TemplateRow>(kind_[row])) {
         case TemplateRow::Allocation:
@@ -247,20 +247,6 @@ private:
                                                      block.scope, block.bytes, flops_[row]});
             break;
         }
-    }
-
-    static base::TimeNs lastTime(const base::StepTemplate& step) {
-        return std::visit(
-            [](const auto& event) -> base::TimeNs {
-                if constexpr (requires { event.time; }) {
-                    return event.time;
-                } else if constexpr (requires { event.begin; }) {
-                    return event.begin;
-                } else {
-                    return 0;
-                }
-            },
-            step.events.back());
     }
 
     const ChunkReader& in_;

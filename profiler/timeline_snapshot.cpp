@@ -16,13 +16,27 @@ using base::TimeNs;
 
 namespace {
 
-constexpr std::size_t kLivesBlock = 512;
 constexpr int kMaxColumns = 1 << 20;
 constexpr int kMaxScopeDepth = 64;
 
 /// Border `index` of `count` equal pieces of [begin, end).
 template <class Number> Number border(Number begin, Number end, int index, int count) {
     return begin + static_cast<Number>(static_cast<__int128>(end - begin) * index / count);
+}
+
+/// Index of the last key that is not above `limit`, in rising order; -1 when there is none.
+template <class Number, class KeyAt> std::ptrdiff_t lastNotAbove(std::size_t size, Number limit, KeyAt keyAt) {
+    std::size_t low = 0;
+    std::size_t high = size;
+    while (low < high) {
+        const std::size_t middle = low + (high - low) / 2;
+        if (keyAt(middle) <= limit) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return static_cast<std::ptrdiff_t>(low) - 1;
 }
 
 } // namespace
@@ -50,7 +64,7 @@ struct TimelineSnapshot::Lazy {
     std::mutex mutex; ///< of scopeRows
     std::unordered_map<std::uint64_t, std::unique_ptr<const ScopeRow>> scopeRows;
 
-    std::once_flag stackOnce, stackShapesOnce, openOnce, scopeIdsOnce, replayIdsOnce;
+    std::once_flag stackOnce, stackShapesOnce, openOnce, openStackOnce, scopeIdsOnce, replayIdsOnce;
     std::vector<std::uint64_t> stack;
     ShapeIndexView stackShapes;
     ShapeList openShapes, openStackShapes;
@@ -84,17 +98,8 @@ MemoryColumn TimelineSnapshot::window(const PyramidView& pyramid, TimeNs begin, 
         const MemoryState state = pyramid.stateBefore(events, first);
         return {state.total, state.total, begin, state.bytes, 0};
     }
-    MemoryColumn column = pyramid.extremes(events, first, last);
-    if (events.times[first] > begin) {
-        const MemoryState entry = pyramid.stateBefore(events, first);
-        column.minTotal = std::min(column.minTotal, entry.total);
-        if (entry.total >= column.maxTotal) {
-            column.maxTotal = entry.total;
-            column.maxTime = begin;
-            column.atMax = entry.bytes;
-        }
-    }
-    return column;
+    return pyramid.extremes(events, first, last,
+                            events.times[first] > begin ? std::optional<TimeNs>(begin) : std::nullopt);
 }
 
 std::vector<MemoryColumn> TimelineSnapshot::windows(const PyramidView& pyramid, TimeNs begin, TimeNs end,
@@ -105,7 +110,7 @@ std::vector<MemoryColumn> TimelineSnapshot::windows(const PyramidView& pyramid, 
     out.reserve(static_cast<std::size_t>(columns));
     std::uint64_t first = parts_.history.events.before(begin);
     for (int i = 0; i < columns; ++i) {
-        const std::uint64_t last = parts_.history.events.before(border(begin, end, i + 1, columns));
+        const std::uint64_t last = parts_.history.events.before(border(begin, end, i + 1, columns), first);
         out.push_back(window(pyramid, border(begin, end, i, columns), first, last));
         first = last;
     }
@@ -208,23 +213,21 @@ std::optional<std::size_t> TimelineSnapshot::findAllocation(std::uint64_t id) co
 std::vector<std::size_t> TimelineSnapshot::aliveAt(TimeNs time) const {
     const HistoryViews& history = parts_.history;
     std::vector<std::pair<std::uint64_t, std::size_t>> alive; // bytes, row
-    for (std::size_t block = 0; block < history.lives.size(); ++block) {
-        const std::size_t first = block * kLivesBlock;
-        if (history.rows[first].born > time) {
-            break;
-        }
-        if (history.lives[block].open == 0 && history.lives[block].latest <= time) {
+    const auto born = static_cast<std::size_t>(
+        lastNotAbove(history.rows.size(), time, [&](std::size_t i) { return history.rows[i].born; }) + 1);
+    for (std::size_t first = 0; first < born; first += kLivesRows) {
+        const HistoryViews::Lives& lives = history.lives[first / kLivesRows];
+        if (lives.open == 0 && lives.latest <= time) {
             continue;
         }
-        const std::size_t last = std::min(first + kLivesBlock, history.rows.size());
+        const std::size_t last = std::min(first + kLivesRows, born);
         for (std::size_t index = first; index < last; ++index) {
             const TimeNs freed = history.freed[index];
             if (freed >= 0 && freed <= time) {
                 continue;
             }
-            const BlockRow& row = history.rows[index];
-            const BlockDef& def = history.defs[row.def];
-            if (row.born <= time && def.space == base::MemorySpace::Device) {
+            const BlockDef& def = history.defs[history.rows[index].def];
+            if (def.space == base::MemorySpace::Device) {
                 alive.emplace_back(def.bytes, index);
             }
         }
@@ -256,23 +259,24 @@ BlockBox TimelineSnapshot::box(std::uint32_t index, bool byAddress) const {
 
 std::vector<AllocationShape> TimelineSnapshot::shapes(TimeNs begin, TimeNs end, double nsPerPixel, double bytesPerPixel,
                                                       bool byAddress) const {
-    const HistoryViews& history = parts_.history;
     if (!byAddress) {
         stack();
         std::call_once(lazy_->stackShapesOnce,
                        [this] { lazy_->stackShapes = stackShapes(parts_.history, lazy_->stack); });
     }
     const BoxOf boxOf = [this, byAddress](std::uint32_t row) { return box(row, byAddress); };
-    const std::vector<std::size_t> alive = aliveAt(parts_.end);
-    ShapeListBuilder open;
-    std::vector<std::size_t> byBirth = alive;
-    std::ranges::sort(byBirth);
-    for (const std::size_t row : byBirth) {
-        open.add(static_cast<std::uint32_t>(row), boxOf);
-    }
-    const ShapeList openList = open.view();
-    std::vector<const ShapeList*> lists{&openList};
-    for (const ShapeList& list : (byAddress ? history.blockShapes : lazy_->stackShapes).lists) {
+    ShapeList& open = byAddress ? lazy_->openShapes : lazy_->openStackShapes;
+    std::call_once(byAddress ? lazy_->openOnce : lazy_->openStackOnce, [&] {
+        std::vector<std::size_t> rows = aliveAt(parts_.end);
+        std::ranges::sort(rows);
+        ShapeListBuilder list;
+        for (const std::size_t row : rows) {
+            list.add(static_cast<std::uint32_t>(row), boxOf);
+        }
+        open = list.view();
+    });
+    std::vector<const ShapeList*> lists{&open};
+    for (const ShapeList& list : (byAddress ? parts_.history.blockShapes : lazy_->stackShapes).lists) {
         lists.push_back(&list);
     }
     return collectShapes(lists, boxOf, {begin, end, nsPerPixel, bytesPerPixel});
@@ -306,25 +310,6 @@ ScopeRow TimelineSnapshot::scopeRow(const ScopeRef& ref) const {
 LazyRows<ScopeRow> TimelineSnapshot::scopes() const {
     return LazyRows<ScopeRow>(lazy_->scopes);
 }
-
-namespace {
-
-/// Index of the largest key that is not above `id`, in rising order; -1 when there is none.
-template <class KeyAt> std::ptrdiff_t lastNotAbove(std::size_t size, std::uint64_t id, KeyAt keyAt) {
-    std::size_t low = 0;
-    std::size_t high = size;
-    while (low < high) {
-        const std::size_t middle = low + (high - low) / 2;
-        if (keyAt(middle) <= id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return static_cast<std::ptrdiff_t>(low) - 1;
-}
-
-} // namespace
 
 std::optional<std::uint32_t> TimelineSnapshot::replayOf(std::uint64_t id) const {
     const auto& replays = parts_.history.replays;
