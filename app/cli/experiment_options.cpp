@@ -90,6 +90,7 @@ ExperimentOptions::ExperimentOptions(CLI::App& command, std::string workload, bo
     command.add_option("--set", set_, "Any key of the experiment, or a config field of a synthetic model")
         ->type_name("KEY=VALUE")
         ->expected(1)
+        ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->group("Experiment");
     specOption_ = command.add_option("--spec", specFile_, "Start from this experiment file; other options override it")
@@ -105,7 +106,8 @@ ExperimentOptions::ExperimentOptions(CLI::App& command, std::string workload, bo
 void ExperimentOptions::addTableOption(const std::string& key) {
     const OptionSpec& option = *engine::findOption(key);
     CLI::Option* added = command_.add_option(engine::optionFlag(key), values_[key], describe(option));
-    added->type_name(typeName(option))->group(std::string(option.group));
+    // CLI11 lets an option whose values go to a list take all words that follow.
+    added->type_name(typeName(option))->group(std::string(option.group))->allow_extra_args(false);
     const std::string bare = option.type == OptionType::Bool ? "true" : std::string(option.bareText);
     if (!bare.empty()) {
         added->expected(0, 1)->default_str(bare);
@@ -122,7 +124,10 @@ void ExperimentOptions::addTableOption(const std::string& key) {
 
 void ExperimentOptions::addPositional(const std::string& key, const std::string& shownAs) {
     const OptionSpec& option = *engine::findOption(key);
-    options_[key] = command_.add_option(key, values_[key], describe(option))->type_name(shownAs)->expected(0, 1);
+    options_[key] = command_.add_option(key, values_[key], describe(option))
+                        ->type_name(shownAs)
+                        ->expected(1)
+                        ->allow_extra_args(false);
 }
 
 void ExperimentOptions::takeSpecPositional() {

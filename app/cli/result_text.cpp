@@ -82,6 +82,30 @@ std::string rowsText(const json& list) {
     return tableText(rows);
 }
 
+/// Memory at the peak, a column for each result; categories that hold nothing are left out.
+std::string categoriesText(const json& results) {
+    std::vector<std::vector<std::string>> rows{{"held at the peak"}};
+    std::vector<std::string> categories;
+    for (const json& result : results) {
+        rows[0].push_back(result.value("weights", std::string(results.size() > 1 ? "" : "bytes")));
+        const json split = result.value("peak_by_category", json::object());
+        for (const auto& [category, bytes] : split.items()) {
+            if (bytes != 0 && std::find(categories.begin(), categories.end(), category) == categories.end()) {
+                categories.push_back(category);
+            }
+        }
+    }
+    for (const std::string& category : categories) {
+        std::vector<std::string> row{category};
+        for (const json& result : results) {
+            const json split = result.value("peak_by_category", json::object());
+            row.push_back(valueText("_bytes", split.contains(category) ? split[category] : json()));
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows.size() > 1 ? tableText(rows) : std::string();
+}
+
 std::string tokenRowsText(const json& rows) {
     std::string text;
     for (const json& row : rows) {
@@ -165,15 +189,18 @@ std::string resultText(const json& experiment, const json& metrics) {
     if (workload == "generate" && !experiment.value("plan", false)) {
         return generateText(metrics);
     }
-    std::string text;
-    json fields = metrics;
-    for (const char* table : {"variants", "rows"}) {
-        if (metrics.contains(table) && metrics[table].is_array()) {
-            text += rowsText(metrics[table]);
-            fields.erase(table);
-        }
+    if (metrics.contains("rows") && metrics["rows"].is_array()) {
+        return rowsText(metrics["rows"]);
     }
-    return text + fieldsText(fields);
+    if (metrics.contains("variants") && metrics["variants"].is_array()) {
+        return rowsText(metrics["variants"]) + "\n" + categoriesText(metrics["variants"]);
+    }
+    json fields = metrics;
+    fields.erase("peak_by_category");
+    fields.erase("max_by_category");
+    const std::string categories =
+        metrics.contains("peak_by_category") ? "\n" + categoriesText(json::array({metrics})) : "";
+    return fieldsText(fields) + categories;
 }
 
 std::string doctorText(const json& report) {
