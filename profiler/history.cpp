@@ -59,6 +59,9 @@ std::uint32_t MemoryHistory::addDef(const base::AllocationEvent& event) {
     }
     defs_.push({event.id, event.address, event.bytes, event.scope.value, event.name.value, event.category, event.space,
                 event.dtype, event.rank, shapeIndex(event)});
+    if (hasAddress(defs_.back())) {
+        addresses_.add(event.address, event.address + event.bytes);
+    }
     return static_cast<std::uint32_t>(defs_.size() - 1);
 }
 
@@ -248,7 +251,7 @@ void MemoryHistory::apply(const Record& record) {
         HistoryViews::Lives& lives = lives_[*row / kLivesRows];
         --lives.open;
         lives.latest = std::max(lives.latest, record.time);
-        if (def.space == base::MemorySpace::Device) {
+        if (hasAddress(def)) {
             blockShapes_.add(*row, {def.address, def.bytes, block.born, record.time}, [this](std::uint32_t r) {
                 const BlockRow& other = rows_[r];
                 const BlockDef& what = defs_[other.def];
@@ -288,7 +291,7 @@ MemoryHistory::Record MemoryHistory::takeBack() {
     if (steps_[last].death()) {
         record.replay = kDeath;
         record.payload = id;
-        if (def.space == base::MemorySpace::Device) {
+        if (hasAddress(def)) {
             blockShapes_.removeLast({def.address, def.bytes, block.born, freed_[row]});
         }
         freed_.writable(row) = -1;
@@ -324,6 +327,7 @@ HistoryViews MemoryHistory::views() {
     views.replays = replays_.view();
     views.templates = templates_;
     views.blockShapes = blockShapes_.view();
+    views.addresses = addresses_.view();
     views.lives = lives_;
     return views;
 }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/trace.h"
+#include "profiler/address_ranges.h"
 #include "profiler/block_vector.h"
 #include "profiler/id_map.h"
 #include "profiler/pyramid.h"
@@ -40,6 +41,12 @@ struct BlockDef {
     std::uint8_t dtype = 0, rank = 0;
     std::uint32_t shape = 0; ///< index of the shape
 };
+
+/// Device memory with an address: what the context and libraries hold has none.
+inline bool hasAddress(const BlockDef& def) {
+    return def.space == base::MemorySpace::Device && def.category != base::MemoryCategory::Untracked;
+}
+
 using Dims = std::array<std::int64_t, base::kMaxTraceRank>;
 
 struct BlockRow {
@@ -92,6 +99,7 @@ struct HistoryViews {
     BlockView<ReplayInfo, 256> replays;
     std::vector<std::shared_ptr<const TemplateInfo>> templates;
     ShapeIndexView blockShapes;
+    AddressMap addresses;
 
     /// For each kLivesRows rows: alive to the end, and the latest death of the others.
     struct Lives {
@@ -172,6 +180,7 @@ private:
     std::unordered_map<std::uint32_t, std::uint32_t> templateById_;
     IdMap<std::uint32_t> alive_; ///< id to row
     ShapeIndexBuilder blockShapes_;
+    AddressRanges addresses_; ///< of all device blocks that were told, in time or not
 };
 
 } // namespace vitrine::profiler

@@ -60,7 +60,8 @@ struct ScopeRow {
     std::uint64_t bytes = 0, flops = 0;
 };
 
-/// What several neighbouring allocations that are too small to draw alone look like together.
+/// An allocation, or what several neighbouring allocations that are too small to draw alone look like together.
+/// Addresses count from 0: see compactAddress and stackedAddress.
 struct AllocationShape {
     std::uint64_t addressBegin = 0, addressEnd = 0;
     base::TimeNs begin = 0, end = 0;
@@ -103,11 +104,18 @@ public:
     virtual std::optional<std::size_t> findAllocation(std::uint64_t id) const = 0;
     /// Rows alive at `time` (device space), largest first.
     virtual std::vector<std::size_t> aliveAt(base::TimeNs time) const = 0;
-    /// Shapes to draw for a window of time and addresses at a pixel size; small neighbours are merged, never dropped.
+    /// Shapes to draw for a window of time at a pixel size, at most 20,000. An allocation of at least 2 x 2 pixels stands
+    /// alone; smaller neighbours are merged, never dropped: the counts add up to the blocks alive in the window.
+    /// `byAddress`: at their addresses, without what the context and libraries hold; else stacked (stackedAddress).
     virtual std::vector<AllocationShape> shapes(base::TimeNs begin, base::TimeNs end, double nsPerPixel,
                                                 double bytesPerPixel, bool byAddress) const = 0;
-    /// Address in stacking order (no gaps) for the Stack layout, per row.
+    /// Address of a row in the Stack layout: from 0, in the order of birth, in gaps that fit. The first call on a timeline
+    /// places all blocks: about 0.1 us for each event.
     virtual std::uint64_t stackedAddress(std::size_t row) const = 0;
+    /// A device address in the address layout: ranges that the run never used are left out.
+    virtual std::uint64_t compactAddress(std::uint64_t address) const = 0;
+    /// Height of the layout in bytes: every shape's addressEnd is at most this.
+    virtual std::uint64_t extent(bool byAddress) const = 0;
 
     virtual LazyRows<ScopeRow> scopes() const = 0; ///< by begin; steps, layers, ops, phases
     /// Null when there is none. The row lives as long as the timeline.

@@ -66,6 +66,7 @@ struct TimelineSnapshot::Lazy {
 
     std::once_flag stackOnce, stackShapesOnce, openOnce, openStackOnce, scopeIdsOnce, replayIdsOnce;
     std::vector<std::uint64_t> stack;
+    std::uint64_t stackExtent = 0;
     ShapeIndexView stackShapes;
     ShapeList openShapes, openStackShapes;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> scopeIds, replayIds;
@@ -241,8 +242,28 @@ std::vector<std::size_t> TimelineSnapshot::aliveAt(TimeNs time) const {
 }
 
 const std::vector<std::uint64_t>& TimelineSnapshot::stack() const {
-    std::call_once(lazy_->stackOnce, [this] { lazy_->stack = stackRows(parts_.history); });
+    std::call_once(lazy_->stackOnce, [this] {
+        lazy_->stack = stackRows(parts_.history);
+        for (std::size_t row = 0; row < lazy_->stack.size(); ++row) {
+            const BlockDef& def = parts_.history.defs[parts_.history.rows[row].def];
+            if (def.space == base::MemorySpace::Device) {
+                lazy_->stackExtent = std::max(lazy_->stackExtent, lazy_->stack[row] + def.bytes);
+            }
+        }
+    });
     return lazy_->stack;
+}
+
+std::uint64_t TimelineSnapshot::compactAddress(std::uint64_t address) const {
+    return parts_.history.addresses.compact(address);
+}
+
+std::uint64_t TimelineSnapshot::extent(bool byAddress) const {
+    if (byAddress) {
+        return parts_.history.addresses.extent();
+    }
+    stack();
+    return lazy_->stackExtent;
 }
 
 std::uint64_t TimelineSnapshot::stackedAddress(std::size_t row) const {
@@ -271,7 +292,9 @@ std::vector<AllocationShape> TimelineSnapshot::shapes(TimeNs begin, TimeNs end, 
         std::ranges::sort(rows);
         ShapeListBuilder list;
         for (const std::size_t row : rows) {
-            list.add(static_cast<std::uint32_t>(row), boxOf);
+            if (!byAddress || hasAddress(parts_.history.defs[parts_.history.rows[row].def])) {
+                list.add(static_cast<std::uint32_t>(row), boxOf);
+            }
         }
         open = list.view();
     });
@@ -279,7 +302,14 @@ std::vector<AllocationShape> TimelineSnapshot::shapes(TimeNs begin, TimeNs end, 
     for (const ShapeList& list : (byAddress ? parts_.history.blockShapes : lazy_->stackShapes).lists) {
         lists.push_back(&list);
     }
-    return collectShapes(lists, boxOf, {begin, end, nsPerPixel, bytesPerPixel});
+    std::vector<AllocationShape> shapes = collectShapes(lists, boxOf, {begin, end, nsPerPixel, bytesPerPixel});
+    if (byAddress) {
+        for (AllocationShape& shape : shapes) {
+            shape.addressBegin = parts_.history.addresses.compact(shape.addressBegin);
+            shape.addressEnd = parts_.history.addresses.compact(shape.addressEnd);
+        }
+    }
+    return shapes;
 }
 
 // ---- Scopes and names

@@ -65,6 +65,8 @@ public:
     std::vector<AllocationShape> shapes(base::TimeNs begin, base::TimeNs end, double nsPerPixel, double bytesPerPixel,
                                         bool byAddress) const override;
     std::uint64_t stackedAddress(std::size_t row) const override;
+    std::uint64_t compactAddress(std::uint64_t address) const override;
+    std::uint64_t extent(bool byAddress) const override;
 
     LazyRows<ScopeRow> scopes() const override;
     const ScopeRow* scope(std::uint64_t id) const override;

@@ -173,11 +173,13 @@ void expectShapes(const MemoryTimeline& timeline, std::uint64_t seed) {
         for (std::size_t i = 0; i < timeline.allocations().size(); ++i) {
             const AllocationRow row = timeline.allocations()[i];
             const base::TimeNs death = row.freed < 0 ? timeline.end() : row.freed;
-            if (row.space != base::MemorySpace::Device || row.born > end || death < begin) {
+            if (row.space != base::MemorySpace::Device || row.born > end || death < begin ||
+                (byAddress && row.category == base::MemoryCategory::Untracked)) {
                 continue;
             }
             ++want;
-            const std::uint64_t address = byAddress ? row.address : timeline.stackedAddress(i);
+            const std::uint64_t address = byAddress ? timeline.compactAddress(row.address) : timeline.stackedAddress(i);
+            EXPECT_LE(address + row.bytes, timeline.extent(byAddress));
             const bool big = static_cast<double>(death - row.born) >= 2 * nsPerPixel &&
                              static_cast<double>(row.bytes) >= 2 * bytesPerPixel;
             if (big) {

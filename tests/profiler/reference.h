@@ -39,7 +39,7 @@ inline RandomRun makeRun(std::uint64_t seed, const RunShape& shape = {}) {
     const auto block = [&](std::uint64_t id) {
         base::AllocationEvent event;
         event.id = id;
-        event.address = pick(64) * 4096;
+        event.address = (pick(3) << 40) + pick(64) * 4096;
         event.bytes = pick(8) == 0 ? 0 : pick(pick(4) == 0 ? 1'000'000 : 3000);
         event.scope.value = pick(4);
         event.name.value = static_cast<std::uint32_t>(pick(5));
