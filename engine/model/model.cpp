@@ -13,7 +13,7 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::uint64_t kDryBytes = std::uint64_t{1} << 45; ///< more than any step; Meta gives out addresses only
+constexpr std::uint64_t kDryBytes = std::uint64_t{1} << 44; ///< more than any step; Meta gives out addresses only
 
 /// Ends the tracer's step however it is left.
 class TracedStep {
@@ -53,6 +53,9 @@ Model::Model(kernels::Context& context, const ModelSource& source, const ModelOp
     : context_(context), config_(source.config), options_(options) {
     const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase, "load");
     weights_ = std::make_unique<WeightStore>(context, source, LoadOptions{options.dequantize, options.seed}, progress);
+    if (kernels::MetaContext* meta = context.meta()) {
+        meta->joinStreams(); // nothing computes before the weights are there
+    }
     embeddingScale_ = embeddingScale(config_, options_.computeDType);
     bindLayers();
     if (config_.rope.type != RopeType::Dynamic) {
@@ -159,8 +162,10 @@ std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
         kernels::ContextOptions options;
         options.backend = kernels::Backend::Meta;
         options.traits = context_.traits();
-        options.memory.deviceBudget = 2 * kDryBytes;
+        options.memory.deviceBudget = 4 * kDryBytes;
         dryContext_ = std::make_unique<kernels::Context>(options);
+        // The weights may have addresses of another Meta context: the dry run's stay clear of them.
+        dryGap_ = kernels::Buffer(dryContext_->memory().general(), kDryBytes, {base::MemoryCategory::Other, "gap"});
         dryContext_->memory().step().ensureCapacity(kDryBytes);
     }
     StepRunner(*this, plan, cache, *dryContext_).run();

@@ -109,6 +109,7 @@ private:
     float ropeScale_ = 1;
     float embeddingScale_ = 1;
     std::unique_ptr<kernels::Context> dryContext_;
+    kernels::Buffer dryGap_;
     std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by step signature
 };
 

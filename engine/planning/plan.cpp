@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "engine/workload/experiment.h"
@@ -34,6 +35,7 @@ Json outOfMemoryJson(const base::OutOfMemory& error) {
 /// One run of generate on Meta.
 struct Attempt {
     bool fits = false;
+    std::uint64_t reserved = 0; ///< most that was asked of the device
     GenerateReport report;
     LoadReport load;
 };
@@ -84,7 +86,7 @@ public:
             GenerateRequest request;
             request.prompt.assign(static_cast<std::size_t>(std::max<std::int64_t>(context - 1, 1)), 0);
             request.maxNewTokens = 1;
-            return fits(request, copies);
+            return probe(request, copies);
         });
         run_.metrics["max_context"] = found;
         run_.metrics["max_context_limited_by"] = found == limit ? "model" : "memory";
@@ -94,7 +96,7 @@ public:
     void searchBatch() {
         const Prompts prompts = makePrompts(run_, source_, true);
         const std::int64_t found =
-            largest(1, kLargestBatch, [&](std::int64_t copies) { return fits(prompts.requests.front(), copies); });
+            largest(1, kLargestBatch, [&](std::int64_t copies) { return probe(prompts.requests.front(), copies); });
         run_.metrics["max_batch"] = found;
         run_.metrics["max_batch_limited_by"] = found == kLargestBatch ? "search" : "memory";
     }
@@ -111,6 +113,7 @@ private:
             Generator generator(model, nullptr, generate);
             generator.run(std::move(requests), attempt.report, {});
             attempt.fits = true;
+            attempt.reserved = context.memory().statistics().peakReserved;
         } catch (const base::OutOfMemory& error) {
             if (facts != nullptr) {
                 (*facts)["out_of_memory"] = outOfMemoryJson(error);
@@ -119,32 +122,51 @@ private:
         return attempt;
     }
 
-    bool fits(const GenerateRequest& request, std::int64_t copies) {
+    /// What it reserves, or nothing when it does not fit.
+    std::optional<std::uint64_t> probe(const GenerateRequest& request, std::int64_t copies) {
         base::throwIfStopped(run_.stop);
         const std::unique_ptr<kernels::Context> context = makePlanContext(run_, nullptr);
-        return price(*context, std::vector<GenerateRequest>(static_cast<std::size_t>(copies), request), nullptr).fits;
+        budget_ = context->memory().budget();
+        const Attempt attempt =
+            price(*context, std::vector<GenerateRequest>(static_cast<std::size_t>(copies), request), nullptr);
+        return attempt.fits ? std::optional(attempt.reserved) : std::nullopt;
     }
 
-    /// Largest n in [1, limit] that fits, given that fitting never comes back once lost. Doubles from `first`, then halves
-    /// the interval.
-    static std::int64_t largest(std::int64_t first, std::int64_t limit,
-                                const std::function<bool(std::int64_t)>& fitsAt) {
+    using Probe = std::function<std::optional<std::uint64_t>(std::int64_t)>;
+
+    /// Largest n in [1, limit] that fits, given that what once did not fit never fits again. Memory is nearly linear in n,
+    /// so the next try is where the line through the last two reaches the budget; every third halves the interval.
+    std::int64_t largest(std::int64_t first, std::int64_t limit, const Probe& reserves) const {
+        struct Point {
+            std::int64_t n = 0;
+            double bytes = 0;
+        };
+        std::vector<Point> points;
         std::int64_t good = 0;
         std::int64_t bad = limit + 1;
-        for (std::int64_t n = first; n <= limit; n = n == limit ? limit + 1 : std::min(n * 2, limit)) {
-            if (!fitsAt(n)) {
-                bad = n;
-                break;
+        std::int64_t next = first;
+        for (int tries = 1; bad - good > 1; ++tries) {
+            const auto bytes = reserves(next);
+            if (bytes) {
+                good = next;
+                points.push_back({next, static_cast<double>(*bytes)});
+            } else {
+                bad = next;
             }
-            good = n;
-        }
-        while (bad - good > 1) {
-            const std::int64_t middle = good + (bad - good) / 2;
-            (fitsAt(middle) ? good : bad) = middle;
+            next = bad > limit ? std::min(good * 2, limit) : good + (bad - good) / 2;
+            if (tries % 3 != 0 && points.size() >= 2) {
+                const Point& a = points[points.size() - 2];
+                const Point& b = points.back();
+                const double slope = (b.bytes - a.bytes) / static_cast<double>(b.n - a.n);
+                const double room = static_cast<double>(budget_) - b.bytes;
+                next = slope > 0 ? b.n + static_cast<std::int64_t>(std::min(room / slope, 1e9)) : next;
+            }
+            next = std::clamp(next, good + 1, std::max(bad - 1, good + 1));
         }
         return good;
     }
 
+    std::uint64_t budget_ = 0;
     const Run& run_;
     const ModelSource& source_;
 };

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <fmt/format.h>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -46,7 +47,7 @@ inline std::vector<std::int32_t> readIds(const std::string& path, const std::str
     return {wide.begin(), wide.end()};
 }
 
-/// Events as lines without times and addresses.
+/// Allocations and frees as lines without times and addresses, numbered in the order of their appearance.
 class RecordingSink final : public base::TraceSink {
 public:
     base::StringId intern(std::string_view text) override {
@@ -61,11 +62,11 @@ public:
             for (int i = 0; i < allocation->rank; ++i) {
                 shape += fmt::format("{},", allocation->shape[static_cast<std::size_t>(i)]);
             }
-            lines_.push_back(fmt::format("+ {} {} {} {} {} ({})", allocation->id, name(allocation->name),
-                                         allocation->bytes, base::categoryName(allocation->category), allocation->dtype,
-                                         shape));
+            const std::size_t number = numbers_.emplace(allocation->id, numbers_.size()).first->second;
+            lines_.push_back(fmt::format("+ {} {} {} {} {} ({})", number, name(allocation->name), allocation->bytes,
+                                         base::categoryName(allocation->category), allocation->dtype, shape));
         } else if (const auto* freed = std::get_if<base::FreeEvent>(&event)) {
-            lines_.push_back(fmt::format("- {}", freed->id));
+            lines_.push_back(fmt::format("- {}", numbers_.at(freed->id)));
         } else if (const auto* counter = std::get_if<base::CounterEvent>(&event)) {
             counters_.emplace_back(name(counter->name), counter->value);
         } else if (const auto* span = std::get_if<base::SpanEvent>(&event)) {
@@ -83,6 +84,7 @@ private:
     }
     std::mutex mutex_;
     std::vector<std::string> names_;
+    std::map<std::uint64_t, std::size_t> numbers_;
     std::vector<std::string> lines_;
     std::vector<std::string> lanes_;
     std::vector<std::pair<std::string, double>> counters_;
