@@ -61,7 +61,7 @@ struct ScopeRow {
 };
 
 /// An allocation, or what several neighbouring allocations that are too small to draw alone look like together.
-/// Addresses count from 0: see compactAddress and stackedAddress.
+/// Addresses are the device's, which spread far: draw them at compactAddress; or those of the Stack layout.
 struct AllocationShape {
     std::uint64_t addressBegin = 0, addressEnd = 0;
     base::TimeNs begin = 0, end = 0;
@@ -112,9 +112,9 @@ public:
     /// Address of a row in the Stack layout: from 0, in the order of birth, in gaps that fit. The first call on a timeline
     /// places all blocks: about 0.1 us for each event.
     virtual std::uint64_t stackedAddress(std::size_t row) const = 0;
-    /// A device address in the address layout: ranges that the run never used are left out.
+    /// Where a device address is drawn: from 0 upwards, without the ranges that the run never used. Monotone.
     virtual std::uint64_t compactAddress(std::uint64_t address) const = 0;
-    /// Height of the layout in bytes: every shape's addressEnd is at most this.
+    /// Height of a layout in bytes: every compactAddress or stackedAddress of a block's end is at most this.
     virtual std::uint64_t extent(bool byAddress) const = 0;
 
     virtual LazyRows<ScopeRow> scopes() const = 0; ///< by begin; steps, layers, ops, phases

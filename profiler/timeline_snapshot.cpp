@@ -302,14 +302,7 @@ std::vector<AllocationShape> TimelineSnapshot::shapes(TimeNs begin, TimeNs end, 
     for (const ShapeList& list : (byAddress ? parts_.history.blockShapes : lazy_->stackShapes).lists) {
         lists.push_back(&list);
     }
-    std::vector<AllocationShape> shapes = collectShapes(lists, boxOf, {begin, end, nsPerPixel, bytesPerPixel});
-    if (byAddress) {
-        for (AllocationShape& shape : shapes) {
-            shape.addressBegin = parts_.history.addresses.compact(shape.addressBegin);
-            shape.addressEnd = parts_.history.addresses.compact(shape.addressEnd);
-        }
-    }
-    return shapes;
+    return collectShapes(lists, boxOf, {begin, end, nsPerPixel, bytesPerPixel});
 }
 
 // ---- Scopes and names

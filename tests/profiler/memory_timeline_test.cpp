@@ -178,8 +178,9 @@ void expectShapes(const MemoryTimeline& timeline, std::uint64_t seed) {
                 continue;
             }
             ++want;
-            const std::uint64_t address = byAddress ? timeline.compactAddress(row.address) : timeline.stackedAddress(i);
-            EXPECT_LE(address + row.bytes, timeline.extent(byAddress));
+            const std::uint64_t address = byAddress ? row.address : timeline.stackedAddress(i);
+            EXPECT_LE(byAddress ? timeline.compactAddress(address) + row.bytes : address + row.bytes,
+                      timeline.extent(byAddress));
             const bool big = static_cast<double>(death - row.born) >= 2 * nsPerPixel &&
                              static_cast<double>(row.bytes) >= 2 * bytesPerPixel;
             if (big) {
