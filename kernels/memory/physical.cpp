@@ -3,6 +3,7 @@
 
 #include "kernels/memory/physical.h"
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -16,6 +17,7 @@ namespace vitrine::kernels {
 namespace {
 
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 46;
+constexpr std::uint64_t kMetaRanges = 4096;
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 
 [[noreturn]] void throwExhausted(std::uint64_t bytes, const Tag& tag) {
@@ -62,7 +64,7 @@ public:
     explicit MetaResource(base::MemorySpace space) : space_(space) {}
 
     void* allocate(std::uint64_t bytes, StreamRef, const Tag& tag) override {
-        if (bytes > kLargest || next_ > std::numeric_limits<std::uint64_t>::max() / 2) {
+        if (bytes > kLargest || next_ > std::numeric_limits<std::uint64_t>::max() - 2 * kLargest) {
             throwExhausted(bytes, tag);
         }
         const std::uint64_t address = next_;
@@ -76,8 +78,14 @@ public:
     std::uint64_t largestFree() const override { return kLargest; }
 
 private:
+    /// A range of its own for every resource: a dry run beside a Meta run must not seem to share memory with it.
+    static std::uint64_t firstAddress() {
+        static std::atomic<std::uint64_t> made{0};
+        return 0x700000000 + (made++ % kMetaRanges) * kLargest;
+    }
+
     base::MemorySpace space_;
-    std::uint64_t next_ = 0x700000000;
+    std::uint64_t next_ = firstAddress();
 };
 
 } // namespace

@@ -201,6 +201,16 @@ TEST_F(MemoryFixture, GuardBytesSeeWritesOutside) {
     EXPECT_EQ(memory->guardViolations(), 1U);
 }
 
+TEST(MetaResource, NoTwoResourcesShareAddresses) {
+    const auto first = makeMetaResource(base::MemorySpace::Device);
+    const auto second = makeMetaResource(base::MemorySpace::Device);
+    const Tag tag;
+    constexpr std::uint64_t kLarge = std::uint64_t{1} << 40;
+    const auto a = reinterpret_cast<std::uintptr_t>(first->allocate(kLarge, {}, tag));
+    const auto b = reinterpret_cast<std::uintptr_t>(second->allocate(kLarge, {}, tag));
+    EXPECT_TRUE(a + kLarge <= b || b + kLarge <= a);
+}
+
 TEST(LayerOfName, ReadsTheNumber) {
     EXPECT_EQ(layerOfName("model.layers.17.mlp.down_proj.weight"), 17);
     EXPECT_EQ(layerOfName("model.layers.x"), -1);
