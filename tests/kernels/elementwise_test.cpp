@@ -4,7 +4,7 @@
 
 #include "kernels/ops/embedding.h"
 #include "kernels/ops/gated_activation.h"
-#include "op_testing.h"
+#include "tests/kernels/op_testing.h"
 
 namespace vitrine::kernels {
 namespace {
