@@ -27,6 +27,22 @@ std::string_view advice(std::string_view category) {
     return "use a smaller batch or a shorter context, or raise the memory budget";
 }
 
+/// Layers of a category together, largest first: one layer of many would mislead in a sentence.
+std::vector<OutOfMemoryFacts::Holder> byCategory(const std::vector<OutOfMemoryFacts::Holder>& holders) {
+    std::vector<OutOfMemoryFacts::Holder> out;
+    for (const OutOfMemoryFacts::Holder& holder : holders) {
+        const auto it =
+            std::find_if(out.begin(), out.end(), [&](const auto& other) { return other.category == holder.category; });
+        if (it == out.end()) {
+            out.push_back({holder.category, "", holder.bytes});
+        } else {
+            it->bytes += holder.bytes;
+        }
+    }
+    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    return out;
+}
+
 std::string outOfMemorySentence(const OutOfMemoryFacts& facts) {
     const std::uint64_t free = facts.budget > facts.held ? facts.budget - facts.held : 0;
     std::string text =
@@ -35,14 +51,14 @@ std::string outOfMemorySentence(const OutOfMemoryFacts& facts) {
     if (facts.largestFree < free) {
         text += fmt::format(" (largest free block {})", formatBytes(facts.largestFree));
     }
-    const std::size_t shown = std::min(kHoldersInMessage, facts.holders.size());
+    const std::vector<OutOfMemoryFacts::Holder> holders = byCategory(facts.holders);
+    const std::size_t shown = std::min(kHoldersInMessage, holders.size());
     for (std::size_t i = 0; i < shown; ++i) {
-        const OutOfMemoryFacts::Holder& holder = facts.holders[i];
-        text += fmt::format("{}{}{}{} {}", i == 0 ? "; held by " : ", ", holder.category,
-                            holder.layer.empty() ? "" : " of ", holder.layer, formatBytes(holder.bytes));
+        text +=
+            fmt::format("{}{} {}", i == 0 ? "; held by " : ", ", holders[i].category, formatBytes(holders[i].bytes));
     }
     text += "; ";
-    text += advice(facts.holders.empty() ? std::string_view{} : std::string_view(facts.holders.front().category));
+    text += advice(holders.empty() ? std::string_view{} : std::string_view(holders.front().category));
     return text;
 }
 

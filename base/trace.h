@@ -125,7 +125,7 @@ struct OutOfMemoryEvent {
     TimeNs time = 0;
     std::uint64_t requested = 0;
     std::uint64_t budget = 0;
-    std::uint64_t held = 0;
+    std::uint64_t held = 0; ///< reserved of the budget: tensors, untracked bytes and slack inside arenas and pools
     std::uint64_t largestFree = 0;
     ScopeId scope;
     StringId name;

@@ -343,6 +343,11 @@ StepOutput StepRunner::sample(const TensorView& logits) {
         }
     };
     fetch(ids, out.ids);
+    if (context_.isMeta()) {
+        for (std::size_t row = 0; row < out.ids.size(); ++row) {
+            out.ids[row] = kernels::metaToken(plan_.batch.sampling[row], logits.shape[1]);
+        }
+    }
     fetch(logprobs, out.logprobs);
     fetch(topIds, out.topIds);
     fetch(topLogprobs, out.topLogprobs);

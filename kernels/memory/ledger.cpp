@@ -75,7 +75,7 @@ base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::
     facts.what = std::string(tag.name);
     facts.requested = requested;
     facts.budget = budget;
-    facts.held = statistics_.current;
+    facts.held = statistics_.reserved; // slack inside arenas and pools cannot serve the request either
     facts.largestFree = largestFree;
     std::map<std::pair<base::MemoryCategory, std::int32_t>, std::uint64_t> byHolder;
     for (const auto& [address, live] : live_) {
@@ -85,20 +85,20 @@ base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::
     if (untracked > 0) {
         byHolder[{base::MemoryCategory::Untracked, -1}] = untracked;
     }
+    if (statistics_.reserved > statistics_.current) {
+        facts.holders.push_back({"reserved, not in use", "", statistics_.reserved - statistics_.current});
+    }
     for (const auto& [key, bytes] : byHolder) {
         const std::string layer = key.second < 0 ? std::string() : "layer " + std::to_string(key.second);
         facts.holders.push_back({std::string(base::categoryName(key.first)), layer, bytes});
     }
     std::stable_sort(facts.holders.begin(), facts.holders.end(),
                      [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-    if (facts.holders.size() > 8) {
-        facts.holders.resize(8);
-    }
 
     base::OutOfMemoryEvent event;
     event.requested = requested;
     event.budget = budget;
-    event.held = statistics_.current;
+    event.held = statistics_.reserved;
     event.largestFree = largestFree;
     event.category = tag.category;
     tracer_.outOfMemory(event, tag.name);

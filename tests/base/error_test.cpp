@@ -50,7 +50,7 @@ TEST(Error, OutOfMemorySaysWhatWasAskedAndWhoHoldsIt) {
     EXPECT_EQ(error.kind(), ErrorKind::OutOfMemory);
     EXPECT_EQ(error.message(),
               "grad_logits: out of memory: 12.00 GiB asked for, 3.00 GiB of 16.00 GiB free (largest free "
-              "block 2.00 GiB); held by weights 9.00 GiB, kv_cache of layers.3 2.00 GiB, activations "
+              "block 2.00 GiB); held by weights 9.00 GiB, kv_cache 2.00 GiB, activations "
               "1.00 GiB; load quantized weights, choose a smaller model or raise the memory budget");
     EXPECT_EQ(error.facts().holders.size(), 4U);
 }
