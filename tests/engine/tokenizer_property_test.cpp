@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// What must hold for any text, tried on random ones.
+
+#include <array>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+
+#include "engine/tokenizer/tokenizer.h"
+#include "engine/tokenizer/unicode_text.h"
+
+namespace vitrine::engine {
+namespace {
+
+std::shared_ptr<const Tokenizer> fixture(const std::string& name) {
+    return Tokenizer::load(
+        (std::filesystem::path(VITRINE_FIXTURES) / "tokenizers" / (name + ".tokenizer.json")).string());
+}
+
+class RandomTexts {
+public:
+    explicit RandomTexts(unsigned seed) : random_(seed) {}
+
+    std::size_t below(std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random_); }
+
+    std::string next() {
+        static constexpr std::array<const char*, 22> kParts = {"Hello",
+                                                               " world",
+                                                               "  ",
+                                                               "\n\n",
+                                                               "\t",
+                                                               "'ll",
+                                                               "123",
+                                                               "e\xCC\x81",
+                                                               "\xE6\x97\xA5\xE6\x9C\xAC",
+                                                               "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x91\xA7",
+                                                               "\xF0\x9F\x98\x80",
+                                                               "<|endoftext|>",
+                                                               "<s>",
+                                                               "<|im_",
+                                                               "\xEF\xBF\xBD",
+                                                               "\x7F",
+                                                               "/",
+                                                               "--",
+                                                               "A",
+                                                               "ing",
+                                                               "\xE2\x96\x81",
+                                                               "\xC4\xA0"};
+        std::string text;
+        for (std::size_t parts = below(12); parts > 0; --parts) {
+            if (below(4) == 0) {
+                char32_t code = static_cast<char32_t>(below(0x110000));
+                code = code >= 0xD800 && code < 0xE000 ? U'x' : code;
+                appendUtf8(text, code);
+            } else {
+                text += kParts[below(kParts.size())];
+            }
+        }
+        return text;
+    }
+
+private:
+    std::mt19937 random_;
+};
+
+TEST(TokenizerProperties, byteLevelTextComesBack) {
+    RandomTexts texts(1);
+    for (const char* name : {"o200k-style", "cl100k-style", "llama3-small"}) {
+        const auto tokenizer = fixture(name);
+        for (int i = 0; i < 400; ++i) {
+            const std::string text = texts.next();
+            EXPECT_EQ(tokenizer->decode(tokenizer->encode(text, false)), text);
+        }
+    }
+}
+
+TEST(TokenizerProperties, cutsBetweenNeighbouringPartsLeaveNoTrace) {
+    RandomTexts texts(2);
+    for (const char* name : {"o200k-style", "llama2-style", "metaspace-style", "gemma-small", "own-suffix"}) {
+        const auto tokenizer = fixture(name);
+        for (int i = 0; i < 200; ++i) {
+            const std::string text = texts.next();
+            const std::size_t cut = texts.below(text.size() + 1);
+            const std::vector<PromptPart> whole = {{-1, text}};
+            const std::vector<PromptPart> halves = {{-1, text.substr(0, cut)}, {-1, ""}, {-1, text.substr(cut)}};
+            EXPECT_EQ(tokenizer->encodeParts(halves), tokenizer->encodeParts(whole)) << text << " at " << cut;
+        }
+    }
+}
+
+TEST(TokenizerProperties, partsEqualTheTextWithItsTokensWrittenOut) {
+    RandomTexts texts(3);
+    for (const char* name : {"o200k-style", "qwen-style", "llama2-style", "metaspace-style", "own-llama2"}) {
+        const auto tokenizer = fixture(name);
+        std::vector<std::int32_t> specials;
+        for (std::int32_t id = 0; id < tokenizer->vocabSize(); ++id) {
+            if (tokenizer->isSpecial(id)) {
+                specials.push_back(id);
+            }
+        }
+        ASSERT_FALSE(specials.empty());
+        for (int i = 0; i < 200; ++i) {
+            std::vector<PromptPart> parts;
+            std::string written;
+            for (std::size_t k = texts.below(4) + 1; k > 0; --k) {
+                std::string text = texts.next();
+                // Look-alikes are the one difference that is wanted.
+                std::erase(text, '<');
+                parts.push_back({-1, text});
+                written += text;
+                parts.push_back({specials[texts.below(specials.size())], ""});
+                written += tokenizer->pieceOf(parts.back().id);
+            }
+            EXPECT_EQ(tokenizer->encodeParts(parts), tokenizer->encode(written, false)) << written;
+        }
+    }
+}
+
+TEST(TokenizerProperties, manyThreadsShareOneTokenizer) {
+    for (const char* name : {"own-gpt2", "own-llama2"}) {
+        const auto tokenizer = fixture(name);
+        RandomTexts texts(4);
+        std::vector<std::string> inputs;
+        std::vector<std::vector<std::int32_t>> expected;
+        for (int i = 0; i < 100; ++i) {
+            inputs.push_back(texts.next());
+            expected.push_back(tokenizer->encode(inputs.back(), true));
+        }
+        std::array<int, 4> wrong{};
+        std::vector<std::thread> threads;
+        for (int& count : wrong) {
+            threads.emplace_back([&] {
+                for (std::size_t i = 0; i < inputs.size(); ++i) {
+                    const auto ids = tokenizer->encode(inputs[i], true);
+                    count += ids != expected[i] || tokenizer->decode(ids) != tokenizer->decode(expected[i]) ? 1 : 0;
+                }
+            });
+        }
+        for (std::thread& thread : threads) {
+            thread.join();
+        }
+        EXPECT_EQ(wrong, (std::array<int, 4>{}));
+    }
+}
+
+TEST(TokenizerProperties, longTextsWithoutSpacesAreNotQuadratic) {
+    // A quadratic merge would need hours for these.
+    for (const char* name : {"o200k-style", "llama2-style"}) {
+        const auto tokenizer = fixture(name);
+        for (const std::string part : {"abcdefghij", "a", " ", "\xE2\x96\x81"}) {
+            std::string text;
+            while (text.size() < 300'000) {
+                text += part;
+            }
+            const auto ids = tokenizer->encode(text, false);
+            EXPECT_GT(ids.size(), 1000U);
+            if (part[0] == 'a') {
+                EXPECT_EQ(tokenizer->decode(ids), text);
+            }
+        }
+    }
+}
+
+} // namespace
+} // namespace vitrine::engine
