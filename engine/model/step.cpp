@@ -351,6 +351,11 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     fetch(logprobs, out.logprobs);
     fetch(topIds, out.topIds);
     fetch(topLogprobs, out.topLogprobs);
+    if (context_.isMeta()) {
+        for (std::size_t row = 0; row < out.ids.size(); ++row) {
+            out.ids[row] = kernels::metaToken(plan_.batch.sampling[row], model_.config().vocab);
+        }
+    }
     return out;
 }
 

@@ -47,7 +47,7 @@ public:
     /// Fills run.metrics with the plan itself.
     void plan() {
         const std::unique_ptr<kernels::Context> context = makePlanContext(run_, run_.sinks.trace);
-        addContextMetrics(run_.metrics, *context);
+        addContextMetrics(run_, *context);
         const Prompts prompts = makePrompts(run_, source_, true);
         const Attempt attempt = price(*context, prompts.requests, &run_.metrics);
         addMemoryMetrics(run_.metrics, *context);
@@ -195,7 +195,7 @@ void planGenerate(const Run& run, const ModelSource& source) {
 
 void planLoad(const Run& run, const ModelSource& source) {
     const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
-    addContextMetrics(run.metrics, *context);
+    addContextMetrics(run, *context);
     const std::string weights = run.text("weights", "quantized");
     Json variants = Json::array();
     bool allFit = true;
@@ -233,9 +233,6 @@ Json planExperiment(const Json& experiment, const WorkloadSinks& sinks, base::St
     const Json spec = validateExperiment(planned, "experiment");
     Json metrics = Json::object();
     const Run run{spec, sinks, std::move(stop), metrics};
-    std::string profile;
-    planTraits(run, &profile);
-    metrics["device_profile"] = profile;
     const ModelSource source = openSource(run);
     if (spec["workload"] == "load") {
         planLoad(run, source);

@@ -114,7 +114,7 @@ void runGenerate(const Run& run) {
     Json& metrics = run.metrics;
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
-    addContextMetrics(metrics, *context);
+    addContextMetrics(run, *context);
     Prompts prompts = makePrompts(run, source, context->isMeta());
     const bool hasText = prompts.tokenizer != nullptr;
     const bool logprobs = run.integer("logprobs", 0) > 0;

@@ -32,7 +32,7 @@ void runLoad(const Run& run) {
     Json& metrics = run.metrics;
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
-    addContextMetrics(metrics, *context);
+    addContextMetrics(run, *context);
     metrics["variants"] = Json::array();
     const std::string weights = run.text("weights", "quantized");
     try {

@@ -74,6 +74,14 @@ private:
     std::int32_t index_ = 0;
 };
 
+/// Tokens of one step: every one of them gets a row of logits, so these are bounded too.
+std::int64_t stepTokens(const Run& run, const kernels::Context& context, std::int64_t vocab) {
+    constexpr std::int64_t kLogitsBytes = std::int64_t{256} << 20;
+    const std::int64_t asked = run.integer("prefill_chunk", 0);
+    const std::int64_t chunk = asked > 0 ? asked : defaultPrefillChunk(context.traits());
+    return std::clamp<std::int64_t>(kLogitsBytes / (vocab * static_cast<std::int64_t>(sizeof(float))), 1, chunk);
+}
+
 } // namespace
 
 void runLogits(const Run& run) {
@@ -84,13 +92,12 @@ void runLogits(const Run& run) {
     if (context->isMeta()) {
         throw base::Unsupported("backend: meta computes no values, so there are no logits; use cpu");
     }
-    addContextMetrics(metrics, *context);
+    addContextMetrics(run, *context);
     try {
         const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
         Model model(*context, source, options, run.sinks.progress);
         KvCacheOptions cacheOptions = generateOptions(run, options).cache;
-        const std::int64_t chunk = run.integer("prefill_chunk", 0) > 0 ? run.integer("prefill_chunk", 0)
-                                                                       : defaultPrefillChunk(context->traits());
+        const std::int64_t chunk = stepTokens(run, *context, source.config.vocab);
         const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(rows.size()),
                                                  static_cast<std::int64_t>(rows.front().size()), source.config.vocab};
         TensorSpec spec{"logits", kernels::DType::F32, shape};

@@ -121,10 +121,24 @@ GenerateOptions generateOptions(const Run& run, const ModelOptions& model) {
     return options;
 }
 
-void addContextMetrics(Json& metrics, kernels::Context& context) {
+void addContextMetrics(const Run& run, kernels::Context& context) {
+    Json& metrics = run.metrics;
+    metrics["model"] = run.text("model");
+    if (run.spec.contains("weights")) {
+        metrics["weights"] = run.text("weights");
+    }
+    metrics["dtype"] = kernels::dtypeName(modelOptions(run, context, "").computeDType);
     metrics["backend"] = kernels::backendName(context.backend());
     metrics["time_base"] = context.clock().timeBase() == base::TimeBase::Virtual ? "virtual" : "monotonic";
     metrics["device"] = context.traits().name;
+    if (context.cpu() != nullptr) {
+        metrics["threads"] = context.cpu()->pool().threads();
+    }
+    if (context.isMeta() || run.spec.contains("device_profile")) {
+        std::string profile;
+        planTraits(run, &profile);
+        metrics["device_profile"] = profile;
+    }
 }
 
 Json categoryJson(const base::CategoryBytes& bytes) {

@@ -58,8 +58,8 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta);
 /// Rows of `input_ids` (batch, seq), I32 or I64. Throws BadInput "FILE: input_ids: what".
 std::vector<std::vector<std::int32_t>> readTokenRows(const std::string& path);
 
-/// backend, time_base, device, device_profile (Meta), model, weights, dtype.
-void addContextMetrics(nlohmann::json& metrics, kernels::Context& context);
+/// Fills in model, weights, dtype, backend, time_base, device, threads (CPU), device_profile (Meta).
+void addContextMetrics(const Run& run, kernels::Context& context);
 /// peak_bytes, peak_by_category, max_by_category, current and reserved bytes, host_peak_bytes.
 void addMemoryMetrics(nlohmann::json& metrics, kernels::Context& context);
 nlohmann::json categoryJson(const base::CategoryBytes& bytes);

@@ -67,7 +67,7 @@ void runTokenize(const Run& run) {
 void runSynthesize(const Run& run) {
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
-    addContextMetrics(run.metrics, *context);
+    addContextMetrics(run, *context);
     const auto seed = run.spec.value("seed", std::uint64_t{0});
     const base::TimeNs begin = context->clock().now();
     const FillTensor fill = [&](const TensorSpec& spec, const RandomRule&, std::uint32_t stream, void* data) {

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The numbers that the guide promises (design section 9, facts 1.2 and 4.2), and that a plan is what a run does.
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "engine/workload/workload.h"
+#include "tests/engine/model_test_support.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+Json plan(Json experiment) {
+    experiment["vitrine"] = 1;
+    return planExperiment(experiment, {}, {});
+}
+
+std::uint64_t sum(const Json& categories) {
+    std::uint64_t total = 0;
+    for (const auto& [name, bytes] : categories.items()) {
+        total += bytes.get<std::uint64_t>();
+    }
+    return total;
+}
+
+TEST(Plan, LoadsGptOssQuantizedAndDequantized) {
+    const Json out = plan({{"workload", "load"}, {"model", "synthetic:gpt-oss-20b"}, {"weights", "both"}});
+    EXPECT_TRUE(out["fits"]);
+    EXPECT_EQ(out["device_profile"], "h100-80gb");
+    ASSERT_EQ(out["variants"].size(), 2U);
+    EXPECT_EQ(out["variants"][0]["resident_bytes"], 13'761'264'768U);
+    EXPECT_EQ(out["variants"][0]["peak_by_category"]["weights"], 13'761'264'768U);
+    EXPECT_EQ(out["variants"][1]["resident_bytes"], 41'829'514'368U);
+    EXPECT_EQ(out["variants"][1]["bytes_read"], 13'761'264'768U) << "both read the same file";
+    EXPECT_GT(out["variants"][0]["seconds"], 0.0);
+    for (const Json& variant : out["variants"]) {
+        EXPECT_EQ(sum(variant["peak_by_category"]), variant["peak_bytes"]);
+    }
+}
+
+TEST(Plan, SlidingLayersHalveTheCacheOfALongContext) {
+    Json experiment = {
+        {"workload", "generate"}, {"model", "synthetic:gpt-oss-20b"}, {"prompt_length", 131072}, {"max_new_tokens", 1}};
+    const Json with = plan(experiment);
+    EXPECT_EQ(with["kv_bytes"], std::uint64_t{131072} * 24576 + 3'121'152);
+    EXPECT_EQ(with["max_by_category"]["kv_cache"], with["kv_bytes"]) << "131,072 tokens fill their pages";
+    experiment["sliding_cache"] = false;
+    const Json without = plan(experiment);
+    EXPECT_EQ(without["kv_bytes"], std::uint64_t{6} << 30);
+    EXPECT_EQ(sum(with["peak_by_category"]), with["peak_bytes"]);
+    EXPECT_GT(with["step_seconds_estimate"], 0.0);
+    EXPECT_GT(with["prefill_seconds"], 0.0);
+}
+
+TEST(Plan, WhatDoesNotFitIsAResultAndNotAnError) {
+    const Json out = plan({{"workload", "generate"},
+                           {"model", "synthetic:gpt-oss-20b"},
+                           {"tokens", {1, 2, 3}},
+                           {"vram_budget", "12 GiB"}});
+    EXPECT_FALSE(out["fits"]);
+    EXPECT_EQ(out["out_of_memory"]["what"], "weights");
+    EXPECT_EQ(out["out_of_memory"]["budget"], std::uint64_t{12} << 30);
+    EXPECT_FALSE(plan({{"workload", "load"},
+                       {"model", "synthetic:gpt-oss-20b"},
+                       {"weights", "both"},
+                       {"vram_budget", "16 GiB"}})["fits"]);
+}
+
+TEST(Plan, TheLongestContextFitsAndOneTokenMoreDoesNot) {
+    Json experiment = {{"workload", "generate"},
+                       {"model", "synthetic:gpt-oss-120b"},
+                       {"max_context", true},
+                       {"vram_budget", 68'000'000'000}};
+    const Json out = plan(experiment);
+    const std::int64_t context = out["max_context"];
+    EXPECT_EQ(out["max_context_limited_by"], "memory");
+    EXPECT_GT(context, 1000);
+    EXPECT_TRUE(out["fits"]);
+    experiment.erase("max_context");
+    experiment["max_new_tokens"] = 1;
+    experiment["prompt_length"] = context - 1;
+    EXPECT_TRUE(plan(experiment)["fits"]);
+    experiment["prompt_length"] = context;
+    EXPECT_FALSE(plan(experiment)["fits"]);
+}
+
+TEST(Plan, TheLargestBatchFitsAndOneMoreDoesNot) {
+    Json experiment = {{"workload", "generate"}, {"model", "synthetic:gpt-oss-20b"},
+                       {"prompt_length", 2000},  {"max_new_tokens", 50},
+                       {"max_batch", true},      {"device_profile", "l4"}};
+    const std::int64_t batch = plan(experiment)["max_batch"];
+    EXPECT_GT(batch, 10);
+    experiment.erase("max_batch");
+    experiment["batch"] = batch;
+    EXPECT_TRUE(plan(experiment)["fits"]);
+    experiment["batch"] = batch + 1;
+    EXPECT_FALSE(plan(experiment)["fits"]);
+}
+
+TEST(Plan, PredictsWhatTheCpuThenAllocates) {
+    for (const std::string& name : test::modelFixtures()) {
+        for (const char* workload : {"generate", "load"}) {
+            Json experiment = {
+                {"vitrine", 1}, {"workload", workload}, {"model", test::fixture(name)}, {"backend", "cpu"}};
+            if (std::string(workload) == "generate") {
+                experiment["tokens"] = {5, 6, 7, 8, 9, 10, 11};
+                experiment["max_new_tokens"] = 30;
+                experiment["ignore_eos"] = true;
+                if (name == "llama-dynamic-rope") {
+                    experiment["max_new_tokens"] = 5;
+                }
+            }
+            const Json run = runExperiment(experiment, {}, {});
+            const Json planned = plan(experiment);
+            EXPECT_EQ(planned["peak_bytes"], run["peak_bytes"]) << name << " " << workload;
+            EXPECT_EQ(planned["peak_by_category"], run["peak_by_category"]) << name << " " << workload;
+            EXPECT_EQ(planned["max_by_category"], run["max_by_category"]) << name << " " << workload;
+        }
+    }
+}
+
+TEST(Plan, OnlyGenerateAndLoadCanBePlanned) {
+    EXPECT_THROW(
+        plan({{"workload", "logits"}, {"model", "synthetic:tiny-llama"}, {"tokens_file", "x"}, {"output", "y"}}),
+        base::BadInput);
+}
+
+} // namespace
+} // namespace vitrine::engine
