@@ -99,7 +99,8 @@ std::uint64_t bytesOf(const TensorSpec& spec);
 
 /// Sets what only the files tell (mxfp4, fusedExperts) and throws BadInput "FILE: TENSOR: what was expected" when a
 /// tensor of the model is missing or has another shape or dtype. Weights that are not U8 may be F32, F16 or BF16,
-/// whatever the spec says. Tensors that the model does not need are named at info level. openModel calls it.
+/// whatever the spec says. Tensors that the model does not need are named at info
+/// level, those inside its layers as a warning. openModel calls it.
 void checkTensors(ModelConfig& config, const Checkpoint& checkpoint);
 
 /// Writes tensors as safetensors files; used by `synthesize`, `logits --output` and adapters.

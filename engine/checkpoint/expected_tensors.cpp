@@ -170,21 +170,28 @@ void detectExpertForm(ModelConfig& config, const Checkpoint& checkpoint) {
     }
 }
 
+/// Tensors inside the layers are no by-products: the file may describe another model than config.json.
+bool isSuspicious(std::string_view name) {
+    return name.starts_with("model.layers.") && name.find("rotary_emb") == std::string_view::npos;
+}
+
 void logUnusedTensors(const std::vector<TensorSpec>& specs, const Checkpoint& checkpoint) {
     std::set<std::string_view> used;
     for (const TensorSpec& spec : specs) {
         used.insert(spec.name);
     }
     std::size_t unused = 0;
-    std::string first;
+    std::string_view shown;
     for (const auto& [name, location] : checkpoint.tensors()) {
-        if (used.find(name) == used.end() && unused++ == 0) {
-            first = quotedText(name);
+        if (used.find(name) == used.end()) {
+            ++unused;
+            shown = shown.empty() || (isSuspicious(name) && !isSuspicious(shown)) ? std::string_view(name) : shown;
         }
     }
     if (unused > 0) {
-        base::logInfo(fmt::format("{}: {} tensors are not used by the model, the first is {}", checkpoint.folder(),
-                                  unused, first));
+        const base::LogLevel level = isSuspicious(shown) ? base::LogLevel::Warning : base::LogLevel::Info;
+        base::log(level, fmt::format("{}: {} tensors are not used by the model that config.json describes, such as {}",
+                                     checkpoint.folder(), unused, quotedText(shown)));
     }
 }
 

@@ -98,6 +98,10 @@ private:
         if (std::memcmp(prefix, "GGUF", 4) == 0) {
             throw base::Unsupported(path_ + ": format: GGUF files are not read; use the model in safetensors form");
         }
+        if (std::memcmp(prefix, "version ", sizeof prefix) == 0) {
+            throw base::BadInput(path_ +
+                                 ": format: a Git LFS pointer stands here instead of the file; run git lfs pull");
+        }
         std::uint64_t length = 0;
         for (int i = 7; i >= 0; --i) {
             length = length << 8 | prefix[i];

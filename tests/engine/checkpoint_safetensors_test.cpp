@@ -96,6 +96,7 @@ TEST(Safetensors, RefusesWhatIsNoSafetensorsFile) {
     EXPECT_THAT(refusal(std::string_view("\x03\0\0\0\0\0\0\0{}", 10)), HasSubstr("header length"));
     EXPECT_THAT(refusal(std::string_view("\0\0\0\0\0\0\0\0", 8)), HasSubstr("does not begin"));
     EXPECT_THAT(refusal("GGUF\x03 and more"), HasSubstr("unsupported: "));
+    EXPECT_THAT(refusal("version https://git-lfs.github.com/spec/v1"), HasSubstr("git lfs pull"));
     EXPECT_THAT(failure([&] { SafetensorsFile::open(folder.file("missing")); }), HasSubstr("No such file"));
     EXPECT_THAT(failure([&] { SafetensorsFile::open(folder.path()); }), HasSubstr("not a regular file"));
 }
