@@ -71,7 +71,9 @@ std::string numberText(const std::string& name, const std::optional<double>& val
     }
     // Integers come back from the comparison as doubles; sizes read better with their unit.
     const bool whole = *value == static_cast<double>(static_cast<std::int64_t>(*value));
-    const std::string key = name.find("by_category") != std::string::npos ? "_bytes" : name.substr(name.rfind('.') + 1);
+    const std::string key = name.find("bytes") != std::string::npos || name.find("by_category") != std::string::npos
+                                ? "_bytes"
+                                : name.substr(name.rfind('.') + 1);
     return valueText(key, whole ? json(static_cast<std::int64_t>(*value)) : json(*value));
 }
 
@@ -109,6 +111,9 @@ std::string comparisonText(const RunComparison& comparison, const std::string& a
     }
     std::vector<std::vector<std::string>> metrics{{"result", a, b, "change"}};
     for (const auto& row : comparison.metrics) {
+        if (row.a == 0.0 && row.b == 0.0) {
+            continue;
+        }
         metrics.push_back({row.name, numberText(row.name, row.a), numberText(row.name, row.b), signedChange(row)});
     }
     std::string text = spec.size() > 1 ? tableText(spec) : "the settings are the same\n";

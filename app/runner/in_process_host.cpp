@@ -209,6 +209,8 @@ void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
             recording_.reset();
         }
         outcome_ = outcome;
+        // Who hears of the end may start the next run at once.
+        running_ = false;
         sink_({{"type", "ended"},
                {"status", outcomeStatusName(outcome.status)},
                {"error", outcome.error},
