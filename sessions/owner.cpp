@@ -55,8 +55,8 @@ std::int64_t startTime(std::int64_t pid) {
 }
 
 const std::string& thisMachine() {
-    static const std::string machine = firstLine("/proc/sys/kernel/random/boot_id") + " " + processNamespace();
-    return machine;
+    static const std::string kMachine = firstLine("/proc/sys/kernel/random/boot_id") + " " + processNamespace();
+    return kMachine;
 }
 
 } // namespace

@@ -86,7 +86,7 @@ std::string nvmlVersion(const Symbol& symbol) {
 }
 
 const std::vector<Wanted>& wantedLibraries() {
-    static const std::vector<Wanted> wanted{
+    static const std::vector<Wanted> kWanted{
         {"libcuda",
          {"libcuda.so.1"},
          "running on an NVIDIA GPU",
@@ -122,7 +122,7 @@ const std::vector<Wanted>& wantedLibraries() {
          "install the NVIDIA driver",
          nvmlVersion},
     };
-    return wanted;
+    return kWanted;
 }
 
 void addToolkit(std::vector<fs::path>& folders, const fs::path& home) {

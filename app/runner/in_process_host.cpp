@@ -92,6 +92,9 @@ json tokenMessage(const engine::StreamedToken& token) {
 
 class InProcessHost final : public RunHost {
 public:
+    InProcessHost() = default;
+    InProcessHost(const InProcessHost&) = delete; // a thread holds its address
+    InProcessHost& operator=(const InProcessHost&) = delete;
     ~InProcessHost() override {
         stop();
         join();
