@@ -110,6 +110,9 @@ private:
             attempt.load = model.loadReport();
             GenerateOptions generate = generateOptions(run_, options);
             generate.jumpEqualSteps = true;
+            if (facts != nullptr) {
+                addKvMetrics(*facts, context, model.config(), generate.cache);
+            }
             Generator generator(model, nullptr, generate);
             generator.run(std::move(requests), attempt.report, {});
             attempt.fits = true;

@@ -127,6 +127,7 @@ void runGenerate(const Run& run) {
         metrics["resident_bytes"] = model.loadReport().residentBytes;
         GenerateOptions generate = generateOptions(run, options);
         generate.chatFormat = prompts.chatFormat;
+        addKvMetrics(metrics, *context, model.config(), generate.cache);
         Generator generator(model, prompts.tokenizer, generate);
         std::vector<double> prefill;
         std::vector<double> decode;

@@ -64,6 +64,11 @@ void addContextMetrics(const Run& run, kernels::Context& context);
 void addMemoryMetrics(nlohmann::json& metrics, kernels::Context& context);
 nlohmann::json categoryJson(const base::CategoryBytes& bytes);
 
+/// kv_cache: dtype, kind, and for each group of layers its layers, window (0: keeps everything) and bytes of one token.
+/// With them the bytes at any number of tokens follow by the formula of engine/cache/kv_cache.h.
+void addKvMetrics(nlohmann::json& metrics, kernels::Context& context, const ModelConfig& config,
+                  const KvCacheOptions& options);
+
 /// Middle of the values; the mean of the two middle ones of an even count.
 double median(std::vector<double> values);
 
