@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/memory_facts.h"
+
+#include <QObject>
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "ui/models/format.h"
+
+namespace vitrine::ui {
+
+std::uint64_t totalBytes(const base::CategoryBytes& bytes) {
+    return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+}
+
+RangeFacts rangeFacts(const profiler::MemoryTimeline& timeline, TimeRange range) {
+    RangeFacts facts;
+    facts.length = range.length();
+    if (range.length() <= 0) {
+        return facts;
+    }
+    const std::uint64_t before = totalBytes(timeline.at(range.begin));
+    const std::uint64_t after = totalBytes(timeline.at(range.end));
+    facts.change = static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
+    const profiler::MemoryColumn peak = timeline.peak(range.begin, range.end);
+    facts.peak = peak.maxTotal;
+    facts.peakTime = peak.maxTime;
+    const auto rows = timeline.allocations();
+    const auto bornBefore = [](const profiler::AllocationRow& row, base::TimeNs t) { return row.born < t; };
+    const auto first = std::lower_bound(rows.begin(), rows.end(), range.begin, bornBefore);
+    const auto last = std::lower_bound(first, rows.end(), range.end, bornBefore);
+    facts.allocations = static_cast<std::uint64_t>(last - first);
+    const auto columns = timeline.query(range.begin, range.end, 1);
+    const std::uint64_t events = columns.empty() ? 0 : columns.front().events;
+    facts.frees = events > facts.allocations ? events - facts.allocations : 0;
+    return facts;
+}
+
+AddressLayout AddressLayout::of(const profiler::MemoryTimeline& timeline, std::uint64_t join) {
+    AddressLayout layout;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> used;
+    used.reserve(timeline.allocations().size());
+    for (const profiler::AllocationRow& row : timeline.allocations()) {
+        if (row.space == base::MemorySpace::Device && row.bytes > 0) {
+            used.emplace_back(row.address, row.address + row.bytes);
+        }
+    }
+    std::sort(used.begin(), used.end());
+    for (const auto& [begin, end] : used) {
+        if (!layout.parts_.empty() && begin <= layout.parts_.back().end + std::min(join, UINT64_MAX - layout.parts_.back().end)) {
+            layout.parts_.back().end = std::max(layout.parts_.back().end, end);
+        } else {
+            layout.parts_.push_back({begin, end, 0});
+        }
+    }
+    for (Part& part : layout.parts_) {
+        part.place = layout.top_;
+        layout.top_ += part.end - part.begin;
+    }
+    return layout;
+}
+
+std::uint64_t AddressLayout::place(std::uint64_t address) const {
+    const auto next = std::upper_bound(parts_.begin(), parts_.end(), address,
+                                       [](std::uint64_t a, const Part& part) { return a < part.begin; });
+    if (next == parts_.begin()) {
+        return 0;
+    }
+    const Part& part = *(next - 1);
+    return part.place + std::min(address, part.end) - part.begin;
+}
+
+std::uint64_t AddressLayout::address(std::uint64_t place) const {
+    const auto next = std::upper_bound(parts_.begin(), parts_.end(), place,
+                                       [](std::uint64_t p, const Part& part) { return p < part.place; });
+    if (next == parts_.begin()) {
+        return 0;
+    }
+    const Part& part = *(next - 1);
+    return part.begin + (place - part.place);
+}
+
+std::vector<std::uint64_t> AddressLayout::seams() const {
+    std::vector<std::uint64_t> places;
+    for (std::size_t i = 1; i < parts_.size(); ++i) {
+        places.push_back(parts_[i].place);
+    }
+    return places;
+}
+
+namespace {
+
+std::optional<std::uint64_t> sizeIn(const QString& text) {
+    try {
+        return base::parseBytes(text.trimmed().toStdString(), "size");
+    } catch (const base::Error&) {
+        return std::nullopt;
+    }
+}
+
+std::optional<std::uint64_t> addressIn(QString text) {
+    text.remove(QLatin1Char('_'));
+    if (!text.startsWith(QLatin1String("0x"), Qt::CaseInsensitive)) {
+        return std::nullopt;
+    }
+    bool ok = false;
+    const std::uint64_t value = text.mid(2).toULongLong(&ok, 16);
+    return ok ? std::optional(value) : std::nullopt;
+}
+
+} // namespace
+
+AllocationQuery AllocationQuery::parse(const QString& typedText) {
+    AllocationQuery query;
+    const QString typed = typedText.trimmed();
+    if (typed.isEmpty()) {
+        return query;
+    }
+    const qsizetype dots = typed.indexOf(QLatin1String(".."));
+    if (typed.startsWith(QLatin1String("0x"), Qt::CaseInsensitive)) {
+        const auto low = addressIn(dots < 0 ? typed : typed.left(dots));
+        const QString upper = dots < 0 ? QString() : typed.mid(dots + 2);
+        if (low) {
+            query.kind_ = Kind::Address;
+            query.low_ = *low;
+            query.high_ = dots < 0 ? *low + 1 : upper.isEmpty() ? UINT64_MAX : addressIn(upper).value_or(UINT64_MAX);
+            return query;
+        }
+    }
+    if (typed.startsWith(QLatin1Char('>')) || typed.startsWith(QLatin1Char('<'))) {
+        const bool orEqual = typed.size() > 1 && typed[1] == QLatin1Char('=');
+        if (const auto size = sizeIn(typed.mid(orEqual ? 2 : 1))) {
+            query.kind_ = Kind::Size;
+            if (typed.startsWith(QLatin1Char('>'))) {
+                query.low_ = *size + (orEqual ? 0 : 1);
+            } else {
+                query.high_ = *size - (orEqual || *size == 0 ? 0 : 1);
+            }
+            return query;
+        }
+    }
+    if (dots > 0) {
+        const auto low = sizeIn(typed.left(dots)), high = sizeIn(typed.mid(dots + 2));
+        if (low && high) {
+            query.kind_ = Kind::Size;
+            query.low_ = *low;
+            query.high_ = *high;
+            return query;
+        }
+    }
+    query.kind_ = Kind::Text;
+    query.text_ = typed.toLower().toStdString();
+    return query;
+}
+
+bool AllocationQuery::matches(const profiler::MemoryTimeline& timeline, const profiler::AllocationRow& row) const {
+    switch (kind_) {
+    case Kind::None: return false;
+    case Kind::Size: return row.bytes >= low_ && row.bytes <= high_;
+    case Kind::Address: return row.address + row.bytes > low_ && row.address < high_;
+    case Kind::Text: break;
+    }
+    const auto holds = [this](std::string_view hay) {
+        return std::search(hay.begin(), hay.end(), text_.begin(), text_.end(),
+                           [](char a, char b) { return (a >= 'A' && a <= 'Z' ? char(a + 32) : a) == b; }) != hay.end();
+    };
+    return holds(timeline.text(row.name)) || holds(base::categoryName(row.category));
+}
+
+FoundAllocations findAllocations(const profiler::MemoryTimeline& timeline, const AllocationQuery& query,
+                                 std::size_t limit) {
+    FoundAllocations found;
+    if (query.empty()) {
+        return found;
+    }
+    const auto rows = timeline.allocations();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (query.matches(timeline, rows[i])) {
+            ++found.total;
+            if (found.rows.size() < limit) {
+                found.rows.push_back(i);
+            }
+        }
+    }
+    return found;
+}
+
+std::optional<std::uint64_t> budgetAt(const profiler::MemoryTimeline& timeline, base::TimeNs time) {
+    std::optional<std::uint64_t> budget;
+    for (const auto& [when, value] : timeline.counter("budget_bytes")) {
+        if ((when <= time || !budget) && value > 0) {
+            budget = static_cast<std::uint64_t>(value);
+        }
+    }
+    if (!budget && !timeline.outOfMemory().empty() && timeline.outOfMemory().front().budget > 0) {
+        budget = timeline.outOfMemory().front().budget;
+    }
+    return budget;
+}
+
+const profiler::ScopeRow* scopeAt(const profiler::MemoryTimeline& timeline, base::TimeNs time, base::ScopeKind kind) {
+    const auto scopes = timeline.scopes();
+    auto next = std::upper_bound(scopes.begin(), scopes.end(), time,
+                                 [](base::TimeNs t, const profiler::ScopeRow& row) { return t < row.begin; });
+    // Scopes nest: the one that encloses the instant is among the last that began, but layers and ops lie between.
+    for (std::size_t looked = 0; next != scopes.begin() && looked < 100'000; ++looked) {
+        --next;
+        if (next->kind == kind && (next->end < 0 || next->end >= time)) {
+            return &*next;
+        }
+    }
+    return nullptr;
+}
+
+QString scopeTitle(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& scope, bool withTokens) {
+    QString title = textOf(timeline.text(scope.name));
+    if (title.isEmpty()) {
+        title = scope.kind == base::ScopeKind::Step ? QObject::tr("step") : QObject::tr("scope");
+    }
+    if (scope.index >= 0) {
+        title += QLatin1Char(' ') + QString::number(scope.index);
+    }
+    if (withTokens && scope.tokens > 0) {
+        title = scope.tokens == 1 ? QObject::tr("%1, 1 token").arg(title)
+                                  : QObject::tr("%1, %2 tokens").arg(title, countText(scope.tokens));
+    }
+    return title;
+}
+
+} // namespace vitrine::ui

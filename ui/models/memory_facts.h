@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Answers about a timeline that several widgets need: a measured range, the layout of addresses, search, out of memory.
+// Pure functions over an immutable timeline; any thread.
+
+#include <QString>
+#include <optional>
+#include <vector>
+
+#include "profiler/memory_timeline.h"
+#include "ui/models/time_cursor.h"
+
+namespace vitrine::ui {
+
+std::uint64_t totalBytes(const base::CategoryBytes& bytes);
+
+/// What a measured range says.
+struct RangeFacts {
+    base::TimeNs length = 0;
+    std::int64_t change = 0; ///< bytes held at its end minus at its begin
+    std::uint64_t peak = 0;
+    base::TimeNs peakTime = 0;
+    std::uint64_t allocations = 0, frees = 0;
+};
+RangeFacts rangeFacts(const profiler::MemoryTimeline& timeline, TimeRange range);
+
+/// Addresses of a process are sparse. A layout puts the stretches that were ever used below each other, with nothing of
+/// the unused room between them.
+class AddressLayout {
+public:
+    /// Stretches closer than `join` bytes are one.
+    static AddressLayout of(const profiler::MemoryTimeline& timeline, std::uint64_t join = 1ULL << 30);
+
+    std::uint64_t top() const { return top_; } ///< bytes of all stretches
+    std::uint64_t place(std::uint64_t address) const; ///< 0 .. top
+    std::uint64_t address(std::uint64_t place) const;
+    std::size_t stretches() const { return parts_.size(); }
+    /// Places where a stretch begins that does not follow the one before.
+    std::vector<std::uint64_t> seams() const;
+
+private:
+    struct Part {
+        std::uint64_t begin, end, place;
+    };
+    std::vector<Part> parts_;
+    std::uint64_t top_ = 0;
+};
+
+/// What was typed into the search field: text, a size (">64MiB", "<1GiB", "64MiB..1GiB") or an address ("0x7f..").
+class AllocationQuery {
+public:
+    static AllocationQuery parse(const QString& typed);
+    bool empty() const { return kind_ == Kind::None; }
+    bool matches(const profiler::MemoryTimeline& timeline, const profiler::AllocationRow& row) const;
+
+private:
+    enum class Kind : std::uint8_t { None, Text, Size, Address };
+    Kind kind_ = Kind::None;
+    std::string text_;
+    std::uint64_t low_ = 0, high_ = UINT64_MAX;
+};
+
+struct FoundAllocations {
+    std::vector<std::size_t> rows; ///< by birth, at most the limit
+    std::size_t total = 0;
+};
+FoundAllocations findAllocations(const profiler::MemoryTimeline& timeline, const AllocationQuery& query,
+                                 std::size_t limit = 100'000);
+
+/// The budget at an instant: the counter's last value, or that of an out-of-memory event, or nothing.
+std::optional<std::uint64_t> budgetAt(const profiler::MemoryTimeline& timeline, base::TimeNs time);
+
+/// The step that encloses an instant, and its phase; null: none.
+const profiler::ScopeRow* scopeAt(const profiler::MemoryTimeline& timeline, base::TimeNs time, base::ScopeKind kind);
+
+/// "step 3", "step 3, 98,304 tokens", "prefill", "layer 11"
+QString scopeTitle(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& scope, bool withTokens);
+
+} // namespace vitrine::ui

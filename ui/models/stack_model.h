@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What a stacked plot shows: layers from bottom to top and, for each column of the plot, the bytes of every layer at the
+// instant of the column's largest total. Immutable; built on any thread.
+
+#include <QString>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler/memory_timeline.h"
+#include "ui/models/axis_map.h"
+
+namespace vitrine::ui {
+
+struct StackLayer {
+    QString name;
+    int category = -1; ///< colours: a category's own, or number `tone` of the row of distinct fills
+    int tone = 0;
+};
+
+struct StackColumn {
+    bool present = false; ///< false: nothing was recorded there
+    std::uint64_t total = 0;
+    base::TimeNs time = 0; ///< the instant that it shows
+};
+
+struct StackModel {
+    std::vector<StackLayer> layers;
+    std::vector<StackColumn> columns;
+    std::vector<std::uint64_t> values; ///< [column * layers + layer]
+
+    std::uint64_t value(std::size_t column, std::size_t layer) const { return values[column * layers.size() + layer]; }
+    std::uint64_t largestTotal() const;
+};
+using StackModelPtr = std::shared_ptr<const StackModel>;
+
+/// One layer for each category, in stacking order, from the pyramid alone. Columns outside the run are absent.
+StackModelPtr categoryStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns);
+
+/// Layers by layer, op or dtype: the `limit` largest groups and the rest. Goes through the allocations once.
+StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns,
+                           profiler::GroupBy groupBy, std::size_t limit = 11);
+
+/// Sorts allocations into groups: "layer 11", "ExpertMlp", "bfloat16", "weights". Remembers what it looked up, so that
+/// millions of rows cost little.
+class Grouping {
+public:
+    Grouping(const profiler::MemoryTimeline& timeline, profiler::GroupBy groupBy)
+        : timeline_(timeline), groupBy_(groupBy) {}
+    std::size_t groupOf(const profiler::AllocationRow& row);
+    const QString& name(std::size_t group) const { return names_[group]; }
+    std::size_t size() const { return names_.size(); }
+
+private:
+    QString nameOf(const profiler::AllocationRow& row) const;
+    std::size_t intern(const QString& name);
+
+    const profiler::MemoryTimeline& timeline_;
+    profiler::GroupBy groupBy_;
+    std::vector<QString> names_;
+    std::map<QString, std::size_t> byName_;
+    std::unordered_map<std::uint64_t, std::size_t> byKey_;
+};
+
+/// "bfloat16" for the number that events carry.
+QString dtypeText(std::uint8_t dtype);
+
+} // namespace vitrine::ui

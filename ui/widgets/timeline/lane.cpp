@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/widgets/timeline/lane.h"
+
+#include <QElapsedTimer>
+#include <QEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QPushButton>
+
+#include "ui/widgets/icons.h"
+
+namespace vitrine::ui {
+
+/// The header: a chevron, the title, controls, facts and a pin.
+class Lane::Header final : public QWidget {
+public:
+    explicit Header(Lane* lane) : QWidget(lane), lane_(lane) {
+        row_ = new QHBoxLayout(this);
+        row_->setContentsMargins(24, 1, 8, 0);
+        row_->setSpacing(8);
+        title_ = new TextLabel(lane->title(), TypeRole::Table, TextColor::Text1, false, this);
+        facts_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, this);
+        facts_->setElide(true);
+        facts_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        facts_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+        pin_ = iconButton(QStringLiteral("pin"), tr("Pin lane to the top"), this);
+        pin_->setCheckable(true);
+        pin_->setFixedSize(20, 20);
+        pin_->setFocusPolicy(Qt::NoFocus);
+        row_->addWidget(title_);
+        row_->addWidget(facts_, 1);
+        row_->addWidget(pin_);
+        connect(pin_, &QPushButton::toggled, lane, &Lane::setPinned);
+        setToolTip(tr("Click to collapse or expand"));
+    }
+
+    void addControl(QWidget* control) { row_->insertWidget(row_->indexOf(facts_), control); }
+    TextLabel* facts() const { return facts_; }
+    TextLabel* title() const { return title_; }
+    QPushButton* pin() const { return pin_; }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        const ThemeTokens& t = themeTokens();
+        QPainter painter(this);
+        painter.fillRect(rect(), underMouse() ? t.hover : t.panel);
+        hairline(painter, 0, width(), 0, t.line1);
+        painter.drawPixmap(QPointF(8, 7), iconPixmap(lane_->collapsed() ? QStringLiteral("chevron-right")
+                                                                        : QStringLiteral("chevron-down"),
+                                                     10, t.text3, deviceRatio(painter)));
+    }
+
+    void mouseReleaseEvent(QMouseEvent* event) override {
+        if (event->button() == Qt::LeftButton && rect().contains(event->pos())) {
+            lane_->setCollapsed(!lane_->collapsed());
+        }
+    }
+
+    void enterEvent(QEnterEvent*) override { update(); }
+    void leaveEvent(QEvent*) override { update(); }
+
+private:
+    Lane* lane_;
+    QHBoxLayout* row_;
+    TextLabel *title_, *facts_;
+    QPushButton* pin_;
+};
+
+Lane::Lane(const QString& title, TimeCursor* time, QWidget* parent) : TimeStrip(title, time, parent) {
+    header_ = new Header(this);
+    connect(&Theme::instance(), &Theme::changed, this, &Lane::invalidate);
+    updateHeights();
+}
+
+void Lane::setHeader(bool visible) {
+    headerHidden_ = !visible;
+    header_->setVisible(visible);
+    updateHeights();
+}
+
+void Lane::setFacts(const QString& facts, TextColor color) {
+    header_->facts()->setText(facts);
+    header_->facts()->setColor(color);
+    header_->facts()->setToolTip(facts);
+}
+
+QString Lane::facts() const {
+    return header_->facts()->text();
+}
+
+void Lane::addHeaderControl(QWidget* control) {
+    header_->addControl(control);
+}
+
+void Lane::setCollapsed(bool collapsed) {
+    if (collapsed_ != collapsed && hasHeader()) {
+        collapsed_ = collapsed;
+        updateHeights();
+        emit collapsedChanged();
+    }
+}
+
+void Lane::setPinned(bool pinned) {
+    if (pinned_ != pinned) {
+        pinned_ = pinned;
+        header_->pin()->setChecked(pinned);
+        emit pinnedChanged();
+    }
+}
+
+void Lane::setPlotHeight(int height, int stretch) {
+    plotHeight_ = height;
+    stretch_ = stretch;
+    updateHeights();
+}
+
+void Lane::updateHeights() {
+    const int head = headerHeight();
+    if (collapsed_) {
+        setFixedHeight(head);
+    } else if (stretch_ == 0) {
+        setFixedHeight(head + plotHeight_);
+    } else {
+        setMinimumHeight(head + plotHeight_);
+        setMaximumHeight(QWIDGETSIZE_MAX);
+    }
+    updateGeometry();
+    invalidate();
+}
+
+void Lane::setAxis(const AxisMap& axis) {
+    TimeStrip::setAxis(axis);
+    invalidate();
+}
+
+void Lane::invalidate() {
+    dirty_ = true;
+    header_->title()->setText(title());
+    update();
+}
+
+PlotFrame Lane::frame() const {
+    return {QSizeF(width(), std::max(0, height() - headerHeight())), devicePixelRatioF(), gutter()};
+}
+
+QImage Lane::picture(double dpr) {
+    PlotFrame wanted = frame();
+    wanted.dpr = dpr;
+    return paint(wanted);
+}
+
+bool Lane::step(int) {
+    return false;
+}
+
+QRectF Lane::plotRect() const {
+    const double head = headerHeight();
+    return {gutter(), head, std::max(1.0, width() - gutter()), std::max(0.0, height() - head)};
+}
+
+void Lane::paintOver(QPainter& painter, const PlotFrame&) {
+    paintCursor(painter, plotRect());
+}
+
+void Lane::paintEvent(QPaintEvent*) {
+    if (collapsed_ || height() <= headerHeight()) {
+        return;
+    }
+    QPainter painter(this);
+    PlotFrame wanted = frame();
+    wanted.dpr = deviceRatio(painter);
+    if (dirty_ || cache_.isNull() || std::abs(cache_.devicePixelRatio() - wanted.dpr) > 1e-6) {
+        QElapsedTimer clock;
+        clock.start();
+        cache_ = paint(wanted);
+        lastPictureMs_ = double(clock.nsecsElapsed()) / 1e6;
+        ++pictures_;
+        dirty_ = false;
+    }
+    painter.drawImage(QPointF(0, headerHeight()), cache_);
+    paintOver(painter, wanted);
+    paintFocus(painter, QRectF(0, headerHeight(), width(), height() - headerHeight()));
+}
+
+void Lane::resizeEvent(QResizeEvent* event) {
+    TimeStrip::resizeEvent(event);
+    header_->setGeometry(0, 0, width(), kHeaderHeight);
+    invalidate();
+}
+
+void Lane::changeEvent(QEvent* event) {
+    TimeStrip::changeEvent(event);
+    if (event->type() == QEvent::FontChange || event->type() == QEvent::PaletteChange) {
+        invalidate();
+    }
+}
+
+} // namespace vitrine::ui

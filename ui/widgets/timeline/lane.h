@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// A lane: a header of 23 px that collapses and pins it, and a plot whose picture is cached until its data, its axis,
+// its size or the theme change.
+
+#include <QHBoxLayout>
+
+#include "ui/widgets/controls.h"
+#include "ui/widgets/timeline/time_strip.h"
+
+namespace vitrine::ui {
+
+class Lane : public TimeStrip {
+    Q_OBJECT
+
+public:
+    static constexpr int kHeaderHeight = 23;
+
+    Lane(const QString& title, TimeCursor* time, QWidget* parent);
+
+    void setHeader(bool visible);
+    bool hasHeader() const { return header_ != nullptr && !headerHidden_; }
+    void setFacts(const QString& facts, TextColor color = TextColor::Text2);
+    QString facts() const;
+    void addHeaderControl(QWidget* control);
+
+    bool collapsed() const { return collapsed_; }
+    void setCollapsed(bool collapsed);
+    bool pinned() const { return pinned_; }
+    void setPinned(bool pinned);
+    /// Height of the plot: fixed when `stretch` is 0, else its share of what is left, at least `height`.
+    void setPlotHeight(int height, int stretch);
+    int stretch() const { return collapsed_ ? 0 : stretch_; }
+
+    void setAxis(const AxisMap& axis) override;
+    void invalidate();
+    /// Frames painted so far and the time of the last one, for the frame budget.
+    int pictures() const { return pictures_; }
+    double lastPictureMs() const { return lastPictureMs_; }
+    PlotFrame frame() const;
+    /// The plot's picture of now at any ratio.
+    QImage picture(double dpr);
+
+    /// Goes to the next or previous thing in the lane; false: there is none.
+    virtual bool step(int direction);
+
+signals:
+    void collapsedChanged();
+    void pinnedChanged();
+
+protected:
+    virtual QImage paint(const PlotFrame& frame) = 0;
+    virtual void paintOver(QPainter& painter, const PlotFrame& frame);
+    QRectF plotRect() const override;
+    int headerHeight() const { return hasHeader() ? kHeaderHeight : 0; }
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
+private:
+    class Header;
+    void updateHeights();
+
+    Header* header_ = nullptr;
+    bool headerHidden_ = false;
+    bool collapsed_ = false, pinned_ = false;
+    int plotHeight_ = 96, stretch_ = 1;
+    QImage cache_;
+    bool dirty_ = true;
+    int pictures_ = 0;
+    double lastPictureMs_ = 0;
+};
+
+} // namespace vitrine::ui

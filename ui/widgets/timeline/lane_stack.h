@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Lanes under one ruler: it makes the axis when the range, the size or the kind of axis changes and hands it to all.
+
+#include <vector>
+
+#include "ui/widgets/timeline/lane.h"
+#include "ui/widgets/timeline/strips.h"
+
+class QVBoxLayout;
+
+namespace vitrine::ui {
+
+class LaneStack final : public QWidget {
+    Q_OBJECT
+
+public:
+    enum Strip : std::uint8_t { NoStrips = 0, WithMinimap = 1, WithRuler = 2, WithBands = 4, WithLegend = 8, AllStrips = 15 };
+
+    LaneStack(TimeCursor* time, int strips, QWidget* parent);
+
+    /// The timeline that minimap, bands and the axis of events need; lanes get theirs from their owner.
+    void setTimeline(TimelinePtr timeline);
+    void setAxisKind(AxisKind kind);
+    AxisKind axisKind() const { return kind_; }
+    const AxisMap& axis() const { return axis_; }
+    void setMarks(const std::vector<TimeMark>& marks);
+    void nextTimeUnit();
+
+    void addLane(Lane* lane);
+    /// A ruler at the bottom, for stacks whose lanes are compared (Load).
+    Ruler* addRuler();
+    const std::vector<Lane*>& lanes() const { return lanes_; }
+    Legend* legend() const { return legend_; }
+    BandStrip* bands() const { return bands_; }
+    Minimap* minimap() const { return minimap_; }
+    Ruler* ruler() const { return ruler_; }
+    Lane* focusedLane() const;
+    QList<QWidget*> focusStops() const;
+    /// Low windows: a minimap of 24 px and the second and later lanes collapsed.
+    void setLow(bool low);
+
+signals:
+    void hovered();                                ///< the pointer moved over some strip
+    void menuWanted(const QPoint& position, qint64 time);
+    void axisChanged();
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    void updateAxis();
+    void adopt(TimeStrip* strip);
+    void placeLanes();
+
+    TimeCursor* time_;
+    TimelinePtr timeline_;
+    AxisKind kind_ = AxisKind::Time;
+    AxisMap axis_;
+    int unit_ = 0;
+    QVBoxLayout* column_;
+    Minimap* minimap_ = nullptr;
+    Ruler* ruler_ = nullptr;
+    BandStrip* bands_ = nullptr;
+    Legend* legend_ = nullptr;
+    std::vector<Lane*> lanes_;
+    std::vector<TimeStrip*> strips_;
+    bool low_ = false;
+};
+
+} // namespace vitrine::ui

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/widgets/timeline/plot.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vitrine::ui {
+
+QImage PlotFrame::canvas(const QColor& fill) const {
+    const QSize pixels(std::max(1, static_cast<int>(std::lround(size.width() * dpr))),
+                       std::max(1, static_cast<int>(std::lround(size.height() * dpr))));
+    QImage image(pixels, QImage::Format_ARGB32_Premultiplied);
+    image.setDevicePixelRatio(dpr);
+    image.fill(fill);
+    return image;
+}
+
+ByteScale byteScale(std::uint64_t top, double height, int lines) {
+    ByteScale scale;
+    scale.grid = byteGrid(top, lines);
+    scale.height = height;
+    // A little air above the highest value, so that its label and its 1 px line are inside.
+    scale.top = static_cast<std::uint64_t>(double(std::max<std::uint64_t>(top, 4)) * 1.05);
+    return scale;
+}
+
+void drawByteScale(QPainter& painter, const PlotFrame& frame, const ByteScale& scale, const ThemeTokens& theme) {
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    const QRectF plot = frame.plot();
+    const std::uint64_t step = scale.grid.step;
+    const std::uint64_t highest = scale.top / step * step;
+    for (std::uint64_t value = 0; value <= highest; value += step) {
+        const double y = std::floor(plot.top() + scale.y(double(value)));
+        hairline(painter, plot.left(), plot.right(), std::min(y, plot.bottom() - 1), value == 0 ? theme.line1 : theme.line0);
+        const double amount = double(value) / double(scale.grid.unit);
+        const int decimals = double(step) / double(scale.grid.unit) < 1 ? 1 : 0;
+        QString text = QString::number(amount, 'f', value == 0 ? 0 : decimals);
+        if (value == highest) {
+            text += QStringLiteral("\u00A0") + QString::fromLatin1(scale.grid.unitName);
+        }
+        // The lowest and the highest label stay inside the lane.
+        const double middle = std::clamp(y, plot.top() + 7, plot.bottom() - 7);
+        drawText(painter, QRectF(0, middle - 8, frame.gutter - 8, 16), Qt::AlignRight | Qt::AlignVCenter, text, theme.text3,
+                 font);
+        if (value > UINT64_MAX - step) {
+            break;
+        }
+    }
+}
+
+CategoryStyle layerStyle(const StackLayer& layer, const ThemeTokens& theme) {
+    if (layer.category >= 0 && layer.category < base::kCategoryCount) {
+        return theme.categories[static_cast<std::size_t>(layer.category)];
+    }
+    // Fills that differ most from their neighbours in this order.
+    using C = base::MemoryCategory;
+    static constexpr C kOrder[] = {C::Weights,   C::Activations, C::Optimizer, C::KvCache,
+                                   C::Gradients, C::Comm,        C::BlockMask, C::Logits};
+    constexpr int kCount = static_cast<int>(std::size(kOrder));
+    CategoryStyle style = theme.category(kOrder[layer.tone % kCount]);
+    style.hatch = layer.tone < kCount ? Hatch::None : Hatch::BackDiagonal;
+    style.tile = 6;
+    return style;
+}
+
+bool LabelPlaces::take(const QRectF& rect) {
+    for (const QRectF& other : taken_) {
+        if (other.intersects(rect)) {
+            return false;
+        }
+    }
+    taken_.push_back(rect);
+    return true;
+}
+
+} // namespace vitrine::ui
