@@ -24,6 +24,13 @@ inline base::TimeNs seconds(double s) {
 }
 
 class FakeTimeline final : public profiler::MemoryTimeline {
+    template <class Row> class Rows final : public profiler::RowSource<Row> {
+    public:
+        std::size_t rowCount() const override { return rows.size(); }
+        Row rowAt(std::size_t index) const override { return rows[index]; }
+        std::vector<Row> rows;
+    };
+
 public:
     std::uint32_t intern(const std::string& text) {
         for (std::uint32_t i = 0; i < texts_.size(); ++i) {
@@ -157,7 +164,28 @@ public:
         return out;
     }
 
-    std::span<const profiler::AllocationRow> allocations() const override { return rows_; }
+    profiler::LazyRows<profiler::AllocationRow> allocations() const override {
+        return profiler::LazyRows<profiler::AllocationRow>(allocationSource_);
+    }
+
+    std::optional<std::size_t> findAllocation(std::uint64_t id) const override {
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            if (rows_[i].id == id) {
+                return i;
+            }
+        }
+        return std::nullopt;
+    }
+
+    base::TimeNs eventTime(std::uint64_t index) const override {
+        return events_.empty() ? 0 : events_[std::min<std::size_t>(index, events_.size() - 1)].time;
+    }
+    std::uint64_t eventsBefore(base::TimeNs time) const override { return firstAfter(time); }
+
+    std::vector<profiler::MemoryColumn> hostQuery(base::TimeNs, base::TimeNs, int columns) const override {
+        return std::vector<profiler::MemoryColumn>(static_cast<std::size_t>(std::max(columns, 0)));
+    }
+    base::CategoryBytes hostAt(base::TimeNs) const override { return {}; }
 
     std::vector<std::size_t> aliveAt(base::TimeNs time) const override {
         std::vector<std::size_t> out;
@@ -207,7 +235,7 @@ public:
     }
 
     std::uint64_t stackedAddress(std::size_t row) const override { return rows_[row].address; }
-    std::span<const profiler::ScopeRow> scopes() const override { return scopes_; }
+    profiler::LazyRows<profiler::ScopeRow> scopes() const override { return profiler::LazyRows<profiler::ScopeRow>(scopeSource_); }
 
     const profiler::ScopeRow* scope(std::uint64_t id) const override {
         return id == 0 || id > scopes_.size() ? nullptr : &scopes_[id - 1];
@@ -310,8 +338,10 @@ private:
 
     base::TimeNs end_ = 0;
     std::vector<std::string> texts_{""};
-    std::vector<profiler::AllocationRow> rows_;
-    std::vector<profiler::ScopeRow> scopes_;
+    Rows<profiler::AllocationRow> allocationSource_;
+    Rows<profiler::ScopeRow> scopeSource_;
+    std::vector<profiler::AllocationRow>& rows_ = allocationSource_.rows;
+    std::vector<profiler::ScopeRow>& scopes_ = scopeSource_.rows;
     std::vector<Event> events_;
     std::vector<base::CategoryBytes> after_;
     std::vector<base::OutOfMemoryEvent> oom_;

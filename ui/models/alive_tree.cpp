@@ -63,7 +63,7 @@ void addBlocks(FlatTree& tree, const profiler::MemoryTimeline& timeline, const K
     const auto rows = timeline.allocations();
     std::uint64_t rest = 0;
     for (std::size_t i = 0; i < kind.rows.size(); ++i) {
-        const profiler::AllocationRow& row = rows[kind.rows[i]];
+        const profiler::AllocationRow row = rows[kind.rows[i]];
         if (i >= limit) {
             rest += row.bytes;
             continue;
@@ -93,7 +93,7 @@ void addKinds(FlatTree& tree, const profiler::MemoryTimeline& timeline, const Gr
     }
     std::stable_sort(kinds.begin(), kinds.end(), [](const Kind* a, const Kind* b) { return a->bytes > b->bytes; });
     for (const Kind* kind : kinds) {
-        const auto& first = timeline.allocations()[kind->rows.front()];
+        const profiler::AllocationRow first = timeline.allocations()[kind->rows.front()];
         const bool single = kind->rows.size() == 1;
         const int category = static_cast<int>(first.category);
         FlatNode node = makeNode(parent, single ? shortTensorName(timeline.text(first.name)) : kind->name, kind->bytes,
@@ -169,7 +169,7 @@ FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs tim
     std::uint64_t named = 0;
     std::size_t blocks = 0;
     for (const std::size_t index : timeline.aliveAt(time)) {
-        const profiler::AllocationRow& row = timeline.allocations()[index];
+        const profiler::AllocationRow row = timeline.allocations()[index];
         Group& group = groups[grouping.name(grouping.groupOf(row))];
         Kind& kind = group.kinds[kindOfTensor(timeline.text(row.name))];
         if (kind.rows.empty()) {

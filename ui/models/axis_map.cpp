@@ -19,25 +19,19 @@ AxisMap AxisMap::ofEvents(const profiler::MemoryTimeline& timeline, TimeRange ra
     if (range.length() <= 0) {
         return map;
     }
-    const auto count = [&](base::TimeNs begin, base::TimeNs end) -> std::uint64_t {
-        if (end <= begin) {
-            return 0;
-        }
-        const auto columns = timeline.query(begin, end, 1);
-        return columns.empty() ? 0 : columns.front().events;
-    };
-    map.firstEvent_ = count(timeline.begin(), range.begin);
-    map.lastEvent_ = map.firstEvent_ + count(range.begin, range.end);
+    map.firstEvent_ = timeline.eventsBefore(range.begin);
+    map.lastEvent_ = timeline.eventsBefore(range.end);
     if (map.lastEvent_ - map.firstEvent_ < 2) {
         return map;
     }
     map.kind_ = AxisKind::Events;
     const int knots = static_cast<int>(std::clamp(map.width_, 2.0, 4096.0));
-    const auto columns = timeline.queryEvents(map.firstEvent_, map.lastEvent_, knots);
-    map.knots_.reserve(columns.size() + 2);
+    const std::uint64_t events = map.lastEvent_ - map.firstEvent_;
+    map.knots_.reserve(static_cast<std::size_t>(knots) + 1);
     map.knots_.push_back(range.begin);
-    for (const auto& column : columns) {
-        map.knots_.push_back(std::clamp(column.maxTime, map.knots_.back(), range.end));
+    for (int i = 1; i < knots; ++i) {
+        const std::uint64_t event = map.firstEvent_ + events * static_cast<std::uint64_t>(i) / static_cast<std::uint64_t>(knots);
+        map.knots_.push_back(std::clamp(timeline.eventTime(event), map.knots_.back(), range.end));
     }
     map.knots_.push_back(range.end);
     return map;

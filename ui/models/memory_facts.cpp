@@ -29,12 +29,12 @@ RangeFacts rangeFacts(const profiler::MemoryTimeline& timeline, TimeRange range)
     facts.peak = peak.maxTotal;
     facts.peakTime = peak.maxTime;
     const auto rows = timeline.allocations();
-    const auto bornBefore = [](const profiler::AllocationRow& row, base::TimeNs t) { return row.born < t; };
-    const auto first = std::lower_bound(rows.begin(), rows.end(), range.begin, bornBefore);
-    const auto last = std::lower_bound(first, rows.end(), range.end, bornBefore);
-    facts.allocations = static_cast<std::uint64_t>(last - first);
-    const auto columns = timeline.query(range.begin, range.end, 1);
-    const std::uint64_t events = columns.empty() ? 0 : columns.front().events;
+    const auto bornBefore = [&rows](base::TimeNs time) {
+        return static_cast<std::uint64_t>(
+            std::ranges::lower_bound(rows, time, {}, [](const profiler::AllocationRow& row) { return row.born; }) - rows.begin());
+    };
+    facts.allocations = bornBefore(range.end) - bornBefore(range.begin);
+    const std::uint64_t events = timeline.eventsBefore(range.end) - timeline.eventsBefore(range.begin);
     facts.frees = events > facts.allocations ? events - facts.allocations : 0;
     return facts;
 }
@@ -43,7 +43,7 @@ AddressLayout AddressLayout::of(const profiler::MemoryTimeline& timeline, std::u
     AddressLayout layout;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> used;
     used.reserve(timeline.allocations().size());
-    for (const profiler::AllocationRow& row : timeline.allocations()) {
+    for (const profiler::AllocationRow row : timeline.allocations()) {
         if (row.space == base::MemorySpace::Device && row.bytes > 0) {
             used.emplace_back(row.address, row.address + row.bytes);
         }
@@ -203,13 +203,13 @@ std::optional<std::uint64_t> budgetAt(const profiler::MemoryTimeline& timeline, 
 
 const profiler::ScopeRow* scopeAt(const profiler::MemoryTimeline& timeline, base::TimeNs time, base::ScopeKind kind) {
     const auto scopes = timeline.scopes();
-    auto next = std::upper_bound(scopes.begin(), scopes.end(), time,
-                                 [](base::TimeNs t, const profiler::ScopeRow& row) { return t < row.begin; });
+    auto next = static_cast<std::size_t>(
+        std::ranges::upper_bound(scopes, time, {}, [](const profiler::ScopeRow& row) { return row.begin; }) - scopes.begin());
     // Scopes nest: the one that encloses the instant is among the last that began, but layers and ops lie between.
-    for (std::size_t looked = 0; next != scopes.begin() && looked < 100'000; ++looked) {
-        --next;
-        if (next->kind == kind && (next->end < 0 || next->end >= time)) {
-            return &*next;
+    for (std::size_t looked = 0; next > 0 && looked < 100'000; ++looked) {
+        const profiler::ScopeRow row = scopes[--next];
+        if (row.kind == kind && (row.end < 0 || row.end >= time)) {
+            return timeline.scope(row.id);
         }
     }
     return nullptr;

@@ -134,7 +134,7 @@ StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisM
     }
     Grouping grouping(timeline, groupBy);
     std::vector<std::vector<std::int64_t>> change; // [group][column + 1]
-    for (const profiler::AllocationRow& row : timeline.allocations()) {
+    for (const profiler::AllocationRow row : timeline.allocations()) {
         if (row.space != base::MemorySpace::Device || times.empty() || row.born > times.back()) {
             continue;
         }

@@ -4,6 +4,7 @@
 
 #include <QCoreApplication>
 
+#include "ui/views/memory/memory_view.h"
 #include "ui/views/outlook_view.h"
 
 namespace vitrine::ui {

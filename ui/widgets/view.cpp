@@ -161,6 +161,10 @@ QString View::find(const QString&, int) {
     return {};
 }
 
+void View::takeExperiment(const QString&) {}
+
+void View::takeFolder(const QString&) {}
+
 void View::showError(const QString& sentence, const QString& details) {
     error_->setError(sentence, details);
 }

@@ -95,6 +95,10 @@ public:
     virtual QList<QWidget*> focusStops() const { return {}; }
     /// What a picture of the view needs before it is taken offscreen: everything loaded and laid out.
     virtual bool settled() const { return true; }
+    /// Shows an experiment in the view's form: what "Try" and "Run again with changes" hand to the Run view.
+    virtual void takeExperiment(const QString& experimentJson);
+    /// A model folder that was opened or dropped.
+    virtual void takeFolder(const QString& path);
     /// Called when the view becomes the current one and when it stops being it.
     virtual void activated() {}
     virtual void deactivated() {}
@@ -112,6 +116,7 @@ public:
 signals:
     void readoutChanged(const QString& text); ///< left part of the status bar
     void openView(const QString& id);         ///< the window switches
+    void experimentWanted(const QString& experimentJson); ///< the window opens the Run view with it
     void priced(const QString& text);         ///< right part of the status bar, empty hides
 
 protected:

@@ -202,7 +202,7 @@ void MainWindow::openFile(const QString& path) {
     const QFileInfo info(path);
     if (info.isDir()) {
         openView(QStringLiteral("run"));
-        emit folderDropped(info.absoluteFilePath());
+        currentView()->takeFolder(info.absoluteFilePath());
         return;
     }
     for (View* view : views_) {

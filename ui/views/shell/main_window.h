@@ -52,9 +52,6 @@ public:
     /// Files that were opened, newest first.
     QStringList recentFiles() const { return recent_; }
 
-signals:
-    void folderDropped(const QString& path);
-
 protected:
     void closeEvent(QCloseEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;

@@ -186,6 +186,10 @@ void MainWindow::buildRailAndViews() {
             inspectorHeads_->addWidget(head != nullptr ? head : new DockHeader(made->title(), inspectorHeads_));
         }
         connect(made, &View::openView, this, &MainWindow::openView);
+        connect(made, &View::experimentWanted, this, [this](const QString& experiment) {
+            openView(QStringLiteral("run"));
+            view(QStringLiteral("run"))->takeExperiment(experiment);
+        });
         connect(made, &View::readoutChanged, this, [this, made](const QString& text) {
             if (made == currentView()) {
                 readout_->setText(text);

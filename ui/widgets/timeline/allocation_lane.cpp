@@ -156,7 +156,7 @@ const AllocationHit* AllocationLane::hitAt(QPointF position) const {
 }
 
 QString AllocationLane::tipOf(const AllocationHit& hit) const {
-    const profiler::AllocationRow& row = timeline_->allocations()[hit.row];
+    const profiler::AllocationRow row = timeline_->allocations()[hit.row];
     if (hit.count > 1) {
         return tr("%1 allocations, too small to draw alone; the largest is %2 of %3")
             .arg(countText(hit.count), shortTensorName(timeline_->text(row.name)), bytesText(row.bytes));
@@ -183,7 +183,7 @@ void AllocationLane::clickedAt(QPointF position, Qt::KeyboardModifiers modifiers
 
 void AllocationLane::doubleClickedAt(QPointF position) {
     if (const AllocationHit* hit = hitAt(position)) {
-        const profiler::AllocationRow& row = timeline_->allocations()[hit->row];
+        const profiler::AllocationRow row = timeline_->allocations()[hit->row];
         const base::TimeNs freed = row.freed < 0 ? timeline_->end() : row.freed;
         const base::TimeNs air = std::max<base::TimeNs>(1, (freed - row.born) / 10);
         time()->setRange({row.born - air, freed + air});
@@ -215,13 +215,13 @@ bool AllocationLane::step(int direction) {
     const auto rows = timeline_->allocations();
     const std::uint64_t pinned = time()->selection().allocation;
     std::ptrdiff_t at = -1;
-    const auto bornBefore = [](const profiler::AllocationRow& row, base::TimeNs t) { return row.born < t; };
     if (pinned != 0) {
-        const auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.id == pinned; });
-        at = found == rows.end() ? -1 : found - rows.begin() + direction;
+        const auto found = timeline_->findAllocation(pinned);
+        at = found ? static_cast<std::ptrdiff_t>(*found) + direction : -1;
     } else {
         const base::TimeNs from = time()->cursor().value_or(time()->range().begin);
-        at = std::lower_bound(rows.begin(), rows.end(), from, bornBefore) - rows.begin() - (direction < 0 ? 1 : 0);
+        at = std::ranges::lower_bound(rows, from, {}, [](const profiler::AllocationRow& row) { return row.born; }) - rows.begin() -
+             (direction < 0 ? 1 : 0);
     }
     if (at < 0 || at >= static_cast<std::ptrdiff_t>(rows.size())) {
         return false;

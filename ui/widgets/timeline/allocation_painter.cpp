@@ -111,7 +111,7 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
     const QBrush crowd = freeHatch(theme, 4, frame.dpr);
     std::vector<AllocationHit> small;
     for (const profiler::AllocationShape& shape : shapes) {
-        const profiler::AllocationRow& row = rows[shape.row];
+        const profiler::AllocationRow row = rows[shape.row];
         if ((!input.categories.empty() && !input.categories.contains(static_cast<int>(row.category))) ||
             (input.onlyName && row.name != *input.onlyName)) {
             continue;

@@ -101,7 +101,7 @@ void Ruler::paintEvent(QPaintEvent*) {
 BandRow bandsOf(const profiler::MemoryTimeline& timeline, base::ScopeKind kind, const QString& title) {
     BandRow row;
     row.title = title;
-    for (const profiler::ScopeRow& scope : timeline.scopes()) {
+    for (const profiler::ScopeRow scope : timeline.scopes()) {
         if (scope.kind == kind) {
             QString label = scopeTitle(timeline, scope, kind == base::ScopeKind::Step);
             if (kind == base::ScopeKind::Step && !label.isEmpty()) {

@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/oom_facts.h"
+
+#include <QObject>
+#include <QStringList>
+#include <algorithm>
+#include <cmath>
+
+#include "ui/models/alive_tree.h"
+#include "ui/models/axis_map.h"
+#include "ui/models/format.h"
+#include "ui/models/memory_facts.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+const profiler::ScopeRow* enclosing(const profiler::MemoryTimeline& timeline, std::uint64_t id, base::ScopeKind kind) {
+    for (const profiler::ScopeRow* scope = timeline.scope(id); scope != nullptr; scope = timeline.scope(scope->parent)) {
+        if (scope->kind == kind) {
+            return scope;
+        }
+    }
+    return nullptr;
+}
+
+const profiler::ScopeRow* stepBefore(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& step) {
+    const profiler::ScopeRow* found = nullptr;
+    for (const profiler::ScopeRow scope : timeline.scopes()) {
+        if (scope.begin >= step.begin) {
+            break;
+        }
+        if (scope.kind == base::ScopeKind::Step) {
+            found = timeline.scope(scope.id);
+        }
+    }
+    return found;
+}
+
+/// The instant in the step before at which the same op of the same phase held the most.
+base::TimeNs comparable(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& before, std::uint64_t failedScope) {
+    const base::TimeNs end = before.end < 0 ? timeline.end() : before.end;
+    TimeRange range{before.begin, end};
+    const profiler::ScopeRow* failed = timeline.scope(failedScope);
+    if (failed != nullptr) {
+        for (const profiler::ScopeRow scope : timeline.scopes()) {
+            if (scope.begin >= end) {
+                break;
+            }
+            if (scope.begin >= before.begin && scope.name == failed->name && scope.kind == failed->kind && scope.end >= 0) {
+                range = {scope.begin, scope.end};
+            }
+        }
+    }
+    return timeline.peak(range.begin, std::max(range.end, range.begin + 1)).maxTime;
+}
+
+FlatCell bytesCell(std::uint64_t bytes, const ByteGrid& grid) {
+    FlatCell cell(QString::number(double(bytes) / double(grid.unit), 'f', 2), quint64(bytes), QString::number(bytes));
+    cell.tip = exactBytesText(bytes);
+    return cell;
+}
+
+FlatCell changeCell(std::int64_t change, const ByteGrid& grid, bool lessIsWorse) {
+    const QString amount = QString::number(std::abs(double(change)) / double(grid.unit), 'f', 2);
+    if (amount.toDouble() == 0) {
+        FlatCell cell(QStringLiteral("= 0.00"), qint64(0), QStringLiteral("0"));
+        cell.delta = 0;
+        return cell;
+    }
+    FlatCell cell((change > 0 ? QStringLiteral("▲ +") : QStringLiteral("▼ \u2212")) + amount, qint64(change), QString::number(change));
+    cell.delta = (change > 0) != lessIsWorse ? 1 : -1;
+    return cell;
+}
+
+} // namespace
+
+OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure) {
+    OomFacts facts;
+    const auto failures = timeline.outOfMemory();
+    if (failure >= failures.size()) {
+        return facts;
+    }
+    facts.event = failures[failure];
+    const base::OutOfMemoryEvent& event = facts.event;
+    facts.tensor = shortTensorName(timeline.text(event.name.value));
+    facts.free = event.budget > event.held ? event.budget - event.held : 0;
+    const std::uint64_t needed = event.held + event.requested;
+    facts.missing = needed > event.budget ? needed - event.budget : 0;
+    facts.fragmentation = facts.free > 0 ? 1.0 - double(std::min(event.largestFree, facts.free)) / double(facts.free) : 0;
+    facts.held = timeline.at(event.time);
+    facts.step = enclosing(timeline, event.scope.value, base::ScopeKind::Step);
+    const profiler::ScopeRow* phase = enclosing(timeline, event.scope.value, base::ScopeKind::Phase);
+    const profiler::ScopeRow* op = timeline.scope(event.scope.value);
+    if (facts.step != nullptr) {
+        facts.asker = scopeTitle(timeline, *facts.step, false);
+        facts.before = stepBefore(timeline, *facts.step);
+    } else if (phase != nullptr) {
+        facts.asker = QObject::tr("phase %1").arg(scopeTitle(timeline, *phase, false));
+    } else {
+        facts.asker = QObject::tr("the run");
+    }
+    facts.asker[0] = facts.asker[0].toUpper();
+    if (facts.before != nullptr) {
+        facts.beforeTime = comparable(timeline, *facts.before, event.scope.value);
+    }
+    QStringList words;
+    words << (facts.missing > 0 ? QObject::tr("The request was %1 too large.").arg(bytesText(facts.missing))
+                                : QObject::tr("The bytes were there, but not in one block."));
+    words << (facts.fragmentation < 0.005
+                  ? QObject::tr("The free memory was one block, so fragmentation played no part.")
+                  : QObject::tr("The largest free block was %1 of %2.").arg(bytesText(event.largestFree), bytesText(facts.free)));
+    QStringList place;
+    if (phase != nullptr && facts.step != nullptr) {
+        place << QObject::tr("phase %1").arg(scopeTitle(timeline, *phase, false));
+    }
+    if (op != nullptr && op->kind == base::ScopeKind::Op) {
+        place << QObject::tr("op %1").arg(textOf(timeline.text(op->name)));
+    }
+    place << instantText(event.time) << textOf(base::categoryName(event.category));
+    QString where = place.join(QStringLiteral(", "));
+    where[0] = where[0].toUpper();
+    words << where + QLatin1Char('.');
+    facts.cause = words.join(QLatin1Char(' '));
+    return facts;
+}
+
+FlatTreePtr holdersTree(const profiler::MemoryTimeline& timeline, const OomFacts& facts, profiler::GroupBy groupBy) {
+    const FlatTreePtr alive = aliveTree(timeline, facts.event.time, groupBy, 20);
+    const double total = double(std::max<std::uint64_t>(1, totalBytes(facts.held)));
+    auto tree = std::make_shared<FlatTree>();
+    tree->columns = {{QObject::tr("Holder"), false}, {QObject::tr("Size"), true}, {QObject::tr("Share"), true}, {QString(), false}};
+    for (const FlatNode& node : alive->nodes) {
+        FlatNode row = node;
+        FlatCell share = node.cells[2];
+        const double part = node.cells[1].sort.toDouble() / total;
+        FlatCell words(shareText(part), part);
+        words.muted = true;
+        row.cells = {node.cells[0], node.cells[1], std::move(words), std::move(share)};
+        tree->nodes.push_back(std::move(row));
+    }
+    return tree;
+}
+
+FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts& facts) {
+    if (facts.before == nullptr || facts.step == nullptr) {
+        return nullptr;
+    }
+    const base::CategoryBytes before = timeline.at(facts.beforeTime);
+    const std::uint64_t larger = std::max(totalBytes(before), totalBytes(facts.held));
+    const ByteGrid grid = byteGrid(larger);
+    auto table = std::make_shared<FlatTree>();
+    table->columns = {{QString::fromLatin1(grid.unitName), false},
+                      {scopeTitle(timeline, *facts.before, false), true},
+                      {scopeTitle(timeline, *facts.step, false), true},
+                      {QObject::tr("Change"), true}};
+    for (std::size_t i = 1; i < 4; ++i) {
+        QString& title = table->columns[i].title;
+        title[0] = title[0].toUpper();
+    }
+    if (facts.before->tokens > 0 && facts.step->tokens > 0) {
+        FlatNode row;
+        const std::int64_t change = facts.step->tokens - facts.before->tokens;
+        FlatCell delta(change == 0 ? QStringLiteral("=")
+                                   : QStringLiteral("%1 %2\u00A0%").arg(change > 0 ? QStringLiteral("▲") : QStringLiteral("▼"))
+                                         .arg(std::abs(double(change)) / double(facts.before->tokens) * 100, 0, 'f', 0));
+        delta.delta = change > 0 ? 1 : change < 0 ? -1 : 0;
+        row.key = 1000;
+        row.cells = {FlatCell(QObject::tr("tokens")), FlatCell(countText(facts.before->tokens)),
+                     FlatCell(countText(facts.step->tokens)), std::move(delta)};
+        table->nodes.push_back(std::move(row));
+    }
+    for (int i = base::kCategoryCount - 1; i >= 0; --i) {
+        const std::uint64_t a = before[static_cast<std::size_t>(i)], b = facts.held[static_cast<std::size_t>(i)];
+        if (a == 0 && b == 0) {
+            continue;
+        }
+        FlatNode row;
+        row.key = static_cast<quint64>(i) + 1;
+        row.cells = {FlatCell(textOf(base::categoryName(static_cast<base::MemoryCategory>(i)))), bytesCell(a, grid),
+                     bytesCell(b, grid), changeCell(std::int64_t(b) - std::int64_t(a), grid, false)};
+        row.cells[1].muted = true;
+        table->nodes.push_back(std::move(row));
+    }
+    const std::uint64_t freeBefore = facts.event.budget - std::min(facts.event.budget, totalBytes(before));
+    FlatNode last;
+    last.key = 2000;
+    last.emphasis = true;
+    last.last = true;
+    last.cells = {FlatCell(QObject::tr("free at this point")), bytesCell(freeBefore, grid), bytesCell(facts.free, grid),
+                  changeCell(std::int64_t(facts.free) - std::int64_t(freeBefore), grid, true)};
+    table->nodes.push_back(std::move(last));
+    return table;
+}
+
+QString oomText(const profiler::MemoryTimeline& timeline, const OomFacts& facts) {
+    QStringList lines;
+    lines << QObject::tr("%1 asked for %2 to hold %3. Only %4 of the %5 budget were free.")
+                 .arg(facts.asker, bytesText(facts.event.requested), facts.tensor, bytesText(facts.free),
+                      bytesText(facts.event.budget));
+    lines << facts.cause << QString() << QObject::tr("Held at the failure:");
+    const FlatTreePtr holders = holdersTree(timeline, facts, profiler::GroupBy::Category);
+    for (const FlatNode& node : holders->nodes) {
+        if (node.parent < 0) {
+            lines << QStringLiteral("- %1: %2 (%3)").arg(node.cells[0].text, node.cells[1].text, node.cells[2].text);
+        }
+    }
+    if (const FlatTreePtr change = changeTable(timeline, facts)) {
+        lines << QString() << QObject::tr("Change since %1, %2:").arg(scopeTitle(timeline, *facts.before, false), change->columns[0].title);
+        for (const FlatNode& node : change->nodes) {
+            lines << QStringLiteral("- %1: %2 to %3 (%4)")
+                         .arg(node.cells[0].text, node.cells[1].text, node.cells[2].text, node.cells[3].text);
+        }
+    }
+    return lines.join(QLatin1Char('\n'));
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/memory/fit_panel.h"
+
+#include <QGridLayout>
+#include <QPainter>
+#include <QPushButton>
+#include <nlohmann/json.hpp>
+
+#include "ui/models/format.h"
+#include "ui/models/memory_facts.h"
+#include "ui/widgets/icons.h"
+#include "ui/widgets/paint.h"
+#include "ui/widgets/style.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// A tick or a cross of 16 px, or nothing while the price is not there.
+class Verdict final : public QWidget {
+public:
+    Verdict(std::optional<bool> fits, QWidget* parent) : QWidget(parent), fits_(fits) { setFixedSize(16, 16); }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        if (fits_) {
+            QPainter painter(this);
+            painter.drawPixmap(QPointF(0, 0), iconPixmap(*fits_ ? QStringLiteral("check") : QStringLiteral("close"), 14,
+                                                         *fits_ ? themeTokens().good : themeTokens().bad, deviceRatio(painter)));
+        }
+    }
+
+private:
+    std::optional<bool> fits_;
+};
+
+std::string textAt(const Json& spec, const char* key) {
+    const auto found = spec.find(key);
+    return found != spec.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::int64_t numberAt(const Json& spec, const char* key) {
+    const auto found = spec.find(key);
+    return found != spec.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
+}
+
+double peakOf(const Json& metrics) {
+    const auto found = metrics.find("peak_bytes");
+    return found != metrics.end() && found->is_number() ? found->get<double>() : -1;
+}
+
+} // namespace
+
+std::vector<FitPanel::Change> possibleChanges(const std::string& specJson) {
+    std::vector<FitPanel::Change> changes;
+    const Json spec = Json::parse(specJson, nullptr, false);
+    if (!spec.is_object()) {
+        return changes;
+    }
+    const auto add = [&](const QString& title, const QString& why, const std::vector<std::pair<const char*, Json>>& values) {
+        Json changed = spec;
+        for (const auto& [key, value] : values) {
+            changed[key] = value;
+        }
+        changes.push_back({title, why, QString::fromStdString(changed.dump()), false, {}, 0, 0});
+    };
+    if (textAt(spec, "weights") == "dequantized" || textAt(spec, "weights") == "both") {
+        add(QObject::tr("Quantized weights"), QObject::tr("blocks stay as the checkpoint stores them"), {{"weights", "quantized"}});
+    }
+    if (textAt(spec, "dtype") == "float32") {
+        add(QObject::tr("Compute in bfloat16"), QObject::tr("activations and cache take half the bytes"), {{"dtype", "bfloat16"}});
+    }
+    if (textAt(spec, "kv_dtype") == "float32") {
+        add(QObject::tr("KV cache in bfloat16"), QObject::tr("half the bytes for each token"), {{"kv_dtype", "bfloat16"}});
+    }
+    for (const char* key : {"prompt_length", "max_new_tokens", "batch"}) {
+        const std::int64_t now = numberAt(spec, key);
+        for (const std::int64_t part : {2, 4}) {
+            if (now / part >= 1 && now > 1) {
+                const QString name = QString::fromLatin1(key).replace(QLatin1Char('_'), QLatin1Char(' '));
+                add(QObject::tr("%1 %2 instead of %3").arg(name, countText(now / part), countText(now)),
+                    QObject::tr("with nothing else changed"), {{key, now / part}});
+            }
+        }
+    }
+    return changes;
+}
+
+FitPanel::FitPanel(const ViewContext& context, QWidget* parent) : QWidget(parent), context_(context) {
+    note_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    auto* rows = new QWidget(this);
+    grid_ = new QGridLayout(rows);
+    grid_->setContentsMargins(8, 4, 0, 0);
+    grid_->setHorizontalSpacing(12);
+    grid_->setVerticalSpacing(6);
+    grid_->setColumnStretch(1, 1);
+    column->addWidget(rows);
+    last_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, this);
+    last_->setWordWrap(true);
+    last_->setContentsMargins(8, 8, 0, 0);
+    column->addWidget(last_);
+    column->addStretch(1);
+    if (context_.runs != nullptr) {
+        connect(context_.runs, &RunController::priced, this, &FitPanel::takePrice);
+    }
+}
+
+void FitPanel::setFailure(sessions::RunId run, const OomFacts& facts) {
+    facts_ = facts;
+    const bool same = run == run_ && facts.event.time == shownTime_;
+    run_ = run;
+    shownTime_ = facts.event.time;
+    if (!same) {
+        const sessions::RunInfo* info = context_.document->run(run);
+        changes_ = info != nullptr ? possibleChanges(info->specJson) : std::vector<Change>{};
+        ticket_ = 0;
+        pricing_ = 0;
+        priceNext();
+    }
+    rebuild();
+}
+
+void FitPanel::priceNext() {
+    ticket_ = 0;
+    while (pricing_ < changes_.size() && changes_[pricing_].priced) {
+        ++pricing_;
+    }
+    if (context_.runs != nullptr && pricing_ < changes_.size()) {
+        const Json experiment = Json::parse(changes_[pricing_].experiment.toStdString(), nullptr, false);
+        ticket_ = context_.runs->price(experiment);
+    }
+}
+
+void FitPanel::takePrice(quint64 ticket, const QString& metrics, const QString& error) {
+    if (ticket != ticket_ || ticket_ == 0 || pricing_ >= changes_.size()) {
+        return;
+    }
+    Change& change = changes_[pricing_];
+    change.priced = true;
+    change.error = error;
+    const Json values = Json::parse(metrics.toStdString(), nullptr, false);
+    const double peak = values.is_object() ? peakOf(values) : -1;
+    if (peak >= 0) {
+        change.peak = static_cast<std::uint64_t>(peak);
+    }
+    if (values.is_object() && values.contains("step_seconds_estimate") && values["step_seconds_estimate"].is_number()) {
+        change.seconds = values["step_seconds_estimate"].get<double>();
+    }
+    priceNext();
+    rebuild();
+}
+
+void FitPanel::rebuild() {
+    while (QLayoutItem* item = grid_->takeAt(0)) {
+        delete item->widget();
+        delete item;
+    }
+    int row = 0;
+    bool primary = true;
+    for (const Change& change : changes_) {
+        const bool known = change.priced && change.peak > 0;
+        const bool fits = known && change.error.isEmpty() && change.peak <= facts_.event.budget;
+        auto* words = new QWidget(this);
+        auto* lines = new QVBoxLayout(words);
+        lines->setContentsMargins(0, 0, 0, 0);
+        lines->setSpacing(0);
+        auto* title = new TextLabel(change.title, TypeRole::Table, TextColor::Text1, fits && primary, words);
+        title->setElide(true);
+        auto* why = new TextLabel(change.why, TypeRole::Axis, TextColor::Text3, false, words);
+        why->setElide(true);
+        lines->addWidget(title);
+        lines->addWidget(why);
+        grid_->addWidget(new Verdict(change.priced ? std::optional(fits) : std::nullopt, this), row, 0);
+        grid_->addWidget(words, row, 1);
+        QString state = tr("not priced");
+        TextColor color = TextColor::Text3;
+        if (known) {
+            const std::uint64_t gap = fits ? facts_.event.budget - change.peak
+                                           : change.peak - std::min(change.peak, facts_.event.budget);
+            state = fits ? tr("%1 spare").arg(bytesText(gap)) : tr("%1 over").arg(bytesText(gap));
+            color = fits ? TextColor::Good : TextColor::Bad;
+        } else if (change.priced) {
+            state = tr("does not fit");
+            color = TextColor::Bad;
+        } else if (ticket_ != 0) {
+            state = tr("pricing");
+        }
+        auto* peak = new TextLabel(known ? bytesText(change.peak) : unknownText(), TypeRole::Table, TextColor::Text1, false, this);
+        peak->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        auto* verdict = new TextLabel(state, TypeRole::Table, color, false, this);
+        verdict->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        verdict->setToolTip(change.error);
+        grid_->addWidget(peak, row, 2);
+        grid_->addWidget(verdict, row, 3);
+        if (fits) {
+            auto* button = new QPushButton(tr("Try"), this);
+            setControlHeight(button, 22);
+            setPrimary(button, primary);
+            primary = false;
+            connect(button, &QPushButton::clicked, this, [this, experiment = change.experiment] { emit tried(experiment); });
+            grid_->addWidget(button, row, 4);
+        }
+        ++row;
+    }
+    const std::uint64_t needed = facts_.event.held + facts_.event.requested;
+    last_->setText(changes_.empty() ? tr("A budget of %1 would have done for this request.").arg(bytesText(needed))
+                                    : tr("A budget of %1 would also do for this request.").arg(bytesText(needed)));
+    note_->setText(changes_.empty() ? QString() : tr("priced on the Meta backend"));
+}
+
+} // namespace vitrine::ui

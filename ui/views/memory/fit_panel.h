@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What would have fitted: changes of the experiment, each priced on the Meta backend, with a button that opens the form
+// with that change set.
+
+#include <QWidget>
+#include <vector>
+
+#include "ui/models/oom_facts.h"
+#include "ui/widgets/view.h"
+
+class QGridLayout;
+
+namespace vitrine::ui {
+
+class FitPanel final : public QWidget {
+    Q_OBJECT
+
+public:
+    FitPanel(const ViewContext& context, QWidget* parent);
+
+    /// The label at the right of the title: how the rows were priced.
+    QWidget* note() const { return note_; }
+    void setFailure(sessions::RunId run, const OomFacts& facts);
+    bool waiting() const { return ticket_ != 0; }
+
+    struct Change {
+        QString title, why;
+        QString experiment; ///< JSON with the change in it
+        bool priced = false;
+        QString error;
+        std::uint64_t peak = 0;
+        double seconds = 0;
+    };
+    const std::vector<Change>& changes() const { return changes_; }
+
+signals:
+    void tried(const QString& experiment);
+
+private:
+    void priceNext();
+    void takePrice(quint64 ticket, const QString& metrics, const QString& error);
+    void rebuild();
+    ViewContext context_;
+    TextLabel* note_;
+    QGridLayout* grid_;
+    TextLabel* last_;
+    std::vector<Change> changes_;
+    OomFacts facts_;
+    sessions::RunId run_ = 0;
+    base::TimeNs shownTime_ = -1;
+    quint64 ticket_ = 0;
+    std::size_t pricing_ = 0;
+};
+
+/// The changes worth pricing for an experiment: fewer tokens, quantized weights, smaller cache and compute types.
+std::vector<FitPanel::Change> possibleChanges(const std::string& specJson);
+
+} // namespace vitrine::ui

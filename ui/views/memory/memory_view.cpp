@@ -1,0 +1,583 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/memory/memory_view.h"
+
+#include <QApplication>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QHeaderView>
+#include <QMenu>
+#include <QStackedWidget>
+#include <QTreeView>
+#include <algorithm>
+#include <cmath>
+
+#include "ui/models/alive_tree.h"
+#include "ui/models/format.h"
+#include "ui/models/run_facts.h"
+#include "ui/views/memory/alive_panel.h"
+#include "ui/views/memory/oom_page.h"
+#include "ui/widgets/delegates.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr std::size_t kPeaks = 64;
+constexpr std::size_t kFindMarks = 500;
+
+} // namespace
+
+MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
+    : View(QStringLiteral("memory"), tr("Memory"), context, parent), findJob_(this) {
+    pages_ = new QStackedWidget(this);
+    alive_ = new AlivePanel(context.time, this);
+    buildLanes();
+    buildHeader();
+    oomPage_ = new OomPage(context, pages_);
+    pages_->addWidget(lanes_);
+    pages_->addWidget(oomPage_);
+    setBody(pages_);
+    table_ = new QTreeView(this);
+    table_->setAccessibleName(tr("Allocations in the visible range"));
+    tableModel_ = new AllocationTableModel(this);
+    setUpTable(table_, false, false);
+    table_->header()->setSortIndicator(AllocationTableModel::Size, Qt::DescendingOrder);
+    table_->setModel(tableModel_);
+    setTable(table_);
+    const int widths[] = {280, 96, 90, 90, 90, 220, 240, 150};
+    for (int i = 0; i < AllocationTableModel::ColumnCount; ++i) {
+        table_->setColumnWidth(i, widths[i]);
+    }
+    connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+        const std::size_t row = tableModel_->allocation(index.row());
+        this->context().time->select({timeline_->allocations()[row].id, 0});
+        this->context().time->setCursor(timeline_->allocations()[row].born);
+    });
+    connect(header(), &ViewHeader::tableToggled, this, &MemoryView::updateTable);
+    connect(context.document, &SessionDocument::selectionChanged, this, &MemoryView::onSelectedRun);
+    connect(context.document, &SessionDocument::opened, this, &MemoryView::onSelectedRun);
+    connect(context.document, &SessionDocument::closed, this, &MemoryView::onSelectedRun);
+    connect(context.document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
+        if (run == run_) {
+            onTimeline();
+        }
+    });
+    connect(context.time, &TimeCursor::cursorChanged, this, [this] {
+        updateLegend();
+        updateReadout();
+    });
+    connect(context.time, &TimeCursor::measuredChanged, this, &MemoryView::updateReadout);
+    connect(context.time, &TimeCursor::rangeChanged, this, &MemoryView::updateTable);
+    connect(alive_->pinned(), &PinnedPanel::scopeWanted, this, &MemoryView::goToScope);
+    connect(alive_->pinned(), &PinnedPanel::onlyWanted, this, [this] {
+        const auto row = timeline_ ? timeline_->findAllocation(this->context().time->selection().allocation) : std::nullopt;
+        if (row) {
+            allocationLane_->setOnlyName(timeline_->allocations()[*row].name);
+        }
+    });
+    connect(oomPage_, &OomPage::goWanted, this, [this](qint64 time) {
+        showOom(false);
+        this->context().time->goTo(time);
+    });
+    connect(oomPage_, &OomPage::experimentWanted, this, &View::experimentWanted);
+    connect(oomPage_, &OomPage::backWanted, this, [this] { showOom(false); });
+    onSelectedRun();
+}
+
+MemoryView::~MemoryView() = default;
+
+void MemoryView::buildHeader() {
+    group_ = header()->addSegments({tr("Category"), tr("Layer"), tr("Op"), tr("Dtype")}, tr("Stack by"));
+    axis_ = header()->addSegments({tr("Time"), tr("Events")}, tr("Horizontal axis"));
+    budgetCheck_ = header()->addCheck(tr("Budget"), true);
+    reservedCheck_ = header()->addCheck(tr("Reserved"), false);
+    connect(group_, &SegmentedControl::currentChanged, this, &MemoryView::setGroupBy);
+    connect(axis_, &SegmentedControl::currentChanged, this,
+            [this](int index) { lanes_->setAxisKind(static_cast<AxisKind>(index)); });
+    connect(budgetCheck_, &QCheckBox::toggled, this, &MemoryView::updateBudget);
+    connect(reservedCheck_, &QCheckBox::toggled, this, [this](bool on) { stackLane_->setReserved(on); });
+}
+
+void MemoryView::buildLanes() {
+    TimeCursor* time = context().time;
+    lanes_ = new LaneStack(time, LaneStack::AllStrips, pages_);
+    stackLane_ = new StackLane(tr("Memory by category"), time, lanes_);
+    stackLane_->setHeader(false);
+    freeLane_ = new CurveLane(tr("Largest free block under the budget"), time, lanes_);
+    allocationLane_ = new AllocationLane(tr("Allocations by address"), time, lanes_);
+    layout_ = new SegmentedControl({tr("Address"), tr("Stack")}, allocationLane_);
+    layout_->setAccessibleName(tr("Vertical order"));
+    layout_->setFixedHeight(20);
+    allocationLane_->addHeaderControl(layout_);
+    for (Lane* lane : {static_cast<Lane*>(stackLane_), static_cast<Lane*>(freeLane_), static_cast<Lane*>(allocationLane_)}) {
+        lanes_->addLane(lane);
+    }
+    connect(layout_, &SegmentedControl::currentChanged, this, [this](int index) {
+        allocationLane_->setTitle(index == 0 ? tr("Allocations by address") : tr("Allocations, stacked"));
+        allocationLane_->setByAddress(index == 0);
+    });
+    connect(stackLane_, &StackLane::modelChanged, this, &MemoryView::updateLegend);
+    connect(lanes_->legend(), &Legend::onlyChanged, this, [this] {
+        stackLane_->setOnly(lanes_->legend()->only());
+        if (group_->current() == 0) {
+            allocationLane_->setCategories(lanes_->legend()->only());
+        }
+    });
+    connect(lanes_, &LaneStack::hovered, this, &MemoryView::updateReadout);
+    connect(lanes_, &LaneStack::menuWanted, this, &MemoryView::contextMenu);
+    connect(allocationLane_, &AllocationLane::pointed, this, &MemoryView::updateReadout);
+    connect(alive_, &AlivePanel::groupChanged, this, [this](int index) { group_->setCurrent(index); });
+}
+
+QWidget* MemoryView::inspector() {
+    return alive_;
+}
+
+QWidget* MemoryView::inspectorHeader() {
+    return alive_->header();
+}
+
+void MemoryView::goToScope(quint64 scope) {
+    if (const profiler::ScopeRow* row = timeline_ ? timeline_->scope(scope) : nullptr) {
+        const base::TimeNs end = row->end < 0 ? timeline_->end() : row->end;
+        const base::TimeNs air = std::max<base::TimeNs>(1, (end - row->begin) / 4);
+        context().time->setRange({row->begin - air, end + air});
+        context().time->setMeasured(TimeRange{row->begin, end});
+    }
+}
+
+void MemoryView::onSelectedRun() {
+    const SessionDocument& document = *context().document;
+    if (document.runA() != run_) {
+        showOom(false);
+        found_ = {};
+        notes_.clear();
+    }
+    run_ = document.runA();
+    if (!document.isOpen()) {
+        showEmpty(tr("No session is open. Open a .vitrine file, drop one here, or start a run."), tr("Open…"),
+                  [this] { context().actions->action(QStringLiteral("file.open"))->trigger(); });
+    } else if (run_ == 0) {
+        showEmpty(tr("This session holds no run yet."), tr("Start a run"), [this] { emit openView(QStringLiteral("run")); });
+    }
+    context().document->readNotes(run_, this, [this, run = run_](std::vector<sessions::TimelineNote> notes) {
+        if (run == run_) {
+            notes_ = std::move(notes);
+            updateMarks();
+        }
+    });
+    onTimeline();
+}
+
+void MemoryView::onTimeline() {
+    const TimelineState state = run_ != 0 ? context().document->timeline(run_) : TimelineState{};
+    timeline_ = state.timeline;
+    lanes_->setTimeline(timeline_);
+    stackLane_->setTimeline(timeline_);
+    allocationLane_->setTimeline(timeline_);
+    alive_->setTimeline(timeline_);
+    oomPage_->setRun(run_, timeline_);
+    updateBudget();
+    updateMarks();
+    updateFreeLane();
+    updateTable();
+    updateReadout();
+    if (timeline_) {
+        std::vector<base::TimeNs> guides;
+        const BandRow phases = bandsOf(*timeline_, base::ScopeKind::Phase, {});
+        if (phases.bands.size() < 200) {
+            for (const BandRow::Band& band : phases.bands) {
+                guides.push_back(band.range.begin);
+            }
+        }
+        stackLane_->setGuides(std::move(guides));
+        const profiler::MemoryColumn peak = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
+        header()->setFacts(peak.maxTotal > 0 ? tr("Peak %1 at %2").arg(bytesText(peak.maxTotal), instantText(peak.maxTime))
+                                             : QString(),
+                           QStringLiteral("P"));
+        reservedCheck_->setEnabled(!timeline_->counter("reserved_bytes").empty());
+        reservedCheck_->setToolTip(reservedCheck_->isEnabled() ? QString()
+                                                               : tr("This run has no counter of reserved bytes"));
+    }
+    if (run_ == 0) {
+        return;
+    }
+    const sessions::RunInfo* run = context().document->run(run_);
+    const bool live = run != nullptr && run->status == sessions::RunStatus::Running;
+    if (timeline_ && timeline_->events() > 0) {
+        showEmpty({});
+    } else if (state.complete && live) {
+        showEmpty(tr("The run has begun and holds no memory yet."));
+    } else if (state.complete) {
+        showEmpty(tr("This run recorded no memory events. Run it again with the profile set to light or full."),
+                  tr("Run again"), [this] { context().actions->action(QStringLiteral("run.again"))->trigger(); });
+    } else {
+        showEmpty(tr("Reading the events of this run."));
+    }
+}
+
+void MemoryView::setGroupBy(int index) {
+    const auto by = static_cast<profiler::GroupBy>(index);
+    const QString titles[] = {tr("Memory by category"), tr("Memory by layer"), tr("Memory by op"), tr("Memory by dtype")};
+    stackLane_->setTitle(titles[index]);
+    lanes_->legend()->setOnly({});
+    allocationLane_->setCategories({});
+    stackLane_->setGroupBy(by);
+    alive_->setGroupBy(by);
+}
+
+void MemoryView::updateBudget() {
+    budget_.reset();
+    if (timeline_) {
+        budget_ = budgetAt(*timeline_, timeline_->end());
+    }
+    const sessions::RunInfo* run = context().document->run(run_);
+    if (!budget_ && run != nullptr) {
+        budget_ = runFacts(*run).budget;
+    }
+    budgetCheck_->setEnabled(budget_.has_value());
+    budgetCheck_->setToolTip(budget_ ? exactBytesText(*budget_) : tr("This run had no memory budget"));
+    const auto shown = budgetCheck_->isChecked() ? budget_ : std::nullopt;
+    stackLane_->setBudget(shown);
+    allocationLane_->setBudget(shown);
+    freeLane_->setVisible(budget_.has_value());
+}
+
+void MemoryView::updateFreeLane() {
+    if (!timeline_ || !budget_) {
+        return;
+    }
+    // With a counter of the allocator the curve is what it measured; without one it is the budget minus what is held.
+    const auto samples = timeline_->counter("largest_free_bytes");
+    const TimelinePtr timeline = timeline_;
+    const std::uint64_t budget = *budget_;
+    Curve curve;
+    curve.name = tr("largest free block");
+    if (samples.empty()) {
+        curve.values = [timeline, budget](const AxisMap& axis, int columns) {
+            std::vector<std::optional<double>> values;
+            const StackModelPtr model = categoryStack(*timeline, axis, columns);
+            for (const StackColumn& column : model->columns) {
+                values.push_back(column.present ? std::optional(double(budget - std::min(budget, column.total))) : std::nullopt);
+            }
+            return values;
+        };
+    } else {
+        curve.values = [samples](const AxisMap& axis, int columns) {
+            std::vector<std::optional<double>> values(static_cast<std::size_t>(columns));
+            std::size_t at = 0;
+            std::optional<double> now;
+            for (int i = 0; i < columns; ++i) {
+                const base::TimeNs until = axis.time((i + 1.0) / columns * axis.width());
+                std::optional<double> least = now;
+                for (; at < samples.size() && samples[at].first < until; ++at) {
+                    now = samples[at].second;
+                    least = std::min(least.value_or(*now), *now);
+                }
+                values[static_cast<std::size_t>(i)] = least;
+            }
+            return values;
+        };
+    }
+    freeLane_->setCurves({std::move(curve)}, double(budget), true);
+    std::vector<base::TimeNs> failures;
+    QString facts;
+    for (const base::OutOfMemoryEvent& failure : timeline_->outOfMemory()) {
+        failures.push_back(failure.time);
+        const std::uint64_t room = failure.budget > failure.held ? failure.budget - failure.held : 0;
+        const double fragmentation = room > 0 ? 1.0 - double(std::min(room, failure.largestFree)) / double(room) : 0;
+        facts = tr("%1 at the failure, fragmentation %2 %")
+                    .arg(bytesText(failure.largestFree))
+                    .arg(std::lround(fragmentation * 100));
+    }
+    if (facts.isEmpty()) {
+        const profiler::MemoryColumn peak = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
+        facts = tr("%1 at the peak").arg(bytesText(budget - std::min(budget, peak.maxTotal)));
+    }
+    freeLane_->setFailures(std::move(failures));
+    freeLane_->setFacts(facts);
+}
+
+void MemoryView::updateMarks() {
+    std::vector<TimeMark> marks;
+    if (timeline_) {
+        for (const base::OutOfMemoryEvent& failure : timeline_->outOfMemory()) {
+            marks.push_back({failure.time, TimeMark::Kind::Failure, tr("OOM %1").arg(instantText(failure.time))});
+        }
+        for (const sessions::TimelineNote& note : notes_) {
+            QString text = QString::fromStdString(note.body);
+            marks.push_back({note.timeBegin, TimeMark::Kind::Note, text.size() > 24 ? text.left(23) + QStringLiteral("…") : text});
+        }
+        for (std::size_t i = 0; i < std::min(found_.rows.size(), kFindMarks); ++i) {
+            marks.push_back({timeline_->allocations()[found_.rows[i]].born, TimeMark::Kind::Find, {}});
+        }
+    }
+    lanes_->setMarks(marks);
+}
+
+void MemoryView::updateTable() {
+    if (header()->tableShown() && timeline_) {
+        tableModel_->setSource(timeline_, context().time->range());
+    }
+}
+
+void MemoryView::updateLegend() {
+    const StackModelPtr model = stackLane_->model();
+    if (!model || !timeline_) {
+        lanes_->legend()->setItems(tr("Nothing recorded"), {}, 0, 1);
+        return;
+    }
+    const base::TimeNs at = alive_->shownTime();
+    const std::uint64_t total = stackLane_->totalAt(at);
+    const ByteGrid grid = byteGrid(std::max<std::uint64_t>(total, 4));
+    const std::vector<std::uint64_t> values = stackLane_->valuesAt(at);
+    std::vector<Legend::Item> items;
+    for (std::size_t layer = 0; layer < model->layers.size(); ++layer) {
+        Legend::Item item;
+        item.layer = static_cast<int>(layer);
+        item.name = model->layers[layer].name;
+        item.style = layerStyle(model->layers[layer], themeTokens());
+        item.bytes = layer < values.size() ? values[layer] : 0;
+        item.present = item.bytes > 0;
+        for (std::size_t c = 0; c < model->columns.size() && !item.present; ++c) {
+            item.present = model->value(c, layer) > 0;
+        }
+        items.push_back(std::move(item));
+    }
+    const QString unit = QString::fromLatin1(grid.unitName);
+    lanes_->legend()->setItems(context().time->cursor() ? tr("At cursor, %1").arg(unit) : tr("At peak, %1").arg(unit),
+                               std::move(items), total, grid.unit);
+}
+
+void MemoryView::updateReadout() {
+    if (!timeline_) {
+        setReadout({});
+        return;
+    }
+    TimeCursor* time = context().time;
+    if (time->measured() && time->measured()->length() > 0) {
+        const RangeFacts facts = rangeFacts(*timeline_, *time->measured());
+        setReadout(tr("Range %1: %2, peak %3 at %4, %5 allocations, %6 frees")
+                       .arg(durationText(facts.length), signedBytesText(facts.change), bytesText(facts.peak),
+                            instantText(facts.peakTime), countText(qint64(facts.allocations)), countText(qint64(facts.frees))));
+        return;
+    }
+    std::optional<base::TimeNs> at = time->cursor();
+    QString where = tr("Cursor");
+    for (const TimeStrip* strip : findChildren<TimeStrip*>()) {
+        if (strip->hovered()) {
+            at = strip->hovered();
+            where = tr("Pointer");
+        }
+    }
+    if (!at) {
+        setReadout({});
+        return;
+    }
+    const base::CategoryBytes split = timeline_->at(*at);
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < split.size(); ++i) {
+        if (split[i] > 0) {
+            order.push_back(i);
+        }
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return split[a] > split[b]; });
+    QStringList parts;
+    for (std::size_t i = 0; i < std::min<std::size_t>(4, order.size()); ++i) {
+        parts << textOf(base::categoryName(static_cast<base::MemoryCategory>(order[i]))) + QLatin1Char(' ') + bytesText(split[order[i]]);
+    }
+    QString text = tr("%1 %2: total %3").arg(where, instantText(*at), bytesText(totalBytes(split)));
+    if (!parts.isEmpty()) {
+        text += QStringLiteral(": ") + parts.join(QStringLiteral(", "));
+    }
+    if (const profiler::ScopeRow* step = scopeAt(*timeline_, *at, base::ScopeKind::Step)) {
+        text += QStringLiteral("; ") + QString::fromStdString(timeline_->scopePath(step->id));
+    }
+    setReadout(text);
+}
+
+void MemoryView::goToPeak(int direction) {
+    if (!timeline_) {
+        return;
+    }
+    std::vector<base::TimeNs> peaks = timeline_->peaks(kPeaks);
+    if (peaks.empty()) {
+        return;
+    }
+    base::TimeNs target = peaks.front();
+    if (context().time->cursor()) {
+        const base::TimeNs now = *context().time->cursor();
+        std::sort(peaks.begin(), peaks.end());
+        if (direction > 0) {
+            const auto next = std::upper_bound(peaks.begin(), peaks.end(), now);
+            target = next == peaks.end() ? peaks.front() : *next;
+        } else {
+            const auto next = std::lower_bound(peaks.begin(), peaks.end(), now);
+            target = next == peaks.begin() ? peaks.back() : *(next - 1);
+        }
+    }
+    showOom(false);
+    context().time->setMeasured({});
+    context().time->goTo(target);
+}
+
+bool MemoryView::oomShown() const {
+    return pages_->currentWidget() == oomPage_;
+}
+
+void MemoryView::showOom(bool shown) {
+    if (oomPage_ == nullptr || oomShown() == shown) {
+        return;
+    }
+    pages_->setCurrentIndex(shown ? 1 : 0);
+    header()->setVisible(!shown);
+    if (shown) {
+        oomPage_->setFocus();
+    }
+}
+
+bool MemoryView::perform(const QString& action) {
+    if (action == QLatin1String("go.peak-next") || action == QLatin1String("go.peak-previous")) {
+        goToPeak(action.endsWith(QLatin1String("next")) ? 1 : -1);
+        return true;
+    }
+    if (action == QLatin1String("go.oom")) {
+        if (timeline_ && !timeline_->outOfMemory().empty()) {
+            oomShown() ? oomPage_->nextFailure() : showOom(true);
+        }
+        return true;
+    }
+    if (action == QLatin1String("select.clear") && oomShown()) {
+        showOom(false);
+        return true;
+    }
+    if (action == QLatin1String("select.clear")) {
+        allocationLane_->setOnlyName(std::nullopt);
+        lanes_->legend()->setOnly({});
+        return false; // the window clears the rest
+    }
+    if (action == QLatin1String("select.next") || action == QLatin1String("select.previous")) {
+        allocationLane_->step(action.endsWith(QLatin1String("next")) ? 1 : -1);
+        return true;
+    }
+    if (action == QLatin1String("view.time-unit")) {
+        lanes_->nextTimeUnit();
+        return true;
+    }
+    if (action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse")) {
+        if (Lane* lane = lanes_->focusedLane()) {
+            action == QLatin1String("lane.pin") ? lane->setPinned(!lane->pinned()) : lane->setCollapsed(!lane->collapsed());
+        }
+        return true;
+    }
+    if (action == QLatin1String("edit.copy-why") || action == QLatin1String("edit.copy")) {
+        QApplication::clipboard()->setText(copyText());
+        return true;
+    }
+    return View::perform(action);
+}
+
+QString MemoryView::copyText() const {
+    if (oomShown()) {
+        return oomPage_->asText();
+    }
+    if (context().time->selection().allocation != 0) {
+        return alive_->pinned()->asText();
+    }
+    return readout();
+}
+
+QString MemoryView::whyNot(const QString& action) const {
+    const bool lane = action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse");
+    if (lane && lanes_->focusedLane() == nullptr) {
+        return tr("Focus a lane first");
+    }
+    const bool needsEvents = action.startsWith(QLatin1String("go.peak")) || action == QLatin1String("select.next") ||
+                             action == QLatin1String("select.previous");
+    return needsEvents && (!timeline_ || timeline_->events() == 0) ? tr("This run has no memory events") : QString();
+}
+
+QString MemoryView::find(const QString& text, int direction) {
+    if (!timeline_) {
+        return {};
+    }
+    if (text != findText_ || direction == 0) {
+        findText_ = text;
+        foundAt_ = 0;
+        const AllocationQuery query = AllocationQuery::parse(text);
+        if (query.empty()) {
+            takeFound({});
+            return {};
+        }
+        if (timeline_->allocations().size() > 200'000) {
+            findJob_.start([timeline = timeline_, query] { return findAllocations(*timeline, query); },
+                           [this](FoundAllocations found) { takeFound(std::move(found)); });
+            return tr("…");
+        }
+        takeFound(findAllocations(*timeline_, query));
+    } else if (!found_.rows.empty()) {
+        const std::size_t count = found_.rows.size();
+        foundAt_ = (foundAt_ + (direction > 0 ? 1 : count - 1)) % count;
+    }
+    if (found_.rows.empty()) {
+        return tr("none");
+    }
+    if (direction != 0) {
+        const profiler::AllocationRow row = timeline_->allocations()[found_.rows[foundAt_]];
+        context().time->select({row.id, 0});
+        context().time->goTo(row.born);
+    }
+    return tr("%1 of %2").arg(direction == 0 ? 0 : foundAt_ + 1).arg(countText(qint64(found_.total)));
+}
+
+void MemoryView::takeFound(FoundAllocations found) {
+    found_ = std::move(found);
+    allocationLane_->setFound(found_.rows);
+    updateMarks();
+}
+
+QList<QWidget*> MemoryView::focusStops() const {
+    return oomShown() ? QList<QWidget*>{oomPage_} : lanes_->focusStops();
+}
+
+bool MemoryView::settled() const {
+    if (run_ == 0) {
+        return true;
+    }
+    const TimelineState& state = context().document->timeline(run_);
+    return (state.complete || !state.error.isEmpty()) && !stackLane_->waiting() && !allocationLane_->waiting() &&
+           !alive_->waiting() && !tableModel_->waiting();
+}
+
+void MemoryView::activated() {
+    if (!oomShown()) {
+        stackLane_->setFocus();
+    }
+}
+
+void MemoryView::contextMenu(const QPoint& position, base::TimeNs at) {
+    QMenu menu(this);
+    TimeCursor* time = context().time;
+    connect(menu.addAction(tr("Set the cursor here")), &QAction::triggered, this, [time, at] { time->setCursor(at); });
+    if (timeline_) {
+        if (const profiler::ScopeRow* step = scopeAt(*timeline_, at, base::ScopeKind::Step)) {
+            const TimeRange range{step->begin, step->end < 0 ? timeline_->end() : step->end};
+            const QString name = scopeTitle(*timeline_, *step, false);
+            connect(menu.addAction(tr("Measure %1").arg(name)), &QAction::triggered, this, [time, range] { time->setMeasured(range); });
+            connect(menu.addAction(tr("Narrow all views to %1").arg(name)), &QAction::triggered, this,
+                    [time, range, name] { time->pushFilter({range, name}); });
+        }
+    }
+    menu.addSeparator();
+    for (const char* id : {"measure.filter", "zoom.fit", "zoom.all", "zoom.back"}) {
+        menu.addAction(context().actions->action(QString::fromLatin1(id)));
+    }
+    menu.addSeparator();
+    for (const char* id : {"go.peak-next", "go.peak-previous", "go.oom", "edit.copy-why"}) {
+        menu.addAction(context().actions->action(QString::fromLatin1(id)));
+    }
+    menu.exec(position);
+}
+
+} // namespace vitrine::ui

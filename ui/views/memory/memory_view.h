@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Memory of a run over time: stacked areas, the largest free block, allocations as shapes, what is alive at the cursor,
+// and, as a page of its own, why the run went out of memory.
+
+#include <optional>
+
+#include "ui/models/allocation_table.h"
+#include "ui/models/memory_facts.h"
+#include "ui/widgets/timeline/lane_stack.h"
+#include "ui/widgets/timeline/lanes.h"
+#include "ui/widgets/view.h"
+
+class QStackedWidget;
+class QTreeView;
+
+namespace vitrine::ui {
+
+class AlivePanel;
+class OomPage;
+
+class MemoryView final : public View {
+    Q_OBJECT
+
+public:
+    explicit MemoryView(const ViewContext& context, QWidget* parent = nullptr);
+    ~MemoryView() override;
+
+    QWidget* inspector() override;
+    QWidget* inspectorHeader() override;
+    int inspectorWidth() const override { return 376; }
+    bool perform(const QString& action) override;
+    QString whyNot(const QString& action) const override;
+    QString find(const QString& text, int direction) override;
+    QList<QWidget*> focusStops() const override;
+    bool settled() const override;
+    void activated() override;
+
+    LaneStack* stack() const { return lanes_; }
+    StackLane* stackLane() const { return stackLane_; }
+    AllocationLane* allocationLane() const { return allocationLane_; }
+    CurveLane* freeLane() const { return freeLane_; }
+    AlivePanel* alive() const { return alive_; }
+    OomPage* oomPage() const { return oomPage_; }
+    bool oomShown() const;
+
+private:
+    void buildHeader();
+    void buildLanes();
+    void onTimeline();
+    void onSelectedRun();
+    void goToScope(quint64 scope);
+    void setGroupBy(int index);
+    void updateBudget();
+    void updateLegend();
+    void updateReadout();
+    void updateMarks();
+    void updateTable();
+    void updateFreeLane();
+    void goToPeak(int direction);
+    void showOom(bool shown);
+    void contextMenu(const QPoint& position, base::TimeNs time);
+    void takeFound(FoundAllocations found);
+    QString copyText() const;
+
+    TimelinePtr timeline_;
+    sessions::RunId run_ = 0;
+    SegmentedControl *group_ = nullptr, *axis_ = nullptr, *layout_ = nullptr;
+    QCheckBox *budgetCheck_ = nullptr, *reservedCheck_ = nullptr;
+    QStackedWidget* pages_ = nullptr;
+    LaneStack* lanes_ = nullptr;
+    StackLane* stackLane_ = nullptr;
+    CurveLane* freeLane_ = nullptr;
+    AllocationLane* allocationLane_ = nullptr;
+    OomPage* oomPage_ = nullptr;
+    AlivePanel* alive_ = nullptr;
+    QTreeView* table_ = nullptr;
+    AllocationTableModel* tableModel_ = nullptr;
+    std::optional<std::uint64_t> budget_;
+    std::vector<sessions::TimelineNote> notes_;
+    QString findText_;
+    FoundAllocations found_;
+    std::size_t foundAt_ = 0;
+    LatestJob<FoundAllocations> findJob_;
+};
+
+} // namespace vitrine::ui

@@ -1,0 +1,283 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/memory/oom_page.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QPainter>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QTreeView>
+#include <QVBoxLayout>
+
+#include "ui/models/alive_tree.h"
+#include "ui/models/format.h"
+#include "ui/models/memory_facts.h"
+#include "ui/views/memory/fit_panel.h"
+#include "ui/widgets/budget_bar.h"
+#include "ui/widgets/delegates.h"
+#include "ui/widgets/icons.h"
+#include "ui/widgets/paint.h"
+#include "ui/widgets/style.h"
+#include "ui/widgets/timeline/lane_stack.h"
+#include "ui/widgets/timeline/lanes.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kNarrow = 1180;
+
+QString coloured(const QString& text, const QColor& color, bool strong) {
+    return QStringLiteral("<span style=\"color:%1;%2\">%3</span>")
+        .arg(color.name(), strong ? QStringLiteral("font-weight:600") : QString(), text.toHtmlEscaped());
+}
+
+QWidget* titled(const QString& title, QWidget* right, QWidget* content, QWidget* parent, TextLabel** label = nullptr) {
+    auto* box = new QWidget(parent);
+    auto* column = new QVBoxLayout(box);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    auto* head = new Surface(Surface::Fill::Window, Surface::Bottom, box);
+    head->setFixedHeight(28);
+    auto* row = new QHBoxLayout(head);
+    row->setContentsMargins(0, 0, 0, 4);
+    auto* words = new TextLabel(title, TypeRole::Body, TextColor::Text1, true, head);
+    row->addWidget(words);
+    row->addStretch(1);
+    if (right != nullptr) {
+        row->addWidget(right);
+    }
+    if (label != nullptr) {
+        *label = words;
+    }
+    column->addWidget(head);
+    column->addWidget(content, 1);
+    return box;
+}
+
+QTreeView* tableOf(FlatTreeModel* model, bool tree, const QString& name, QWidget* parent) {
+    auto* view = new QTreeView(parent);
+    setUpTable(view, tree, false);
+    view->setSortingEnabled(false);
+    view->setAccessibleName(name);
+    view->setModel(model);
+    view->header()->setStretchLastSection(false);
+    const auto colours = [view] {
+        QPalette palette = view->palette();
+        palette.setColor(QPalette::Base, themeTokens().window);
+        view->setPalette(palette);
+        view->header()->setPalette(palette);
+    };
+    QObject::connect(&Theme::instance(), &Theme::changed, view, colours);
+    colours();
+    return view;
+}
+
+} // namespace
+
+OomPage::OomPage(const ViewContext& context, QWidget* parent) : QWidget(parent), context_(context) {
+    setFocusPolicy(Qt::StrongFocus);
+    setAccessibleName(tr("Why out of memory"));
+    build();
+    connect(&Theme::instance(), &Theme::changed, this, &OomPage::refresh);
+}
+
+void OomPage::build() {
+    auto* page = new QVBoxLayout(this);
+    page->setContentsMargins(0, 0, 0, 0);
+    page->setSpacing(0);
+    auto* head = new Surface(Surface::Fill::Window, Surface::Bottom, this);
+    head->setFixedHeight(32);
+    auto* row = new QHBoxLayout(head);
+    row->setContentsMargins(8, 0, 12, 0);
+    auto* back = new QPushButton(icon(QStringLiteral("chevron-left")), tr("Memory"), head);
+    back->setFlat(true);
+    setControlHeight(back, 24);
+    row->addWidget(back);
+    row->addWidget(new TextLabel(QStringLiteral("/"), TypeRole::Body, TextColor::Text3, false, head));
+    row->addWidget(new TextLabel(tr("Why out of memory"), TypeRole::Title, TextColor::Text1, true, head));
+    row->addStretch(1);
+    which_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, head);
+    row->addWidget(which_);
+    auto* copy = new QPushButton(icon(QStringLiteral("copy")), tr("Copy as text"), head);
+    setControlHeight(copy, 24);
+    row->addWidget(copy);
+    row->addWidget(new KeyHint(tr("Esc"), head));
+    page->addWidget(head);
+    connect(back, &QPushButton::clicked, this, &OomPage::backWanted);
+    connect(copy, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(asText()); });
+
+    auto* area = new QScrollArea(this);
+    area->setFrameShape(QFrame::NoFrame);
+    area->setWidgetResizable(true);
+    area->setFocusPolicy(Qt::NoFocus);
+    auto* content = new Surface(Surface::Fill::Window, Surface::None, area);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    auto* top = new Surface(Surface::Fill::Panel, Surface::Bottom, content);
+    auto* topColumn = new QVBoxLayout(top);
+    topColumn->setContentsMargins(24, 10, 24, 8);
+    topColumn->setSpacing(6);
+    sentence_ = new QLabel(top);
+    sentence_->setWordWrap(true);
+    sentence_->setTextFormat(Qt::RichText);
+    cause_ = new TextLabel({}, TypeRole::Body, TextColor::Text2, false, top);
+    cause_->setWordWrap(true);
+    bar_ = new BudgetBar(false, top);
+    topColumn->addWidget(sentence_);
+    topColumn->addWidget(cause_);
+    topColumn->addSpacing(6);
+    topColumn->addWidget(bar_);
+    column->addWidget(top);
+
+    auto* middle = new QWidget(content);
+    columns_ = new QBoxLayout(QBoxLayout::LeftToRight, middle);
+    columns_->setContentsMargins(24, 10, 16, 8);
+    columns_->setSpacing(24);
+    group_ = new SegmentedControl({tr("Category"), tr("Layer"), tr("Op")}, middle);
+    group_->setAccessibleName(tr("Group by"));
+    holdersModel_ = new FlatTreeModel(this);
+    holders_ = tableOf(holdersModel_, true, tr("What held the memory"), middle);
+    holders_->setItemDelegateForColumn(3, new ShareBarDelegate(holders_));
+    changesModel_ = new FlatTreeModel(this);
+    changes_ = tableOf(changesModel_, false, tr("What changed"), middle);
+    changes_->setItemDelegateForColumn(3, new DeltaDelegate(changes_));
+    fit_ = new FitPanel(context_, middle);
+    columns_->addWidget(titled(tr("What held the memory"), group_, holders_, middle), 396);
+    changesColumn_ = titled({}, nullptr, changes_, middle, &changesTitle_);
+    columns_->addWidget(changesColumn_, 306);
+    columns_->addWidget(titled(tr("What would have fitted"), fit_->note(), fit_, middle), 560);
+    column->addWidget(middle, 1);
+    connect(group_, &SegmentedControl::currentChanged, this, &OomPage::refresh);
+
+    stripTime_ = new TimeCursor(this);
+    strip_ = new LaneStack(stripTime_, LaneStack::WithBands, content);
+    strip_->setFixedHeight(199);
+    stripLane_ = new StackLane(tr("The run up to the failure"), stripTime_, strip_);
+    stripLane_->setHeader(false);
+    strip_->addLane(stripLane_);
+    column->addWidget(strip_);
+    area->setWidget(content);
+    page->addWidget(area, 1);
+    const auto go = [this](const QModelIndex&) { emit goWanted(facts_.event.time); };
+    connect(holders_, &QTreeView::activated, this, [this, go](const QModelIndex& index) {
+        const FlatNode* node = holdersModel_->node(index);
+        if (node != nullptr && (node->key >> 63) == 0) {
+            context_.time->select({node->key, 0});
+        }
+        go(index);
+    });
+    connect(changes_, &QTreeView::activated, this, go);
+    connect(fit_, &FitPanel::tried, this, &OomPage::experimentWanted);
+}
+
+void OomPage::setRun(sessions::RunId run, TimelinePtr timeline) {
+    if (run != run_) {
+        failure_ = 0;
+    }
+    run_ = run;
+    timeline_ = std::move(timeline);
+    stale_ = true;
+    if (isVisible()) {
+        refresh();
+    }
+}
+
+void OomPage::showEvent(QShowEvent* event) {
+    QWidget::showEvent(event);
+    if (stale_) {
+        refresh();
+    }
+}
+
+void OomPage::nextFailure() {
+    if (timeline_ && !timeline_->outOfMemory().empty()) {
+        failure_ = (failure_ + 1) % timeline_->outOfMemory().size();
+        refresh();
+    }
+}
+
+void OomPage::refresh() {
+    stale_ = false;
+    if (!timeline_ || timeline_->outOfMemory().empty()) {
+        return;
+    }
+    const std::size_t count = timeline_->outOfMemory().size();
+    failure_ = std::min(failure_, count - 1);
+    facts_ = oomFacts(*timeline_, failure_);
+    which_->setText(tr("%1 of %2").arg(failure_ + 1).arg(count));
+    const ThemeTokens& t = themeTokens();
+    sentence_->setFont(Theme::instance().font(TypeRole::Sentence));
+    const QString mono = QStringLiteral("<span style=\"font-family:'%1'\">%2</span>")
+                             .arg(Theme::instance().monoFont(TypeRole::Sentence).family(), facts_.tensor.toHtmlEscaped());
+    sentence_->setText(QStringLiteral("<span style=\"color:%1\">").arg(t.text1.name()) +
+                       tr("%1 asked for %2 to hold %3. Only %4 of the %5 budget were free.")
+                           .arg(facts_.asker.toHtmlEscaped(), coloured(bytesText(facts_.event.requested), t.text1, true), mono,
+                                coloured(bytesText(facts_.free), t.bad, true), bytesText(facts_.event.budget)) +
+                       QStringLiteral("</span>"));
+    cause_->setText(facts_.cause);
+    std::vector<BudgetPart> parts;
+    for (int i = 0; i < base::kCategoryCount; ++i) {
+        const auto category = static_cast<base::MemoryCategory>(i);
+        parts.push_back({textOf(base::categoryName(category)), facts_.held[static_cast<std::size_t>(i)], t.category(category)});
+    }
+    bar_->set(std::move(parts), facts_.event.budget, facts_.event.requested, facts_.tensor);
+    static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer, profiler::GroupBy::Op};
+    holdersModel_->setTree(holdersTree(*timeline_, facts_, kGroups[group_->current()]));
+    for (int row = 0; row < std::min(3, holdersModel_->rowCount()); ++row) {
+        holders_->expand(holdersModel_->index(row, 0));
+    }
+    const FlatTreePtr change = changeTable(*timeline_, facts_);
+    changesColumn_->setVisible(change != nullptr);
+    changesModel_->setTree(change);
+    if (change) {
+        changesTitle_->setText(tr("What changed since %1").arg(scopeTitle(*timeline_, *facts_.before, false)));
+    }
+    fit_->setFailure(run_, facts_);
+    strip_->setTimeline(timeline_);
+    stripLane_->setTimeline(timeline_);
+    stripLane_->setBudget(facts_.event.budget);
+    const base::TimeNs begin = facts_.before != nullptr ? facts_.before->begin : timeline_->begin();
+    const base::TimeNs end = timeline_->end() + std::max<base::TimeNs>(1, (facts_.event.time - begin) / 16);
+    stripTime_->reset({timeline_->begin(), end});
+    stripTime_->setRange({begin - (end - begin) / 40, end}, false);
+    resizeEvent(nullptr);
+}
+
+QString OomPage::asText() const {
+    return timeline_ && !timeline_->outOfMemory().empty() ? oomText(*timeline_, oomFacts(*timeline_, failure_)) : QString();
+}
+
+QString OomPage::sentence() const {
+    return asText().section(QLatin1Char('\n'), 0, 0);
+}
+
+void OomPage::resizeEvent(QResizeEvent* event) {
+    if (event != nullptr) {
+        QWidget::resizeEvent(event);
+    }
+    columns_->setDirection(width() < kNarrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+    const int rows = 12 * 24 + 26;
+    holders_->setMinimumHeight(rows);
+    changes_->setMinimumHeight(std::min(rows, (changesModel_->rowCount() + 1) * 24 + 4));
+    const int wide = holders_->viewport()->width();
+    holders_->setColumnWidth(0, std::max(120, wide - 86 - 64 - 80));
+    holders_->setColumnWidth(1, 86);
+    holders_->setColumnWidth(2, 64);
+    holders_->setColumnWidth(3, 80);
+    const int changeWide = changes_->viewport()->width();
+    changes_->setColumnWidth(0, std::max(110, changeWide - 64 - 64 - 86));
+    changes_->setColumnWidth(1, 64);
+    changes_->setColumnWidth(2, 64);
+    changes_->setColumnWidth(3, 86);
+}
+
+void OomPage::paintEvent(QPaintEvent*) {
+    QPainter(this).fillRect(rect(), themeTokens().window);
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Why out of memory: the sentence, the budget as a bar, what held the memory, what changed, what would have fitted.
+
+#include <QWidget>
+
+#include "ui/models/flat_tree.h"
+#include "ui/models/oom_facts.h"
+#include "ui/widgets/view.h"
+
+class QBoxLayout;
+class QPushButton;
+class QTreeView;
+
+namespace vitrine::ui {
+
+class BudgetBar;
+class FitPanel;
+class LaneStack;
+class StackLane;
+
+class OomPage final : public QWidget {
+    Q_OBJECT
+
+public:
+    OomPage(const ViewContext& context, QWidget* parent);
+
+    void setRun(sessions::RunId run, TimelinePtr timeline);
+    void nextFailure();
+    QString asText() const;
+    QString sentence() const;
+    QTreeView* holders() const { return holders_; }
+    QTreeView* changes() const { return changes_; }
+
+signals:
+    void backWanted();
+    void goWanted(qint64 time);
+    void experimentWanted(const QString& experimentJson);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void showEvent(QShowEvent* event) override;
+
+private:
+    void build();
+    void refresh();
+    ViewContext context_;
+    TimelinePtr timeline_;
+    sessions::RunId run_ = 0;
+    std::size_t failure_ = 0;
+    bool stale_ = true;
+    OomFacts facts_;
+    QLabel* sentence_;
+    QLabel* cause_;
+    TextLabel* which_;
+    BudgetBar* bar_;
+    QBoxLayout* columns_;
+    SegmentedControl* group_;
+    QTreeView *holders_, *changes_;
+    FlatTreeModel *holdersModel_, *changesModel_;
+    TextLabel* changesTitle_;
+    QWidget* changesColumn_;
+    FitPanel* fit_;
+    TimeCursor* stripTime_;
+    LaneStack* strip_;
+    StackLane* stripLane_;
+};
+
+} // namespace vitrine::ui
