@@ -23,8 +23,8 @@ struct Trainer {
             const std::uint64_t layer = t.addScope(base::ScopeKind::Layer, "layer", a, a + d, phase, l);
             const std::uint64_t op = t.addScope(base::ScopeKind::Op, "ExpertMlp", a + d * 0.5, a + d, layer);
             const std::string p = "layers." + std::to_string(l) + ".";
-            t.alloc(C::Activations, p + "input", tokens * kHidden * 2, a, oom ? -1 : tb + bw * (kLayers - l) / kLayers, layer,
-                    {1, std::int64_t(tokens), 2880});
+            t.alloc(C::Activations, p + "input", tokens * kHidden * 2, a, oom ? -1 : tb + bw * (kLayers - l) / kLayers,
+                    layer, {1, std::int64_t(tokens), 2880});
             t.alloc(C::Activations, p + "qkv", tokens * 5120 * 2, a + d * .05, a + d * .38, layer);
             t.alloc(C::Activations, p + "attention", tokens * 4096 * 2, a + d * .2, a + d * .45, layer);
             t.alloc(C::Activations, p + "gate_up", tokens * 4 * 5760 * 2, a + d * .5, a + d * .86, op);
@@ -52,8 +52,8 @@ struct Trainer {
     void step(int k, double tokens, double t0, double duration, bool oom, double end) {
         const double fw = duration * .29, ls = duration * .10, bw = duration * .56, op = duration * .05;
         const double tb = t0 + fw + ls, a = t0 + fw;
-        const std::uint64_t step = t.addScope(base::ScopeKind::Step, "step", t0, oom ? end : t0 + duration, 0, k,
-                                              std::int64_t(tokens));
+        const std::uint64_t step =
+            t.addScope(base::ScopeKind::Step, "step", t0, oom ? end : t0 + duration, 0, k, std::int64_t(tokens));
         const std::uint64_t forwardScope = t.addScope(base::ScopeKind::Phase, "forward", t0, a, step);
         t.alloc(C::BlockMask, "document_mask", 412 * 1024, t0, oom ? -1 : t0 + duration, step);
         forward(tokens, t0, fw, tb, bw, oom, forwardScope);
@@ -127,8 +127,10 @@ inline std::shared_ptr<FakeTimeline> makeGenerateRun(int steps) {
     double now = 0.42;
     for (int s = 0; s < steps; ++s) {
         const double length = s == 0 ? 0.2 : 0.004;
-        const std::uint64_t phase = t->addScope(base::ScopeKind::Phase, s == 0 ? "prefill" : "decode", now, now + length);
-        const std::uint64_t step = t->addScope(base::ScopeKind::Step, "step", now, now + length, phase, s, s == 0 ? 1024 : 1);
+        const std::uint64_t phase =
+            t->addScope(base::ScopeKind::Phase, s == 0 ? "prefill" : "decode", now, now + length);
+        const std::uint64_t step =
+            t->addScope(base::ScopeKind::Step, "step", now, now + length, phase, s, s == 0 ? 1024 : 1);
         t->alloc(C::Activations, "hidden", (s == 0 ? 900 : 9) * double(kMiB), now, now + length * 0.9, step);
         t->alloc(C::Logits, "logits", (s == 0 ? 80 : 1) * double(kMiB), now + length * 0.5, now + length * 0.95, step);
         now += length;
@@ -143,7 +145,8 @@ inline sessions::RunInfo runInfo(sessions::RunId id, const std::string& name, se
     run.name = name;
     run.workload = "generate";
     run.status = status;
-    run.specJson = R"({"vitrine": 1, "workload": "generate", "model": "synthetic:gpt-oss-20b", "vram_budget": "80GiB"})";
+    run.specJson =
+        R"({"vitrine": 1, "workload": "generate", "model": "synthetic:gpt-oss-20b", "vram_budget": "80GiB"})";
     run.environmentJson = R"({"backend": "meta", "device": "H200", "vram_budget": 85899345920})";
     run.metricsJson = R"({"peak_bytes": 77942965985})";
     run.startedMs = 1'790'000'000'000;

@@ -42,8 +42,8 @@ public:
         return static_cast<std::uint32_t>(texts_.size() - 1);
     }
 
-    std::uint64_t addScope(base::ScopeKind kind, const std::string& name, double begin, double end, std::uint64_t parent = 0,
-                           std::int32_t index = -1, std::int64_t tokens = 0) {
+    std::uint64_t addScope(base::ScopeKind kind, const std::string& name, double begin, double end,
+                           std::uint64_t parent = 0, std::int32_t index = -1, std::int64_t tokens = 0) {
         profiler::ScopeRow row;
         row.id = scopes_.size() + 1;
         row.parent = parent;
@@ -76,7 +76,9 @@ public:
     }
 
     void addOom(const base::OutOfMemoryEvent& event) { oom_.push_back(event); }
-    void addCounter(const std::string& name, double time, double value) { counters_[name].push_back({seconds(time), value}); }
+    void addCounter(const std::string& name, double time, double value) {
+        counters_[name].push_back({seconds(time), value});
+    }
     void addSpan(const std::string& lane, const std::string& name, double begin, double end, std::uint64_t bytes) {
         base::SpanEvent span;
         span.begin = seconds(begin);
@@ -124,12 +126,14 @@ public:
         return out;
     }
 
-    std::vector<profiler::MemoryColumn> queryEvents(std::uint64_t first, std::uint64_t last, int columns) const override {
+    std::vector<profiler::MemoryColumn> queryEvents(std::uint64_t first, std::uint64_t last,
+                                                    int columns) const override {
         std::vector<profiler::MemoryColumn> out(static_cast<std::size_t>(std::max(columns, 0)));
         last = std::min<std::uint64_t>(last, events_.size());
         first = std::min(first, last);
         for (int i = 0; i < columns; ++i) {
-            const std::uint64_t a = first + (last - first) * static_cast<std::uint64_t>(i) / static_cast<std::uint64_t>(columns);
+            const std::uint64_t a =
+                first + (last - first) * static_cast<std::uint64_t>(i) / static_cast<std::uint64_t>(columns);
             const std::uint64_t b =
                 first + (last - first) * static_cast<std::uint64_t>(i + 1) / static_cast<std::uint64_t>(columns);
             out[static_cast<std::size_t>(i)] = column(a, b, a < events_.size() ? events_[a].time : end_);
@@ -194,7 +198,8 @@ public:
                 out.push_back(i);
             }
         }
-        std::stable_sort(out.begin(), out.end(), [this](std::size_t a, std::size_t b) { return rows_[a].bytes > rows_[b].bytes; });
+        std::stable_sort(out.begin(), out.end(),
+                         [this](std::size_t a, std::size_t b) { return rows_[a].bytes > rows_[b].bytes; });
         return out;
     }
 
@@ -235,7 +240,17 @@ public:
     }
 
     std::uint64_t stackedAddress(std::size_t row) const override { return rows_[row].address; }
-    profiler::LazyRows<profiler::ScopeRow> scopes() const override { return profiler::LazyRows<profiler::ScopeRow>(scopeSource_); }
+    std::uint64_t compactAddress(std::uint64_t address) const override { return address; }
+    std::uint64_t extent(bool) const override {
+        std::uint64_t end = 0;
+        for (const auto& row : rows_) {
+            end = std::max(end, row.address + row.bytes);
+        }
+        return end;
+    }
+    profiler::LazyRows<profiler::ScopeRow> scopes() const override {
+        return profiler::LazyRows<profiler::ScopeRow>(scopeSource_);
+    }
 
     const profiler::ScopeRow* scope(std::uint64_t id) const override {
         return id == 0 || id > scopes_.size() ? nullptr : &scopes_[id - 1];
@@ -289,9 +304,9 @@ private:
     };
 
     std::size_t firstAfter(base::TimeNs time) const {
-        return static_cast<std::size_t>(
-            std::lower_bound(events_.begin(), events_.end(), time, [](const Event& e, base::TimeNs t) { return e.time < t; }) -
-            events_.begin());
+        return static_cast<std::size_t>(std::lower_bound(events_.begin(), events_.end(), time,
+                                                         [](const Event& e, base::TimeNs t) { return e.time < t; }) -
+                                        events_.begin());
     }
 
     /// Events [a, b); `from`: where the column begins, with what was held before.
@@ -348,6 +363,5 @@ private:
     std::vector<base::SpanEvent> spans_;
     std::map<std::string, std::vector<std::pair<base::TimeNs, double>>> counters_;
 };
-
 
 } // namespace vitrine::test

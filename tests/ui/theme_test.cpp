@@ -33,16 +33,17 @@ private slots:
         QFETCH(QString, theme);
         QFETCH(double, least);
         const ui::ThemeTokens t = tokens(theme);
-        const std::map<QString, QColor> grounds = {{"window", t.window},   {"panel", t.panel},
-                                                   {"canvas", t.canvas},   {"raised", t.raised},
-                                                   {"hover", t.hover},     {"pressed", t.pressed},
-                                                   {"selection", t.selection}, {"band", t.band}};
-        const std::map<QString, QColor> texts = {{"text1", t.text1}, {"text2", t.text2}, {"text3", t.text3},
-                                                 {"accent", t.accent}, {"good", t.good}, {"warn", t.warn}, {"bad", t.bad}};
+        const std::map<QString, QColor> grounds = {
+            {"window", t.window}, {"panel", t.panel},     {"canvas", t.canvas},       {"raised", t.raised},
+            {"hover", t.hover},   {"pressed", t.pressed}, {"selection", t.selection}, {"band", t.band}};
+        const std::map<QString, QColor> texts = {{"text1", t.text1},   {"text2", t.text2}, {"text3", t.text3},
+                                                 {"accent", t.accent}, {"good", t.good},   {"warn", t.warn},
+                                                 {"bad", t.bad}};
         double smallest = 21;
         for (const auto& [ground, under] : grounds) {
             for (const auto& [text, over] : texts) {
-                if (text == QLatin1String("text3") && (ground == QLatin1String("pressed") || ground == QLatin1String("selection"))) {
+                if (text == QLatin1String("text3") &&
+                    (ground == QLatin1String("pressed") || ground == QLatin1String("selection"))) {
                     continue; // not an allowed pair: text2 stands there
                 }
                 const double ratio = contrastRatio(over, under);
@@ -69,9 +70,7 @@ private slots:
         QVERIFY(std::abs(contrastRatio(dark.onAccent, dark.accentFill) - 4.73) < 0.006);
     }
 
-    void categories_data() {
-        textContrast_data();
-    }
+    void categories_data() { textContrast_data(); }
 
     void categories() {
         QFETCH(QString, theme);
@@ -86,7 +85,8 @@ private slots:
 
     void damagedFile() {
         QVERIFY_EXCEPTION_THROWN(ui::parseThemeTokens("[]", QStringLiteral("x.json")), base::BadInput);
-        QVERIFY_EXCEPTION_THROWN(ui::parseThemeTokens("{\"ui\": {\"window\": 3}}", QStringLiteral("x.json")), base::BadInput);
+        QVERIFY_EXCEPTION_THROWN(ui::parseThemeTokens("{\"ui\": {\"window\": 3}}", QStringLiteral("x.json")),
+                                 base::BadInput);
     }
 };
 

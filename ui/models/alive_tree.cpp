@@ -118,7 +118,8 @@ QString kindOfTensor(std::string_view name) {
     for (std::size_t i = 0; i < name.size(); ++i) {
         const bool digit = name[i] >= '0' && name[i] <= '9';
         // Numbers that stand alone between separators count things; "w13" or "fp8" are names.
-        const bool starts = digit && (i == 0 || name[i - 1] == '.' || name[i - 1] == '_' || name[i - 1] == ' ' || digits);
+        const bool starts =
+            digit && (i == 0 || name[i - 1] == '.' || name[i - 1] == '_' || name[i - 1] == ' ' || digits);
         if (starts) {
             if (!digits) {
                 kind += '*';
@@ -160,7 +161,9 @@ QString tensorText(const profiler::AllocationRow& row) {
 FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs time, profiler::GroupBy groupBy,
                       std::size_t limit) {
     auto tree = std::make_shared<FlatTree>();
-    tree->columns = {{QObject::tr("Name"), false}, {QObject::tr("Size"), true}, {QObject::tr("Share"), false},
+    tree->columns = {{QObject::tr("Name"), false},
+                     {QObject::tr("Size"), true},
+                     {QObject::tr("Share"), false},
                      {QObject::tr("Blocks"), true}};
     const base::CategoryBytes split = timeline.at(time);
     const std::uint64_t total = std::accumulate(split.begin(), split.end(), std::uint64_t{0});
@@ -186,8 +189,9 @@ FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs tim
     }
     // Bytes that no block accounts for: the context and libraries, seen as a whole only.
     if (total > named) {
-        Group& group = groups[groupBy == profiler::GroupBy::Category ? textOf(base::categoryName(base::MemoryCategory::Untracked))
-                                                                     : QObject::tr("untracked")];
+        Group& group =
+            groups[groupBy == profiler::GroupBy::Category ? textOf(base::categoryName(base::MemoryCategory::Untracked))
+                                                          : QObject::tr("untracked")];
         group.bytes += total - named;
         group.byCategory[static_cast<int>(base::MemoryCategory::Untracked)] += total - named;
     }
@@ -195,7 +199,8 @@ FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs tim
     for (const auto& [name, group] : groups) {
         order.emplace_back(name, &group);
     }
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second->bytes > b.second->bytes; });
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.second->bytes > b.second->bytes; });
     for (const auto& [name, group] : order) {
         const auto most = std::max_element(group->byCategory.begin(), group->byCategory.end(),
                                            [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -206,7 +211,8 @@ FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs tim
         tree->nodes.push_back(std::move(node));
         addKinds(*tree, timeline, *group, static_cast<std::int32_t>(tree->nodes.size() - 1), name, total, limit);
     }
-    FlatNode last = makeNode(-1, QObject::tr("total"), std::max(total, named), total, static_cast<std::int64_t>(blocks));
+    FlatNode last =
+        makeNode(-1, QObject::tr("total"), std::max(total, named), total, static_cast<std::int64_t>(blocks));
     last.cells[2] = FlatCell(QStringLiteral("100\u00A0%"));
     last.cells[2].muted = true;
     last.key = keyOf(QStringLiteral("\n total"));

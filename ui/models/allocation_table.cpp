@@ -35,14 +35,29 @@ std::vector<std::size_t> chosenRows(const MemoryTimeline& timeline, TimeRange ra
         }
         double number = 0;
         switch (column) {
-        case AllocationTableModel::Size: number = double(row.bytes); break;
-        case AllocationTableModel::Born: number = double(row.born); break;
-        case AllocationTableModel::Lifetime: number = double(death - row.born); break;
-        case AllocationTableModel::Category: number = double(row.category); break;
-        case AllocationTableModel::Address: number = double(row.address); break;
-        case AllocationTableModel::Scope: number = double(row.scope); break;
-        case AllocationTableModel::Tensor: number = double(row.dtype) * 16 + row.rank; break;
-        default: break;
+        case AllocationTableModel::Size:
+            number = double(row.bytes);
+            break;
+        case AllocationTableModel::Born:
+            number = double(row.born);
+            break;
+        case AllocationTableModel::Lifetime:
+            number = double(death - row.born);
+            break;
+        case AllocationTableModel::Category:
+            number = double(row.category);
+            break;
+        case AllocationTableModel::Address:
+            number = double(row.address);
+            break;
+        case AllocationTableModel::Scope:
+            number = double(row.scope);
+            break;
+        case AllocationTableModel::Tensor:
+            number = double(row.dtype) * 16 + row.rank;
+            break;
+        default:
+            break;
         }
         keyed.push_back({number, row.name, i});
     }
@@ -128,18 +143,26 @@ QVariant AllocationTableModel::data(const QModelIndex& index, int role) const {
         return role == Qt::ToolTipRole && index.column() == Size ? QVariant(exactBytesText(row.bytes)) : QVariant();
     }
     switch (index.column()) {
-    case Name: return raw ? textOf(shown_->text(row.name)) : shortTensorName(shown_->text(row.name));
-    case Category: return textOf(base::categoryName(row.category));
-    case Size: return raw ? QString::number(row.bytes) : bytesText(row.bytes);
-    case Born: return raw ? QString::number(row.born) : instantText(row.born);
+    case Name:
+        return raw ? textOf(shown_->text(row.name)) : shortTensorName(shown_->text(row.name));
+    case Category:
+        return textOf(base::categoryName(row.category));
+    case Size:
+        return raw ? QString::number(row.bytes) : bytesText(row.bytes);
+    case Born:
+        return raw ? QString::number(row.born) : instantText(row.born);
     case Lifetime: {
         const base::TimeNs length = deathOf(*shown_, row) - row.born;
         return raw ? QString::number(length) : row.freed < 0 ? tr("to the end") : durationText(length);
     }
-    case Tensor: return tensorText(row);
-    case Scope: return QString::fromStdString(shown_->scopePath(row.scope));
-    case Address: return raw ? QString::number(row.address) : addressText(row.address);
-    default: return {};
+    case Tensor:
+        return tensorText(row);
+    case Scope:
+        return QString::fromStdString(shown_->scopePath(row.scope));
+    case Address:
+        return raw ? QString::number(row.address) : addressText(row.address);
+    default:
+        return {};
     }
 }
 
@@ -154,8 +177,8 @@ QVariant AllocationTableModel::headerData(int section, Qt::Orientation orientati
     if (role != Qt::DisplayRole) {
         return {};
     }
-    const QString titles[] = {tr("Name"), tr("Category"), tr("Size"),  tr("Made"),
-                              tr("Lifetime"), tr("Tensor"), tr("Scope"), tr("Address")};
+    const QString titles[] = {tr("Name"),     tr("Category"), tr("Size"),  tr("Made"),
+                              tr("Lifetime"), tr("Tensor"),   tr("Scope"), tr("Address")};
     return section >= 0 && section < ColumnCount ? QVariant(titles[section]) : QVariant();
 }
 

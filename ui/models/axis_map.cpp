@@ -30,7 +30,8 @@ AxisMap AxisMap::ofEvents(const profiler::MemoryTimeline& timeline, TimeRange ra
     map.knots_.reserve(static_cast<std::size_t>(knots) + 1);
     map.knots_.push_back(range.begin);
     for (int i = 1; i < knots; ++i) {
-        const std::uint64_t event = map.firstEvent_ + events * static_cast<std::uint64_t>(i) / static_cast<std::uint64_t>(knots);
+        const std::uint64_t event =
+            map.firstEvent_ + events * static_cast<std::uint64_t>(i) / static_cast<std::uint64_t>(knots);
         map.knots_.push_back(std::clamp(timeline.eventTime(event), map.knots_.back(), range.end));
     }
     map.knots_.push_back(range.end);
@@ -105,11 +106,13 @@ ByteGrid byteGrid(std::uint64_t top, int lines) {
         std::uint64_t bytes;
         const char* name;
     };
-    static constexpr Unit kUnits[] = {{1ULL << 40, "TiB"}, {1ULL << 30, "GiB"}, {1ULL << 20, "MiB"}, {1ULL << 10, "KiB"}, {1, "B"}};
+    static constexpr Unit kUnits[] = {
+        {1ULL << 40, "TiB"}, {1ULL << 30, "GiB"}, {1ULL << 20, "MiB"}, {1ULL << 10, "KiB"}, {1, "B"}};
     top = std::max<std::uint64_t>(top, 4);
     Unit unit = kUnits[4];
     for (const Unit& candidate : kUnits) {
-        if (top >= candidate.bytes * 2 || (candidate.bytes > 1 && top >= candidate.bytes && candidate.bytes >= (1ULL << 40))) {
+        if (top >= candidate.bytes * 2 ||
+            (candidate.bytes > 1 && top >= candidate.bytes && candidate.bytes >= (1ULL << 40))) {
             unit = candidate;
             break;
         }

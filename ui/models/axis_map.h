@@ -54,7 +54,7 @@ TimeGrid timeGrid(TimeRange range, double width, double wanted = 100);
 struct ByteGrid {
     std::uint64_t step = 1;
     std::uint64_t top = 1;
-    std::uint64_t unit = 1;  ///< bytes of the unit that the labels count
+    std::uint64_t unit = 1; ///< bytes of the unit that the labels count
     const char* unitName = "B";
 };
 ByteGrid byteGrid(std::uint64_t top, int lines = 6);

@@ -16,8 +16,7 @@
 
 namespace vitrine::ui {
 
-template <typename Result>
-class LatestJob {
+template <typename Result> class LatestJob {
 public:
     explicit LatestJob(QObject* owner) : state_(std::make_shared<State>()) { state_->owner = owner; }
     ~LatestJob() { state_->dropped = true; }

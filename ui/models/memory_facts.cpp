@@ -31,7 +31,8 @@ RangeFacts rangeFacts(const profiler::MemoryTimeline& timeline, TimeRange range)
     const auto rows = timeline.allocations();
     const auto bornBefore = [&rows](base::TimeNs time) {
         return static_cast<std::uint64_t>(
-            std::ranges::lower_bound(rows, time, {}, [](const profiler::AllocationRow& row) { return row.born; }) - rows.begin());
+            std::ranges::lower_bound(rows, time, {}, [](const profiler::AllocationRow& row) { return row.born; }) -
+            rows.begin());
     };
     facts.allocations = bornBefore(range.end) - bornBefore(range.begin);
     const std::uint64_t events = timeline.eventsBefore(range.end) - timeline.eventsBefore(range.begin);
@@ -50,7 +51,8 @@ AddressLayout AddressLayout::of(const profiler::MemoryTimeline& timeline, std::u
     }
     std::sort(used.begin(), used.end());
     for (const auto& [begin, end] : used) {
-        if (!layout.parts_.empty() && begin <= layout.parts_.back().end + std::min(join, UINT64_MAX - layout.parts_.back().end)) {
+        if (!layout.parts_.empty() &&
+            begin <= layout.parts_.back().end + std::min(join, UINT64_MAX - layout.parts_.back().end)) {
             layout.parts_.back().end = std::max(layout.parts_.back().end, end);
         } else {
             layout.parts_.push_back({begin, end, 0});
@@ -158,10 +160,14 @@ AllocationQuery AllocationQuery::parse(const QString& typedText) {
 
 bool AllocationQuery::matches(const profiler::MemoryTimeline& timeline, const profiler::AllocationRow& row) const {
     switch (kind_) {
-    case Kind::None: return false;
-    case Kind::Size: return row.bytes >= low_ && row.bytes <= high_;
-    case Kind::Address: return row.address + row.bytes > low_ && row.address < high_;
-    case Kind::Text: break;
+    case Kind::None:
+        return false;
+    case Kind::Size:
+        return row.bytes >= low_ && row.bytes <= high_;
+    case Kind::Address:
+        return row.address + row.bytes > low_ && row.address < high_;
+    case Kind::Text:
+        break;
     }
     const auto holds = [this](std::string_view hay) {
         return std::search(hay.begin(), hay.end(), text_.begin(), text_.end(),
@@ -204,7 +210,8 @@ std::optional<std::uint64_t> budgetAt(const profiler::MemoryTimeline& timeline, 
 const profiler::ScopeRow* scopeAt(const profiler::MemoryTimeline& timeline, base::TimeNs time, base::ScopeKind kind) {
     const auto scopes = timeline.scopes();
     auto next = static_cast<std::size_t>(
-        std::ranges::upper_bound(scopes, time, {}, [](const profiler::ScopeRow& row) { return row.begin; }) - scopes.begin());
+        std::ranges::upper_bound(scopes, time, {}, [](const profiler::ScopeRow& row) { return row.begin; }) -
+        scopes.begin());
     // Scopes nest: the one that encloses the instant is among the last that began, but layers and ops lie between.
     for (std::size_t looked = 0; next > 0 && looked < 100'000; ++looked) {
         const profiler::ScopeRow row = scopes[--next];

@@ -33,7 +33,7 @@ public:
     /// Stretches closer than `join` bytes are one.
     static AddressLayout of(const profiler::MemoryTimeline& timeline, std::uint64_t join = 1ULL << 30);
 
-    std::uint64_t top() const { return top_; } ///< bytes of all stretches
+    std::uint64_t top() const { return top_; }        ///< bytes of all stretches
     std::uint64_t place(std::uint64_t address) const; ///< 0 .. top
     std::uint64_t address(std::uint64_t place) const;
     std::size_t stretches() const { return parts_.size(); }

@@ -17,7 +17,8 @@ namespace vitrine::ui {
 namespace {
 
 const profiler::ScopeRow* enclosing(const profiler::MemoryTimeline& timeline, std::uint64_t id, base::ScopeKind kind) {
-    for (const profiler::ScopeRow* scope = timeline.scope(id); scope != nullptr; scope = timeline.scope(scope->parent)) {
+    for (const profiler::ScopeRow* scope = timeline.scope(id); scope != nullptr;
+         scope = timeline.scope(scope->parent)) {
         if (scope->kind == kind) {
             return scope;
         }
@@ -39,7 +40,8 @@ const profiler::ScopeRow* stepBefore(const profiler::MemoryTimeline& timeline, c
 }
 
 /// The instant in the step before at which the same op of the same phase held the most.
-base::TimeNs comparable(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& before, std::uint64_t failedScope) {
+base::TimeNs comparable(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& before,
+                        std::uint64_t failedScope) {
     const base::TimeNs end = before.end < 0 ? timeline.end() : before.end;
     TimeRange range{before.begin, end};
     const profiler::ScopeRow* failed = timeline.scope(failedScope);
@@ -48,7 +50,8 @@ base::TimeNs comparable(const profiler::MemoryTimeline& timeline, const profiler
             if (scope.begin >= end) {
                 break;
             }
-            if (scope.begin >= before.begin && scope.name == failed->name && scope.kind == failed->kind && scope.end >= 0) {
+            if (scope.begin >= before.begin && scope.name == failed->name && scope.kind == failed->kind &&
+                scope.end >= 0) {
                 range = {scope.begin, scope.end};
             }
         }
@@ -69,7 +72,8 @@ FlatCell changeCell(std::int64_t change, const ByteGrid& grid, bool lessIsWorse)
         cell.delta = 0;
         return cell;
     }
-    FlatCell cell((change > 0 ? QStringLiteral("▲ +") : QStringLiteral("▼ \u2212")) + amount, qint64(change), QString::number(change));
+    FlatCell cell((change > 0 ? QStringLiteral("▲ +") : QStringLiteral("▼ \u2212")) + amount, qint64(change),
+                  QString::number(change));
     cell.delta = (change > 0) != lessIsWorse ? 1 : -1;
     return cell;
 }
@@ -88,7 +92,8 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
     facts.free = event.budget > event.held ? event.budget - event.held : 0;
     const std::uint64_t needed = event.held + event.requested;
     facts.missing = needed > event.budget ? needed - event.budget : 0;
-    facts.fragmentation = facts.free > 0 ? 1.0 - double(std::min(event.largestFree, facts.free)) / double(facts.free) : 0;
+    facts.fragmentation =
+        facts.free > 0 ? 1.0 - double(std::min(event.largestFree, facts.free)) / double(facts.free) : 0;
     facts.held = timeline.at(event.time);
     facts.step = enclosing(timeline, event.scope.value, base::ScopeKind::Step);
     const profiler::ScopeRow* phase = enclosing(timeline, event.scope.value, base::ScopeKind::Phase);
@@ -110,7 +115,8 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
                                 : QObject::tr("The bytes were there, but not in one block."));
     words << (facts.fragmentation < 0.005
                   ? QObject::tr("The free memory was one block, so fragmentation played no part.")
-                  : QObject::tr("The largest free block was %1 of %2.").arg(bytesText(event.largestFree), bytesText(facts.free)));
+                  : QObject::tr("The largest free block was %1 of %2.")
+                        .arg(bytesText(event.largestFree), bytesText(facts.free)));
     QStringList place;
     if (phase != nullptr && facts.step != nullptr) {
         place << QObject::tr("phase %1").arg(scopeTitle(timeline, *phase, false));
@@ -130,7 +136,8 @@ FlatTreePtr holdersTree(const profiler::MemoryTimeline& timeline, const OomFacts
     const FlatTreePtr alive = aliveTree(timeline, facts.event.time, groupBy, 20);
     const double total = double(std::max<std::uint64_t>(1, totalBytes(facts.held)));
     auto tree = std::make_shared<FlatTree>();
-    tree->columns = {{QObject::tr("Holder"), false}, {QObject::tr("Size"), true}, {QObject::tr("Share"), true}, {QString(), false}};
+    tree->columns = {
+        {QObject::tr("Holder"), false}, {QObject::tr("Size"), true}, {QObject::tr("Share"), true}, {QString(), false}};
     for (const FlatNode& node : alive->nodes) {
         FlatNode row = node;
         FlatCell share = node.cells[2];
@@ -162,9 +169,11 @@ FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts
     if (facts.before->tokens > 0 && facts.step->tokens > 0) {
         FlatNode row;
         const std::int64_t change = facts.step->tokens - facts.before->tokens;
-        FlatCell delta(change == 0 ? QStringLiteral("=")
-                                   : QStringLiteral("%1 %2\u00A0%").arg(change > 0 ? QStringLiteral("▲") : QStringLiteral("▼"))
-                                         .arg(std::abs(double(change)) / double(facts.before->tokens) * 100, 0, 'f', 0));
+        FlatCell delta(change == 0
+                           ? QStringLiteral("=")
+                           : QStringLiteral("%1 %2\u00A0%")
+                                 .arg(change > 0 ? QStringLiteral("▲") : QStringLiteral("▼"))
+                                 .arg(std::abs(double(change)) / double(facts.before->tokens) * 100, 0, 'f', 0));
         delta.delta = change > 0 ? 1 : change < 0 ? -1 : 0;
         row.key = 1000;
         row.cells = {FlatCell(QObject::tr("tokens")), FlatCell(countText(facts.before->tokens)),
@@ -207,7 +216,9 @@ QString oomText(const profiler::MemoryTimeline& timeline, const OomFacts& facts)
         }
     }
     if (const FlatTreePtr change = changeTable(timeline, facts)) {
-        lines << QString() << QObject::tr("Change since %1, %2:").arg(scopeTitle(timeline, *facts.before, false), change->columns[0].title);
+        lines << QString()
+              << QObject::tr("Change since %1, %2:")
+                     .arg(scopeTitle(timeline, *facts.before, false), change->columns[0].title);
         for (const FlatNode& node : change->nodes) {
             lines << QStringLiteral("- %1: %2 to %3 (%4)")
                          .arg(node.cells[0].text, node.cells[1].text, node.cells[2].text, node.cells[3].text);

@@ -219,7 +219,8 @@ private:
     }
 
     void publishTimeline(RunId id, Reader& reader, const QString& error) {
-        TimelineState state{reader.caughtUp ? reader.builder.snapshot() : reader.builder.preview(), reader.caughtUp, reader.chunks, error};
+        TimelineState state{reader.caughtUp ? reader.builder.snapshot() : reader.builder.preview(), reader.caughtUp,
+                            reader.chunks, error};
         toGui([id, state = std::move(state)](SessionDocument& d) mutable {
             d.timelines_[id] = std::move(state);
             d.reading_ = !d.timelines_[id].complete && d.timelines_[id].error.isEmpty();

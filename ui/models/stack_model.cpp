@@ -27,7 +27,8 @@ int layerInName(std::string_view name) {
         return -1;
     }
     int number = -1;
-    for (std::size_t i = at + kMark.size(); i < name.size() && name[i] >= '0' && name[i] <= '9' && number < 100'000; ++i) {
+    for (std::size_t i = at + kMark.size(); i < name.size() && name[i] >= '0' && name[i] <= '9' && number < 100'000;
+         ++i) {
         number = std::max(number, 0) * 10 + (name[i] - '0');
     }
     return number;
@@ -79,8 +80,10 @@ std::size_t Grouping::intern(const QString& name) {
 
 QString Grouping::nameOf(const profiler::AllocationRow& row) const {
     switch (groupBy_) {
-    case GroupBy::Category: return textOf(base::categoryName(row.category));
-    case GroupBy::Dtype: return row.dtype == 0 ? QObject::tr("bytes") : dtypeText(row.dtype);
+    case GroupBy::Category:
+        return textOf(base::categoryName(row.category));
+    case GroupBy::Dtype:
+        return row.dtype == 0 ? QObject::tr("bytes") : dtypeText(row.dtype);
     case GroupBy::Layer: {
         for (const profiler::ScopeRow* scope = timeline_.scope(row.scope); scope != nullptr;
              scope = timeline_.scope(scope->parent)) {
@@ -107,10 +110,18 @@ std::size_t Grouping::groupOf(const profiler::AllocationRow& row) {
     // A group depends on the scope, and for layers also on the name: both fit one key.
     std::uint64_t key = 0;
     switch (groupBy_) {
-    case GroupBy::Category: key = static_cast<std::uint64_t>(row.category); break;
-    case GroupBy::Dtype: key = row.dtype; break;
-    case GroupBy::Op: key = row.scope; break;
-    case GroupBy::Layer: key = row.scope * 0x9E3779B97F4A7C15ULL ^ row.name; break;
+    case GroupBy::Category:
+        key = static_cast<std::uint64_t>(row.category);
+        break;
+    case GroupBy::Dtype:
+        key = row.dtype;
+        break;
+    case GroupBy::Op:
+        key = row.scope;
+        break;
+    case GroupBy::Layer:
+        key = row.scope * 0x9E3779B97F4A7C15ULL ^ row.name;
+        break;
     }
     const auto found = byKey_.find(key);
     if (found != byKey_.end()) {
@@ -121,8 +132,8 @@ std::size_t Grouping::groupOf(const profiler::AllocationRow& row) {
     return group;
 }
 
-StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns,
-                           GroupBy groupBy, std::size_t limit) {
+StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns, GroupBy groupBy,
+                           std::size_t limit) {
     if (groupBy == GroupBy::Category) {
         return categoryStack(timeline, axis, columns);
     }

@@ -20,8 +20,7 @@ View* makeRun(const ViewContext& context, QWidget* parent) {
 }
 
 View* makeMemory(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("memory"), words("Memory"), words("No memory was recorded."), context,
-                           parent);
+    return new MemoryView(context, parent);
 }
 
 View* makeKernels(const ViewContext& context, QWidget* parent) {

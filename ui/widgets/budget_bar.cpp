@@ -103,7 +103,8 @@ void BudgetBar::paintEvent(QPaintEvent*) {
         fillCategory(painter, box, part.style, dpr);
         painter.fillRect(QRectF(x1 - 1, kTop, 1, kHeight), withAlpha(t.canvas, 0.6));
         if (box.width() >= std::max(textWidth(part.name, strong), textWidth(bytesText(part.bytes), plain)) + 14) {
-            drawText(painter, QRectF(x0 + 8, kTop + 2, box.width() - 10, 15), Qt::AlignVCenter, part.name, part.style.ink, strong);
+            drawText(painter, QRectF(x0 + 8, kTop + 2, box.width() - 10, 15), Qt::AlignVCenter, part.name,
+                     part.style.ink, strong);
             drawText(painter, QRectF(x0 + 8, kTop + 17, box.width() - 10, 15), Qt::AlignVCenter, bytesText(part.bytes),
                      part.style.ink, plain);
         }
@@ -133,11 +134,12 @@ void BudgetBar::paintEvent(QPaintEvent*) {
     plumbline(painter, budgetX, 2, kTop + kHeight + 5, t.bad);
     const QString budgetWords = tr("Budget %1").arg(bytesText(budget_));
     const double budgetWidth = textWidth(budgetWords, strong);
-    drawText(painter, QRectF(std::max(20.0, budgetX - 6 - budgetWidth), 0, budgetWidth + 2, 16), Qt::AlignVCenter, budgetWords,
-             t.bad, strong);
+    drawText(painter, QRectF(std::max(20.0, budgetX - 6 - budgetWidth), 0, budgetWidth + 2, 16), Qt::AlignVCenter,
+             budgetWords, t.bad, strong);
     const QString neededWords = tr("needed %1").arg(bytesText(needed));
     if (needed > budget_ && width() - budgetX > textWidth(neededWords, plain) + 12) {
-        drawText(painter, QRectF(0, 0, width() - 1, 16), Qt::AlignRight | Qt::AlignVCenter, neededWords, t.text2, plain);
+        drawText(painter, QRectF(0, 0, width() - 1, 16), Qt::AlignRight | Qt::AlignVCenter, neededWords, t.text2,
+                 plain);
     }
     const double y = kTop + kHeight + 4;
     brace(painter, 0, xOf(held_), y, tr("held %1").arg(bytesText(held_)), t.text2, width());

@@ -32,7 +32,8 @@ QSize SwatchDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex& i
     return {static_cast<int>(text) + 17 + (swatch ? 18 : 0), kRowHeight};
 }
 
-void SwatchDelegate::paintGround(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
+void SwatchDelegate::paintGround(QPainter* painter, const QStyleOptionViewItem& option,
+                                 const QModelIndex& index) const {
     const ThemeTokens& t = themeTokens();
     if (selected(option)) {
         painter->fillRect(option.rect, t.selection);
@@ -48,7 +49,9 @@ void SwatchDelegate::paintText(QPainter* painter, const QStyleOptionViewItem& op
                                double left) const {
     const ThemeTokens& t = themeTokens();
     const bool muted = index.data(Qt::UserRole).toBool();
-    const QColor color = !(option.state & QStyle::State_Enabled) ? t.disabled : muted && !selected(option) ? t.text2 : t.text1;
+    const QColor color = !(option.state & QStyle::State_Enabled) ? t.disabled
+                         : muted && !selected(option)            ? t.text2
+                                                                 : t.text1;
     const QFont font = Theme::instance().font(TypeRole::Table, index.data(EmphasisRole).toBool());
     const auto alignment = index.data(Qt::TextAlignmentRole).toInt();
     drawText(*painter, QRectF(left, option.rect.top(), option.rect.right() - left - 7, option.rect.height()),
@@ -83,8 +86,8 @@ void ShareBarDelegate::paint(QPainter* painter, const QStyleOptionViewItem& opti
     painter->fillRect(bar, t.line0);
     const QVariant category = index.data(CategoryRole);
     const QColor fill = category.isValid() ? t.categories[static_cast<std::size_t>(category.toInt())].fill : t.line2;
-    painter->fillRect(QRectF(bar.left(), bar.top(), std::max(1.0, width * std::clamp(share.toDouble(), 0.0, 1.0)), kBarHeight),
-                      fill);
+    painter->fillRect(
+        QRectF(bar.left(), bar.top(), std::max(1.0, width * std::clamp(share.toDouble(), 0.0, 1.0)), kBarHeight), fill);
 }
 
 void DeltaDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
@@ -96,7 +99,10 @@ void DeltaDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
     paintGround(painter, option, index);
     const ThemeTokens& t = themeTokens();
     const int kind = delta.toInt();
-    const QColor color = kind > 1 ? t.text2 : kind > 0 ? t.bad : kind < 0 ? t.good : (selected(option) ? t.text2 : t.text3);
+    const QColor color = kind > 1   ? t.text2
+                         : kind > 0 ? t.bad
+                         : kind < 0 ? t.good
+                                    : (selected(option) ? t.text2 : t.text3);
     const QFont font = Theme::instance().font(TypeRole::Table, index.data(EmphasisRole).toBool());
     drawText(*painter, QRectF(option.rect).adjusted(8, 0, -8, 0),
              index.data(Qt::TextAlignmentRole).toInt() | Qt::AlignVCenter, index.data().toString(), color, font);

@@ -114,10 +114,10 @@ public:
     QImage picture(const QSize& size, double dpr);
 
 signals:
-    void readoutChanged(const QString& text); ///< left part of the status bar
-    void openView(const QString& id);         ///< the window switches
+    void readoutChanged(const QString& text);             ///< left part of the status bar
+    void openView(const QString& id);                     ///< the window switches
     void experimentWanted(const QString& experimentJson); ///< the window opens the Run view with it
-    void priced(const QString& text);         ///< right part of the status bar, empty hides
+    void priced(const QString& text);                     ///< right part of the status bar, empty hides
 
 protected:
     const ViewContext& context() const { return context_; }

@@ -73,15 +73,15 @@ PinnedPanel::PinnedPanel(QWidget* parent) : QWidget(parent) {
 }
 
 void PinnedPanel::addRow(const QString& name, const QString& value, const QString& more, bool warn, bool mono) {
-    text_ << (more.isEmpty() ? name + QStringLiteral(": ") + value : name + QStringLiteral(": ") + value + QLatin1Char(' ') + more);
+    text_ << (more.isEmpty() ? name + QStringLiteral(": ") + value
+                             : name + QStringLiteral(": ") + value + QLatin1Char(' ') + more);
     auto* label = new TextLabel(name, TypeRole::Table, TextColor::Text3, false, form_);
     label->setFixedWidth(72);
     auto* field = new QWidget(form_);
     auto* cells = new QHBoxLayout(field);
     cells->setContentsMargins(0, 0, 0, 0);
     cells->setSpacing(6);
-    auto* text = new TextLabel(value, TypeRole::Table, warn ? TextColor::Warn : TextColor::Text1,
-                               false, field);
+    auto* text = new TextLabel(value, TypeRole::Table, warn ? TextColor::Warn : TextColor::Text1, false, field);
     if (mono) {
         text->setFont(Theme::instance().monoFont(TypeRole::Table));
     }
@@ -281,7 +281,8 @@ bool AlivePanel::eventFilter(QObject* watched, QEvent* event) {
     if (watched == tree_ && event->type() == QEvent::Resize) {
         fitColumns();
     }
-    if (watched == tree_ && event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->matches(QKeySequence::Copy)) {
+    if (watched == tree_ && event->type() == QEvent::KeyPress &&
+        static_cast<QKeyEvent*>(event)->matches(QKeySequence::Copy)) {
         QApplication::clipboard()->setText(asTabSeparated(*model_, tree_->selectionModel()->selectedRows()));
         return true;
     }

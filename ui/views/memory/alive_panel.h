@@ -38,7 +38,8 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
-    void addRow(const QString& name, const QString& value, const QString& more = {}, bool warn = false, bool mono = false);
+    void addRow(const QString& name, const QString& value, const QString& more = {}, bool warn = false,
+                bool mono = false);
     DockHeader* header_;
     QWidget* form_;
     QFormLayout* rows_;

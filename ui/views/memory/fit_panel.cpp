@@ -28,8 +28,9 @@ protected:
     void paintEvent(QPaintEvent*) override {
         if (fits_) {
             QPainter painter(this);
-            painter.drawPixmap(QPointF(0, 0), iconPixmap(*fits_ ? QStringLiteral("check") : QStringLiteral("close"), 14,
-                                                         *fits_ ? themeTokens().good : themeTokens().bad, deviceRatio(painter)));
+            painter.drawPixmap(QPointF(0, 0),
+                               iconPixmap(*fits_ ? QStringLiteral("check") : QStringLiteral("close"), 14,
+                                          *fits_ ? themeTokens().good : themeTokens().bad, deviceRatio(painter)));
         }
     }
 
@@ -60,7 +61,8 @@ std::vector<FitPanel::Change> possibleChanges(const std::string& specJson) {
     if (!spec.is_object()) {
         return changes;
     }
-    const auto add = [&](const QString& title, const QString& why, const std::vector<std::pair<const char*, Json>>& values) {
+    const auto add = [&](const QString& title, const QString& why,
+                         const std::vector<std::pair<const char*, Json>>& values) {
         Json changed = spec;
         for (const auto& [key, value] : values) {
             changed[key] = value;
@@ -68,13 +70,16 @@ std::vector<FitPanel::Change> possibleChanges(const std::string& specJson) {
         changes.push_back({title, why, QString::fromStdString(changed.dump()), false, {}, 0, 0});
     };
     if (textAt(spec, "weights") == "dequantized" || textAt(spec, "weights") == "both") {
-        add(QObject::tr("Quantized weights"), QObject::tr("blocks stay as the checkpoint stores them"), {{"weights", "quantized"}});
+        add(QObject::tr("Quantized weights"), QObject::tr("blocks stay as the checkpoint stores them"),
+            {{"weights", "quantized"}});
     }
     if (textAt(spec, "dtype") == "float32") {
-        add(QObject::tr("Compute in bfloat16"), QObject::tr("activations and cache take half the bytes"), {{"dtype", "bfloat16"}});
+        add(QObject::tr("Compute in bfloat16"), QObject::tr("activations and cache take half the bytes"),
+            {{"dtype", "bfloat16"}});
     }
     if (textAt(spec, "kv_dtype") == "float32") {
-        add(QObject::tr("KV cache in bfloat16"), QObject::tr("half the bytes for each token"), {{"kv_dtype", "bfloat16"}});
+        add(QObject::tr("KV cache in bfloat16"), QObject::tr("half the bytes for each token"),
+            {{"kv_dtype", "bfloat16"}});
     }
     for (const char* key : {"prompt_length", "max_new_tokens", "batch"}) {
         const std::int64_t now = numberAt(spec, key);
@@ -180,8 +185,8 @@ void FitPanel::rebuild() {
         QString state = tr("not priced");
         TextColor color = TextColor::Text3;
         if (known) {
-            const std::uint64_t gap = fits ? facts_.event.budget - change.peak
-                                           : change.peak - std::min(change.peak, facts_.event.budget);
+            const std::uint64_t gap =
+                fits ? facts_.event.budget - change.peak : change.peak - std::min(change.peak, facts_.event.budget);
             state = fits ? tr("%1 spare").arg(bytesText(gap)) : tr("%1 over").arg(bytesText(gap));
             color = fits ? TextColor::Good : TextColor::Bad;
         } else if (change.priced) {
@@ -190,7 +195,8 @@ void FitPanel::rebuild() {
         } else if (ticket_ != 0) {
             state = tr("pricing");
         }
-        auto* peak = new TextLabel(known ? bytesText(change.peak) : unknownText(), TypeRole::Table, TextColor::Text1, false, this);
+        auto* peak = new TextLabel(known ? bytesText(change.peak) : unknownText(), TypeRole::Table, TextColor::Text1,
+                                   false, this);
         peak->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
         auto* verdict = new TextLabel(state, TypeRole::Table, color, false, this);
         verdict->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -202,7 +208,8 @@ void FitPanel::rebuild() {
             setControlHeight(button, 22);
             setPrimary(button, primary);
             primary = false;
-            connect(button, &QPushButton::clicked, this, [this, experiment = change.experiment] { emit tried(experiment); });
+            connect(button, &QPushButton::clicked, this,
+                    [this, experiment = change.experiment] { emit tried(experiment); });
             grid_->addWidget(button, row, 4);
         }
         ++row;

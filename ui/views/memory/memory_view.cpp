@@ -71,7 +71,8 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
     connect(context.time, &TimeCursor::rangeChanged, this, &MemoryView::updateTable);
     connect(alive_->pinned(), &PinnedPanel::scopeWanted, this, &MemoryView::goToScope);
     connect(alive_->pinned(), &PinnedPanel::onlyWanted, this, [this] {
-        const auto row = timeline_ ? timeline_->findAllocation(this->context().time->selection().allocation) : std::nullopt;
+        const auto row =
+            timeline_ ? timeline_->findAllocation(this->context().time->selection().allocation) : std::nullopt;
         if (row) {
             allocationLane_->setOnlyName(timeline_->allocations()[*row].name);
         }
@@ -110,7 +111,8 @@ void MemoryView::buildLanes() {
     layout_->setAccessibleName(tr("Vertical order"));
     layout_->setFixedHeight(20);
     allocationLane_->addHeaderControl(layout_);
-    for (Lane* lane : {static_cast<Lane*>(stackLane_), static_cast<Lane*>(freeLane_), static_cast<Lane*>(allocationLane_)}) {
+    for (Lane* lane :
+         {static_cast<Lane*>(stackLane_), static_cast<Lane*>(freeLane_), static_cast<Lane*>(allocationLane_)}) {
         lanes_->addLane(lane);
     }
     connect(layout_, &SegmentedControl::currentChanged, this, [this](int index) {
@@ -159,7 +161,8 @@ void MemoryView::onSelectedRun() {
         showEmpty(tr("No session is open. Open a .vitrine file, drop one here, or start a run."), tr("Open…"),
                   [this] { context().actions->action(QStringLiteral("file.open"))->trigger(); });
     } else if (run_ == 0) {
-        showEmpty(tr("This session holds no run yet."), tr("Start a run"), [this] { emit openView(QStringLiteral("run")); });
+        showEmpty(tr("This session holds no run yet."), tr("Start a run"),
+                  [this] { emit openView(QStringLiteral("run")); });
     }
     context().document->readNotes(run_, this, [this, run = run_](std::vector<sessions::TimelineNote> notes) {
         if (run == run_) {
@@ -193,8 +196,9 @@ void MemoryView::onTimeline() {
         }
         stackLane_->setGuides(std::move(guides));
         const profiler::MemoryColumn peak = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
-        header()->setFacts(peak.maxTotal > 0 ? tr("Peak %1 at %2").arg(bytesText(peak.maxTotal), instantText(peak.maxTime))
-                                             : QString(),
+        header()->setFacts(peak.maxTotal > 0
+                               ? tr("Peak %1 at %2").arg(bytesText(peak.maxTotal), instantText(peak.maxTime))
+                               : QString(),
                            QStringLiteral("P"));
         reservedCheck_->setEnabled(!timeline_->counter("reserved_bytes").empty());
         reservedCheck_->setToolTip(reservedCheck_->isEnabled() ? QString()
@@ -219,7 +223,8 @@ void MemoryView::onTimeline() {
 
 void MemoryView::setGroupBy(int index) {
     const auto by = static_cast<profiler::GroupBy>(index);
-    const QString titles[] = {tr("Memory by category"), tr("Memory by layer"), tr("Memory by op"), tr("Memory by dtype")};
+    const QString titles[] = {tr("Memory by category"), tr("Memory by layer"), tr("Memory by op"),
+                              tr("Memory by dtype")};
     stackLane_->setTitle(titles[index]);
     lanes_->legend()->setOnly({});
     allocationLane_->setCategories({});
@@ -259,7 +264,8 @@ void MemoryView::updateFreeLane() {
             std::vector<std::optional<double>> values;
             const StackModelPtr model = categoryStack(*timeline, axis, columns);
             for (const StackColumn& column : model->columns) {
-                values.push_back(column.present ? std::optional(double(budget - std::min(budget, column.total))) : std::nullopt);
+                values.push_back(column.present ? std::optional(double(budget - std::min(budget, column.total)))
+                                                : std::nullopt);
             }
             return values;
         };
@@ -307,7 +313,8 @@ void MemoryView::updateMarks() {
         }
         for (const sessions::TimelineNote& note : notes_) {
             QString text = QString::fromStdString(note.body);
-            marks.push_back({note.timeBegin, TimeMark::Kind::Note, text.size() > 24 ? text.left(23) + QStringLiteral("…") : text});
+            marks.push_back(
+                {note.timeBegin, TimeMark::Kind::Note, text.size() > 24 ? text.left(23) + QStringLiteral("…") : text});
         }
         for (std::size_t i = 0; i < std::min(found_.rows.size(), kFindMarks); ++i) {
             marks.push_back({timeline_->allocations()[found_.rows[i]].born, TimeMark::Kind::Find, {}});
@@ -360,7 +367,8 @@ void MemoryView::updateReadout() {
         const RangeFacts facts = rangeFacts(*timeline_, *time->measured());
         setReadout(tr("Range %1: %2, peak %3 at %4, %5 allocations, %6 frees")
                        .arg(durationText(facts.length), signedBytesText(facts.change), bytesText(facts.peak),
-                            instantText(facts.peakTime), countText(qint64(facts.allocations)), countText(qint64(facts.frees))));
+                            instantText(facts.peakTime), countText(qint64(facts.allocations)),
+                            countText(qint64(facts.frees))));
         return;
     }
     std::optional<base::TimeNs> at = time->cursor();
@@ -385,7 +393,8 @@ void MemoryView::updateReadout() {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return split[a] > split[b]; });
     QStringList parts;
     for (std::size_t i = 0; i < std::min<std::size_t>(4, order.size()); ++i) {
-        parts << textOf(base::categoryName(static_cast<base::MemoryCategory>(order[i]))) + QLatin1Char(' ') + bytesText(split[order[i]]);
+        parts << textOf(base::categoryName(static_cast<base::MemoryCategory>(order[i]))) + QLatin1Char(' ') +
+                     bytesText(split[order[i]]);
     }
     QString text = tr("%1 %2: total %3").arg(where, instantText(*at), bytesText(totalBytes(split)));
     if (!parts.isEmpty()) {
@@ -467,7 +476,8 @@ bool MemoryView::perform(const QString& action) {
     }
     if (action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse")) {
         if (Lane* lane = lanes_->focusedLane()) {
-            action == QLatin1String("lane.pin") ? lane->setPinned(!lane->pinned()) : lane->setCollapsed(!lane->collapsed());
+            action == QLatin1String("lane.pin") ? lane->setPinned(!lane->pinned())
+                                                : lane->setCollapsed(!lane->collapsed());
         }
         return true;
     }
@@ -564,7 +574,8 @@ void MemoryView::contextMenu(const QPoint& position, base::TimeNs at) {
         if (const profiler::ScopeRow* step = scopeAt(*timeline_, at, base::ScopeKind::Step)) {
             const TimeRange range{step->begin, step->end < 0 ? timeline_->end() : step->end};
             const QString name = scopeTitle(*timeline_, *step, false);
-            connect(menu.addAction(tr("Measure %1").arg(name)), &QAction::triggered, this, [time, range] { time->setMeasured(range); });
+            connect(menu.addAction(tr("Measure %1").arg(name)), &QAction::triggered, this,
+                    [time, range] { time->setMeasured(range); });
             connect(menu.addAction(tr("Narrow all views to %1").arg(name)), &QAction::triggered, this,
                     [time, range, name] { time->pushFilter({range, name}); });
         }

@@ -212,21 +212,25 @@ void OomPage::refresh() {
     which_->setText(tr("%1 of %2").arg(failure_ + 1).arg(count));
     const ThemeTokens& t = themeTokens();
     sentence_->setFont(Theme::instance().font(TypeRole::Sentence));
-    const QString mono = QStringLiteral("<span style=\"font-family:'%1'\">%2</span>")
-                             .arg(Theme::instance().monoFont(TypeRole::Sentence).family(), facts_.tensor.toHtmlEscaped());
+    const QString mono =
+        QStringLiteral("<span style=\"font-family:'%1'\">%2</span>")
+            .arg(Theme::instance().monoFont(TypeRole::Sentence).family(), facts_.tensor.toHtmlEscaped());
     sentence_->setText(QStringLiteral("<span style=\"color:%1\">").arg(t.text1.name()) +
                        tr("%1 asked for %2 to hold %3. Only %4 of the %5 budget were free.")
-                           .arg(facts_.asker.toHtmlEscaped(), coloured(bytesText(facts_.event.requested), t.text1, true), mono,
+                           .arg(facts_.asker.toHtmlEscaped(),
+                                coloured(bytesText(facts_.event.requested), t.text1, true), mono,
                                 coloured(bytesText(facts_.free), t.bad, true), bytesText(facts_.event.budget)) +
                        QStringLiteral("</span>"));
     cause_->setText(facts_.cause);
     std::vector<BudgetPart> parts;
     for (int i = 0; i < base::kCategoryCount; ++i) {
         const auto category = static_cast<base::MemoryCategory>(i);
-        parts.push_back({textOf(base::categoryName(category)), facts_.held[static_cast<std::size_t>(i)], t.category(category)});
+        parts.push_back(
+            {textOf(base::categoryName(category)), facts_.held[static_cast<std::size_t>(i)], t.category(category)});
     }
     bar_->set(std::move(parts), facts_.event.budget, facts_.event.requested, facts_.tensor);
-    static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer, profiler::GroupBy::Op};
+    static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer,
+                                                    profiler::GroupBy::Op};
     holdersModel_->setTree(holdersTree(*timeline_, facts_, kGroups[group_->current()]));
     for (int row = 0; row < std::min(3, holdersModel_->rowCount()); ++row) {
         holders_->expand(holdersModel_->index(row, 0));
@@ -249,7 +253,8 @@ void OomPage::refresh() {
 }
 
 QString OomPage::asText() const {
-    return timeline_ && !timeline_->outOfMemory().empty() ? oomText(*timeline_, oomFacts(*timeline_, failure_)) : QString();
+    return timeline_ && !timeline_->outOfMemory().empty() ? oomText(*timeline_, oomFacts(*timeline_, failure_))
+                                                          : QString();
 }
 
 QString OomPage::sentence() const {

@@ -116,7 +116,8 @@ QImage AllocationLane::paint(const PlotFrame& frame) {
     if (!picture_.image.isNull() && pictureAxis_.range().length() > 0) {
         QPainter painter(&image);
         const QRectF plot = frame.plot();
-        const double a = plot.left() + axis().x(pictureAxis_.range().begin), b = plot.left() + axis().x(pictureAxis_.range().end);
+        const double a = plot.left() + axis().x(pictureAxis_.range().begin),
+                     b = plot.left() + axis().x(pictureAxis_.range().end);
         const double dpr = picture_.image.devicePixelRatio();
         painter.drawImage(QRectF(0, 0, gutter(), plot.height()), picture_.image,
                           QRectF(0, 0, gutter() * dpr, picture_.image.height()));
@@ -164,7 +165,8 @@ QString AllocationLane::tipOf(const AllocationHit& hit) const {
     const base::TimeNs freed = row.freed < 0 ? timeline_->end() : row.freed;
     QStringList lines;
     lines << shortTensorName(timeline_->text(row.name))
-          << tr("%1 (%2), %3").arg(bytesText(row.bytes), exactBytesText(row.bytes), textOf(base::categoryName(row.category)));
+          << tr("%1 (%2), %3")
+                 .arg(bytesText(row.bytes), exactBytesText(row.bytes), textOf(base::categoryName(row.category)));
     if (const QString tensor = tensorText(row); !tensor.isEmpty()) {
         lines << tensor;
     }
@@ -220,8 +222,8 @@ bool AllocationLane::step(int direction) {
         at = found ? static_cast<std::ptrdiff_t>(*found) + direction : -1;
     } else {
         const base::TimeNs from = time()->cursor().value_or(time()->range().begin);
-        at = std::ranges::lower_bound(rows, from, {}, [](const profiler::AllocationRow& row) { return row.born; }) - rows.begin() -
-             (direction < 0 ? 1 : 0);
+        at = std::ranges::lower_bound(rows, from, {}, [](const profiler::AllocationRow& row) { return row.born; }) -
+             rows.begin() - (direction < 0 ? 1 : 0);
     }
     if (at < 0 || at >= static_cast<std::ptrdiff_t>(rows.size())) {
         return false;

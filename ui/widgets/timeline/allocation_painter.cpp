@@ -47,7 +47,8 @@ void drawShape(QPainter& painter, const QRectF& rect, const profiler::Allocation
     }
     if (textWidth(text, font) <= rect.width() - 12) {
         const double middle = rect.top() + std::min(rect.height() / 2, 9.0);
-        drawText(painter, QRectF(rect.left() + 6, middle - 7, rect.width() - 12, 14), Qt::AlignVCenter, text, style.ink, font);
+        drawText(painter, QRectF(rect.left() + 6, middle - 7, rect.width() - 12, 14), Qt::AlignVCenter, text, style.ink,
+                 font);
     }
 }
 
@@ -64,18 +65,21 @@ void drawFailureRoom(QPainter& painter, const AllocationInput& input, const Plot
             continue;
         }
         const std::uint64_t room = failure.budget - failure.held;
-        const double high = plot.top() + scale.y(double(failure.budget)), low = plot.top() + scale.y(double(failure.held));
+        const double high = plot.top() + scale.y(double(failure.budget)),
+                     low = plot.top() + scale.y(double(failure.held));
         painter.fillRect(QRectF(x + 2, high, std::max(20.0, plot.right() - 8 - x - 2), low - high).intersected(plot),
                          freeHatch(theme, 10, frame.dpr));
         const QFont strong = Theme::instance().font(TypeRole::Table, true);
-        const QString text = failure.largestFree < failure.requested && failure.largestFree < room
-                                 ? QObject::tr("%1 free, largest block %2: %3 does not fit")
-                                       .arg(bytesText(room), bytesText(failure.largestFree), bytesText(failure.requested))
-                                 : QObject::tr("%1 free: %2 does not fit").arg(bytesText(room), bytesText(failure.requested));
+        const QString text =
+            failure.largestFree < failure.requested && failure.largestFree < room
+                ? QObject::tr("%1 free, largest block %2: %3 does not fit")
+                      .arg(bytesText(room), bytesText(failure.largestFree), bytesText(failure.requested))
+                : QObject::tr("%1 free: %2 does not fit").arg(bytesText(room), bytesText(failure.requested));
         const double width = textWidth(text, strong) + 2;
         if (x - 24 - width > plot.left()) {
             const double y = std::clamp(high + 20, plot.top() + 2, plot.bottom() - 18);
-            drawText(painter, QRectF(x - 24 - width, y, width, 16), Qt::AlignRight | Qt::AlignVCenter, text, theme.bad, strong);
+            drawText(painter, QRectF(x - 24 - width, y, width, 16), Qt::AlignRight | Qt::AlignVCenter, text, theme.bad,
+                     strong);
         }
     }
 }
@@ -106,8 +110,8 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
     const auto rows = input.timeline->allocations();
     const double nsPerPixel = input.axis.nsPerPixel();
     const double bytesPerPixel = double(scale.top) / std::max(1.0, plot.height());
-    const auto shapes = input.timeline->shapes(input.axis.range().begin, input.axis.range().end, nsPerPixel, bytesPerPixel,
-                                               input.byAddress);
+    const auto shapes = input.timeline->shapes(input.axis.range().begin, input.axis.range().end, nsPerPixel,
+                                               bytesPerPixel, input.byAddress);
     const QBrush crowd = freeHatch(theme, 4, frame.dpr);
     std::vector<AllocationHit> small;
     for (const profiler::AllocationShape& shape : shapes) {
@@ -116,7 +120,8 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
             (input.onlyName && row.name != *input.onlyName)) {
             continue;
         }
-        const double x0 = std::max(-4.0, input.axis.x(shape.begin)), x1 = std::min(plot.width() + 4, input.axis.x(shape.end));
+        const double x0 = std::max(-4.0, input.axis.x(shape.begin)),
+                     x1 = std::min(plot.width() + 4, input.axis.x(shape.end));
         const double high = std::round(scale.y(double(placeOf(input, shape.addressEnd))));
         const double low = std::round(scale.y(double(placeOf(input, shape.addressBegin))));
         QRectF rect(plot.left() + x0, plot.top() + high, x1 - x0, low - high);

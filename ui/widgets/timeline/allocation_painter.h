@@ -20,9 +20,9 @@ struct AllocationInput {
     bool byAddress = true;
     std::shared_ptr<const AddressLayout> layout; ///< by address only
     std::optional<std::uint64_t> budget;
-    std::set<int> categories;                    ///< empty: all
+    std::set<int> categories; ///< empty: all
     std::optional<std::uint32_t> onlyName;
-    std::vector<std::size_t> found;              ///< rows to frame, by birth
+    std::vector<std::size_t> found; ///< rows to frame, by birth
 };
 
 struct AllocationHit {

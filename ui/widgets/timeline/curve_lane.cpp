@@ -85,7 +85,8 @@ QString CurveLane::spoken() const {
         const auto values = curve.values(axis(), columns);
         if (at < values.size() && values[at]) {
             words << curve.name + QLatin1Char(' ') +
-                         (bytes_ ? bytesText(static_cast<std::uint64_t>(std::max(0.0, *values[at]))) : QString::number(*values[at]));
+                         (bytes_ ? bytesText(static_cast<std::uint64_t>(std::max(0.0, *values[at])))
+                                 : QString::number(*values[at]));
         }
     }
     return tr("Cursor %1. %2.").arg(instantText(*time()->cursor()), words.join(QStringLiteral(", ")));
@@ -106,7 +107,8 @@ QImage paintSpans(const std::vector<SpanRow>& rows, const AxisMap& axis, int row
         double crowdFrom = -1, crowdTo = -1;
         const auto flush = [&] {
             if (crowdFrom >= 0) {
-                painter.fillRect(QRectF(crowdFrom, top, std::max(1.0, crowdTo - crowdFrom), height), freeHatch(theme, 4, frame.dpr));
+                painter.fillRect(QRectF(crowdFrom, top, std::max(1.0, crowdTo - crowdFrom), height),
+                                 freeHatch(theme, 4, frame.dpr));
                 crowdFrom = -1;
             }
         };

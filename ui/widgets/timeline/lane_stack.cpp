@@ -39,9 +39,8 @@ void LaneStack::adopt(TimeStrip* strip) {
     connect(strip, &TimeStrip::menuWanted, this, &LaneStack::menuWanted);
     connect(strip, &TimeStrip::laneWanted, this, [this, strip](int direction) {
         std::vector<TimeStrip*> stops;
-        std::copy_if(strips_.begin(), strips_.end(), std::back_inserter(stops), [](const TimeStrip* s) {
-            return s->focusPolicy() != Qt::NoFocus && s->isVisible();
-        });
+        std::copy_if(strips_.begin(), strips_.end(), std::back_inserter(stops),
+                     [](const TimeStrip* s) { return s->focusPolicy() != Qt::NoFocus && s->isVisible(); });
         const auto at = std::find(stops.begin(), stops.end(), strip) - stops.begin() + direction;
         if (at >= 0 && at < static_cast<std::ptrdiff_t>(stops.size())) {
             stops[static_cast<std::size_t>(at)]->setFocus(Qt::TabFocusReason);
@@ -96,9 +95,7 @@ void LaneStack::addLane(Lane* lane) {
     lanes_.push_back(lane);
     column_->addWidget(lane, lane->stretch());
     adopt(lane);
-    connect(lane, &Lane::collapsedChanged, this, [this, lane] {
-        column_->setStretchFactor(lane, lane->stretch());
-    });
+    connect(lane, &Lane::collapsedChanged, this, [this, lane] { column_->setStretchFactor(lane, lane->stretch()); });
     connect(lane, &Lane::pinnedChanged, this, &LaneStack::placeLanes);
 }
 

@@ -17,7 +17,14 @@ class LaneStack final : public QWidget {
     Q_OBJECT
 
 public:
-    enum Strip : std::uint8_t { NoStrips = 0, WithMinimap = 1, WithRuler = 2, WithBands = 4, WithLegend = 8, AllStrips = 15 };
+    enum Strip : std::uint8_t {
+        NoStrips = 0,
+        WithMinimap = 1,
+        WithRuler = 2,
+        WithBands = 4,
+        WithLegend = 8,
+        AllStrips = 15
+    };
 
     LaneStack(TimeCursor* time, int strips, QWidget* parent);
 
@@ -43,7 +50,7 @@ public:
     void setLow(bool low);
 
 signals:
-    void hovered();                                ///< the pointer moved over some strip
+    void hovered(); ///< the pointer moved over some strip
     void menuWanted(const QPoint& position, qint64 time);
     void axisChanged();
 

@@ -117,7 +117,8 @@ private:
 /// One or more curves over one scale of plain numbers or bytes.
 struct Curve {
     QString name;
-    std::function<std::vector<std::optional<double>>(const AxisMap&, int columns)> values; ///< the lowest of each column
+    std::function<std::vector<std::optional<double>>(const AxisMap&, int columns)>
+        values; ///< the lowest of each column
     std::function<QColor(const ThemeTokens&)> color;
     bool dashed = false;
 };

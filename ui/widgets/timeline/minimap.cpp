@@ -88,7 +88,8 @@ void Minimap::paintEvent(QPaintEvent*) {
         drawText(painter, QRectF(8, 0, kGutter - 10, height()), Qt::AlignVCenter, span, t.text3,
                  Theme::instance().font(TypeRole::Axis));
     }
-    const double a = std::floor(xOf(time_->range().begin)), b = std::min(std::ceil(xOf(time_->range().end)), double(width()));
+    const double a = std::floor(xOf(time_->range().begin)),
+                 b = std::min(std::ceil(xOf(time_->range().end)), double(width()));
     painter.fillRect(QRectF(kGutter, 0, a - kGutter, height() - 1), withAlpha(t.window, 0.62));
     painter.fillRect(QRectF(b, 0, width() - b, height() - 1), withAlpha(t.window, 0.62));
     for (const TimeMark& mark : marks_) {

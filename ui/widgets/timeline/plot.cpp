@@ -32,7 +32,8 @@ void drawByteScale(QPainter& painter, const PlotFrame& frame, const ByteScale& s
     const std::uint64_t highest = scale.top / step * step;
     for (std::uint64_t value = 0; value <= highest; value += step) {
         const double y = std::floor(plot.top() + scale.y(double(value)));
-        hairline(painter, plot.left(), plot.right(), std::min(y, plot.bottom() - 1), value == 0 ? theme.line1 : theme.line0);
+        hairline(painter, plot.left(), plot.right(), std::min(y, plot.bottom() - 1),
+                 value == 0 ? theme.line1 : theme.line0);
         const double amount = double(value) / double(scale.grid.unit);
         const int decimals = double(step) / double(scale.grid.unit) < 1 ? 1 : 0;
         QString text = QString::number(amount, 'f', value == 0 ? 0 : decimals);
@@ -41,8 +42,8 @@ void drawByteScale(QPainter& painter, const PlotFrame& frame, const ByteScale& s
         }
         // The lowest and the highest label stay inside the lane.
         const double middle = std::clamp(y, plot.top() + 7, plot.bottom() - 7);
-        drawText(painter, QRectF(0, middle - 8, frame.gutter - 8, 16), Qt::AlignRight | Qt::AlignVCenter, text, theme.text3,
-                 font);
+        drawText(painter, QRectF(0, middle - 8, frame.gutter - 8, 16), Qt::AlignRight | Qt::AlignVCenter, text,
+                 theme.text3, font);
         if (value > UINT64_MAX - step) {
             break;
         }

@@ -94,13 +94,14 @@ StackInput StackLane::input(const PlotFrame& frame) {
             // Going through all allocations takes longer than a frame: the picture follows when it is there.
             const AxisMap wanted = axis();
             const TimelinePtr timeline = timeline_;
-            job_.start([timeline, wanted, columns, by = groupBy_] { return groupedStack(*timeline, wanted, columns, by); },
-                       [this, wanted, columns](StackModelPtr model) {
-                           grouped_ = std::move(model);
-                           groupedAxis_ = wanted;
-                           groupedColumns_ = columns;
-                           invalidate();
-                       });
+            job_.start(
+                [timeline, wanted, columns, by = groupBy_] { return groupedStack(*timeline, wanted, columns, by); },
+                [this, wanted, columns](StackModelPtr model) {
+                    grouped_ = std::move(model);
+                    groupedAxis_ = wanted;
+                    groupedColumns_ = columns;
+                    invalidate();
+                });
         }
         in.model = grouped_ != nullptr ? grouped_ : categoryStack(*timeline_, axis(), columns);
         if (grouped_ != nullptr && !(groupedAxis_.range() == axis().range())) {
@@ -143,8 +144,9 @@ void StackLane::paintOver(QPainter& painter, const PlotFrame&) {
     }
     const ThemeTokens& t = themeTokens();
     const RangeFacts facts = rangeFacts(*timeline_, *time()->measured());
-    const QString text = QStringLiteral("%1   %2   %3").arg(durationText(facts.length), signedBytesText(facts.change),
-                                                            tr("peak %1").arg(bytesText(facts.peak)));
+    const QString text =
+        QStringLiteral("%1   %2   %3")
+            .arg(durationText(facts.length), signedBytesText(facts.change), tr("peak %1").arg(bytesText(facts.peak)));
     const QFont font = Theme::instance().font(TypeRole::Table, true);
     const double width = std::ceil(textWidth(text, font)) + 16;
     const double a = std::max(plot.left(), xOf(time()->measured()->begin));
@@ -152,7 +154,8 @@ void StackLane::paintOver(QPainter& painter, const PlotFrame&) {
     if (b < plot.left() || a > plot.right()) {
         return;
     }
-    const double x = std::clamp((a + b) / 2 - width / 2, plot.left() + 2, std::max(plot.left() + 2, plot.right() - width - 2));
+    const double x =
+        std::clamp((a + b) / 2 - width / 2, plot.left() + 2, std::max(plot.left() + 2, plot.right() - width - 2));
     const QRectF box(std::round(x), std::round(plot.center().y() - 10), width, 20);
     painter.setPen(t.line1);
     painter.setBrush(t.raised);
@@ -220,7 +223,8 @@ QString StackLane::spoken() const {
     for (std::size_t i = 0; i < std::min<std::size_t>(3, order.size()); ++i) {
         parts << model_->layers[order[i]].name + QLatin1Char(' ') + bytesText(values[order[i]]);
     }
-    return tr("Cursor %1. Total %2: %3.").arg(instantText(*time()->cursor()), bytesText(total), parts.join(QStringLiteral(", ")));
+    return tr("Cursor %1. Total %2: %3.")
+        .arg(instantText(*time()->cursor()), bytesText(total), parts.join(QStringLiteral(", ")));
 }
 
 } // namespace vitrine::ui

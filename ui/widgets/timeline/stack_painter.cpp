@@ -24,8 +24,8 @@ struct Run {
 };
 
 /// Runs of one layer; `below` holds the height of what lies under it, per column, and grows by the layer.
-std::vector<Run> layerRuns(const StackModel& model, std::size_t layer, std::vector<std::uint64_t>& below, double perByte,
-                           int height) {
+std::vector<Run> layerRuns(const StackModel& model, std::size_t layer, std::vector<std::uint64_t>& below,
+                           double perByte, int height) {
     std::vector<Run> runs;
     for (std::size_t c = 0; c < model.columns.size(); ++c) {
         const std::uint64_t bytes = model.value(c, layer);
@@ -57,7 +57,8 @@ std::vector<QRect> hatchRects(const std::vector<Run>& runs, int left, int minHei
         }
         if (i > from && runs[i - 1].x1 - runs[from].x0 >= minWidth) {
             for (std::size_t k = from; k < i; ++k) {
-                rects.emplace_back(left + runs[k].x0, runs[k].top, runs[k].x1 - runs[k].x0, runs[k].bottom - runs[k].top);
+                rects.emplace_back(left + runs[k].x0, runs[k].top, runs[k].x1 - runs[k].x0,
+                                   runs[k].bottom - runs[k].top);
             }
         }
         from = ok ? i : i + 1;
@@ -103,7 +104,8 @@ void drawFailure(QPainter& painter, const StackInput& input, const PlotFrame& fr
     }
     const double low = plot.top() + scale.y(double(failure.held));
     const double high = plot.top() + scale.y(double(failure.held + failure.requested));
-    const QRectF ghost(std::floor(x), std::floor(high), std::max(24.0, plot.right() - 8 - x), std::max(2.0, low - high));
+    const QRectF ghost(std::floor(x), std::floor(high), std::max(24.0, plot.right() - 8 - x),
+                       std::max(2.0, low - high));
     const QRectF inside = ghost.intersected(plot.adjusted(0, 0, 0, 0));
     painter.fillRect(inside, hatchBrush(Hatch::BackDiagonal, 6, withAlpha(theme.bad, 0.75), frame.dpr));
     painter.setPen(QPen(theme.bad, 1, Qt::CustomDashLine));
@@ -116,18 +118,22 @@ void drawFailure(QPainter& painter, const StackInput& input, const PlotFrame& fr
     const QFont strong = Theme::instance().font(TypeRole::Table, true), plain = Theme::instance().font(TypeRole::Table);
     const QString asked = QObject::tr("Asked for %1").arg(bytesText(failure.requested));
     const std::uint64_t needed = failure.held + failure.requested;
-    const QString over = needed > failure.budget ? QObject::tr("%1 over the budget").arg(bytesText(needed - failure.budget))
-                                                 : QObject::tr("no free block is large enough");
+    const QString over = needed > failure.budget
+                             ? QObject::tr("%1 over the budget").arg(bytesText(needed - failure.budget))
+                             : QObject::tr("no free block is large enough");
     const double width = std::max(textWidth(asked, strong), textWidth(over, plain)) + 2;
     double right = x - 10;
-    const double top = std::clamp(plot.top() + scale.y(double(failure.budget)) - 50, plot.top() + 4, plot.bottom() - 36);
+    const double top =
+        std::clamp(plot.top() + scale.y(double(failure.budget)) - 50, plot.top() + 4, plot.bottom() - 36);
     if (right - width < plot.left()) {
         return; // the ruler's mark says it
     }
     const QRectF box(right - width, top, width, 32);
     if (places.take(box)) {
-        drawText(painter, QRectF(box.left(), top, width, 16), Qt::AlignRight | Qt::AlignVCenter, asked, theme.bad, strong);
-        drawText(painter, QRectF(box.left(), top + 16, width, 16), Qt::AlignRight | Qt::AlignVCenter, over, theme.text2, plain);
+        drawText(painter, QRectF(box.left(), top, width, 16), Qt::AlignRight | Qt::AlignVCenter, asked, theme.bad,
+                 strong);
+        drawText(painter, QRectF(box.left(), top + 16, width, 16), Qt::AlignRight | Qt::AlignVCenter, over, theme.text2,
+                 plain);
     }
 }
 
@@ -185,7 +191,8 @@ void drawPeak(QPainter& painter, const StackInput& input, const PlotFrame& frame
             }
             if (dy < -16) {
                 painter.setPen(theme.text3);
-                painter.drawLine(QPointF(toRight ? box.left() - 2 : box.right() + 2, box.center().y() + 1), QPointF(x + 0.5, base - 1));
+                painter.drawLine(QPointF(toRight ? box.left() - 2 : box.right() + 2, box.center().y() + 1),
+                                 QPointF(x + 0.5, base - 1));
             }
             drawText(painter, box, Qt::AlignVCenter, text, theme.text1, font);
             drawn = true;
@@ -280,7 +287,8 @@ void drawRuns(QPainter& painter, const StackInput& input, const std::vector<std:
         if (!input.frame) {
             continue; // minimaps are too low for texture
         }
-        const auto rects = hatchRects(runs[layer], left, static_cast<int>(kHatchHeight * dpr), static_cast<int>(kHatchWidth * dpr));
+        const auto rects =
+            hatchRects(runs[layer], left, static_cast<int>(kHatchHeight * dpr), static_cast<int>(kHatchWidth * dpr));
         QBrush hatch = categoryHatch(style, dpr);
         if (!rects.empty() && hatch.style() != Qt::NoBrush) {
             hatch.setTransform({}); // device pixels already
@@ -327,8 +335,8 @@ ByteScale stackScale(const StackInput& input, double height) {
     return byteScale(top, height);
 }
 
-void paintStackColumns(QPainter& painter, const StackInput& input, const QRectF& plot, const ByteScale& scale, double dpr,
-                       const ThemeTokens& theme) {
+void paintStackColumns(QPainter& painter, const StackInput& input, const QRectF& plot, const ByteScale& scale,
+                       double dpr, const ThemeTokens& theme) {
     if (!input.model) {
         return;
     }

@@ -14,15 +14,15 @@ namespace vitrine::ui {
 struct StackInput {
     StackModelPtr model;
     AxisMap axis;
-    std::uint64_t top = 0;                    ///< 0: the model's largest total
-    std::set<int> only;                       ///< layers to show; empty: all
-    std::optional<std::uint64_t> budget;      ///< dashed line
+    std::uint64_t top = 0;               ///< 0: the model's largest total
+    std::set<int> only;                  ///< layers to show; empty: all
+    std::optional<std::uint64_t> budget; ///< dashed line
     std::vector<base::OutOfMemoryEvent> failures;
-    std::vector<base::TimeNs> guides;         ///< vertical lines: borders of phases
-    std::optional<profiler::MemoryColumn> peak; ///< marked when it lies in the range
+    std::vector<base::TimeNs> guides;                                     ///< vertical lines: borders of phases
+    std::optional<profiler::MemoryColumn> peak;                           ///< marked when it lies in the range
     std::optional<std::vector<std::pair<base::TimeNs, double>>> reserved; ///< a line of what the allocator reserved
     bool labels = true;
-    bool frame = true;                        ///< grid and scale; false for minimaps
+    bool frame = true; ///< grid and scale; false for minimaps
 };
 
 /// Rectangles of the layers, for tests and hit tests: bottom and top of a layer in a column, in bytes.
@@ -35,7 +35,7 @@ ByteScale stackScale(const StackInput& input, double height);
 QImage paintStack(const StackInput& input, const PlotFrame& frame, const ThemeTokens& theme);
 
 /// Columns alone at a painter, for minimaps: the plot rectangle in logical pixels.
-void paintStackColumns(QPainter& painter, const StackInput& input, const QRectF& plot, const ByteScale& scale, double dpr,
-                       const ThemeTokens& theme);
+void paintStackColumns(QPainter& painter, const StackInput& input, const QRectF& plot, const ByteScale& scale,
+                       double dpr, const ThemeTokens& theme);
 
 } // namespace vitrine::ui

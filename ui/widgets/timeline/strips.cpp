@@ -60,7 +60,8 @@ void Ruler::paintEvent(QPaintEvent*) {
             plumbline(painter, x, height() - (major ? 8 : 4), height() - 1, major ? t.line2 : t.line1);
             if (major && x + 4 > lastRight) {
                 const QString text = instantText(tick, shown);
-                lastRight = x + 4 + drawText(painter, QRectF(x + 4, 0, 200, 16), Qt::AlignVCenter, text, t.text2, font) + 8;
+                lastRight =
+                    x + 4 + drawText(painter, QRectF(x + 4, 0, 200, 16), Qt::AlignVCenter, text, t.text2, font) + 8;
             }
         }
     }
@@ -85,7 +86,8 @@ void Ruler::paintEvent(QPaintEvent*) {
             continue;
         }
         const double w = textWidth(mark.text, strong) + 10;
-        const QRectF box(std::clamp(std::round(x - w / 2), gutter(), std::max(gutter(), width() - w - 1)), 1, std::ceil(w), 18);
+        const QRectF box(std::clamp(std::round(x - w / 2), gutter(), std::max(gutter(), width() - w - 1)), 1,
+                         std::ceil(w), 18);
         if (places.take(box)) {
             painter.setPen(color);
             painter.setBrush(bad ? t.badFill : mark.kind == TimeMark::Kind::Loss ? t.warnFill : t.raised);
@@ -187,7 +189,8 @@ void BandStrip::paintEvent(QPaintEvent*) {
             }
         };
         for (; band != bands.end() && band->range.begin <= axis().range().end; ++band) {
-            const double a = std::max(plot.left(), xOf(band->range.begin)), b = std::min(plot.right(), xOf(band->range.end));
+            const double a = std::max(plot.left(), xOf(band->range.begin)),
+                         b = std::min(plot.right(), xOf(band->range.end));
             if (b - a < 2) {
                 if (crowdFrom >= 0 && a > crowdTo + 1) {
                     flush();
@@ -202,8 +205,8 @@ void BandStrip::paintEvent(QPaintEvent*) {
             if (box.width() > 26) {
                 const double need = textWidth(band->label, font) + 10;
                 if (box.width() >= need || box.width() > 34) {
-                    drawText(painter, box.adjusted(5, 0, -3, 0), Qt::AlignVCenter, band->label, r == 0 ? t.text1 : t.text2,
-                             font);
+                    drawText(painter, box.adjusted(5, 0, -3, 0), Qt::AlignVCenter, band->label,
+                             r == 0 ? t.text1 : t.text2, font);
                 }
             }
         }
@@ -273,9 +276,11 @@ void Legend::paintEvent(QPaintEvent*) {
     };
     const QString total = tr("total %1").arg(amount(total_));
     const double totalWidth = textWidth(total, strong) + 2;
-    drawText(painter, QRectF(width() - totalWidth - 8, 0, totalWidth, height()), Qt::AlignVCenter, total, t.text1, strong);
+    drawText(painter, QRectF(width() - totalWidth - 8, 0, totalWidth, height()), Qt::AlignVCenter, total, t.text1,
+             strong);
     double x = 8;
-    x += drawText(painter, QRectF(x, 0, width() - totalWidth - 24, height()), Qt::AlignVCenter, lead_, t.text3, font) + 16;
+    x += drawText(painter, QRectF(x, 0, width() - totalWidth - 24, height()), Qt::AlignVCenter, lead_, t.text3, font) +
+         16;
     const double limit = width() - totalWidth - 24;
     // What does not fit loses its gaps first, then the values, then the items without bytes at the cursor.
     double needed = x;
@@ -334,7 +339,8 @@ void Legend::keyPressEvent(QKeyEvent* event) {
         focused_ = (focused_ + (event->key() == Qt::Key_Right ? 1 : count - 1)) % count;
         update();
     } else if (count > 0 && (event->key() == Qt::Key_Space || event->key() == Qt::Key_Return)) {
-        pick(places_[static_cast<std::size_t>(std::min(focused_, count - 1))].layer, event->modifiers() & Qt::ControlModifier);
+        pick(places_[static_cast<std::size_t>(std::min(focused_, count - 1))].layer,
+             event->modifiers() & Qt::ControlModifier);
     } else {
         QWidget::keyPressEvent(event);
     }
@@ -346,8 +352,9 @@ bool Legend::event(QEvent* event) {
         for (const Place& place : places_) {
             for (const Item& item : items_) {
                 if (item.layer == place.layer && place.rect.contains(help->pos())) {
-                    QToolTip::showText(help->globalPos(), tr("%1: %2\nClick shows it alone, Ctrl+click hides it")
-                                                              .arg(item.name, exactBytesText(item.bytes)),
+                    QToolTip::showText(help->globalPos(),
+                                       tr("%1: %2\nClick shows it alone, Ctrl+click hides it")
+                                           .arg(item.name, exactBytesText(item.bytes)),
                                        this);
                     return true;
                 }

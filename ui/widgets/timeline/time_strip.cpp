@@ -24,19 +24,30 @@ enum class Place : std::uint8_t { None, W, A, S, D };
 
 Place placeOf(const QKeyEvent* event) {
     switch (event->nativeScanCode()) {
-    case 25: return Place::W;
-    case 38: return Place::A;
-    case 39: return Place::S;
-    case 40: return Place::D;
-    case 0: break;
-    default: return Place::None;
+    case 25:
+        return Place::W;
+    case 38:
+        return Place::A;
+    case 39:
+        return Place::S;
+    case 40:
+        return Place::D;
+    case 0:
+        break;
+    default:
+        return Place::None;
     }
     switch (event->key()) {
-    case Qt::Key_W: return Place::W;
-    case Qt::Key_A: return Place::A;
-    case Qt::Key_S: return Place::S;
-    case Qt::Key_D: return Place::D;
-    default: return Place::None;
+    case Qt::Key_W:
+        return Place::W;
+    case Qt::Key_A:
+        return Place::A;
+    case Qt::Key_S:
+        return Place::S;
+    case Qt::Key_D:
+        return Place::D;
+    default:
+        return Place::None;
     }
 }
 
@@ -46,10 +57,13 @@ public:
 
     QString text(QAccessible::Text kind) const override {
         switch (kind) {
-        case QAccessible::Name: return strip_->title();
+        case QAccessible::Name:
+            return strip_->title();
         case QAccessible::Value:
-        case QAccessible::Description: return strip_->spoken();
-        default: return QAccessibleWidget::text(kind);
+        case QAccessible::Description:
+            return strip_->spoken();
+        default:
+            return QAccessibleWidget::text(kind);
         }
     }
 
@@ -205,7 +219,9 @@ void TimeStrip::mouseMoveEvent(QMouseEvent* event) {
         gesture_ = Gesture::Measure;
     }
     switch (gesture_) {
-    case Gesture::Measure: time_->setMeasured(TimeRange{pressedTime_, timeAt(x)}); break;
+    case Gesture::Measure:
+        time_->setMeasured(TimeRange{pressedTime_, timeAt(x)});
+        break;
     case Gesture::EdgeBegin:
     case Gesture::EdgeEnd: {
         const TimeRange range = *time_->measured();
@@ -223,7 +239,9 @@ void TimeStrip::mouseMoveEvent(QMouseEvent* event) {
         time_->setRange({pressedRange_.begin + shift, pressedRange_.end + shift});
         break;
     }
-    default: setCursor(edgeAt(at.x()) != Gesture::None ? Qt::SizeHorCursor : Qt::ArrowCursor); break;
+    default:
+        setCursor(edgeAt(at.x()) != Gesture::None ? Qt::SizeHorCursor : Qt::ArrowCursor);
+        break;
     }
     const bool inside = plotRect().contains(at);
     hover_ = inside ? std::optional(timeAt(x)) : std::nullopt;
@@ -259,7 +277,8 @@ void TimeStrip::moveKeyboardCursor(int pixels, bool measure) {
     const base::TimeNs next = std::clamp(timeAt(xOf(now) + pixels), time_->range().begin, time_->range().end);
     if (measure) {
         const base::TimeNs anchor =
-            time_->measured() ? (time_->measured()->begin == now ? time_->measured()->end : time_->measured()->begin) : now;
+            time_->measured() ? (time_->measured()->begin == now ? time_->measured()->end : time_->measured()->begin)
+                              : now;
         time_->setMeasured(TimeRange{anchor, next});
     }
     time_->setCursor(next);
@@ -267,7 +286,8 @@ void TimeStrip::moveKeyboardCursor(int pixels, bool measure) {
 
 void TimeStrip::keyPressEvent(QKeyEvent* event) {
     const auto modifiers = event->modifiers() & ~Qt::KeypadModifier;
-    const base::TimeNs anchor = hover_.value_or(time_->cursor().value_or(time_->range().begin + time_->range().length() / 2));
+    const base::TimeNs anchor =
+        hover_.value_or(time_->cursor().value_or(time_->range().begin + time_->range().length() / 2));
     const Place place = modifiers == Qt::NoModifier ? placeOf(event) : Place::None;
     const int key = event->key();
     const bool control = modifiers & Qt::ControlModifier;
