@@ -9,10 +9,12 @@
 namespace vitrine::app {
 
 void addBench(CLI::App& app, CommandLine& line) {
-    CLI::App* command = addCommand(app, "bench", "Measure this machine against its own ceilings",
-                                   "vitrine bench cpu-decode --model synthetic:gpt-oss-20b --set num_hidden_layers=4");
+    CLI::App* command =
+        addCommand(app, "bench", "Measure this machine against its own ceilings", "vitrine bench cpu-decode --json");
     auto options = std::make_shared<ExperimentOptions>(*command, "bench", false, std::vector<std::string>{"bench"});
     options->addPositional("bench", "NAME");
+    // Larger than any cache, small enough for most machines.
+    options->setModelFallback(R"({"model": "synthetic:gpt-oss-20b", "set": {"num_hidden_layers": "4"}})");
     runWhenChosen(*command, line, std::move(options));
 }
 

@@ -185,6 +185,11 @@ json ExperimentOptions::experiment() const {
         }
         applySet(experiment);
         applyFlags(experiment);
+        if (!modelFallback_.empty() && !experiment.contains("model")) {
+            json filled = json::parse(modelFallback_);
+            filled.merge_patch(experiment);
+            experiment = std::move(filled);
+        }
         return engine::validateExperiment(experiment, specFile_.empty() ? "experiment" : specFile_);
     } catch (const base::BadInput& error) {
         throw base::BadInput(withFlagNames(error.message()));

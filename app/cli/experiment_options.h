@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vitrine::app {
@@ -24,6 +25,9 @@ public:
     void addPositional(const std::string& key, const std::string& shownAs);
     /// Makes the experiment file a positional argument instead of --spec.
     void takeSpecPositional();
+
+    /// Keys (JSON text of an object) that hold when no model was named.
+    void setModelFallback(std::string json) { modelFallback_ = std::move(json); }
 
     /// What was asked for, checked, with every default filled in. Errors name the flag or the file and key.
     nlohmann::json experiment() const;
@@ -45,6 +49,7 @@ private:
     std::vector<std::string> set_;
     std::string specFile_;
     std::string sessionFile_;
+    std::string modelFallback_;
     bool dumpSpec_ = false;
 };
 

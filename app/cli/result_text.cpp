@@ -34,8 +34,8 @@ void appendFields(const json& value, const std::string& prefix, std::vector<std:
         if (member.is_object()) {
             appendFields(member, name, rows);
         } else {
-            // "peak_by_category.weights" is as much a size as its parent says.
-            const bool bytes = prefix.find("by_category") != std::string::npos;
+            // "kv_page_bytes_by_group.full" is as much a size as its parent says.
+            const bool bytes = prefix.find("bytes") != std::string::npos;
             rows.push_back({name, valueText(bytes ? "_bytes" : key, member)});
         }
     }

@@ -172,6 +172,16 @@ TEST(CommandLine, DumpSpecPrintsWhatWouldRun) {
     expectFailure(test::vitrine({"load", "--spec", file}), 2, "workload");
 }
 
+TEST(CommandLine, BenchHasAModelOfItsOwn) {
+    const json spec = json::parse(test::vitrine({"bench", "cpu-decode", "--dump-spec"}).out);
+    EXPECT_EQ(spec["model"], "synthetic:gpt-oss-20b");
+    EXPECT_EQ(spec["set"]["num_hidden_layers"], "4");
+    const json named = json::parse(test::vitrine({"bench", "--model", "synthetic:tiny-llama", "--dump-spec"}).out);
+    EXPECT_EQ(named["bench"], "cpu-decode");
+    EXPECT_EQ(named["model"], "synthetic:tiny-llama");
+    EXPECT_FALSE(named.contains("set"));
+}
+
 TEST(CommandLine, BadSpecFilesNameFileAndKey) {
     const TempFolder folder;
     const std::string file = folder.file("spec.json");
