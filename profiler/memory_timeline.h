@@ -34,6 +34,12 @@ struct MemoryColumn {
     std::uint64_t events = 0;
 };
 
+/// What happened to device memory in a range of time.
+struct RangeTotals {
+    std::uint64_t births = 0, deaths = 0;
+    double byteNs = 0; ///< integral of the total over time; divided by the length it is the mean
+};
+
 /// One allocation with what is known of its life.
 struct AllocationRow {
     std::uint64_t id = 0;
@@ -95,7 +101,9 @@ public:
     /// Local maxima for "go to next peak", at most `limit`, largest first.
     virtual std::vector<base::TimeNs> peaks(std::size_t limit) const = 0;
 
-    /// The same for host and pinned host memory together.
+    /// Sums over [begin, end); zeros until complete().
+    virtual RangeTotals totals(base::TimeNs begin, base::TimeNs end) const = 0;
+    /// query and at for host and pinned host memory together.
     virtual std::vector<MemoryColumn> hostQuery(base::TimeNs begin, base::TimeNs end, int columns) const = 0;
     virtual base::CategoryBytes hostAt(base::TimeNs time) const = 0;
 

@@ -178,11 +178,27 @@ MemoryColumn PyramidView::extremes(const EventColumns& events, std::uint64_t fir
             fold.node != nullptr ? fold.node->atMax : stateBefore(events, fold.events).bytes, count};
 }
 
+LeafSums PyramidView::sumsBefore(const EventColumns& events, std::uint64_t last) const {
+    const std::uint64_t leaf = std::min<std::uint64_t>(last / kLeafEvents, sums_.size());
+    LeafSums sums = leaf == 0 ? LeafSums{} : sums_[leaf - 1];
+    extend(events, leaf * kLeafEvents, last, sums);
+    return sums;
+}
+
+void PyramidView::extend(const EventColumns& events, std::uint64_t first, std::uint64_t last, LeafSums& sums) const {
+    for (std::uint64_t i = first; i < last; ++i) {
+        const MemoryStep step = events.steps[i];
+        sums.add(events.times[i], sums.total + changeOf(step, side_), sideOf(step.space()) == side_, step.death());
+    }
+}
+
 void PyramidBuilder::add(base::TimeNs time, MemoryStep step) {
-    if (sideOf(step.space()) == side_) {
+    const bool ours = sideOf(step.space()) == side_;
+    if (ours) {
         state_.apply(step);
     }
     addToNode(leaf_, state_, time, size_);
+    current_.add(time, state_.total, ours, step.death());
     ++size_;
     if (size_ % kLeafEvents == 0) {
         closeLeaf();
@@ -196,6 +212,7 @@ void PyramidBuilder::closeLeaf() {
     leaf_.atEnd = state_.bytes;
     levels_[0].push(leaf_);
     leaf_.count = 0;
+    sums_.push(current_);
     for (std::size_t level = 0; levels_[level].size() % kFanOut == 0; ++level) {
         PyramidNode parent;
         for (std::size_t child = levels_[level].size() - kFanOut; child < levels_[level].size(); ++child) {
@@ -211,6 +228,8 @@ void PyramidBuilder::closeLeaf() {
 void PyramidBuilder::restoreLeaf(std::uint64_t leaf) {
     size_ = leaf * kLeafEvents;
     state_ = leaf == 0 ? MemoryState{} : stateAfter(levels_[0][leaf - 1]);
+    current_ = leaf == 0 ? LeafSums{} : sums_[leaf - 1];
+    sums_.truncate(leaf);
     leaf_.count = 0;
     for (std::size_t level = 0; level < levels_.size(); ++level) {
         levels_[level].truncate(std::min<std::size_t>(levels_[level].size(), size_ / spanOf(level)));
@@ -223,7 +242,7 @@ PyramidView PyramidBuilder::view() {
     for (auto& level : levels_) {
         levels.push_back(level.view());
     }
-    return PyramidView(side_, std::move(levels));
+    return PyramidView(side_, std::move(levels), sums_.view());
 }
 
 void PyramidWriter::add(base::TimeNs time, MemoryStep step) {

@@ -75,13 +75,31 @@ struct EventColumns {
     std::uint64_t upTo(base::TimeNs time) const;
 };
 
+/// Sums over all events up to the end of a leaf.
+struct LeafSums {
+    std::uint64_t births = 0, deaths = 0;
+    double area = 0;         ///< byte-nanoseconds up to `time`
+    base::TimeNs time = 0;   ///< of the leaf's last event
+    std::uint64_t total = 0; ///< after it
+
+    /// An event; `ours`: of this side of memory.
+    void add(base::TimeNs at, std::uint64_t totalAfter, bool ours, bool death) {
+        area += static_cast<double>(total) * static_cast<double>(at - time);
+        time = at;
+        total = totalAfter;
+        births += ours && !death ? 1 : 0;
+        deaths += ours && death ? 1 : 0;
+    }
+};
+
 /// An immutable pyramid over events.
 class PyramidView {
 public:
     using Nodes = BlockView<PyramidNode, 256>;
 
     PyramidView() = default;
-    PyramidView(MemorySide side, std::vector<Nodes> levels) : side_(side), levels_(std::move(levels)) {}
+    PyramidView(MemorySide side, std::vector<Nodes> levels, BlockView<LeafSums, 256> sums)
+        : side_(side), levels_(std::move(levels)), sums_(std::move(sums)) {}
 
     /// The state after events [0, index).
     MemoryState stateBefore(const EventColumns& events, std::uint64_t index) const;
@@ -90,7 +108,9 @@ public:
     MemoryColumn extremes(const EventColumns& events, std::uint64_t first, std::uint64_t last,
                           std::optional<base::TimeNs> entryTime = std::nullopt) const;
 
-    const std::vector<Nodes>& levels() const { return levels_; }
+    /// Sums over events [0, last), and `sums` carried on over [first, last).
+    LeafSums sumsBefore(const EventColumns& events, std::uint64_t last) const;
+    void extend(const EventColumns& events, std::uint64_t first, std::uint64_t last, LeafSums& sums) const;
 
 private:
     struct Fold;
@@ -99,6 +119,7 @@ private:
 
     MemorySide side_ = MemorySide::Device;
     std::vector<Nodes> levels_;
+    BlockView<LeafSums, 256> sums_; ///< of each full leaf
 };
 
 /// Builds a pyramid event by event; can step back.
@@ -132,7 +153,9 @@ private:
     std::uint64_t size_ = 0;
     MemoryState state_;
     PyramidNode leaf_;
+    LeafSums current_;
     std::vector<BlockVector<PyramidNode, 256>> levels_;
+    BlockVector<LeafSums, 256> sums_;
 };
 
 /// Nodes as they become full, for the session file; remembers nothing else.

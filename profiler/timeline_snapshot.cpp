@@ -17,6 +17,7 @@ using base::TimeNs;
 namespace {
 
 constexpr int kMaxColumns = 1 << 20;
+constexpr std::uint64_t kScannedEvents = 65536;
 constexpr int kMaxScopeDepth = 64;
 
 /// Border `index` of `count` equal pieces of [begin, end).
@@ -170,6 +171,31 @@ std::vector<TimeNs> TimelineSnapshot::peaks(std::size_t limit) const {
         return findPeaks(storedCurve(*parts_.stored), limit);
     }
     return findPeaks(curveOf(parts_.history.device, parts_.history.events), limit);
+}
+
+RangeTotals TimelineSnapshot::totals(TimeNs begin, TimeNs end) const {
+    const EventColumns& events = parts_.history.events;
+    const PyramidView& pyramid = parts_.history.device;
+    end = std::max(begin, end);
+    const std::uint64_t first = events.before(begin);
+    const std::uint64_t last = events.before(end, first);
+    const LeafSums before = pyramid.sumsBefore(events, first);
+    LeafSums sums = last - first <= kScannedEvents ? before : pyramid.sumsBefore(events, last);
+    RangeTotals totals;
+    if (last - first <= kScannedEvents) {
+        // Adding up the range itself: a difference of two large sums would lose the digits of a short one.
+        sums.area = 0;
+        sums.time = begin;
+        pyramid.extend(events, first, last, sums);
+        totals.byteNs = sums.area;
+    } else {
+        totals.byteNs = sums.area - before.area -
+                        static_cast<double>(before.total) * static_cast<double>(begin - before.time);
+    }
+    totals.byteNs += static_cast<double>(sums.total) * static_cast<double>(end - sums.time);
+    totals.births = sums.births - before.births;
+    totals.deaths = sums.deaths - before.deaths;
+    return totals;
 }
 
 // ---- Allocations

@@ -56,6 +56,7 @@ public:
     base::CategoryBytes at(base::TimeNs time) const override;
     MemoryColumn peak(base::TimeNs begin, base::TimeNs end) const override;
     std::vector<base::TimeNs> peaks(std::size_t limit) const override;
+    RangeTotals totals(base::TimeNs begin, base::TimeNs end) const override;
     std::vector<MemoryColumn> hostQuery(base::TimeNs begin, base::TimeNs end, int columns) const override;
     base::CategoryBytes hostAt(base::TimeNs time) const override;
 

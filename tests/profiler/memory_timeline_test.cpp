@@ -61,6 +61,11 @@ void expectQueries(const MemoryTimeline& timeline, const Reference& reference, s
             expectColumn(gotHost[static_cast<std::size_t>(i)], reference.window(host, low, high));
         }
         expectColumn(timeline.peak(begin, end), reference.window(device, begin, end));
+        const RangeTotals totals = timeline.totals(begin, end);
+        const RangeTotals want = reference.totals(device, begin, end);
+        EXPECT_EQ(totals.births, want.births);
+        EXPECT_EQ(totals.deaths, want.deaths);
+        EXPECT_NEAR(totals.byteNs, want.byteNs, 1e-9 * want.byteNs);
         std::size_t index = 0;
         while (index < reference.events.size() && reference.events[index].time <= begin) {
             ++index;

@@ -198,6 +198,24 @@ public:
         return column;
     }
 
+    RangeTotals totals(const std::vector<base::CategoryBytes>& state, base::TimeNs begin, base::TimeNs end) const {
+        RangeTotals sums;
+        base::TimeNs time = begin;
+        std::uint64_t held = total(state[0]);
+        for (std::size_t i = 0; i < events.size() && events[i].time < end; ++i) {
+            if (events[i].time >= begin) {
+                sums.byteNs += static_cast<double>(held) * static_cast<double>(events[i].time - time);
+                time = events[i].time;
+                const bool device = blocks.at(events[i].id).event.space == base::MemorySpace::Device;
+                sums.births += device && !events[i].death ? 1 : 0;
+                sums.deaths += device && events[i].death ? 1 : 0;
+            }
+            held = total(state[i + 1]);
+        }
+        sums.byteNs += static_cast<double>(held) * static_cast<double>(end - time);
+        return sums;
+    }
+
     std::vector<ReferenceEvent> events;
     std::map<std::uint64_t, ReferenceBlock> blocks;
 
