@@ -318,6 +318,7 @@ MemoryHistory::Record MemoryHistory::takeBack() {
 HistoryViews MemoryHistory::views() {
     HistoryViews views;
     views.events = {times_.view(), steps_.view(), eventRows_.view()};
+    views.orders = orders_.view();
     views.device = device_.view();
     views.host = host_.view();
     views.defs = defs_.view();

@@ -91,6 +91,7 @@ inline constexpr std::size_t kLivesRows = 64;
 
 struct HistoryViews {
     EventColumns events;
+    BlockView<std::uint32_t, EventColumns::kBlock> orders; ///< of each event's record
     PyramidView device, host;
     BlockView<BlockDef, 512> defs;
     BlockView<BlockRow, 1024> rows;

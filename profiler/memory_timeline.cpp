@@ -26,6 +26,7 @@ struct MemoryTimelineBuilder::State {
     SharedVector<base::SpanEvent> spans;
     SharedVector<base::TokenEvent> tokens;
     SharedVector<base::OutOfMemoryEvent> outOfMemory;
+    SharedVector<FailurePlace> failures;
     std::vector<std::vector<PyramidNode>> stored{static_cast<std::size_t>(kMaxPyramidLevels)};
     std::shared_ptr<const StoredPyramid> chosen; ///< of `stored`; null when that changed
     TimeNs latest = -1;
@@ -72,8 +73,9 @@ void MemoryTimelineBuilder::State::addBatch() {
         tokens.insertOrdered(event, byTime);
         see(event.time);
     }
-    for (const auto& event : batch.outOfMemory) {
+    for (const auto& [order, event] : batch.outOfMemory) {
         outOfMemory.insertOrdered(event, byTime);
+        failures.insertOrdered({event.time, order}, byTime);
         see(event.time);
     }
     for (const auto& event : batch.spans) {
@@ -132,6 +134,7 @@ std::shared_ptr<const MemoryTimeline> MemoryTimelineBuilder::State::snapshot(boo
     parts.spans = spans.view();
     parts.tokens = tokens.view();
     parts.outOfMemory = outOfMemory.view();
+    parts.failures = failures.view();
     if (!chosen) {
         chosen = std::make_shared<const StoredPyramid>(chooseLevel(stored));
     }

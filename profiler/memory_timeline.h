@@ -112,6 +112,12 @@ public:
     virtual std::optional<std::size_t> findAllocation(std::uint64_t id) const = 0;
     /// Rows alive at `time` (device space), largest first.
     virtual std::vector<std::size_t> aliveAt(base::TimeNs time) const = 0;
+    /// The same after the first `count` events: several may share an instant, as when a failure frees what it held.
+    virtual base::CategoryBytes atEvent(std::uint64_t count) const = 0;
+    virtual std::vector<std::size_t> aliveAtEvent(std::uint64_t count) const = 0;
+    /// How many events came before outOfMemory()[index].
+    virtual std::uint64_t eventsBeforeOutOfMemory(std::size_t index) const = 0;
+
     /// Shapes to draw for a window of time at a pixel size, at most 20,000. An allocation of at least 2 x 2 pixels stands
     /// alone; smaller neighbours are merged, never dropped: the counts add up to the blocks alive in the window.
     /// `byAddress`: at their addresses, without what the context and libraries hold; else stacked (stackedAddress).

@@ -197,7 +197,7 @@ struct Recorder::State {
     void put(const base::SpanEvent& event) { batch.spans.push_back(event); }
     void put(const base::CounterEvent& event) { batch.counters.push_back(event); }
     void put(const base::TokenEvent& event) { batch.tokens.push_back(event); }
-    void put(const base::OutOfMemoryEvent& event) { batch.outOfMemory.push_back(event); }
+    void put(const base::OutOfMemoryEvent& event) { batch.outOfMemory.push_back({order, event}); }
     void put(const base::StepTemplateEvent& event) { batch.templates.push_back(event.step); }
     void put(const base::StepReplayedEvent& event) { batch.replays.push_back({order++, event}), see(event.end); }
     void see(TimeNs time) { latest = std::max(latest, time); }

@@ -106,7 +106,7 @@ void encodeScopes(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
 void encodeValues(const EventBatch& batch, ChunkNumbers& numbers, std::vector<ColumnChunk>& out) {
     using Counter = base::CounterEvent;
     using Token = base::TokenEvent;
-    using Oom = base::OutOfMemoryEvent;
+    using Oom = Ordered<base::OutOfMemoryEvent>;
     using Text = EventBatch::Text;
     encodeStream<Text>(kStringsStream, batch.strings, numbers, out, [](ColumnWriter& w, auto rows) {
         w.unsignedColumn("id", rows, [](const Text& r) { return r.id; });
@@ -125,14 +125,15 @@ void encodeValues(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
         w.realColumn("logprob", rows, [](const Token& r) { return static_cast<double>(r.logprob); });
     });
     encodeStream<Oom>(kOutOfMemoryStream, batch.outOfMemory, numbers, out, [](ColumnWriter& w, auto rows) {
-        w.timeColumn("time", rows, [](const Oom& r) { return r.time; });
-        w.unsignedColumn("requested", rows, [](const Oom& r) { return r.requested; });
-        w.unsignedColumn("budget", rows, [](const Oom& r) { return r.budget; });
-        w.unsignedColumn("held", rows, [](const Oom& r) { return r.held; });
-        w.unsignedColumn("largest_free", rows, [](const Oom& r) { return r.largestFree; });
-        w.unsignedColumn("scope", rows, [](const Oom& r) { return r.scope.value; });
-        w.unsignedColumn("name", rows, [](const Oom& r) { return r.name.value; });
-        w.unsignedColumn("category", rows, [](const Oom& r) { return static_cast<std::uint64_t>(r.category); });
+        w.unsignedColumn("order", rows, [](const Oom& r) { return r.order; });
+        w.timeColumn("time", rows, [](const Oom& r) { return r.event.time; });
+        w.unsignedColumn("requested", rows, [](const Oom& r) { return r.event.requested; });
+        w.unsignedColumn("budget", rows, [](const Oom& r) { return r.event.budget; });
+        w.unsignedColumn("held", rows, [](const Oom& r) { return r.event.held; });
+        w.unsignedColumn("largest_free", rows, [](const Oom& r) { return r.event.largestFree; });
+        w.unsignedColumn("scope", rows, [](const Oom& r) { return r.event.scope.value; });
+        w.unsignedColumn("name", rows, [](const Oom& r) { return r.event.name.value; });
+        w.unsignedColumn("category", rows, [](const Oom& r) { return static_cast<std::uint64_t>(r.event.category); });
     });
 }
 

@@ -41,7 +41,7 @@ inline constexpr std::size_t kRowsPerChunk = 32768;
 /// A block has at most this many bytes, so that a step of the totals fits one word.
 inline constexpr std::uint64_t kMaxBlockBytes = std::uint64_t{1} << 56;
 
-/// An event with its place among the memory records (allocations, frees, replays) or among all others of its run.
+/// An event with its place among the memory records (allocations, frees, replays) of its run.
 template <class Event> struct Ordered {
     std::uint64_t order = 0;
     Event event;
@@ -61,7 +61,7 @@ struct EventBatch {
     std::vector<base::SpanEvent> spans;
     std::vector<base::CounterEvent> counters;
     std::vector<base::TokenEvent> tokens;
-    std::vector<base::OutOfMemoryEvent> outOfMemory;
+    std::vector<Ordered<base::OutOfMemoryEvent>> outOfMemory; ///< order: of the next memory record
     std::vector<std::shared_ptr<const base::StepTemplate>> templates;
     std::vector<Ordered<base::StepReplayedEvent>> replays;
 

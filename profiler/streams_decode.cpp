@@ -166,6 +166,7 @@ void decodeTokens(const ChunkReader& in, EventBatch& batch) {
 }
 
 void decodeOutOfMemory(const ChunkReader& in, EventBatch& batch) {
+    const auto order = in.unsignedColumn("order", kMaxOrder);
     const auto time = in.timeColumn("time");
     const auto requested = in.unsignedColumn("requested");
     const auto budget = in.unsignedColumn("budget");
@@ -175,9 +176,10 @@ void decodeOutOfMemory(const ChunkReader& in, EventBatch& batch) {
     const auto name = in.unsignedColumn("name", kMaxName);
     const auto category = in.unsignedColumn("category", base::kCategoryCount - 1);
     for (std::size_t row = 0; row < in.rows(); ++row) {
-        batch.outOfMemory.push_back({time[row], requested[row], budget[row], held[row], largest[row],
-                                     base::ScopeId{scope[row]}, base::StringId{static_cast<std::uint32_t>(name[row])},
-                                     static_cast<base::MemoryCategory>(category[row])});
+        batch.outOfMemory.push_back({order[row],
+                                     {time[row], requested[row], budget[row], held[row], largest[row],
+                                      base::ScopeId{scope[row]}, base::StringId{static_cast<std::uint32_t>(name[row])},
+                                      static_cast<base::MemoryCategory>(category[row])}});
     }
 }
 

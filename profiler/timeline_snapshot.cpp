@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <set>
 
 #include "profiler/peaks.h"
 #include "profiler/stack_layout.h"
@@ -189,8 +190,8 @@ RangeTotals TimelineSnapshot::totals(TimeNs begin, TimeNs end) const {
         pyramid.extend(events, first, last, sums);
         totals.byteNs = sums.area;
     } else {
-        totals.byteNs = sums.area - before.area -
-                        static_cast<double>(before.total) * static_cast<double>(begin - before.time);
+        totals.byteNs =
+            sums.area - before.area - static_cast<double>(before.total) * static_cast<double>(begin - before.time);
     }
     totals.byteNs += static_cast<double>(sums.total) * static_cast<double>(end - sums.time);
     totals.births = sums.births - before.births;
@@ -239,7 +240,7 @@ std::optional<std::size_t> TimelineSnapshot::findAllocation(std::uint64_t id) co
 
 std::vector<std::size_t> TimelineSnapshot::aliveAt(TimeNs time) const {
     const HistoryViews& history = parts_.history;
-    std::vector<std::pair<std::uint64_t, std::size_t>> alive; // bytes, row
+    std::vector<std::size_t> alive;
     const auto born = static_cast<std::size_t>(
         lastNotAbove(history.rows.size(), time, [&](std::size_t i) { return history.rows[i].born; }) + 1);
     for (std::size_t first = 0; first < born; first += kLivesRows) {
@@ -255,16 +256,62 @@ std::vector<std::size_t> TimelineSnapshot::aliveAt(TimeNs time) const {
             }
             const BlockDef& def = history.defs[history.rows[index].def];
             if (def.space == base::MemorySpace::Device) {
-                alive.emplace_back(def.bytes, index);
+                alive.push_back(index);
             }
         }
     }
-    std::ranges::sort(alive, [](const auto& a, const auto& b) {
+    return largestFirst(std::move(alive));
+}
+
+std::vector<std::size_t> TimelineSnapshot::largestFirst(std::vector<std::size_t> rows) const {
+    const HistoryViews& history = parts_.history;
+    std::vector<std::pair<std::uint64_t, std::size_t>> keys; // bytes, row
+    keys.reserve(rows.size());
+    for (const std::size_t row : rows) {
+        keys.emplace_back(history.defs[history.rows[row].def].bytes, row);
+    }
+    std::ranges::sort(keys, [](const auto& a, const auto& b) {
         return a.first != b.first ? a.first > b.first : a.second < b.second;
     });
-    std::vector<std::size_t> rows(alive.size());
-    std::ranges::transform(alive, rows.begin(), [](const auto& entry) { return entry.second; });
+    std::ranges::transform(keys, rows.begin(), [](const auto& key) { return key.second; });
     return rows;
+}
+
+base::CategoryBytes TimelineSnapshot::atEvent(std::uint64_t count) const {
+    const EventColumns& events = parts_.history.events;
+    return parts_.history.device.stateBefore(events, std::min<std::uint64_t>(count, events.size())).bytes;
+}
+
+std::vector<std::size_t> TimelineSnapshot::aliveAtEvent(std::uint64_t count) const {
+    const EventColumns& events = parts_.history.events;
+    count = std::min<std::uint64_t>(count, events.size());
+    if (count == 0) {
+        return {};
+    }
+    // From those alive at the end of the instant back to the event.
+    const TimeNs time = events.times[count - 1];
+    std::vector<std::size_t> rows = aliveAt(time);
+    std::set<std::size_t> born;
+    std::set<std::size_t> died;
+    for (std::uint64_t i = count; i < events.size() && events.times[i] == time; ++i) {
+        const std::size_t row = events.rows[i];
+        if (events.steps[i].space() == base::MemorySpace::Device) {
+            (events.steps[i].death() ? died : born).insert(row);
+        }
+    }
+    std::erase_if(rows, [&](std::size_t row) { return born.contains(row); });
+    std::ranges::set_difference(died, born, std::back_inserter(rows));
+    return largestFirst(std::move(rows));
+}
+
+std::uint64_t TimelineSnapshot::eventsBeforeOutOfMemory(std::size_t index) const {
+    const FailurePlace& place = parts_.failures.begin()[index];
+    std::uint64_t count = parts_.history.events.before(place.time);
+    const EventColumns& events = parts_.history.events;
+    while (count < events.size() && events.times[count] == place.time && parts_.history.orders[count] < place.order) {
+        ++count;
+    }
+    return count;
 }
 
 const std::vector<std::uint64_t>& TimelineSnapshot::stack() const {

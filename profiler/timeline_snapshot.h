@@ -25,6 +25,12 @@ struct CounterSample {
     double value = 0;
 };
 
+/// Between which memory records an allocation failed.
+struct FailurePlace {
+    base::TimeNs time = 0;
+    std::uint64_t order = 0; ///< of the next memory record
+};
+
 struct TimelineParts {
     HistoryViews history;
     ScopeViews scopes;
@@ -33,6 +39,7 @@ struct TimelineParts {
     SharedView<base::SpanEvent> spans;
     SharedView<base::TokenEvent> tokens;
     SharedView<base::OutOfMemoryEvent> outOfMemory;
+    SharedView<FailurePlace> failures;           ///< of each of them
     std::shared_ptr<const StoredPyramid> stored; ///< null when the events cover it
     base::TimeNs end = 0;                        ///< behind everything that was read
 };
@@ -63,6 +70,9 @@ public:
     LazyRows<AllocationRow> allocations() const override;
     std::optional<std::size_t> findAllocation(std::uint64_t id) const override;
     std::vector<std::size_t> aliveAt(base::TimeNs time) const override;
+    base::CategoryBytes atEvent(std::uint64_t count) const override;
+    std::vector<std::size_t> aliveAtEvent(std::uint64_t count) const override;
+    std::uint64_t eventsBeforeOutOfMemory(std::size_t index) const override;
     std::vector<AllocationShape> shapes(base::TimeNs begin, base::TimeNs end, double nsPerPixel, double bytesPerPixel,
                                         bool byAddress) const override;
     std::uint64_t stackedAddress(std::size_t row) const override;
@@ -82,6 +92,7 @@ public:
 
 private:
     struct AllocationSource;
+    std::vector<std::size_t> largestFirst(std::vector<std::size_t> rows) const;
     struct ScopeSource;
     struct Lazy;
 

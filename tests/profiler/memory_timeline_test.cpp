@@ -224,6 +224,22 @@ void expectStack(const MemoryTimeline& timeline) {
     }
 }
 
+/// Every prefix of the events: its split, and that the living blocks add up to it.
+void expectPrefixes(const MemoryTimeline& timeline, const Reference& reference) {
+    const auto states = reference.states(true);
+    for (std::uint64_t count = 0; count <= timeline.events(); count += 1 + count / 16) {
+        EXPECT_EQ(timeline.atEvent(count), states[count]);
+        base::CategoryBytes alive{};
+        std::set<std::size_t> rows;
+        for (const std::size_t row : timeline.aliveAtEvent(count)) {
+            const AllocationRow allocation = timeline.allocations()[row];
+            alive[static_cast<std::size_t>(allocation.category)] += allocation.bytes;
+            EXPECT_TRUE(rows.insert(row).second);
+        }
+        EXPECT_EQ(alive, states[count]);
+    }
+}
+
 class RandomRuns : public ::testing::TestWithParam<int> {};
 
 TEST_P(RandomRuns, AgreeWithTheReference) {
@@ -243,6 +259,7 @@ TEST_P(RandomRuns, AgreeWithTheReference) {
         expectRows(*timeline, reference);
         expectAlive(*timeline, reference, seed);
         expectShapes(*timeline, seed);
+        expectPrefixes(*timeline, reference);
         if (seed % 10 == 1) {
             expectStack(*timeline);
         }

@@ -41,7 +41,7 @@ EventBatch fullBatch() {
     batch.spans = {{1, 4, {1}, {7}, {3}, 77, 88}};
     batch.counters = {{2, {7}, 0.25}, {3, {7}, -1e300}};
     batch.tokens = {{8, 1, 2, 200'000, -0.5F}};
-    batch.outOfMemory = {{9, 100, 80, 70, 5, {3}, {1}, base::MemoryCategory::Logits}};
+    batch.outOfMemory = {{4, {9, 100, 80, 70, 5, {3}, {1}, base::MemoryCategory::Logits}}};
     auto step = std::make_shared<base::StepTemplate>();
     step->id = 2;
     step->duration = 100;
@@ -98,8 +98,8 @@ std::string printed(const EventBatch& batch) {
         out << "T " << event.time << ' ' << event.request << ' ' << event.position << ' ' << event.token << ' '
             << event.logprob << '\n';
     }
-    for (const auto& event : batch.outOfMemory) {
-        out << "O " << event.time << ' ' << event.requested << ' ' << event.budget << ' ' << event.held << ' '
+    for (const auto& [order, event] : batch.outOfMemory) {
+        out << order << " O " << event.time << ' ' << event.requested << ' ' << event.budget << ' ' << event.held << ' '
             << event.largestFree << ' ' << event.scope.value << ' ' << event.name.value << ' '
             << static_cast<int>(event.category) << '\n';
     }

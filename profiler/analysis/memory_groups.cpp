@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "profiler/analysis/memory_groups.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+#include "kernels/dtype.h"
+#include "profiler/analysis/scope_places.h"
+
+namespace vitrine::profiler {
+
+namespace {
+
+using base::MemoryCategory;
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+bool anyOf(std::string_view text, std::initializer_list<std::string_view> parts) {
+    return std::ranges::any_of(parts, [text](std::string_view part) { return contains(text, part); });
+}
+
+std::string dtypeWord(std::string_view tensor, std::uint8_t dtype) {
+    const auto type = static_cast<kernels::DType>(dtype);
+    if (type == kernels::DType::F4 || (type == kernels::DType::U8 && anyOf(tensor, {"_blocks", "_scales", "mxfp4"}))) {
+        return "MXFP4";
+    }
+    return type == kernels::DType::None ? std::string() : std::string(kernels::safetensorsName(type));
+}
+
+/// The blocks of one part before it has its final name.
+struct Part {
+    std::string word;
+    std::uint64_t bytes = 0;
+    std::vector<std::size_t> rows;
+    std::set<std::int32_t> layers, steps;
+    std::optional<MemoryCategory> category;
+    bool sameCategory = true;
+    bool weights = false;
+};
+
+std::string plural(const std::string& word) {
+    return word.ends_with('s') ? word : word + "s";
+}
+
+/// "layer inputs 0 to 23", "hidden, layer 3", "logits, step 3"
+std::string partName(const Part& part) {
+    if (part.weights) {
+        return part.word;
+    }
+    const auto layers = static_cast<std::int32_t>(part.layers.size());
+    if (layers > 1 && *part.layers.rbegin() - *part.layers.begin() + 1 == layers) {
+        return fmt::format("{} {} to {}", plural(part.word), *part.layers.begin(), *part.layers.rbegin());
+    }
+    if (layers > 1) {
+        return fmt::format("{} of {} layers", plural(part.word), layers);
+    }
+    if (layers == 1) {
+        return fmt::format("{}, layer {}", part.word, *part.layers.begin());
+    }
+    if (part.steps.size() == 1) {
+        return fmt::format("{}, step {}", part.word, *part.steps.begin());
+    }
+    return part.word;
+}
+
+struct GroupParts {
+    std::uint64_t bytes = 0;
+    std::map<std::string, Part> parts;
+};
+
+class Grouper {
+public:
+    Grouper(const MemoryTimeline& timeline, GroupBy by) : timeline_(timeline), places_(timeline), by_(by) {}
+
+    void add(std::size_t index) {
+        const AllocationRow row = timeline_.allocations()[index];
+        const std::string_view name = timeline_.text(row.name);
+        const ScopePlace& place = places_.of(row.scope);
+        const std::int32_t named = layerInName(name);
+        const std::int32_t layer = named >= 0 ? named : place.layer;
+        GroupParts& group = groups_[groupName(row, place, layer)];
+        const bool weights = row.category == MemoryCategory::Weights;
+        const std::string word = weights ? weightPart(name, row.dtype) : wordFor(row, name, place);
+        Part& part = group.parts[word];
+        part.word = word;
+        part.weights = weights;
+        part.bytes += row.bytes;
+        part.rows.push_back(index);
+        if (layer >= 0) {
+            part.layers.insert(layer);
+        }
+        if (row.category == MemoryCategory::Logits && place.step >= 0) {
+            part.steps.insert(place.step);
+        }
+        part.sameCategory = part.sameCategory && (!part.category || *part.category == row.category);
+        part.category = row.category;
+        group.bytes += row.bytes;
+        total_ += row.bytes;
+    }
+
+    MemoryGroup finish() const {
+        MemoryGroup root;
+        root.name = "total";
+        root.bytes = total_;
+        root.share = total_ > 0 ? 1 : 0;
+        for (const auto& [name, parts] : groups_) {
+            MemoryGroup group;
+            group.name = name;
+            group.bytes = parts.bytes;
+            group.share = shareOf(parts.bytes);
+            bool same = true;
+            for (const auto& [word, part] : parts.parts) {
+                MemoryGroup child;
+                child.name = partName(part);
+                child.bytes = part.bytes;
+                child.blocks = part.rows.size();
+                child.share = shareOf(part.bytes);
+                child.rows = part.rows;
+                if (part.sameCategory) {
+                    child.category = part.category;
+                }
+                same = same && part.sameCategory && (!group.category || group.category == part.category);
+                group.category = part.category;
+                group.blocks += child.blocks;
+                group.children.push_back(std::move(child));
+            }
+            if (!same) {
+                group.category.reset();
+            }
+            root.blocks += group.blocks;
+            sortBySize(group.children);
+            root.children.push_back(std::move(group));
+        }
+        sortBySize(root.children);
+        return root;
+    }
+
+private:
+    static void sortBySize(std::vector<MemoryGroup>& groups) {
+        std::ranges::stable_sort(groups, std::greater(), &MemoryGroup::bytes);
+    }
+
+    double shareOf(std::uint64_t bytes) const {
+        return total_ > 0 ? static_cast<double>(bytes) / static_cast<double>(total_) : 0;
+    }
+
+    std::string groupName(const AllocationRow& row, const ScopePlace& place, std::int32_t layer) const {
+        switch (by_) {
+        case GroupBy::Category:
+            return std::string(base::categoryName(row.category));
+        case GroupBy::Layer:
+            return layer >= 0 ? fmt::format("layer {}", layer) : "outside of layers";
+        case GroupBy::Op: {
+            const std::uint32_t name = place.op != 0 ? place.op : place.phase;
+            return name != 0 ? std::string(timeline_.text(name)) : "outside of ops";
+        }
+        case GroupBy::Dtype:
+            break;
+        }
+        const auto type = static_cast<kernels::DType>(row.dtype);
+        return type == kernels::DType::None ? "bytes" : std::string(kernels::dtypeName(type));
+    }
+
+    std::string wordFor(const AllocationRow& row, std::string_view name, const ScopePlace& place) const {
+        if (row.category == MemoryCategory::KvCache && anyOf(name, {"sliding"})) {
+            return "sliding layers' keys and values";
+        }
+        if (row.category == MemoryCategory::KvCache && anyOf(name, {"full"})) {
+            return "full layers' keys and values";
+        }
+        std::string word = plainName(name);
+        if (word.empty()) {
+            word = plainName(timeline_.text(place.op));
+        }
+        return word.empty() ? "unnamed" : word;
+    }
+
+    const MemoryTimeline& timeline_;
+    ScopePlaces places_;
+    GroupBy by_;
+    std::uint64_t total_ = 0;
+    std::map<std::string, GroupParts> groups_;
+};
+
+} // namespace
+
+std::string weightPart(std::string_view tensor, std::uint8_t dtype) {
+    if (anyOf(tensor, {"lora_A", "lora_B", "lora_a", "lora_b"})) {
+        return "LoRA A and B";
+    }
+    if (anyOf(tensor, {"embed_tokens", "lm_head", "embedding"})) {
+        return "embedding, lm_head";
+    }
+    if (anyOf(tensor, {"experts"})) {
+        const bool bias = tensor.ends_with("bias");
+        const std::string type = dtypeWord(tensor, dtype);
+        return bias || type.empty() ? "experts" + std::string(bias ? ", biases" : "") : "experts, " + type;
+    }
+    if (anyOf(tensor, {"router", "mlp.gate."})) {
+        return "router";
+    }
+    if (anyOf(tensor, {"norm"}) && !anyOf(tensor, {"q_norm", "k_norm"})) {
+        return "norms";
+    }
+    if (anyOf(tensor, {"attn", "attention", "sinks"})) {
+        return "attention";
+    }
+    if (anyOf(tensor, {"mlp"})) {
+        return "dense MLP";
+    }
+    return "other weights";
+}
+
+std::string plainName(std::string_view tensor) {
+    std::string out;
+    for (std::size_t at = 0; at <= tensor.size();) {
+        const std::size_t dot = std::min(tensor.find('.', at), tensor.size());
+        const std::string_view part = tensor.substr(at, dot - at);
+        const bool number =
+            !part.empty() && std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c) != 0; });
+        if (!number && !part.empty() && part != "model" && part != "layers" && part != "weight") {
+            out += out.empty() ? "" : " ";
+            out += part;
+        }
+        at = dot + 1;
+    }
+    std::ranges::replace(out, '_', ' ');
+    return out;
+}
+
+MemoryGroup groupAlive(const MemoryTimeline& timeline, base::TimeNs time, GroupBy by) {
+    return groupRows(timeline, timeline.aliveAt(time), by);
+}
+
+MemoryGroup groupAliveAtEvent(const MemoryTimeline& timeline, std::uint64_t count, GroupBy by) {
+    return groupRows(timeline, timeline.aliveAtEvent(count), by);
+}
+
+MemoryGroup groupRows(const MemoryTimeline& timeline, const std::vector<std::size_t>& rows, GroupBy by) {
+    Grouper grouper(timeline, by);
+    for (const std::size_t row : rows) {
+        grouper.add(row);
+    }
+    return grouper.finish();
+}
+
+} // namespace vitrine::profiler

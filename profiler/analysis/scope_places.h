@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Where in a run a scope stands: its phase, step, layer and op. Remembers what it looked up; one thread.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profiler/memory_timeline.h"
+
+namespace vitrine::profiler {
+
+struct ScopePlace {
+    std::int32_t step = -1;                      ///< number of the step, -1: none
+    std::int32_t layer = -1;                     ///< number of the layer, -1: none
+    std::uint64_t stepScope = 0, phaseScope = 0; ///< innermost phase; 0: none
+    std::uint32_t op = 0;                        ///< name of the innermost op, 0: none
+    std::uint32_t phase = 0;                     ///< name of the innermost phase, 0: none
+};
+
+class ScopePlaces {
+public:
+    explicit ScopePlaces(const MemoryTimeline& timeline) : timeline_(timeline) {}
+    const ScopePlace& of(std::uint64_t scope);
+
+private:
+    const MemoryTimeline& timeline_;
+    std::unordered_map<std::uint64_t, ScopePlace> known_;
+};
+
+/// The N of "layers.N." in a tensor's name, -1 without.
+std::int32_t layerInName(std::string_view name);
+
+/// Index of the first scope that begins after `time`.
+std::size_t scopesUpTo(const MemoryTimeline& timeline, base::TimeNs time);
+
+/// Children of a scope with this kind that begin in [begin, end], by begin.
+std::vector<ScopeRow> childScopes(const MemoryTimeline& timeline, std::uint64_t parent, base::ScopeKind kind,
+                                  base::TimeNs begin, base::TimeNs end);
+
+/// All scopes of a kind, by begin.
+std::vector<ScopeRow> scopesOfKind(const MemoryTimeline& timeline, base::ScopeKind kind);
+
+/// "step 3", "layer 11", "prefill"; the name where there is no number.
+std::string scopeName(const MemoryTimeline& timeline, const ScopeRow& scope);
+
+} // namespace vitrine::profiler

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "profiler/analysis/timeline_align.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/profiler/analysis/scripted_run.h"
+
+namespace vitrine::profiler {
+namespace {
+
+using base::MemoryCategory;
+using testing::kGiB;
+
+std::shared_ptr<const MemoryTimeline> run(base::TimeNs load, base::TimeNs decode, std::uint64_t weights, bool warmUp) {
+    testing::ScriptedRun run;
+    run.begin(base::ScopeKind::Phase, "load");
+    run.allocate("w", MemoryCategory::Weights, weights);
+    run.time += load;
+    run.end();
+    if (warmUp) {
+        run.begin(base::ScopeKind::Phase, "warm-up");
+        run.time += 50;
+        run.end();
+    }
+    run.begin(base::ScopeKind::Phase, "decode");
+    for (int step = 0; step < 4; ++step) {
+        run.begin(base::ScopeKind::Step, "decode", step);
+        const std::uint64_t id = run.allocate("x", MemoryCategory::Activations, kGiB);
+        run.time += decode / 4;
+        run.free(id);
+        run.end();
+    }
+    run.end();
+    return run.timeline();
+}
+
+TEST(TimelineAlign, PutsEqualPhasesOverEachOther) {
+    const auto a = run(1000, 400, 10 * kGiB, false);
+    const auto b = run(500, 800, 2 * kGiB, true);
+    const Alignment alignment = align(*a, *b, AlignBy::Phase);
+    ASSERT_EQ(alignment.segments().size(), 4U);
+    EXPECT_EQ(alignment.segments()[0].name, "load");
+    EXPECT_EQ(alignment.segments()[0].length, 1000);
+    EXPECT_EQ(alignment.segments()[1].name, "warm-up");
+    EXPECT_FALSE(alignment.segments()[1].a.has_value());
+    EXPECT_EQ(alignment.segments()[2].name, "decode");
+    EXPECT_EQ(alignment.segments()[2].position, 1050);
+    EXPECT_EQ(alignment.timeInA(500), 500);
+    EXPECT_EQ(alignment.timeInB(500), 250);
+    EXPECT_FALSE(alignment.timeInA(1025).has_value());
+    EXPECT_EQ(alignment.timeInB(1025), 525);
+    EXPECT_EQ(alignment.timeInA(1050 + 400), 1000 + 200);
+    EXPECT_EQ(alignment.timeInB(1050 + 400), 550 + 400);
+    EXPECT_EQ(alignment.positionOfA(1200), 1450);
+    EXPECT_EQ(alignment.positionOfB(950), 1450);
+    EXPECT_EQ(alignment.positionOfB(250), 500);
+    const auto columns = difference(*a, *b, alignment, 0, alignment.length(), 10);
+    ASSERT_EQ(columns.size(), 10U);
+    EXPECT_EQ(columns[0].change, -static_cast<std::int64_t>(8 * kGiB));
+    EXPECT_EQ(columns[9].a->maxTotal, 11 * kGiB);
+    EXPECT_EQ(columns[9].b->maxTotal, 3 * kGiB);
+}
+
+TEST(TimelineAlign, PutsEqualStepsOverEachOther) {
+    const auto a = run(1000, 400, kGiB, false);
+    const auto b = run(500, 800, kGiB, false);
+    const Alignment alignment = align(*a, *b, AlignBy::Step);
+    int steps = 0;
+    for (const AlignedSegment& segment : alignment.segments()) {
+        if (segment.name.starts_with("decode step")) {
+            ++steps;
+            EXPECT_EQ(segment.length, 200);
+            EXPECT_TRUE(segment.a && segment.b);
+        }
+    }
+    EXPECT_EQ(steps, 4);
+}
+
+TEST(TimelineAlign, ByTimeNothingIsStretched) {
+    const auto a = run(1000, 400, kGiB, false);
+    const auto b = run(500, 400, kGiB, false);
+    const Alignment alignment = align(*a, *b, AlignBy::Time);
+    EXPECT_EQ(alignment.length(), a->end());
+    EXPECT_EQ(alignment.timeInA(700), 700);
+    EXPECT_EQ(alignment.timeInB(700), 700);
+    EXPECT_FALSE(alignment.timeInB(1200).has_value());
+    MemoryTimelineBuilder builder;
+    const auto empty = builder.snapshot();
+    EXPECT_EQ(align(*a, *empty, AlignBy::Phase).timeInA(3), 3);
+}
+
+TEST(TimelineAlign, SaysWhichPeakIsLower) {
+    const auto a = run(10, 40, 10 * kGiB, false);
+    const auto b = run(10, 40, 2 * kGiB, false);
+    EXPECT_EQ(comparePeaks(*a, *b).sentence, "B uses 8.00 GiB less at its peak, with 8.00 GiB less in weights.");
+    EXPECT_EQ(comparePeaks(*b, *a).sentence, "A uses 8.00 GiB less at its peak, with 8.00 GiB less in weights.");
+    EXPECT_EQ(comparePeaks(*a, *a).sentence, "A and B have the same peak, 11.00 GiB.");
+}
+
+} // namespace
+} // namespace vitrine::profiler
