@@ -19,6 +19,8 @@ namespace {
 constexpr std::int64_t kDenseBlock = 16;
 constexpr std::int64_t kMxfp4Block = 64;
 constexpr std::int64_t kColumns = 8;
+constexpr std::int64_t kScaleChunk = 128;
+constexpr std::int64_t kLine = 64;
 
 VITRINE_AVX2_INLINE __m256 evenBf16(__m256i bits) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
@@ -147,11 +149,19 @@ VITRINE_AVX2_INLINE Mxfp4Tables mxfp4Tables() {
     return {_mm256_broadcastsi128_si256(high), _mm256_broadcastsi128_si256(low)};
 }
 
-/// Two scales, the first over the lower four lanes.
-VITRINE_AVX2_INLINE __m256 pairScales(std::uint32_t first, std::uint32_t second) {
-    const __m128 low = _mm_castsi128_ps(_mm_set1_epi32(static_cast<int>(e8m0Bits(static_cast<std::uint8_t>(first)))));
-    const __m128 high = _mm_castsi128_ps(_mm_set1_epi32(static_cast<int>(e8m0Bits(static_cast<std::uint8_t>(second)))));
-    return _mm256_set_m128(high, low);
+/// `count` scales as float32; the buffer is written in whole vectors.
+VITRINE_AVX2_INLINE void expandScales(const std::uint8_t* scales, std::int64_t count, float* out) {
+    for (std::int64_t g = 0; g < count; g += 8) {
+        std::uint64_t bytes = 0;
+        std::memcpy(&bytes, scales + g, static_cast<std::size_t>(count - g >= 8 ? 8 : count - g));
+        const __m256i wide = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(bytes)));
+        const __m256i zero = _mm256_cmpeq_epi32(wide, _mm256_setzero_si256());
+        const __m256i last = _mm256_cmpeq_epi32(wide, _mm256_set1_epi32(255));
+        __m256i bits = _mm256_slli_epi32(wide, 23);
+        bits = _mm256_blendv_epi8(bits, _mm256_set1_epi32(0x00400000), zero);
+        bits = _mm256_blendv_epi8(bits, _mm256_set1_epi32(0x7FC00000), last);
+        _mm256_storeu_ps(out + g, _mm256_castsi256_ps(bits));
+    }
 }
 
 template <int R>
@@ -197,6 +207,8 @@ VITRINE_AVX2 void mxfp4Block(const std::uint8_t* blocks, const std::uint8_t* sca
     const Mxfp4Tables tables = mxfp4Tables();
     const std::int64_t groups = in / kMxfp4Group;
     const std::int64_t stride = in / 2;
+    const __m256i spread = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
+    alignas(32) float expanded[W][kScaleChunk + 8];
     __m256 sums[W][R];
 #pragma GCC unroll 8
     for (int w = 0; w < W; ++w) {
@@ -205,23 +217,31 @@ VITRINE_AVX2 void mxfp4Block(const std::uint8_t* blocks, const std::uint8_t* sca
             sums[w][r] = _mm256_setzero_ps();
         }
     }
-    std::int64_t group = 0;
-    for (; group + 2 <= groups; group += 2) {
+    for (std::int64_t chunk = 0; chunk < groups; chunk += kScaleChunk) {
+        const std::int64_t count = groups - chunk < kScaleChunk ? groups - chunk : kScaleChunk;
 #pragma GCC unroll 8
         for (int w = 0; w < W; ++w) {
-            const std::uint8_t* p = blocks + w * stride + group * 16;
-            _mm_prefetch(reinterpret_cast<const char*>(p + W * stride), _MM_HINT_T0);
-            const std::uint8_t* s = scales + w * groups + group;
-            mxfp4Groups<R>(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)), pairScales(s[0], s[1]), tables, x,
-                           group * kMxfp4Group, sums[w]);
+            const std::uint8_t* const from = scales + w * groups + chunk;
+            for (std::int64_t ahead = 0; ahead < count; ahead += kLine) {
+                _mm_prefetch(reinterpret_cast<const char*>(from + W * groups + ahead), _MM_HINT_T0);
+            }
+            expandScales(from, count, expanded[w]);
         }
-    }
-    if (group < groups) {
+        for (std::int64_t g = 0; g < count; g += 2) {
+            const float* const scaleAt = expanded[0] + g;
+            const std::int64_t group = chunk + g;
+            const bool both = g + 1 < count;
 #pragma GCC unroll 8
-        for (int w = 0; w < W; ++w) {
-            const std::uint8_t* p = blocks + w * stride + group * 16;
-            const __m256i bytes = _mm256_zextsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-            mxfp4Groups<R>(bytes, pairScales(scales[w * groups + group], 0), tables, x, group * kMxfp4Group, sums[w]);
+            for (int w = 0; w < W; ++w) {
+                const std::uint8_t* p = blocks + w * stride + group * 16;
+                _mm_prefetch(reinterpret_cast<const char*>(p + W * stride), _MM_HINT_T0);
+                // A group that is not there has no nibbles, and its scale is finite.
+                const __m256i bytes =
+                    both ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))
+                         : _mm256_zextsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+                const __m256 pair = _mm256_permutevar8x32_ps(_mm256_loadu_ps(scaleAt + w * (kScaleChunk + 8)), spread);
+                mxfp4Groups<R>(bytes, pair, tables, x, group * kMxfp4Group, sums[w]);
+            }
         }
     }
 #pragma GCC unroll 8

@@ -24,6 +24,8 @@ namespace {
 constexpr std::int64_t kDenseBlock = 32;
 constexpr std::int64_t kMxfp4Block = 128;
 constexpr std::int64_t kColumns = 16;
+constexpr std::int64_t kScaleChunk = 128;
+constexpr std::int64_t kLine = 64;
 
 struct Bf16Weights {
     using Type = std::uint16_t;
@@ -122,16 +124,17 @@ template <class Weights, int W, int R> VITRINE_AVX512 void denseRows(const GemvC
     }
 }
 
-/// The scales of four neighbouring groups, each over the four lanes that hold its dwords.
-VITRINE_AVX512_INLINE __m512 groupScales(std::uint32_t four) {
-    const __m128i spread = _mm_set_epi8(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0);
-    const __m128i bytes = _mm_shuffle_epi8(_mm_cvtsi32_si128(static_cast<int>(four)), spread);
-    const __m512i wide = _mm512_cvtepu8_epi32(bytes);
-    __m512i bits = _mm512_slli_epi32(wide, 23);
-    bits = _mm512_mask_mov_epi32(bits, _mm512_testn_epi32_mask(wide, wide), _mm512_set1_epi32(0x00400000));
-    bits = _mm512_mask_mov_epi32(bits, _mm512_cmpeq_epi32_mask(wide, _mm512_set1_epi32(255)),
-                                 _mm512_set1_epi32(0x7FC00000));
-    return _mm512_castsi512_ps(bits);
+/// `count` scales as float32; the buffer is written in whole vectors.
+VITRINE_AVX512_INLINE void expandScales(const std::uint8_t* scales, std::int64_t count, float* out) {
+    for (std::int64_t g = 0; g < count; g += 16) {
+        const auto mask = static_cast<__mmask16>(count - g >= 16 ? 0xFFFFU : (1U << (count - g)) - 1U);
+        const __m512i wide = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, scales + g));
+        __m512i bits = _mm512_slli_epi32(wide, 23);
+        bits = _mm512_mask_mov_epi32(bits, _mm512_testn_epi32_mask(wide, wide), _mm512_set1_epi32(0x00400000));
+        bits = _mm512_mask_mov_epi32(bits, _mm512_cmpeq_epi32_mask(wide, _mm512_set1_epi32(255)),
+                                     _mm512_set1_epi32(0x7FC00000));
+        _mm512_storeu_ps(out + g, _mm512_castsi512_ps(bits));
+    }
 }
 
 /// Four groups: sums += scale * (sum over the eight nibbles of each dword).
@@ -158,12 +161,16 @@ VITRINE_AVX512_INLINE void mxfp4Groups(__m512i nibbles, __m512 scales, __m512 ta
     }
 }
 
+/// W neighbouring outputs by R rows of x. Scales are expanded a chunk at a time; one shuffle then spreads four of them
+/// over the lanes of their groups. The bytes that the next call needs are prefetched at the same pace.
 template <int W, int R>
 VITRINE_AVX512 void mxfp4Block(const std::uint8_t* blocks, const std::uint8_t* scales, std::int64_t in,
                                const float* const* x, float* y) {
     const __m512 table = _mm512_loadu_ps(kE2M1);
+    const __m512i spread = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
     const std::int64_t groups = in / kMxfp4Group;
     const std::int64_t stride = in / 2;
+    alignas(64) float expanded[W][kScaleChunk + 16];
     __m512 sums[W][R];
 #pragma GCC unroll 8
     for (int w = 0; w < W; ++w) {
@@ -172,25 +179,31 @@ VITRINE_AVX512 void mxfp4Block(const std::uint8_t* blocks, const std::uint8_t* s
             sums[w][r] = _mm512_setzero_ps();
         }
     }
-    std::int64_t group = 0;
-    for (; group + 4 <= groups; group += 4) {
+    for (std::int64_t chunk = 0; chunk < groups; chunk += kScaleChunk) {
+        const std::int64_t count = groups - chunk < kScaleChunk ? groups - chunk : kScaleChunk;
 #pragma GCC unroll 8
         for (int w = 0; w < W; ++w) {
-            const std::uint8_t* p = blocks + w * stride + group * 16;
-            _mm_prefetch(reinterpret_cast<const char*>(p + W * stride), _MM_HINT_T0);
-            std::uint32_t four = 0;
-            std::memcpy(&four, scales + w * groups + group, 4);
-            mxfp4Groups<R>(_mm512_loadu_si512(p), groupScales(four), table, x, group * kMxfp4Group, sums[w]);
+            const std::uint8_t* const from = scales + w * groups + chunk;
+            for (std::int64_t ahead = 0; ahead < count; ahead += kLine) {
+                _mm_prefetch(reinterpret_cast<const char*>(from + W * groups + ahead), _MM_HINT_T0);
+            }
+            expandScales(from, count, expanded[w]);
         }
-    }
-    if (group < groups) {
-        const auto mask = static_cast<__mmask16>((1U << (4 * (groups - group))) - 1U);
+        for (std::int64_t g = 0; g < count; g += 4) {
+            const float* const scaleAt = expanded[0] + g;
+            const std::int64_t group = chunk + g;
+            const std::int64_t left = count - g;
+            const auto mask = static_cast<__mmask16>(left >= 4 ? 0xFFFFU : (1U << (4 * left)) - 1U);
 #pragma GCC unroll 8
-        for (int w = 0; w < W; ++w) {
-            std::uint32_t four = 0;
-            std::memcpy(&four, scales + w * groups + group, static_cast<std::size_t>(groups - group));
-            const __m512i nibbles = _mm512_maskz_loadu_epi32(mask, blocks + w * stride + group * 16);
-            mxfp4Groups<R>(nibbles, groupScales(four), table, x, group * kMxfp4Group, sums[w]);
+            for (int w = 0; w < W; ++w) {
+                const std::uint8_t* p = blocks + w * stride + group * 16;
+                _mm_prefetch(reinterpret_cast<const char*>(p + W * stride), _MM_HINT_T0);
+                const __m512i nibbles = _mm512_maskz_loadu_epi32(mask, p);
+                // Lanes past the last group have no nibbles, and whatever scale lies there must not make them NaN.
+                const __m512 spreadScales =
+                    _mm512_maskz_permutexvar_ps(mask, spread, _mm512_loadu_ps(scaleAt + w * (kScaleChunk + 16)));
+                mxfp4Groups<R>(nibbles, spreadScales, table, x, group * kMxfp4Group, sums[w]);
+            }
         }
     }
 #pragma GCC unroll 8

@@ -102,12 +102,13 @@ void multiplyByDots(CpuContext& context, const ExpertMatmul& op, const ExpertScr
             [&](std::int64_t row) { prepareRow(simd, any, op.x, row, prepared + row * preparedSize(any.in)); });
     std::int32_t active[kMaxExperts];
     const std::int64_t activeCount = activeExperts(scratch, op.weight.experts(), active);
-    const std::int64_t pieces = (any.out + kGemvOutputs - 1) / kGemvOutputs;
+    const std::int64_t width = any.transposed ? kGemvOutputs : kGemvPiece;
+    const std::int64_t pieces = (any.out + width - 1) / width;
     context.pool().parallelFor(activeCount * pieces, 1, [&](std::int64_t begin, std::int64_t end, int) {
         for (std::int64_t index = begin; index < end; ++index) {
             const Product product = expertProduct(op, scratch, active[index / pieces]);
-            const std::int64_t out = index % pieces * kGemvOutputs;
-            const std::int64_t outCount = std::min(kGemvOutputs, any.out - out);
+            const std::int64_t out = index % pieces * width;
+            const std::int64_t outCount = std::min(width, any.out - out);
             for (std::int64_t row = 0; row < product.rows; row += kGemvRows) {
                 multiplyFewRows(simd, product, prepared, row, std::min(kGemvRows, product.rows - row), out, outCount);
             }

@@ -18,7 +18,9 @@ namespace vitrine::kernels {
 /// Row groups of this size or less take the dot-product path.
 inline constexpr std::int64_t kGemvRows = 8;
 /// A call of the dot-product path makes at most this many outputs.
-inline constexpr std::int64_t kGemvOutputs = 64;
+inline constexpr std::int64_t kGemvOutputs = 256;
+/// Outputs of a piece of work: short pieces share out evenly, but transposed storage wants long lines.
+inline constexpr std::int64_t kGemvPiece = 64;
 /// A call of the tile path makes at most this many rows and outputs.
 inline constexpr std::int64_t kTileRows = 256;
 inline constexpr std::int64_t kTileOutputs = 128;

@@ -24,7 +24,7 @@ const std::byte* bytesAt(const void* data, DType dtype, std::int64_t element) {
 /// Adds bias and residual to finished sums and writes them, rounded once.
 template <class C>
 void finishRow(const Product& product, std::int64_t row, std::int64_t outBegin, std::int64_t outCount, C* sums) {
-    C addend[kTileOutputs];
+    C addend[kGemvOutputs];
     if (!product.bias.empty()) {
         loadFloats(product.bias.dtype, product.bias.data, outBegin, outCount, addend);
         for (std::int64_t o = 0; o < outCount; ++o) {
