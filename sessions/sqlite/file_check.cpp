@@ -112,9 +112,9 @@ bool hasContent(const std::string& path) {
     return ::stat(path.c_str(), &facts) == 0 && facts.st_size > 0;
 }
 
-/// A file without a log must be as long as its header says; with one, SQLite itself knows.
+/// A file without a log or journal must be as long as its header says; with one, SQLite itself knows.
 bool hasAllPages(const FileFacts& facts, const std::array<unsigned char, kHeaderBytes>& bytes) {
-    if (facts.walFile) {
+    if (facts.walFile || facts.journal) {
         return true;
     }
     const bool countHolds = bigEndian32(bytes, 24) == bigEndian32(bytes, 92) && bigEndian32(bytes, 28) > 0;
@@ -180,6 +180,7 @@ FileFacts checkSessionFile(const std::string& path) {
         }
         facts.wal = bytes[19] == 2;
         facts.walFile = hasContent(file.resolvedName() + "-wal");
+        facts.journal = hasContent(file.resolvedName() + "-journal");
         if (hasAllPages(facts, bytes)) {
             return facts;
         }

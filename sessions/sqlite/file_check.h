@@ -15,6 +15,7 @@ struct FileFacts {
     std::int64_t version = 0; ///< user_version
     bool wal = false;         ///< the header says write-ahead logging
     bool walFile = false;     ///< and there is a log with something in it
+    bool journal = false;     ///< a rollback journal lies beside it: a writer died while it entered or left logging
 };
 
 /// True when something stands at `path`. Throws BadInput when that cannot be found out or is no regular file.

@@ -131,6 +131,12 @@ void enterWal(const Database& database) {
     database.execute("PRAGMA journal_size_limit = 67108864");
 }
 
+/// Takes back what a writer began and did not finish. Only a writing connection may do that.
+void rollBack(const std::string& path) {
+    const Database database(path, Database::Access::ReadWrite);
+    database.queryInteger("SELECT count(*) FROM sqlite_schema");
+}
+
 std::unique_ptr<Database> openReadOnly(const std::string& path, const FileFacts& facts) {
     const std::string file = resolved(path);
     const bool lockable = ::access(folderOf(file).c_str(), W_OK) == 0;
@@ -160,6 +166,9 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
         createSessionFile(path);
     }
     const FileFacts facts = checkSessionFile(path);
+    if (facts.journal) {
+        rollBack(path);
+    }
     std::unique_ptr<Database> reader = openReadOnly(path, facts);
     checkStructure(*reader, facts);
     if (mode == OpenMode::ReadOnly) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sessions/session_file.h"
+#include "sessions/sqlite/database.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine::sessions {
@@ -80,6 +81,26 @@ TEST(Owner, ARunOfADeadProcessIsInterrupted) {
     info.name = "next";
     const RunId next = writer->createRun(info);
     EXPECT_EQ(SessionFile::open(path, OpenMode::ReadOnly)->run(next).status, RunStatus::Running);
+}
+
+TEST(Owner, AWriterThatDiedInTheMiddleOfAChangeIsRolledBack) {
+    const test::TempFolder folder;
+    const std::string path = folder.file("a.vitrine");
+    SessionFile::open(path, OpenMode::CreateOrOpen);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        // Leaves a journal and half-written pages, as a death while entering or leaving write-ahead logging may.
+        const Database database(path, Database::Access::ReadWrite);
+        database.execute("PRAGMA cache_size = 1; BEGIN");
+        for (int i = 0; i < 2000; ++i) {
+            database.execute("INSERT INTO runs SELECT NULL, 'x', '', '', '', '', '', 'done', 0, 0, 0, '', 0, 0, 0");
+        }
+        ::kill(::getpid(), SIGKILL);
+    }
+    ::waitpid(child, nullptr, 0);
+    ASSERT_GT(std::filesystem::file_size(path + "-journal"), 0u);
+    EXPECT_TRUE(SessionFile::open(path, OpenMode::ReadOnly)->runs().empty());
+    EXPECT_FALSE(std::filesystem::exists(path + "-journal"));
 }
 
 } // namespace
