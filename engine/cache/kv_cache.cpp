@@ -239,9 +239,13 @@ void KvCache::commit(std::span<const KvAppend> appends) {
 }
 
 void KvCache::report() {
+    reported_.resize(groups_.size());
     for (std::size_t group = 0; group < groups_.size(); ++group) {
-        context_.tracer().counter("kv_bytes." + groups_[group].name,
-                                  static_cast<double>(bytes(static_cast<int>(group))));
+        const std::uint64_t held = bytes(static_cast<int>(group));
+        if (reported_[group] != held) {
+            reported_[group] = held;
+            context_.tracer().counter("kv_bytes." + groups_[group].name, static_cast<double>(held));
+        }
     }
     context_.tracer().counter("kv_tokens", static_cast<double>(tokens()));
 }

@@ -129,6 +129,7 @@ private:
     std::vector<int> layerGroup_;
     std::vector<int> layerSlot_; ///< place of a layer inside its group's page
     std::vector<Sequence> sequences_;
+    std::vector<std::uint64_t> reported_;   ///< by group: the last value of its counter
     std::vector<std::uint64_t> lowestPage_; ///< by group: what page numbers count from
 };
 

@@ -116,6 +116,11 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
 void Generator::prefill(GenerateReport& report) {
     const double begin = now();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "prefill");
+    std::int64_t total = 0;
+    std::int64_t done = 0;
+    for (const auto& row : rows_) {
+        total += row->result->promptTokens;
+    }
     for (std::int32_t index = 0;; ++index) {
         std::int64_t budget = options_.prefillChunk;
         std::vector<StepSequence> sequences;
@@ -124,9 +129,9 @@ void Generator::prefill(GenerateReport& report) {
             if (budget == 0 || !row->prefilling()) {
                 continue;
             }
-            const auto total = static_cast<std::int64_t>(row->request.prompt.size());
-            const std::int64_t count = std::min(budget, total - row->prefilled);
-            const bool last = row->prefilled + count == total;
+            const std::int64_t length = row->result->promptTokens;
+            const std::int64_t count = std::min(budget, length - row->prefilled);
+            const bool last = row->prefilled + count == length;
             sequences.push_back(
                 {row->sequence, {row->request.prompt.data() + row->prefilled, static_cast<std::size_t>(count)}, last});
             if (last) {
@@ -142,6 +147,11 @@ void Generator::prefill(GenerateReport& report) {
         stepRows("prefill", index, sequences, sampled);
         report.lastStepSeconds = now() - stepBegin;
         report.prefillSeconds = now() - begin;
+        done += options_.prefillChunk - budget;
+        if (options_.progress != nullptr && total > options_.prefillChunk) {
+            options_.progress->progress("Reading the prompt", static_cast<std::uint64_t>(done),
+                                        static_cast<std::uint64_t>(total));
+        }
     }
 }
 

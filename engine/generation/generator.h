@@ -84,6 +84,7 @@ struct GenerateOptions {
     KvCacheOptions cache;
     std::int64_t prefillChunk = 0; ///< tokens of one prefill step, 0: defaultPrefillChunk
     std::int32_t topLogprobs = 0;
+    base::ProgressSink* progress = nullptr;             ///< of the prefill, where it takes several steps
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< how the answer is parted into channels
     /// Planning on Meta: decode steps that repeat the last one's allocations are not run; the clock moves on by their
     /// time. Ids of such tokens are 0.

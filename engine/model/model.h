@@ -78,8 +78,8 @@ public:
     const LoadReport& loadReport() const { return weights_->report(); }
     kernels::Context& context() { return context_; }
 
-    /// Runs one step and advances the cache. Throws OutOfMemory before the first kernel, Cancelled before it begins,
-    /// BadInput for a token id outside the vocabulary.
+    /// Runs one step and advances the cache. Throws OutOfMemory before the first kernel, Cancelled between layers (the
+    /// cache then keeps its length), BadInput for a token id outside the vocabulary.
     StepOutput step(const StepBatch& batch, KvCache& cache);
 
     /// Weight bytes that one decoded token of one sequence reads: all dense weights, expertsPerToken of the experts, one

@@ -151,6 +151,7 @@ StepOutput StepRunner::run() {
     embedding.scale = model_.embeddingScale_;
     context_.run(embedding);
     for (std::size_t i = 0; i < model_.layers_.size(); ++i) {
+        context_.throwIfStopped();
         const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "layer",
                                         static_cast<std::int32_t>(i));
         attention(model_.layers_[i], static_cast<int>(i), x.view());

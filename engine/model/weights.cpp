@@ -269,10 +269,16 @@ WeightStore::WeightStore(kernels::Context& context, const ModelSource& source, c
                         kernels::Shape{static_cast<std::int64_t>(plan.stagingBytes)});
     }
     owned_.reserve(plan.pieces.size());
+    std::int32_t layer = -1;
+    std::optional<kernels::TraceScope> scope;
     for (const WeightPiece& piece : plan.pieces) {
-        const kernels::TraceScope scope(context.tracer(),
-                                        piece.layer >= 0 ? base::ScopeKind::Layer : base::ScopeKind::Op,
-                                        piece.layer >= 0 ? "layer" : "load", piece.layer);
+        if (piece.layer != layer) {
+            scope.reset();
+            layer = piece.layer;
+        }
+        if (layer >= 0 && !scope) {
+            scope.emplace(context.tracer(), base::ScopeKind::Layer, "layer", layer);
+        }
         const kernels::Tensor& tensor =
             owned_.emplace_back(*arena_, base::MemoryCategory::Weights, piece.name, piece.dtype, piece.shape);
         tensors_.emplace(piece.name, tensor.view());
@@ -282,6 +288,7 @@ WeightStore::WeightStore(kernels::Context& context, const ModelSource& source, c
             loader.load(piece, tensor.view().data);
         }
     }
+    scope.reset();
     loader.flush();
     report_.seconds = loader.seconds();
     report_.bytesRead = source.synthetic() && !context.isMeta() ? 0 : loader.bytesRead();

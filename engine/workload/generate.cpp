@@ -72,7 +72,8 @@ void addReport(Json& metrics, const GenerateReport& report, bool hasText, bool l
 /// Passes tokens on, with live values a few times a second.
 class TokenForwarder {
 public:
-    TokenForwarder(const WorkloadSinks& sinks, const kernels::Context& context) : sinks_(sinks), context_(context) {}
+    TokenForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const GenerateReport& report)
+        : sinks_(sinks), context_(context), report_(report) {}
 
     void operator()(const GeneratedToken& token) {
         if (sinks_.token) {
@@ -95,6 +96,7 @@ public:
         constexpr base::TimeNs kInterval = 100'000'000;
         if (sinks_.metric && now - lastMetric_ >= kInterval) {
             lastMetric_ = now;
+            sinks_.metric("kv_bytes", static_cast<double>(report_.kvPageBytes));
             sinks_.metric("decode_tokens", static_cast<double>(tokens_));
             sinks_.metric("tokens_per_second", rate(tokens_ - 1, static_cast<double>(now - firstToken_) * 1e-9));
         }
@@ -103,6 +105,7 @@ public:
 private:
     const WorkloadSinks& sinks_;
     const kernels::Context& context_;
+    const GenerateReport& report_;
     std::int64_t tokens_ = 0;
     base::TimeNs firstToken_ = -1;
     base::TimeNs lastMetric_ = -1'000'000'000;
@@ -128,11 +131,14 @@ void runGenerate(const Run& run) {
         GenerateOptions generate = generateOptions(run, options);
         generate.chatFormat = prompts.chatFormat;
         addKvMetrics(metrics, *context, model.config(), generate.cache);
+        generate.progress = run.sinks.progress;
         Generator generator(model, prompts.tokenizer, generate);
         std::vector<double> prefill;
         std::vector<double> decode;
         for (std::int64_t i = 0; i < run.integer("repeat", 1); ++i) {
-            generator.run(prompts.requests, report, TokenForwarder(run.sinks, *context));
+            // Repetitions are for the times; their tokens are the same.
+            generator.run(prompts.requests, report,
+                          i == 0 ? TokenCallback(TokenForwarder(run.sinks, *context, report)) : TokenCallback());
             prefill.push_back(report.prefillSeconds);
             decode.push_back(report.decodeSeconds);
         }
