@@ -135,7 +135,7 @@ fs::path findSnapshot(const std::string& model, const std::pair<std::string, std
 }
 
 fs::path findFolder(const std::string& model) {
-    const fs::path path(model);
+    fs::path path(model);
     std::error_code error;
     if (isFolder(path)) {
         return path;
