@@ -96,11 +96,12 @@ json comparisonJson(const RunComparison& comparison) {
         metrics.push_back(std::move(entry));
     }
     json result = {{"spec", std::move(spec)}, {"metrics", std::move(metrics)}};
-    result["memory"] = json::array();
-    for (const MemoryStep& step : comparison.memory) {
-        result["memory"].push_back(
+    json phases = json::array();
+    for (const MemoryStep& step : comparison.memory.phases) {
+        phases.push_back(
             {{"phase", step.label}, {"peak_bytes_a", valueJson(step.a)}, {"peak_bytes_b", valueJson(step.b)}});
     }
+    result["memory"] = {{"sentence", comparison.memory.sentence}, {"phases", std::move(phases)}};
     return result;
 }
 
@@ -118,14 +119,14 @@ std::string comparisonText(const RunComparison& comparison, const std::string& a
     }
     std::string text = spec.size() > 1 ? tableText(spec) : "the settings are the same\n";
     text += "\n" + tableText(metrics);
-    if (!comparison.memory.empty()) {
+    if (!comparison.memory.phases.empty()) {
         std::vector<std::vector<std::string>> memory{{"phase", a, b, "change"}};
-        for (const MemoryStep& step : comparison.memory) {
+        for (const MemoryStep& step : comparison.memory.phases) {
             const sessions::MetricDifference row{"peak_bytes", step.a, step.b};
             memory.push_back(
                 {step.label, numberText("peak_bytes", step.a), numberText("peak_bytes", step.b), signedChange(row)});
         }
-        text += "\n" + tableText(memory);
+        text += "\n" + tableText(memory) + comparison.memory.sentence + "\n";
     }
     return text;
 }

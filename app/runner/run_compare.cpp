@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/run_compare.h"
 
-#include <algorithm>
-#include <fmt/format.h>
-#include <map>
 #include <nlohmann/json.hpp>
+
+#include "profiler/analysis/timeline_align.h"
 
 namespace vitrine::app {
 
@@ -13,39 +12,28 @@ namespace {
 
 using nlohmann::json;
 
-/// Peaks of a run's phases, in order.
-std::vector<std::pair<std::string, double>> phasePeaks(const profiler::MemoryTimeline& timeline) {
-    std::vector<std::pair<std::string, double>> peaks;
-    std::map<std::string, int> seen;
-    for (const profiler::ScopeRow& scope : timeline.scopes()) {
-        if (scope.kind != base::ScopeKind::Phase) {
-            continue;
-        }
-        std::string label(timeline.text(scope.name));
-        const int times = ++seen[label];
-        label += times > 1 ? fmt::format(" {}", times) : "";
-        const base::TimeNs end = scope.end >= 0 ? scope.end : timeline.end();
-        // The last instant counts: what a phase leaves behind belongs to it.
-        peaks.emplace_back(label, static_cast<double>(timeline.peak(scope.begin, end + 1).maxTotal));
+std::optional<double> peakIn(const profiler::MemoryTimeline& timeline,
+                             const std::optional<profiler::TimeStretch>& stretch) {
+    if (!stretch) {
+        return std::nullopt;
     }
-    return peaks;
+    // The last instant counts: what a phase leaves behind belongs to it.
+    return static_cast<double>(timeline.peak(stretch->begin, stretch->end + 1).maxTotal);
 }
 
-std::vector<MemoryStep> alignPhases(const profiler::MemoryTimeline& a, const profiler::MemoryTimeline& b) {
-    std::vector<MemoryStep> steps;
-    for (const auto& [label, bytes] : phasePeaks(a)) {
-        steps.push_back({label, bytes, std::nullopt});
+MemoryComparison compareMemory(const profiler::MemoryTimeline& a, const profiler::MemoryTimeline& b) {
+    MemoryComparison memory;
+    if (a.events() == 0 || b.events() == 0) {
+        return memory;
     }
-    for (const auto& [label, bytes] : phasePeaks(b)) {
-        const auto same =
-            std::find_if(steps.begin(), steps.end(), [&](const MemoryStep& step) { return step.label == label; });
-        if (same == steps.end()) {
-            steps.push_back({label, std::nullopt, bytes});
-        } else {
-            same->b = bytes;
+    memory.sentence = profiler::comparePeaks(a, b).sentence;
+    const profiler::Alignment alignment = profiler::align(a, b, profiler::AlignBy::Phase);
+    for (const profiler::AlignedSegment& segment : alignment.segments()) {
+        if (!segment.name.empty()) {
+            memory.phases.push_back({segment.name, peakIn(a, segment.a), peakIn(b, segment.b)});
         }
     }
-    return steps;
+    return memory;
 }
 
 json parsedObject(const std::string& text) {
@@ -79,7 +67,7 @@ RunComparison compareRuns(const sessions::SessionFile& first, sessions::RunId a,
     RunComparison comparison;
     comparison.spec = engine::diffExperiments(parsedObject(left.specJson), parsedObject(right.specJson));
     comparison.metrics = sessions::compareMetrics(left, right);
-    comparison.memory = alignPhases(*loadTimeline(first, a), *loadTimeline(second, b));
+    comparison.memory = compareMemory(*loadTimeline(first, a), *loadTimeline(second, b));
     return comparison;
 }
 

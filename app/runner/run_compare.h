@@ -16,16 +16,21 @@
 
 namespace vitrine::app {
 
-/// The largest total of both runs in one phase ("load", "prefill", "decode"; the second of a name is "decode 2").
+/// The largest total of both runs in one phase ("load", "prefill", "decode") of the common axis.
 struct MemoryStep {
     std::string label;
     std::optional<double> a, b; ///< bytes; unset when that run has no such phase
 };
 
+struct MemoryComparison {
+    std::string sentence; ///< "A uses 61.9 GiB less at its peak"; empty when a run recorded no memory
+    std::vector<MemoryStep> phases;
+};
+
 struct RunComparison {
     std::vector<engine::SpecDifference> spec;
     std::vector<sessions::MetricDifference> metrics;
-    std::vector<MemoryStep> memory; ///< in the order of run a, then what only b has
+    MemoryComparison memory;
 };
 
 /// Throws BadInput when a file lacks the run or holds damaged chunks.

@@ -52,13 +52,14 @@ TEST(RunCompare, FindsWhatDiffers) {
     EXPECT_EQ(comparison.spec[0].key, "seed");
     ASSERT_EQ(comparison.metrics.size(), 1u);
     EXPECT_EQ(comparison.metrics[0].b, 700);
-    ASSERT_EQ(comparison.memory.size(), 2u);
-    EXPECT_EQ(comparison.memory[0].label, "load");
-    EXPECT_EQ(comparison.memory[0].a, 500);
-    EXPECT_EQ(comparison.memory[0].b, 700);
-    EXPECT_EQ(comparison.memory[1].label, "decode");
-    EXPECT_EQ(comparison.memory[1].a, 300);
-    EXPECT_EQ(comparison.memory[1].b, std::nullopt);
+    ASSERT_EQ(comparison.memory.phases.size(), 2u);
+    EXPECT_EQ(comparison.memory.phases[0].label, "load");
+    EXPECT_EQ(comparison.memory.phases[0].a, 500);
+    EXPECT_EQ(comparison.memory.phases[0].b, 700);
+    EXPECT_EQ(comparison.memory.phases[1].label, "decode");
+    EXPECT_EQ(comparison.memory.phases[1].a, 300);
+    EXPECT_EQ(comparison.memory.phases[1].b, std::nullopt);
+    EXPECT_NE(comparison.memory.sentence, "");
     EXPECT_THROW(compareRuns(*session, a, *session, 99), base::Error);
 }
 
