@@ -32,6 +32,15 @@ Json outOfMemoryJson(const base::OutOfMemory& error) {
             {"holders", std::move(holders)}};
 }
 
+/// Memory metrics of what does not fit: as if the budget had no end, and how much is missing.
+void addNeed(Json& metrics, kernels::Context& bounded, kernels::Context& unbounded) {
+    addMemoryMetrics(metrics, unbounded);
+    const std::uint64_t budget = bounded.memory().budget();
+    const std::uint64_t needed = unbounded.memory().statistics().peakReserved;
+    metrics["budget_bytes"] = budget;
+    metrics["short_by_bytes"] = needed > budget ? needed - budget : 0;
+}
+
 /// One run of generate on Meta.
 struct Attempt {
     bool fits = false;
@@ -49,10 +58,15 @@ public:
         const std::unique_ptr<kernels::Context> context = makePlanContext(run_, run_.sinks.trace);
         addContextMetrics(run_, *context);
         const Prompts prompts = makePrompts(run_, source_, true);
-        const Attempt attempt = price(*context, prompts.requests, &run_.metrics);
+        Attempt attempt = price(*context, prompts.requests, &run_.metrics);
         addMemoryMetrics(run_.metrics, *context);
         Json& metrics = run_.metrics;
         metrics["fits"] = attempt.fits;
+        if (!attempt.fits) {
+            const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run_, nullptr, false);
+            attempt = price(*unbounded, prompts.requests, nullptr);
+            addNeed(metrics, *context, *unbounded);
+        }
         metrics["load_seconds"] = attempt.load.seconds;
         metrics["resident_bytes"] = attempt.load.residentBytes;
         std::int64_t promptTokens = 0;
@@ -196,6 +210,22 @@ void planGenerate(const Run& run, const ModelSource& source) {
     }
 }
 
+/// Loads one variant; fills everything but memory. Returns whether it fits.
+bool priceLoad(const Run& run, const ModelSource& source, kernels::Context& context, Json& out) {
+    try {
+        const Model model(context, source, modelOptions(run, context, out["weights"]), nullptr);
+        const LoadReport& report = model.loadReport();
+        out["seconds"] = report.seconds;
+        out["bytes_read"] = report.bytesRead;
+        out["resident_bytes"] = report.residentBytes;
+        out["gb_per_second"] = report.seconds > 0 ? static_cast<double>(report.bytesRead) / report.seconds * 1e-9 : 0;
+        return true;
+    } catch (const base::OutOfMemory& error) {
+        out["out_of_memory"] = outOfMemoryJson(error);
+        return false;
+    }
+}
+
 void planLoad(const Run& run, const ModelSource& source) {
     const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
     addContextMetrics(run, *context);
@@ -204,26 +234,27 @@ void planLoad(const Run& run, const ModelSource& source) {
     bool allFit = true;
     for (const std::string& variant :
          weights == "both" ? std::vector<std::string>{"quantized", "dequantized"} : std::vector<std::string>{weights}) {
-        Json out = {{"weights", variant}, {"fits", true}};
-        try {
-            const Model model(*context, source, modelOptions(run, *context, variant), run.sinks.progress);
-            const LoadReport& report = model.loadReport();
-            out["seconds"] = report.seconds;
-            out["bytes_read"] = report.bytesRead;
-            out["resident_bytes"] = report.residentBytes;
-            out["gb_per_second"] =
-                report.seconds > 0 ? static_cast<double>(report.bytesRead) / report.seconds * 1e-9 : 0;
-        } catch (const base::OutOfMemory& error) {
-            out["fits"] = false;
-            out["out_of_memory"] = outOfMemoryJson(error);
-            allFit = false;
-        }
+        Json out = {{"weights", variant}};
+        const bool fits = priceLoad(run, source, *context, out);
+        out["fits"] = fits;
         addMemoryMetrics(out, *context);
+        if (!fits) {
+            const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
+            priceLoad(run, source, *unbounded, out);
+            addNeed(out, *context, *unbounded);
+        }
+        allFit = allFit && fits;
+        for (const char* key : {"peak_bytes", "peak_by_category", "max_by_category", "peak_reserved_bytes",
+                                "host_peak_bytes", "budget_bytes", "short_by_bytes", "out_of_memory"}) {
+            // The plan as a whole reads as its last variant, which needs most.
+            if (out.contains(key)) {
+                run.metrics[key] = out[key];
+            }
+        }
         variants.push_back(std::move(out));
     }
     run.metrics["variants"] = std::move(variants);
     run.metrics["fits"] = allFit;
-    addMemoryMetrics(run.metrics, *context);
 }
 
 } // namespace

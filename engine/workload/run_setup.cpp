@@ -67,8 +67,11 @@ kernels::DeviceTraits planTraits(const Run& run, std::string* name) {
     return kernels::loadDeviceProfile(profile);
 }
 
-std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace) {
+std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace, bool bounded) {
     kernels::ContextOptions options = contextOptions(run, trace);
+    if (!bounded) {
+        options.memory.deviceBudget = std::uint64_t{1} << 50;
+    }
     options.backend = kernels::Backend::Meta;
     options.traits = planTraits(run, nullptr);
     return std::make_unique<kernels::Context>(options);

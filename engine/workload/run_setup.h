@@ -39,8 +39,9 @@ kernels::DeviceTraits planTraits(const Run& run, std::string* name);
 
 /// The context that the experiment runs on. Throws Unsupported for cuda, with what to do.
 std::unique_ptr<kernels::Context> makeContext(const Run& run);
-/// A Meta context with planTraits; used by planning, whatever the backend option says.
-std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace);
+/// A Meta context with planTraits; used by planning, whatever the backend option says. `bounded` false: without a budget,
+/// to learn what something needs that does not fit.
+std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace, bool bounded = true);
 
 ModelSource openSource(const Run& run);
 /// `weights` is "quantized" or "dequantized". float32 on the CPU and bfloat16 elsewhere unless the dtype option says more.

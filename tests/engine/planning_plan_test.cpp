@@ -65,10 +65,18 @@ TEST(Plan, WhatDoesNotFitIsAResultAndNotAnError) {
     EXPECT_FALSE(out["fits"]);
     EXPECT_EQ(out["out_of_memory"]["what"], "weights");
     EXPECT_EQ(out["out_of_memory"]["budget"], std::uint64_t{12} << 30);
-    EXPECT_FALSE(plan({{"workload", "load"},
-                       {"model", "synthetic:gpt-oss-20b"},
-                       {"weights", "both"},
-                       {"vram_budget", "16 GiB"}})["fits"]);
+    EXPECT_EQ(out["budget_bytes"], std::uint64_t{12} << 30);
+    EXPECT_EQ(out["peak_by_category"]["weights"], 13'761'264'768U) << "what it needs is told all the same";
+    EXPECT_EQ(out["short_by_bytes"].get<std::uint64_t>(),
+              out["peak_reserved_bytes"].get<std::uint64_t>() - out["budget_bytes"].get<std::uint64_t>());
+    EXPECT_GT(out["step_seconds_estimate"], 0.0);
+    const Json load = plan(
+        {{"workload", "load"}, {"model", "synthetic:gpt-oss-20b"}, {"weights", "both"}, {"vram_budget", "16 GiB"}});
+    EXPECT_FALSE(load["fits"]);
+    EXPECT_TRUE(load["variants"][0]["fits"]);
+    EXPECT_FALSE(load["variants"][1]["fits"]);
+    EXPECT_EQ(load["variants"][1]["resident_bytes"], 41'829'514'368U);
+    EXPECT_GT(load["variants"][1]["short_by_bytes"], std::uint64_t{20} << 30);
 }
 
 TEST(Plan, TheLongestContextFitsAndOneTokenMoreDoesNot) {
