@@ -21,10 +21,10 @@ constexpr std::size_t kLongestToken = 4096;
 constexpr std::int64_t kIdSlack = 1'000'000;
 
 bool isWordCharacter(char32_t code) {
-    static const Regex word(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}])", "added_tokens");
+    static const Regex kWord(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}])", "added_tokens");
     std::string text;
     appendUtf8(text, code);
-    return !word.findAll(text).empty();
+    return !kWord.findAll(text).empty();
 }
 
 bool standsAlone(std::string_view text, std::size_t begin, std::size_t end) {

@@ -168,10 +168,10 @@ std::int32_t BpeModel::symbolId(std::string_view character, bool first, bool las
 
 void BpeModel::appendSymbols(std::string_view piece, Scratch& scratch) const {
     const auto add = [&](std::int32_t id) {
-        const auto index = static_cast<std::int32_t>(scratch.symbols.size());
-        scratch.symbols.push_back({id, index - 1, -1, true});
+        const auto index = static_cast<std::int32_t>(scratch.symbols_.size());
+        scratch.symbols_.push_back({id, index - 1, -1, true});
         if (index > 0) {
-            scratch.symbols[static_cast<std::size_t>(index) - 1].next = index;
+            scratch.symbols_[static_cast<std::size_t>(index) - 1].next = index;
         }
     };
     const auto missing = [&](unsigned char byte) { return byteIds_[byte] < 0; };
@@ -225,27 +225,27 @@ constexpr auto kLater = [](const auto& a, const auto& b) {
 } // namespace
 
 void BpeModel::pushCandidate(Scratch& scratch, std::int32_t position) const {
-    const Scratch::Symbol& left = scratch.symbols[static_cast<std::size_t>(position)];
-    const Scratch::Symbol& right = scratch.symbols[static_cast<std::size_t>(left.next)];
+    const Scratch::Symbol& left = scratch.symbols_[static_cast<std::size_t>(position)];
+    const Scratch::Symbol& right = scratch.symbols_[static_cast<std::size_t>(left.next)];
     if (const Merge* merge = merges_.get(pairKey(left.id, right.id))) {
-        scratch.heap.push_back({merge->rank, position, merge->id});
-        std::push_heap(scratch.heap.begin(), scratch.heap.end(), kLater);
+        scratch.heap_.push_back({merge->rank, position, merge->id});
+        std::push_heap(scratch.heap_.begin(), scratch.heap_.end(), kLater);
     }
 }
 
 void BpeModel::mergeSymbols(Scratch& scratch) const {
-    auto& symbols = scratch.symbols;
-    scratch.heap.clear();
+    auto& symbols = scratch.symbols_;
+    scratch.heap_.clear();
     for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
         if (const Merge* merge = merges_.get(pairKey(symbols[i].id, symbols[i + 1].id))) {
-            scratch.heap.push_back({merge->rank, static_cast<std::int32_t>(i), merge->id});
+            scratch.heap_.push_back({merge->rank, static_cast<std::int32_t>(i), merge->id});
         }
     }
-    std::make_heap(scratch.heap.begin(), scratch.heap.end(), kLater);
-    while (!scratch.heap.empty()) {
-        std::pop_heap(scratch.heap.begin(), scratch.heap.end(), kLater);
-        const Scratch::Candidate top = scratch.heap.back();
-        scratch.heap.pop_back();
+    std::make_heap(scratch.heap_.begin(), scratch.heap_.end(), kLater);
+    while (!scratch.heap_.empty()) {
+        std::pop_heap(scratch.heap_.begin(), scratch.heap_.end(), kLater);
+        const Scratch::Candidate top = scratch.heap_.back();
+        scratch.heap_.pop_back();
         Scratch::Symbol& left = symbols[static_cast<std::size_t>(top.position)];
         if (!left.alive || left.next < 0) {
             continue;
@@ -276,10 +276,10 @@ void BpeModel::encode(std::string_view piece, Scratch& scratch, std::vector<std:
             return;
         }
     }
-    scratch.symbols.clear();
+    scratch.symbols_.clear();
     appendSymbols(piece, scratch);
     mergeSymbols(scratch);
-    for (const Scratch::Symbol& symbol : scratch.symbols) {
+    for (const Scratch::Symbol& symbol : scratch.symbols_) {
         if (symbol.alive) {
             ids.push_back(symbol.id);
         }

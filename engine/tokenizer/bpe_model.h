@@ -36,8 +36,8 @@ public:
             std::int32_t position;
             std::int32_t merged;
         };
-        std::vector<Symbol> symbols;
-        std::vector<Candidate> heap;
+        std::vector<Symbol> symbols_;
+        std::vector<Candidate> heap_;
     };
 
     /// Appends the ids of one piece of valid UTF-8 of less than 2^31 code points. O(n log n).

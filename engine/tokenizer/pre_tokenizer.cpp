@@ -18,17 +18,17 @@ void appendStretches(const TextPiece& piece, const std::vector<Stretch>& stretch
 }
 
 const Regex& gpt2Words() {
-    static const Regex words(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
-                             "ByteLevel");
-    return words;
+    static const Regex kWords(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
+                              "ByteLevel");
+    return kWords;
 }
 
 const Regex& plainWords() {
     // Rust's \w, which unlike Oniguruma's has the two join controls and not the other numbers.
-    static const Regex words(
+    static const Regex kWords(
         R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}\s]+)",
         "Whitespace");
-    return words;
+    return kWords;
 }
 
 } // namespace
@@ -107,7 +107,7 @@ std::vector<TextPiece> PreTokenizer::apply(TextPiece text) const {
         std::vector<TextPiece> next;
         next.reserve(pieces.size());
         for (TextPiece& piece : pieces) {
-            std::visit([&](const auto& s) { applyStep(s, std::move(piece), next); }, step);
+            std::visit([&](const auto& s) { applyStep(s, piece, next); }, step);
         }
         pieces = std::move(next);
         std::size_t bytes = 0;
@@ -121,11 +121,11 @@ std::vector<TextPiece> PreTokenizer::apply(TextPiece text) const {
     return pieces;
 }
 
-void PreTokenizer::applyStep(const Split& step, TextPiece piece, std::vector<TextPiece>& out) {
+void PreTokenizer::applyStep(const Split& step, TextPiece& piece, std::vector<TextPiece>& out) {
     appendStretches(piece, splitAt(step.pattern.find(piece.text), step.behavior, step.invert), out);
 }
 
-void PreTokenizer::applyStep(const ByteLevel& step, TextPiece piece, std::vector<TextPiece>& out) {
+void PreTokenizer::applyStep(const ByteLevel& step, TextPiece& piece, std::vector<TextPiece>& out) {
     if (step.addPrefixSpace && piece.text.front() != ' ') {
         piece.text.insert(piece.text.begin(), ' ');
     }
@@ -140,7 +140,7 @@ void PreTokenizer::applyStep(const ByteLevel& step, TextPiece piece, std::vector
     }
 }
 
-void PreTokenizer::applyStep(const Metaspace& step, TextPiece piece, std::vector<TextPiece>& out) {
+void PreTokenizer::applyStep(const Metaspace& step, TextPiece& piece, std::vector<TextPiece>& out) {
     std::string text;
     text.reserve(piece.text.size() + step.replacement.size());
     for (const char c : piece.text) {
@@ -164,21 +164,21 @@ void PreTokenizer::applyStep(const Metaspace& step, TextPiece piece, std::vector
     }
 }
 
-void PreTokenizer::applyStep(const Words&, TextPiece piece, std::vector<TextPiece>& out) {
+void PreTokenizer::applyStep(const Words&, TextPiece& piece, std::vector<TextPiece>& out) {
     const auto stretches = coverWith(plainWords().findAll(piece.text), piece.text.size());
     appendStretches(piece, splitAt(stretches, SplitBehavior::Removed, true), out);
 }
 
-void PreTokenizer::applyStep(const WhiteSpaceSplit&, TextPiece piece, std::vector<TextPiece>& out) {
+void PreTokenizer::applyStep(const WhiteSpaceSplit&, TextPiece& piece, std::vector<TextPiece>& out) {
     appendStretches(piece, splitAt(findCodePoints(piece.text, isWhiteSpace), SplitBehavior::Removed, false), out);
 }
 
-void PreTokenizer::applyStep(const Digits& step, TextPiece piece, std::vector<TextPiece>& out) {
+void PreTokenizer::applyStep(const Digits& step, TextPiece& piece, std::vector<TextPiece>& out) {
     const SplitBehavior behavior = step.individual ? SplitBehavior::Isolated : SplitBehavior::Contiguous;
     appendStretches(piece, splitAt(findCodePoints(piece.text, isNumeric), behavior, false), out);
 }
 
-void PreTokenizer::applyStep(const Punctuation& step, TextPiece piece, std::vector<TextPiece>& out) {
+void PreTokenizer::applyStep(const Punctuation& step, TextPiece& piece, std::vector<TextPiece>& out) {
     appendStretches(piece, splitAt(findCodePoints(piece.text, isPunctuation), step.behavior, false), out);
 }
 

@@ -56,13 +56,13 @@ private:
     using Step = std::variant<Split, ByteLevel, Metaspace, Words, WhiteSpaceSplit, Digits, Punctuation>;
 
     void readInto(const JsonField& field);
-    static void applyStep(const Split& step, TextPiece piece, std::vector<TextPiece>& out);
-    static void applyStep(const ByteLevel& step, TextPiece piece, std::vector<TextPiece>& out);
-    static void applyStep(const Metaspace& step, TextPiece piece, std::vector<TextPiece>& out);
-    static void applyStep(const Words& step, TextPiece piece, std::vector<TextPiece>& out);
-    static void applyStep(const WhiteSpaceSplit& step, TextPiece piece, std::vector<TextPiece>& out);
-    static void applyStep(const Digits& step, TextPiece piece, std::vector<TextPiece>& out);
-    static void applyStep(const Punctuation& step, TextPiece piece, std::vector<TextPiece>& out);
+    static void applyStep(const Split& step, TextPiece& piece, std::vector<TextPiece>& out);
+    static void applyStep(const ByteLevel& step, TextPiece& piece, std::vector<TextPiece>& out);
+    static void applyStep(const Metaspace& step, TextPiece& piece, std::vector<TextPiece>& out);
+    static void applyStep(const Words& step, TextPiece& piece, std::vector<TextPiece>& out);
+    static void applyStep(const WhiteSpaceSplit& step, TextPiece& piece, std::vector<TextPiece>& out);
+    static void applyStep(const Digits& step, TextPiece& piece, std::vector<TextPiece>& out);
+    static void applyStep(const Punctuation& step, TextPiece& piece, std::vector<TextPiece>& out);
 
     std::vector<Step> steps_;
     std::string where_;

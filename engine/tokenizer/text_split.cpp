@@ -118,7 +118,7 @@ namespace {
 
 /// Joins a stretch to the one handled before it when `joins(previous is a match, this is a match)` says so.
 template <typename Iterator, typename Joins>
-std::vector<Stretch> joinStretches(Iterator begin, Iterator end, bool backwards, Joins joins) {
+std::vector<Stretch> joinStretches(const Iterator& begin, const Iterator& end, bool backwards, Joins joins) {
     std::vector<Stretch> out;
     bool previous = false;
     for (auto it = begin; it != end; ++it) {
