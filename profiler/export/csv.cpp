@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "profiler/export/csv.h"
+
+#include <fmt/format.h>
+#include <string>
+
+#include "kernels/dtype.h"
+
+namespace vitrine::profiler {
+
+namespace {
+
+constexpr std::size_t kFlushBytes = 1 << 16;
+
+/// Writes cells and rows.
+class Table {
+public:
+    Table(std::ostream& out, std::string_view head) : out_(out), text_(head) { text_ += '\n'; }
+    ~Table() = default;
+    Table(const Table&) = delete; // one writer of a stream
+    Table& operator=(const Table&) = delete;
+
+    Table& text(std::string_view value) {
+        separate();
+        if (value.find_first_of(",\"\n\r") == std::string_view::npos) {
+            text_ += value;
+            return *this;
+        }
+        text_ += '"';
+        for (const char c : value) {
+            text_ += c == '"' ? "\"\"" : std::string(1, c);
+        }
+        text_ += '"';
+        return *this;
+    }
+    template <class Number> Table& number(Number value) {
+        separate();
+        fmt::format_to(std::back_inserter(text_), "{}", value);
+        return *this;
+    }
+    Table& time(base::TimeNs value) { return value < 0 ? text("") : number(value); }
+    void endRow() {
+        text_ += '\n';
+        first_ = true;
+        if (text_.size() > kFlushBytes) {
+            finish();
+        }
+    }
+    void finish() {
+        out_.write(text_.data(), static_cast<std::streamsize>(text_.size()));
+        text_.clear();
+    }
+
+private:
+    void separate() {
+        text_ += first_ ? "" : ",";
+        first_ = false;
+    }
+
+    std::ostream& out_;
+    std::string text_;
+    bool first_ = true;
+};
+
+std::string_view spaceName(base::MemorySpace space) {
+    switch (space) {
+    case base::MemorySpace::Device:
+        return "device";
+    case base::MemorySpace::PinnedHost:
+        return "pinned_host";
+    case base::MemorySpace::Host:
+        break;
+    }
+    return "host";
+}
+
+std::string_view kindName(base::ScopeKind kind) {
+    constexpr std::string_view kNames[] = {"run", "phase", "step", "layer", "op"};
+    return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string shapeText(const AllocationRow& row) {
+    std::string text;
+    for (std::size_t axis = 0; axis < row.rank; ++axis) {
+        text += fmt::format("{}{}", axis == 0 ? "" : "x", row.shape[axis]);
+    }
+    return text;
+}
+
+/// Paths of scopes, each looked up once while neighbours share it.
+class Paths {
+public:
+    explicit Paths(const MemoryTimeline& timeline) : timeline_(timeline) {}
+    const std::string& of(std::uint64_t scope) {
+        if (!known_ || scope != scope_) {
+            path_ = timeline_.scopePath(scope);
+            scope_ = scope;
+            known_ = true;
+        }
+        return path_;
+    }
+
+private:
+    const MemoryTimeline& timeline_;
+    bool known_ = false;
+    std::uint64_t scope_ = 0;
+    std::string path_;
+};
+
+} // namespace
+
+void writeAllocationsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+    Table table(out, "id,name,category,space,bytes,address,born_ns,freed_ns,dtype,shape,scope,path");
+    Paths paths(timeline);
+    for (const AllocationRow& row : timeline.allocations()) {
+        const auto dtype = static_cast<kernels::DType>(row.dtype);
+        table.number(row.id).text(timeline.text(row.name)).text(base::categoryName(row.category));
+        table.text(spaceName(row.space)).number(row.bytes).number(row.address).time(row.born).time(row.freed);
+        table.text(dtype == kernels::DType::None ? std::string_view() : kernels::dtypeName(dtype)).text(shapeText(row));
+        table.number(row.scope).text(paths.of(row.scope)).endRow();
+    }
+    table.finish();
+}
+
+void writeScopesCsv(const MemoryTimeline& timeline, std::ostream& out) {
+    Table table(out, "id,parent,kind,name,index,tokens,begin_ns,end_ns,bytes,flops,path");
+    Paths paths(timeline);
+    for (const ScopeRow& row : timeline.scopes()) {
+        table.number(row.id).number(row.parent).text(kindName(row.kind)).text(timeline.text(row.name));
+        table.time(row.index).number(row.tokens).time(row.begin).time(row.end).number(row.bytes).number(row.flops);
+        table.text(paths.of(row.id)).endRow();
+    }
+    table.finish();
+}
+
+void writeCountersCsv(const MemoryTimeline& timeline, std::ostream& out) {
+    Table table(out, "time_ns,name,value");
+    for (const std::string& name : timeline.counters()) {
+        for (const auto& [time, value] : timeline.counter(name)) {
+            table.time(time).text(name).number(value).endRow();
+        }
+    }
+    table.finish();
+}
+
+void writeSpansCsv(const MemoryTimeline& timeline, std::ostream& out) {
+    Table table(out, "lane,name,begin_ns,end_ns,bytes,flops");
+    for (const base::SpanEvent& span : timeline.spans()) {
+        table.text(timeline.text(span.lane.value)).text(timeline.text(span.name.value));
+        table.time(span.begin).time(span.end).number(span.bytes).number(span.flops).endRow();
+    }
+    table.finish();
+}
+
+void writeTotalsCsv(const MemoryTimeline& timeline, int rows, std::ostream& out) {
+    std::string head = "begin_ns,end_ns,events,min_total,max_total,max_time_ns";
+    for (std::size_t i = 0; i < base::kCategoryCount; ++i) {
+        head += fmt::format(",{}", base::categoryName(static_cast<base::MemoryCategory>(i)));
+    }
+    Table table(out, head);
+    const base::TimeNs begin = timeline.begin();
+    const base::TimeNs end = timeline.end();
+    const std::vector<MemoryColumn> columns = timeline.query(begin, end, rows);
+    const auto count = static_cast<__int128>(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const auto border = [&](std::size_t index) {
+            return begin +
+                   static_cast<base::TimeNs>(static_cast<__int128>(end - begin) * static_cast<__int128>(index) / count);
+        };
+        const MemoryColumn& column = columns[i];
+        table.time(border(i)).time(border(i + 1)).number(column.events).number(column.minTotal);
+        table.number(column.maxTotal).time(column.maxTime);
+        for (const std::uint64_t bytes : column.atMax) {
+            table.number(bytes);
+        }
+        table.endRow();
+    }
+    table.finish();
+}
+
+} // namespace vitrine::profiler

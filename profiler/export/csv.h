@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Tables of a run as CSV (RFC 4180, UTF-8, "\n"): a head row, numbers as the C locale writes them, times in nanoseconds,
+// sizes in bytes, empty where a value is unknown. The caller checks the stream's state.
+
+#include <ostream>
+
+#include "profiler/memory_timeline.h"
+
+namespace vitrine::profiler {
+
+/// id, name, category, space, bytes, address, born_ns, freed_ns, dtype, shape, scope, path
+void writeAllocationsCsv(const MemoryTimeline& timeline, std::ostream& out);
+
+/// id, parent, kind, name, index, tokens, begin_ns, end_ns, bytes, flops, path
+void writeScopesCsv(const MemoryTimeline& timeline, std::ostream& out);
+
+/// time_ns, name, value: by name, then by time
+void writeCountersCsv(const MemoryTimeline& timeline, std::ostream& out);
+
+/// lane, name, begin_ns, end_ns, bytes, flops
+void writeSpansCsv(const MemoryTimeline& timeline, std::ostream& out);
+
+/// begin_ns, end_ns, events, min_total, max_total, max_time_ns and the split at that instant by category, for `rows` equal
+/// pieces of the run.
+void writeTotalsCsv(const MemoryTimeline& timeline, int rows, std::ostream& out);
+
+} // namespace vitrine::profiler

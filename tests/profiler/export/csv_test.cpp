@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "profiler/export/csv.h"
+
+#include <gtest/gtest.h>
+#include <sstream>
+
+#include "tests/profiler/analysis/scripted_run.h"
+
+namespace vitrine::profiler {
+namespace {
+
+using base::MemoryCategory;
+
+std::shared_ptr<const MemoryTimeline> run() {
+    testing::ScriptedRun run;
+    run.time = 10;
+    run.begin(base::ScopeKind::Phase, "load, \"quoted\"");
+    base::AllocationEvent event;
+    event.time = 10;
+    event.id = 50;
+    event.address = 4096;
+    event.bytes = 600;
+    event.scope.value = 1;
+    event.name = run.intern("w");
+    event.category = MemoryCategory::Weights;
+    event.dtype = static_cast<std::uint8_t>(kernels::DType::BF16);
+    event.rank = 2;
+    event.shape = {10, 30};
+    run.record(event);
+    event.id = 51;
+    event.space = base::MemorySpace::PinnedHost;
+    event.rank = 0;
+    event.dtype = 0;
+    run.record(event);
+    run.time = 30;
+    run.free(51);
+    run.counter("x", 0.1);
+    run.span("Read", "w", 10, 30, 600);
+    return run.timeline();
+}
+
+template <class Write> std::string text(Write write) {
+    std::ostringstream out;
+    write(out);
+    return out.str();
+}
+
+TEST(Csv, WritesAllocationsScopesCountersSpansAndTotals) {
+    const auto timeline = run();
+    EXPECT_EQ(text([&](std::ostream& out) { writeAllocationsCsv(*timeline, out); }),
+              "id,name,category,space,bytes,address,born_ns,freed_ns,dtype,shape,scope,path\n"
+              "50,w,weights,device,600,4096,10,,bfloat16,10x30,1,\"load, \"\"quoted\"\"\"\n"
+              "51,w,weights,pinned_host,600,4096,10,30,,,1,\"load, \"\"quoted\"\"\"\n");
+    EXPECT_EQ(text([&](std::ostream& out) { writeScopesCsv(*timeline, out); }),
+              "id,parent,kind,name,index,tokens,begin_ns,end_ns,bytes,flops,path\n"
+              "1,0,phase,\"load, \"\"quoted\"\"\",,0,10,,0,0,\"load, \"\"quoted\"\"\"\n");
+    EXPECT_EQ(text([&](std::ostream& out) { writeCountersCsv(*timeline, out); }), "time_ns,name,value\n30,x,0.1\n");
+    EXPECT_EQ(text([&](std::ostream& out) { writeSpansCsv(*timeline, out); }),
+              "lane,name,begin_ns,end_ns,bytes,flops\nRead,w,10,30,600,0\n");
+    EXPECT_EQ(text([&](std::ostream& out) { writeTotalsCsv(*timeline, 2, out); }),
+              "begin_ns,end_ns,events,min_total,max_total,max_time_ns,untracked,weights,optimizer,kv_cache,gradients,"
+              "activations,logits,workspace,block_mask,comm,other\n"
+              "0,15,2,0,600,10,0,600,0,0,0,0,0,0,0,0,0\n"
+              "15,31,1,600,600,15,0,600,0,0,0,0,0,0,0,0,0\n");
+}
+
+} // namespace
+} // namespace vitrine::profiler
