@@ -112,6 +112,7 @@ struct StepSplit {
     base::StepTemplate step;
     std::vector<TraceEvent> outliving;
     std::uint64_t signature = 0;
+    std::unordered_map<std::uint64_t, std::uint64_t> ids; ///< of the step as it ran, to relative ones
 };
 
 class StepSplitter {
@@ -138,6 +139,7 @@ public:
         out_.step.duration = end - begin_;
         out_.step.idCount = nextRelative_;
         out_.signature = signature_.value();
+        out_.ids = std::move(ids_);
         return std::move(out_);
     }
 
@@ -230,11 +232,18 @@ void Tracer::State::finishStep(base::TimeNs end) {
     }
     holding = false;
     pending.clear();
-    for (const TraceEvent& event : split.outliving) {
-        sink.record(event);
-    }
     const std::uint64_t firstId = nextId;
     nextId += known->step->idCount;
+    for (TraceEvent& event : split.outliving) {
+        // Its scope is told by the replay, under the replay's ids.
+        if (auto* const allocation = std::get_if<AllocationEvent>(&event)) {
+            const auto relative = split.ids.find(allocation->scope.value);
+            if (relative != split.ids.end()) {
+                allocation->scope.value = firstId + relative->second;
+            }
+        }
+        sink.record(event);
+    }
     sink.record(base::StepReplayedEvent{stepBegin, end, known->step->id, firstId, stepParent, stepIndex});
 }
 

@@ -248,7 +248,7 @@ private:
 };
 
 /// Records a run, draining now and then.
-inline std::vector<base::ColumnChunk> record(const RandomRun& run, std::uint64_t seed) {
+inline std::vector<base::ColumnChunk> record(const RandomRun& run, std::uint64_t seed, std::uint64_t drainEvery = 60) {
     std::mt19937_64 random(seed);
     Recorder recorder;
     for (const char* name : {"a", "b", "c", "d"}) {
@@ -260,7 +260,7 @@ inline std::vector<base::ColumnChunk> record(const RandomRun& run, std::uint64_t
     };
     for (const base::TraceEvent& event : run.events) {
         recorder.record(event);
-        if (random() % 60 == 0) {
+        if (random() % drainEvery == 0) {
             keep(recorder.drain());
         }
     }
