@@ -213,7 +213,7 @@ private:
         const bool first = reader.published == std::chrono::steady_clock::time_point{};
         if (reader.caughtUp ? (reader.dirty || first) : now - reader.published > kPublishEvery) {
             reader.published = now;
-            reader.dirty = false;
+            reader.dirty = !reader.caughtUp; // a preview is not the last word
             publishTimeline(id, reader, {});
         }
     }
