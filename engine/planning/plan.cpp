@@ -20,6 +20,7 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kLongestContext = std::int64_t{1} << 20;
 constexpr std::int64_t kLargestBatch = 4096;
+constexpr std::int64_t kMostSearchedTokens = std::int64_t{1} << 25; ///< prompt tokens of the largest try
 
 Json outOfMemoryJson(const base::OutOfMemory& error) {
     const base::OutOfMemoryFacts& facts = error.facts();
@@ -94,8 +95,9 @@ public:
 
     /// The longest context (prompt and new tokens of each request) that fits; 0: none.
     void searchContext() {
-        const std::int64_t limit = source_.config.maxPositions > 0 ? source_.config.maxPositions : kLongestContext;
         const std::int64_t copies = run_.integer("batch", 1);
+        const std::int64_t positions = source_.config.maxPositions > 0 ? source_.config.maxPositions : kLongestContext;
+        const std::int64_t limit = std::clamp<std::int64_t>(kMostSearchedTokens / copies, 1, positions);
         const std::int64_t found = largest(limit, limit, [&](std::int64_t context) {
             GenerateRequest request;
             request.prompt.assign(static_cast<std::size_t>(std::max<std::int64_t>(context - 1, 1)), 0);
@@ -103,16 +105,20 @@ public:
             return probe(request, copies);
         });
         run_.metrics["max_context"] = found;
-        run_.metrics["max_context_limited_by"] = found == limit ? "model" : "memory";
+        run_.metrics["max_context_limited_by"] = found < limit ? "memory" : limit == positions ? "model" : "search";
     }
 
     /// The largest number of copies of the prompt that fit together; 0: none.
     void searchBatch() {
-        const Prompts prompts = makePrompts(run_, source_, true);
+        Json alone = run_.spec;
+        alone["batch"] = 1;
+        const Prompts prompts = makePrompts(Run{alone, run_.sinks, run_.stop, run_.metrics}, source_, true);
+        const auto length = static_cast<std::int64_t>(prompts.requests.front().prompt.size());
+        const std::int64_t limit = std::clamp<std::int64_t>(kMostSearchedTokens / length, 1, kLargestBatch);
         const std::int64_t found =
-            largest(1, kLargestBatch, [&](std::int64_t copies) { return probe(prompts.requests.front(), copies); });
+            largest(1, limit, [&](std::int64_t copies) { return probe(prompts.requests.front(), copies); });
         run_.metrics["max_batch"] = found;
-        run_.metrics["max_batch_limited_by"] = found == kLargestBatch ? "search" : "memory";
+        run_.metrics["max_batch_limited_by"] = found == limit ? "search" : "memory";
     }
 
 private:

@@ -8,7 +8,7 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::uint32_t kForward = kGenerate | kLoad | kLogits | kBench;
-constexpr double kMaxCount = 1073741824.0;
+constexpr double kMaxCount = 16777216.0;
 
 // Columns: key, type, default, bare, minimum, maximum, choices, unit, group, help, workloads.
 constexpr std::array kOptions = {

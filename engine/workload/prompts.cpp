@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kMostPromptTokens = std::int64_t{1} << 30;
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 26; ///< of all prompts of a run together
 
 std::vector<std::int32_t> arbitraryTokens(std::int64_t count, std::int64_t vocab, std::uint64_t seed) {
     std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
@@ -133,7 +133,7 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
     } else if (run.spec.contains("tokens_file")) {
         rows = readTokenRows(run.text("tokens_file"));
     } else if (run.spec.contains("prompt_length")) {
-        const std::int64_t count = std::min(run.integer("prompt_length", 1), kMostPromptTokens);
+        const std::int64_t count = run.integer("prompt_length", 1);
         rows.push_back(arbitraryTokens(count, source.config.vocab, run.spec.value("seed", std::uint64_t{0})));
     } else {
         for (const std::int32_t id : textPrompt(run, source, prompts, rows)) {
@@ -161,6 +161,14 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
         common.stopTokens.clear();
     }
     const std::int64_t copies = run.integer("batch", 1);
+    std::int64_t tokens = 0;
+    for (const auto& row : rows) {
+        tokens += static_cast<std::int64_t>(row.size()) * copies;
+    }
+    if (tokens > kMostTokens) {
+        throw base::BadInput(
+            fmt::format("batch: {} prompt tokens in all are more than the {} that a run takes", tokens, kMostTokens));
+    }
     for (const auto& row : rows) {
         for (std::int64_t copy = 0; copy < copies; ++copy) {
             GenerateRequest request = common;
