@@ -4,6 +4,7 @@
 
 #include <QCoreApplication>
 
+#include "ui/views/kv_cache/kv_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/outlook_view.h"
 
@@ -31,8 +32,7 @@ View* makeKernels(const ViewContext& context, QWidget* parent) {
 }
 
 View* makeKvCache(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("kv-cache"), words("KV cache"), words("No KV cache in this run."), context,
-                           parent);
+    return new KvView(context, parent);
 }
 
 View* makeBatching(const ViewContext& context, QWidget* parent) {

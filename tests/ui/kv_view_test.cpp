@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The KV cache view: the formula, the measured points, the curve's cursor by mouse and keys, and its table twins.
+#include "ui/views/kv_cache/kv_view.h"
+
+#include <QAbstractItemModelTester>
+#include <QAccessible>
+#include <QCheckBox>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+
+#include "tests/ui/recorded_run.h"
+#include "ui/models/format.h"
+#include "ui/widgets/bar_plot.h"
+#include "ui/widgets/chart.h"
+#include "ui/widgets/fact_table.h"
+
+using namespace vitrine;
+
+namespace {
+
+constexpr std::uint64_t kToken = 24576;
+
+sessions::RunInfo generateRun(bool geometry, int batch = 1) {
+    sessions::RunInfo run;
+    run.id = 1;
+    run.name = "generate";
+    run.workload = "generate";
+    run.specJson = R"({"vitrine": 1, "workload": "generate"})";
+    run.status = sessions::RunStatus::Done;
+    run.metricsJson = geometry ? R"({"batch": )" + std::to_string(batch) + R"(, "kv_cache": {"dtype": "bfloat16", "kind": "dynamic", "groups": [
+        {"name": "sliding", "layers": [0, 2, 4, 6, 8], "window": 128, "bytes_per_token": 24576, "page_tokens": 127},
+        {"name": "full", "layers": [1, 3, 5, 7, 9], "window": 0, "bytes_per_token": 24576, "page_tokens": 64}]}})"
+                                : "{}";
+    return run;
+}
+
+/// Pages of 64 tokens for full layers, a ring of 127 tokens for sliding ones.
+ui::TimelinePtr growth(int tokens) {
+    test::RecordedRun run;
+    for (int t = 1; t <= tokens; ++t) {
+        const double time = 0.001 * t;
+        run.counter("kv_bytes.full", time, double((t + 63) / 64 * 64) * kToken);
+        run.counter("kv_bytes.sliding", time, 127.0 * kToken);
+        run.counter("kv_tokens", time, t);
+    }
+    return run.timeline();
+}
+
+} // namespace
+
+class KvViewTest final : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { ui::Theme::instance().install(); }
+
+    void formula() {
+        const auto geometry = ui::kvGeometry(generateRun(true));
+        QVERIFY(geometry);
+        QCOMPARE(geometry->window(), 128);
+        QCOMPARE(geometry->full(1000), 1000 * kToken);
+        QCOMPARE(geometry->sliding(100), 100 * kToken);
+        QCOMPARE(geometry->sliding(127), 127 * kToken);
+        QCOMPARE(geometry->sliding(1000), 127 * kToken);
+        QCOMPARE(geometry->noWindow(1000), 2000 * kToken);
+        QCOMPARE(geometry->groups.front().name, QStringLiteral("full"));
+    }
+
+    void sequencesShareTokens() {
+        const auto geometry = ui::kvGeometry(generateRun(true, 4));
+        QVERIFY(geometry);
+        QCOMPARE(geometry->sliding(4000), 4 * 127 * kToken);
+        QCOMPARE(geometry->full(4000), 4000 * kToken);
+        QCOMPARE(geometry->knee(), 4 * 127.0);
+    }
+
+    void damagedMetrics_data() {
+        QTest::addColumn<QByteArray>("metrics");
+        QTest::newRow("none") << QByteArray("{}");
+        QTest::newRow("text") << QByteArray("no json");
+        QTest::newRow("list") << QByteArray(R"({"kv_cache": []})");
+        QTest::newRow("rows") << QByteArray(R"({"kv_cache": {"groups": [1, "x", {}, {"bytes_per_token": -4}]}})");
+        QTest::newRow("huge") << QByteArray(R"({"kv_cache": {"groups": [{"bytes_per_token": 1e300}]}})");
+    }
+
+    void damagedMetrics() {
+        QFETCH(QByteArray, metrics);
+        sessions::RunInfo run = generateRun(false);
+        run.metricsJson = metrics.toStdString();
+        QVERIFY(!ui::kvGeometry(run));
+    }
+
+    void measuredAndError() {
+        const auto timeline = growth(1000);
+        const ui::KvFacts facts = ui::kvFacts(generateRun(true), timeline.get());
+        QCOMPARE(facts.maxTokens(), 1000);
+        QCOMPARE(facts.samples.back().full, 1024 * kToken);
+        QCOMPARE(facts.samples.back().sliding, 127 * kToken);
+        const double expected = (1024.0 + 127) / (1000 + 127) - 1;
+        QVERIFY(std::abs(*facts.error() - expected) < 1e-9);
+        QCOMPARE(facts.at(-5).tokens, facts.samples.front().tokens);
+        QCOMPARE(facts.at(1'000'000).tokens, 1000);
+        QCOMPARE(ui::thinned(facts.samples, 10).size(), std::size_t(10));
+        QCOMPARE(ui::thinned(facts.samples, 10).back().tokens, 1000);
+    }
+
+    void layerNames() {
+        QCOMPARE(ui::layerListText({0, 1, 2, 3, 4}), QStringLiteral("0 to 4"));
+        QCOMPARE(ui::layerListText({0, 2, 4, 6, 8}), QStringLiteral("0, 2, … 8"));
+        QCOMPARE(ui::layerListText({3, 7}), QStringLiteral("3, 7"));
+        QCOMPARE(ui::layerListText({}), QString());
+        QCOMPARE(ui::errorText(0.0213), QStringLiteral("+2.13\u00A0%"));
+        QCOMPARE(ui::errorText(-0.0213), QStringLiteral("\u22122.13\u00A0%"));
+        QCOMPARE(ui::errorText(std::nullopt), QStringLiteral("–"));
+    }
+
+    void models() {
+        const auto timeline = growth(300);
+        const ui::KvFacts facts = ui::kvFacts(generateRun(true), timeline.get());
+        ui::FlatTreeModel samples, layers;
+        QAbstractItemModelTester a(&samples), b(&layers);
+        samples.setTree(ui::kvSampleTable(facts));
+        layers.setTree(ui::kvLayerTable(facts, 300));
+        QCOMPARE(samples.rowCount(), 300);
+        QCOMPARE(layers.rowCount(), 2);
+        QCOMPARE(layers.index(1, 5).data(ui::RawRole).toString(), QString::number(127 * kToken));
+        samples.sort(0, Qt::DescendingOrder);
+        QCOMPARE(samples.index(0, 0).data().toString(), QStringLiteral("300"));
+    }
+
+    void showsCurve() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.resize(1080, 820);
+        view.show();
+        QVERIFY(view.emptyShown());
+        const auto timeline = growth(1000);
+        document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, timeline}});
+        QVERIFY(!view.emptyShown());
+        QVERIFY(view.settled());
+        QCOMPARE(view.chart()->seriesCount(), std::size_t(5)); // two areas, two lines, dots
+        const QWidget* inspector = view.inspector();
+        QVERIFY(inspector != nullptr);
+        QCOMPARE(view.values()->model()->index(2, 1).data().toString(), ui::bytesText((1024 + 127) * kToken));
+
+        // Where the formula bends: the mark of the window stands at the kept tokens.
+        QTRY_VERIFY(view.chart()->plotArea().width() > 600);
+        QTest::qWait(50); // Qt Charts lays its labels out when it paints
+        const QPointF at = view.chart()->place({500, 0});
+        QTest::mouseMove(view.chart(), QPointF(at.x(), view.chart()->plotArea().center().y()).toPoint());
+        QTRY_VERIFY(view.chart()->cursor().has_value());
+        QVERIFY2(std::abs(*view.chart()->cursor() - 500) < 3, qPrintable(QString::number(*view.chart()->cursor())));
+        QVERIFY(view.readout().contains(QStringLiteral("tokens")));
+        view.chart()->setFocus();
+        QTest::keyClick(view.chart(), Qt::Key_End);
+        QCOMPARE(*view.chart()->cursor(), 1000.0);
+        QTest::keyClick(view.chart(), Qt::Key_Left);
+        QCOMPARE(*view.chart()->cursor(), 999.0);
+        QTest::keyClick(view.chart(), Qt::Key_Escape);
+        QVERIFY(!view.chart()->cursor());
+    }
+
+    void checksTakeLinesAway() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.show();
+        const auto timeline = growth(1000);
+        document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, timeline}});
+        const auto checks = view.header()->findChildren<QCheckBox*>();
+        QCOMPARE(checks.size(), 2);
+        QTest::mouseClick(checks[1], Qt::LeftButton, {}, QPoint(6, checks[1]->height() / 2));
+        QCOMPARE(view.chart()->seriesCount(), std::size_t(4));
+        QTest::mouseClick(checks[0], Qt::LeftButton, {}, QPoint(6, checks[0]->height() / 2));
+        QCOMPARE(view.chart()->seriesCount(), std::size_t(3));
+    }
+
+    void withoutGeometry() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.show();
+        const auto timeline = growth(40);
+        document.show(QStringLiteral("x.vitrine"), {generateRun(false)}, {{1, timeline}});
+        QVERIFY(!view.emptyShown());
+        QCOMPARE(view.chart()->seriesCount(), std::size_t(3));
+    }
+
+    void saysWhyEmpty() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.show();
+        sessions::RunInfo load = generateRun(false);
+        load.workload = "load";
+        test::RecordedRun recorded;
+        recorded.alloc(base::MemoryCategory::Weights, "w", 1000, 0, -1);
+        const ui::TimelinePtr timeline = recorded.timeline();
+        sessions::RunInfo generate = generateRun(true);
+        generate.id = 2;
+        document.show(QStringLiteral("x.vitrine"), {generate, load}, {{1, timeline}, {2, growth(20)}});
+        document.setRunA(1);
+        QVERIFY(view.emptyText().contains(QStringLiteral("A load keeps none")));
+    }
+
+    void tableTwin() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growth(50)}});
+        QVERIFY(view.perform(QStringLiteral("view.table")));
+        auto* table = qobject_cast<QTableView*>(view.focusStops().value(0));
+        QVERIFY(table != nullptr && table->isVisible());
+        QCOMPARE(table->model()->rowCount(), 50);
+    }
+
+    void accessible() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growth(50)}});
+        view.chart()->setCursor(50);
+        QAccessibleInterface* interface = QAccessible::queryAccessibleInterface(view.chart());
+        QVERIFY(interface != nullptr);
+        QCOMPARE(interface->role(), QAccessible::Chart);
+        QCOMPARE(interface->text(QAccessible::Name), view.chart()->title());
+        QVERIFY(interface->text(QAccessible::Value).contains(QStringLiteral("50 tokens")));
+    }
+
+    void pictures_data() {
+        QTest::addColumn<bool>("dark");
+        QTest::newRow("dark") << true;
+        QTest::newRow("light") << false;
+    }
+
+    void pictures() {
+        QFETCH(bool, dark);
+        ui::Theme::instance().setMode(dark ? ui::Theme::Mode::Dark : ui::Theme::Mode::Light);
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.resize(1000, 700);
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growth(1000)}});
+        QTest::qWait(10);
+        const QImage image = view.picture({1000, 700}, 2);
+        QCOMPARE(image.size(), QSize(2000, 1400));
+        // Full layers are the lower area, sampled at 90 % of the tokens and 20 % of the bytes.
+        const QPointF at = view.chart()->mapTo(&view, view.chart()->place({900, 4}).toPoint());
+        const QColor seen = image.pixelColor((at * 2).toPoint());
+        const QColor fill = ui::themeTokens().category(base::MemoryCategory::KvCache).fill;
+        QVERIFY2(std::abs(seen.red() - fill.red()) < 8 && std::abs(seen.green() - fill.green()) < 8, qPrintable(seen.name()));
+    }
+};
+
+QTEST_MAIN(KvViewTest)
+#include "kv_view_test.moc"

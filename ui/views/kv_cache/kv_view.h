@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// How the KV cache of run A grows with its tokens: a curve with the formula's prediction, and a row for each group of
+// layers.
+
+#include "ui/models/kv_facts.h"
+#include "ui/widgets/view.h"
+
+class QScrollArea;
+class QStackedWidget;
+class QTableView;
+class QVBoxLayout;
+
+namespace vitrine::ui {
+
+class BarPlot;
+class Chart;
+class FactTable;
+
+class KvView final : public View {
+    Q_OBJECT
+
+public:
+    explicit KvView(const ViewContext& context, QWidget* parent = nullptr);
+
+    QWidget* inspector() override;
+    QWidget* inspectorHeader() override;
+    QList<QWidget*> focusStops() const override;
+    bool settled() const override;
+    void activated() override;
+
+    Chart* chart() const { return chart_; }
+    BarPlot* bars() const { return bars_; }
+    SegmentedControl* segments() const { return segments_; }
+    FactTable* values() const { return values_; }
+    const KvFacts& facts() const { return facts_; }
+
+private:
+    void reload();
+    void refresh();
+    void updateChart();
+    void updateLayers();
+    void updateInspector();
+    void updateHeader();
+    void sayWhyEmpty();
+    std::int64_t shownTokens() const;
+
+    KvFacts facts_;
+    sessions::RunId run_ = 0;
+    bool stale_ = true;
+    SegmentedControl* segments_;
+    QCheckBox *predicted_, *noWindow_;
+    QStackedWidget *pages_, *twins_;
+    Chart* chart_;
+    QWidget* legend_;
+    BarPlot* bars_;
+    QTableView *layerView_, *sampleTwin_, *layerTwin_;
+    FlatTreeModel *layerModel_, *sampleModel_;
+    QScrollArea* panel_;
+    DockHeader* panelHeader_;
+    FactTable *values_, *layout_;
+    TextLabel* hint_;
+};
+
+} // namespace vitrine::ui
