@@ -4,12 +4,11 @@
 // bench cpu-decode: how close decoding comes to what reading its bytes would allow.
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "engine/workload/run_setup.h"
+#include "kernels/ops/read_bandwidth.h"
 
 namespace vitrine::engine {
 namespace {
@@ -18,49 +17,6 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kPromptTokens = 8;
 constexpr std::int64_t kNewTokens = 24;
-
-/// Sums 64-bit words with several independent chains, so that the memory and not the adder is the limit.
-std::uint64_t sumWords(const std::uint64_t* words, std::int64_t count) {
-    std::uint64_t sums[8] = {};
-    std::int64_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        for (int lane = 0; lane < 8; ++lane) {
-            sums[lane] += words[i + lane];
-        }
-    }
-    std::uint64_t total = 0;
-    for (const std::uint64_t sum : sums) {
-        total += sum;
-    }
-    return total;
-}
-
-/// Bytes per second that all threads together read from a buffer far larger than the caches; the best of some passes.
-double readBandwidth(kernels::Context& context) {
-    constexpr std::int64_t kWords = (std::int64_t{768} << 20) / 8;
-    constexpr int kPasses = 5;
-    const kernels::Tensor buffer(context.memory().general(), base::MemoryCategory::Workspace, "bench.buffer",
-                                 kernels::DType::U64, kernels::Shape{kWords});
-    auto* words = buffer.view().as<std::uint64_t>();
-    auto& pool = context.cpu()->pool();
-    constexpr std::int64_t kGrain = std::int64_t{1} << 17;
-    pool.parallelFor(kWords, kGrain, [&](std::int64_t begin, std::int64_t end, int) {
-        std::fill(words + begin, words + end, std::uint64_t{1});
-    });
-    double best = 0;
-    for (int pass = 0; pass < kPasses; ++pass) {
-        std::atomic<std::uint64_t> sum = 0;
-        const base::TimeNs begin = base::monotonicNs();
-        pool.parallelFor(kWords, kGrain,
-                         [&](std::int64_t from, std::int64_t to, int) { sum += sumWords(words + from, to - from); });
-        const double seconds = static_cast<double>(base::monotonicNs() - begin) * 1e-9;
-        if (sum != static_cast<std::uint64_t>(kWords)) {
-            throw base::Internal("the bandwidth test read wrong values");
-        }
-        best = std::max(best, 8.0 * static_cast<double>(kWords) / seconds);
-    }
-    return best;
-}
 
 Json row(const char* name, double value, const char* unit, Json ceiling = {}, Json ratio = {}) {
     return {
@@ -77,7 +33,7 @@ void runBench(const Run& run) {
         throw base::Unsupported("backend: cpu-decode measures the CPU; use cpu");
     }
     addContextMetrics(run, *context);
-    double bandwidth = readBandwidth(*context);
+    double bandwidth = kernels::measureReadBandwidth(*context->cpu());
     const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
     Model model(*context, source, options, run.sinks.progress);
     GenerateRequest request;
@@ -93,7 +49,7 @@ void runBench(const Run& run) {
         rates.push_back(static_cast<double>(report.decodedTokens) / report.decodeSeconds);
     }
     // Measured on both sides: what else runs on the machine must not lower the ceiling.
-    bandwidth = std::max(bandwidth, readBandwidth(*context));
+    bandwidth = std::max(bandwidth, kernels::measureReadBandwidth(*context->cpu()));
     const double tokensPerSecond = median(rates);
     const double bytesPerToken =
         static_cast<double>(model.weightBytesPerToken()) + static_cast<double>(report.kvBytes) / 2;
