@@ -38,14 +38,14 @@ double normalQuantile(double p) {
 }
 
 const std::vector<float>& quantiles() {
-    static const std::vector<float> table = [] {
+    static const std::vector<float> kTable = [] {
         std::vector<float> values(kCells);
         for (std::uint32_t i = 0; i < kCells; ++i) {
             values[i] = static_cast<float>(normalQuantile((i + 0.5) / kCells));
         }
         return values;
     }();
-    return table;
+    return kTable;
 }
 
 /// Blocks first .. first + kBatch - 1 as 4 words each; the loop over lanes vectorises.

@@ -15,8 +15,8 @@ namespace vitrine::kernels {
 
 class ScratchLayout {
 public:
-    /// For sizing: the views are never read.
-    ScratchLayout() : ScratchLayout(reinterpret_cast<void*>(kMemoryAlignment)) {}
+    /// For sizing: the views are never read, but they must not look absent.
+    ScratchLayout() : ScratchLayout(reinterpret_cast<void*>(kMemoryAlignment)) {} // NOLINT(performance-no-int-to-ptr)
     explicit ScratchLayout(void* base) : base_(static_cast<std::byte*>(base)) {}
 
     TensorView take(DType dtype, const Shape& shape) {
