@@ -126,6 +126,7 @@ _vitrine() {
     for (const CommandWords& command : commands) {
         for (const OptionWords& option : command.options) {
             std::vector<std::string> patterns;
+            patterns.reserve(option.flags.size());
             for (const std::string& flag : option.flags) {
                 patterns.push_back(fmt::format("\"{}:{}\"", command.path, flag));
             }

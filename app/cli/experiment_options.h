@@ -18,6 +18,7 @@ class ExperimentOptions {
 public:
     /// `workload` empty: any (the experiment comes from a file). `skip` names keys that the command takes otherwise.
     ExperimentOptions(CLI::App& command, std::string workload, bool plan, const std::vector<std::string>& skip = {});
+    ~ExperimentOptions() = default;
     ExperimentOptions(const ExperimentOptions&) = delete; // the parser holds its members' addresses
     ExperimentOptions& operator=(const ExperimentOptions&) = delete;
 

@@ -30,7 +30,7 @@ bool looksLikeNumber(const std::string& text) {
 
 void appendFields(const json& value, const std::string& prefix, std::vector<std::vector<std::string>>& rows) {
     for (const auto& [key, member] : value.items()) {
-        const std::string name = prefix.empty() ? key : prefix + "." + key;
+        const std::string name = prefix.empty() ? key : fmt::format("{}.{}", prefix, key);
         if (member.is_object()) {
             appendFields(member, name, rows);
         } else {
@@ -87,7 +87,7 @@ std::string categoriesText(const json& results) {
     std::vector<std::vector<std::string>> rows{{"held at the peak"}};
     std::vector<std::string> categories;
     for (const json& result : results) {
-        rows[0].push_back(result.value("weights", std::string(results.size() > 1 ? "" : "bytes")));
+        rows[0].push_back(results.size() > 1 ? result.value("weights", "") : "bytes");
         const json split = result.value("peak_by_category", json::object());
         for (const auto& [category, bytes] : split.items()) {
             if (bytes != 0 && std::find(categories.begin(), categories.end(), category) == categories.end()) {
@@ -175,6 +175,10 @@ std::string valueText(const std::string& key, const json& value) {
     if (value.is_null()) {
         return "–";
     }
+    constexpr std::size_t kReadable = 8;
+    if (value.is_array() && (value.size() > kReadable || (!value.empty() && value.front().is_structured()))) {
+        return fmt::format("{} values", value.size());
+    }
     return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -186,7 +190,7 @@ std::string resultText(const json& experiment, const json& metrics) {
     if (workload == "tokenize") {
         return tokenRowsText(metrics.value("rows", json::array()));
     }
-    if (workload == "generate" && !experiment.value("plan", false)) {
+    if (workload == "generate" && !experiment.value("plan", false) && metrics.value("backend", "") != "meta") {
         return generateText(metrics);
     }
     if (metrics.contains("rows") && metrics["rows"].is_array()) {

@@ -85,6 +85,16 @@ TEST(GenerateCommand, SavesRunsThatCanBeListedShownComparedAndExported) {
     EXPECT_EQ(plain.queryInteger("SELECT count(*) FROM runs"), 2);
     EXPECT_GT(plain.queryInteger("SELECT count(*) FROM allocations"), 0);
 
+    const std::string trace = folder.file("trace.json");
+    ASSERT_EQ(test::vitrine({"session", "export", file, "2", "--format", "chrome", "--output", trace}).exitCode, 0);
+    EXPECT_GT(json::parse(test::readAll(trace)).at("traceEvents").size(), 10u);
+    const std::string tables = folder.file("tables");
+    ASSERT_EQ(test::vitrine({"session", "export", file, "--format", "csv", "--output", tables}).exitCode, 0);
+    EXPECT_THAT(test::readAll(tables + "/allocations.csv"), HasSubstr("lm_head"));
+    EXPECT_THAT(test::readAll(tables + "/memory.csv"), HasSubstr("max_total"));
+    EXPECT_EQ(test::vitrine({"session", "export", file, "--format", "sqlite", "--output", file}).exitCode, 2);
+    EXPECT_EQ(test::vitrine({"session", "export", file, "--format", "chrome", "--output", "/no/folder/x"}).exitCode, 2);
+
     ASSERT_EQ(test::vitrine({"session", "note", file, "2", "longer"}).exitCode, 0);
     ASSERT_EQ(test::vitrine({"session", "tag", file, "2", "x", "y"}).exitCode, 0);
     ASSERT_EQ(test::vitrine({"session", "tag", file, "2", "x", "--remove"}).exitCode, 0);

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// A saved run for other tools. Files are complete or not there: each is written under a passing name first.
+
+#include <string>
+#include <vector>
+
+#include "sessions/session_file.h"
+
+namespace vitrine::app {
+
+/// Tables into `folder`, which is made when it is missing: allocations.csv, scopes.csv, counters.csv, spans.csv, memory.csv.
+/// Returns the paths. Throws BadInput when the run is not there or a file cannot be written.
+std::vector<std::string> exportCsv(const sessions::SessionFile& session, sessions::RunId run,
+                                   const std::string& folder);
+
+/// Chrome trace JSON, which Perfetto opens; `allocations` adds a slice for each block.
+void exportChromeTrace(const sessions::SessionFile& session, sessions::RunId run, const std::string& file,
+                       bool allocations);
+
+} // namespace vitrine::app
