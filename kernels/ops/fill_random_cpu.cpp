@@ -112,9 +112,10 @@ PhiloxKernel philoxKernel(SimdLevel simd) {
 
 void narrowNormals(const FillRandom& op, const std::uint32_t* words, std::int64_t count, float* out) {
     const float* table = quantiles().data();
+    std::uint16_t cells[2 * kWords];
+    std::memcpy(cells, words, sizeof cells);
     for (std::int64_t i = 0; i < count; ++i) {
-        const std::uint32_t cell = (words[i / 2] >> (i % 2 * 16)) & 0xFFFFU;
-        out[i] = op.center + op.deviation * table[cell];
+        out[i] = op.center + op.deviation * table[cells[i]];
     }
 }
 
