@@ -7,6 +7,7 @@
 #include "ui/views/kv_cache/kv_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/outlook_view.h"
+#include "ui/views/sessions/sessions_view.h"
 
 namespace vitrine::ui {
 
@@ -74,8 +75,7 @@ View* makeCompare(const ViewContext& context, QWidget* parent) {
 }
 
 View* makeSessions(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("sessions"), words("Sessions"), words("No run in this session."), context,
-                           parent);
+    return new SessionsView(context, parent);
 }
 
 } // namespace

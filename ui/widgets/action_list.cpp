@@ -21,6 +21,8 @@ constexpr ActionSpec kActions[] = {
     {"file.export-image", "Export view as image…", "File", "Ctrl+E", "export"},
     {"file.close", "Close session", "File", "Ctrl+W"},
     {"file.quit", "Quit", "File", "Ctrl+Q"},
+    {"edit.undo", "Undo", "Edit", "Ctrl+Z"},
+    {"edit.redo", "Redo", "Edit", "Ctrl+Shift+Z"},
     {"edit.copy", "Copy", "Edit", "Ctrl+C", "copy"},
     {"edit.copy-why", "Copy as text", "Edit", "Ctrl+Shift+C", "copy"},
     {"edit.find", "Find", "Edit", "/ Ctrl+F", "search"},

@@ -29,6 +29,7 @@ struct ViewContext {
     TimeCursor* time = nullptr;
     RunController* runs = nullptr;
     ActionList* actions = nullptr;
+    QString settingsFile = {}; ///< where choices are kept; empty: nowhere
 };
 
 /// The row at the top of a view, 32 high: title, controls, facts at the right, the table button.

@@ -79,8 +79,8 @@ void MainWindow::buildMenus() {
     for (const char* id : {"", "file.export-image", "", "file.close", "file.quit"}) {
         *id == '\0' ? (void)file->addSeparator() : file->addAction(actions_->action(QString::fromLatin1(id)));
     }
-    menu(tr("Edit"), {"edit.copy", "edit.copy-why", none, "edit.find", "edit.find-next", "edit.find-previous", none,
-                      "edit.rename"});
+    menu(tr("Edit"), {"edit.undo", "edit.redo", none, "edit.copy", "edit.copy-why", none, "edit.find", "edit.find-next",
+                      "edit.find-previous", none, "edit.rename"});
     QMenu* viewMenu = menu(tr("View"), {"view.table", "view.time-unit", none, "zoom.in", "zoom.out", "zoom.fit",
                                         "zoom.all", "zoom.back", "zoom.follow", none, "lane.pin", "lane.collapse", none,
                                         "panel.inspector", "panel.drawer", "panel.runs", "panel.reset", none});
@@ -169,7 +169,7 @@ void MainWindow::buildRailAndViews() {
     inspectorHeads_ = new QStackedWidget(this);
     inspectorHeads_->setFixedHeight(28);
     auto* group = new QActionGroup(this);
-    const ViewContext context{document_, time_, runs_, actions_};
+    const ViewContext context{document_, time_, runs_, actions_, settingsFile_};
     for (const ViewEntry& entry : viewEntries()) {
         const QString id = QString::fromLatin1(entry.id);
         QAction* action = actions_->action(QStringLiteral("go.") + id);

@@ -1,0 +1,578 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/sessions/sessions_view.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMessageBox>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSettings>
+#include <QStyledItemDelegate>
+#include <QTableView>
+#include <algorithm>
+
+#include "ui/models/flat_tree.h"
+#include "ui/models/format.h"
+#include "ui/views/sessions/run_panel.h"
+#include "ui/widgets/icons.h"
+#include "ui/widgets/style.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kStretched = RunTable::Name;
+constexpr int kWidths[RunTable::ColumnCount] = {128, 210, 108, 150, 110, 84, 70, 78, 130, 76, 150, 92, 84, 200};
+constexpr bool kShownAtFirst[RunTable::ColumnCount] = {true, true, true,  true,  true,  true,  true,
+                                                       true, true, false, false, false, false, false};
+constexpr char kColumnsKey[] = "sessions/columns";
+
+/// Rows in the table's font, with the state's icon before its word.
+class RunDelegate final : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+protected:
+    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+        QStyledItemDelegate::initStyleOption(option, index);
+        const ThemeTokens& t = themeTokens();
+        option->font = Theme::instance().font(TypeRole::Table);
+        const bool main = index.column() <= RunTable::Name || RunTable::numeric(index.column());
+        const QColor color = main || option->state & QStyle::State_Selected ? t.text1 : t.text2;
+        option->palette.setColor(QPalette::Text, color);
+        option->palette.setColor(QPalette::HighlightedText, t.text1);
+        option->palette.setColor(QPalette::Highlight, t.selection);
+        option->state &= ~QStyle::State_HasFocus;
+        if (index.column() == RunTable::State) {
+            option->features |= QStyleOptionViewItem::HasDecoration;
+            option->decorationSize = QSize(14, 14);
+            option->icon = stateIcon(static_cast<sessions::RunStatus>(index.data(RunTable::StatusRole).toInt()));
+        }
+    }
+
+private:
+    static QIcon stateIcon(sessions::RunStatus status) {
+        const ThemeTokens& t = themeTokens();
+        switch (status) {
+        case sessions::RunStatus::Running:
+            return icon(QStringLiteral("run"), t.accent);
+        case sessions::RunStatus::Done:
+            return icon(QStringLiteral("check"), t.good);
+        case sessions::RunStatus::Cancelled:
+            return icon(QStringLiteral("stop"), t.warn);
+        case sessions::RunStatus::Interrupted:
+            return icon(QStringLiteral("close"), t.warn);
+        default:
+            return icon(QStringLiteral("warning"), t.bad);
+        }
+    }
+};
+
+} // namespace
+
+SessionsView::SessionsView(const ViewContext& context, QWidget* parent)
+    : View(QStringLiteral("sessions"), tr("Sessions"), context, parent), model_(new RunTable(this)),
+      proxy_(new RunTableProxy(this)), panel_(new RunPanel(this)), edits_(new RunEdits(context.document, this)),
+      exportJob_(this) {
+    proxy_->setSourceModel(model_);
+    buildHeader();
+    buildTable();
+    confirm_ = [this](const QString& question) {
+        return QMessageBox::question(this, tr("Delete runs"), question, QMessageBox::Cancel | QMessageBox::Discard,
+                                     QMessageBox::Cancel) == QMessageBox::Discard;
+    };
+    SessionDocument* document = context.document;
+    connect(document, &SessionDocument::runsChanged, this, &SessionsView::onRuns);
+    connect(document, &SessionDocument::opened, this, &SessionsView::onRuns);
+    connect(document, &SessionDocument::closed, this, &SessionsView::onRuns);
+    connect(document, &SessionDocument::selectionChanged, this, [this] {
+        if (const sessions::RunId run = this->context().document->runA(); chosen().size() <= 1) {
+            choose(run);
+        }
+    });
+    connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
+        if (waiting_ && waiting_->run == run) {
+            startExport();
+        }
+    });
+    connect(model_, &RunTable::renameWanted, edits_, &RunEdits::rename);
+    connect(model_, &RunTable::tagsWanted, edits_, &RunEdits::setTags);
+    connect(panel_, &RunPanel::tagsEdited, edits_, &RunEdits::setTags);
+    connect(panel_, &RunPanel::noteEdited, edits_, &RunEdits::setNote);
+    onRuns();
+}
+
+void SessionsView::buildHeader() {
+    filter_ = new QLineEdit(this);
+    filter_->setAccessibleName(tr("Filter runs"));
+    filter_->setPlaceholderText(tr("Filter: peak>40GiB tag:oom text"));
+    filter_->setClearButtonEnabled(true);
+    filter_->setMinimumWidth(180);
+    filter_->setMaximumWidth(300);
+    filter_->setToolTip(tr("Words, and conditions as peak>40GiB, tok/s>100, time<2s, tag:oom, state:failed, "
+                           "workload:generate, model:20b; - before a term turns it around"));
+    setControlHeight(filter_, 24);
+    header()->addControl(filter_);
+    connect(filter_, &QLineEdit::textChanged, this, &SessionsView::onFilter);
+    filter_->installEventFilter(this);
+    import_ = new QPushButton(tr("Import"), this);
+    export_ = new QPushButton(tr("Export"), this);
+    compare_ = new QPushButton(tr("Compare"), this);
+    auto* menu = new QMenu(export_);
+    connect(menu->addAction(tr("Tables as CSV…")), &QAction::triggered, this, [this] { exportRun(ExportFormat::Csv); });
+    connect(menu->addAction(tr("Chrome trace for Perfetto…")), &QAction::triggered, this,
+            [this] { exportRun(ExportFormat::ChromeTrace); });
+    connect(export_, &QPushButton::clicked, this,
+            [this, menu] { menu->popup(export_->mapToGlobal(QPoint(0, export_->height()))); });
+    connect(import_, &QPushButton::clicked, this, &SessionsView::importRuns);
+    connect(compare_, &QPushButton::clicked, this, &SessionsView::compare);
+    for (QPushButton* button : {import_, export_, compare_}) {
+        setControlHeight(button, 24);
+        header()->addRightControl(button);
+    }
+    import_->setToolTip(tr("Copy the runs of another session file into this one"));
+}
+
+void SessionsView::buildTable() {
+    table_ = new QTableView(this);
+    table_->setModel(proxy_);
+    table_->setAccessibleName(tr("Runs of the session"));
+    table_->setFrameShape(QFrame::NoFrame);
+    table_->setShowGrid(false);
+    table_->setWordWrap(false);
+    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
+    table_->setEditTriggers(QAbstractItemView::EditKeyPressed);
+    table_->setTabKeyNavigation(false);
+    table_->setItemDelegate(new RunDelegate(table_));
+    table_->verticalHeader()->hide();
+    table_->verticalHeader()->setDefaultSectionSize(24);
+    table_->verticalHeader()->setMinimumSectionSize(24);
+    table_->setContextMenuPolicy(Qt::CustomContextMenu);
+    QHeaderView* head = table_->horizontalHeader();
+    head->setFixedHeight(24);
+    head->setHighlightSections(false);
+    head->setMinimumSectionSize(48);
+    head->setContextMenuPolicy(Qt::CustomContextMenu);
+    head->setToolTip(tr("Right-click to choose columns"));
+    table_->setSortingEnabled(true);
+    table_->sortByColumn(RunTable::When, Qt::DescendingOrder);
+    for (int i = 0; i < RunTable::ColumnCount; ++i) {
+        table_->setColumnWidth(i, kWidths[i]);
+    }
+    head->setSectionResizeMode(kStretched, QHeaderView::Stretch);
+    loadColumns();
+    const auto colours = [this] {
+        QPalette palette = table_->palette();
+        palette.setColor(QPalette::Base, themeTokens().canvas);
+        table_->setPalette(palette);
+        table_->horizontalHeader()->setPalette(palette);
+    };
+    connect(&Theme::instance(), &Theme::changed, table_, colours);
+    colours();
+    table_->installEventFilter(this);
+    setBody(table_);
+    connect(head, &QHeaderView::customContextMenuRequested, this, &SessionsView::columnMenu);
+    connect(table_, &QTableView::customContextMenuRequested, this, &SessionsView::contextMenu);
+    connect(table_, &QTableView::doubleClicked, this, &SessionsView::openRun);
+    connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &SessionsView::onChosen);
+    connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &SessionsView::onChosen);
+}
+
+QWidget* SessionsView::inspector() {
+    return panel_;
+}
+
+QWidget* SessionsView::inspectorHeader() {
+    return panel_->header();
+}
+
+QList<QWidget*> SessionsView::focusStops() const {
+    return {filter_, table_};
+}
+
+void SessionsView::activated() {
+    table_->setFocus();
+}
+
+void SessionsView::onRuns() {
+    const bool none = model_->rowCount() == 0;
+    model_->setEditable(!context().document->readOnly());
+    model_->setRuns(context().document->runs());
+    import_->setEnabled(context().document->isOpen() && !context().document->readOnly());
+    if (none && chosen().empty()) {
+        choose(context().document->runA());
+    }
+    onChosen();
+    updateEmpty();
+}
+
+void SessionsView::onFilter() {
+    proxy_->setFilter(filter_->text());
+    setAlarming(filter_, !proxy_->filterError().isEmpty());
+    filter_->update();
+    setReadout(proxy_->filterError());
+    if (chosen().empty() && proxy_->rowCount() > 0) {
+        table_->selectRow(0);
+    }
+    onChosen();
+    updateEmpty();
+}
+
+void SessionsView::updateEmpty() {
+    const int all = model_->rowCount();
+    if (!context().document->isOpen()) {
+        showEmpty(tr("No session is open. Open a .vitrine file, drop one here, or start a run."), tr("Open…"),
+                  [this] { context().actions->action(QStringLiteral("file.open"))->trigger(); });
+    } else if (all == 0) {
+        showEmpty(tr("This session holds no run yet."), tr("Start a run"),
+                  [this] { emit openView(QStringLiteral("run")); });
+    } else if (proxy_->rowCount() == 0) {
+        showEmpty(tr("0 of %1 runs match.").arg(countText(all)), tr("Clear filter"), [this] { filter_->clear(); });
+    } else {
+        showEmpty({});
+    }
+    const int shown = proxy_->rowCount();
+    header()->setFacts(all == 0       ? QString()
+                       : shown == all ? (all == 1 ? tr("1 run") : tr("%1 runs").arg(countText(all)))
+                                      : tr("%1 of %2 runs").arg(countText(shown), countText(all)));
+}
+
+void SessionsView::onChosen() {
+    const std::vector<sessions::RunId> runs = chosen();
+    compare_->setEnabled(runs.size() >= 2);
+    compare_->setToolTip(runs.size() >= 2 ? tr("Compare the chosen runs") : tr("Choose two runs, with Ctrl or Shift"));
+    export_->setEnabled(runs.size() == 1);
+    export_->setToolTip(runs.size() == 1 ? tr("Write the run for other programs") : tr("Choose one run"));
+    const sessions::RunInfo* run = runs.size() == 1 ? context().document->run(runs.front()) : nullptr;
+    panel_->setRun(run, int(runs.size()), !context().document->readOnly());
+}
+
+std::vector<sessions::RunId> SessionsView::chosen() const {
+    std::vector<std::pair<int, sessions::RunId>> rows;
+    for (const QModelIndex& index : table_->selectionModel()->selectedRows()) {
+        rows.emplace_back(index.row(), index.data(RunTable::RunRole).toLongLong());
+    }
+    std::sort(rows.begin(), rows.end());
+    std::vector<sessions::RunId> runs;
+    for (const auto& [row, run] : rows) {
+        runs.push_back(run);
+    }
+    return runs;
+}
+
+sessions::RunId SessionsView::currentRun() const {
+    const QModelIndex now = table_->currentIndex();
+    return now.isValid() ? now.data(RunTable::RunRole).toLongLong() : 0;
+}
+
+void SessionsView::choose(sessions::RunId run) {
+    const int row = model_->rowOf(run);
+    const QModelIndex index = row < 0 ? QModelIndex() : proxy_->mapFromSource(model_->index(row, RunTable::Name));
+    if (index.isValid()) {
+        table_->selectionModel()->setCurrentIndex(index,
+                                                  QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+        table_->scrollTo(index);
+    }
+}
+
+void SessionsView::openRun() {
+    if (const sessions::RunId run = currentRun(); run != 0) {
+        context().document->setRunA(run);
+        emit openView(QStringLiteral("memory"));
+    }
+}
+
+void SessionsView::compare() {
+    std::vector<sessions::RunId> runs = chosen();
+    if (runs.size() < 2) {
+        return;
+    }
+    // The older of the two is what the newer one is measured against.
+    std::sort(runs.begin(), runs.end());
+    context().document->setRunB(runs[0]);
+    context().document->setRunA(runs[1]);
+    emit openView(QStringLiteral("compare"));
+}
+
+void SessionsView::runAgain() {
+    if (const sessions::RunInfo* run = context().document->run(currentRun())) {
+        emit experimentWanted(QString::fromStdString(run->specJson));
+    }
+}
+
+void SessionsView::deleteRuns() {
+    const std::vector<sessions::RunId> runs = chosen();
+    if (runs.empty() || context().document->readOnly()) {
+        return;
+    }
+    for (const sessions::RunId id : runs) {
+        const sessions::RunInfo* run = context().document->run(id);
+        if (run != nullptr && run->status == sessions::RunStatus::Running) {
+            showError(tr("Run %1 is in progress; stop it before you delete it.").arg(id));
+            return;
+        }
+    }
+    const sessions::RunInfo* first = context().document->run(runs.front());
+    const QString what = runs.size() == 1 && first != nullptr
+                             ? tr("Delete \"%1\" with its events?").arg(QString::fromStdString(first->name))
+                             : tr("Delete %1 runs with their events?").arg(runs.size());
+    if (!confirm_(what + QLatin1Char('\n') + tr("This cannot be undone."))) {
+        return;
+    }
+    context().document->edit([runs](sessions::SessionFile& file) {
+        for (const sessions::RunId id : runs) {
+            file.deleteRun(id);
+        }
+    });
+    edits_->stack()->clear();
+}
+
+void SessionsView::exportRun(ExportFormat format) {
+    const std::vector<sessions::RunId> runs = chosen();
+    const sessions::RunInfo* run = runs.size() == 1 ? context().document->run(runs.front()) : nullptr;
+    if (run == nullptr) {
+        return;
+    }
+    const bool csv = format == ExportFormat::Csv;
+    const QString folder = QFileInfo(context().document->path()).path();
+    const QString path = QFileDialog::getSaveFileName(this, csv ? tr("Export tables") : tr("Export trace"),
+                                                      folder + QStringLiteral("/run%1").arg(run->id) +
+                                                          (csv ? QStringLiteral(".csv") : QStringLiteral(".json")),
+                                                      csv ? tr("CSV tables (*.csv)") : tr("Chrome trace (*.json)"));
+    if (!path.isEmpty()) {
+        exportTo(format, path);
+    }
+}
+
+void SessionsView::exportTo(ExportFormat format, const QString& path) {
+    if (const std::vector<sessions::RunId> runs = chosen(); runs.size() == 1) {
+        waiting_ = Export{runs.front(), format, path};
+        startExport();
+    }
+}
+
+void SessionsView::startExport() {
+    const TimelineState& state = context().document->timeline(waiting_->run);
+    if (!state.complete || !state.timeline) {
+        setReadout(tr("Reading the events of run %1 for the export").arg(waiting_->run));
+        if (!state.error.isEmpty()) {
+            showError(state.error);
+            waiting_.reset();
+        }
+        return;
+    }
+    const sessions::RunInfo* run = context().document->run(waiting_->run);
+    const Export job = *waiting_;
+    waiting_.reset();
+    if (run == nullptr) {
+        return;
+    }
+    setReadout(tr("Writing %1").arg(job.path));
+    exportJob_.start(
+        [job, info = *run, timeline = state.timeline]() -> QStringList {
+            try {
+                return ui::exportRun(*timeline, info, job.format, job.path);
+            } catch (const std::exception& error) {
+                return {QString(), QString::fromUtf8(error.what())}; // no file has an empty name
+            }
+        },
+        [this](const QStringList& files) {
+            if (files.size() == 2 && files.first().isEmpty()) {
+                setReadout({});
+                showError(files.last());
+                return;
+            }
+            setReadout(files.size() == 1 ? tr("Wrote %1").arg(files.first())
+                                         : tr("Wrote %1 and %2 more").arg(files.first()).arg(files.size() - 1));
+            emit exported(files);
+        });
+}
+
+void SessionsView::importRuns() {
+    const QString path =
+        QFileDialog::getOpenFileName(this, tr("Import runs"), QFileInfo(context().document->path()).path(),
+                                     tr("Vitrine sessions (*.vitrine);;All files (*)"));
+    if (path.isEmpty()) {
+        return;
+    }
+    context().document->edit([path](sessions::SessionFile& file) {
+        const auto other = sessions::SessionFile::open(path.toStdString(), sessions::OpenMode::ReadOnly);
+        for (const sessions::RunInfo& run : other->runs()) {
+            other->copyRunTo(run.id, file);
+        }
+    });
+}
+
+bool SessionsView::perform(const QString& action) {
+    if (action == QLatin1String("edit.rename")) {
+        const QModelIndex now = table_->currentIndex();
+        if (now.isValid() && !context().document->readOnly()) {
+            table_->setFocus();
+            table_->edit(proxy_->index(now.row(), RunTable::Name));
+        }
+        return true;
+    }
+    if (action == QLatin1String("edit.undo")) {
+        edits_->stack()->undo();
+        return true;
+    }
+    if (action == QLatin1String("edit.redo")) {
+        edits_->stack()->redo();
+        return true;
+    }
+    if (action == QLatin1String("edit.copy")) {
+        QStringList lines;
+        for (const sessions::RunId id : chosen()) {
+            const int row = model_->rowOf(id);
+            QStringList cells;
+            for (int column = 0; column < RunTable::ColumnCount; ++column) {
+                if (!table_->isColumnHidden(column)) {
+                    cells << model_->index(row, column).data().toString();
+                }
+            }
+            lines << cells.join(QLatin1Char('\t'));
+        }
+        QApplication::clipboard()->setText(lines.join(QLatin1Char('\n')));
+        return true;
+    }
+    if (action == QLatin1String("compare.baseline")) {
+        if (currentRun() != 0) {
+            context().document->setRunB(currentRun());
+        }
+        return true;
+    }
+    if (action == QLatin1String("run.again")) {
+        runAgain();
+        return true;
+    }
+    if (action == QLatin1String("select.clear") && !filter_->text().isEmpty()) {
+        filter_->clear();
+        return true;
+    }
+    return View::perform(action);
+}
+
+QString SessionsView::whyNot(const QString& action) const {
+    if (action == QLatin1String("edit.undo") && !edits_->stack()->canUndo()) {
+        return tr("Nothing was changed here");
+    }
+    if (action == QLatin1String("edit.redo") && !edits_->stack()->canRedo()) {
+        return tr("Nothing was undone here");
+    }
+    return {};
+}
+
+QString SessionsView::find(const QString& text, int) {
+    if (filter_->text() != text) {
+        filter_->setText(text);
+    }
+    return text.isEmpty() ? QString()
+                          : tr("%1 of %2").arg(countText(proxy_->rowCount()), countText(model_->rowCount()));
+}
+
+bool SessionsView::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::KeyPress && watched == table_) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
+            openRun();
+            return true;
+        }
+        if (key->key() == Qt::Key_Delete) {
+            deleteRuns();
+            return true;
+        }
+        if (key->matches(QKeySequence::Copy)) {
+            return perform(QStringLiteral("edit.copy"));
+        }
+    }
+    if (event->type() == QEvent::ShortcutOverride && watched == table_) {
+        const int key = static_cast<QKeyEvent*>(event)->key();
+        if (key == Qt::Key_Return || key == Qt::Key_Enter) {
+            event->accept(); // opens the run instead of narrowing a range
+        }
+    }
+    if (event->type() == QEvent::KeyPress && watched == filter_ &&
+        static_cast<QKeyEvent*>(event)->key() == Qt::Key_Down) {
+        table_->setFocus();
+        return true;
+    }
+    return View::eventFilter(watched, event);
+}
+
+void SessionsView::contextMenu(const QPoint& position) {
+    QMenu menu(this);
+    const bool one = chosen().size() == 1;
+    const bool writable = !context().document->readOnly();
+    const auto add = [&](const QString& text, bool on, auto&& call) {
+        QAction* action = menu.addAction(text);
+        action->setEnabled(on);
+        connect(action, &QAction::triggered, this, call);
+    };
+    add(tr("Open"), one, [this] { openRun(); });
+    add(tr("Set as baseline B"), one, [this] { perform(QStringLiteral("compare.baseline")); });
+    add(tr("Compare"), chosen().size() >= 2, [this] { compare(); });
+    add(tr("Run again…"), one, [this] { runAgain(); });
+    menu.addSeparator();
+    add(tr("Rename"), one && writable, [this] { perform(QStringLiteral("edit.rename")); });
+    add(tr("Edit tags"), one && writable,
+        [this] { table_->edit(proxy_->index(table_->currentIndex().row(), RunTable::Tags)); });
+    add(tr("Edit note"), one && writable, [this] { panel_->note()->setFocus(); });
+    menu.addSeparator();
+    add(tr("Export tables as CSV…"), one, [this] { exportRun(ExportFormat::Csv); });
+    add(tr("Export Chrome trace…"), one, [this] { exportRun(ExportFormat::ChromeTrace); });
+    menu.addSeparator();
+    add(tr("Delete…"), !chosen().empty() && writable, [this] { deleteRuns(); });
+    menu.exec(table_->viewport()->mapToGlobal(position));
+}
+
+void SessionsView::columnMenu(const QPoint& position) {
+    QMenu menu(this);
+    for (int column = 0; column < RunTable::ColumnCount; ++column) {
+        QAction* action = menu.addAction(RunTable::title(column));
+        action->setCheckable(true);
+        action->setChecked(!table_->isColumnHidden(column));
+        action->setEnabled(column != RunTable::Name);
+        connect(action, &QAction::toggled, this, [this, column](bool on) { setColumnShown(column, on); });
+    }
+    menu.exec(table_->horizontalHeader()->mapToGlobal(position));
+}
+
+void SessionsView::setColumnShown(int column, bool on) {
+    table_->setColumnHidden(column, !on);
+    saveColumns();
+}
+
+void SessionsView::loadColumns() {
+    QStringList shown;
+    if (!context().settingsFile.isEmpty()) {
+        shown =
+            QSettings(context().settingsFile, QSettings::IniFormat).value(QLatin1String(kColumnsKey)).toStringList();
+    }
+    for (int column = 0; column < RunTable::ColumnCount; ++column) {
+        const bool on = shown.isEmpty() ? kShownAtFirst[column] : shown.contains(QString::number(column));
+        table_->setColumnHidden(column, !on && column != RunTable::Name);
+    }
+}
+
+void SessionsView::saveColumns() const {
+    if (context().settingsFile.isEmpty()) {
+        return;
+    }
+    QStringList shown;
+    for (int column = 0; column < RunTable::ColumnCount; ++column) {
+        if (!table_->isColumnHidden(column)) {
+            shown << QString::number(column);
+        }
+    }
+    QSettings(context().settingsFile, QSettings::IniFormat).setValue(QLatin1String(kColumnsKey), shown);
+}
+
+} // namespace vitrine::ui
