@@ -124,6 +124,7 @@ void HostRunController::priceLoop() {
         try {
             Json experiment = Json::parse(request.experiment);
             experiment["backend"] = "meta";
+            experiment["plan"] = true;
             meta->start(experiment, {}, [](const Json&) {});
             const RunOutcome outcome = meta->wait();
             metrics = QString::fromStdString(outcome.metricsJson);

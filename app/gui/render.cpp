@@ -9,9 +9,10 @@
 #include <QFileInfo>
 #include <QPixmap>
 #include <QProcess>
-#include <QTimer>
+#include <QThread>
 #include <cstdio>
 
+#include "app/gui/host_run_controller.h"
 #include "ui/models/session_document.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/widgets/theme.h"
@@ -39,7 +40,8 @@ template <typename F> bool waitFor(F done, int limitMs) {
         if (limit.hasExpired()) {
             return false;
         }
-        QCoreApplication::processEvents(QEventLoop::AllEvents | QEventLoop::WaitForMoreEvents, 20);
+        QCoreApplication::processEvents(QEventLoop::AllEvents, 20);
+        QThread::msleep(2);
     }
     return true;
 }
@@ -50,11 +52,52 @@ QString ratioSuffix(double ratio) {
 
 } // namespace
 
+namespace {
+
+/// Saves the window as it is now; false when the file cannot be written.
+bool savePicture(ui::MainWindow& window, const QString& folder, const QString& stem) {
+    waitFor([] { return false; }, 30); // queued layout and paint
+    const bool dark = ui::Theme::instance().mode() == ui::Theme::Mode::Dark;
+    const QString path =
+        QDir(folder).filePath(stem + (dark ? QStringLiteral("-dark") : QStringLiteral("-light")) +
+                              ratioSuffix(window.devicePixelRatioF()) + QStringLiteral(".png"));
+    if (!window.grab().save(path)) {
+        fail(QObject::tr("%1: the image was not written, check the folder").arg(path));
+        return false;
+    }
+    say(path);
+    return true;
+}
+
+bool saveViews(ui::MainWindow& window, const QString& folder, const QString& prefix) {
+    for (ui::View* view : window.views()) {
+        window.openView(view->id());
+        waitFor([&] { return view->settled(); }, kLoadLimitMs);
+        if (!savePicture(window, folder, prefix + view->id())) {
+            return false;
+        }
+        const QAction* why = window.actionList()->action(QStringLiteral("go.oom"));
+        if (view->id() == QLatin1String("memory") && why->isEnabled()) {
+            view->perform(QStringLiteral("go.oom"));
+            waitFor([&] { return view->settled(); }, kLoadLimitMs);
+            const bool saved = savePicture(window, folder, prefix + QStringLiteral("why-oom"));
+            view->perform(QStringLiteral("select.clear"));
+            if (!saved) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+} // namespace
+
 int renderSession(const QStringList& files, const QString& folder) {
     if (!QDir().mkpath(folder)) {
         return fail(QObject::tr("%1: the folder cannot be made, name another one").arg(folder));
     }
-    ui::MainWindow window(nullptr, {});
+    HostRunController runs; // prices what would have fitted
+    ui::MainWindow window(&runs, {});
     window.resize(1440, 900);
     window.show();
     QString error;
@@ -73,21 +116,11 @@ int renderSession(const QStringList& files, const QString& folder) {
         if (!error.isEmpty()) {
             return fail(error);
         }
-        const QString stem = sessions.size() > 1 ? QFileInfo(file).completeBaseName() + QLatin1Char('-') : QString();
+        const QString prefix = sessions.size() > 1 ? QFileInfo(file).completeBaseName() + QLatin1Char('-') : QString();
         for (const auto mode : {ui::Theme::Mode::Dark, ui::Theme::Mode::Light}) {
             ui::Theme::instance().setMode(mode);
-            for (ui::View* view : window.views()) {
-                window.openView(view->id());
-                waitFor([&] { return view->settled(); }, kLoadLimitMs);
-                waitFor([] { return false; }, 30); // queued layout and paint
-                const QString path = QDir(folder).filePath(
-                    stem + view->id() +
-                    (mode == ui::Theme::Mode::Dark ? QStringLiteral("-dark") : QStringLiteral("-light")) +
-                    ratioSuffix(window.devicePixelRatioF()) + QStringLiteral(".png"));
-                if (!window.grab().save(path)) {
-                    return fail(QObject::tr("%1: the image was not written, check the folder").arg(path));
-                }
-                say(path);
+            if (!saveViews(window, folder, prefix)) {
+                return 1;
             }
         }
     }

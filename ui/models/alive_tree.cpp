@@ -138,6 +138,9 @@ QString shortTensorName(std::string_view name) {
     if (text.startsWith(QLatin1String("model."))) {
         text.remove(0, 6);
     }
+    if (text.endsWith(QLatin1String(".weight"))) {
+        text.chop(7);
+    }
     if (text.startsWith(QLatin1String("layers."))) {
         const qsizetype dot = text.indexOf(QLatin1Char('.'), 7);
         if (dot > 7) {

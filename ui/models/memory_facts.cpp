@@ -40,59 +40,6 @@ RangeFacts rangeFacts(const profiler::MemoryTimeline& timeline, TimeRange range)
     return facts;
 }
 
-AddressLayout AddressLayout::of(const profiler::MemoryTimeline& timeline, std::uint64_t join) {
-    AddressLayout layout;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> used;
-    used.reserve(timeline.allocations().size());
-    for (const profiler::AllocationRow row : timeline.allocations()) {
-        if (row.space == base::MemorySpace::Device && row.bytes > 0) {
-            used.emplace_back(row.address, row.address + row.bytes);
-        }
-    }
-    std::sort(used.begin(), used.end());
-    for (const auto& [begin, end] : used) {
-        if (!layout.parts_.empty() &&
-            begin <= layout.parts_.back().end + std::min(join, UINT64_MAX - layout.parts_.back().end)) {
-            layout.parts_.back().end = std::max(layout.parts_.back().end, end);
-        } else {
-            layout.parts_.push_back({begin, end, 0});
-        }
-    }
-    for (Part& part : layout.parts_) {
-        part.place = layout.top_;
-        layout.top_ += part.end - part.begin;
-    }
-    return layout;
-}
-
-std::uint64_t AddressLayout::place(std::uint64_t address) const {
-    const auto next = std::upper_bound(parts_.begin(), parts_.end(), address,
-                                       [](std::uint64_t a, const Part& part) { return a < part.begin; });
-    if (next == parts_.begin()) {
-        return 0;
-    }
-    const Part& part = *(next - 1);
-    return part.place + std::min(address, part.end) - part.begin;
-}
-
-std::uint64_t AddressLayout::address(std::uint64_t place) const {
-    const auto next = std::upper_bound(parts_.begin(), parts_.end(), place,
-                                       [](std::uint64_t p, const Part& part) { return p < part.place; });
-    if (next == parts_.begin()) {
-        return 0;
-    }
-    const Part& part = *(next - 1);
-    return part.begin + (place - part.place);
-}
-
-std::vector<std::uint64_t> AddressLayout::seams() const {
-    std::vector<std::uint64_t> places;
-    for (std::size_t i = 1; i < parts_.size(); ++i) {
-        places.push_back(parts_[i].place);
-    }
-    return places;
-}
-
 namespace {
 
 std::optional<std::uint64_t> sizeIn(const QString& text) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Answers about a timeline that several widgets need: a measured range, the layout of addresses, search, out of memory.
+// Answers about a timeline that several widgets need: a measured range, search, out of memory.
 // Pure functions over an immutable timeline; any thread.
 
 #include <QString>
@@ -25,28 +25,6 @@ struct RangeFacts {
     std::uint64_t allocations = 0, frees = 0;
 };
 RangeFacts rangeFacts(const profiler::MemoryTimeline& timeline, TimeRange range);
-
-/// Addresses of a process are sparse. A layout puts the stretches that were ever used below each other, with nothing of
-/// the unused room between them.
-class AddressLayout {
-public:
-    /// Stretches closer than `join` bytes are one.
-    static AddressLayout of(const profiler::MemoryTimeline& timeline, std::uint64_t join = 1ULL << 30);
-
-    std::uint64_t top() const { return top_; }        ///< bytes of all stretches
-    std::uint64_t place(std::uint64_t address) const; ///< 0 .. top
-    std::uint64_t address(std::uint64_t place) const;
-    std::size_t stretches() const { return parts_.size(); }
-    /// Places where a stretch begins that does not follow the one before.
-    std::vector<std::uint64_t> seams() const;
-
-private:
-    struct Part {
-        std::uint64_t begin, end, place;
-    };
-    std::vector<Part> parts_;
-    std::uint64_t top_ = 0;
-};
 
 /// What was typed into the search field: text, a size (">64MiB", "<1GiB", "64MiB..1GiB") or an address ("0x7f..").
 class AllocationQuery {

@@ -39,19 +39,30 @@ const profiler::ScopeRow* stepBefore(const profiler::MemoryTimeline& timeline, c
     return found;
 }
 
-/// The instant in the step before at which the same op of the same phase held the most.
+/// The same point in the step before: just before it got the tensor of that name, else the most that the same op held.
 base::TimeNs comparable(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& before,
-                        std::uint64_t failedScope) {
+                        const base::OutOfMemoryEvent& event) {
     const base::TimeNs end = before.end < 0 ? timeline.end() : before.end;
+    const auto rows = timeline.allocations();
+    const auto first = static_cast<std::size_t>(
+        std::ranges::lower_bound(rows, before.begin, {}, [](const profiler::AllocationRow& row) { return row.born; }) -
+        rows.begin());
+    for (std::size_t i = first; i < rows.size(); ++i) {
+        const profiler::AllocationRow row = rows[i];
+        if (row.born >= end) {
+            break;
+        }
+        if (event.name.value != 0 && row.name == event.name.value && row.category == event.category) {
+            return std::max(before.begin, row.born - 1);
+        }
+    }
     TimeRange range{before.begin, end};
-    const profiler::ScopeRow* failed = timeline.scope(failedScope);
-    if (failed != nullptr) {
+    if (const profiler::ScopeRow* failed = timeline.scope(event.scope.value)) {
         for (const profiler::ScopeRow scope : timeline.scopes()) {
             if (scope.begin >= end) {
                 break;
             }
-            if (scope.begin >= before.begin && scope.name == failed->name && scope.kind == failed->kind &&
-                scope.end >= 0) {
+            if (scope.begin >= before.begin && scope.name == failed->name && scope.kind == failed->kind && scope.end >= 0) {
                 range = {scope.begin, scope.end};
             }
         }
@@ -108,7 +119,7 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
     }
     facts.asker[0] = facts.asker[0].toUpper();
     if (facts.before != nullptr) {
-        facts.beforeTime = comparable(timeline, *facts.before, event.scope.value);
+        facts.beforeTime = comparable(timeline, *facts.before, event);
     }
     QStringList words;
     words << (facts.missing > 0 ? QObject::tr("The request was %1 too large.").arg(bytesText(facts.missing))
@@ -180,18 +191,28 @@ FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts
                      FlatCell(countText(facts.step->tokens)), std::move(delta)};
         table->nodes.push_back(std::move(row));
     }
+    std::uint64_t restBefore = 0, restNow = 0;
     for (int i = base::kCategoryCount - 1; i >= 0; --i) {
         const std::uint64_t a = before[static_cast<std::size_t>(i)], b = facts.held[static_cast<std::size_t>(i)];
-        if (a == 0 && b == 0) {
+        FlatCell change = changeCell(std::int64_t(b) - std::int64_t(a), grid, false);
+        if (*change.delta == 0) {
+            restBefore += a; // what did not change is one row
+            restNow += b;
             continue;
         }
         FlatNode row;
         row.key = static_cast<quint64>(i) + 1;
         row.cells = {FlatCell(textOf(base::categoryName(static_cast<base::MemoryCategory>(i)))), bytesCell(a, grid),
-                     bytesCell(b, grid), changeCell(std::int64_t(b) - std::int64_t(a), grid, false)};
+                     bytesCell(b, grid), std::move(change)};
         row.cells[1].muted = true;
         table->nodes.push_back(std::move(row));
     }
+    FlatNode rest;
+    rest.key = 1001;
+    rest.cells = {FlatCell(QObject::tr("everything else")), bytesCell(restBefore, grid), bytesCell(restNow, grid),
+                  changeCell(std::int64_t(restNow) - std::int64_t(restBefore), grid, false)};
+    rest.cells[1].muted = true;
+    table->nodes.push_back(std::move(rest));
     const std::uint64_t freeBefore = facts.event.budget - std::min(facts.event.budget, totalBytes(before));
     FlatNode last;
     last.key = 2000;

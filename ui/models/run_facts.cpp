@@ -89,6 +89,9 @@ RunFacts runFacts(const sessions::RunInfo& run) {
     if (!facts.budget || *facts.budget == 0) {
         facts.budget = bytesAt(spec, {"vram_budget"});
     }
+    if (!facts.budget || *facts.budget == 0) {
+        facts.budget = bytesAt(metrics, {"budget_bytes"});
+    }
     if (facts.budget && *facts.budget == 0) {
         facts.budget.reset();
     }

@@ -82,7 +82,8 @@ private:
         std::uint64_t chunks = 0;
         bool caughtUp = false;
         bool failed = false;
-        bool dirty = false;
+        bool dirty = false;     ///< read more than was published
+        bool toldComplete = false;
         std::chrono::steady_clock::time_point published{};
     };
 
@@ -209,11 +210,12 @@ private:
         reader.chunks += got;
         reader.caughtUp = got == 0;
         reader.dirty = reader.dirty || got > 0;
+        reader.toldComplete = reader.toldComplete && !reader.dirty;
         const auto now = std::chrono::steady_clock::now();
-        const bool first = reader.published == std::chrono::steady_clock::time_point{};
-        if (reader.caughtUp ? (reader.dirty || first) : now - reader.published > kPublishEvery) {
+        if (reader.caughtUp ? !reader.toldComplete : now - reader.published > kPublishEvery) {
             reader.published = now;
-            reader.dirty = !reader.caughtUp; // a preview is not the last word
+            reader.dirty = false;
+            reader.toldComplete = reader.caughtUp;
             publishTimeline(id, reader, {});
         }
     }

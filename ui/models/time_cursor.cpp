@@ -67,6 +67,12 @@ void TimeCursor::setRange(TimeRange range, bool remember) {
     emit rangeChanged();
 }
 
+void TimeCursor::jumpTo(TimeRange range) {
+    lastRemembered_ = 0;
+    setRange(range);
+    lastRemembered_ = 0;
+}
+
 void TimeCursor::zoom(double factor, base::TimeNs anchor) {
     const double length = static_cast<double>(range_.length());
     const double wanted = std::clamp(length * factor, double{kShortestRange}, 9e18);
@@ -81,7 +87,7 @@ void TimeCursor::pan(double part) {
 }
 
 void TimeCursor::fitAll() {
-    setRange(bounds());
+    jumpTo(bounds());
     setFollowing(true);
 }
 
@@ -94,9 +100,9 @@ void TimeCursor::fitSelection() {
     const TimeRange centred = clamped({middle - range_.length() / 2, middle - range_.length() / 2 + range_.length()});
     const bool inside = measured_->begin >= centred.begin && measured_->end <= centred.end;
     if (inside && centred != range_) {
-        setRange(centred);
+        jumpTo(centred);
     } else {
-        setRange(*measured_);
+        jumpTo(*measured_);
     }
 }
 
@@ -152,7 +158,7 @@ void TimeCursor::setMeasured(std::optional<TimeRange> range) {
 void TimeCursor::pushFilter(TimeFilter filter) {
     filters_.push_back(std::move(filter));
     emit filtersChanged();
-    setRange(bounds());
+    jumpTo(bounds());
 }
 
 void TimeCursor::removeFilter(std::size_t index) {
@@ -161,7 +167,7 @@ void TimeCursor::removeFilter(std::size_t index) {
     }
     filters_.resize(index);
     emit filtersChanged();
-    setRange(bounds());
+    jumpTo(bounds());
 }
 
 void TimeCursor::clearFilters() {

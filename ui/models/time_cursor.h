@@ -50,6 +50,8 @@ public:
     /// Keeps the range within the extent (or the filter) and at least 100 ns long. `remember` puts the previous range
     /// on the history that back() walks; steps of one gesture are remembered once.
     void setRange(TimeRange range, bool remember = true);
+    /// The same for a step of its own (fit, a double-click): never part of a gesture.
+    void jumpTo(TimeRange range);
     /// Zooms by `factor` (< 1: in) so that `anchor` keeps its place.
     void zoom(double factor, base::TimeNs anchor);
     /// Moves the range by a part of its length.

@@ -123,8 +123,12 @@ void BudgetBar::paintEvent(QPaintEvent*) {
         painter.drawRect(ghost.adjusted(0.5, 0.5, -0.5, -0.5));
         const QString words = tr("%1, asked %2").arg(askedName_, bytesText(asked_));
         const double w = textWidth(words, strong);
-        if (w + 24 < ghost.width()) {
-            const QRectF box(ghost.left() + 14, kTop + 9, w + 10, 16);
+        // Beside the budget line where one side has the room, else across it.
+        const double line = xOf(budget_);
+        const double before = line - ghost.left(), after = ghost.right() - line;
+        const double left = before >= w + 24 || after < w + 24 ? ghost.left() + 8 : line + 8;
+        if (w + 20 < ghost.width()) {
+            const QRectF box(left, kTop + 9, w + 10, 16);
             painter.fillRect(box, t.panel);
             drawText(painter, box, Qt::AlignCenter, words, t.bad, strong);
         }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/widgets/delegates.h"
 
+#include <QFontMetricsF>
 #include <QHeaderView>
 #include <QPainter>
 #include <QTreeView>
@@ -28,7 +29,8 @@ SwatchDelegate::SwatchDelegate(bool swatches, QObject* parent) : QStyledItemDele
 QSize SwatchDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const {
     const QFont font = Theme::instance().font(TypeRole::Table, index.data(EmphasisRole).toBool());
     const double text = textWidth(index.data().toString(), font);
-    const bool swatch = swatches_ && index.data(CategoryRole).isValid() && !index.parent().isValid();
+    const bool swatch =
+        swatches_ && index.column() == 0 && index.data(CategoryRole).isValid() && !index.parent().isValid();
     return {static_cast<int>(text) + 17 + (swatch ? 18 : 0), kRowHeight};
 }
 
@@ -54,8 +56,12 @@ void SwatchDelegate::paintText(QPainter* painter, const QStyleOptionViewItem& op
                                                                  : t.text1;
     const QFont font = Theme::instance().font(TypeRole::Table, index.data(EmphasisRole).toBool());
     const auto alignment = index.data(Qt::TextAlignmentRole).toInt();
-    drawText(*painter, QRectF(left, option.rect.top(), option.rect.right() - left - 7, option.rect.height()),
-             alignment | Qt::AlignVCenter, index.data().toString(), color, font);
+    const QRectF room(left, option.rect.top(), option.rect.right() - left - 7, option.rect.height());
+    QString text = index.data().toString();
+    if (index.column() == 0 && textWidth(text, font) > room.width()) {
+        text = QFontMetricsF(font).elidedText(text, Qt::ElideMiddle, room.width()); // tensors differ at their ends
+    }
+    drawText(*painter, room, alignment | Qt::AlignVCenter, text, color, font);
 }
 
 void SwatchDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
@@ -63,12 +69,10 @@ void SwatchDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option
     double left = option.rect.left() + 4;
     const QVariant category = index.data(CategoryRole);
     // Only groups carry a swatch: it would repeat itself on every row below.
-    if (swatches_ && category.isValid() && !index.parent().isValid()) {
+    if (swatches_ && index.column() == 0 && category.isValid() && !index.parent().isValid()) {
         const auto which = static_cast<std::size_t>(category.toInt());
         drawSwatch(*painter, QRectF(left, option.rect.center().y() - 5, 12, 12), themeTokens().categories[which]);
         left += 18;
-    } else if (swatches_ && !index.parent().isValid() && index.data(EmphasisRole).toBool()) {
-        left += 0;
     }
     paintText(painter, option, index, index.column() == 0 ? left : option.rect.left() + 8);
 }

@@ -21,6 +21,7 @@ namespace {
 
 constexpr char kHeightProperty[] = "vitrineHeight";
 constexpr char kPrimaryProperty[] = "vitrinePrimary";
+constexpr char kExtraProperty[] = "vitrineExtra";
 constexpr char kAlarmProperty[] = "vitrineAlarm";
 constexpr int kControlHeight = 26;
 
@@ -220,11 +221,20 @@ QSize VitrineStyle::sizeFromContents(ContentsType type, const QStyleOption* opti
         if (!worded && pictured) {
             return {height, height};
         }
-        return {text + 22 + (pictured ? 22 : 0), height};
+        const int extra = widget != nullptr ? widget->property(kExtraProperty).toInt() : 0;
+        return {text + 22 + (pictured ? 22 : 0) + extra, height};
     }
-    case CT_ComboBox:
+    case CT_ComboBox: {
         result.setHeight(controlHeight(widget));
+        if (const auto* combo = qobject_cast<const QComboBox*>(widget)) {
+            int widest = 0;
+            for (int i = 0; i < combo->count(); ++i) {
+                widest = std::max(widest, combo->fontMetrics().horizontalAdvance(combo->itemText(i)));
+            }
+            result.setWidth(std::max(result.width(), std::min(widest, 260) + 34));
+        }
         break;
+    }
     case CT_LineEdit:
     case CT_SpinBox:
         result.setHeight(controlHeight(widget));
@@ -300,15 +310,7 @@ void VitrineStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* o
     case PE_FrameTabBarBase:
     case PE_IndicatorToolBarSeparator:
         return;
-    case PE_IndicatorHeaderArrow: {
-        const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
-        if (header != nullptr && header->sortIndicator != QStyleOptionHeader::None) {
-            drawText(*painter, option->rect, Qt::AlignCenter,
-                     header->sortIndicator == QStyleOptionHeader::SortUp ? QStringLiteral("▴") : QStringLiteral("▾"),
-                     t.text3, Theme::instance().font(TypeRole::Axis));
-        }
-        return;
-    }
+    case PE_IndicatorHeaderArrow: return; // part of the label
     case PE_IndicatorBranch: {
         if (option->state & State_Children) {
             const int side = 10;
@@ -357,6 +359,7 @@ void VitrineStyle::drawControl(ControlElement element, const QStyleOption* optio
         } else if (flag(widget, kAlarmProperty)) {
             copy.palette.setColor(QPalette::ButtonText, t.bad);
         }
+        copy.rect.adjust(0, 0, widget != nullptr ? -widget->property(kExtraProperty).toInt() : 0, 0);
         QProxyStyle::drawControl(element, &copy, painter, widget);
         return;
     }
@@ -374,7 +377,7 @@ void VitrineStyle::drawControl(ControlElement element, const QStyleOption* optio
             break;
         }
         const QString arrow = header->sortIndicator == QStyleOptionHeader::None     ? QString()
-                              : header->sortIndicator == QStyleOptionHeader::SortUp ? QStringLiteral(" ▴")
+                              : header->sortIndicator == QStyleOptionHeader::SortDown ? QStringLiteral(" ▴")
                                                                                     : QStringLiteral(" ▾");
         drawText(*painter, QRectF(header->rect).adjusted(4, 0, -4, 0), int(header->textAlignment), header->text + arrow,
                  t.text3, Theme::instance().font(TypeRole::Axis));
@@ -455,6 +458,11 @@ QRect VitrineStyle::subControlRect(ComplexControl control, const QStyleOptionCom
 void setControlHeight(QWidget* widget, int height) {
     widget->setProperty(kHeightProperty, height);
     widget->setFixedHeight(height);
+}
+
+void setExtraWidth(QWidget* button, int width) {
+    button->setProperty(kExtraProperty, width);
+    button->updateGeometry();
 }
 
 void setPrimary(QWidget* button, bool primary) {

@@ -31,6 +31,8 @@ public:
 
 /// Height of buttons, combo boxes and fields: 26; 24 in view headers and 22 in docks, set per widget.
 void setControlHeight(QWidget* widget, int height);
+/// Room at the right of a button's words for something that lies over it.
+void setExtraWidth(QWidget* button, int width);
 /// The one primary button of a page.
 void setPrimary(QWidget* button, bool primary = true);
 /// A button with a `bad` outline.

@@ -84,6 +84,8 @@ public:
     virtual QWidget* inspector() { return nullptr; }
     virtual QWidget* inspectorHeader() { return nullptr; }
     virtual int inspectorWidth() const { return 348; }
+    /// False while a page of the view needs the whole width; emit inspectorWanted() when that changes.
+    virtual bool wantsInspector() const { return true; }
 
     /// Does a command of the ActionList; false: not mine.
     virtual bool perform(const QString& action);
@@ -117,6 +119,7 @@ public:
 signals:
     void readoutChanged(const QString& text);             ///< left part of the status bar
     void openView(const QString& id);                     ///< the window switches
+    void inspectorWanted(); ///< wantsInspector() changed
     void experimentWanted(const QString& experimentJson); ///< the window opens the Run view with it
     void priced(const QString& text);                     ///< right part of the status bar, empty hides
 

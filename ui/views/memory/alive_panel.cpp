@@ -235,7 +235,17 @@ void AlivePanel::refresh() {
     job_.start([timeline = timeline_, at, by = groupBy_] { return aliveTree(*timeline, at, by); },
                [this](FlatTreePtr tree) {
                    const bool fresh = model_->tree().nodes.empty() || model_->sortColumn() < 0;
+                   std::vector<quint64> open;
+                   for (const FlatNode& node : model_->tree().nodes) {
+                       const QModelIndex index = model_->indexOfKey(node.key);
+                       if (tree_->isExpanded(index)) {
+                           open.push_back(node.key);
+                       }
+                   }
                    model_->setTree(std::move(tree));
+                   for (const quint64 key : open) {
+                       tree_->expand(model_->indexOfKey(key));
+                   }
                    fitColumns();
                    if (fresh || !expandedOnce_) {
                        model_->sort(1, Qt::DescendingOrder);
@@ -251,7 +261,7 @@ void AlivePanel::refresh() {
 void AlivePanel::fitColumns() {
     // The name takes what the numbers leave.
     const int wide = tree_->viewport()->width();
-    const int size = 88, share = 80, blocks = 60;
+    const int size = 84, share = 80, blocks = 50;
     tree_->header()->setStretchLastSection(false);
     tree_->setColumnWidth(0, std::max(90, wide - size - share - blocks));
     tree_->setColumnWidth(1, size);

@@ -441,6 +441,7 @@ void MemoryView::showOom(bool shown) {
     }
     pages_->setCurrentIndex(shown ? 1 : 0);
     header()->setVisible(!shown);
+    emit inspectorWanted();
     if (shown) {
         oomPage_->setFocus();
     }
@@ -557,7 +558,7 @@ bool MemoryView::settled() const {
     }
     const TimelineState& state = context().document->timeline(run_);
     return (state.complete || !state.error.isEmpty()) && !stackLane_->waiting() && !allocationLane_->waiting() &&
-           !alive_->waiting() && !tableModel_->waiting();
+           !alive_->waiting() && !tableModel_->waiting() && !oomPage_->waiting();
 }
 
 void MemoryView::activated() {

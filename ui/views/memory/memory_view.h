@@ -31,6 +31,7 @@ public:
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
     int inspectorWidth() const override { return 376; }
+    bool wantsInspector() const override { return !oomShown(); }
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
     QString find(const QString& text, int direction) override;

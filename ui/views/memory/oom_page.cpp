@@ -65,6 +65,7 @@ QTreeView* tableOf(FlatTreeModel* model, bool tree, const QString& name, QWidget
     view->setAccessibleName(name);
     view->setModel(model);
     view->header()->setStretchLastSection(false);
+    view->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     const auto colours = [view] {
         QPalette palette = view->palette();
         palette.setColor(QPalette::Base, themeTokens().window);
@@ -152,6 +153,8 @@ void OomPage::build() {
     columns_->addWidget(changesColumn_, 306);
     columns_->addWidget(titled(tr("What would have fitted"), fit_->note(), fit_, middle), 560);
     column->addWidget(middle, 1);
+    holders_->viewport()->installEventFilter(this);
+    changes_->viewport()->installEventFilter(this);
     connect(group_, &SegmentedControl::currentChanged, this, &OomPage::refresh);
 
     stripTime_ = new TimeCursor(this);
@@ -249,7 +252,10 @@ void OomPage::refresh() {
     const base::TimeNs end = timeline_->end() + std::max<base::TimeNs>(1, (facts_.event.time - begin) / 16);
     stripTime_->reset({timeline_->begin(), end});
     stripTime_->setRange({begin - (end - begin) / 40, end}, false);
-    resizeEvent(nullptr);
+    const int rows = 12 * 24 + 26;
+    holders_->setMinimumHeight(rows);
+    changes_->setMinimumHeight(std::min(rows, (changesModel_->rowCount() + 1) * 24 + 4));
+    fitColumns();
 }
 
 QString OomPage::asText() const {
@@ -257,28 +263,38 @@ QString OomPage::asText() const {
                                                           : QString();
 }
 
+bool OomPage::waiting() const {
+    return isVisible() && fit_->waiting();
+}
+
 QString OomPage::sentence() const {
     return asText().section(QLatin1Char('\n'), 0, 0);
 }
 
 void OomPage::resizeEvent(QResizeEvent* event) {
-    if (event != nullptr) {
-        QWidget::resizeEvent(event);
-    }
+    QWidget::resizeEvent(event);
     columns_->setDirection(width() < kNarrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
-    const int rows = 12 * 24 + 26;
-    holders_->setMinimumHeight(rows);
-    changes_->setMinimumHeight(std::min(rows, (changesModel_->rowCount() + 1) * 24 + 4));
-    const int wide = holders_->viewport()->width();
-    holders_->setColumnWidth(0, std::max(120, wide - 86 - 64 - 80));
-    holders_->setColumnWidth(1, 86);
-    holders_->setColumnWidth(2, 64);
-    holders_->setColumnWidth(3, 80);
-    const int changeWide = changes_->viewport()->width();
-    changes_->setColumnWidth(0, std::max(110, changeWide - 64 - 64 - 86));
-    changes_->setColumnWidth(1, 64);
-    changes_->setColumnWidth(2, 64);
-    changes_->setColumnWidth(3, 86);
+}
+
+void OomPage::fitColumns() {
+    const auto fit = [](QTreeView* view, int name, std::initializer_list<int> rest) {
+        int column = 1;
+        int left = view->viewport()->width();
+        for (const int width : rest) {
+            view->setColumnWidth(column++, width);
+            left -= width;
+        }
+        view->setColumnWidth(0, std::max(name, left));
+    };
+    fit(holders_, 110, {84, 60, 80});
+    fit(changes_, 96, {64, 64, 84});
+}
+
+bool OomPage::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::Resize) {
+        fitColumns();
+    }
+    return QWidget::eventFilter(watched, event);
 }
 
 void OomPage::paintEvent(QPaintEvent*) {

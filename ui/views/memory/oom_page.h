@@ -31,6 +31,7 @@ public:
     void nextFailure();
     QString asText() const;
     QString sentence() const;
+    bool waiting() const;
     QTreeView* holders() const { return holders_; }
     QTreeView* changes() const { return changes_; }
 
@@ -43,10 +44,12 @@ protected:
     void paintEvent(QPaintEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     void showEvent(QShowEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     void build();
     void refresh();
+    void fitColumns();
     ViewContext context_;
     TimelinePtr timeline_;
     sessions::RunId run_ = 0;

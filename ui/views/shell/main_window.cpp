@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/shell/main_window.h"
 
+#include <QAbstractSpinBox>
 #include <QApplication>
 #include <QCloseEvent>
 #include <QDockWidget>
@@ -11,14 +12,17 @@
 #include <QInputDialog>
 #include <QLineEdit>
 #include <QMenu>
+#include <QMenuBar>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QPlainTextEdit>
 #include <QProgressBar>
 #include <QPushButton>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <algorithm>
+#include <set>
 #include <nlohmann/json.hpp>
 
 #include "ui/models/format.h"
@@ -39,6 +43,11 @@ constexpr int kNarrowWidth = 1200;
 constexpr int kTinyWidth = 1100;
 constexpr int kRecentFiles = 10;
 
+bool takesKeys(QObject* object) {
+    return qobject_cast<QLineEdit*>(object) != nullptr || qobject_cast<QAbstractSpinBox*>(object) != nullptr ||
+           qobject_cast<QPlainTextEdit*>(object) != nullptr;
+}
+
 } // namespace
 
 MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget* parent)
@@ -47,6 +56,7 @@ MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget
     setObjectName(QStringLiteral("main"));
     setMinimumSize(900, 600);
     setAcceptDrops(true);
+    qApp->installEventFilter(this);
     const auto kept = settings();
     if (kept) {
         actions_->load(*kept);
@@ -166,7 +176,10 @@ void MainWindow::onTimeline(qint64 run) {
     }
     const TimelineState& state = document_->timeline(run);
     if (state.timeline) {
-        const TimeRange extent{state.timeline->begin(), std::max(state.timeline->end(), state.timeline->begin() + 1)};
+        TimeRange extent{state.timeline->begin(), std::max(state.timeline->end(), state.timeline->begin() + 1)};
+        if (!state.timeline->outOfMemory().empty()) {
+            extent.end += extent.length() / 22; // room for the request that failed
+        }
         if (time_->extent().length() <= 0) {
             time_->reset(extent);
         } else {
@@ -273,7 +286,7 @@ void MainWindow::restoreLayout(const QString& view) {
     if (state.isEmpty() || !restoreState(state, kLayoutVersion)) {
         defaultLayout();
     }
-    if (!inspectorPage_.contains(view)) {
+    if (!inspectorPage_.contains(view) || !currentView()->wantsInspector()) {
         inspectorDock_->hide();
     }
 }
@@ -476,7 +489,9 @@ void MainWindow::showAbout() {
 void MainWindow::updateAvailability() {
     const sessions::RunInfo* run = document_->run(document_->runA());
     const bool canStart = runs_ != nullptr && !runs_->running();
-    const auto set = [this](const char* id, bool on, const QString& reason) {
+    std::set<QString> decided;
+    const auto set = [this, &decided](const char* id, bool on, const QString& reason) {
+        decided.insert(QString::fromLatin1(id));
         ActionList::setAvailable(actions_->action(QString::fromLatin1(id)), on, reason);
     };
     const QString noRun = tr("No run is open");
@@ -500,8 +515,8 @@ void MainWindow::updateAvailability() {
     if (const View* now = currentView()) {
         for (QAction* action : actions_->all()) {
             const QString reason = now->whyNot(ActionList::idOf(action));
-            if (!reason.isEmpty()) {
-                ActionList::setAvailable(action, false, reason);
+            if (!reason.isEmpty() || !decided.contains(ActionList::idOf(action))) {
+                ActionList::setAvailable(action, reason.isEmpty(), reason);
             }
         }
     }
@@ -521,6 +536,11 @@ void MainWindow::updateRecentMenu() {
 void MainWindow::updateTitle() {
     const QString name = QFileInfo(document_->path()).fileName();
     sessionName_->setText(name);
+    sessionName_->adjustSize();
+    menuBar()->setCornerWidget(sessionName_, Qt::TopRightCorner); // it keeps the width it had otherwise
+    sessionName_->setColor(TextColor::Text2);
+    sessionName_->setColor(TextColor::Text3); // a corner widget takes the bar's palette
+    sessionName_->show();
     setWindowTitle(name.isEmpty() ? tr("Vitrine") : tr("%1 - Vitrine").arg(name));
 }
 
@@ -601,6 +621,14 @@ void MainWindow::dropEvent(QDropEvent* event) {
 }
 
 bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::ShortcutOverride && takesKeys(watched)) {
+        // In a field these keys belong to the field, not to the plots.
+        const int key = static_cast<QKeyEvent*>(event)->key();
+        if (key == Qt::Key_Return || key == Qt::Key_Enter || key == Qt::Key_Escape || key == Qt::Key_End || key == Qt::Key_Home) {
+            event->accept();
+            return true;
+        }
+    }
     if (watched == search_ && event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);
         if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {

@@ -102,6 +102,7 @@ void MainWindow::buildMenus() {
     menu(tr("Help"), {"help.shortcuts", none, "help.about"});
     sessionName_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, bar);
     sessionName_->setContentsMargins(8, 0, 12, 0);
+    sessionName_->setFixedHeight(25);
     bar->setCornerWidget(sessionName_, Qt::TopRightCorner);
     for (QAction* action : actions_->all()) {
         addAction(action); // shortcuts work wherever the focus is
@@ -135,6 +136,13 @@ void MainWindow::buildToolBar() {
     row->addWidget(crumbs_);
     whyOom_ = new QPushButton(icon(QStringLiteral("warning"), themeTokens().bad), tr("Why out of memory"), content);
     setAlarming(whyOom_);
+    setExtraWidth(whyOom_, 22);
+    auto* key = new KeyHint(QStringLiteral("O"), whyOom_);
+    key->setAlarming(true);
+    auto* keyRow = new QHBoxLayout(whyOom_);
+    keyRow->setContentsMargins(0, 0, 7, 0);
+    keyRow->addStretch(1);
+    keyRow->addWidget(key);
     connect(whyOom_, &QPushButton::clicked, actions_->action(QStringLiteral("go.oom")), &QAction::trigger);
     whyOom_->hide();
     row->addWidget(whyOom_);
@@ -189,6 +197,11 @@ void MainWindow::buildRailAndViews() {
         connect(made, &View::experimentWanted, this, [this](const QString& experiment) {
             openView(QStringLiteral("run"));
             view(QStringLiteral("run"))->takeExperiment(experiment);
+        });
+        connect(made, &View::inspectorWanted, this, [this, made] {
+            if (made == currentView() && inspectorPage_.contains(made->id())) {
+                inspectorDock_->setVisible(made->wantsInspector());
+            }
         });
         connect(made, &View::readoutChanged, this, [this, made](const QString& text) {
             if (made == currentView()) {
@@ -285,7 +298,7 @@ void MainWindow::buildStatusBar() {
 
 void MainWindow::defaultLayout() {
     View* now = currentView();
-    const bool hasInspector = now != nullptr && inspectorPage_.contains(now->id());
+    const bool hasInspector = now != nullptr && inspectorPage_.contains(now->id()) && now->wantsInspector();
     inspectorDock_->setVisible(hasInspector);
     drawerDock_->hide();
     runsDock_->hide();

@@ -20,7 +20,7 @@ constexpr std::size_t kPaintAtOnce = 60'000;
 } // namespace
 
 AllocationLane::AllocationLane(const QString& title, TimeCursor* time, QWidget* parent)
-    : Lane(title, time, parent), job_(this), layoutJob_(this) {
+    : Lane(title, time, parent), job_(this) {
     setPlotHeight(96, 262);
     connect(time, &TimeCursor::selectionChanged, this, QOverload<>::of(&QWidget::update));
 }
@@ -28,18 +28,6 @@ AllocationLane::AllocationLane(const QString& title, TimeCursor* time, QWidget* 
 void AllocationLane::setTimeline(TimelinePtr timeline) {
     timeline_ = std::move(timeline);
     pictureValid_ = false;
-    if (!timeline_) {
-        layout_.reset();
-    } else if (timeline_->allocations().size() <= kPaintAtOnce) {
-        layout_ = std::make_shared<const AddressLayout>(AddressLayout::of(*timeline_));
-    } else {
-        layoutJob_.start([now = timeline_] { return std::make_shared<const AddressLayout>(AddressLayout::of(*now)); },
-                         [this](std::shared_ptr<const AddressLayout> made) {
-                             layout_ = std::move(made);
-                             pictureValid_ = false;
-                             invalidate();
-                         });
-    }
     invalidate();
 }
 
@@ -74,7 +62,7 @@ void AllocationLane::setOnlyName(std::optional<std::uint32_t> name) {
 }
 
 AllocationInput AllocationLane::input(const PlotFrame&) const {
-    return {timeline_, axis(), byAddress_, layout_, budget_, only_, onlyName_, found_};
+    return {timeline_, axis(), byAddress_, budget_, only_, onlyName_, found_};
 }
 
 ByteScale AllocationLane::scale() const {

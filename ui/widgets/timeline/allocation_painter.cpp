@@ -16,14 +16,7 @@ namespace {
 constexpr double kLabelWidth = 70, kLabelHeight = 13, kSmallLine = 3;
 
 std::uint64_t placeOf(const AllocationInput& input, std::uint64_t address) {
-    return input.byAddress && input.layout ? input.layout->place(address) : address;
-}
-
-std::uint64_t highest(const AllocationInput& input) {
-    if (input.byAddress && input.layout) {
-        return input.layout->top();
-    }
-    return input.timeline->peak(input.timeline->begin(), input.timeline->end() + 1).maxTotal;
+    return input.byAddress ? input.timeline->compactAddress(address) : address;
 }
 
 void drawShape(QPainter& painter, const QRectF& rect, const profiler::AllocationRow& row, const AllocationInput& input,
@@ -77,7 +70,8 @@ void drawFailureRoom(QPainter& painter, const AllocationInput& input, const Plot
                 : QObject::tr("%1 free: %2 does not fit").arg(bytesText(room), bytesText(failure.requested));
         const double width = textWidth(text, strong) + 2;
         if (x - 24 - width > plot.left()) {
-            const double y = std::clamp(high + 20, plot.top() + 2, plot.bottom() - 18);
+            const double y = low - high >= 60 ? high + 20 : plot.top() + 3;
+            painter.fillRect(QRectF(x - 28 - width, y, width + 8, 16), withAlpha(theme.canvas, 0.85));
             drawText(painter, QRectF(x - 24 - width, y, width, 16), Qt::AlignRight | Qt::AlignVCenter, text, theme.bad,
                      strong);
         }
@@ -87,7 +81,7 @@ void drawFailureRoom(QPainter& painter, const AllocationInput& input, const Plot
 } // namespace
 
 ByteScale allocationScale(const AllocationInput& input, double height) {
-    std::uint64_t top = highest(input);
+    std::uint64_t top = input.timeline->extent(input.byAddress);
     if (input.budget && *input.budget <= top * 6) {
         top = std::max(top, *input.budget);
     }
@@ -99,7 +93,7 @@ ByteScale allocationScale(const AllocationInput& input, double height) {
 AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame& frame, const ThemeTokens& theme) {
     AllocationPicture picture;
     picture.image = frame.canvas(theme.canvas);
-    if (!input.timeline || (input.byAddress && !input.layout)) {
+    if (!input.timeline) {
         return picture;
     }
     QPainter painter(&picture.image);
@@ -140,6 +134,9 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
         picture.small += shape.count;
     }
     for (const AllocationHit& hit : small) {
+        if (hit.rect.height() > kSmallLine + 1) {
+            painter.fillRect(hit.rect, withAlpha(theme.category(rows[hit.row].category).fill, 0.5));
+        }
         painter.fillRect(hit.rect, crowd);
         picture.hits.push_back(hit);
     }

@@ -18,7 +18,6 @@ struct AllocationInput {
     TimelinePtr timeline;
     AxisMap axis;
     bool byAddress = true;
-    std::shared_ptr<const AddressLayout> layout; ///< by address only
     std::optional<std::uint64_t> budget;
     std::set<int> categories; ///< empty: all
     std::optional<std::uint32_t> onlyName;

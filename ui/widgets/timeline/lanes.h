@@ -78,7 +78,7 @@ public:
     void setFound(std::vector<std::size_t> rows);
     /// Only this allocation and those of its name; 0 shows all.
     void setOnlyName(std::optional<std::uint32_t> name);
-    bool waiting() const { return job_.busy() || layoutJob_.busy(); }
+    bool waiting() const { return job_.busy(); }
     const AllocationPicture& drawn() const { return picture_; }
     QString spoken() const override;
     bool step(int direction) override;
@@ -101,7 +101,6 @@ private:
     const AllocationHit* hitAt(QPointF position) const;
     QString tipOf(const AllocationHit& hit) const;
     TimelinePtr timeline_;
-    std::shared_ptr<const AddressLayout> layout_;
     bool byAddress_ = true;
     std::optional<std::uint64_t> budget_;
     std::set<int> only_;
@@ -111,7 +110,6 @@ private:
     AxisMap pictureAxis_;
     bool pictureValid_ = false;
     LatestJob<AllocationPicture> job_;
-    LatestJob<std::shared_ptr<const AddressLayout>> layoutJob_;
 };
 
 /// One or more curves over one scale of plain numbers or bytes.

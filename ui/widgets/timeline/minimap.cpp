@@ -83,8 +83,10 @@ void Minimap::paintEvent(QPaintEvent*) {
     painter.drawImage(QPointF(0, 0), cache_);
     const TimeRange all = time_->extent();
     if (all.length() > 0) {
-        const QString span = all.begin == 0 ? QStringLiteral("0–") + instantText(all.end)
-                                            : instantText(all.begin) + QStringLiteral("–") + instantText(all.end);
+        // Without the room that a failed request gets behind the end of the run.
+        const base::TimeNs last = timeline_ ? std::min(all.end, timeline_->end()) : all.end;
+        const QString span = all.begin == 0 ? QStringLiteral("0–") + instantText(last)
+                                            : instantText(all.begin) + QStringLiteral("–") + instantText(last);
         drawText(painter, QRectF(8, 0, kGutter - 10, height()), Qt::AlignVCenter, span, t.text3,
                  Theme::instance().font(TypeRole::Axis));
     }

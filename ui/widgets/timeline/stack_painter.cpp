@@ -152,6 +152,7 @@ void drawBudget(QPainter& painter, const StackInput& input, const PlotFrame& fra
         pen.setDashPattern({6, 3});
         painter.setPen(pen);
         painter.drawLine(QPointF(plot.left(), y + 0.5), QPointF(plot.right(), y + 0.5));
+        places.take(QRectF(plot.left() + 200, y - 1, plot.width() - 200, 3));
     }
     const double width = textWidth(text, font);
     const double boxTop = y - 17 < plot.top() ? y + 2 : y - 17;
@@ -332,7 +333,13 @@ ByteScale stackScale(const StackInput& input, double height) {
             top = std::max(top, needed);
         }
     }
-    return byteScale(top, height);
+    ByteScale scale = byteScale(top, height);
+    if (input.frame && input.budget && *input.budget <= top && height > 150) {
+        // The words about the budget and a failure stand above its line.
+        const double room = input.failures.empty() ? 24 : 44;
+        scale.top = std::max(scale.top, static_cast<std::uint64_t>(double(*input.budget) * height / (height - room)));
+    }
+    return scale;
 }
 
 void paintStackColumns(QPainter& painter, const StackInput& input, const QRectF& plot, const ByteScale& scale,

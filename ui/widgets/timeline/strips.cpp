@@ -282,27 +282,35 @@ void Legend::paintEvent(QPaintEvent*) {
     x += drawText(painter, QRectF(x, 0, width() - totalWidth - 24, height()), Qt::AlignVCenter, lead_, t.text3, font) +
          16;
     const double limit = width() - totalWidth - 24;
-    // What does not fit loses its gaps first, then the values, then the items without bytes at the cursor.
-    double needed = x;
-    double withoutValues = x;
+    // What does not fit loses its gaps first, then the smallest items go.
+    std::vector<const Item*> shown;
     for (const Item& item : items_) {
         if (item.present) {
-            needed += 16 + textWidth(item.name, font) + 5 + textWidth(amount(item.bytes), font) + 20;
-            withoutValues += 16 + textWidth(item.name, font) + 12;
+            shown.push_back(&item);
         }
     }
-    const bool values = needed <= limit || withoutValues > limit;
-    const double gap = needed <= limit ? 20 : 10;
-    for (const Item& item : items_) {
-        if (!item.present || (needed > limit && item.bytes == 0 && only_.empty())) {
-            continue;
+    const auto widthOf = [&](const Item& item) {
+        return 16 + textWidth(item.name, font) + 5 + textWidth(amount(item.bytes), font);
+    };
+    const auto neededFor = [&](double gapWidth) {
+        double sum = x;
+        for (const Item* item : shown) {
+            sum += widthOf(*item) + gapWidth;
         }
-        const QString value = values ? amount(item.bytes) : QString();
-        const double w = 16 + textWidth(item.name, font) + (value.isEmpty() ? 0 : 5 + textWidth(value, font));
-        if (x + w > limit) {
-            drawText(painter, QRectF(x, 0, 20, height()), Qt::AlignVCenter, QStringLiteral("…"), t.text2, font);
-            break;
-        }
+        return sum;
+    };
+    double gap = neededFor(22) <= limit ? 22 : neededFor(16) <= limit ? 16 : 12;
+    const std::size_t all = shown.size();
+    while (shown.size() > 1 && neededFor(gap) > limit - (shown.size() < all ? 14 : 0)) {
+        shown.erase(std::min_element(shown.begin(), shown.end(), [this](const Item* a, const Item* b) {
+            const bool chosenA = only_.contains(a->layer), chosenB = only_.contains(b->layer);
+            return chosenA != chosenB ? chosenB : a->bytes < b->bytes;
+        }));
+    }
+    for (const Item* shownItem : shown) {
+        const Item& item = *shownItem;
+        const QString value = amount(item.bytes);
+        const double w = widthOf(item);
         const bool off = !only_.empty() && !only_.contains(item.layer);
         painter.setOpacity(off ? 0.35 : 1.0);
         drawSwatch(painter, QRectF(x, 6, 12, 12), item.style);
@@ -317,6 +325,9 @@ void Legend::paintEvent(QPaintEvent*) {
             painter.drawRect(places_.back().rect);
         }
         x += w + gap;
+    }
+    if (shown.size() < all) {
+        drawText(painter, QRectF(x, 0, 20, height()), Qt::AlignVCenter, QStringLiteral("…"), t.text2, font);
     }
 }
 

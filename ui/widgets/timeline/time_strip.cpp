@@ -140,7 +140,7 @@ void TimeStrip::paintCursor(QPainter& painter, const QRectF& plot, bool withRang
 }
 
 void TimeStrip::paintFocus(QPainter& painter, const QRectF& frame) {
-    if (hasFocus()) {
+    if (hasFocus() && focusSeen_) {
         painter.setPen(QPen(themeTokens().accent, 2));
         painter.setBrush(Qt::NoBrush);
         painter.drawRect(frame.adjusted(1, 1, -1, -1));
@@ -309,6 +309,12 @@ void TimeStrip::keyPressEvent(QKeyEvent* event) {
     } else {
         QWidget::keyPressEvent(event);
     }
+}
+
+void TimeStrip::focusInEvent(QFocusEvent* event) {
+    const Qt::FocusReason reason = event->reason();
+    focusSeen_ = reason == Qt::TabFocusReason || reason == Qt::BacktabFocusReason || reason == Qt::ShortcutFocusReason;
+    QWidget::focusInEvent(event);
 }
 
 void TimeStrip::contextMenuEvent(QContextMenuEvent* event) {

@@ -60,6 +60,7 @@ protected:
     void leaveEvent(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void contextMenuEvent(QContextMenuEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
 
 private:
     enum class Gesture : std::uint8_t { None, Click, Measure, EdgeBegin, EdgeEnd, Pan };
@@ -76,6 +77,7 @@ private:
     TimeRange pressedRange_;
     double wheelRest_ = 0;
     std::optional<base::TimeNs> hover_;
+    bool focusSeen_ = false; ///< the focus came by the keyboard, so its frame is shown
 };
 
 /// Registers the accessible interface of strips (role Chart). Called by the theme's install and by tests; idempotent.
