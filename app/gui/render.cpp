@@ -58,9 +58,8 @@ namespace {
 bool savePicture(ui::MainWindow& window, const QString& folder, const QString& stem) {
     waitFor([] { return false; }, 30); // queued layout and paint
     const bool dark = ui::Theme::instance().mode() == ui::Theme::Mode::Dark;
-    const QString path =
-        QDir(folder).filePath(stem + (dark ? QStringLiteral("-dark") : QStringLiteral("-light")) +
-                              ratioSuffix(window.devicePixelRatioF()) + QStringLiteral(".png"));
+    const QString path = QDir(folder).filePath(stem + (dark ? QStringLiteral("-dark") : QStringLiteral("-light")) +
+                                               ratioSuffix(window.devicePixelRatioF()) + QStringLiteral(".png"));
     if (!window.grab().save(path)) {
         fail(QObject::tr("%1: the image was not written, check the folder").arg(path));
         return false;

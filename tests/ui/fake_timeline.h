@@ -181,6 +181,27 @@ public:
         return std::nullopt;
     }
 
+    profiler::RangeTotals totals(base::TimeNs begin, base::TimeNs end) const override {
+        profiler::RangeTotals sums;
+        for (std::size_t i = firstAfter(begin); i < firstAfter(end); ++i) {
+            events_[i].birth ? ++sums.births : ++sums.deaths;
+        }
+        base::TimeNs from = begin;
+        for (std::size_t i = firstAfter(begin); i <= firstAfter(end); ++i) {
+            const base::TimeNs to = i < firstAfter(end) ? events_[i].time : end;
+            sums.byteNs += i > 0 ? double(total(after_[i - 1])) * double(to - from) : 0;
+            from = to;
+        }
+        return sums;
+    }
+    base::CategoryBytes atEvent(std::uint64_t count) const override {
+        return count == 0 ? base::CategoryBytes{} : after_[std::min<std::size_t>(count, after_.size()) - 1];
+    }
+    std::vector<std::size_t> aliveAtEvent(std::uint64_t count) const override {
+        return count == 0 ? std::vector<std::size_t>{} : aliveAt(eventTime(count - 1));
+    }
+    std::uint64_t eventsBeforeOutOfMemory(std::size_t index) const override { return firstAfter(oom_[index].time + 1); }
+
     base::TimeNs eventTime(std::uint64_t index) const override {
         return events_.empty() ? 0 : events_[std::min<std::size_t>(index, events_.size() - 1)].time;
     }

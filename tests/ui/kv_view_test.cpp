@@ -29,10 +29,11 @@ sessions::RunInfo generateRun(bool geometry, int batch = 1) {
     run.workload = "generate";
     run.specJson = R"({"vitrine": 1, "workload": "generate"})";
     run.status = sessions::RunStatus::Done;
-    run.metricsJson = geometry ? R"({"batch": )" + std::to_string(batch) + R"(, "kv_cache": {"dtype": "bfloat16", "kind": "dynamic", "groups": [
+    run.metricsJson = geometry ? R"({"batch": )" + std::to_string(batch) +
+                                     R"(, "kv_cache": {"dtype": "bfloat16", "kind": "dynamic", "groups": [
         {"name": "sliding", "layers": [0, 2, 4, 6, 8], "window": 128, "bytes_per_token": 24576, "page_tokens": 127},
         {"name": "full", "layers": [1, 3, 5, 7, 9], "window": 0, "bytes_per_token": 24576, "page_tokens": 64}]}})"
-                                : "{}";
+                               : "{}";
     return run;
 }
 
@@ -254,7 +255,8 @@ private slots:
         const QPointF at = view.chart()->mapTo(&view, view.chart()->place({900, 4}).toPoint());
         const QColor seen = image.pixelColor((at * 2).toPoint());
         const QColor fill = ui::themeTokens().category(base::MemoryCategory::KvCache).fill;
-        QVERIFY2(std::abs(seen.red() - fill.red()) < 8 && std::abs(seen.green() - fill.green()) < 8, qPrintable(seen.name()));
+        QVERIFY2(std::abs(seen.red() - fill.red()) < 8 && std::abs(seen.green() - fill.green()) < 8,
+                 qPrintable(seen.name()));
     }
 };
 

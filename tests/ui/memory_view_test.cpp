@@ -17,9 +17,9 @@
 #include "ui/views/shell/main_window.h"
 
 using namespace vitrine;
+using test::seconds;
 using ui::MainWindow;
 using ui::MemoryView;
-using test::seconds;
 
 class MemoryViewTest final : public QObject {
     Q_OBJECT
@@ -39,7 +39,8 @@ class MemoryViewTest final : public QObject {
     static QPoint at(const ui::Lane* lane, base::TimeNs time, int y) { return {int(lane->xOf(time)), y}; }
 
     void wheel(QWidget* widget, QPointF position, int turned, Qt::KeyboardModifiers modifiers = {}) const {
-        QWheelEvent event(position, widget->mapToGlobal(position), {}, {0, turned}, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
+        QWheelEvent event(position, widget->mapToGlobal(position), {}, {0, turned}, Qt::NoButton, modifiers,
+                          Qt::NoScrollPhase, false);
         QApplication::sendEvent(widget, &event);
     }
 
@@ -280,7 +281,8 @@ private slots:
         QTest::qWait(20);
         QTRY_VERIFY(view()->settled());
         const ui::StackLane* lane = view()->stackLane();
-        QVERIFY2(lane->width() >= 900 && lane->height() >= 200, qPrintable(QStringLiteral("%1x%2").arg(lane->width()).arg(lane->height())));
+        QVERIFY2(lane->width() >= 900 && lane->height() >= 200,
+                 qPrintable(QStringLiteral("%1x%2").arg(lane->width()).arg(lane->height())));
         QTest::qWait(50);
         picture(QStringLiteral("memory-1024"));
         view()->perform(QStringLiteral("go.oom"));
@@ -291,7 +293,8 @@ private slots:
     void emptyAndBrokenRuns() {
         auto nothing = std::make_shared<test::FakeTimeline>();
         nothing->finish(0);
-        window_->document()->show(QStringLiteral("x"), {test::runInfo(1, "x", sessions::RunStatus::Done)}, {{1, nothing}});
+        window_->document()->show(QStringLiteral("x"), {test::runInfo(1, "x", sessions::RunStatus::Done)},
+                                  {{1, nothing}});
         QVERIFY(view()->emptyText().contains(QStringLiteral("no memory events")));
         window_->document()->show(QStringLiteral("x"), {}, {});
         QVERIFY(!view()->emptyText().isEmpty());

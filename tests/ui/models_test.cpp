@@ -89,7 +89,8 @@ private slots:
         auto made = std::make_shared<FlatTree>();
         made->columns = {{QStringLiteral("Name"), false}, {QStringLiteral("Size"), true}};
         FlatNode node;
-        node.cells = {FlatCell(QStringLiteral("logits")), FlatCell(QStringLiteral("36.82 GiB"), 1, QStringLiteral("39535509504"))};
+        node.cells = {FlatCell(QStringLiteral("logits")),
+                      FlatCell(QStringLiteral("36.82 GiB"), 1, QStringLiteral("39535509504"))};
         made->nodes.push_back(node);
         model.setTree(made);
         QCOMPARE(asTabSeparated(model, {model.index(0, 0)}), QStringLiteral("logits\t39535509504"));
@@ -267,8 +268,9 @@ private slots:
         const FlatTreePtr change = changeTable(*run, facts);
         QVERIFY(change != nullptr);
         // Compared before the same tensor of step 2, so the logits have grown by half.
-        const auto logits = std::find_if(change->nodes.begin(), change->nodes.end(),
-                                         [](const FlatNode& node) { return node.cells[0].text == QStringLiteral("logits"); });
+        const auto logits = std::find_if(change->nodes.begin(), change->nodes.end(), [](const FlatNode& node) {
+            return node.cells[0].text == QStringLiteral("logits");
+        });
         QVERIFY(logits != change->nodes.end());
         QCOMPARE(logits->cells[3].text, QStringLiteral("▲ +12.27"));
         QCOMPARE(*logits->cells[3].delta, 1);
@@ -300,7 +302,8 @@ private slots:
         QCOMPARE(runFacts(run).budget, std::optional<std::uint64_t>(80 * test::kGiB));
         QCOMPARE(runFacts(run).device, QStringLiteral("H200"));
         QCOMPARE(runMetric(run, "peak_bytes"), std::optional<double>(77942965985.0));
-        for (const char* odd : {"", "[]", "{\"vram_budget\": \"lots\"}", "{\"model\": 3}", "{\"peak_by_category\": {\"x\": -1}}", "null"}) {
+        for (const char* odd : {"", "[]", "{\"vram_budget\": \"lots\"}", "{\"model\": 3}",
+                                "{\"peak_by_category\": {\"x\": -1}}", "null"}) {
             run.specJson = run.environmentJson = run.metricsJson = odd;
             QVERIFY(!runFacts(run).budget);
             QVERIFY(!runMetric(run, "a.0.b"));

@@ -57,8 +57,9 @@ private slots:
             while (top < image.height() && !isData(image.pixelColor(left + int(c), top), theme)) {
                 ++top;
             }
-            QVERIFY2(std::abs(image.height() - top - wanted) <= 2.01,
-                     qPrintable(QStringLiteral("column %1: %2 px, want %3").arg(c).arg(image.height() - top).arg(wanted)));
+            QVERIFY2(
+                std::abs(image.height() - top - wanted) <= 2.01,
+                qPrintable(QStringLiteral("column %1: %2 px, want %3").arg(c).arg(image.height() - top).arg(wanted)));
         }
     }
 
@@ -127,8 +128,9 @@ private slots:
         nothing->finish(0);
         const PlotFrame frame{QSizeF(400, 100), 1, kGutter};
         QVERIFY(!paintStack(input(*nothing, 340, 340), frame, theme).isNull());
-        QCOMPARE(paintAllocations({nothing, AxisMap::ofTime({0, 100}, 340), true, {}, {}, {}, {}}, frame, theme).hits.size(),
-                 std::size_t(0));
+        QCOMPARE(
+            paintAllocations({nothing, AxisMap::ofTime({0, 100}, 340), true, {}, {}, {}, {}}, frame, theme).hits.size(),
+            std::size_t(0));
     }
 
     void allocationsLieAtTheirPlace() {

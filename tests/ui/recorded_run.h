@@ -20,8 +20,8 @@ inline base::TimeNs ns(double seconds) {
 
 class RecordedRun {
 public:
-    std::uint64_t scope(base::ScopeKind kind, const std::string& name, double begin, double end, std::uint64_t parent = 0,
-                        std::int32_t index = -1) {
+    std::uint64_t scope(base::ScopeKind kind, const std::string& name, double begin, double end,
+                        std::uint64_t parent = 0, std::int32_t index = -1) {
         const std::uint64_t id = ++ids_;
         recorder_.record(base::ScopeBeginEvent{ns(begin), {id}, {parent}, kind, recorder_.intern(name), index, 0});
         recorder_.record(base::ScopeEndEvent{ns(end), {id}, 0, 0});

@@ -161,20 +161,21 @@ QString tensorText(const profiler::AllocationRow& row) {
     return QStringLiteral("(%1) %2").arg(sizes.join(QStringLiteral(", ")), dtypeText(row.dtype));
 }
 
-FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs time, profiler::GroupBy groupBy,
-                      std::size_t limit) {
+namespace {
+
+FlatTreePtr treeOf(const profiler::MemoryTimeline& timeline, const base::CategoryBytes& split,
+                   const std::vector<std::size_t>& alive, profiler::GroupBy groupBy, std::size_t limit) {
     auto tree = std::make_shared<FlatTree>();
     tree->columns = {{QObject::tr("Name"), false},
                      {QObject::tr("Size"), true},
                      {QObject::tr("Share"), false},
                      {QObject::tr("Blocks"), true}};
-    const base::CategoryBytes split = timeline.at(time);
     const std::uint64_t total = std::accumulate(split.begin(), split.end(), std::uint64_t{0});
     Grouping grouping(timeline, groupBy);
     std::map<QString, Group> groups;
     std::uint64_t named = 0;
     std::size_t blocks = 0;
-    for (const std::size_t index : timeline.aliveAt(time)) {
+    for (const std::size_t index : alive) {
         const profiler::AllocationRow row = timeline.allocations()[index];
         Group& group = groups[grouping.name(grouping.groupOf(row))];
         Kind& kind = group.kinds[kindOfTensor(timeline.text(row.name))];
@@ -223,6 +224,19 @@ FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs tim
     last.last = true;
     tree->nodes.push_back(std::move(last));
     return tree;
+}
+
+} // namespace
+
+FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs time, profiler::GroupBy groupBy,
+                      std::size_t limit) {
+    return treeOf(timeline, timeline.at(time), timeline.aliveAt(time), groupBy, limit);
+}
+
+FlatTreePtr heldTree(const profiler::MemoryTimeline& timeline, std::size_t failure, profiler::GroupBy groupBy,
+                     std::size_t limit) {
+    const std::uint64_t count = timeline.eventsBeforeOutOfMemory(failure);
+    return treeOf(timeline, timeline.atEvent(count), timeline.aliveAtEvent(count), groupBy, limit);
 }
 
 } // namespace vitrine::ui

@@ -14,6 +14,10 @@ namespace vitrine::ui {
 FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs time, profiler::GroupBy groupBy,
                       std::size_t limit = 200);
 
+/// The same at the moment of a failure, before what it held was freed.
+FlatTreePtr heldTree(const profiler::MemoryTimeline& timeline, std::size_t failure, profiler::GroupBy groupBy,
+                     std::size_t limit = 200);
+
 /// A tensor's name without the numbers of layers and experts: "layers.*.mlp.experts.gate_up".
 QString kindOfTensor(std::string_view name);
 

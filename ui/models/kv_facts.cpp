@@ -37,11 +37,12 @@ std::optional<KvLayerGroup> groupOf(const Json& row) {
     }
     KvLayerGroup group;
     group.window = wholeAt(row, "window", kMostTokens);
-    group.name = row.contains("name") && row["name"].is_string() ? QString::fromStdString(row["name"].get<std::string>())
-                 : group.window > 0                              ? QStringLiteral("sliding")
-                                                                 : QStringLiteral("full");
-    group.bytesPerToken = static_cast<std::uint64_t>(
-        wholeAt(row, "bytes_per_token", static_cast<std::int64_t>(kMostTokenBytes)));
+    group.name = row.contains("name") && row["name"].is_string()
+                     ? QString::fromStdString(row["name"].get<std::string>())
+                 : group.window > 0 ? QStringLiteral("sliding")
+                                    : QStringLiteral("full");
+    group.bytesPerToken =
+        static_cast<std::uint64_t>(wholeAt(row, "bytes_per_token", static_cast<std::int64_t>(kMostTokenBytes)));
     group.pageTokens = wholeAt(row, "page_tokens", kMostTokens);
     const auto layers = row.find("layers");
     if (layers != row.end() && layers->is_array() && layers->size() <= kMostLayers) {
@@ -78,7 +79,8 @@ std::optional<double> errorOf(std::uint64_t measured, std::uint64_t predicted) {
 } // namespace
 
 std::uint64_t KvLayerGroup::bytes(double tokens) const {
-    const double kept = window > 0 ? std::min(tokens, static_cast<double>(std::max<std::int64_t>(window - 1, 1))) : tokens;
+    const double kept =
+        window > 0 ? std::min(tokens, static_cast<double>(std::max<std::int64_t>(window - 1, 1))) : tokens;
     return rounded(kept * static_cast<double>(bytesPerToken));
 }
 
@@ -216,17 +218,18 @@ std::vector<KvSample> thinned(const std::vector<KvSample>& samples, std::size_t 
 
 FlatTreePtr kvSampleTable(const KvFacts& facts, std::size_t limit) {
     auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("Tokens"), true},   {QObject::tr("Full layers"), true},
+    table->columns = {{QObject::tr("Tokens"), true},         {QObject::tr("Full layers"), true},
                       {QObject::tr("Sliding layers"), true}, {QObject::tr("Measured"), true},
-                      {QObject::tr("Predicted"), true}, {QObject::tr("Error"), true},
+                      {QObject::tr("Predicted"), true},      {QObject::tr("Error"), true},
                       {QObject::tr("Without window"), true}};
     for (const KvSample& sample : thinned(facts.samples, limit)) {
         FlatNode row;
         row.key = static_cast<quint64>(sample.tokens);
-        row.cells = {{countText(sample.tokens), QVariant::fromValue<qlonglong>(sample.tokens), QString::number(sample.tokens)},
-                     bytesCell(sample.full),
-                     bytesCell(sample.sliding),
-                     bytesCell(sample.total())};
+        row.cells = {
+            {countText(sample.tokens), QVariant::fromValue<qlonglong>(sample.tokens), QString::number(sample.tokens)},
+            bytesCell(sample.full),
+            bytesCell(sample.sliding),
+            bytesCell(sample.total())};
         if (facts.geometry) {
             const double tokens = static_cast<double>(sample.tokens);
             const std::uint64_t predicted = facts.geometry->predicted(tokens);
@@ -244,11 +247,10 @@ FlatTreePtr kvSampleTable(const KvFacts& facts, std::size_t limit) {
 
 FlatTreePtr kvLayerTable(const KvFacts& facts, std::int64_t tokens) {
     auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("Group"), false},     {QObject::tr("Layers"), true},
-                      {QObject::tr("Which"), false},     {QObject::tr("Window, tokens"), true},
-                      {QObject::tr("One token"), true},  {QObject::tr("Measured"), true},
-                      {QObject::tr("Predicted"), true},  {QObject::tr("Without window"), true},
-                      {QObject::tr("Kept"), true}};
+    table->columns = {
+        {QObject::tr("Group"), false},         {QObject::tr("Layers"), true},         {QObject::tr("Which"), false},
+        {QObject::tr("Window, tokens"), true}, {QObject::tr("One token"), true},      {QObject::tr("Measured"), true},
+        {QObject::tr("Predicted"), true},      {QObject::tr("Without window"), true}, {QObject::tr("Kept"), true}};
     if (!facts.geometry) {
         return table;
     }

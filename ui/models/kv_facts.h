@@ -34,7 +34,7 @@ struct KvGeometry {
     QString dtype;
     std::int64_t sequences = 1; ///< that share the tokens evenly
 
-    std::uint64_t full(double tokens) const;    ///< of all sequences together, `tokens` in all
+    std::uint64_t full(double tokens) const; ///< of all sequences together, `tokens` in all
     std::uint64_t sliding(double tokens) const;
     std::uint64_t predicted(double tokens) const { return full(tokens) + sliding(tokens); }
     std::uint64_t noWindow(double tokens) const; ///< if every layer kept everything

@@ -28,15 +28,9 @@ RangeFacts rangeFacts(const profiler::MemoryTimeline& timeline, TimeRange range)
     const profiler::MemoryColumn peak = timeline.peak(range.begin, range.end);
     facts.peak = peak.maxTotal;
     facts.peakTime = peak.maxTime;
-    const auto rows = timeline.allocations();
-    const auto bornBefore = [&rows](base::TimeNs time) {
-        return static_cast<std::uint64_t>(
-            std::ranges::lower_bound(rows, time, {}, [](const profiler::AllocationRow& row) { return row.born; }) -
-            rows.begin());
-    };
-    facts.allocations = bornBefore(range.end) - bornBefore(range.begin);
-    const std::uint64_t events = timeline.eventsBefore(range.end) - timeline.eventsBefore(range.begin);
-    facts.frees = events > facts.allocations ? events - facts.allocations : 0;
+    const profiler::RangeTotals sums = timeline.totals(range.begin, range.end);
+    facts.allocations = sums.births;
+    facts.frees = sums.deaths;
     return facts;
 }
 

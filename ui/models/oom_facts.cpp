@@ -62,7 +62,8 @@ base::TimeNs comparable(const profiler::MemoryTimeline& timeline, const profiler
             if (scope.begin >= end) {
                 break;
             }
-            if (scope.begin >= before.begin && scope.name == failed->name && scope.kind == failed->kind && scope.end >= 0) {
+            if (scope.begin >= before.begin && scope.name == failed->name && scope.kind == failed->kind &&
+                scope.end >= 0) {
                 range = {scope.begin, scope.end};
             }
         }
@@ -105,7 +106,8 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
     facts.missing = needed > event.budget ? needed - event.budget : 0;
     facts.fragmentation =
         facts.free > 0 ? 1.0 - double(std::min(event.largestFree, facts.free)) / double(facts.free) : 0;
-    facts.held = timeline.at(event.time);
+    facts.held = timeline.atEvent(timeline.eventsBeforeOutOfMemory(failure));
+    facts.failure = failure;
     facts.step = enclosing(timeline, event.scope.value, base::ScopeKind::Step);
     const profiler::ScopeRow* phase = enclosing(timeline, event.scope.value, base::ScopeKind::Phase);
     const profiler::ScopeRow* op = timeline.scope(event.scope.value);
@@ -144,7 +146,7 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
 }
 
 FlatTreePtr holdersTree(const profiler::MemoryTimeline& timeline, const OomFacts& facts, profiler::GroupBy groupBy) {
-    const FlatTreePtr alive = aliveTree(timeline, facts.event.time, groupBy, 20);
+    const FlatTreePtr alive = heldTree(timeline, facts.failure, groupBy, 20);
     const double total = double(std::max<std::uint64_t>(1, totalBytes(facts.held)));
     auto tree = std::make_shared<FlatTree>();
     tree->columns = {

@@ -11,9 +11,10 @@ namespace vitrine::ui {
 
 struct OomFacts {
     base::OutOfMemoryEvent event;
-    QString asker;  ///< "Step 3", "The load"
-    QString tensor; ///< "grad_logits"
-    QString cause;  ///< second line: how much too large, fragmentation, phase and op
+    std::size_t failure = 0; ///< its number in the run
+    QString asker;           ///< "Step 3", "The load"
+    QString tensor;          ///< "grad_logits"
+    QString cause;           ///< second line: how much too large, fragmentation, phase and op
     std::uint64_t free = 0;
     std::uint64_t missing = 0;
     double fragmentation = 0; ///< 0: the free memory was one block

@@ -82,7 +82,7 @@ private:
         std::uint64_t chunks = 0;
         bool caughtUp = false;
         bool failed = false;
-        bool dirty = false;     ///< read more than was published
+        bool dirty = false; ///< read more than was published
         bool toldComplete = false;
         std::chrono::steady_clock::time_point published{};
     };

@@ -73,7 +73,8 @@ QImage BarPlot::picture(const QSizeF& size, double dpr) const {
         const BarGroup& group = groups[g];
         const double y = groupTop(g);
         const double height = static_cast<double>(group.rows.size()) * (kBar + kGap) - kGap;
-        drawText(painter, QRectF(4, y, gutter_ - 12, height), Qt::AlignRight | Qt::AlignVCenter, group.name, t.text2, axis);
+        drawText(painter, QRectF(4, y, gutter_ - 12, height), Qt::AlignRight | Qt::AlignVCenter, group.name, t.text2,
+                 axis);
         for (std::size_t r = 0; r < group.rows.size(); ++r) {
             const BarRow& row = group.rows[r];
             const QRectF bar = barRect(g, r, size.width());

@@ -15,17 +15,17 @@ namespace vitrine::ui {
 
 struct BarRow {
     double value = 0;
-    QString text;              ///< beside the bar: "A 9.46 GiB"
+    QString text; ///< beside the bar: "A 9.46 GiB"
     CategoryStyle style;
-    QChar letter;              ///< A or B: a mark in the run's colour before the bar; null: none
-    bool outline = false;      ///< a dashed frame instead of a fill
+    QChar letter;         ///< A or B: a mark in the run's colour before the bar; null: none
+    bool outline = false; ///< a dashed frame instead of a fill
 };
 
 struct BarGroup {
     QString name;
     std::vector<BarRow> rows;
-    QString fact;              ///< "3.76x"
-    bool strong = false;       ///< of the fact
+    QString fact;        ///< "3.76x"
+    bool strong = false; ///< of the fact
 };
 
 class BarPlot final : public PicturePlot {
@@ -37,7 +37,8 @@ public:
     BarPlot(const QString& title, QWidget* parent);
     /// Names have `gutter` pixels at the left, facts 90 at the right under `factHead`. Makes the styles when it paints,
     /// so that they follow the theme.
-    void setGroups(std::function<std::vector<BarGroup>(const ThemeTokens&)> make, int gutter, const QString& factHead = {});
+    void setGroups(std::function<std::vector<BarGroup>(const ThemeTokens&)> make, int gutter,
+                   const QString& factHead = {});
 
     QImage picture(const QSizeF& size, double dpr) const override;
     QString spoken() const override;

@@ -60,7 +60,8 @@ protected:
         painter->fillRect(rect(), t.canvas);
         const QRectF area = chart()->plotArea();
         for (const auto& [value, text] : owner_->y_.ticks) {
-            hairline(*painter, area.left(), area.right(), std::floor(place({0, value}).y()), value > 0 ? t.line0 : t.line1);
+            hairline(*painter, area.left(), area.right(), std::floor(place({0, value}).y()),
+                     value > 0 ? t.line0 : t.line1);
         }
     }
 
@@ -98,7 +99,8 @@ private:
             } else {
                 const double y = std::floor(at.y()) + 0.5;
                 painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
-                drawText(painter, QRectF(area.left() + 4, y - 15, width, 14), Qt::AlignVCenter, mark.text, t.text2, font);
+                drawText(painter, QRectF(area.left() + 4, y - 15, width, 14), Qt::AlignVCenter, mark.text, t.text2,
+                         font);
             }
         }
     }

@@ -22,17 +22,17 @@ struct ChartSeries {
     enum class Kind : std::uint8_t { Line, Area, Dots };
     QString name;
     Kind kind = Kind::Line;
-    std::vector<QPointF> points;    ///< by x
-    std::vector<QPointF> below;     ///< lower edge of an area; empty: the x axis
+    std::vector<QPointF> points; ///< by x
+    std::vector<QPointF> below;  ///< lower edge of an area; empty: the x axis
     ThemeColor color;
-    Hatch hatch = Hatch::None;      ///< of an area
-    double width = 1.5;             ///< of a line; diameter of dots
+    Hatch hatch = Hatch::None; ///< of an area
+    double width = 1.5;        ///< of a line; diameter of dots
     bool dashed = false;
 };
 
 struct ChartAxis {
-    QString title;                        ///< with the unit: "tokens", "GiB"
-    double top = 1;                       ///< the axis runs from 0 to here
+    QString title;  ///< with the unit: "tokens", "GiB"
+    double top = 1; ///< the axis runs from 0 to here
     std::vector<std::pair<double, QString>> ticks;
 };
 

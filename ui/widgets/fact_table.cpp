@@ -67,8 +67,8 @@ protected:
         for (std::size_t i = 0; i < columns.size(); ++i) {
             const double right = i == 0 ? width() - kPadding - table_->numberWidth_ * (double(columns.size()) - 1)
                                         : left + table_->numberWidth_;
-            const QChar badge = static_cast<qsizetype>(i) < table_->badges_.size() ? table_->badges_[static_cast<int>(i)]
-                                                                                   : QChar(' ');
+            const QChar badge =
+                static_cast<qsizetype>(i) < table_->badges_.size() ? table_->badges_[static_cast<int>(i)] : QChar(' ');
             const double width = textWidth(columns[i].title, font);
             const double free = right - left - (badge != QChar(' ') ? 20 : 0);
             const double shown = std::min(width, free);

@@ -67,7 +67,8 @@ void LegendStrip::paintEvent(QPaintEvent*) {
     }
     const double wanted = textWidth(facts_, font);
     if (!facts_.isEmpty() && x + wanted + 12 < width()) {
-        drawText(painter, QRectF(width() - 12 - wanted - 1, 0, wanted + 2, height() - 1), Qt::AlignVCenter, facts_, t.text3, font);
+        drawText(painter, QRectF(width() - 12 - wanted - 1, 0, wanted + 2, height() - 1), Qt::AlignVCenter, facts_,
+                 t.text3, font);
     }
 }
 

@@ -15,14 +15,15 @@ namespace {
 
 class AccessiblePlot final : public QAccessibleWidget {
 public:
-    explicit AccessiblePlot(PlotWidget* plot) : QAccessibleWidget(plot, QAccessible::Chart, plot->title()), plot_(plot) {}
+    explicit AccessiblePlot(PlotWidget* plot)
+        : QAccessibleWidget(plot, QAccessible::Chart, plot->title()), plot_(plot) {}
 
     QString text(QAccessible::Text kind) const override {
         if (kind == QAccessible::Name) {
             return plot_->title();
         }
         return kind == QAccessible::Value || kind == QAccessible::Description ? plot_->spoken()
-                                                                             : QAccessibleWidget::text(kind);
+                                                                              : QAccessibleWidget::text(kind);
     }
 
 private:

@@ -310,7 +310,8 @@ void VitrineStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* o
     case PE_FrameTabBarBase:
     case PE_IndicatorToolBarSeparator:
         return;
-    case PE_IndicatorHeaderArrow: return; // part of the label
+    case PE_IndicatorHeaderArrow:
+        return; // part of the label
     case PE_IndicatorBranch: {
         if (option->state & State_Children) {
             const int side = 10;
@@ -376,9 +377,9 @@ void VitrineStyle::drawControl(ControlElement element, const QStyleOption* optio
         if (header == nullptr) {
             break;
         }
-        const QString arrow = header->sortIndicator == QStyleOptionHeader::None     ? QString()
+        const QString arrow = header->sortIndicator == QStyleOptionHeader::None       ? QString()
                               : header->sortIndicator == QStyleOptionHeader::SortDown ? QStringLiteral(" ▴")
-                                                                                    : QStringLiteral(" ▾");
+                                                                                      : QStringLiteral(" ▾");
         drawText(*painter, QRectF(header->rect).adjusted(4, 0, -4, 0), int(header->textAlignment), header->text + arrow,
                  t.text3, Theme::instance().font(TypeRole::Axis));
         return;

@@ -119,7 +119,7 @@ public:
 signals:
     void readoutChanged(const QString& text);             ///< left part of the status bar
     void openView(const QString& id);                     ///< the window switches
-    void inspectorWanted(); ///< wantsInspector() changed
+    void inspectorWanted();                               ///< wantsInspector() changed
     void experimentWanted(const QString& experimentJson); ///< the window opens the Run view with it
     void priced(const QString& text);                     ///< right part of the status bar, empty hides
 

@@ -46,7 +46,8 @@ struct Unit {
 };
 
 Unit unitFor(double top) {
-    for (const auto& [bytes, name] : {std::pair{1ULL << 40, "TiB"}, {1ULL << 30, "GiB"}, {1ULL << 20, "MiB"}, {1ULL << 10, "KiB"}}) {
+    for (const auto& [bytes, name] :
+         {std::pair{1ULL << 40, "TiB"}, {1ULL << 30, "GiB"}, {1ULL << 20, "MiB"}, {1ULL << 10, "KiB"}}) {
         if (top >= static_cast<double>(bytes)) {
             return {static_cast<double>(bytes), QString::fromLatin1(name)};
         }
@@ -242,7 +243,8 @@ void KvView::sayWhyEmpty() {
     SessionDocument* document = context().document;
     const sessions::RunInfo* run = document != nullptr ? document->run(run_) : nullptr;
     if (run == nullptr) {
-        showEmpty(tr("No KV cache to show: no run is chosen."), tr("Prepare a run"), [this] { emit openView(QStringLiteral("run")); });
+        showEmpty(tr("No KV cache to show: no run is chosen."), tr("Prepare a run"),
+                  [this] { emit openView(QStringLiteral("run")); });
         return;
     }
     if (!document->timeline(run_).complete) {
@@ -292,9 +294,11 @@ void KvView::updateChart() {
     const auto most = static_cast<double>(facts_.maxTokens());
     const bool slides = geometry ? geometry->window() > 0 : facts_.at(facts_.maxTokens()).sliding > 0;
     auto* legend = static_cast<LegendStrip*>(legend_);
-    std::vector<LegendItem> items = {{tr("full layers"), LegendItem::Mark::Swatch, [](const ThemeTokens& t) { return shade(t, false); }}};
+    std::vector<LegendItem> items = {
+        {tr("full layers"), LegendItem::Mark::Swatch, [](const ThemeTokens& t) { return shade(t, false); }}};
     if (slides) {
-        items.push_back({tr("sliding layers"), LegendItem::Mark::Swatch, [](const ThemeTokens& t) { return shade(t, true); }});
+        items.push_back(
+            {tr("sliding layers"), LegendItem::Mark::Swatch, [](const ThemeTokens& t) { return shade(t, true); }});
     }
     items.push_back({tr("measured"), LegendItem::Mark::Dot, {}});
     if (geometry && predicted_->isChecked()) {
@@ -303,7 +307,10 @@ void KvView::updateChart() {
     if (geometry && slides && noWindow_->isChecked()) {
         items.push_back({tr("without window"), LegendItem::Mark::Dashes, {}});
     }
-    legend->setItems(std::move(items), geometry && slides ? tr("sliding layers keep %1 tokens of a sequence").arg(countText(geometry->window() - 1)) : QString());
+    legend->setItems(std::move(items),
+                     geometry && slides
+                         ? tr("sliding layers keep %1 tokens of a sequence").arg(countText(geometry->window() - 1))
+                         : QString());
     if (facts_.empty()) {
         chart_->setSeries({});
         chart_->setStops({}, {});
@@ -327,7 +334,8 @@ void KvView::updateChart() {
     std::vector<ChartSeries> series;
     series.push_back({tr("full layers"), ChartSeries::Kind::Area, full, {}, fullColor, Hatch::None});
     if (slides) {
-        series.push_back({tr("sliding layers"), ChartSeries::Kind::Area, total, full, slidingColor, Hatch::BackDiagonal});
+        series.push_back(
+            {tr("sliding layers"), ChartSeries::Kind::Area, total, full, slidingColor, Hatch::BackDiagonal});
     }
     std::vector<ChartMark> marks;
     std::vector<ChartNote> notes;
@@ -337,8 +345,10 @@ void KvView::updateChart() {
         const double knee = geometry->knee();
         if (noWindow_->isChecked() && slides) {
             unbounded.emplace_back(most, static_cast<double>(geometry->noWindow(most)) / unit.bytes);
-            series.push_back({tr("without window"), ChartSeries::Kind::Line, unbounded, {}, text2, Hatch::None, 1.2, true});
-            notes.push_back({unbounded.back(), tr("without window %1").arg(bytesText(geometry->noWindow(most))), text2});
+            series.push_back(
+                {tr("without window"), ChartSeries::Kind::Line, unbounded, {}, text2, Hatch::None, 1.2, true});
+            notes.push_back(
+                {unbounded.back(), tr("without window %1").arg(bytesText(geometry->noWindow(most))), text2});
         }
         if (predicted_->isChecked()) {
             if (knee > 0 && knee < most) {
@@ -348,9 +358,11 @@ void KvView::updateChart() {
             series.push_back({tr("formula"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1});
         }
         if (slides && knee < most) {
-            marks.push_back({Qt::Vertical, knee, geometry->sequences > 1
-                                 ? tr("window %1, %2 sequences").arg(countText(geometry->window()), countText(geometry->sequences))
-                                 : tr("window %1").arg(countText(geometry->window()))});
+            marks.push_back(
+                {Qt::Vertical, knee,
+                 geometry->sequences > 1
+                     ? tr("window %1, %2 sequences").arg(countText(geometry->window()), countText(geometry->sequences))
+                     : tr("window %1").arg(countText(geometry->window()))});
         }
     }
     std::vector<QPointF> dots;
@@ -359,8 +371,10 @@ void KvView::updateChart() {
     }
     series.push_back({tr("measured"), ChartSeries::Kind::Dots, dots, {}, text1, Hatch::None, 6});
     const bool withError = geometry && predicted_->isChecked();
-    notes.push_back({dots.back(), withError ? tr("measured %1, error %2").arg(bytesText(last.total()), errorText(facts_.error()))
-                                            : tr("measured %1").arg(bytesText(last.total())), text1, true});
+    notes.push_back({dots.back(),
+                     withError ? tr("measured %1, error %2").arg(bytesText(last.total()), errorText(facts_.error()))
+                               : tr("measured %1").arg(bytesText(last.total())),
+                     text1, true});
     chart_->setSeries(std::move(series));
     chart_->setMarks(std::move(marks));
     chart_->setNotes(std::move(notes));
@@ -372,7 +386,8 @@ void KvView::updateChart() {
     chart_->setStops(std::move(stops), [this](double x) {
         const KvSample& sample = facts_.at(static_cast<std::int64_t>(x));
         QString words = tr("%1 tokens: full %2, sliding %3, measured %4")
-                            .arg(countText(sample.tokens), bytesText(sample.full), bytesText(sample.sliding), bytesText(sample.total()));
+                            .arg(countText(sample.tokens), bytesText(sample.full), bytesText(sample.sliding),
+                                 bytesText(sample.total()));
         if (facts_.geometry) {
             words += tr(", predicted %1").arg(bytesText(facts_.geometry->predicted(x)));
         }
@@ -394,13 +409,19 @@ void KvView::updateLayers() {
             std::vector<BarGroup> groups;
             for (const KvLayerGroup& group : geometry.groups) {
                 const auto sequences = static_cast<double>(geometry.sequences);
-                const double kept = static_cast<double>(group.bytes(static_cast<double>(tokens) / sequences)) * sequences;
+                const double kept =
+                    static_cast<double>(group.bytes(static_cast<double>(tokens) / sequences)) * sequences;
                 const double all = static_cast<double>(group.bytesPerToken) * static_cast<double>(tokens);
                 BarGroup out;
                 out.name = tr(group.sliding() ? "sliding, %1 layers" : "full, %1 layers").arg(group.layers.size());
-                out.rows.push_back({kept, tr("kept %1").arg(bytesText(static_cast<std::uint64_t>(kept))), shade(t, group.sliding()), {}, false});
+                out.rows.push_back({kept,
+                                    tr("kept %1").arg(bytesText(static_cast<std::uint64_t>(kept))),
+                                    shade(t, group.sliding()),
+                                    {},
+                                    false});
                 if (group.sliding()) {
-                    out.rows.push_back({all, tr("without window %1").arg(bytesText(static_cast<std::uint64_t>(all))), {}, {}, true});
+                    out.rows.push_back(
+                        {all, tr("without window %1").arg(bytesText(static_cast<std::uint64_t>(all))), {}, {}, true});
                     out.fact = kept > 0 ? ratioText(all / kept) : QString();
                     out.strong = true;
                 }
@@ -429,17 +450,22 @@ void KvView::updateInspector() {
         }
         values->nodes.push_back(bytesFact(full > 0 ? tr("full, %1 layers").arg(full) : tr("full layers"), sample.full));
         if (sample.sliding > 0 || sliding > 0) {
-            values->nodes.push_back(bytesFact(sliding > 0 ? tr("sliding, %1 layers").arg(sliding) : tr("sliding layers"), sample.sliding));
+            values->nodes.push_back(
+                bytesFact(sliding > 0 ? tr("sliding, %1 layers").arg(sliding) : tr("sliding layers"), sample.sliding));
         }
         values->nodes.push_back(bytesFact(tr("measured"), sample.total(), true));
         if (facts_.geometry) {
             const std::uint64_t predicted = facts_.geometry->predicted(count);
-            const double error = predicted > 0 ? (static_cast<double>(sample.total()) - static_cast<double>(predicted)) / static_cast<double>(predicted) : 0;
+            const double error = predicted > 0
+                                     ? (static_cast<double>(sample.total()) - static_cast<double>(predicted)) /
+                                           static_cast<double>(predicted)
+                                     : 0;
             values->nodes.push_back(bytesFact(tr("predicted"), predicted));
             values->nodes.push_back(fact(tr("error"), errorText(error)));
             if (facts_.geometry->window() > 0) {
                 values->nodes.push_back(bytesFact(tr("without window"), facts_.geometry->noWindow(count)));
-                const double ratio = static_cast<double>(facts_.geometry->noWindow(count)) / std::max(1.0, static_cast<double>(sample.total()));
+                const double ratio = static_cast<double>(facts_.geometry->noWindow(count)) /
+                                     std::max(1.0, static_cast<double>(sample.total()));
                 values->nodes.push_back(fact(tr("the window saves"), ratioText(ratio)));
             }
         }
@@ -451,7 +477,8 @@ void KvView::updateInspector() {
             shape->nodes.back().cells[1].tip = layerListText(group.layers);
             shape->nodes.push_back(bytesFact(tr("%1, one token").arg(name), group.bytesPerToken));
             if (group.pageTokens > 0) {
-                shape->nodes.push_back(fact(tr("%1, page").arg(name), tr("%1 tokens").arg(countText(group.pageTokens))));
+                shape->nodes.push_back(
+                    fact(tr("%1, page").arg(name), tr("%1 tokens").arg(countText(group.pageTokens))));
             }
         }
         if (facts_.geometry->window() > 0) {
@@ -462,9 +489,11 @@ void KvView::updateInspector() {
     values_->setTable(values);
     layout_->setTable(shape);
     layout_->setVisible(!shape->nodes.empty());
-    hint_->setText(facts_.empty()     ? QString()
-                   : !facts_.geometry ? tr("This run does not say how its cache is laid out, so there is no prediction.")
-                                      : tr("Predicted counts the tokens kept; measured counts whole pages, so it is larger by the rest of the last page."));
+    hint_->setText(facts_.empty() ? QString()
+                   : !facts_.geometry
+                       ? tr("This run does not say how its cache is laid out, so there is no prediction.")
+                       : tr("Predicted counts the tokens kept; measured counts whole pages, so it is larger by the "
+                            "rest of the last page."));
 }
 
 } // namespace vitrine::ui

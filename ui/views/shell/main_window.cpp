@@ -22,8 +22,8 @@
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <algorithm>
-#include <set>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "ui/models/format.h"
 #include "ui/models/run_facts.h"
@@ -624,7 +624,8 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
     if (event->type() == QEvent::ShortcutOverride && takesKeys(watched)) {
         // In a field these keys belong to the field, not to the plots.
         const int key = static_cast<QKeyEvent*>(event)->key();
-        if (key == Qt::Key_Return || key == Qt::Key_Enter || key == Qt::Key_Escape || key == Qt::Key_End || key == Qt::Key_Home) {
+        if (key == Qt::Key_Return || key == Qt::Key_Enter || key == Qt::Key_Escape || key == Qt::Key_End ||
+            key == Qt::Key_Home) {
             event->accept();
             return true;
         }

@@ -34,9 +34,10 @@ QImage CurveLane::paint(const PlotFrame& frame) {
     const double air = 4;
     const double room = std::max(1.0, plot.height() - 2 * air);
     const ByteGrid grid = byteGrid(static_cast<std::uint64_t>(std::max(4.0, top_)), 6);
-    const QString high = bytes_ ? QString::number(top_ / double(grid.unit), 'f', top_ / double(grid.unit) < 10 ? 1 : 0) +
-                                      QStringLiteral("\u00A0") + QString::fromLatin1(grid.unitName)
-                                : QString::number(top_, 'g', 3);
+    const QString high = bytes_
+                             ? QString::number(top_ / double(grid.unit), 'f', top_ / double(grid.unit) < 10 ? 1 : 0) +
+                                   QStringLiteral("\u00A0") + QString::fromLatin1(grid.unitName)
+                             : QString::number(top_, 'g', 3);
     hairline(painter, plot.left(), plot.right(), plot.bottom() - 1, t.line0);
     drawText(painter, QRectF(0, 0, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter, high, t.text3, font);
     drawText(painter, QRectF(0, plot.bottom() - 14, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter,
