@@ -66,6 +66,9 @@ KvCurve kvCurve(const MemoryTimeline& timeline, std::size_t limit) {
         if (i + 1 < tokens.size() && tokens[i + 1].first == time) {
             continue; // several at one instant: the last holds
         }
+        if (count == 0 && !curve.points.empty()) {
+            continue; // a cache that is given back is no point of the curve
+        }
         KvPoint point{count, time, {}};
         for (const Samples& samples : bytes) {
             point.bytes.push_back(valueAt(samples, time));

@@ -20,7 +20,8 @@ struct KvPoint {
 
 struct KvCurve {
     std::vector<std::string> groups; ///< "full", "sliding"
-    std::vector<KvPoint> points;     ///< by time; one for each time at which the number of tokens changed
+    std::vector<KvPoint>
+        points; ///< by time; one for each time at which tokens or bytes changed, without empty caches at the end of a request
 };
 
 /// Empty when the run kept no KV cache. At most about `limit` points: the first and last and those where a group's growth

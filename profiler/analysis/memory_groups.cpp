@@ -158,6 +158,12 @@ private:
         case GroupBy::Layer:
             return layer >= 0 ? fmt::format("layer {}", layer) : "outside of layers";
         case GroupBy::Op: {
+            // An op's scratch is made before its scope begins and carries its name.
+            constexpr std::string_view kScratch = ".scratch";
+            const std::string_view tensor = timeline_.text(row.name);
+            if (place.op == 0 && tensor.ends_with(kScratch)) {
+                return std::string(tensor.substr(0, tensor.size() - kScratch.size()));
+            }
             const std::uint32_t name = place.op != 0 ? place.op : place.phase;
             return name != 0 ? std::string(timeline_.text(name)) : "outside of ops";
         }

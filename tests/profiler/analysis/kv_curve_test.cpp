@@ -19,6 +19,8 @@ TEST(KvCurve, JoinsBytesAndTokensByTime) {
         run.counter("kv_bytes.sliding", std::min(token, 8) * 50.0);
         run.counter("kv_tokens", token);
     }
+    run.time = 300;
+    run.counter("kv_tokens", 0); // the request is over
     const KvCurve curve = kvCurve(*run.timeline());
     EXPECT_EQ(curve.groups, (std::vector<std::string>{"full", "sliding"}));
     ASSERT_EQ(curve.points.size(), 20U);

@@ -52,7 +52,7 @@ std::shared_ptr<const MemoryTimeline> run() {
         run.end();
     }
     run.allocate("logits", MemoryCategory::Logits, 200 * kMiB, DType::F32);
-    const std::uint64_t gone = run.allocate("scratch", MemoryCategory::Workspace, 7 * kMiB);
+    const std::uint64_t gone = run.allocate("Sample.scratch", MemoryCategory::Workspace, 7 * kMiB);
     run.time = 200;
     run.free(gone);
     run.end();
@@ -93,6 +93,7 @@ TEST(MemoryGroups, GroupByLayerOpAndDtype) {
     EXPECT_EQ(child(layers, "outside of layers").bytes, 317 * kMiB);
     const MemoryGroup ops = groupAlive(*timeline, 150, GroupBy::Op);
     EXPECT_EQ(child(ops, "ExpertMlp").bytes, 5 * kMiB);
+    EXPECT_EQ(child(ops, "Sample").bytes, 7 * kMiB);
     EXPECT_EQ(child(ops, "load").bytes, 491 * kMiB);
     const MemoryGroup types = groupAlive(*timeline, 150, GroupBy::Dtype);
     EXPECT_EQ(child(types, "float32").bytes, 200 * kMiB);
