@@ -12,11 +12,9 @@ namespace vitrine::profiler {
 
 template <class Row> class RowSource {
 public:
+    virtual ~RowSource() = default;
     virtual std::size_t rowCount() const = 0;
     virtual Row rowAt(std::size_t index) const = 0;
-
-protected:
-    ~RowSource() = default;
 };
 
 template <class Row> class LazyRows {

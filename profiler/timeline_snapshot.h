@@ -91,9 +91,9 @@ public:
     std::span<const base::TokenEvent> tokens() const override;
 
 private:
-    struct AllocationSource;
+    class AllocationSource;
     std::vector<std::size_t> largestFirst(std::vector<std::size_t> rows) const;
-    struct ScopeSource;
+    class ScopeSource;
     struct Lazy;
 
     MemoryColumn window(const PyramidView& pyramid, base::TimeNs begin, std::uint64_t first, std::uint64_t last) const;

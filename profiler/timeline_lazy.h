@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What only the sources of a snapshot share: the row sources and what a snapshot makes when it is first asked for.
+
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "profiler/timeline_snapshot.h"
+
+namespace vitrine::profiler {
+
+/// Index of the last key that is not above `limit`, in rising order; -1 when there is none.
+template <class Number, class KeyAt> std::ptrdiff_t lastNotAbove(std::size_t size, Number limit, KeyAt keyAt) {
+    std::size_t low = 0;
+    std::size_t high = size;
+    while (low < high) {
+        const std::size_t middle = low + (high - low) / 2;
+        if (keyAt(middle) <= limit) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return static_cast<std::ptrdiff_t>(low) - 1;
+}
+
+class TimelineSnapshot::AllocationSource final : public RowSource<AllocationRow> {
+public:
+    explicit AllocationSource(const TimelineSnapshot& snapshot) : timeline_(snapshot) {}
+    std::size_t rowCount() const override { return timeline_.parts_.history.rows.size(); }
+    AllocationRow rowAt(std::size_t index) const override { return timeline_.allocation(index); }
+
+private:
+    const TimelineSnapshot& timeline_;
+};
+
+class TimelineSnapshot::ScopeSource final : public RowSource<ScopeRow> {
+public:
+    explicit ScopeSource(const TimelineSnapshot& snapshot) : timeline_(snapshot) {}
+    std::size_t rowCount() const override { return timeline_.parts_.scopes.refs.size(); }
+    ScopeRow rowAt(std::size_t index) const override { return timeline_.scopeRow(timeline_.parts_.scopes.refs[index]); }
+
+private:
+    const TimelineSnapshot& timeline_;
+};
+
+struct TimelineSnapshot::Lazy {
+    explicit Lazy(const TimelineSnapshot& timeline) : allocations(timeline), scopes(timeline) {}
+
+    AllocationSource allocations;
+    ScopeSource scopes;
+
+    std::mutex mutex; ///< of scopeRows
+    std::unordered_map<std::uint64_t, std::unique_ptr<const ScopeRow>> scopeRows;
+
+    std::once_flag stackOnce, stackShapesOnce, openOnce, openStackOnce, scopeIdsOnce, replayIdsOnce;
+    std::vector<std::uint64_t> stack;
+    std::uint64_t stackExtent = 0;
+    ShapeIndexView stackShapes;
+    ShapeList openShapes, openStackShapes;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> scopeIds, replayIds;
+};
+
+} // namespace vitrine::profiler
