@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
+#include <functional>
 #include <limits>
 
 #include "base/error.h"
@@ -19,8 +20,12 @@ std::int64_t ceilDivide(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
 
-std::uint64_t address(const kernels::Buffer& page) {
-    return reinterpret_cast<std::uint64_t>(page.data());
+std::byte* beginOf(const kernels::Buffer& page) {
+    return static_cast<std::byte*>(page.data());
+}
+
+std::byte* lowerOf(std::byte* a, std::byte* b) {
+    return a == nullptr || std::less<>{}(b, a) ? b : a;
 }
 
 /// Pages up to 1 MiB share segments of 2 MiB; larger ones have segments rounded up to 2 MiB. The first size that wastes
@@ -108,7 +113,7 @@ void KvCache::growTo(Sequence& sequence, int group, std::int64_t pages) {
         held.emplace_back(context_.memory().general(), kind.pageBytes,
                           kernels::Tag{base::MemoryCategory::KvCache, name, options_.dtype, shape});
         lowestPage_[static_cast<std::size_t>(group)] =
-            std::min(lowestPage_[static_cast<std::size_t>(group)], address(held.back()));
+            lowerOf(lowestPage_[static_cast<std::size_t>(group)], beginOf(held.back()));
     }
 }
 
@@ -165,11 +170,11 @@ std::int64_t KvCache::tableColumns(int group, std::span<const KvAppend> appends)
 }
 
 void KvCache::findLowestPages() {
-    lowestPage_.assign(groups_.size(), std::numeric_limits<std::uint64_t>::max());
+    lowestPage_.assign(groups_.size(), nullptr);
     for (const Sequence& sequence : sequences_) {
         for (std::size_t group = 0; group < sequence.pages.size(); ++group) {
             for (const kernels::Buffer& page : sequence.pages[group]) {
-                lowestPage_[group] = std::min(lowestPage_[group], address(page));
+                lowestPage_[group] = lowerOf(lowestPage_[group], beginOf(page));
             }
         }
     }
@@ -177,7 +182,7 @@ void KvCache::findLowestPages() {
 
 KvTables KvCache::tables(int group, std::span<const KvAppend> appends) const {
     const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
-    const std::uint64_t base = lowestPage_[static_cast<std::size_t>(group)];
+    const auto base = reinterpret_cast<std::uint64_t>(lowestPage_[static_cast<std::size_t>(group)]);
     KvTables out;
     out.columns = tableColumns(group, appends);
     out.pages.reserve(appends.size() * static_cast<std::size_t>(out.columns));
@@ -190,7 +195,7 @@ KvTables KvCache::tables(int group, std::span<const KvAppend> appends) const {
                 out.pages.push_back(-1);
                 continue;
             }
-            const std::uint64_t number = (address(pages[index]) - base) / kPageUnit;
+            const std::uint64_t number = (reinterpret_cast<std::uint64_t>(pages[index].data()) - base) / kPageUnit;
             if (number > std::uint64_t{std::numeric_limits<std::int32_t>::max()}) {
                 throw base::Internal("pages of the KV cache lie too far apart for their table");
             }
@@ -217,13 +222,13 @@ kernels::KvView KvCache::layerView(int layer) const {
     const auto elementBytes = static_cast<std::int64_t>(kernels::bytesOf(options_.dtype, 1));
     const std::int64_t block = kind.pageTokens * kvHeads_ * headDim_ * elementBytes;
     const std::int64_t slot = layerSlot_[static_cast<std::size_t>(layer)];
-    const std::uint64_t base = lowestPage_[static_cast<std::size_t>(group)];
+    std::byte* base = lowestPage_[static_cast<std::size_t>(group)];
 
     kernels::KvView view;
     view.ring = kind.ring();
     for (int half = 0; half < 2; ++half) {
         kernels::TensorView& tensor = half == 0 ? view.keys : view.values;
-        tensor.data = reinterpret_cast<void*>(base + static_cast<std::uint64_t>((2 * slot + half) * block));
+        tensor.data = base + (2 * slot + half) * block;
         tensor.dtype = options_.dtype;
         tensor.shape = kernels::Shape{std::numeric_limits<std::int32_t>::max(), kind.pageTokens, kvHeads_, headDim_};
         tensor.rowStride = static_cast<std::int64_t>(kPageUnit) / elementBytes;

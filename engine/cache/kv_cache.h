@@ -15,6 +15,7 @@
 // "kv_bytes.full" and "kv_bytes.sliding" bytes of each group's pages.
 // A cache belongs to the thread of its context and must not outlive it.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -129,8 +130,8 @@ private:
     std::vector<int> layerGroup_;
     std::vector<int> layerSlot_; ///< place of a layer inside its group's page
     std::vector<Sequence> sequences_;
-    std::vector<std::uint64_t> reported_;   ///< by group: the last value of its counter
-    std::vector<std::uint64_t> lowestPage_; ///< by group: what page numbers count from
+    std::vector<std::uint64_t> reported_; ///< by group: the last value of its counter
+    std::vector<std::byte*> lowestPage_;  ///< by group: what page numbers count from
 };
 
 } // namespace vitrine::engine

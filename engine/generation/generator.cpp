@@ -55,11 +55,7 @@ std::string_view finishReasonName(FinishReason reason) {
 }
 
 Generator::Generator(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const GenerateOptions& options)
-    : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {
-    if (options_.prefillChunk <= 0) {
-        options_.prefillChunk = defaultPrefillChunk(model.context().traits());
-    }
-}
+    : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {}
 
 Generator::~Generator() = default;
 
@@ -75,6 +71,7 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
     rows_.clear();
     cache_.reset();
     KvCacheOptions cacheOptions = options_.cache;
+    std::int64_t longest = 1;
     for (std::size_t i = 0; i < requests.size(); ++i) {
         auto row = std::make_unique<Row>();
         row->request = std::move(requests[i]);
@@ -82,6 +79,7 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
         row->history = row->request.prompt;
         row->result = &report.results[i];
         row->result->promptTokens = static_cast<std::int64_t>(row->request.prompt.size());
+        longest = std::max(longest, row->result->promptTokens);
         if (row->request.prompt.empty()) {
             throw base::BadInput("prompt: has no tokens; give at least one");
         }
@@ -95,6 +93,7 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
         }
         rows_.push_back(std::move(row));
     }
+    chunk_ = prefillChunk(model_.context().traits(), model_.config(), options_.prefillChunk, longest);
     cache_ = std::make_unique<KvCache>(model_.context(), model_.config(), cacheOptions);
     for (const auto& row : rows_) {
         row->sequence = cache_->addSequence();
@@ -122,7 +121,7 @@ void Generator::prefill(GenerateReport& report) {
         total += row->result->promptTokens;
     }
     for (std::int32_t index = 0;; ++index) {
-        std::int64_t budget = options_.prefillChunk;
+        std::int64_t budget = chunk_;
         std::vector<StepSequence> sequences;
         std::vector<Row*> sampled;
         for (const auto& row : rows_) {
@@ -147,8 +146,8 @@ void Generator::prefill(GenerateReport& report) {
         stepRows("prefill", index, sequences, sampled);
         report.lastStepSeconds = now() - stepBegin;
         report.prefillSeconds = now() - begin;
-        done += options_.prefillChunk - budget;
-        if (options_.progress != nullptr && total > options_.prefillChunk) {
+        done += chunk_ - budget;
+        if (options_.progress != nullptr && total > chunk_) {
             options_.progress->progress("Reading the prompt", static_cast<std::uint64_t>(done),
                                         static_cast<std::uint64_t>(total));
         }

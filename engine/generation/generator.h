@@ -82,7 +82,7 @@ struct GenerateReport {
 
 struct GenerateOptions {
     KvCacheOptions cache;
-    std::int64_t prefillChunk = 0; ///< tokens of one prefill step, 0: defaultPrefillChunk
+    std::int64_t prefillChunk = 0; ///< tokens of one prefill step, 0: the rule of prefillChunk() in model.h
     std::int32_t topLogprobs = 0;
     base::ProgressSink* progress = nullptr;             ///< of the prefill, where it takes several steps
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< how the answer is parted into channels
@@ -122,6 +122,7 @@ private:
     GenerateOptions options_;
     std::vector<std::unique_ptr<Row>> rows_;
     std::unique_ptr<KvCache> cache_;
+    std::int64_t chunk_ = 1; ///< tokens of one prefill step
     GenerateReport* report_ = nullptr;
     const TokenCallback* onToken_ = nullptr;
 };

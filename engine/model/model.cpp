@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/model/model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -138,6 +139,7 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
     context_.throwIfStopped();
     const TracedStep traced(context_.tracer(), batch, tokensOf(batch));
     std::vector<KvAppend> appends;
+    appends.reserve(batch.sequences.size());
     for (const StepSequence& sequence : batch.sequences) {
         appends.push_back({sequence.sequence, static_cast<std::int64_t>(sequence.tokens.size())});
     }
@@ -190,8 +192,10 @@ std::uint64_t Model::weightBytesPerToken() const {
     return bytes;
 }
 
-std::int64_t defaultPrefillChunk(const kernels::DeviceTraits& traits) {
-    return traits.arch.starts_with("cpu") ? 512 : 8192;
+std::int64_t prefillChunk(const kernels::DeviceTraits& traits, const ModelConfig& config, std::int64_t asked,
+                          std::int64_t longest) {
+    const std::int64_t chosen = asked > 0 ? asked : traits.arch.starts_with("cpu") ? 512 : 8192;
+    return config.rope.type == RopeType::Dynamic ? std::max(chosen, longest) : chosen;
 }
 
 } // namespace vitrine::engine

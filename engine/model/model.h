@@ -113,8 +113,11 @@ private:
     std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by step signature
 };
 
-/// Tokens of one prefill step when the user leaves the choice: 512 where traits are a CPU's, so that activations stay in
-/// the caches; 8192 elsewhere.
-std::int64_t defaultPrefillChunk(const kernels::DeviceTraits& traits);
+/// Tokens of one prefill step. `asked` 0 leaves the choice: 512 where the traits are a CPU's, so that activations stay in
+/// the caches; 8192 elsewhere. Models whose rotary frequencies follow the length (dynamic) take a prompt in one piece,
+/// whatever is asked: keys of an earlier piece would have the frequencies of a shorter prompt. `longest` is the longest
+/// prompt.
+std::int64_t prefillChunk(const kernels::DeviceTraits& traits, const ModelConfig& config, std::int64_t asked,
+                          std::int64_t longest);
 
 } // namespace vitrine::engine

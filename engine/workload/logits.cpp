@@ -75,11 +75,14 @@ private:
 };
 
 /// Tokens of one step: every one of them gets a row of logits, so these are bounded too.
-std::int64_t stepTokens(const Run& run, const kernels::Context& context, std::int64_t vocab) {
+std::int64_t stepTokens(const Run& run, const kernels::Context& context, const ModelConfig& config,
+                        std::size_t length) {
     constexpr std::int64_t kLogitsBytes = std::int64_t{256} << 20;
-    const std::int64_t asked = run.integer("prefill_chunk", 0);
-    const std::int64_t chunk = asked > 0 ? asked : defaultPrefillChunk(context.traits());
-    return std::clamp<std::int64_t>(kLogitsBytes / (vocab * static_cast<std::int64_t>(sizeof(float))), 1, chunk);
+    const auto rowBytes = config.vocab * static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t most = std::max<std::int64_t>(kLogitsBytes / rowBytes, 1);
+    std::int64_t asked = run.integer("prefill_chunk", 0);
+    asked = asked > 0 ? std::min(asked, most) : std::min(most, prefillChunk(context.traits(), config, 0, 1));
+    return prefillChunk(context.traits(), config, asked, static_cast<std::int64_t>(length));
 }
 
 } // namespace
@@ -97,7 +100,7 @@ void runLogits(const Run& run) {
         const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
         Model model(*context, source, options, run.sinks.progress);
         KvCacheOptions cacheOptions = generateOptions(run, options).cache;
-        const std::int64_t chunk = stepTokens(run, *context, source.config.vocab);
+        const std::int64_t chunk = stepTokens(run, *context, source.config, rows.front().size());
         const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(rows.size()),
                                                  static_cast<std::int64_t>(rows.front().size()), source.config.vocab};
         TensorSpec spec{"logits", kernels::DType::F32, shape};

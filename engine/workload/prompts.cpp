@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/philox.h"
 #include "engine/tokenizer/chat_format.h"
 #include "engine/workload/run_setup.h"
@@ -108,7 +109,11 @@ void limitToContext(const ModelConfig& config, GenerateRequest& request) {
         throw base::BadInput(fmt::format("prompt: {} tokens leave no room in the model's context of {}; shorten it",
                                          prompt, config.maxPositions));
     }
-    request.maxNewTokens = std::min(request.maxNewTokens, config.maxPositions - prompt);
+    if (request.maxNewTokens > config.maxPositions - prompt) {
+        request.maxNewTokens = config.maxPositions - prompt;
+        base::logWarning(fmt::format("max_new_tokens: cut to {}, the rest of the model's context of {} tokens",
+                                     request.maxNewTokens, config.maxPositions));
+    }
 }
 
 void checkIds(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t vocab) {

@@ -146,6 +146,32 @@ TEST_P(ModelFixture, GreedyContinuationAgrees) {
     }
 }
 
+TEST_P(ModelFixture, OpsStayInsideTheirTensors) {
+    kernels::ContextOptions options;
+    options.threads = 2;
+    options.memory.guardBytes = true;
+    kernels::Context context(options);
+    // Room for the guards, which the dry run of a step does not know.
+    context.memory().step().ensureCapacity(std::uint64_t{64} << 20);
+    const ModelSource source = openModel(fixture(GetParam()));
+    Model model(context, source, ModelOptions{}, nullptr);
+    GenerateOptions generate;
+    generate.cache = floatCache();
+    generate.prefillChunk = 13;
+    generate.topLogprobs = 3;
+    std::vector<GenerateRequest> requests(3);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        requests[i].prompt.assign(3 + 14 * i, static_cast<std::int32_t>(i + 1));
+        requests[i].maxNewTokens = 6;
+        requests[i].sampling.temperature = i == 1 ? 1.0F : 0.0F;
+        requests[i].sampling.topP = 0.9F;
+        requests[i].sampling.repetitionPenalty = 1.1F;
+    }
+    GenerateReport report;
+    Generator(model, nullptr, generate).run(requests, report, {});
+    EXPECT_EQ(context.memory().guardViolations(), 0U);
+}
+
 std::string testName(const ::testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;
     std::replace(name.begin(), name.end(), '-', '_');
@@ -153,6 +179,24 @@ std::string testName(const ::testing::TestParamInfo<std::string>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, ModelFixture, ::testing::ValuesIn(test::modelFixtures()), testName);
+
+TEST(ModelRope, DynamicFrequenciesTakeAPromptInOnePiece) {
+    Loaded loaded = load("llama-dynamic-rope");
+    GenerateOptions options;
+    options.cache = floatCache();
+    options.topLogprobs = 1;
+    GenerateRequest request;
+    const std::vector<std::int32_t> ids = inputIds("llama-dynamic-rope");
+    request.prompt.assign(ids.begin(), ids.begin() + 24);
+    request.maxNewTokens = 4;
+    GenerateReport whole;
+    Generator(*loaded.model, nullptr, options).run({request}, whole, {});
+    options.prefillChunk = 5;
+    GenerateReport pieces;
+    Generator(*loaded.model, nullptr, options).run({request, request}, pieces, {});
+    EXPECT_EQ(pieces.results[0].logprobs, whole.results[0].logprobs);
+    EXPECT_EQ(pieces.results[1].ids, whole.results[0].ids);
+}
 
 TEST(ModelWeights, QuantizedAndDequantizedAgree) {
     const std::vector<std::int32_t> ids = inputIds("gpt-oss-mxfp4");
