@@ -281,7 +281,7 @@ private slots:
         QTest::qWait(20);
         QTRY_VERIFY(view()->settled());
         const ui::StackLane* lane = view()->stackLane();
-        QVERIFY2(lane->width() >= 900 && lane->height() >= 200,
+        QVERIFY2(lane->width() >= 900 && lane->height() >= 300,
                  qPrintable(QStringLiteral("%1x%2").arg(lane->width()).arg(lane->height())));
         QTest::qWait(50);
         picture(QStringLiteral("memory-1024"));

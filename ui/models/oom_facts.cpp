@@ -104,10 +104,12 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
     facts.free = event.budget > event.held ? event.budget - event.held : 0;
     const std::uint64_t needed = event.held + event.requested;
     facts.missing = needed > event.budget ? needed - event.budget : 0;
-    facts.fragmentation =
-        facts.free > 0 ? 1.0 - double(std::min(event.largestFree, facts.free)) / double(facts.free) : 0;
     facts.held = timeline.atEvent(timeline.eventsBeforeOutOfMemory(failure));
     facts.failure = failure;
+    const std::uint64_t inUse = totalBytes(facts.held);
+    facts.unused = event.held > inUse ? event.held - inUse : 0;
+    const std::uint64_t room = facts.free + facts.unused;
+    facts.fragmentation = room > 0 ? 1.0 - double(std::min(event.largestFree, room)) / double(room) : 0;
     facts.step = enclosing(timeline, event.scope.value, base::ScopeKind::Step);
     const profiler::ScopeRow* phase = enclosing(timeline, event.scope.value, base::ScopeKind::Phase);
     const profiler::ScopeRow* op = timeline.scope(event.scope.value);
@@ -126,10 +128,15 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
     QStringList words;
     words << (facts.missing > 0 ? QObject::tr("The request was %1 too large.").arg(bytesText(facts.missing))
                                 : QObject::tr("The bytes were there, but not in one block."));
-    words << (facts.fragmentation < 0.005
-                  ? QObject::tr("The free memory was one block, so fragmentation played no part.")
-                  : QObject::tr("The largest free block was %1 of %2.")
-                        .arg(bytesText(event.largestFree), bytesText(facts.free)));
+    if (facts.unused > 0) {
+        words << QObject::tr("%1 more were reserved but not in use, in blocks of at most %2.")
+                     .arg(bytesText(facts.unused), bytesText(event.largestFree));
+    } else if (facts.fragmentation < 0.005) {
+        words << QObject::tr("The free memory was one block, so fragmentation played no part.");
+    } else {
+        words << QObject::tr("The largest free block was %1 of %2.")
+                     .arg(bytesText(event.largestFree), bytesText(facts.free));
+    }
     QStringList place;
     if (phase != nullptr && facts.step != nullptr) {
         place << QObject::tr("phase %1").arg(scopeTitle(timeline, *phase, false));
@@ -216,12 +223,13 @@ FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts
     rest.cells[1].muted = true;
     table->nodes.push_back(std::move(rest));
     const std::uint64_t freeBefore = facts.event.budget - std::min(facts.event.budget, totalBytes(before));
+    const std::uint64_t freeNow = facts.event.budget - std::min(facts.event.budget, totalBytes(facts.held));
     FlatNode last;
     last.key = 2000;
     last.emphasis = true;
     last.last = true;
-    last.cells = {FlatCell(QObject::tr("free at this point")), bytesCell(freeBefore, grid), bytesCell(facts.free, grid),
-                  changeCell(std::int64_t(facts.free) - std::int64_t(freeBefore), grid, true)};
+    last.cells = {FlatCell(QObject::tr("not in use")), bytesCell(freeBefore, grid), bytesCell(freeNow, grid),
+                  changeCell(std::int64_t(freeNow) - std::int64_t(freeBefore), grid, true)};
     table->nodes.push_back(std::move(last));
     return table;
 }

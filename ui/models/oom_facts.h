@@ -17,6 +17,7 @@ struct OomFacts {
     QString cause;           ///< second line: how much too large, fragmentation, phase and op
     std::uint64_t free = 0;
     std::uint64_t missing = 0;
+    std::uint64_t unused = 0; ///< reserved by the allocator, held by nobody
     double fragmentation = 0; ///< 0: the free memory was one block
     base::CategoryBytes held{};
     const profiler::ScopeRow* step = nullptr;

@@ -59,7 +59,9 @@ void SwatchDelegate::paintText(QPainter* painter, const QStyleOptionViewItem& op
     const QRectF room(left, option.rect.top(), option.rect.right() - left - 7, option.rect.height());
     QString text = index.data().toString();
     if (index.column() == 0 && textWidth(text, font) > room.width()) {
-        text = QFontMetricsF(font).elidedText(text, Qt::ElideMiddle, room.width()); // tensors differ at their ends
+        // Tensors differ at their ends.
+        const bool tensor = text.contains(QLatin1Char('.')) && !text.contains(QLatin1Char(' '));
+        text = QFontMetricsF(font).elidedText(text, tensor ? Qt::ElideLeft : Qt::ElideRight, room.width());
     }
     drawText(*painter, room, alignment | Qt::AlignVCenter, text, color, font);
 }

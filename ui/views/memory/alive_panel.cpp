@@ -163,7 +163,8 @@ AlivePanel::AlivePanel(TimeCursor* time, QWidget* parent) : QWidget(parent), tim
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(1, 0, 0, 0);
     column->setSpacing(0);
-    auto* splitter = new QSplitter(Qt::Vertical, this);
+    splitter_ = new QSplitter(Qt::Vertical, this);
+    QSplitter* splitter = splitter_;
     tree_ = new QTreeView(splitter);
     tree_->setAccessibleName(tr("Alive at the cursor"));
     setUpTable(tree_, true, true);
@@ -172,6 +173,7 @@ AlivePanel::AlivePanel(TimeCursor* time, QWidget* parent) : QWidget(parent), tim
     tree_->setItemDelegateForColumn(2, new ShareBarDelegate(tree_));
     tree_->header()->setSortIndicator(1, Qt::DescendingOrder);
     tree_->installEventFilter(this);
+    tree_->viewport()->installEventFilter(this);
     auto* area = new QScrollArea(splitter);
     area->setFrameShape(QFrame::NoFrame);
     area->setWidgetResizable(true);
@@ -287,8 +289,18 @@ void AlivePanel::showPinned() {
     }
 }
 
+void AlivePanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    // Below the plot the panel is wide and low: its parts stand side by side.
+    const bool wide = width() > 640;
+    if (wide != (splitter_->orientation() == Qt::Horizontal)) {
+        splitter_->setOrientation(wide ? Qt::Horizontal : Qt::Vertical);
+        splitter_->setSizes(wide ? QList<int>{width() * 3 / 5, width() * 2 / 5} : QList<int>{442, 340});
+    }
+}
+
 bool AlivePanel::eventFilter(QObject* watched, QEvent* event) {
-    if (watched == tree_ && event->type() == QEvent::Resize) {
+    if (watched == tree_->viewport() && event->type() == QEvent::Resize) {
         fitColumns();
     }
     if (watched == tree_ && event->type() == QEvent::KeyPress &&

@@ -15,6 +15,7 @@
 class QComboBox;
 class QFormLayout;
 class QPushButton;
+class QSplitter;
 class QTreeView;
 
 namespace vitrine::ui {
@@ -75,6 +76,7 @@ private:
     void refresh();
     void fitColumns();
     void showPinned();
+    void resizeEvent(QResizeEvent* event) override;
     bool eventFilter(QObject* watched, QEvent* event) override;
 
     TimeCursor* time_;
@@ -83,6 +85,7 @@ private:
     base::TimeNs peakTime_ = 0;
     DockHeader* header_;
     QComboBox* group_;
+    QSplitter* splitter_;
     QTreeView* tree_;
     FlatTreeModel* model_;
     PinnedPanel* pinned_;

@@ -291,8 +291,7 @@ void MemoryView::updateFreeLane() {
     QString facts;
     for (const base::OutOfMemoryEvent& failure : timeline_->outOfMemory()) {
         failures.push_back(failure.time);
-        const std::uint64_t room = failure.budget > failure.held ? failure.budget - failure.held : 0;
-        const double fragmentation = room > 0 ? 1.0 - double(std::min(room, failure.largestFree)) / double(room) : 0;
+        const double fragmentation = oomFacts(*timeline_, failures.size() - 1).fragmentation;
         facts = tr("%1 at the failure, fragmentation %2 %")
                     .arg(bytesText(failure.largestFree))
                     .arg(std::lround(fragmentation * 100));

@@ -231,6 +231,9 @@ void OomPage::refresh() {
         parts.push_back(
             {textOf(base::categoryName(category)), facts_.held[static_cast<std::size_t>(i)], t.category(category)});
     }
+    if (facts_.unused > 0) {
+        parts.push_back({tr("reserved, not in use"), facts_.unused, {t.panel, t.text2, Hatch::BackDiagonal, 10}});
+    }
     bar_->set(std::move(parts), facts_.event.budget, facts_.event.requested, facts_.tensor);
     static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer,
                                                     profiler::GroupBy::Op};
@@ -287,7 +290,7 @@ void OomPage::fitColumns() {
         view->setColumnWidth(0, std::max(name, left));
     };
     fit(holders_, 110, {84, 60, 80});
-    fit(changes_, 96, {64, 64, 84});
+    fit(changes_, 96, {58, 58, 80});
 }
 
 bool OomPage::eventFilter(QObject* watched, QEvent* event) {

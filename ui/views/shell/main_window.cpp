@@ -538,8 +538,6 @@ void MainWindow::updateTitle() {
     sessionName_->setText(name);
     sessionName_->adjustSize();
     menuBar()->setCornerWidget(sessionName_, Qt::TopRightCorner); // it keeps the width it had otherwise
-    sessionName_->setColor(TextColor::Text2);
-    sessionName_->setColor(TextColor::Text3); // a corner widget takes the bar's palette
     sessionName_->show();
     setWindowTitle(name.isEmpty() ? tr("Vitrine") : tr("%1 - Vitrine").arg(name));
 }

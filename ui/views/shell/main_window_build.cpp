@@ -103,6 +103,7 @@ void MainWindow::buildMenus() {
     sessionName_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, bar);
     sessionName_->setContentsMargins(8, 0, 12, 0);
     sessionName_->setFixedHeight(25);
+    sessionName_->setElide(true); // paints in its own colour: a menu bar gives its corner another palette
     bar->setCornerWidget(sessionName_, Qt::TopRightCorner);
     for (QAction* action : actions_->all()) {
         addAction(action); // shortcuts work wherever the focus is
@@ -305,7 +306,7 @@ void MainWindow::defaultLayout() {
     if (hasInspector) {
         const bool low = narrow_;
         addDockWidget(low ? Qt::BottomDockWidgetArea : Qt::RightDockWidgetArea, inspectorDock_);
-        inspectorDock_->show();
+        inspectorDock_->setVisible(!low || height() >= 760); // in low windows the plot needs the height; I opens it
         resizeDocks({inspectorDock_}, {low ? 220 : now->inspectorWidth()}, low ? Qt::Vertical : Qt::Horizontal);
     }
     resizeDocks({drawerDock_}, {220}, Qt::Vertical);

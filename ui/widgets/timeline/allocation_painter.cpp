@@ -69,8 +69,8 @@ void drawFailureRoom(QPainter& painter, const AllocationInput& input, const Plot
                       .arg(bytesText(room), bytesText(failure.largestFree), bytesText(failure.requested))
                 : QObject::tr("%1 free: %2 does not fit").arg(bytesText(room), bytesText(failure.requested));
         const double width = textWidth(text, strong) + 2;
-        if (x - 24 - width > plot.left()) {
-            const double y = low - high >= 60 ? high + 20 : plot.top() + 3;
+        if (x - 24 - width > plot.left() && low - high >= 22) { // where there is less room, the lane above says it
+            const double y = std::min(high + 20, (high + low) / 2 - 8);
             painter.fillRect(QRectF(x - 28 - width, y, width + 8, 16), withAlpha(theme.canvas, 0.85));
             drawText(painter, QRectF(x - 24 - width, y, width, 16), Qt::AlignRight | Qt::AlignVCenter, text, theme.bad,
                      strong);

@@ -5,6 +5,7 @@
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ui/models/format.h"
 
@@ -195,6 +196,9 @@ void drawPeak(QPainter& painter, const StackInput& input, const PlotFrame& frame
                 painter.drawLine(QPointF(toRight ? box.left() - 2 : box.right() + 2, box.center().y() + 1),
                                  QPointF(x + 0.5, base - 1));
             }
+            if (dy > -20) {
+                painter.fillRect(box.adjusted(-3, 0, 3, 0), withAlpha(theme.canvas, 0.85));
+            }
             drawText(painter, box, Qt::AlignVCenter, text, theme.text1, font);
             drawn = true;
         }
@@ -251,10 +255,17 @@ void drawLabels(QPainter& painter, const StackModel& model, const std::vector<st
             if (!place) {
                 continue;
             }
-            const QRectF band(plot.left() + place->left() / frame.dpr, plot.top() + place->top() / frame.dpr,
-                              place->width() / frame.dpr, place->height() / frame.dpr);
-            const double x = std::clamp(band.center().x() - width / 2, band.left() + 6, band.right() - width - 6);
-            const QRectF box(x, band.center().y() - 8, width, 16);
+            // In the middle of the stretch, at half the height that the layer has there.
+            const double middle = place->center().x(), reach = (width / 2 + 6) * frame.dpr;
+            int top = 0, bottom = std::numeric_limits<int>::max();
+            for (const Run& run : runs[layer]) {
+                if (run.x1 > middle - reach && run.x0 < middle + reach) {
+                    top = std::max(top, run.top);
+                    bottom = std::min(bottom, run.bottom);
+                }
+            }
+            const QRectF box(plot.left() + middle / frame.dpr - width / 2,
+                             plot.top() + (top + bottom) / 2.0 / frame.dpr - 8, width, 16);
             if (places.take(box)) {
                 drawText(painter, box, Qt::AlignVCenter, text, style.ink, font);
                 break;

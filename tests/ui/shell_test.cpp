@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The main window: commands, palette, shortcuts, themes, settings, files, narrow windows, long words.
+#include <QAbstractItemModelTester>
+#include <QDragEnterEvent>
+#include <QDropEvent>
+#include <QFile>
+#include <QLineEdit>
+#include <QListView>
+#include <QMimeData>
+#include <QPushButton>
+#include <QSet>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "tests/ui/fake_runs.h"
+#include "ui/views/shell/drawer.h"
+#include "ui/views/shell/main_window.h"
+#include "ui/views/shell/overlays.h"
+#include "ui/views/view_list.h"
+#include "ui/widgets/theme.h"
+
+using namespace vitrine;
+using namespace vitrine::ui;
+
+class ShellTest final : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir folder_;
+    std::unique_ptr<MainWindow> window_;
+
+    void make(const QString& settings = {}) {
+        window_ = std::make_unique<MainWindow>(nullptr, settings);
+        window_->show();
+        QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    }
+
+private slots:
+    void initTestCase() { Theme::instance().install(); }
+    void init() { make(); }
+    void cleanup() {
+        window_.reset();
+        Theme::instance().setMode(Theme::Mode::System);
+    }
+
+    void everyViewIsInTheRailAndSaysSomething() {
+        QCOMPARE(window_->views().size(), viewEntries().size());
+        for (const ViewEntry& entry : viewEntries()) {
+            const QString id = QString::fromLatin1(entry.id);
+            window_->actionList()->action(QStringLiteral("go.") + id)->trigger();
+            QCOMPARE(window_->currentView()->id(), id);
+            QVERIFY(!window_->currentView()->picture({800, 500}, 2.0).isNull());
+        }
+        QTest::keyClick(window_.get(), Qt::Key_Left, Qt::AltModifier);
+        QCOMPARE(window_->currentView()->id(), QStringLiteral("compare"));
+        QTest::keyClick(window_.get(), Qt::Key_Right, Qt::AltModifier);
+        QCOMPARE(window_->currentView()->id(), QStringLiteral("sessions"));
+        QTest::keyClick(window_.get(), Qt::Key_2, Qt::ControlModifier);
+        QCOMPARE(window_->currentView()->id(), QStringLiteral("memory"));
+    }
+
+    void noKeyIsTwoCommands() {
+        QSet<QString> keys;
+        for (const QAction* action : window_->actionList()->all()) {
+            QVERIFY2(!action->text().isEmpty(), qPrintable(action->objectName()));
+            for (const QKeySequence& key : action->shortcuts()) {
+                const QString text = key.toString();
+                QVERIFY2(!keys.contains(text), qPrintable(text));
+                keys << text;
+            }
+        }
+    }
+
+    void paletteFindsAndRuns() {
+        QTest::keyClick(window_.get(), Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+        auto* palette = window_->findChild<CommandPalette*>();
+        QVERIFY(palette->isVisible());
+        QTest::keyClicks(palette->field(), QStringLiteral("sess view"));
+        QCOMPARE(palette->list()->currentIndex().data().toString(), QStringLiteral("Sessions view"));
+        QTest::keyClick(palette->field(), Qt::Key_Return);
+        QVERIFY(!palette->isVisible());
+        QCOMPARE(window_->currentView()->id(), QStringLiteral("sessions"));
+        QVERIFY(fuzzyScore(QStringLiteral("gp"), QStringLiteral("Go to next peak")) >
+                fuzzyScore(QStringLiteral("gp"), QStringLiteral("sagging pup")) - 20);
+        QCOMPARE(fuzzyScore(QStringLiteral("zq"), QStringLiteral("Zoom in")), -1);
+        ActionModel model(*window_->actionList());
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    }
+
+    void commandsThatCannotRunSayWhy() {
+        QAction* stop = window_->actionList()->action(QStringLiteral("run.stop"));
+        QVERIFY(!stop->isEnabled());
+        QVERIFY(!ActionList::reasonOf(stop).isEmpty());
+    }
+
+    void shortcutsPageRebinds() {
+        QTest::keyClick(window_.get(), Qt::Key_Question, Qt::ShiftModifier);
+        auto* page = window_->findChild<ShortcutsPage*>();
+        window_->actionList()->action(QStringLiteral("help.shortcuts"))->trigger();
+        QVERIFY(page->isVisible());
+        ActionList* actions = window_->actionList();
+        QAction* loser = actions->rebind(actions->action(QStringLiteral("panel.drawer")), QKeySequence(Qt::Key_P));
+        QCOMPARE(loser, actions->action(QStringLiteral("go.peak-next")));
+        QVERIFY(loser->shortcuts().isEmpty());
+        actions->resetKeys();
+        QCOMPARE(ActionList::keyText(loser), QStringLiteral("P"));
+    }
+
+    void themesSwitchWithoutRestart() {
+        window_->actionList()->action(QStringLiteral("theme.dark"))->trigger();
+        QVERIFY(themeTokens().dark);
+        const QColor dark = window_->grab().toImage().pixelColor(700, 15);
+        QCOMPARE(dark, themeTokens().window);
+        window_->actionList()->action(QStringLiteral("theme.light"))->trigger();
+        QVERIFY(!themeTokens().dark);
+        QCOMPARE(window_->grab().toImage().pixelColor(700, 15), themeTokens().window);
+    }
+
+    void settingsAreKept() {
+        const QString file = folder_.filePath(QStringLiteral("v.ini"));
+        make(file);
+        window_->resize(1300, 800);
+        window_->actionList()->action(QStringLiteral("theme.dark"))->trigger();
+        window_->close();
+        make(file);
+        QCOMPARE(window_->size(), QSize(1300, 800));
+        QCOMPARE(Theme::instance().mode(), Theme::Mode::Dark);
+        QFile(file).remove();
+        QFile broken(file);
+        QVERIFY(broken.open(QIODevice::WriteOnly));
+        broken.write("[General]\ngeometry=@Invalid()\ntheme=99\nrecent=7\n[layout]\nmemory=nonsense\n");
+        broken.close();
+        make(file); // damaged settings are ignored
+        QVERIFY(window_->isVisible());
+    }
+
+    void badFilesAreAStripNotACrash() {
+        const QString path = folder_.filePath(QStringLiteral("bad.vitrine"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write("nonsense");
+        file.close();
+        window_->openFile(path);
+        QTRY_VERIFY(!window_->currentView()->findChild<ErrorStrip*>()->sentence().isEmpty());
+        window_->openFile(folder_.filePath(QStringLiteral("missing.vitrine")));
+        QVERIFY(window_->currentView()->findChild<ErrorStrip*>()->sentence().contains(QStringLiteral("no such file")));
+    }
+
+    void dropOpens() {
+        QMimeData mime;
+        mime.setUrls({QUrl::fromLocalFile(folder_.path())});
+        QDragEnterEvent enter(QPoint(50, 50), Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(window_.get(), &enter);
+        QVERIFY(enter.isAccepted());
+        QDropEvent drop(QPointF(50, 50), Qt::CopyAction, &mime, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(window_.get(), &drop);
+        QCOMPARE(window_->currentView()->id(), QStringLiteral("run")); // a folder is a model
+    }
+
+    void commandLineOfARun() {
+        sessions::RunInfo run = test::runInfo(1, "x", sessions::RunStatus::Done);
+        run.specJson =
+            R"({"vitrine":1,"workload":"generate","model":"a b","max_new_tokens":8,"raw":true,"plan":false,"stop":["x"]})";
+        QCOMPARE(Drawer::commandLine(run),
+                 QStringLiteral("vitrine generate --max-new-tokens 8 --model 'a b' --raw --stop x"));
+        run.specJson = "[]";
+        QVERIFY(Drawer::commandLine(run).isEmpty());
+    }
+
+    void wordsFitNarrowAndLong() {
+        // Words 30 % longer than these: every button that is shown keeps its words whole.
+        for (const QSize size : {QSize(1440, 900), QSize(1024, 700), QSize(900, 600)}) {
+            window_->resize(size);
+            QTest::qWait(10);
+            QCOMPARE(window_->size(), size);
+            for (View* view : window_->views()) {
+                window_->openView(view->id());
+                QVERIFY2(view->header()->minimumSizeHint().width() * 1.1 < window_->width(), qPrintable(view->id()));
+            }
+        }
+        for (QPushButton* button : window_->findChildren<QPushButton*>()) {
+            const QString words = button->text();
+            if (words.isEmpty()) {
+                continue;
+            }
+            button->setText(words + QString(words.size() / 3 + 1, QLatin1Char('w')));
+            QVERIFY(button->sizeHint().width() >= button->fontMetrics().horizontalAdvance(button->text()));
+            button->setText(words);
+        }
+    }
+};
+
+QTEST_MAIN(ShellTest)
+#include "shell_test.moc"
