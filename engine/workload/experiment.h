@@ -18,15 +18,13 @@ enum class OptionType : std::uint8_t { Bool, Integer, Real, Text, Bytes, Choice,
 
 /// Which workloads take an option: bits. An experiment names one workload; `"plan": true` prices it on Meta instead of
 /// running it.
-enum WorkloadBits : std::uint32_t {
-    kGenerate = 1,
-    kLoad = 2,
-    kLogits = 4,
-    kPlan = 8, ///< alone: taken only when the workload is planned; else it says that the option changes the price
-    kTokenize = 16,
-    kSynthesize = 32,
-    kBench = 64,
-};
+inline constexpr std::uint32_t kGenerate = 1;
+inline constexpr std::uint32_t kLoad = 2;
+inline constexpr std::uint32_t kLogits = 4;
+inline constexpr std::uint32_t kPlan = 8; ///< alone: only a plan takes it; else: the option changes the price
+inline constexpr std::uint32_t kTokenize = 16;
+inline constexpr std::uint32_t kSynthesize = 32;
+inline constexpr std::uint32_t kBench = 64;
 
 struct OptionSpec {
     std::string_view key; ///< JSON key, "max_new_tokens"; the command line writes --max-new-tokens
