@@ -28,6 +28,12 @@
 
 namespace vitrine::ui {
 
+namespace {
+
+constexpr int kOpenAtFirst = 6;
+
+} // namespace
+
 PinnedPanel::PinnedPanel(QWidget* parent) : QWidget(parent) {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 1, 0, 0);
@@ -252,7 +258,10 @@ void AlivePanel::refresh() {
                    if (fresh || !expandedOnce_) {
                        model_->sort(1, Qt::DescendingOrder);
                        for (int row = 0; row < std::min(3, model_->rowCount()); ++row) {
-                           tree_->expand(model_->index(row, 0));
+                           const QModelIndex group = model_->index(row, 0);
+                           if (model_->rowCount(group) <= kOpenAtFirst) { // long groups would hide the others
+                               tree_->expand(group);
+                           }
                        }
                        expandedOnce_ = true;
                    }

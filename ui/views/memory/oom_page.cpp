@@ -239,7 +239,9 @@ void OomPage::refresh() {
                                                     profiler::GroupBy::Op};
     holdersModel_->setTree(holdersTree(*timeline_, facts_, kGroups[group_->current()]));
     for (int row = 0; row < std::min(3, holdersModel_->rowCount()); ++row) {
-        holders_->expand(holdersModel_->index(row, 0));
+        if (const QModelIndex group = holdersModel_->index(row, 0); holdersModel_->rowCount(group) <= 6) {
+            holders_->expand(group); // long groups would hide the others
+        }
     }
     const FlatTreePtr change = changeTable(*timeline_, facts_);
     changesColumn_->setVisible(change != nullptr);
