@@ -43,7 +43,8 @@ LoadStages loadStages(const MemoryTimeline& timeline, std::size_t index) {
     }
     std::map<std::uint32_t, LoadStage> stages;
     for (const base::SpanEvent& span : timeline.spans()) {
-        if (!known || (span.begin >= load.begin && span.begin <= load.end)) {
+        // On a virtual clock the next load may begin in the instant in which this one ends.
+        if (!known || (span.begin >= load.begin && (span.begin < load.end || span.end <= load.end))) {
             LoadStage& stage = stages[span.lane.value];
             stage.name = std::string(timeline.text(span.lane.value));
             addSpan(stage, span);

@@ -19,7 +19,7 @@ namespace vitrine::ui {
 struct StackLayer {
     QString name;
     int category = -1; ///< colours: a category's own, or number `tone` of the row of distinct fills
-    int tone = 0;
+    int tone = 0;      ///< with a category: 0 its own colour, 1 .. 4 steps of it for its parts
 };
 
 struct StackColumn {

@@ -5,6 +5,7 @@
 #include <QCoreApplication>
 
 #include "ui/views/kv_cache/kv_view.h"
+#include "ui/views/load/load_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/outlook_view.h"
 #include "ui/views/sessions/sessions_view.h"
@@ -52,7 +53,7 @@ View* makeMask(const ViewContext& context, QWidget* parent) {
 }
 
 View* makeLoad(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("load"), words("Load"), words("No load in this session."), context, parent);
+    return new LoadView(context, parent);
 }
 
 View* makeFineTune(const ViewContext& context, QWidget* parent) {

@@ -42,7 +42,7 @@ double BarPlot::top() const {
 }
 
 double BarPlot::groupTop(std::size_t group) const {
-    double y = kTopAir;
+    double y = factHead_.isEmpty() ? kTopAir : kTopAir + 6;
     for (std::size_t i = 0; i < group; ++i) {
         y += static_cast<double>(groups_[i].rows.size()) * (kBar + kGap) - kGap + kAir;
     }
@@ -69,6 +69,10 @@ QImage BarPlot::picture(const QSizeF& size, double dpr) const {
     QPainter painter(&image);
     const QFont axis = Theme::instance().font(TypeRole::Axis);
     const std::vector<BarGroup> groups = make_ ? make_(t) : std::vector<BarGroup>();
+    if (!groups.empty()) {
+        drawText(painter, QRectF(size.width() - kFacts - 12, 0, kFacts, 14), Qt::AlignRight | Qt::AlignVCenter, factHead_,
+                 t.text3, axis);
+    }
     for (std::size_t g = 0; g < groups.size(); ++g) {
         const BarGroup& group = groups[g];
         const double y = groupTop(g);

@@ -98,6 +98,13 @@ void TextLabel::setColor(TextColor color) {
     }
 }
 
+void TextLabel::setStrong(bool on) {
+    if (strong_ != on) {
+        strong_ = on;
+        restyle();
+    }
+}
+
 void TextLabel::setElide(bool on) {
     elide_ = on;
     updateGeometry();

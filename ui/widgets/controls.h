@@ -31,6 +31,7 @@ public:
                        bool strong = false, QWidget* parent = nullptr);
     void setColor(TextColor color);
     void setElide(bool on);
+    void setStrong(bool on);
     QSize minimumSizeHint() const override;
 
 protected:

@@ -328,6 +328,10 @@ void KvView::updateChart() {
     std::vector<QPointF> full{{0, 0}}, total{{0, 0}}, formula{{0, 0}}, unbounded{{0, 0}};
     for (const KvSample& sample : thinned(facts_.samples, kCurvePoints)) {
         const auto x = static_cast<double>(sample.tokens);
+        if (full.size() > 1) { // pages come at once: a stair, not a slope
+            full.emplace_back(x, full.back().y());
+            total.emplace_back(x, total.back().y());
+        }
         full.emplace_back(x, static_cast<double>(sample.full) / unit.bytes);
         total.emplace_back(x, static_cast<double>(sample.total()) / unit.bytes);
     }

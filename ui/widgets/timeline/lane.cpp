@@ -40,6 +40,13 @@ public:
     TextLabel* title() const { return title_; }
     QPushButton* pin() const { return pin_; }
 
+    void setBadge(QChar letter) {
+        badge_ = letter;
+        row_->setContentsMargins(letter.isNull() ? 24 : 48, 1, 8, 0);
+        title_->setStrong(!letter.isNull());
+        update();
+    }
+
 protected:
     void paintEvent(QPaintEvent*) override {
         const ThemeTokens& t = themeTokens();
@@ -49,6 +56,9 @@ protected:
         painter.drawPixmap(QPointF(8, 7), iconPixmap(lane_->collapsed() ? QStringLiteral("chevron-right")
                                                                         : QStringLiteral("chevron-down"),
                                                      10, t.text3, deviceRatio(painter)));
+        if (!badge_.isNull()) {
+            drawRunBadge(painter, QRectF(24, 4, 16, 16), badge_, true);
+        }
     }
 
     void mouseReleaseEvent(QMouseEvent* event) override {
@@ -65,6 +75,7 @@ private:
     QHBoxLayout* row_;
     TextLabel *title_, *facts_;
     QPushButton* pin_;
+    QChar badge_;
 };
 
 Lane::Lane(const QString& title, TimeCursor* time, QWidget* parent) : TimeStrip(title, time, parent) {
@@ -91,6 +102,10 @@ QString Lane::facts() const {
 
 void Lane::addHeaderControl(QWidget* control) {
     header_->addControl(control);
+}
+
+void Lane::setBadge(QChar letter) {
+    header_->setBadge(letter);
 }
 
 void Lane::setCollapsed(bool collapsed) {

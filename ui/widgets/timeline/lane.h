@@ -25,6 +25,8 @@ public:
     void setFacts(const QString& facts, TextColor color = TextColor::Text2);
     QString facts() const;
     void addHeaderControl(QWidget* control);
+    /// The letter of run A or B before a strong title; null: none.
+    void setBadge(QChar letter);
 
     bool collapsed() const { return collapsed_; }
     void setCollapsed(bool collapsed);

@@ -50,9 +50,31 @@ void drawByteScale(QPainter& painter, const PlotFrame& frame, const ByteScale& s
     }
 }
 
+namespace {
+
+/// Parts of one category: steps of its lightness, every second one hatched.
+CategoryStyle partStyle(const CategoryStyle& whole, int tone, const ThemeTokens& theme) {
+    // Neighbours differ by at least a fifth of the whole scale of lightness.
+    static constexpr double kLight[] = {0.62, 0.27, 0.80, 0.50};
+    static constexpr double kDark[] = {0.78, 0.40, 0.88, 0.52};
+    static constexpr Hatch kHatches[] = {Hatch::BackDiagonal, Hatch::None, Hatch::Dots, Hatch::ForwardDiagonal};
+    const int step = (tone - 1) % 4;
+    CategoryStyle style = whole;
+    const auto hsl = whole.fill.toHsl();
+    style.fill = QColor::fromHslF(hsl.hslHueF(), hsl.hslSaturationF(), float((theme.dark ? kDark : kLight)[step])).toRgb();
+    style.hatch = kHatches[step];
+    style.tile = style.hatch == Hatch::Dots ? 4 : 6;
+    const QColor dark(0x10, 0x12, 0x15), white(Qt::white);
+    style.ink = contrastRatio(style.fill, dark) > contrastRatio(style.fill, white) ? dark : white;
+    return style;
+}
+
+} // namespace
+
 CategoryStyle layerStyle(const StackLayer& layer, const ThemeTokens& theme) {
     if (layer.category >= 0 && layer.category < base::kCategoryCount) {
-        return theme.categories[static_cast<std::size_t>(layer.category)];
+        const CategoryStyle& whole = theme.categories[static_cast<std::size_t>(layer.category)];
+        return layer.tone > 0 ? partStyle(whole, layer.tone, theme) : whole;
     }
     // Fills that differ most from their neighbours in this order.
     using C = base::MemoryCategory;
