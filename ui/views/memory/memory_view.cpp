@@ -23,7 +23,6 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr std::size_t kPeaks = 64;
 constexpr std::size_t kFindMarks = 500;
 
 } // namespace
@@ -356,80 +355,6 @@ void MemoryView::updateLegend() {
                                std::move(items), total, grid.unit);
 }
 
-void MemoryView::updateReadout() {
-    if (!timeline_) {
-        setReadout({});
-        return;
-    }
-    TimeCursor* time = context().time;
-    if (time->measured() && time->measured()->length() > 0) {
-        const RangeFacts facts = rangeFacts(*timeline_, *time->measured());
-        setReadout(tr("Range %1: %2, peak %3 at %4, %5 allocations, %6 frees")
-                       .arg(durationText(facts.length), signedBytesText(facts.change), bytesText(facts.peak),
-                            instantText(facts.peakTime), countText(qint64(facts.allocations)),
-                            countText(qint64(facts.frees))));
-        return;
-    }
-    std::optional<base::TimeNs> at = time->cursor();
-    QString where = tr("Cursor");
-    for (const TimeStrip* strip : findChildren<TimeStrip*>()) {
-        if (strip->hovered()) {
-            at = strip->hovered();
-            where = tr("Pointer");
-        }
-    }
-    if (!at) {
-        setReadout({});
-        return;
-    }
-    const base::CategoryBytes split = timeline_->at(*at);
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < split.size(); ++i) {
-        if (split[i] > 0) {
-            order.push_back(i);
-        }
-    }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return split[a] > split[b]; });
-    QStringList parts;
-    for (std::size_t i = 0; i < std::min<std::size_t>(4, order.size()); ++i) {
-        parts << textOf(base::categoryName(static_cast<base::MemoryCategory>(order[i]))) + QLatin1Char(' ') +
-                     bytesText(split[order[i]]);
-    }
-    QString text = tr("%1 %2: total %3").arg(where, instantText(*at), bytesText(totalBytes(split)));
-    if (!parts.isEmpty()) {
-        text += QStringLiteral(": ") + parts.join(QStringLiteral(", "));
-    }
-    if (const profiler::ScopeRow* step = scopeAt(*timeline_, *at, base::ScopeKind::Step)) {
-        text += QStringLiteral("; ") + QString::fromStdString(timeline_->scopePath(step->id));
-    }
-    setReadout(text);
-}
-
-void MemoryView::goToPeak(int direction) {
-    if (!timeline_) {
-        return;
-    }
-    std::vector<base::TimeNs> peaks = timeline_->peaks(kPeaks);
-    if (peaks.empty()) {
-        return;
-    }
-    base::TimeNs target = peaks.front();
-    if (context().time->cursor()) {
-        const base::TimeNs now = *context().time->cursor();
-        std::sort(peaks.begin(), peaks.end());
-        if (direction > 0) {
-            const auto next = std::upper_bound(peaks.begin(), peaks.end(), now);
-            target = next == peaks.end() ? peaks.front() : *next;
-        } else {
-            const auto next = std::lower_bound(peaks.begin(), peaks.end(), now);
-            target = next == peaks.begin() ? peaks.back() : *(next - 1);
-        }
-    }
-    showOom(false);
-    context().time->setMeasured({});
-    context().time->goTo(target);
-}
-
 bool MemoryView::oomShown() const {
     return pages_->currentWidget() == oomPage_;
 }
@@ -444,107 +369,6 @@ void MemoryView::showOom(bool shown) {
     if (shown) {
         oomPage_->setFocus();
     }
-}
-
-bool MemoryView::perform(const QString& action) {
-    if (action == QLatin1String("go.peak-next") || action == QLatin1String("go.peak-previous")) {
-        goToPeak(action.endsWith(QLatin1String("next")) ? 1 : -1);
-        return true;
-    }
-    if (action == QLatin1String("go.oom")) {
-        if (timeline_ && !timeline_->outOfMemory().empty()) {
-            oomShown() ? oomPage_->nextFailure() : showOom(true);
-        }
-        return true;
-    }
-    if (action == QLatin1String("select.clear") && oomShown()) {
-        showOom(false);
-        return true;
-    }
-    if (action == QLatin1String("select.clear")) {
-        allocationLane_->setOnlyName(std::nullopt);
-        lanes_->legend()->setOnly({});
-        return false; // the window clears the rest
-    }
-    if (action == QLatin1String("select.next") || action == QLatin1String("select.previous")) {
-        allocationLane_->step(action.endsWith(QLatin1String("next")) ? 1 : -1);
-        return true;
-    }
-    if (action == QLatin1String("view.time-unit")) {
-        lanes_->nextTimeUnit();
-        return true;
-    }
-    if (action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse")) {
-        if (Lane* lane = lanes_->focusedLane()) {
-            action == QLatin1String("lane.pin") ? lane->setPinned(!lane->pinned())
-                                                : lane->setCollapsed(!lane->collapsed());
-        }
-        return true;
-    }
-    if (action == QLatin1String("edit.copy-why") || action == QLatin1String("edit.copy")) {
-        QApplication::clipboard()->setText(copyText());
-        return true;
-    }
-    return View::perform(action);
-}
-
-QString MemoryView::copyText() const {
-    if (oomShown()) {
-        return oomPage_->asText();
-    }
-    if (context().time->selection().allocation != 0) {
-        return alive_->pinned()->asText();
-    }
-    return readout();
-}
-
-QString MemoryView::whyNot(const QString& action) const {
-    const bool lane = action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse");
-    if (lane && lanes_->focusedLane() == nullptr) {
-        return tr("Focus a lane first");
-    }
-    const bool needsEvents = action.startsWith(QLatin1String("go.peak")) || action == QLatin1String("select.next") ||
-                             action == QLatin1String("select.previous");
-    return needsEvents && (!timeline_ || timeline_->events() == 0) ? tr("This run has no memory events") : QString();
-}
-
-QString MemoryView::find(const QString& text, int direction) {
-    if (!timeline_) {
-        return {};
-    }
-    if (text != findText_ || direction == 0) {
-        findText_ = text;
-        foundAt_ = 0;
-        const AllocationQuery query = AllocationQuery::parse(text);
-        if (query.empty()) {
-            takeFound({});
-            return {};
-        }
-        if (timeline_->allocations().size() > 200'000) {
-            findJob_.start([timeline = timeline_, query] { return findAllocations(*timeline, query); },
-                           [this](FoundAllocations found) { takeFound(std::move(found)); });
-            return tr("…");
-        }
-        takeFound(findAllocations(*timeline_, query));
-    } else if (!found_.rows.empty()) {
-        const std::size_t count = found_.rows.size();
-        foundAt_ = (foundAt_ + (direction > 0 ? 1 : count - 1)) % count;
-    }
-    if (found_.rows.empty()) {
-        return tr("none");
-    }
-    if (direction != 0) {
-        const profiler::AllocationRow row = timeline_->allocations()[found_.rows[foundAt_]];
-        context().time->select({row.id, 0});
-        context().time->goTo(row.born);
-    }
-    return tr("%1 of %2").arg(direction == 0 ? 0 : foundAt_ + 1).arg(countText(qint64(found_.total)));
-}
-
-void MemoryView::takeFound(FoundAllocations found) {
-    found_ = std::move(found);
-    allocationLane_->setFound(found_.rows);
-    updateMarks();
 }
 
 QList<QWidget*> MemoryView::focusStops() const {
@@ -564,31 +388,6 @@ void MemoryView::activated() {
     if (!oomShown()) {
         stackLane_->setFocus();
     }
-}
-
-void MemoryView::contextMenu(const QPoint& position, base::TimeNs at) {
-    QMenu menu(this);
-    TimeCursor* time = context().time;
-    connect(menu.addAction(tr("Set the cursor here")), &QAction::triggered, this, [time, at] { time->setCursor(at); });
-    if (timeline_) {
-        if (const profiler::ScopeRow* step = scopeAt(*timeline_, at, base::ScopeKind::Step)) {
-            const TimeRange range{step->begin, step->end < 0 ? timeline_->end() : step->end};
-            const QString name = scopeTitle(*timeline_, *step, false);
-            connect(menu.addAction(tr("Measure %1").arg(name)), &QAction::triggered, this,
-                    [time, range] { time->setMeasured(range); });
-            connect(menu.addAction(tr("Narrow all views to %1").arg(name)), &QAction::triggered, this,
-                    [time, range, name] { time->pushFilter({range, name}); });
-        }
-    }
-    menu.addSeparator();
-    for (const char* id : {"measure.filter", "zoom.fit", "zoom.all", "zoom.back"}) {
-        menu.addAction(context().actions->action(QString::fromLatin1(id)));
-    }
-    menu.addSeparator();
-    for (const char* id : {"go.peak-next", "go.peak-previous", "go.oom", "edit.copy-why"}) {
-        menu.addAction(context().actions->action(QString::fromLatin1(id)));
-    }
-    menu.exec(position);
 }
 
 } // namespace vitrine::ui

@@ -7,6 +7,7 @@
 
 #include <QImage>
 #include <QMainWindow>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -67,6 +68,10 @@ private:
     void buildStatusBar();
     void connectDocument();
     void onAction(const QString& id);
+    using Commands = std::map<QString, std::function<void()>>;
+    Commands fileCommands();
+    Commands timeCommands();
+    Commands panelCommands();
     bool windowAction(const QString& id);
     void openDialog();
     void newSessionDialog();
