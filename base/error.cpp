@@ -12,8 +12,9 @@ namespace vitrine::base {
 namespace {
 
 constexpr std::size_t kHoldersInMessage = 3;
+constexpr std::size_t kHoldersKept = 8;
 
-/// What helps depends on who holds the memory.
+/// What helps depends on what was asked for.
 std::string_view advice(std::string_view category) {
     if (category == "weights") {
         return "load quantized weights, choose a smaller model or raise the memory budget";
@@ -58,7 +59,8 @@ std::string outOfMemorySentence(const OutOfMemoryFacts& facts) {
             fmt::format("{}{} {}", i == 0 ? "; held by " : ", ", holders[i].category, formatBytes(holders[i].bytes));
     }
     text += "; ";
-    text += advice(holders.empty() ? std::string_view{} : std::string_view(holders.front().category));
+    const std::string_view largest = holders.empty() ? std::string_view{} : std::string_view(holders.front().category);
+    text += advice(facts.category.empty() ? largest : std::string_view(facts.category));
     return text;
 }
 
@@ -99,6 +101,10 @@ int exitCode(ErrorKind kind) {
 }
 
 OutOfMemory::OutOfMemory(OutOfMemoryFacts facts)
-    : Error(ErrorKind::OutOfMemory, outOfMemorySentence(facts)), facts_(std::move(facts)) {}
+    : Error(ErrorKind::OutOfMemory, outOfMemorySentence(facts)), facts_(std::move(facts)) {
+    if (facts_.holders.size() > kHoldersKept) {
+        facts_.holders.resize(kHoldersKept);
+    }
+}
 
 } // namespace vitrine::base

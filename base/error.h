@@ -77,7 +77,8 @@ struct OutOfMemoryFacts {
     std::uint64_t budget = 0;
     std::uint64_t held = 0; ///< tracked and untracked bytes held when it failed
     std::uint64_t largestFree = 0;
-    std::vector<Holder> holders; ///< largest first
+    std::string category;        ///< of what was asked for: "kv_cache"; empty: not known
+    std::vector<Holder> holders; ///< largest first; an error keeps the first eight
 };
 
 /// A memory budget or the device itself is exhausted. Recoverable: the next run works.

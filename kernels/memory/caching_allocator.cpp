@@ -98,7 +98,10 @@ CachingAllocator::~CachingAllocator() {
 
 void* CachingAllocator::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
     if (bytes > (std::uint64_t{1} << 60)) {
-        throw base::OutOfMemory(base::OutOfMemoryFacts{std::string(tag.name), bytes, 0, 0, 0, {}});
+        base::OutOfMemoryFacts facts;
+        facts.what = std::string(tag.name);
+        facts.requested = bytes;
+        throw base::OutOfMemory(std::move(facts));
     }
     const std::uint64_t size = std::max<std::uint64_t>(alignedBytes(bytes), kMemoryAlignment);
     if (void* address = state_->find(size)) {

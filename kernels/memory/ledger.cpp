@@ -73,6 +73,7 @@ base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::
                                   std::uint64_t largestFree) {
     base::OutOfMemoryFacts facts;
     facts.what = std::string(tag.name);
+    facts.category = std::string(base::categoryName(tag.category));
     facts.requested = requested;
     facts.budget = budget;
     facts.held = statistics_.reserved; // slack inside arenas and pools cannot serve the request either

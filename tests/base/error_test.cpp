@@ -73,5 +73,21 @@ TEST(Error, AdviceFollowsTheLargestHolder) {
     EXPECT_NE(OutOfMemory(facts).message().find("LoRA"), std::string::npos);
 }
 
+TEST(Error, AdviceFollowsWhatWasAskedForWhenThatIsKnown) {
+    OutOfMemoryFacts facts = lowFacts();
+    facts.category = "kv_cache";
+    EXPECT_NE(OutOfMemory(facts).message().find("shorter context"), std::string::npos);
+}
+
+TEST(Error, OutOfMemoryKeepsTheLargestHolders) {
+    OutOfMemoryFacts facts = lowFacts();
+    for (int layer = 0; layer < 40; ++layer) {
+        facts.holders.push_back({"activations", "layer " + std::to_string(layer), 1});
+    }
+    const OutOfMemory error(facts);
+    EXPECT_EQ(error.facts().holders.size(), 8U);
+    EXPECT_EQ(error.facts().holders.front().category, "weights");
+}
+
 } // namespace
 } // namespace vitrine::base
