@@ -236,4 +236,25 @@ QString asTabSeparated(const FlatTreeModel& model, const QModelIndexList& rows) 
     return lines.join(QLatin1Char('\n'));
 }
 
+QString asMarkdown(const FlatTree& table) {
+    QStringList lines;
+    QStringList head, rule;
+    for (const FlatColumn& column : table.columns) {
+        head << column.title;
+        rule << (column.number ? QStringLiteral("---:") : QStringLiteral("---"));
+    }
+    const auto line = [](const QStringList& cells) {
+        return QStringLiteral("| ") + cells.join(QStringLiteral(" | ")) + QStringLiteral(" |");
+    };
+    lines << line(head) << line(rule);
+    for (const FlatNode& node : table.nodes) {
+        QStringList cells;
+        for (const FlatCell& cell : node.cells) {
+            cells << QString(cell.text).replace(QLatin1Char('|'), QStringLiteral("\\|"));
+        }
+        lines << line(cells);
+    }
+    return lines.join(QLatin1Char('\n'));
+}
+
 } // namespace vitrine::ui

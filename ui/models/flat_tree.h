@@ -104,4 +104,7 @@ private:
 /// Rows as tab-separated text with raw values: what Ctrl+C copies.
 QString asTabSeparated(const FlatTreeModel& model, const QModelIndexList& rows);
 
+/// A Markdown table of all rows, with a head.
+QString asMarkdown(const FlatTree& table);
+
 } // namespace vitrine::ui

@@ -4,6 +4,7 @@
 
 #include <QCoreApplication>
 
+#include "ui/views/compare/compare_view.h"
 #include "ui/views/kv_cache/kv_view.h"
 #include "ui/views/load/load_view.h"
 #include "ui/views/memory/memory_view.h"
@@ -71,8 +72,7 @@ View* makePlanner(const ViewContext& context, QWidget* parent) {
 }
 
 View* makeCompare(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("compare"), words("Compare"), words("Two runs are needed: A and B."), context,
-                           parent);
+    return new CompareView(context, parent);
 }
 
 View* makeSessions(const ViewContext& context, QWidget* parent) {

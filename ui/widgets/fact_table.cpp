@@ -69,11 +69,13 @@ protected:
                                         : left + table_->numberWidth_;
             const QChar badge =
                 static_cast<qsizetype>(i) < table_->badges_.size() ? table_->badges_[static_cast<int>(i)] : QChar(' ');
-            const double width = textWidth(columns[i].title, font);
+            // A badge says its letter already.
+            const QString title = columns[i].title == QString(badge) ? QString() : columns[i].title;
+            const double width = textWidth(title, font);
             const double free = right - left - (badge != QChar(' ') ? 20 : 0);
             const double shown = std::min(width, free);
             drawText(painter, QRectF(i == 0 ? left : right - shown, 1, shown + 1, kRow - 1), Qt::AlignVCenter,
-                     columns[i].title, t.text2, font);
+                     title, t.text2, font);
             if (badge != QChar(' ')) {
                 drawRunBadge(painter, QRectF(std::round(right - shown - 20), 4, 16, 16), badge, true);
             }
@@ -137,7 +139,7 @@ bool FactTable::eventFilter(QObject* watched, QEvent* event) {
 }
 
 QString FactTable::asText() const {
-    return markdownTable(model_->tree());
+    return asMarkdown(model_->tree());
 }
 
 void FactDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
@@ -193,27 +195,6 @@ void setUpTwin(QTableView* view, FlatTreeModel* model, const QString& accessible
     view->setSortingEnabled(true);
     view->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
     new TableCopier(view, model);
-}
-
-QString markdownTable(const FlatTree& table) {
-    QStringList lines;
-    QStringList head, rule;
-    for (const FlatColumn& column : table.columns) {
-        head << column.title;
-        rule << (column.number ? QStringLiteral("---:") : QStringLiteral("---"));
-    }
-    const auto line = [](const QStringList& cells) {
-        return QStringLiteral("| ") + cells.join(QStringLiteral(" | ")) + QStringLiteral(" |");
-    };
-    lines << line(head) << line(rule);
-    for (const FlatNode& node : table.nodes) {
-        QStringList cells;
-        for (const FlatCell& cell : node.cells) {
-            cells << QString(cell.text).replace(QLatin1Char('|'), QStringLiteral("\\|"));
-        }
-        lines << line(cells);
-    }
-    return lines.join(QLatin1Char('\n'));
 }
 
 } // namespace vitrine::ui

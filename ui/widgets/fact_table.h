@@ -54,7 +54,4 @@ public:
 /// The look of a table twin: rows of 24, whole rows selected, sortable head, Ctrl+C copies as tab-separated raw values.
 void setUpTwin(QTableView* view, FlatTreeModel* model, const QString& accessibleName);
 
-/// "| a | b |" for every row, with a head.
-QString markdownTable(const FlatTree& table);
-
 } // namespace vitrine::ui

@@ -1,0 +1,432 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/compare_facts.h"
+
+#include <QObject>
+#include <QStringList>
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "engine/workload/experiment.h"
+#include "profiler/analysis/memory_groups.h"
+#include "ui/models/format.h"
+#include "ui/models/load_facts.h"
+#include "ui/models/run_facts.h"
+#include "ui/models/session_document.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+using Json = nlohmann::json;
+using sessions::RunInfo;
+
+constexpr double kSame = 0.0005;
+
+Json parsed(const std::string& text) {
+    Json value = Json::parse(text, nullptr, false);
+    return value.is_object() ? value : Json::object();
+}
+
+bool endsWith(std::string_view text, std::string_view end) {
+    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
+
+bool isBytes(std::string_view metric) {
+    return contains(metric, "bytes") || contains(metric, "by_category.") || contains(metric, "by_group.");
+}
+
+bool isSeconds(std::string_view metric) {
+    return endsWith(metric, "seconds") || contains(metric, "seconds_");
+}
+
+QString readable(const std::string& metric) {
+    QString text = QString::fromStdString(metric);
+    return text.replace(QLatin1Char('_'), QLatin1Char(' ')).replace(QLatin1Char('.'), QStringLiteral(" › "));
+}
+
+QString sizeOf(double bytes) {
+    return bytesText(static_cast<std::uint64_t>(std::llround(std::clamp(std::abs(bytes), 0.0, 9e18))));
+}
+
+/// " because its weights are 26.14 GiB smaller": the category that changed most in the direction of the whole. `low` is the
+/// run with the lower peak; `lowIsA` says which words fit.
+QString becauseOf(const RunFacts& low, const RunFacts& high, double saved, bool lowIsA) {
+    if (!low.peakByCategory || !high.peakByCategory) {
+        return {};
+    }
+    std::size_t most = 0;
+    double largest = 0;
+    for (std::size_t i = 0; i < low.peakByCategory->size(); ++i) {
+        const double less = static_cast<double>((*high.peakByCategory)[i]) - static_cast<double>((*low.peakByCategory)[i]);
+        if (less > largest) {
+            largest = less;
+            most = i;
+        }
+    }
+    if (largest <= 0) {
+        return {};
+    }
+    using C = base::MemoryCategory;
+    const auto category = static_cast<C>(most);
+    const bool plural = category == C::Weights || category == C::Activations || category == C::Gradients || category == C::Logits;
+    const QString name = category == C::KvCache ? QObject::tr("KV cache")
+                                                : textOf(base::categoryName(category)).replace(QLatin1Char('_'), QLatin1Char(' '));
+    const QString verb = plural ? QObject::tr("are") : QObject::tr("is");
+    const QString size = lowIsA ? QObject::tr("smaller") : QObject::tr("larger");
+    return largest >= saved * 0.5 ? QObject::tr(" because its %1 %2 %3 %4").arg(name, verb, sizeOf(largest), size)
+                                  : QObject::tr("; the largest part is its %1, which %2 %3 %4").arg(name, verb, sizeOf(largest), size);
+}
+
+QString failure(const RunInfo& run, QChar letter) {
+    return run.status == sessions::RunStatus::Done ? QString()
+                                                   : QObject::tr("%1: %2").arg(letter).arg(statusWords(run.status));
+}
+
+/// "decodes 1.20 times faster", for the run that `lowIsA` names; nothing when equal or unknown.
+void addSpeed(QStringList& out, const RunInfo& a, const RunInfo& b, const char* metric, bool lower, const QString& verb) {
+    const auto x = runMetric(a, metric), y = runMetric(b, metric);
+    if (!x || !y || *x <= 0 || *y <= 0 || std::abs(*x - *y) <= 0.005 * std::max(*x, *y)) {
+        return;
+    }
+    const bool faster = (*x < *y) == lower;
+    out << QObject::tr("A %1 %2 times %3").arg(verb, QString::number(std::max(*x, *y) / std::min(*x, *y), 'f', 2),
+                                                faster ? QObject::tr("faster") : QObject::tr("slower"));
+}
+
+struct Metrics {
+    std::vector<std::string> names; ///< in the order of the first run that has each
+    std::map<std::string, std::vector<std::optional<double>>> values;
+};
+
+Metrics metricsOf(const std::vector<RunInfo>& shown) {
+    Metrics metrics;
+    const auto put = [&](const std::string& name, std::size_t run, std::optional<double> value) {
+        if (!isMetricShown(name)) {
+            return;
+        }
+        const auto [at, fresh] = metrics.values.try_emplace(name, shown.size(), std::nullopt);
+        if (fresh) {
+            metrics.names.push_back(name);
+        }
+        at->second[run] = value ? value : at->second[run];
+    };
+    for (std::size_t i = 1; i < shown.size(); ++i) {
+        for (const sessions::MetricDifference& row : sessions::compareMetrics(shown.front(), shown[i])) {
+            put(row.name, 0, row.a);
+            put(row.name, i, row.b);
+        }
+    }
+    return metrics;
+}
+
+FlatCell metricCell(const std::string& name, std::optional<double> value) {
+    FlatCell cell(metricText(name, value), QVariant(value.value_or(-1)),
+                  value ? QString::number(*value, 'g', 17) : QString());
+    if (value && isBytes(name) && *value >= 0 && *value < 9e18) {
+        cell.tip = exactBytesText(static_cast<std::uint64_t>(*value));
+    }
+    return cell;
+}
+
+std::map<std::string, std::uint64_t> groupsAtPeak(const profiler::MemoryTimeline* timeline, profiler::GroupBy groupBy,
+                                                  std::vector<std::string>& order,
+                                                  std::map<std::string, std::optional<base::MemoryCategory>>& categories) {
+    std::map<std::string, std::uint64_t> groups;
+    if (timeline == nullptr || timeline->events() == 0) {
+        return groups;
+    }
+    const profiler::MemoryColumn peak = timeline->peak(timeline->begin(), timeline->end());
+    const auto add = [&](const std::string& name, std::uint64_t bytes, std::optional<base::MemoryCategory> category) {
+        if (std::find(order.begin(), order.end(), name) == order.end()) {
+            order.push_back(name);
+        }
+        groups[name] += bytes;
+        categories[name] = category;
+    };
+    if (groupBy == profiler::GroupBy::Category) {
+        for (std::size_t i = 0; i < peak.atMax.size(); ++i) {
+            const auto category = static_cast<base::MemoryCategory>(i);
+            if (peak.atMax[i] > 0) {
+                add(std::string(base::categoryName(category)), peak.atMax[i], category);
+            }
+        }
+        return groups;
+    }
+    for (const profiler::MemoryGroup& group : profiler::groupAlive(*timeline, peak.maxTime, groupBy).children) {
+        add(group.name, group.bytes, std::nullopt);
+    }
+    return groups;
+}
+
+FlatCell bytesDelta(std::uint64_t a, std::uint64_t b) {
+    FlatCell cell;
+    const double change = static_cast<double>(a) - static_cast<double>(b);
+    cell.sort = std::abs(change);
+    cell.raw = QString::number(static_cast<qint64>(a) - static_cast<qint64>(b));
+    if (a == b) {
+        cell.text = QStringLiteral("=");
+        cell.delta = 0;
+    } else {
+        cell.text = (change < 0 ? QStringLiteral("▼ ") : QStringLiteral("▲ ")) + sizeOf(change);
+        cell.delta = change < 0 ? -1 : 1;
+    }
+    return cell;
+}
+
+} // namespace
+
+bool isMetricShown(std::string_view metric) {
+    for (const std::string_view list : {"ids.", "logprobs.", "top_logprobs.", "requests.", "kv_cache.", "rows.", "tokens."}) {
+        if (metric.starts_with(list)) {
+            return false;
+        }
+    }
+    return metric != "seed";
+}
+
+std::optional<bool> lowerIsBetter(std::string_view metric) {
+    if (contains(metric, "per_second") || contains(metric, "max_context") || contains(metric, "max_batch") ||
+        contains(metric, "utilization")) {
+        return false;
+    }
+    if (contains(metric, "budget")) {
+        return std::nullopt;
+    }
+    return isBytes(metric) || isSeconds(metric) ? std::optional(true) : std::nullopt;
+}
+
+QString metricText(std::string_view metric, std::optional<double> value) {
+    if (!value || !std::isfinite(*value)) {
+        return unknownText();
+    }
+    if (contains(metric, "tokens_per_second")) {
+        return (*value < 10 ? QString::number(*value, 'f', 1) : countText(std::llround(std::min(*value, 9e15)))) +
+               QStringLiteral("\u00A0tok/s");
+    }
+    if (contains(metric, "gb_per_second")) {
+        return rateText(*value * 1e9);
+    }
+    if (isBytes(metric) && *value >= 0 && *value < 9e18) {
+        return bytesText(static_cast<std::uint64_t>(*value));
+    }
+    if (isSeconds(metric) && std::abs(*value) < 9e9) {
+        return durationText(static_cast<base::TimeNs>(std::llround(*value * 1e9)));
+    }
+    if (std::abs(*value) < 9e15 && *value == std::floor(*value)) {
+        return countText(static_cast<qint64>(*value));
+    }
+    return QString::number(*value, 'g', 4);
+}
+
+std::optional<double> noiseBand(const std::vector<RunInfo>& all, const RunInfo& run, const std::string& metric) {
+    const Json spec = parsed(run.specJson);
+    double low = 0, high = 0;
+    int count = 0;
+    for (const RunInfo& other : all) {
+        if (other.status != sessions::RunStatus::Done || parsed(other.specJson) != spec) {
+            continue;
+        }
+        const auto value = runMetric(other, metric);
+        if (value) {
+            low = count == 0 ? *value : std::min(low, *value);
+            high = count == 0 ? *value : std::max(high, *value);
+            ++count;
+        }
+    }
+    const double middle = (low + high) / 2;
+    return count < 2 || middle == 0 ? std::nullopt : std::optional((high - low) / 2 / std::abs(middle));
+}
+
+CompareWords compareWords(const RunInfo& a, const RunInfo& b) {
+    CompareWords words;
+    const RunFacts left = runFacts(a), right = runFacts(b);
+    const double peakA = static_cast<double>(left.peak.value_or(0)), peakB = static_cast<double>(right.peak.value_or(0));
+    if (!left.peak || !right.peak) {
+        words.sentence = QObject::tr("The peak of %1 is not known.").arg(!left.peak ? QStringLiteral("A") : QStringLiteral("B"));
+    } else if (std::abs(peakA - peakB) <= kSame * std::max(peakA, peakB)) {
+        words.sentence = QObject::tr("A and B have the same peak, %1.").arg(bytesText(*left.peak));
+    } else {
+        const bool less = peakA < peakB;
+        words.sentence = QObject::tr("A uses %1 %2 at its peak%3.")
+                             .arg(sizeOf(peakA - peakB), less ? QObject::tr("less") : QObject::tr("more"),
+                                  less ? becauseOf(left, right, peakB - peakA, true)
+                                       : becauseOf(right, left, peakA - peakB, false));
+    }
+    QStringList parts;
+    for (const QString& text : {failure(a, QLatin1Char('A')), failure(b, QLatin1Char('B'))}) {
+        if (!text.isEmpty()) {
+            parts << text;
+        }
+    }
+    QStringList speed;
+    addSpeed(speed, a, b, "decode_tokens_per_second", false, QObject::tr("decodes"));
+    addSpeed(speed, a, b, "prefill_seconds", true, QObject::tr("prefills"));
+    addSpeed(speed, a, b, "load_seconds", true, QObject::tr("loads"));
+    if (!speed.isEmpty()) {
+        parts << speed.join(QStringLiteral(", "));
+    }
+    const auto differences = engine::diffExperiments(parsed(a.specJson), parsed(b.specJson));
+    if (differences.empty()) {
+        parts << QObject::tr("Both have the same settings");
+    } else {
+        QStringList keys;
+        for (std::size_t i = 0; i < std::min<std::size_t>(3, differences.size()); ++i) {
+            const auto shortened = [](const std::string& text) {
+                const QString value = QString::fromStdString(text);
+                return value.size() > 28 ? value.left(26) + QStringLiteral("…") : value;
+            };
+            keys << QObject::tr("%1 (A %2, B %3)").arg(QString::fromStdString(differences[i].key), shortened(differences[i].a),
+                                                       shortened(differences[i].b));
+        }
+        const auto more = static_cast<int>(differences.size()) - 3;
+        parts << QObject::tr("Set differently: %1%2").arg(keys.join(QStringLiteral(", ")),
+                                                         more > 0 ? QObject::tr(" and %1 more").arg(more) : QString());
+    }
+    words.cause = parts.join(QStringLiteral(". ")) + QLatin1Char('.');
+    return words;
+}
+
+FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
+    auto table = std::make_shared<FlatTree>();
+    table->columns = {{QObject::tr("Setting")}, {QObject::tr("A")}, {QObject::tr("B")}};
+    const Json left = parsed(a.specJson), right = parsed(b.specJson);
+    const auto add = [&](const std::string& key, const QString& x, const QString& y, bool changed) {
+        FlatNode row;
+        row.key = table->nodes.size() + 1;
+        row.cells = {FlatCell(QString::fromStdString(key)), FlatCell(x), FlatCell(y)};
+        row.cells[1].tip = x;
+        row.cells[2].tip = y;
+        for (FlatCell& cell : row.cells) {
+            cell.muted = !changed;
+        }
+        row.emphasis = false;
+        table->nodes.push_back(std::move(row));
+    };
+    const auto differences = engine::diffExperiments(left, right);
+    for (const engine::SpecDifference& row : differences) {
+        add(row.key, QString::fromStdString(row.a), QString::fromStdString(row.b), true);
+    }
+    if (changedOnly) {
+        return table;
+    }
+    for (const auto& [key, value] : left.items()) {
+        const auto other = right.find(key);
+        if (other != right.end() && *other == value) {
+            const QString text = QString::fromStdString(value.is_string() ? value.get<std::string>()
+                                                                          : value.dump(-1, ' ', false, Json::error_handler_t::replace));
+            add(key, text, text, false);
+        }
+    }
+    return table;
+}
+
+FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<RunInfo>& all, bool changedOnly) {
+    auto table = std::make_shared<FlatTree>();
+    table->columns = {{QObject::tr("Metric")}};
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+        table->columns.push_back({i == 0   ? QObject::tr("A")
+                                  : i == 1 ? QObject::tr("B")
+                                           : QString::fromStdString(shown[i].name), true});
+    }
+    table->columns.push_back({QObject::tr("A to B"), true});
+    table->columns.push_back({QObject::tr("Noise"), true});
+    if (shown.size() < 2) {
+        return table;
+    }
+    const Metrics metrics = metricsOf(shown);
+    for (const std::string& name : metrics.names) {
+        const auto& values = metrics.values.at(name);
+        const bool same = std::all_of(values.begin(), values.end(), [&](const auto& v) { return v == values.front(); });
+        if ((changedOnly && same) || std::all_of(values.begin(), values.end(), [](const auto& v) { return !v || *v == 0; })) {
+            continue;
+        }
+        FlatNode row;
+        row.key = table->nodes.size() + 1;
+        row.cells.push_back(FlatCell(readable(name)));
+        for (const auto& value : values) {
+            row.cells.push_back(metricCell(name, value));
+        }
+        const auto noiseA = noiseBand(all, shown[0], name), noiseB = noiseBand(all, shown[1], name);
+        const double noise = std::max({noiseA.value_or(0), noiseB.value_or(0), kSame});
+        row.cells.push_back(ratioCell(values[0], values[1], lowerIsBetter(name), noise));
+        row.cells.push_back(noiseA || noiseB ? FlatCell(QStringLiteral("±") + shareText(std::max(noiseA.value_or(0), noiseB.value_or(0))),
+                                                        QVariant(noise))
+                                             : FlatCell(unknownText(), QVariant(-1.0)));
+        row.cells.back().muted = true;
+        table->nodes.push_back(std::move(row));
+    }
+    return table;
+}
+
+FlatTreePtr peakTable(const profiler::MemoryTimeline* a, const profiler::MemoryTimeline* b, profiler::GroupBy groupBy) {
+    auto table = std::make_shared<FlatTree>();
+    table->columns = {{QObject::tr("At the peak")}, {QObject::tr("A"), true}, {QObject::tr("B"), true}, {QObject::tr("A to B"), true}};
+    std::vector<std::string> order;
+    std::map<std::string, std::optional<base::MemoryCategory>> categories;
+    const auto left = groupsAtPeak(a, groupBy, order, categories), right = groupsAtPeak(b, groupBy, order, categories);
+    std::uint64_t totalA = 0, totalB = 0;
+    const auto valueOf = [](const auto& groups, const std::string& name) {
+        const auto found = groups.find(name);
+        return found == groups.end() ? std::uint64_t{0} : found->second;
+    };
+    const auto add = [&](const QString& name, std::uint64_t x, std::uint64_t y) -> FlatNode& {
+        FlatNode row;
+        row.key = table->nodes.size() + 1;
+        row.cells = {FlatCell(name),
+                     {bytesText(x), QVariant::fromValue<qulonglong>(x), QString::number(x)},
+                     {bytesText(y), QVariant::fromValue<qulonglong>(y), QString::number(y)},
+                     bytesDelta(x, y)};
+        row.cells[1].tip = exactBytesText(x);
+        row.cells[2].tip = exactBytesText(y);
+        table->nodes.push_back(std::move(row));
+        return table->nodes.back();
+    };
+    const auto change = [&](const std::string& name) {
+        return std::abs(static_cast<double>(valueOf(left, name)) - static_cast<double>(valueOf(right, name)));
+    };
+    std::stable_sort(order.begin(), order.end(), [&](const auto& x, const auto& y) { return change(x) > change(y); });
+    for (const std::string& name : order) {
+        const std::uint64_t x = valueOf(left, name), y = valueOf(right, name);
+        totalA += x;
+        totalB += y;
+        FlatNode& row = add(QString::fromStdString(name), x, y);
+        if (const auto category = categories[name]) {
+            row.category = static_cast<int>(*category);
+        }
+    }
+    if (!order.empty()) {
+        FlatNode& total = add(QObject::tr("total"), totalA, totalB);
+        total.emphasis = true;
+        total.last = true;
+    }
+    return table;
+}
+
+QString compareText(const std::vector<RunInfo>& shown, const std::vector<RunInfo>& all, const profiler::MemoryTimeline* a,
+                    const profiler::MemoryTimeline* b) {
+    if (shown.size() < 2) {
+        return {};
+    }
+    const CompareWords words = compareWords(shown[0], shown[1]);
+    QStringList lines{QStringLiteral("**%1**").arg(words.sentence), words.cause, QString()};
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+        lines << QStringLiteral("- %1: %2").arg(i == 0 ? QStringLiteral("A") : i == 1 ? QStringLiteral("B") : QStringLiteral("+"),
+                                                runTitle(shown[i]));
+    }
+    for (const FlatTreePtr& table : {specTable(shown[0], shown[1], true), metricTable(shown, all, true),
+                                     peakTable(a, b, profiler::GroupBy::Category)}) {
+        if (!table->nodes.empty()) {
+            lines << QString() << asMarkdown(*table);
+        }
+    }
+    return lines.join(QLatin1Char('\n')) + QLatin1Char('\n');
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,458 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/compare/compare_view.h"
+
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QGuiApplication>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QMenu>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSplitter>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "ui/models/format.h"
+#include "ui/widgets/fact_table.h"
+#include "ui/widgets/style.h"
+#include "ui/widgets/timeline/compare_lane.h"
+#include "ui/widgets/timeline/lane_stack.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kRoomForTables = 420;
+constexpr int kLongestSetting = 260; ///< px of a column of values
+
+void fitColumns(QTableView* view, int most) {
+    view->resizeColumnsToContents();
+    for (int i = 0; i < view->model()->columnCount(); ++i) {
+        view->setColumnWidth(i, std::min(most, view->columnWidth(i)));
+    }
+}
+
+QWidget* titled(const QString& title, QWidget* content, QWidget* parent) {
+    auto* box = new Surface(Surface::Fill::Canvas, Surface::Top, parent);
+    auto* column = new QVBoxLayout(box);
+    column->setContentsMargins(0, 1, 0, 0);
+    column->setSpacing(0);
+    auto* head = new Surface(Surface::Fill::Panel, Surface::Bottom, box);
+    head->setFixedHeight(24);
+    auto* row = new QHBoxLayout(head);
+    row->setContentsMargins(12, 0, 12, 0);
+    row->addWidget(new TextLabel(title, TypeRole::Table, TextColor::Text1, true, head));
+    column->addWidget(head);
+    content->setParent(box);
+    column->addWidget(content, 1);
+    return box;
+}
+
+} // namespace
+
+CompareView::CompareView(const ViewContext& context, QWidget* parent)
+    : View(QStringLiteral("compare"), tr("Compare"), context, parent) {
+    buildHeader();
+    buildBody();
+    buildInspector();
+    twin_ = new QTableView(this);
+    twinModel_ = new FlatTreeModel(this);
+    setUpTwin(twin_, twinModel_, tr("Bytes at the peak of both runs"));
+    setTable(twin_);
+    if (SessionDocument* document = context.document) {
+        connect(document, &SessionDocument::selectionChanged, this, &CompareView::reload);
+        connect(document, &SessionDocument::runsChanged, this, &CompareView::reload);
+        connect(document, &SessionDocument::closed, this, &CompareView::reload);
+        connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
+            if (run == a_ || run == b_) {
+                reload();
+            }
+        });
+    }
+    refresh();
+}
+
+void CompareView::buildHeader() {
+    pickA_ = header()->addCombo(tr("Run A"));
+    pickB_ = header()->addCombo(tr("Run B, the baseline"));
+    for (QComboBox* box : {pickA_, pickB_}) {
+        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+        box->setMinimumContentsLength(14);
+    }
+    more_ = new QPushButton(QStringLiteral("+"), header());
+    more_->setAccessibleName(tr("More runs in the table of metrics"));
+    more_->setToolTip(more_->accessibleName());
+    setControlHeight(more_, 24);
+    more_->setFixedWidth(30);
+    moreMenu_ = new QMenu(more_);
+    connect(more_, &QPushButton::clicked, this, [this] { moreMenu_->popup(more_->mapToGlobal(QPoint(0, more_->height()))); });
+    header()->addControl(more_);
+    align_ = header()->addSegments({tr("Phase"), tr("Step"), tr("Time")}, tr("Align by"));
+    changedOnly_ = header()->addCheck(tr("Changed only"), true);
+    copy_ = new QPushButton(tr("Copy as text"), header());
+    setControlHeight(copy_, 24);
+    header()->addRightControl(copy_);
+    const auto pick = [this](bool first) {
+        return [this, first](int index) {
+            SessionDocument* document = context().document;
+            if (filling_ || document == nullptr || index < 0) {
+                return;
+            }
+            const auto id = (first ? pickA_ : pickB_)->itemData(index).toLongLong();
+            first ? document->setRunA(id) : document->setRunB(id);
+        };
+    };
+    connect(pickA_, &QComboBox::activated, this, pick(true));
+    connect(pickB_, &QComboBox::activated, this, pick(false));
+    connect(align_, &SegmentedControl::currentChanged, this, &CompareView::updateLane);
+    connect(changedOnly_, &QCheckBox::toggled, this, &CompareView::updateTables);
+    connect(copy_, &QPushButton::clicked, this, [this] { perform(QStringLiteral("edit.copy-why")); });
+}
+
+void CompareView::buildBody() {
+    auto* body = new Surface(Surface::Fill::Canvas, Surface::None, this);
+    auto* column = new QVBoxLayout(body);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    sentence_ = new TextLabel({}, TypeRole::Sentence, TextColor::Text1, true, body);
+    sentence_->setWordWrap(true);
+    sentence_->setContentsMargins(12, 12, 12, 2);
+    cause_ = new TextLabel({}, TypeRole::Body, TextColor::Text2, false, body);
+    cause_->setWordWrap(true);
+    cause_->setContentsMargins(12, 0, 12, 12);
+    column->addWidget(sentence_);
+    column->addWidget(cause_);
+    auto* splitter = new QSplitter(Qt::Horizontal, body);
+    specView_ = new QTableView(splitter);
+    metricView_ = new QTableView(splitter);
+    specModel_ = new FlatTreeModel(this);
+    metricModel_ = new FlatTreeModel(this);
+    setUpTwin(specView_, specModel_, tr("Settings of both runs"));
+    setUpTwin(metricView_, metricModel_, tr("Results of the runs"));
+    specView_->horizontalHeader()->setStretchLastSection(true);
+    splitter->addWidget(titled(tr("Settings"), specView_, splitter));
+    splitter->addWidget(titled(tr("Results"), metricView_, splitter));
+    splitter->setStretchFactor(0, 2);
+    splitter->setStretchFactor(1, 3);
+    splitter->setChildrenCollapsible(false);
+    splitter->setSizes({400, 600});
+    tables_ = splitter;
+    column->addWidget(splitter, 3);
+    time_ = new TimeCursor(this);
+    stack_ = new LaneStack(time_, LaneStack::WithRuler | LaneStack::WithBands, body);
+    lane_ = new CompareLane(tr("Total: A solid, B dashed"), time_, stack_);
+    stack_->addLane(lane_);
+    column->addWidget(stack_, 4);
+    setBody(body);
+    connect(time_, &TimeCursor::cursorChanged, this, [this] { setReadout(lane_->spoken()); });
+}
+
+void CompareView::buildInspector() {
+    auto* area = new QScrollArea;
+    area->setFrameShape(QFrame::NoFrame);
+    area->setWidgetResizable(true);
+    area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* content = new Surface(Surface::Fill::Panel, Surface::None, area);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(0, 0, 0, 0);
+    deltas_ = new FactTable(tr("Bytes at the peak"), content);
+    deltas_->setNumberWidth(87);
+    column->addWidget(deltas_);
+    column->addStretch(1);
+    area->setWidget(content);
+    panel_ = area;
+    panelHeader_ = new DockHeader(tr("Delta by"));
+    groupBy_ = new QComboBox(panelHeader_);
+    groupBy_->setAccessibleName(tr("Group by"));
+    groupBy_->addItems({tr("Category"), tr("Layer"), tr("Op")});
+    setControlHeight(groupBy_, 22);
+    panelHeader_->addControl(groupBy_);
+    connect(groupBy_, &QComboBox::currentIndexChanged, this, &CompareView::updateDeltas);
+}
+
+QWidget* CompareView::inspector() {
+    return panel_;
+}
+
+QWidget* CompareView::inspectorHeader() {
+    return panelHeader_;
+}
+
+bool CompareView::perform(const QString& action) {
+    if (action == QLatin1String("edit.copy-why")) {
+        QGuiApplication::clipboard()->setText(asText());
+        return true;
+    }
+    if (action == QLatin1String("view.time-unit")) {
+        stack_->nextTimeUnit();
+        return true;
+    }
+    if (action == QLatin1String("zoom.fit")) {
+        time_->fitSelection();
+        return true;
+    }
+    if (action == QLatin1String("zoom.all")) {
+        time_->fitAll();
+        return true;
+    }
+    if (action == QLatin1String("zoom.back")) {
+        time_->back();
+        return true;
+    }
+    if (action == QLatin1String("select.clear") && (time_->cursor() || time_->measured())) {
+        time_->setMeasured(std::nullopt);
+        time_->setCursor(std::nullopt);
+        return true;
+    }
+    return View::perform(action);
+}
+
+QString CompareView::whyNot(const QString& action) const {
+    if (action == QLatin1String("edit.copy-why") && shownRuns().size() < 2) {
+        return tr("Two runs are needed: A and B");
+    }
+    return View::whyNot(action);
+}
+
+QList<QWidget*> CompareView::focusStops() const {
+    if (emptyShown()) {
+        return {};
+    }
+    if (header()->tableShown()) {
+        return {twin_};
+    }
+    return QList<QWidget*>{specView_, metricView_} + stack_->focusStops();
+}
+
+bool CompareView::settled() const {
+    SessionDocument* document = context().document;
+    const auto done = [&](sessions::RunId id) {
+        return id == 0 || document->timeline(id).complete || !document->timeline(id).error.isEmpty();
+    };
+    return document == nullptr || (done(a_) && done(b_));
+}
+
+void CompareView::activated() {
+    if (stale_) {
+        refresh();
+    }
+}
+
+void CompareView::reload() {
+    stale_ = true;
+    if (isVisible() || context().document == nullptr || !context().document->isOpen()) {
+        refresh();
+    }
+}
+
+std::vector<sessions::RunInfo> CompareView::shownRuns() const {
+    std::vector<sessions::RunInfo> runs;
+    SessionDocument* document = context().document;
+    if (document == nullptr || a_ == 0 || b_ == 0 || a_ == b_) {
+        return runs;
+    }
+    std::vector<sessions::RunId> ids = {a_, b_};
+    for (const sessions::RunId id : extra_) {
+        if (id != a_ && id != b_) {
+            ids.push_back(id);
+        }
+    }
+    for (const sessions::RunId id : ids) {
+        if (const sessions::RunInfo* run = document->run(id)) {
+            runs.push_back(*run);
+        }
+    }
+    return runs;
+}
+
+TimelinePtr CompareView::timelineOf(sessions::RunId id) const {
+    return id != 0 && context().document != nullptr ? context().document->timeline(id).timeline : nullptr;
+}
+
+void CompareView::setExtraRuns(std::vector<sessions::RunId> runs) {
+    extra_ = std::move(runs);
+    updateTables();
+}
+
+void CompareView::refresh() {
+    stale_ = false;
+    SessionDocument* document = context().document;
+    a_ = document != nullptr ? document->runA() : 0;
+    b_ = document != nullptr ? document->runB() : 0;
+    fillPickers();
+    fillMore();
+    const std::vector<sessions::RunInfo> runs = shownRuns();
+    QString error;
+    if (runs.size() < 2) {
+        sayWhyEmpty();
+    } else {
+        showEmpty({});
+        for (const sessions::RunId id : {a_, b_}) {
+            const QString said = document->timeline(id).error;
+            error = said.isEmpty() ? error : said;
+        }
+        const CompareWords words = compareWords(runs[0], runs[1]);
+        sentence_->setText(words.sentence);
+        cause_->setText(words.cause);
+    }
+    showError(error);
+    copy_->setEnabled(runs.size() >= 2);
+    updateTables();
+    updateLane();
+    updateDeltas();
+}
+
+void CompareView::fillPickers() {
+    filling_ = true;
+    SessionDocument* document = context().document;
+    for (QComboBox* box : {pickA_, pickB_}) {
+        box->clear();
+        if (document == nullptr) {
+            continue;
+        }
+        const bool first = box == pickA_;
+        if (!first) {
+            box->addItem(tr("no baseline"), QVariant::fromValue<qlonglong>(0));
+        }
+        for (const sessions::RunInfo& run : document->runs()) {
+            box->addItem((first ? QStringLiteral("A  ") : QStringLiteral("B  ")) + runTitle(run), QVariant::fromValue<qlonglong>(run.id));
+        }
+        box->setCurrentIndex(box->findData(QVariant::fromValue<qlonglong>(first ? a_ : b_)));
+        box->setToolTip(box->currentText());
+    }
+    filling_ = false;
+}
+
+void CompareView::fillMore() {
+    moreMenu_->clear();
+    SessionDocument* document = context().document;
+    int count = 0;
+    if (document != nullptr) {
+        for (const sessions::RunInfo& run : document->runs()) {
+            if (run.id == a_ || run.id == b_) {
+                continue;
+            }
+            ++count;
+            QAction* action = moreMenu_->addAction(runTitle(run));
+            action->setCheckable(true);
+            action->setChecked(std::find(extra_.begin(), extra_.end(), run.id) != extra_.end());
+            connect(action, &QAction::toggled, this, [this, id = run.id](bool on) {
+                std::vector<sessions::RunId> runs = extra_;
+                std::erase(runs, id);
+                if (on) {
+                    runs.push_back(id);
+                }
+                setExtraRuns(std::move(runs));
+            });
+        }
+    }
+    more_->setEnabled(count > 0);
+}
+
+void CompareView::sayWhyEmpty() {
+    SessionDocument* document = context().document;
+    const std::size_t count = document != nullptr ? document->runs().size() : 0;
+    if (count >= 2 && a_ != 0) {
+        // The run before A, of the same workload where there is one.
+        sessions::RunId before = 0, other = 0;
+        const sessions::RunInfo* mine = document->run(a_);
+        for (const sessions::RunInfo& run : document->runs()) {
+            if (run.id != a_ && mine != nullptr) {
+                other = run.id;
+                before = run.workload == mine->workload ? run.id : before;
+            }
+        }
+        const sessions::RunId id = before != 0 ? before : other;
+        const sessions::RunInfo* run = document->run(id);
+        showEmpty(tr("Two runs are needed: A and its baseline B. No baseline is chosen."),
+                  tr("Compare with %1").arg(run != nullptr ? QString::fromStdString(run->name) : QString()),
+                  [document, id] { document->setRunB(id); });
+        return;
+    }
+    showEmpty(count == 1 ? tr("Two runs are needed: A and B. This session holds one.") : tr("Two runs are needed: A and B."),
+              tr("Prepare a run"), [this] { emit openView(QStringLiteral("run")); });
+}
+
+void CompareView::updateTables() {
+    const std::vector<sessions::RunInfo> runs = shownRuns();
+    if (runs.size() < 2) {
+        specModel_->setTree(std::make_shared<FlatTree>());
+        metricModel_->setTree(std::make_shared<FlatTree>());
+        return;
+    }
+    specModel_->setTree(specTable(runs[0], runs[1], changedOnly_->isChecked()));
+    metricModel_->setTree(metricTable(runs, context().document->runs(), changedOnly_->isChecked()));
+    fitColumns(specView_, kLongestSetting);
+    fitColumns(metricView_, kLongestSetting);
+    // The names take what is left, so that numbers stay at the right edge.
+    int others = 0;
+    for (int i = 1; i < metricModel_->columnCount(); ++i) {
+        others += metricView_->columnWidth(i) + 12;
+        metricView_->setColumnWidth(i, metricView_->columnWidth(i) + 12);
+    }
+    metricView_->setColumnWidth(0, std::max(metricView_->columnWidth(0), metricView_->viewport()->width() - others));
+}
+
+void CompareView::updateLane() {
+    const TimelinePtr a = timelineOf(a_), b = timelineOf(b_);
+    if (!a || !b || a_ == b_ || a->events() == 0 || b->events() == 0) {
+        lane_->setRuns(nullptr, nullptr, nullptr);
+        lane_->setFacts(a_ != 0 && b_ != 0 && a_ != b_ && settled() ? tr("one of the runs recorded no memory") : QString());
+        stack_->bands()->setRows({});
+        return;
+    }
+    const auto by = static_cast<profiler::AlignBy>(align_->current());
+    const auto alignment = std::make_shared<const profiler::Alignment>(profiler::align(*a, *b, by));
+    BandRow rowA{tr("A"), {}}, rowB{tr("B"), {}};
+    for (const profiler::AlignedSegment& segment : alignment->segments()) {
+        if (segment.name.empty() || segment.length <= 0) {
+            continue;
+        }
+        const QString name = textOf(segment.name);
+        const auto band = [&](const std::optional<profiler::TimeStretch>& stretch) {
+            return BandRow::Band{{segment.position, segment.position + std::max<base::TimeNs>(1, stretch->end - stretch->begin)}, name, 0};
+        };
+        if (segment.a) {
+            rowA.bands.push_back(band(segment.a));
+        }
+        if (segment.b) {
+            rowB.bands.push_back(band(segment.b));
+        }
+    }
+    stack_->bands()->setRows({std::move(rowA), std::move(rowB)});
+    const TimeRange extent{0, std::max<base::TimeNs>(1000, alignment->length())};
+    if (!(time_->extent() == extent)) {
+        time_->reset(extent);
+    }
+    lane_->setRuns(a, b, alignment);
+    const auto peakOf = [](const TimelinePtr& timeline) { return timeline->peak(timeline->begin(), timeline->end()).maxTotal; };
+    lane_->setFacts(tr("peak A %1, B %2").arg(bytesText(peakOf(a)), bytesText(peakOf(b))));
+}
+
+void CompareView::updateDeltas() {
+    static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer, profiler::GroupBy::Op};
+    const bool two = a_ != 0 && b_ != 0 && a_ != b_;
+    const TimelinePtr a = two ? timelineOf(a_) : nullptr, b = two ? timelineOf(b_) : nullptr;
+    const auto by = kGroups[std::clamp(groupBy_->currentIndex(), 0, 2)];
+    const FlatTreePtr table = peakTable(a.get(), b.get(), by);
+    deltas_->setTable(table, QStringLiteral(" AB "));
+    twinModel_->setTree(table);
+    fitColumns(twin_, kLongestSetting);
+}
+
+QString CompareView::asText() const {
+    const std::vector<sessions::RunInfo> runs = shownRuns();
+    return runs.size() < 2 ? QString()
+                           : compareText(runs, context().document->runs(), timelineOf(a_).get(), timelineOf(b_).get());
+}
+
+void CompareView::resizeEvent(QResizeEvent* event) {
+    View::resizeEvent(event);
+    updateTables();
+    tables_->setVisible(height() >= kRoomForTables || !stack_->isVisibleTo(this));
+}
+
+} // namespace vitrine::ui
