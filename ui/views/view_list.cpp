@@ -9,6 +9,7 @@
 #include "ui/views/load/load_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/outlook_view.h"
+#include "ui/views/run/run_view.h"
 #include "ui/views/sessions/sessions_view.h"
 
 namespace vitrine::ui {
@@ -20,7 +21,7 @@ QString words(const char* text) {
 }
 
 View* makeRun(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("run"), words("Run"), words("No run is prepared."), context, parent);
+    return new RunView(context, parent);
 }
 
 View* makeMemory(const ViewContext& context, QWidget* parent) {

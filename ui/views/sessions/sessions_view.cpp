@@ -114,7 +114,7 @@ void SessionsView::buildHeader() {
     filter_->setAccessibleName(tr("Filter runs"));
     filter_->setPlaceholderText(tr("Filter: peak>40GiB tag:oom text"));
     filter_->setClearButtonEnabled(true);
-    filter_->setMinimumWidth(180);
+    filter_->setMinimumWidth(244);
     filter_->setMaximumWidth(300);
     filter_->setToolTip(tr("Words, and conditions as peak>40GiB, tok/s>100, time<2s, tag:oom, state:failed, "
                            "workload:generate, model:20b; - before a term turns it around"));

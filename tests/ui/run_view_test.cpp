@@ -1,0 +1,311 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The Run view in its window with runs that the test plays, driven by real events.
+#include "ui/views/run/run_view.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDir>
+#include <QElapsedTimer>
+#include <QHelpEvent>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTextBlock>
+#include <nlohmann/json.hpp>
+
+#include "ui/views/shell/main_window.h"
+#include "ui/widgets/option_form.h"
+#include "ui/widgets/token_text.h"
+
+using namespace vitrine;
+
+namespace {
+
+/// Does nothing by itself: the test says what happens.
+class PlayedRuns final : public ui::RunController {
+public:
+    void start(const nlohmann::json& experiment, const QString& sessionFile) override {
+        experiment_ = experiment;
+        session_ = sessionFile;
+        running_ = true;
+        emit started(0);
+    }
+    void stop() override { ++stops_; }
+    bool running() const override { return running_; }
+    quint64 price(const nlohmann::json& experiment) override {
+        priced_.push_back(experiment);
+        return priced_.size();
+    }
+    void end(const QString& status, const QString& error) {
+        running_ = false;
+        emit ended(status, error, QStringLiteral(R"({"peak_bytes": 1073741824, "decode_tokens_per_second": 702})"));
+    }
+    void say(const QString& text, int index, const QString& channel, double logprob = -0.01) {
+        ui::StreamedToken token;
+        token.index = index;
+        token.id = 100 + index;
+        token.text = text;
+        token.channel = channel;
+        token.logprob = logprob;
+        token.seconds = 0.041 + 0.002 * index;
+        token.topJson = QStringLiteral(R"([{"id": 7, "logprob": -0.5}, {"id": 100, "logprob": -2.0}])");
+        emit this->token(token);
+    }
+
+    nlohmann::json experiment_;
+    std::vector<nlohmann::json> priced_;
+    QString session_;
+    bool running_ = false;
+    int stops_ = 0;
+};
+
+} // namespace
+
+class RunViewTest final : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir folder_;
+    std::unique_ptr<PlayedRuns> runs_;
+    std::unique_ptr<ui::MainWindow> window_;
+
+    ui::RunView* view() const { return static_cast<ui::RunView*>(window_->view(QStringLiteral("run"))); }
+    QLineEdit* field(const char* key) const {
+        return qobject_cast<QLineEdit*>(view()->fields()->editor(QString::fromLatin1(key)));
+    }
+    void typeInto(QLineEdit* edit, const QString& text) const {
+        edit->setFocus();
+        edit->selectAll();
+        QTest::keyClicks(edit, text);
+    }
+    void fill() const {
+        view()->takeFolder(QStringLiteral("synthetic:gpt-oss-20b"));
+        view()->prompt()->setFocus();
+        QTest::keyClicks(view()->prompt(), QStringLiteral("Hello"));
+    }
+
+private slots:
+    void initTestCase() { ui::Theme::instance().install(); }
+
+    void init() {
+        runs_ = std::make_unique<PlayedRuns>();
+        window_ = std::make_unique<ui::MainWindow>(runs_.get(), QString());
+        window_->resize(1440, 900);
+        window_->show();
+        window_->openView(QStringLiteral("run"));
+        view()->setSessionFolder(folder_.path());
+        QApplication::setActiveWindow(window_.get());
+    }
+
+    void cleanup() {
+        window_.reset();
+        runs_.reset();
+    }
+
+    void formFollowsTheTable() {
+        for (const engine::OptionSpec& option : engine::optionTable()) {
+            const QString key = QString::fromStdString(std::string(option.key));
+            const bool elsewhere = key == QStringLiteral("prompt");
+            QCOMPARE(view()->fields()->editor(key) != nullptr,
+                     engine::optionApplies(option, "generate", false) && !elsewhere);
+        }
+        QVERIFY(qobject_cast<QComboBox*>(view()->fields()->editor(QStringLiteral("weights"))) != nullptr);
+        QVERIFY(qobject_cast<QCheckBox*>(view()->fields()->editor(QStringLiteral("raw"))) != nullptr);
+        view()->form()->setWorkload(QStringLiteral("load"));
+        QVERIFY(view()->fields()->editor(QStringLiteral("temperature")) == nullptr);
+        QVERIFY(view()->fields()->editor(QStringLiteral("weights")) != nullptr);
+        QVERIFY(!view()->prompt()->isVisible());
+    }
+
+    void badFieldsSayWhy() {
+        typeInto(field("max_new_tokens"), QStringLiteral("many"));
+        QVERIFY(!view()->fields()->errorLine(QStringLiteral("max_new_tokens")).isEmpty());
+        typeInto(field("max_new_tokens"), QStringLiteral("64"));
+        QVERIFY(view()->fields()->errorLine(QStringLiteral("max_new_tokens")).isEmpty());
+        QVERIFY(view()->fields()->dotShown(QStringLiteral("max_new_tokens")));
+        typeInto(field("vram_budget"), QStringLiteral("80 pounds"));
+        QVERIFY(!view()->fields()->errorLine(QStringLiteral("vram_budget")).isEmpty());
+        fill();
+        QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
+        QVERIFY(!runs_->running_);
+    }
+
+    void undoesEdits() {
+        typeInto(field("max_new_tokens"), QStringLiteral("64"));
+        QTest::keyClick(field("max_new_tokens"), Qt::Key_Z, Qt::ControlModifier);
+        QCOMPARE(view()->form()->text(QStringLiteral("max_new_tokens")), QStringLiteral("128"));
+        QCOMPARE(field("max_new_tokens")->text(), QStringLiteral("128"));
+        QVERIFY(!view()->fields()->dotShown(QStringLiteral("max_new_tokens")));
+        view()->perform(QStringLiteral("edit.redo"));
+        QCOMPARE(field("max_new_tokens")->text(), QStringLiteral("64"));
+    }
+
+    void pricesOnceAfterTyping() {
+        fill();
+        QTRY_VERIFY(!runs_->priced_.empty());
+        QTest::qWait(250);
+        runs_->priced_.clear();
+        typeInto(field("max_new_tokens"), QStringLiteral("4096"));
+        QVERIFY(runs_->priced_.empty());
+        QTRY_COMPARE(runs_->priced_.size(), std::size_t(1));
+        QCOMPARE(runs_->priced_[0]["max_new_tokens"].get<int>(), 4096);
+        QVERIFY(runs_->priced_[0]["plan"].get<bool>());
+        emit runs_->priced(1, QStringLiteral(R"({"fits": true, "peak_bytes": 18683267482, "budget_bytes": 85899345920,
+            "peak_by_category": {"weights": 13775930368}, "device": "H200"})"),
+                           {});
+        QCOMPARE(view()->fitText(), QStringLiteral("fits: 17.4 of 80.0 GiB"));
+        emit runs_->priced(1, QStringLiteral(R"({"fits": false, "peak_bytes": 18683267482, "budget_bytes": 10737418240,
+            "short_by_bytes": 3435973837})"),
+                           {});
+        QCOMPARE(view()->fitText(), QStringLiteral("Will not fit by 3.20\u00a0GiB."));
+        QVERIFY(view()->runButton()->isEnabled());
+        emit runs_->priced(99, QStringLiteral("{}"), QStringLiteral("an older question"));
+        QVERIFY(view()->fitText().startsWith(QStringLiteral("Will not fit")));
+    }
+
+    void commandLineIsExact() {
+        fill();
+        view()->prompt()->setPlainText(QStringLiteral("it's here"));
+        typeInto(field("seed"), QStringLiteral("7"));
+        QCOMPARE(view()->commandText(),
+                 QStringLiteral("vitrine generate --model synthetic:gpt-oss-20b --prompt 'it'\\''s here' --seed 7 "
+                                "--logprobs 5"));
+    }
+
+    void runsAndStopsByKeys() {
+        fill();
+        QTest::keyClick(view()->prompt(), Qt::Key_Return, Qt::ControlModifier);
+        QVERIFY(runs_->running_);
+        QCOMPARE(runs_->experiment_["prompt"].get<std::string>(), std::string("Hello"));
+        QVERIFY(runs_->session_.startsWith(folder_.path()));
+        QCOMPARE(view()->runButton()->text(), QStringLiteral("Stop"));
+        QTest::keyClick(view()->prompt(), Qt::Key_Escape);
+        QCOMPARE(runs_->stops_, 1);
+        runs_->end(QStringLiteral("cancelled"), QStringLiteral("stopped"));
+        QCOMPARE(view()->runButton()->text(), QStringLiteral("Run"));
+        QVERIFY(view()->readout().startsWith(QStringLiteral("Stopped")));
+    }
+
+    void streamsTokensInChannels() {
+        fill();
+        QTest::keyClick(view()->prompt(), Qt::Key_Return, Qt::ControlModifier);
+        runs_->say(QStringLiteral("Let me"), 0, QStringLiteral("analysis"));
+        runs_->say(QStringLiteral(" think"), 1, QStringLiteral("analysis"), -3.0);
+        runs_->say(QStringLiteral("It holds"), 2, QStringLiteral("final"));
+        runs_->say(QStringLiteral(" keys."), 3, QStringLiteral("final"), -1.0);
+        QCOMPARE(view()->text()->tokenCount(), std::size_t(0)); // batched
+        QTRY_COMPARE(view()->text()->tokenCount(), std::size_t(4));
+        QCOMPARE(view()->text()->plainText(), QStringLiteral("Let me thinkIt holds keys."));
+        QCOMPARE(view()->text()->sectionCount(), std::size_t(3));
+        QCOMPARE(view()->text()->sectionTitle(1), QStringLiteral("analysis"));
+        QCOMPARE(view()->live()->valueText(3), QStringLiteral("4 of 128"));
+        const QString tip = view()->text()->tokenTip(3);
+        QVERIFY2(tip.contains(QStringLiteral("id 103")) && tip.contains(QStringLiteral("2.00")) &&
+                     tip.contains(QStringLiteral("-1.000")) && tip.contains(QStringLiteral("60.7")),
+                 qPrintable(tip));
+        QTextCursor cursor = view()->text()->document()->find(QStringLiteral("holds"));
+        cursor.setPosition(cursor.selectionStart());
+        const QRect at = view()->text()->cursorRect(cursor);
+        QCOMPARE(view()->text()->tokenAt(at.center() + QPoint(3, 0)), 2);
+        runs_->end(QStringLiteral("done"), {});
+        QCOMPARE(view()->live()->valueText(1), QStringLiteral("702 tok/s"));
+    }
+
+    void foldsThinking() {
+        fill();
+        QTest::keyClick(view()->prompt(), Qt::Key_Return, Qt::ControlModifier);
+        runs_->say(QStringLiteral("hidden thought"), 0, QStringLiteral("analysis"));
+        runs_->say(QStringLiteral("shown"), 1, QStringLiteral("final"));
+        QTRY_COMPARE(view()->text()->tokenCount(), std::size_t(2));
+        const QTextCursor head = view()->text()->document()->find(QStringLiteral("analysis"));
+        QTextCursor start = head;
+        start.setPosition(head.selectionStart());
+        QTest::mouseClick(view()->text()->viewport(), Qt::LeftButton, {},
+                          view()->text()->cursorRect(start).center() + QPoint(2, 0));
+        QVERIFY(view()->text()->folded(1));
+        QVERIFY(!view()->text()->document()->find(QStringLiteral("hidden")).block().isVisible());
+        QVERIFY(view()->text()->document()->find(QStringLiteral("shown")).block().isVisible());
+        view()->text()->setFolded(1, false);
+        QVERIFY(view()->text()->document()->find(QStringLiteral("hidden")).block().isVisible());
+    }
+
+    void errorsAreAStrip() {
+        fill();
+        QTest::keyClick(view()->prompt(), Qt::Key_Return, Qt::ControlModifier);
+        runs_->end(QStringLiteral("failed"), QStringLiteral("config.json: hidden_size: missing"));
+        QCOMPARE(view()->findChild<ui::ErrorStrip*>()->sentence(), QStringLiteral("config.json: hidden_size: missing"));
+        QVERIFY(QApplication::activeModalWidget() == nullptr);
+    }
+
+    void emptyPromptIsSaid() {
+        view()->takeFolder(QStringLiteral("synthetic:gpt-oss-20b"));
+        QTest::keyClick(view()->prompt(), Qt::Key_Return, Qt::ControlModifier);
+        QVERIFY(!runs_->running_);
+        QVERIFY(view()->readout().contains(QStringLiteral("prompt")));
+    }
+
+    void takesASpec() {
+        view()->takeExperiment(QStringLiteral(
+            R"({"vitrine":1,"workload":"load","model":"synthetic:qwen3-4b","weights":"both","vram_budget":17179869184})"));
+        QCOMPARE(view()->form()->workload(), QStringLiteral("load"));
+        QCOMPARE(field("vram_budget")->text(), QStringLiteral("16GiB"));
+        QCOMPARE(qobject_cast<QComboBox*>(view()->fields()->editor(QStringLiteral("weights")))->currentText(),
+                 QStringLiteral("both"));
+        QVERIFY(!view()->fields()->dotShown(QStringLiteral("device")));
+    }
+
+    void aSavedRunShowsItsResult() {
+        sessions::RunInfo run;
+        run.id = 3;
+        run.name = "load demo";
+        run.workload = "load";
+        run.status = sessions::RunStatus::Done;
+        run.specJson = R"({"vitrine": 1, "workload": "load", "model": "synthetic:tiny-llama"})";
+        run.metricsJson = R"({"peak_bytes": 1073741824})";
+        window_->document()->show(QStringLiteral("one.vitrine"), {run}, {});
+        QVERIFY(view()->text()->toPlainText().contains(QStringLiteral("peak_bytes: 1.00 GiB")));
+        QCOMPARE(view()->live()->valueText(5), QStringLiteral("1.00\u00a0GiB"));
+    }
+
+    void manyTokensStayWhole() {
+        ui::TokenText text;
+        text.resize(800, 600);
+        text.show();
+        std::vector<ui::StreamedToken> batch(500);
+        QString expected;
+        for (int i = 0; i < 200; ++i) {
+            for (int j = 0; j < 500; ++j) {
+                batch[std::size_t(j)].text = QStringLiteral("t%1 ").arg(j);
+                batch[std::size_t(j)].id = j;
+                batch[std::size_t(j)].logprob = j % 3 == 0 ? -1.0 : -0.1;
+                expected += batch[std::size_t(j)].text;
+            }
+            text.appendTokens(batch);
+        }
+        QCOMPARE(text.tokenCount(), std::size_t(100000));
+        QCOMPARE(text.plainText(), expected); // breaks that only help drawing are not in it
+        QVERIFY(text.verticalScrollBar()->value() > 0);
+        QVERIFY(!text.grab().isNull());
+        text.selectAll();
+        text.copy();
+    }
+
+    void pictures() {
+        const QString folder = qEnvironmentVariable("VITRINE_TEST_PICTURES");
+        if (!folder.isEmpty()) {
+            fill();
+            QTest::keyClick(view()->prompt(), Qt::Key_Return, Qt::ControlModifier);
+            for (int i = 0; i < 30; ++i) {
+                runs_->say(i % 7 == 0 ? QStringLiteral(" unlikely") : QStringLiteral(" words"), i,
+                           i < 12 ? QStringLiteral("analysis") : QStringLiteral("final"), i % 7 == 0 ? -3.0 : -0.1);
+            }
+            QTest::qWait(80);
+            QVERIFY(window_->grab().save(QDir(folder).filePath(QStringLiteral("run-live.png"))));
+        }
+    }
+};
+
+QTEST_MAIN(RunViewTest)
+#include "run_view_test.moc"

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Numbers of the run that goes on, or of the saved one that is shown: speed, tokens, a small memory stack, last runs.
+
+#include <QImage>
+#include <QWidget>
+#include <array>
+
+#include "ui/models/flat_tree.h"
+#include "ui/models/session_document.h"
+#include "ui/widgets/controls.h"
+
+class QTreeView;
+
+namespace vitrine::ui {
+
+/// Memory by category over the whole run, 120 high.
+class MemoryStrip final : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit MemoryStrip(QWidget* parent = nullptr);
+    void setTimeline(TimelinePtr timeline);
+    QSize sizeHint() const override { return {200, 120}; }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    TimelinePtr timeline_;
+    QImage image_;
+    TimelinePtr drawn_;
+    QString drawnTheme_;
+};
+
+struct LiveNumbers {
+    std::optional<double> tokensPerSecond, firstTokenSeconds;
+    std::optional<std::uint64_t> tokens, wantedTokens, kvBytes, peakBytes;
+    QString state;
+};
+
+class LivePanel final : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit LivePanel(QWidget* parent = nullptr);
+    DockHeader* header() const { return header_; }
+    void setNumbers(const QString& title, const LiveNumbers& numbers);
+    void setTimeline(TimelinePtr timeline);
+    void setRuns(const std::vector<sessions::RunInfo>& runs, sessions::RunId shown);
+    QString valueText(int row) const { return values_[std::size_t(row)]->text(); }
+
+signals:
+    void runWanted(qint64 run);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    DockHeader* header_;
+    std::array<TextLabel*, 6> values_{};
+    MemoryStrip* strip_;
+    QTreeView* runs_;
+    FlatTreeModel* model_;
+};
+
+} // namespace vitrine::ui

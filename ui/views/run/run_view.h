@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Starts runs: a form made from the option table, what the run would need, the prompt, the text as it is written.
+
+#include <QTimer>
+#include <vector>
+
+#include "ui/models/experiment_form.h"
+#include "ui/views/run/live_panel.h"
+#include "ui/widgets/view.h"
+
+class QComboBox;
+class QPlainTextEdit;
+class QPushButton;
+
+namespace vitrine::ui {
+
+class BudgetBar;
+class OptionForm;
+class TokenText;
+
+class RunView final : public View {
+    Q_OBJECT
+
+public:
+    explicit RunView(const ViewContext& context, QWidget* parent = nullptr);
+
+    QWidget* inspector() override { return live_; }
+    QWidget* inspectorHeader() override { return live_->header(); }
+    bool perform(const QString& action) override;
+    QString whyNot(const QString& action) const override;
+    QList<QWidget*> focusStops() const override;
+    bool settled() const override { return !readingTexts_; }
+    void takeExperiment(const QString& experimentJson) override;
+    void takeFolder(const QString& path) override;
+    void activated() override;
+
+    ExperimentForm* form() { return &form_; }
+    OptionForm* fields() const { return fields_; }
+    TokenText* text() const { return text_; }
+    QPlainTextEdit* prompt() const { return prompt_; }
+    LivePanel* live() const { return live_; }
+    QPushButton* runButton() const { return run_; }
+    QString fitText() const { return fit_->text(); }
+    QString commandText() const;
+    /// Where a session file is made when none is open.
+    void setSessionFolder(const QString& folder) { sessionFolder_ = folder; }
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    void buildHeader();
+    QWidget* buildFormColumn();
+    QWidget* buildCentre();
+    void connectRuns();
+    void start();
+    void stop();
+    nlohmann::json experiment() const;
+    bool promptUsed() const;
+    QString sessionFile();
+    void onFormChanged();
+    void onFormReloaded();
+    void price();
+    void onPriced(quint64 ticket, const QString& metrics, const QString& error);
+    void showParts();
+    void onStarted(qint64 run);
+    void onEnded(const QString& status, const QString& error, const QString& metrics);
+    void flushTokens();
+    void onSelection();
+    void showSaved();
+    void showTexts(const sessions::RunInfo& run, const std::vector<sessions::RunText>& texts);
+    void updateNumbers();
+    void updateButtons();
+    void chooseFile(const QString& key);
+    void rememberModel();
+    void loadPresets();
+    void savePreset();
+    void usePreset(int index);
+
+    ExperimentForm form_;
+    SegmentedControl* segments_ = nullptr;
+    TextLabel* fit_ = nullptr;
+    QPushButton *why_ = nullptr, *preview_ = nullptr, *run_ = nullptr, *send_ = nullptr;
+    BudgetBar* bar_ = nullptr;
+    TextLabel* parts_ = nullptr;
+    OptionForm* fields_ = nullptr;
+    QComboBox* presets_ = nullptr;
+    TokenText* text_ = nullptr;
+    QWidget *promptBox_ = nullptr, *commandBox_ = nullptr;
+    QPlainTextEdit *prompt_ = nullptr, *command_ = nullptr;
+    LivePanel* live_;
+    QTimer priceTimer_, tokenTimer_;
+    quint64 ticket_ = 0;
+    std::vector<StreamedToken> pending_;
+    LiveNumbers numbers_;
+    sessions::RunId liveRun_ = 0;  ///< the run whose tokens the text shows
+    sessions::RunId textRun_ = -1; ///< the saved run whose texts it shows
+    bool follow_ = false;          ///< a run of this view becomes A when the session knows it
+    bool readingTexts_ = false;
+    bool filling_ = false;
+    QString sessionFolder_, partsText_;
+};
+
+} // namespace vitrine::ui
