@@ -283,8 +283,6 @@ void VitrineStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* o
         }
         return;
     }
-    case PE_IndicatorHeaderArrow:
-        return; // the label of the section carries it
     case PE_PanelLineEdit:
     case PE_FrameLineEdit: {
         if (element == PE_PanelLineEdit && widget != nullptr &&
