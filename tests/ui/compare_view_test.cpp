@@ -26,12 +26,14 @@ constexpr double kGiB = double(1ULL << 30);
 std::string metricsOf(double weights, double logits, double rate) {
     const auto bytes = [](double gib) { return std::to_string(static_cast<long long>(gib * kGiB)); };
     return R"({"peak_bytes": )" + bytes(weights + logits) + R"(, "decode_tokens_per_second": )" + std::to_string(rate) +
-           R"(, "ids": [1, 2, 3], "peak_by_category": {"weights": )" + bytes(weights) + R"(, "logits": )" + bytes(logits) + "}}";
+           R"(, "ids": [1, 2, 3], "peak_by_category": {"weights": )" + bytes(weights) + R"(, "logits": )" +
+           bytes(logits) + "}}";
 }
 
 sessions::RunInfo run(int id, double weights, double logits, double rate, const char* mode) {
     return test::runInfo(id, "generate", metricsOf(weights, logits, rate),
-                         std::string(R"({"vitrine": 1, "workload": "generate", "model": "m", "weights": ")") + mode + "\"}");
+                         std::string(R"({"vitrine": 1, "workload": "generate", "model": "m", "weights": ")") + mode +
+                             "\"}");
 }
 
 /// Load for `load` seconds, then decode for a second; weights in GiB.
@@ -58,10 +60,12 @@ private slots:
         QTest::addColumn<double>("weightsB");
         QTest::addColumn<double>("logitsB");
         QTest::addColumn<QString>("expected");
-        QTest::newRow("less logits") << 10.0 << 1.0 << 10.0 << 62.0
-                                     << QStringLiteral("A uses 61.00 GiB less at its peak because its logits are 61.00 GiB smaller.");
-        QTest::newRow("more weights") << 40.0 << 1.0 << 12.0 << 1.0
-                                      << QStringLiteral("A uses 28.00 GiB more at its peak because its weights are 28.00 GiB larger.");
+        QTest::newRow("less logits")
+            << 10.0 << 1.0 << 10.0 << 62.0
+            << QStringLiteral("A uses 61.00 GiB less at its peak because its logits are 61.00 GiB smaller.");
+        QTest::newRow("more weights")
+            << 40.0 << 1.0 << 12.0 << 1.0
+            << QStringLiteral("A uses 28.00 GiB more at its peak because its weights are 28.00 GiB larger.");
         QTest::newRow("same") << 12.0 << 1.0 << 12.0 << 1.0 << QStringLiteral("A and B have the same peak, 13.00 GiB.");
     }
 
@@ -71,7 +75,8 @@ private slots:
         QFETCH(double, weightsB);
         QFETCH(double, logitsB);
         QFETCH(QString, expected);
-        const ui::CompareWords words = ui::compareWords(run(1, weightsA, logitsA, 10, "quantized"), run(2, weightsB, logitsB, 10, "quantized"));
+        const ui::CompareWords words =
+            ui::compareWords(run(1, weightsA, logitsA, 10, "quantized"), run(2, weightsB, logitsB, 10, "quantized"));
         QCOMPARE(QString(words.sentence).replace(QChar(0x00A0), QLatin1Char(' ')), expected);
     }
 
@@ -189,7 +194,8 @@ private slots:
         // By phase the axis has room for the longer load and one decode; by time for the longer run.
         QVERIFY(std::abs(double(view.axis()->extent().length()) - 3e9) < 2e7);
         view.axis()->setCursor(test::ns(2.5)); // in the decode of both
-        QVERIFY(view.readout().contains(QStringLiteral("A 13.00")) && view.readout().contains(QStringLiteral("B 37.00")));
+        QVERIFY(view.readout().contains(QStringLiteral("A 13.00")) &&
+                view.readout().contains(QStringLiteral("B 37.00")));
         QTest::mouseClick(view.alignment()->button(2), Qt::LeftButton);
         view.axis()->setCursor(test::ns(2.1)); // A has ended
         QVERIFY2(view.readout().contains(QStringLiteral("B 36.00")), qPrintable(view.readout()));
@@ -214,7 +220,8 @@ private slots:
         view.show();
         document.show(QStringLiteral("x.vitrine"), {run(1, 12, 1, 95, "quantized")}, {{1, timeline(1, 12)}});
         QVERIFY(view.emptyText().contains(QStringLiteral("This session holds one")));
-        document.show(QStringLiteral("x.vitrine"), {run(1, 12, 1, 95, "quantized"), run(2, 12, 1, 95, "quantized")}, {{1, timeline(1, 12)}});
+        document.show(QStringLiteral("x.vitrine"), {run(1, 12, 1, 95, "quantized"), run(2, 12, 1, 95, "quantized")},
+                      {{1, timeline(1, 12)}});
         document.setRunA(2);
         document.setRunB(0);
         QVERIFY(view.emptyText().contains(QStringLiteral("No baseline is chosen")));

@@ -28,8 +28,10 @@ void addLoad(test::RecordedRun& run, double begin, double length, double experts
     if (staging > 0) {
         run.alloc(MemoryCategory::Workspace, "staging", staging, begin + 0.2 * length, begin + 0.9 * length, scope);
     }
-    run.alloc(MemoryCategory::Weights, "model.layers.0.mlp.experts.gate_up_proj_blocks", experts, begin + 0.5 * length, end + 0.001, scope);
-    run.alloc(MemoryCategory::Weights, "model.layers.0.self_attn.q_proj.weight", 1 * kGiB, begin + 0.6 * length, end + 0.001, scope);
+    run.alloc(MemoryCategory::Weights, "model.layers.0.mlp.experts.gate_up_proj_blocks", experts, begin + 0.5 * length,
+              end + 0.001, scope);
+    run.alloc(MemoryCategory::Weights, "model.layers.0.self_attn.q_proj.weight", 1 * kGiB, begin + 0.6 * length,
+              end + 0.001, scope);
     run.span("Read", "model.embed_tokens.weight", begin, begin + 0.8 * length, 8e9);
     if (staging > 0) {
         run.span("Expand", "experts", begin + 0.2 * length, begin + 0.9 * length, experts);
@@ -51,11 +53,13 @@ sessions::RunInfo loadRun() {
 }
 
 sessions::RunInfo generateRun(int id, const char* weights, double rate, const char* ids) {
-    return test::runInfo(id, "generate",
-                         std::string(R"({"decode_tokens_per_second": )") + std::to_string(rate) +
-                             R"(, "prefill_seconds": 2, "prompt_tokens": 100, "ids": )" + ids + "}",
-                         std::string(R"({"vitrine": 1, "workload": "generate", "model": "synthetic:gpt-oss-20b", "prompt": "x", "weights": ")") +
-                             weights + "\"}");
+    return test::runInfo(
+        id, "generate",
+        std::string(R"({"decode_tokens_per_second": )") + std::to_string(rate) +
+            R"(, "prefill_seconds": 2, "prompt_tokens": 100, "ids": )" + ids + "}",
+        std::string(
+            R"({"vitrine": 1, "workload": "generate", "model": "synthetic:gpt-oss-20b", "prompt": "x", "weights": ")") +
+            weights + "\"}");
 }
 
 ui::LoadPair pairOf(const ui::TimelinePtr& timeline) {
@@ -93,7 +97,8 @@ private slots:
     }
 
     void choosesLoads() {
-        const std::vector<sessions::RunInfo> runs = {loadRun(), generateRun(2, "quantized", 7, "[1]"), generateRun(3, "dequantized", 7, "[1]")};
+        const std::vector<sessions::RunInfo> runs = {loadRun(), generateRun(2, "quantized", 7, "[1]"),
+                                                     generateRun(3, "dequantized", 7, "[1]")};
         QVERIFY(ui::chooseLoads(runs, 1, 0).oneRun);
         const ui::LoadChoice two = ui::chooseLoads(runs, 2, 3);
         QVERIFY(!two.oneRun && two.a == 2 && two.b == 3);
@@ -171,7 +176,8 @@ private slots:
         const ui::LoadPair pair = pairOf(bothLoads());
         const ui::PlotFrame frame{{860, 200}, dpr};
         const auto axis = ui::AxisMap::ofTime({0, test::ns(0.7)}, 800);
-        const QImage image = ui::paintLoad(*pair.b, ui::LoadGrouping::Part, axis, pair.b->peak, frame, ui::themeTokens());
+        const QImage image =
+            ui::paintLoad(*pair.b, ui::LoadGrouping::Part, axis, pair.b->peak, frame, ui::themeTokens());
         QCOMPARE(image.size(), (QSizeF(860, 200) * dpr).toSize());
         const double perGiB = 200 / (40 * 1.14 * 1.05);
         const auto at = [&](double gib) { return image.pixelColor(int(600 * dpr), int((200 - gib * perGiB) * dpr)); };

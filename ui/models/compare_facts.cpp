@@ -64,7 +64,8 @@ QString becauseOf(const RunFacts& low, const RunFacts& high, double saved, bool 
     std::size_t most = 0;
     double largest = 0;
     for (std::size_t i = 0; i < low.peakByCategory->size(); ++i) {
-        const double less = static_cast<double>((*high.peakByCategory)[i]) - static_cast<double>((*low.peakByCategory)[i]);
+        const double less =
+            static_cast<double>((*high.peakByCategory)[i]) - static_cast<double>((*low.peakByCategory)[i]);
         if (less > largest) {
             largest = less;
             most = i;
@@ -75,13 +76,16 @@ QString becauseOf(const RunFacts& low, const RunFacts& high, double saved, bool 
     }
     using C = base::MemoryCategory;
     const auto category = static_cast<C>(most);
-    const bool plural = category == C::Weights || category == C::Activations || category == C::Gradients || category == C::Logits;
-    const QString name = category == C::KvCache ? QObject::tr("KV cache")
-                                                : textOf(base::categoryName(category)).replace(QLatin1Char('_'), QLatin1Char(' '));
+    const bool plural =
+        category == C::Weights || category == C::Activations || category == C::Gradients || category == C::Logits;
+    const QString name = category == C::KvCache
+                             ? QObject::tr("KV cache")
+                             : textOf(base::categoryName(category)).replace(QLatin1Char('_'), QLatin1Char(' '));
     const QString verb = plural ? QObject::tr("are") : QObject::tr("is");
     const QString size = lowIsA ? QObject::tr("smaller") : QObject::tr("larger");
-    return largest >= saved * 0.5 ? QObject::tr(" because its %1 %2 %3 %4").arg(name, verb, sizeOf(largest), size)
-                                  : QObject::tr("; the largest part is its %1, which %2 %3 %4").arg(name, verb, sizeOf(largest), size);
+    return largest >= saved * 0.5
+               ? QObject::tr(" because its %1 %2 %3 %4").arg(name, verb, sizeOf(largest), size)
+               : QObject::tr("; the largest part is its %1, which %2 %3 %4").arg(name, verb, sizeOf(largest), size);
 }
 
 QString failure(const RunInfo& run, QChar letter) {
@@ -90,14 +94,16 @@ QString failure(const RunInfo& run, QChar letter) {
 }
 
 /// "decodes 1.20 times faster", for the run that `lowIsA` names; nothing when equal or unknown.
-void addSpeed(QStringList& out, const RunInfo& a, const RunInfo& b, const char* metric, bool lower, const QString& verb) {
+void addSpeed(QStringList& out, const RunInfo& a, const RunInfo& b, const char* metric, bool lower,
+              const QString& verb) {
     const auto x = runMetric(a, metric), y = runMetric(b, metric);
     if (!x || !y || *x <= 0 || *y <= 0 || std::abs(*x - *y) <= 0.005 * std::max(*x, *y)) {
         return;
     }
     const bool faster = (*x < *y) == lower;
-    out << QObject::tr("A %1 %2 times %3").arg(verb, QString::number(std::max(*x, *y) / std::min(*x, *y), 'f', 2),
-                                                faster ? QObject::tr("faster") : QObject::tr("slower"));
+    out << QObject::tr("A %1 %2 times %3")
+               .arg(verb, QString::number(std::max(*x, *y) / std::min(*x, *y), 'f', 2),
+                    faster ? QObject::tr("faster") : QObject::tr("slower"));
 }
 
 struct Metrics {
@@ -135,9 +141,9 @@ FlatCell metricCell(const std::string& name, std::optional<double> value) {
     return cell;
 }
 
-std::map<std::string, std::uint64_t> groupsAtPeak(const profiler::MemoryTimeline* timeline, profiler::GroupBy groupBy,
-                                                  std::vector<std::string>& order,
-                                                  std::map<std::string, std::optional<base::MemoryCategory>>& categories) {
+std::map<std::string, std::uint64_t>
+groupsAtPeak(const profiler::MemoryTimeline* timeline, profiler::GroupBy groupBy, std::vector<std::string>& order,
+             std::map<std::string, std::optional<base::MemoryCategory>>& categories) {
     std::map<std::string, std::uint64_t> groups;
     if (timeline == nullptr || timeline->events() == 0) {
         return groups;
@@ -183,7 +189,8 @@ FlatCell bytesDelta(std::uint64_t a, std::uint64_t b) {
 } // namespace
 
 bool isMetricShown(std::string_view metric) {
-    for (const std::string_view list : {"ids.", "logprobs.", "top_logprobs.", "requests.", "kv_cache.", "rows.", "tokens."}) {
+    for (const std::string_view list :
+         {"ids.", "logprobs.", "top_logprobs.", "requests.", "kv_cache.", "rows.", "tokens."}) {
         if (metric.starts_with(list)) {
             return false;
         }
@@ -247,17 +254,19 @@ std::optional<double> noiseBand(const std::vector<RunInfo>& all, const RunInfo& 
 CompareWords compareWords(const RunInfo& a, const RunInfo& b) {
     CompareWords words;
     const RunFacts left = runFacts(a), right = runFacts(b);
-    const double peakA = static_cast<double>(left.peak.value_or(0)), peakB = static_cast<double>(right.peak.value_or(0));
+    const double peakA = static_cast<double>(left.peak.value_or(0)),
+                 peakB = static_cast<double>(right.peak.value_or(0));
     if (!left.peak || !right.peak) {
-        words.sentence = QObject::tr("The peak of %1 is not known.").arg(!left.peak ? QStringLiteral("A") : QStringLiteral("B"));
+        words.sentence =
+            QObject::tr("The peak of %1 is not known.").arg(!left.peak ? QStringLiteral("A") : QStringLiteral("B"));
     } else if (std::abs(peakA - peakB) <= kSame * std::max(peakA, peakB)) {
         words.sentence = QObject::tr("A and B have the same peak, %1.").arg(bytesText(*left.peak));
     } else {
         const bool less = peakA < peakB;
-        words.sentence = QObject::tr("A uses %1 %2 at its peak%3.")
-                             .arg(sizeOf(peakA - peakB), less ? QObject::tr("less") : QObject::tr("more"),
-                                  less ? becauseOf(left, right, peakB - peakA, true)
-                                       : becauseOf(right, left, peakA - peakB, false));
+        words.sentence =
+            QObject::tr("A uses %1 %2 at its peak%3.")
+                .arg(sizeOf(peakA - peakB), less ? QObject::tr("less") : QObject::tr("more"),
+                     less ? becauseOf(left, right, peakB - peakA, true) : becauseOf(right, left, peakA - peakB, false));
     }
     QStringList parts;
     for (const QString& text : {failure(a, QLatin1Char('A')), failure(b, QLatin1Char('B'))}) {
@@ -282,12 +291,14 @@ CompareWords compareWords(const RunInfo& a, const RunInfo& b) {
                 const QString value = QString::fromStdString(text);
                 return value.size() > 28 ? value.left(26) + QStringLiteral("…") : value;
             };
-            keys << QObject::tr("%1 (A %2, B %3)").arg(QString::fromStdString(differences[i].key), shortened(differences[i].a),
-                                                       shortened(differences[i].b));
+            keys << QObject::tr("%1 (A %2, B %3)")
+                        .arg(QString::fromStdString(differences[i].key), shortened(differences[i].a),
+                             shortened(differences[i].b));
         }
         const auto more = static_cast<int>(differences.size()) - 3;
-        parts << QObject::tr("Set differently: %1%2").arg(keys.join(QStringLiteral(", ")),
-                                                         more > 0 ? QObject::tr(" and %1 more").arg(more) : QString());
+        parts << QObject::tr("Set differently: %1%2")
+                     .arg(keys.join(QStringLiteral(", ")),
+                          more > 0 ? QObject::tr(" and %1 more").arg(more) : QString());
     }
     words.cause = parts.join(QStringLiteral(". ")) + QLatin1Char('.');
     return words;
@@ -319,8 +330,9 @@ FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
     for (const auto& [key, value] : left.items()) {
         const auto other = right.find(key);
         if (other != right.end() && *other == value) {
-            const QString text = QString::fromStdString(value.is_string() ? value.get<std::string>()
-                                                                          : value.dump(-1, ' ', false, Json::error_handler_t::replace));
+            const QString text =
+                QString::fromStdString(value.is_string() ? value.get<std::string>()
+                                                         : value.dump(-1, ' ', false, Json::error_handler_t::replace));
             add(key, text, text, false);
         }
     }
@@ -333,7 +345,8 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
     for (std::size_t i = 0; i < shown.size(); ++i) {
         table->columns.push_back({i == 0   ? QObject::tr("A")
                                   : i == 1 ? QObject::tr("B")
-                                           : QString::fromStdString(shown[i].name), true});
+                                           : QString::fromStdString(shown[i].name),
+                                  true});
     }
     table->columns.push_back({QObject::tr("A to B"), true});
     table->columns.push_back({QObject::tr("Noise"), true});
@@ -344,7 +357,8 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
     for (const std::string& name : metrics.names) {
         const auto& values = metrics.values.at(name);
         const bool same = std::all_of(values.begin(), values.end(), [&](const auto& v) { return v == values.front(); });
-        if ((changedOnly && same) || std::all_of(values.begin(), values.end(), [](const auto& v) { return !v || *v == 0; })) {
+        if ((changedOnly && same) ||
+            std::all_of(values.begin(), values.end(), [](const auto& v) { return !v || *v == 0; })) {
             continue;
         }
         FlatNode row;
@@ -356,7 +370,8 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
         const auto noiseA = noiseBand(all, shown[0], name), noiseB = noiseBand(all, shown[1], name);
         const double noise = std::max({noiseA.value_or(0), noiseB.value_or(0), kSame});
         row.cells.push_back(ratioCell(values[0], values[1], lowerIsBetter(name), noise));
-        row.cells.push_back(noiseA || noiseB ? FlatCell(QStringLiteral("±") + shareText(std::max(noiseA.value_or(0), noiseB.value_or(0))),
+        row.cells.push_back(noiseA || noiseB ? FlatCell(QStringLiteral("±") +
+                                                            shareText(std::max(noiseA.value_or(0), noiseB.value_or(0))),
                                                         QVariant(noise))
                                              : FlatCell(unknownText(), QVariant(-1.0)));
         row.cells.back().muted = true;
@@ -367,7 +382,10 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
 
 FlatTreePtr peakTable(const profiler::MemoryTimeline* a, const profiler::MemoryTimeline* b, profiler::GroupBy groupBy) {
     auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("At the peak")}, {QObject::tr("A"), true}, {QObject::tr("B"), true}, {QObject::tr("A to B"), true}};
+    table->columns = {{QObject::tr("At the peak")},
+                      {QObject::tr("A"), true},
+                      {QObject::tr("B"), true},
+                      {QObject::tr("A to B"), true}};
     std::vector<std::string> order;
     std::map<std::string, std::optional<base::MemoryCategory>> categories;
     const auto left = groupsAtPeak(a, groupBy, order, categories), right = groupsAtPeak(b, groupBy, order, categories);
@@ -409,16 +427,19 @@ FlatTreePtr peakTable(const profiler::MemoryTimeline* a, const profiler::MemoryT
     return table;
 }
 
-QString compareText(const std::vector<RunInfo>& shown, const std::vector<RunInfo>& all, const profiler::MemoryTimeline* a,
-                    const profiler::MemoryTimeline* b) {
+QString compareText(const std::vector<RunInfo>& shown, const std::vector<RunInfo>& all,
+                    const profiler::MemoryTimeline* a, const profiler::MemoryTimeline* b) {
     if (shown.size() < 2) {
         return {};
     }
     const CompareWords words = compareWords(shown[0], shown[1]);
     QStringList lines{QStringLiteral("**%1**").arg(words.sentence), words.cause, QString()};
     for (std::size_t i = 0; i < shown.size(); ++i) {
-        lines << QStringLiteral("- %1: %2").arg(i == 0 ? QStringLiteral("A") : i == 1 ? QStringLiteral("B") : QStringLiteral("+"),
-                                                runTitle(shown[i]));
+        lines << QStringLiteral("- %1: %2")
+                     .arg(i == 0   ? QStringLiteral("A")
+                          : i == 1 ? QStringLiteral("B")
+                                   : QStringLiteral("+"),
+                          runTitle(shown[i]));
     }
     for (const FlatTreePtr& table : {specTable(shown[0], shown[1], true), metricTable(shown, all, true),
                                      peakTable(a, b, profiler::GroupBy::Category)}) {

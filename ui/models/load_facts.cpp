@@ -55,11 +55,11 @@ LoadPart partOf(const profiler::AllocationRow& row, std::string_view name) {
         return LoadPart::Small;
     }
     const std::string part = profiler::weightPart(name, row.dtype);
-    return part.starts_with("experts")   ? LoadPart::Experts
-           : part.starts_with("embedd")  ? LoadPart::Embedding
-           : part == "attention"         ? LoadPart::Attention
-           : part == "dense MLP"         ? LoadPart::Mlp
-                                         : LoadPart::Small;
+    return part.starts_with("experts")  ? LoadPart::Experts
+           : part.starts_with("embedd") ? LoadPart::Embedding
+           : part == "attention"        ? LoadPart::Attention
+           : part == "dense MLP"        ? LoadPart::Mlp
+                                        : LoadPart::Small;
 }
 
 /// One birth or death.
@@ -97,7 +97,8 @@ std::vector<Change> changesOf(const profiler::MemoryTimeline& timeline, const Lo
         if (row.space != base::MemorySpace::Device) {
             continue;
         }
-        const bool made = row.scope != 0 && (row.scope == phase.scope || places.of(row.scope).phaseScope == phase.scope);
+        const bool made =
+            row.scope != 0 && (row.scope == phase.scope || places.of(row.scope).phaseScope == phase.scope);
         const bool before = !made && row.category == MemoryCategory::Untracked && row.born <= phase.begin &&
                             (row.freed < 0 || row.freed > phase.end);
         if (!made && !before) {
@@ -142,7 +143,8 @@ void fillSteps(LoadSide& side, const std::vector<Change>& changes) {
 
 Json variantOf(const Json& metrics, std::size_t index) {
     const auto variants = metrics.find("variants");
-    if (variants != metrics.end() && variants->is_array() && index < variants->size() && (*variants)[index].is_object()) {
+    if (variants != metrics.end() && variants->is_array() && index < variants->size() &&
+        (*variants)[index].is_object()) {
         return (*variants)[index];
     }
     return Json::object();
@@ -158,7 +160,8 @@ FlatCell numberCell(std::optional<double> value, int decimals, const QString& ti
     if (!value) {
         return {unknownText(), QVariant(-1.0)};
     }
-    const QString text = decimals == 0 || *value >= 1000 ? countText(std::llround(*value)) : QString::number(*value, 'f', decimals);
+    const QString text =
+        decimals == 0 || *value >= 1000 ? countText(std::llround(*value)) : QString::number(*value, 'f', decimals);
     FlatCell cell(text, QVariant(*value), QString::number(*value, 'g', 12));
     cell.tip = tip;
     return cell;
@@ -196,7 +199,8 @@ public:
     explicit TableMaker(const QString& title, const QString& a = {}, const QString& b = {}) {
         table_->columns = {{title}, {a, true}, {b, true}, {QObject::tr("A to B"), true}};
     }
-    void bytes(const QString& name, OptionalBytes a, OptionalBytes b, const TableUnit& unit, std::optional<bool> lower) {
+    void bytes(const QString& name, OptionalBytes a, OptionalBytes b, const TableUnit& unit,
+               std::optional<bool> lower) {
         row(name, unit.cell(a), unit.cell(b), asDouble(a), asDouble(b), lower);
     }
     void number(const QString& name, std::optional<double> a, std::optional<double> b, int decimals,
@@ -339,7 +343,8 @@ LoadSide loadSide(const sessions::RunInfo& run, const profiler::MemoryTimeline& 
     const std::size_t variants = std::max<std::size_t>(1, loadVariants(run));
     side.repeats = static_cast<int>(std::max<std::size_t>(1, phases.size() / variants));
     // Of several repeats the one in the middle of the list stands for the rest.
-    const std::size_t index = variant * static_cast<std::size_t>(side.repeats) + static_cast<std::size_t>(side.repeats) / 2;
+    const std::size_t index =
+        variant * static_cast<std::size_t>(side.repeats) + static_cast<std::size_t>(side.repeats) / 2;
     side.weights = textAt(facts, "weights");
     if (side.weights.isEmpty()) {
         side.weights = textAt(spec, "weights");
@@ -395,8 +400,7 @@ StackModelPtr loadStack(const LoadSide& side, LoadGrouping grouping, const AxisM
         }
     } else {
         for (int category = 0; category < base::kCategoryCount; ++category) {
-            model->layers.push_back(
-                {textOf(base::categoryName(static_cast<MemoryCategory>(category))), category, 0});
+            model->layers.push_back({textOf(base::categoryName(static_cast<MemoryCategory>(category))), category, 0});
         }
     }
     const double perColumn = axis.width() / std::max(1, columns);
@@ -479,9 +483,9 @@ FlatCell ratioCell(std::optional<double> a, std::optional<double> b, std::option
     const double smallest = std::min(std::abs(*a), std::abs(*b));
     const QString arrow = less ? QStringLiteral("▼ ") : QStringLiteral("▲ ");
     cell.text = arrow + (smallest > 0 && *a * *b > 0 ? ratioText(largest / smallest)
-                         : *a == 0                    ? QObject::tr("only B")
-                         : *b == 0                    ? QObject::tr("only A")
-                                                      : unknownText());
+                         : *a == 0                   ? QObject::tr("only B")
+                         : *b == 0                   ? QObject::tr("only A")
+                                                     : unknownText());
     cell.sort = smallest > 0 ? largest / smallest : 1e300;
     cell.delta = !lowerIsBetter ? 2 : less == *lowerIsBetter ? -1 : 1;
     return cell;
@@ -494,7 +498,8 @@ FlatTreePtr loadTable(const LoadPair& pair) {
     const auto time = [&](const LoadSide& side) { return millis ? side.seconds * 1e3 : side.seconds; };
     table.number(millis ? QObject::tr("time, ms") : QObject::tr("time, s"), of(pair.a, time), of(pair.b, time),
                  millis ? 1 : 2, true);
-    const OptionalBytes readA = pair.a ? pair.a->bytesRead : OptionalBytes(), readB = pair.b ? pair.b->bytesRead : OptionalBytes();
+    const OptionalBytes readA = pair.a ? pair.a->bytesRead : OptionalBytes(),
+                        readB = pair.b ? pair.b->bytesRead : OptionalBytes();
     const TableUnit unit = TableUnit::forBytes(std::max(readA.value_or(0), readB.value_or(0)));
     table.bytes(QObject::tr("bytes read, %1").arg(unit.name), readA, readB, unit, true);
     table.number(QObject::tr("read rate, GB/s"), stageRate(pair.a, "Read"), stageRate(pair.b, "Read"), 1, false);
@@ -513,7 +518,8 @@ FlatTreePtr loadMemoryTable(const LoadPair& pair) {
     table.bytes(QObject::tr("resident"), of(pair.a, resident), of(pair.b, resident), unit, true);
     table.bytes(QObject::tr("transient"), of(pair.a, transient), of(pair.b, transient), unit, true);
     table.bytes(QObject::tr("peak"), of(pair.a, peak), of(pair.b, peak), unit, true);
-    table.bytes(QObject::tr("pinned host"), pair.a ? pair.a->pinned : OptionalBytes(), pair.b ? pair.b->pinned : OptionalBytes(), unit, true);
+    table.bytes(QObject::tr("pinned host"), pair.a ? pair.a->pinned : OptionalBytes(),
+                pair.b ? pair.b->pinned : OptionalBytes(), unit, true);
     const OptionalBytes budget = pair.a && pair.a->budget ? pair.a->budget : pair.b ? pair.b->budget : OptionalBytes();
     if (budget) {
         const auto left = [&](const LoadSide& side) {
@@ -548,11 +554,13 @@ FlatTreePtr agreementTable(const AfterLoad& a, const AfterLoad& b) {
     FlatNode node;
     node.key = 1;
     node.cells = {FlatCell(QObject::tr("tokens equal")),
-                  FlatCell(QObject::tr("%1 of %2").arg(countText(static_cast<qint64>(equal)), countText(static_cast<qint64>(length))))};
+                  FlatCell(QObject::tr("%1 of %2")
+                               .arg(countText(static_cast<qint64>(equal)), countText(static_cast<qint64>(length))))};
     table->nodes.push_back(node);
     if (first < length) {
         node.key = 2;
-        node.cells = {FlatCell(QObject::tr("first difference")), FlatCell(QObject::tr("token %1").arg(countText(static_cast<qint64>(first + 1))))};
+        node.cells = {FlatCell(QObject::tr("first difference")),
+                      FlatCell(QObject::tr("token %1").arg(countText(static_cast<qint64>(first + 1))))};
         table->nodes.push_back(node);
     }
     return table;
@@ -560,11 +568,14 @@ FlatTreePtr agreementTable(const AfterLoad& a, const AfterLoad& b) {
 
 FlatTreePtr loadTwin(const LoadPair& pair) {
     auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("What")}, {QObject::tr("A"), true}, {QObject::tr("B"), true}, {QObject::tr("A to B"), true}};
-    const auto add = [&](const QString& name, OptionalBytes a, OptionalBytes b, const QString& textA, const QString& textB, bool lower) {
+    table->columns = {
+        {QObject::tr("What")}, {QObject::tr("A"), true}, {QObject::tr("B"), true}, {QObject::tr("A to B"), true}};
+    const auto add = [&](const QString& name, OptionalBytes a, OptionalBytes b, const QString& textA,
+                         const QString& textB, bool lower) {
         FlatNode node;
         node.key = table->nodes.size() + 1;
-        node.cells = {FlatCell(name), {textA, QVariant::fromValue<qulonglong>(a.value_or(0)), QString::number(a.value_or(0))},
+        node.cells = {FlatCell(name),
+                      {textA, QVariant::fromValue<qulonglong>(a.value_or(0)), QString::number(a.value_or(0))},
                       {textB, QVariant::fromValue<qulonglong>(b.value_or(0)), QString::number(b.value_or(0))},
                       ratioCell(asDouble(a), asDouble(b), lower)};
         table->nodes.push_back(std::move(node));
@@ -573,19 +584,24 @@ FlatTreePtr loadTwin(const LoadPair& pair) {
         const auto bytes = [&](const LoadSide& side) { return side.resident[part]; };
         const OptionalBytes a = of(pair.a, bytes), b = of(pair.b, bytes);
         if (a.value_or(0) > 0 || b.value_or(0) > 0) {
-            add(QObject::tr("resident, %1").arg(loadPartName(static_cast<LoadPart>(part))), a, b, bytesText(a), bytesText(b), true);
+            add(QObject::tr("resident, %1").arg(loadPartName(static_cast<LoadPart>(part))), a, b, bytesText(a),
+                bytesText(b), true);
         }
     }
     const auto peak = [](const LoadSide& side) { return side.peak; };
-    add(QObject::tr("peak"), of(pair.a, peak), of(pair.b, peak), bytesText(of(pair.a, peak)), bytesText(of(pair.b, peak)), true);
+    add(QObject::tr("peak"), of(pair.a, peak), of(pair.b, peak), bytesText(of(pair.a, peak)),
+        bytesText(of(pair.b, peak)), true);
     for (const char* stage : {"Read", "Copy", "Expand", "Fill"}) {
         const auto busy = [&](const std::optional<LoadSide>& side) {
             const profiler::LoadStage* found = side ? side->stage(stage) : nullptr;
-            return found != nullptr ? OptionalBytes(static_cast<std::uint64_t>(std::max<base::TimeNs>(0, found->busy))) : OptionalBytes();
+            return found != nullptr ? OptionalBytes(static_cast<std::uint64_t>(std::max<base::TimeNs>(0, found->busy)))
+                                    : OptionalBytes();
         };
         const OptionalBytes a = busy(pair.a), b = busy(pair.b);
         if (a || b) {
-            const auto text = [](OptionalBytes ns) { return ns ? durationText(static_cast<base::TimeNs>(*ns)) : unknownText(); };
+            const auto text = [](OptionalBytes ns) {
+                return ns ? durationText(static_cast<base::TimeNs>(*ns)) : unknownText();
+            };
             add(QObject::tr("%1, busy").arg(QString::fromLatin1(stage)), a, b, text(a), text(b), true);
         }
     }
@@ -597,7 +613,8 @@ LoadWords loadWords(const LoadPair& pair, const AfterLoad& after, const AfterLoa
     if (!pair.a || !pair.b) {
         if (pair.a) {
             words.number = bytesText(pair.a->residentWeights());
-            words.sentence = QObject::tr("of weights are resident. Choose a baseline B, or load with both weights, to compare.");
+            words.sentence =
+                QObject::tr("of weights are resident. Choose a baseline B, or load with both weights, to compare.");
         }
         return words;
     }
@@ -618,35 +635,46 @@ LoadWords loadWords(const LoadPair& pair, const AfterLoad& after, const AfterLoa
     if (ratio < 1.0005) {
         words.sentence = QObject::tr("A and B hold the same memory: %1.").arg(bytesText(a.residentWeights()));
     } else if (kinds) {
-        words.sentence = QObject::tr("less memory when %1: %2 instead of %3.")
-                             .arg(small.weights, bytesText(small.residentWeights()), bytesText(large.residentWeights()));
+        words.sentence =
+            QObject::tr("less memory when %1: %2 instead of %3.")
+                .arg(small.weights, bytesText(small.residentWeights()), bytesText(large.residentWeights()));
     } else {
         words.sentence = QObject::tr("less memory in %1: %2 instead of %3.")
                              .arg(who, bytesText(small.residentWeights()), bytesText(large.residentWeights()));
     }
     QStringList also, costs;
-    const auto compare = [&](std::optional<double> mine, std::optional<double> theirs, bool lower, const QString& faster,
-                             const QString& slower) {
-        if (!mine || !theirs || *mine <= 0 || *theirs <= 0 || std::abs(*mine - *theirs) <= 0.005 * std::max(*mine, *theirs)) {
+    const auto compare = [&](std::optional<double> mine, std::optional<double> theirs, bool lower,
+                             const QString& faster, const QString& slower) {
+        if (!mine || !theirs || *mine <= 0 || *theirs <= 0 ||
+            std::abs(*mine - *theirs) <= 0.005 * std::max(*mine, *theirs)) {
             return;
         }
         const double factor = std::max(*mine, *theirs) / std::min(*mine, *theirs);
-        ((*mine < *theirs) == lower ? also : costs) << ((*mine < *theirs) == lower ? faster : slower).arg(times(factor));
+        ((*mine < *theirs) == lower ? also : costs)
+            << ((*mine < *theirs) == lower ? faster : slower).arg(times(factor));
     };
-    compare(small.seconds, large.seconds, true, QObject::tr("loads %1 times faster"), QObject::tr("The load is %1 times slower."));
+    compare(small.seconds, large.seconds, true, QObject::tr("loads %1 times faster"),
+            QObject::tr("The load is %1 times slower."));
     const AfterLoad& mine = less ? after : afterB;
     const AfterLoad& theirs = less ? afterB : after;
-    compare(mine.decode, theirs.decode, false, QObject::tr("decodes %1 times faster"), QObject::tr("Decoding is %1 times slower."));
-    compare(mine.prefill, theirs.prefill, false, QObject::tr("prefills %1 times faster"), QObject::tr("Prefill is %1 times slower: products multiply from packed weights."));
+    compare(mine.decode, theirs.decode, false, QObject::tr("decodes %1 times faster"),
+            QObject::tr("Decoding is %1 times slower."));
+    compare(mine.prefill, theirs.prefill, false, QObject::tr("prefills %1 times faster"),
+            QObject::tr("Prefill is %1 times slower: products multiply from packed weights."));
     if (!also.isEmpty()) {
         const QString last = also.takeLast();
-        words.sentence += QLatin1Char(' ') + (also.isEmpty() ? QObject::tr("It also %1.").arg(last)
-                                                             : QObject::tr("It also %1 and %2.").arg(also.join(QStringLiteral(", ")), last));
+        words.sentence +=
+            QLatin1Char(' ') + (also.isEmpty()
+                                    ? QObject::tr("It also %1.").arg(last)
+                                    : QObject::tr("It also %1 and %2.").arg(also.join(QStringLiteral(", ")), last));
     }
     const bool measured = mine.decode && theirs.decode;
-    words.cost = !costs.isEmpty() ? costs.join(QLatin1Char(' ')) + (measured ? QObject::tr(" Nothing else that was measured is slower.") : QString())
-                 : measured ? QObject::tr("Nothing that was measured is slower.")
-                            : QObject::tr("Not measured yet: generate once with each kind of weights to see decode and prefill here.");
+    words.cost =
+        !costs.isEmpty() ? costs.join(QLatin1Char(' ')) +
+                               (measured ? QObject::tr(" Nothing else that was measured is slower.") : QString())
+        : measured
+            ? QObject::tr("Nothing that was measured is slower.")
+            : QObject::tr("Not measured yet: generate once with each kind of weights to see decode and prefill here.");
     return words;
 }
 

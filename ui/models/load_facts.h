@@ -41,8 +41,8 @@ struct LoadSide {
     QString title;   ///< "Quantized", "Dequantized", or the run's name
     QString weights; ///< "quantized", "dequantized"; empty: not known
     base::TimeNs length = 0;
-    double seconds = 0; ///< as the run reports it: the median of its repeats; else the length
-    std::vector<LoadStep> steps; ///< by time; the last holds on
+    double seconds = 0;                      ///< as the run reports it: the median of its repeats; else the length
+    std::vector<LoadStep> steps;             ///< by time; the last holds on
     std::vector<profiler::LoadStage> stages; ///< times since the load's begin
     std::vector<base::SpanEvent> spans;      ///< the same
     std::vector<QString> spanLanes;          ///< of each span
@@ -105,6 +105,7 @@ FlatTreePtr agreementTable(const AfterLoad& a, const AfterLoad& b);
 FlatTreePtr loadTwin(const LoadPair& pair);
 
 /// "▼ 1.53x": A against B; -1 in `better` when A is better, 0 equal, 1 worse. `lowerIsBetter` nothing: unknown direction.
-FlatCell ratioCell(std::optional<double> a, std::optional<double> b, std::optional<bool> lowerIsBetter, double noise = 0.0005);
+FlatCell ratioCell(std::optional<double> a, std::optional<double> b, std::optional<bool> lowerIsBetter,
+                   double noise = 0.0005);
 
 } // namespace vitrine::ui

@@ -70,8 +70,8 @@ QImage BarPlot::picture(const QSizeF& size, double dpr) const {
     const QFont axis = Theme::instance().font(TypeRole::Axis);
     const std::vector<BarGroup> groups = make_ ? make_(t) : std::vector<BarGroup>();
     if (!groups.empty()) {
-        drawText(painter, QRectF(size.width() - kFacts - 12, 0, kFacts, 14), Qt::AlignRight | Qt::AlignVCenter, factHead_,
-                 t.text3, axis);
+        drawText(painter, QRectF(size.width() - kFacts - 12, 0, kFacts, 14), Qt::AlignRight | Qt::AlignVCenter,
+                 factHead_, t.text3, axis);
     }
     for (std::size_t g = 0; g < groups.size(); ++g) {
         const BarGroup& group = groups[g];

@@ -74,8 +74,8 @@ protected:
             const double width = textWidth(title, font);
             const double free = right - left - (badge != QChar(' ') ? 20 : 0);
             const double shown = std::min(width, free);
-            drawText(painter, QRectF(i == 0 ? left : right - shown, 1, shown + 1, kRow - 1), Qt::AlignVCenter,
-                     title, t.text2, font);
+            drawText(painter, QRectF(i == 0 ? left : right - shown, 1, shown + 1, kRow - 1), Qt::AlignVCenter, title,
+                     t.text2, font);
             if (badge != QChar(' ')) {
                 drawRunBadge(painter, QRectF(std::round(right - shown - 20), 4, 16, 16), badge, true);
             }

@@ -88,7 +88,8 @@ void CompareView::buildHeader() {
     setControlHeight(more_, 24);
     more_->setFixedWidth(30);
     moreMenu_ = new QMenu(more_);
-    connect(more_, &QPushButton::clicked, this, [this] { moreMenu_->popup(more_->mapToGlobal(QPoint(0, more_->height()))); });
+    connect(more_, &QPushButton::clicked, this,
+            [this] { moreMenu_->popup(more_->mapToGlobal(QPoint(0, more_->height()))); });
     header()->addControl(more_);
     align_ = header()->addSegments({tr("Phase"), tr("Step"), tr("Time")}, tr("Align by"));
     changedOnly_ = header()->addCheck(tr("Changed only"), true);
@@ -318,7 +319,8 @@ void CompareView::fillPickers() {
             box->addItem(tr("no baseline"), QVariant::fromValue<qlonglong>(0));
         }
         for (const sessions::RunInfo& run : document->runs()) {
-            box->addItem((first ? QStringLiteral("A  ") : QStringLiteral("B  ")) + runTitle(run), QVariant::fromValue<qlonglong>(run.id));
+            box->addItem((first ? QStringLiteral("A  ") : QStringLiteral("B  ")) + runTitle(run),
+                         QVariant::fromValue<qlonglong>(run.id));
         }
         box->setCurrentIndex(box->findData(QVariant::fromValue<qlonglong>(first ? a_ : b_)));
         box->setToolTip(box->currentText());
@@ -372,7 +374,8 @@ void CompareView::sayWhyEmpty() {
                   [document, id] { document->setRunB(id); });
         return;
     }
-    showEmpty(count == 1 ? tr("Two runs are needed: A and B. This session holds one.") : tr("Two runs are needed: A and B."),
+    showEmpty(count == 1 ? tr("Two runs are needed: A and B. This session holds one.")
+                         : tr("Two runs are needed: A and B."),
               tr("Prepare a run"), [this] { emit openView(QStringLiteral("run")); });
 }
 
@@ -400,7 +403,8 @@ void CompareView::updateLane() {
     const TimelinePtr a = timelineOf(a_), b = timelineOf(b_);
     if (!a || !b || a_ == b_ || a->events() == 0 || b->events() == 0) {
         lane_->setRuns(nullptr, nullptr, nullptr);
-        lane_->setFacts(a_ != 0 && b_ != 0 && a_ != b_ && settled() ? tr("one of the runs recorded no memory") : QString());
+        lane_->setFacts(a_ != 0 && b_ != 0 && a_ != b_ && settled() ? tr("one of the runs recorded no memory")
+                                                                    : QString());
         stack_->bands()->setRows({});
         return;
     }
@@ -413,7 +417,10 @@ void CompareView::updateLane() {
         }
         const QString name = textOf(segment.name);
         const auto band = [&](const std::optional<profiler::TimeStretch>& stretch) {
-            return BandRow::Band{{segment.position, segment.position + std::max<base::TimeNs>(1, stretch->end - stretch->begin)}, name, 0};
+            return BandRow::Band{
+                {segment.position, segment.position + std::max<base::TimeNs>(1, stretch->end - stretch->begin)},
+                name,
+                0};
         };
         if (segment.a) {
             rowA.bands.push_back(band(segment.a));
@@ -428,12 +435,15 @@ void CompareView::updateLane() {
         time_->reset(extent);
     }
     lane_->setRuns(a, b, alignment);
-    const auto peakOf = [](const TimelinePtr& timeline) { return timeline->peak(timeline->begin(), timeline->end()).maxTotal; };
+    const auto peakOf = [](const TimelinePtr& timeline) {
+        return timeline->peak(timeline->begin(), timeline->end()).maxTotal;
+    };
     lane_->setFacts(tr("peak A %1, B %2").arg(bytesText(peakOf(a)), bytesText(peakOf(b))));
 }
 
 void CompareView::updateDeltas() {
-    static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer, profiler::GroupBy::Op};
+    static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer,
+                                                    profiler::GroupBy::Op};
     const bool two = a_ != 0 && b_ != 0 && a_ != b_;
     const TimelinePtr a = two ? timelineOf(a_) : nullptr, b = two ? timelineOf(b_) : nullptr;
     const auto by = kGroups[std::clamp(groupBy_->currentIndex(), 0, 2)];

@@ -43,9 +43,8 @@ std::vector<SpanRow::Span> bars(const LoadSide& side, const QString& lane, const
             out.push_back({range, {}, 0});
         }
     }
-    const auto longest = std::max_element(out.begin(), out.end(), [](const auto& a, const auto& b) {
-        return a.range.length() < b.range.length();
-    });
+    const auto longest = std::max_element(
+        out.begin(), out.end(), [](const auto& a, const auto& b) { return a.range.length() < b.range.length(); });
     if (longest != out.end()) {
         longest->label = label;
     }
@@ -61,13 +60,14 @@ std::vector<SpanRow> stageRows(const LoadSide& side, bool withCopy) {
     };
     const bool filled = side.stage("Fill") != nullptr;
     const QString source = filled ? QStringLiteral("Fill") : QStringLiteral("Read");
-    rows.push_back({filled ? QObject::tr("Fill") : QObject::tr("Read"), bars(side, source, rate(filled ? "Fill" : "Read"))});
+    rows.push_back(
+        {filled ? QObject::tr("Fill") : QObject::tr("Read"), bars(side, source, rate(filled ? "Fill" : "Read"))});
     if (withCopy) {
         rows.push_back({QObject::tr("Copy"), bars(side, QStringLiteral("Copy"), rate("Copy"))});
     }
     if (side.stage("Expand") != nullptr) {
-        rows.push_back({QObject::tr("Expand"),
-                        bars(side, QStringLiteral("Expand"), QObject::tr("MXFP4 to BF16, %1 written").arg(rate("Expand")))});
+        rows.push_back({QObject::tr("Expand"), bars(side, QStringLiteral("Expand"),
+                                                    QObject::tr("MXFP4 to BF16, %1 written").arg(rate("Expand")))});
     } else {
         base::TimeNs begin = side.length;
         for (const profiler::LoadStage& stage : side.stages) {
@@ -80,8 +80,8 @@ std::vector<SpanRow> stageRows(const LoadSide& side, bool withCopy) {
 
 QString sideFacts(const LoadSide& side) {
     return QObject::tr("%1, resident %2, peak %3")
-        .arg(durationText(static_cast<base::TimeNs>(std::llround(side.seconds * 1e9))), bytesText(side.residentWeights()),
-             bytesText(side.peak));
+        .arg(durationText(static_cast<base::TimeNs>(std::llround(side.seconds * 1e9))),
+             bytesText(side.residentWeights()), bytesText(side.peak));
 }
 
 } // namespace
@@ -237,7 +237,8 @@ void LoadView::mirror(const Side& from, const Side& to) {
     };
     connect(from.time, &TimeCursor::rangeChanged, this,
             copy([](TimeCursor* a, TimeCursor* b) { b->setRange(a->range(), false); }));
-    connect(from.time, &TimeCursor::cursorChanged, this, copy([](TimeCursor* a, TimeCursor* b) { b->setCursor(a->cursor()); }));
+    connect(from.time, &TimeCursor::cursorChanged, this,
+            copy([](TimeCursor* a, TimeCursor* b) { b->setCursor(a->cursor()); }));
     connect(from.time, &TimeCursor::measuredChanged, this,
             copy([](TimeCursor* a, TimeCursor* b) { b->setMeasured(a->measured()); }));
 }
@@ -253,7 +254,9 @@ bool LoadView::perform(const QString& action) {
     TimeCursor* time = sides_[0].time;
     const QString& id = action;
     if (id == QLatin1String("zoom.fit") || id == QLatin1String("zoom.all") || id == QLatin1String("zoom.back")) {
-        id == QLatin1String("zoom.fit") ? time->fitSelection() : id == QLatin1String("zoom.all") ? time->fitAll() : void(time->back());
+        id == QLatin1String("zoom.fit")   ? time->fitSelection()
+        : id == QLatin1String("zoom.all") ? time->fitAll()
+                                          : void(time->back());
         return true;
     }
     if (id == QLatin1String("select.clear") && (time->cursor() || time->measured())) {
@@ -422,8 +425,9 @@ void LoadView::updateLanes() {
         curves.push_back(std::move(curve));
     }
     overlayLane_->setCurves(std::move(curves), static_cast<double>(top) * 1.05, true);
-    overlayLane_->setFacts(tr("peak A %1, B %2").arg(pair_.a ? bytesText(pair_.a->peak) : unknownText(),
-                                                     pair_.b ? bytesText(pair_.b->peak) : unknownText()));
+    overlayLane_->setFacts(tr("peak A %1, B %2")
+                               .arg(pair_.a ? bytesText(pair_.a->peak) : unknownText(),
+                                    pair_.b ? bytesText(pair_.b->peak) : unknownText()));
 }
 
 void LoadView::updateExtents() {
@@ -453,8 +457,8 @@ void LoadView::updateLegend() {
             items.push_back({pair_.b->title, LegendItem::Mark::BadgeB, {}});
         }
     } else if (grouping_->current() == 1) {
-        for (const LoadPart part : {LoadPart::Experts, LoadPart::Mlp, LoadPart::Embedding, LoadPart::Attention, LoadPart::Small,
-                                    LoadPart::Workspace, LoadPart::Untracked}) {
+        for (const LoadPart part : {LoadPart::Experts, LoadPart::Mlp, LoadPart::Embedding, LoadPart::Attention,
+                                    LoadPart::Small, LoadPart::Workspace, LoadPart::Untracked}) {
             bool present = false;
             for (const LoadSide* side : shownSides()) {
                 present = present || std::any_of(side->steps.begin(), side->steps.end(), [&](const LoadStep& step) {
@@ -463,12 +467,13 @@ void LoadView::updateLegend() {
             }
             if (present) {
                 const StackLayer layer = loadPartLayer(part);
-                items.push_back({layer.name, LegendItem::Mark::Swatch, [layer](const ThemeTokens& t) { return layerStyle(layer, t); }});
+                items.push_back({layer.name, LegendItem::Mark::Swatch,
+                                 [layer](const ThemeTokens& t) { return layerStyle(layer, t); }});
             }
         }
     } else {
-        for (const auto category : {base::MemoryCategory::Weights, base::MemoryCategory::Workspace, base::MemoryCategory::Untracked,
-                                    base::MemoryCategory::Other}) {
+        for (const auto category : {base::MemoryCategory::Weights, base::MemoryCategory::Workspace,
+                                    base::MemoryCategory::Untracked, base::MemoryCategory::Other}) {
             items.push_back({textOf(base::categoryName(category)), LegendItem::Mark::Swatch,
                              [category](const ThemeTokens& t) { return t.category(category); }});
         }
@@ -485,21 +490,27 @@ void LoadView::updateBars() {
     bars_->setGroups(
         [pair](const ThemeTokens& t) {
             std::vector<BarGroup> groups;
-            for (const LoadPart part : {LoadPart::Experts, LoadPart::Mlp, LoadPart::Embedding, LoadPart::Attention, LoadPart::Small}) {
+            for (const LoadPart part :
+                 {LoadPart::Experts, LoadPart::Mlp, LoadPart::Embedding, LoadPart::Attention, LoadPart::Small}) {
                 const auto i = static_cast<std::size_t>(part);
                 const std::uint64_t a = pair.a->resident[i], b = pair.b ? pair.b->resident[i] : 0;
                 if (a == 0 && b == 0) {
                     continue;
                 }
                 BarGroup group;
-                group.name = part == LoadPart::Embedding ? tr("embed, head") : part == LoadPart::Small ? tr("other") : loadPartName(part);
+                group.name = part == LoadPart::Embedding ? tr("embed, head")
+                             : part == LoadPart::Small   ? tr("other")
+                                                         : loadPartName(part);
                 const CategoryStyle style = layerStyle(loadPartLayer(part), t);
                 group.rows.push_back({double(a), tr("A %1").arg(bytesText(a)), style, QLatin1Char('A'), false});
                 if (pair.b) {
                     group.rows.push_back({double(b), tr("B %1").arg(bytesText(b)), style, QLatin1Char('B'), false});
-                    const double larger = static_cast<double>(std::max(a, b)), smaller = static_cast<double>(std::min(a, b));
+                    const double larger = static_cast<double>(std::max(a, b)),
+                                 smaller = static_cast<double>(std::min(a, b));
                     group.strong = smaller > 0 && larger / smaller > 1.0005;
-                    group.fact = a == b ? QStringLiteral("=") : smaller > 0 ? ratioText(static_cast<double>(b) / static_cast<double>(a)) : unknownText();
+                    group.fact = a == b        ? QStringLiteral("=")
+                                 : smaller > 0 ? ratioText(static_cast<double>(b) / static_cast<double>(a))
+                                               : unknownText();
                 }
                 groups.push_back(std::move(group));
             }
@@ -507,7 +518,9 @@ void LoadView::updateBars() {
         },
         84, pair.b ? tr("B to A") : QString());
     const auto &a = pair_.a->bytesRead, b = pair_.b ? pair_.b->bytesRead : std::nullopt;
-    barsFacts_->setText(a && b && *a == *b ? tr("read %1 in both").arg(bytesText(*a)) : a ? tr("A read %1").arg(bytesText(*a)) : QString());
+    barsFacts_->setText(a && b && *a == *b ? tr("read %1 in both").arg(bytesText(*a))
+                        : a                ? tr("A read %1").arg(bytesText(*a))
+                                           : QString());
 }
 
 void LoadView::updateInspector() {

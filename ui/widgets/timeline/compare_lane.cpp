@@ -24,8 +24,8 @@ int signOf(const Column& column) {
     return column.a->maxTotal < column.b->maxTotal ? -1 : 1;
 }
 
-void drawLine(QPainter& painter, const CompareInput& input, bool a, const QRectF& plot, const ByteScale& scale, double dpr,
-              const QPen& pen) {
+void drawLine(QPainter& painter, const CompareInput& input, bool a, const QRectF& plot, const ByteScale& scale,
+              double dpr, const QPen& pen) {
     painter.setPen(pen);
     QPolygonF line;
     const auto flush = [&] {
@@ -40,7 +40,8 @@ void drawLine(QPainter& painter, const CompareInput& input, bool a, const QRectF
             flush();
             continue;
         }
-        const double y = std::clamp(plot.top() + scale.y(static_cast<double>(side->maxTotal)), plot.top() + 1, plot.bottom() - 1);
+        const double y =
+            std::clamp(plot.top() + scale.y(static_cast<double>(side->maxTotal)), plot.top() + 1, plot.bottom() - 1);
         const QPointF point(plot.left() + (static_cast<double>(i) + 0.5) / dpr, y);
         if (!line.isEmpty() && line.back().y() != y) {
             line << QPointF(point.x(), line.back().y()); // totals change at once
@@ -54,7 +55,8 @@ void drawLine(QPainter& painter, const CompareInput& input, bool a, const QRectF
 void drawMarks(QPainter& painter, const CompareInput& input, const QRectF& plot, const ByteScale& scale, double dpr,
                const ThemeTokens& theme) {
     const QFont font = Theme::instance().font(TypeRole::Table, true);
-    const auto every = static_cast<std::size_t>(kMarkEvery * dpr), reach = static_cast<std::size_t>(kMarkWidth / 2 * dpr);
+    const auto every = static_cast<std::size_t>(kMarkEvery * dpr),
+               reach = static_cast<std::size_t>(kMarkWidth / 2 * dpr);
     for (std::size_t middle = every / 2; middle + reach < input.columns.size(); middle += every) {
         const int sign = signOf(input.columns[middle]);
         double high = plot.top(), low = plot.bottom();
@@ -89,9 +91,11 @@ QImage paintCompare(const CompareInput& input, const PlotFrame& frame, const The
             continue;
         }
         const auto [less, more] = std::minmax(input.columns[i].a->maxTotal, input.columns[i].b->maxTotal);
-        const double high = plot.top() + scale.y(static_cast<double>(more)), low = plot.top() + scale.y(static_cast<double>(less));
-        painter.fillRect(QRectF(plot.left() + static_cast<double>(i) / frame.dpr, high, 1 / frame.dpr, std::max(1.0, low - high)),
-                         sign < 0 ? theme.goodFill : theme.badFill);
+        const double high = plot.top() + scale.y(static_cast<double>(more)),
+                     low = plot.top() + scale.y(static_cast<double>(less));
+        painter.fillRect(
+            QRectF(plot.left() + static_cast<double>(i) / frame.dpr, high, 1 / frame.dpr, std::max(1.0, low - high)),
+            sign < 0 ? theme.goodFill : theme.badFill);
     }
     drawByteScale(painter, frame, scale, theme);
     QPen b(theme.compareB, 1.5);
@@ -124,7 +128,8 @@ QImage CompareLane::paint(const PlotFrame& frame) {
     CompareInput input;
     input.top = top_;
     if (a_ && b_ && alignment_) {
-        input.columns = profiler::difference(*a_, *b_, *alignment_, axis().range().begin, axis().range().end, frame.columns());
+        input.columns =
+            profiler::difference(*a_, *b_, *alignment_, axis().range().begin, axis().range().end, frame.columns());
     }
     return paintCompare(input, frame, themeTokens());
 }
@@ -138,7 +143,8 @@ QString CompareLane::spoken() const {
     if (!at || !alignment_ || !a_ || !b_) {
         return {};
     }
-    const auto total = [](const TimelinePtr& timeline, std::optional<base::TimeNs> when) -> std::optional<std::uint64_t> {
+    const auto total = [](const TimelinePtr& timeline,
+                          std::optional<base::TimeNs> when) -> std::optional<std::uint64_t> {
         if (!when) {
             return std::nullopt;
         }

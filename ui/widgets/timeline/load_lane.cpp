@@ -21,7 +21,7 @@ QString loadedText(const LoadSide& side) {
 
 /// "experts 9.46 GiB" at the right end of every layer that is high enough there.
 void drawPartLabels(QPainter& painter, const StackModel& model, const PlotFrame& frame, const ByteScale& scale,
-                    const ThemeTokens& theme) {
+                    double loadedX, const ThemeTokens& theme) {
     if (model.columns.empty()) {
         return;
     }
@@ -35,8 +35,15 @@ void drawPartLabels(QPainter& painter, const StackModel& model, const PlotFrame&
         if (bottom - top < 15) {
             continue;
         }
-        const QString text = model.layers[layer].name + QLatin1Char(' ') + bytesText(spans[layer].top - spans[layer].bottom);
+        // Where the line of the end would cross the words, the number alone has to do.
+        const double room = plot.right() - 14 - std::max(plot.left(), loadedX);
+        const QString bytes = bytesText(spans[layer].top - spans[layer].bottom);
+        QString text = model.layers[layer].name + QLatin1Char(' ') + bytes;
+        text = textWidth(text, font) + 2 <= room ? text : bytes;
         const double width = std::ceil(textWidth(text, font)) + 2;
+        if (width > room) {
+            continue;
+        }
         const CategoryStyle style = layerStyle(model.layers[layer], theme);
         const QRectF box(plot.right() - width - 8, (top + bottom) / 2 - 8, width, 16);
         if (style.hatch != Hatch::None) {
@@ -63,8 +70,8 @@ QImage paintLoad(const LoadSide& side, LoadGrouping grouping, const AxisMap& axi
     const QRectF plot = frame.plot();
     const ByteScale scale = stackScale(input, plot.height());
     const QFont strong = Theme::instance().font(TypeRole::Table, true);
-    drawPartLabels(painter, *input.model, frame, scale, theme);
     const double x = std::floor(plot.left() + axis.x(side.length));
+    drawPartLabels(painter, *input.model, frame, scale, x <= plot.right() ? x : plot.left(), theme);
     if (x >= plot.left() && x <= plot.right()) {
         plumbline(painter, x, plot.top(), plot.bottom(), theme.text1);
         const QString text = loadedText(side);
@@ -79,7 +86,8 @@ QImage paintLoad(const LoadSide& side, LoadGrouping grouping, const AxisMap& axi
     if (side.peak > stays + stays / 200 && peakX > plot.left() && peakX <= plot.right()) {
         const QString text = QObject::tr("peak %1").arg(bytesText(side.peak));
         const double width = std::ceil(textWidth(text, strong)) + 2;
-        const double y = std::clamp(std::floor(plot.top() + scale.y(static_cast<double>(side.peak))), plot.top() + 9, plot.bottom() - 9);
+        const double y = std::clamp(std::floor(plot.top() + scale.y(static_cast<double>(side.peak))), plot.top() + 9,
+                                    plot.bottom() - 9);
         const double from = std::max(plot.left() + 8 + width, peakX - 110);
         if (from + 12 < peakX) {
             const QRectF box(from - width - 4, y - 8, width, 16);
@@ -114,7 +122,8 @@ void LoadLane::setTop(std::uint64_t bytes) {
 }
 
 QImage LoadLane::paint(const PlotFrame& frame) {
-    return side_ ? paintLoad(*side_, grouping_, axis(), top_, frame, themeTokens()) : frame.canvas(themeTokens().canvas);
+    return side_ ? paintLoad(*side_, grouping_, axis(), top_, frame, themeTokens())
+                 : frame.canvas(themeTokens().canvas);
 }
 
 void LoadLane::paintOver(QPainter& painter, const PlotFrame&) {
@@ -131,12 +140,14 @@ QString LoadLane::spoken() const {
     for (std::size_t i = 0; i < kLoadParts; ++i) {
         order[i] = i;
     }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return step.parts[a] > step.parts[b]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return step.parts[a] > step.parts[b]; });
     QStringList parts;
     for (std::size_t i = 0; i < 3 && step.parts[order[i]] > 0; ++i) {
         parts << loadPartName(static_cast<LoadPart>(order[i])) + QLatin1Char(' ') + bytesText(step.parts[order[i]]);
     }
-    return QObject::tr("Cursor %1. Total %2: %3.").arg(durationText(when), bytesText(step.total()), parts.join(QStringLiteral(", ")));
+    return QObject::tr("Cursor %1. Total %2: %3.")
+        .arg(durationText(when), bytesText(step.total()), parts.join(QStringLiteral(", ")));
 }
 
 } // namespace vitrine::ui
