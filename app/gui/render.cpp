@@ -10,7 +10,9 @@
 #include <QPixmap>
 #include <QProcess>
 #include <QThread>
+#include <algorithm>
 #include <cstdio>
+#include <functional>
 
 #include "app/gui/host_run_controller.h"
 #include "ui/models/session_document.h"
@@ -68,8 +70,39 @@ bool savePicture(ui::MainWindow& window, const QString& folder, const QString& s
     return true;
 }
 
+/// The newest run that a view has most to show of; 0 when there is none.
+sessions::RunId newestRun(const ui::SessionDocument& document,
+                          const std::function<bool(const sessions::RunInfo&)>& fits) {
+    const auto& runs = document.runs();
+    const auto found = std::find_if(runs.rbegin(), runs.rend(), fits);
+    return found == runs.rend() ? 0 : found->id;
+}
+
+/// Puts the runs in A and B that make the view's picture: a person would choose them before looking.
+void chooseRuns(ui::SessionDocument& document, const QString& view) {
+    const auto done = [](const sessions::RunInfo& run, const char* workload) {
+        return run.status == sessions::RunStatus::Done && run.workload.ends_with(workload);
+    };
+    sessions::RunId a = newestRun(document, [](const auto&) { return true; });
+    sessions::RunId b = 0;
+    sessions::RunId wanted = 0;
+    if (view == QLatin1String("run")) {
+        wanted =
+            newestRun(document, [&](const auto& run) { return done(run, "generate") && run.workload == "generate"; });
+    } else if (view == QLatin1String("kv-cache")) {
+        wanted = newestRun(document, [&](const auto& run) { return done(run, "generate"); });
+    } else if (view == QLatin1String("load")) {
+        wanted = newestRun(document, [&](const auto& run) { return done(run, "load"); });
+    } else if (view == QLatin1String("compare")) {
+        b = newestRun(document, [&](const auto& run) { return run.id != a && run.workload.ends_with("generate"); });
+    }
+    document.setRunA(wanted != 0 ? wanted : a);
+    document.setRunB(b);
+}
+
 bool saveViews(ui::MainWindow& window, const QString& folder, const QString& prefix) {
     for (ui::View* view : window.views()) {
+        chooseRuns(*window.document(), view->id());
         window.openView(view->id());
         waitFor([&] { return view->settled(); }, kLoadLimitMs);
         if (!savePicture(window, folder, prefix + view->id())) {

@@ -31,7 +31,7 @@ View* makeMemory(const ViewContext& context, QWidget* parent) {
 View* makeKernels(const ViewContext& context, QWidget* parent) {
     return new OutlookView(QStringLiteral("kernels"), words("Kernels"),
                            words("Kernels shows what the device ran and when, with bytes and FLOPs against its limits. "
-                                 "It needs a run with device times, made on a GPU."),
+                                 "It needs a run on a GPU, which this version does not do yet."),
                            context, parent);
 }
 
@@ -42,7 +42,7 @@ View* makeKvCache(const ViewContext& context, QWidget* parent) {
 View* makeBatching(const ViewContext& context, QWidget* parent) {
     return new OutlookView(QStringLiteral("batching"), words("Batching"),
                            words("Batching shows slots, requests and the queue over time, static against continuous. "
-                                 "It needs a batch run with more than one request."),
+                                 "It needs batch runs, which this version does not do yet."),
                            context, parent);
 }
 
@@ -50,7 +50,7 @@ View* makeMask(const ViewContext& context, QWidget* parent) {
     return new OutlookView(
         QStringLiteral("mask"), words("Mask Lab"),
         words("Mask Lab shows which blocks of an attention mask are full, partial or empty, and what "
-              "that saves. It needs a mask or attention run."),
+              "that saves. It needs mask runs, which this version does not do yet."),
         context, parent);
 }
 
@@ -61,14 +61,14 @@ View* makeLoad(const ViewContext& context, QWidget* parent) {
 View* makeFineTune(const ViewContext& context, QWidget* parent) {
     return new OutlookView(QStringLiteral("fine-tune"), words("Fine-tune"),
                            words("Fine-tune shows loss, memory of each step and what every switch saves. "
-                                 "It needs a fine-tuning run."),
+                                 "It needs fine-tuning runs, which this version does not do yet."),
                            context, parent);
 }
 
 View* makePlanner(const ViewContext& context, QWidget* parent) {
     return new OutlookView(QStringLiteral("planner"), words("Planner"),
                            words("Planner shows whether a run fits on a device and at which context length. "
-                                 "It needs plan runs on the Meta backend."),
+                                 "Not in this version: use the backend meta in Run, or vitrine plan."),
                            context, parent);
 }
 
