@@ -175,7 +175,14 @@ private slots:
             QCOMPARE(window_->size(), size);
             for (View* view : window_->views()) {
                 window_->openView(view->id());
-                QVERIFY2(view->header()->minimumSizeHint().width() * 1.1 < window_->width(), qPrintable(view->id()));
+                // Nothing is clipped beside the rail, and from 1024 on there is room for longer words.
+                const double longer = size.width() >= 1024 ? 1.1 : 1.0;
+                const double wanted = view->header()->minimumSizeHint().width() * longer;
+                QVERIFY2(wanted <= view->width(), qPrintable(QStringLiteral("%1 at %2: %3 of %4")
+                                                                 .arg(view->id())
+                                                                 .arg(size.width())
+                                                                 .arg(wanted)
+                                                                 .arg(view->width())));
             }
         }
         for (QPushButton* button : window_->findChildren<QPushButton*>()) {

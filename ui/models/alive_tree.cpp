@@ -39,7 +39,7 @@ FlatNode makeNode(std::int32_t parent, const QString& name, std::uint64_t bytes,
                   std::optional<std::int64_t> blocks) {
     FlatNode node;
     node.parent = parent;
-    const double share = total > 0 ? double(bytes) / double(total) : 0;
+    const double share = total > 0 ? static_cast<double>(bytes) / static_cast<double>(total) : 0;
     FlatCell nameCell(name);
     FlatCell size(bytesText(bytes), quint64(bytes), QString::number(bytes));
     size.tip = exactBytesText(bytes);

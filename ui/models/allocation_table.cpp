@@ -36,25 +36,25 @@ std::vector<std::size_t> chosenRows(const MemoryTimeline& timeline, TimeRange ra
         double number = 0;
         switch (column) {
         case AllocationTableModel::Size:
-            number = double(row.bytes);
+            number = static_cast<double>(row.bytes);
             break;
         case AllocationTableModel::Born:
-            number = double(row.born);
+            number = static_cast<double>(row.born);
             break;
         case AllocationTableModel::Lifetime:
-            number = double(death - row.born);
+            number = static_cast<double>(death - row.born);
             break;
         case AllocationTableModel::Category:
-            number = double(row.category);
+            number = static_cast<double>(row.category);
             break;
         case AllocationTableModel::Address:
-            number = double(row.address);
+            number = static_cast<double>(row.address);
             break;
         case AllocationTableModel::Scope:
-            number = double(row.scope);
+            number = static_cast<double>(row.scope);
             break;
         case AllocationTableModel::Tensor:
-            number = double(row.dtype) * 16 + row.rank;
+            number = static_cast<double>(row.dtype) * 16 + row.rank;
             break;
         default:
             break;
@@ -172,7 +172,7 @@ QVariant AllocationTableModel::headerData(int section, Qt::Orientation orientati
     }
     if (role == Qt::TextAlignmentRole) {
         const bool number = section == Size || section == Born || section == Lifetime;
-        return int(Qt::AlignVCenter | (number ? Qt::AlignRight : Qt::AlignLeft));
+        return static_cast<int>(Qt::AlignVCenter | (number ? Qt::AlignRight : Qt::AlignLeft));
     }
     if (role != Qt::DisplayRole) {
         return {};

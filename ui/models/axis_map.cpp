@@ -51,23 +51,24 @@ double AxisMap::x(base::TimeNs time) const {
         return time > range_.end ? width_ + 1 : width_;
     }
     const auto lower = upper - 1;
-    const double part = *upper > *lower ? double(time - *lower) / double(*upper - *lower) : 0;
-    return (double(lower - knots_.begin()) + part) / double(knots_.size() - 1) * width_;
+    const double part = *upper > *lower ? static_cast<double>(time - *lower) / static_cast<double>(*upper - *lower) : 0;
+    return (static_cast<double>(lower - knots_.begin()) + part) / static_cast<double>(knots_.size() - 1) * width_;
 }
 
 base::TimeNs AxisMap::time(double x) const {
     if (kind_ == AxisKind::Time) {
-        return range_.begin + static_cast<base::TimeNs>(std::llround(x / width_ * double(range_.length())));
+        return range_.begin +
+               static_cast<base::TimeNs>(std::llround(x / width_ * static_cast<double>(range_.length())));
     }
-    const double place = std::clamp(x / width_, 0.0, 1.0) * double(knots_.size() - 1);
+    const double place = std::clamp(x / width_, 0.0, 1.0) * static_cast<double>(knots_.size() - 1);
     const auto at = std::min(static_cast<std::size_t>(place), knots_.size() - 2);
-    const double part = place - double(at);
-    return knots_[at] + static_cast<base::TimeNs>(part * double(knots_[at + 1] - knots_[at]));
+    const double part = place - static_cast<double>(at);
+    return knots_[at] + static_cast<base::TimeNs>(part * static_cast<double>(knots_[at + 1] - knots_[at]));
 }
 
 double AxisMap::nsPerPixel() const {
     if (kind_ == AxisKind::Time) {
-        return double(range_.length()) / width_;
+        return static_cast<double>(range_.length()) / width_;
     }
     // The densest pixel decides; a pixel without any time would ask for shapes of no length at all.
     base::TimeNs least = range_.length();
@@ -76,7 +77,8 @@ double AxisMap::nsPerPixel() const {
             least = std::min(least, knots_[i] - knots_[i - 1]);
         }
     }
-    return std::max(double(least) * double(knots_.size() - 1) / width_, double(range_.length()) / width_ / 256.0);
+    return std::max(static_cast<double>(least) * static_cast<double>(knots_.size() - 1) / width_,
+                    static_cast<double>(range_.length()) / width_ / 256.0);
 }
 
 std::vector<profiler::MemoryColumn> AxisMap::columns(const profiler::MemoryTimeline& timeline, int count) const {
@@ -88,7 +90,8 @@ std::vector<profiler::MemoryColumn> AxisMap::columns(const profiler::MemoryTimel
 }
 
 TimeGrid timeGrid(TimeRange range, double width, double wanted) {
-    const double perTick = double(std::max<base::TimeNs>(1, range.length())) / std::max(1.0, width) * wanted;
+    const double perTick =
+        static_cast<double>(std::max<base::TimeNs>(1, range.length())) / std::max(1.0, width) * wanted;
     double decade = 1;
     while (decade * 10 <= perTick) {
         decade *= 10;
@@ -117,13 +120,13 @@ ByteGrid byteGrid(std::uint64_t top, int lines) {
             break;
         }
     }
-    const double amount = double(top) / double(unit.bytes);
+    const double amount = static_cast<double>(top) / static_cast<double>(unit.bytes);
     double step = 1;
     for (double decade = unit.bytes == 1 ? 1 : 0.1; decade < 1e7; decade *= 10) {
         for (const double factor : {1.0, 2.0, 5.0}) {
             step = decade * factor;
             if (amount / step <= lines) {
-                const auto bytes = static_cast<std::uint64_t>(std::llround(step * double(unit.bytes)));
+                const auto bytes = static_cast<std::uint64_t>(std::llround(step * static_cast<double>(unit.bytes)));
                 return {bytes, (top + bytes - 1) / bytes * bytes, unit.bytes, unit.name};
             }
         }

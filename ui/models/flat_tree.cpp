@@ -181,8 +181,9 @@ QVariant FlatTreeModel::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole:
         return cell.tip.isEmpty() ? QVariant() : QVariant(cell.tip);
     case Qt::TextAlignmentRole:
-        return int(Qt::AlignVCenter |
-                   (tree_->columns[static_cast<std::size_t>(index.column())].number ? Qt::AlignRight : Qt::AlignLeft));
+        return static_cast<int>(
+            Qt::AlignVCenter |
+            (tree_->columns[static_cast<std::size_t>(index.column())].number ? Qt::AlignRight : Qt::AlignLeft));
     case SortRole:
         return cell.sort.isNull() ? QVariant(cell.text) : cell.sort;
     case ShareRole:
@@ -213,7 +214,7 @@ QVariant FlatTreeModel::headerData(int section, Qt::Orientation orientation, int
         return column.title;
     }
     if (role == Qt::TextAlignmentRole) {
-        return int(Qt::AlignVCenter | (column.number ? Qt::AlignRight : Qt::AlignLeft));
+        return static_cast<int>(Qt::AlignVCenter | (column.number ? Qt::AlignRight : Qt::AlignLeft));
     }
     return {};
 }

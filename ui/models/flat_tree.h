@@ -36,7 +36,7 @@ struct FlatCell {
     bool muted = false; ///< text2 instead of text1
 
     FlatCell() = default;
-    FlatCell(QString shown) : text(std::move(shown)) {}
+    explicit FlatCell(QString shown) : text(std::move(shown)) {}
     FlatCell(QString shown, QVariant sortValue, QString rawText = {})
         : text(std::move(shown)), sort(std::move(sortValue)), raw(std::move(rawText)) {}
 };

@@ -50,7 +50,7 @@ QString exactBytesText(std::uint64_t bytes) {
 }
 
 QString gibText(std::uint64_t bytes) {
-    return QString::number(static_cast<double>(bytes) / double(1ULL << 30), 'f', 2);
+    return QString::number(static_cast<double>(bytes) / static_cast<double>(1ULL << 30), 'f', 2);
 }
 
 QString countText(std::int64_t value) {

@@ -120,7 +120,7 @@ FlatTreePtr runDetailTree(const sessions::RunInfo& run) {
             continue;
         }
         FlatNode group;
-        group.cells = {FlatCell(words(title), int(key)), FlatCell(QString())};
+        group.cells = {FlatCell(words(title), static_cast<int>(key)), FlatCell(QString())};
         group.key = ++key;
         group.emphasis = true;
         const auto parent = std::int32_t(tree->nodes.size());

@@ -39,7 +39,7 @@ struct KvGeometry {
     std::uint64_t predicted(double tokens) const { return full(tokens) + sliding(tokens); }
     std::uint64_t noWindow(double tokens) const; ///< if every layer kept everything
     std::int64_t window() const;                 ///< largest; 0: no group slides
-    double knee() const { return double(window() > 0 ? (window() - 1) * sequences : 0); }
+    double knee() const { return static_cast<double>(window() > 0 ? (window() - 1) * sequences : 0); }
 };
 
 /// What the cache held when it had seen `tokens` tokens.

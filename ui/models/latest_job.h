@@ -21,6 +21,7 @@ public:
     explicit LatestJob(QObject* owner) : state_(std::make_shared<State>()) { state_->owner = owner; }
     ~LatestJob() { state_->dropped = true; }
     LatestJob(const LatestJob&) = delete; // jobs hold its state
+    LatestJob& operator=(const LatestJob&) = delete;
 
     /// `work` runs on a pool thread and must hold everything it needs by value; `done` runs on the GUI thread.
     /// Work that throws ends without a result.

@@ -175,12 +175,12 @@ struct TableUnit {
 
     static TableUnit forBytes(std::uint64_t largest) {
         if (largest >= (1ULL << 30)) {
-            return {double(1ULL << 30), QStringLiteral("GiB"), 2};
+            return {static_cast<double>(1ULL << 30), QStringLiteral("GiB"), 2};
         }
         if (largest >= (1ULL << 20)) {
-            return {double(1ULL << 20), QStringLiteral("MiB"), 1};
+            return {static_cast<double>(1ULL << 20), QStringLiteral("MiB"), 1};
         }
-        return {double(1ULL << 10), QStringLiteral("KiB"), 1};
+        return {static_cast<double>(1ULL << 10), QStringLiteral("KiB"), 1};
     }
     FlatCell cell(std::optional<std::uint64_t> value) const {
         return value ? numberCell(static_cast<double>(*value) / bytes, decimals, exactBytesText(*value))

@@ -72,13 +72,15 @@ base::TimeNs comparable(const profiler::MemoryTimeline& timeline, const profiler
 }
 
 FlatCell bytesCell(std::uint64_t bytes, const ByteGrid& grid) {
-    FlatCell cell(QString::number(double(bytes) / double(grid.unit), 'f', 2), quint64(bytes), QString::number(bytes));
+    FlatCell cell(QString::number(static_cast<double>(bytes) / static_cast<double>(grid.unit), 'f', 2), quint64(bytes),
+                  QString::number(bytes));
     cell.tip = exactBytesText(bytes);
     return cell;
 }
 
 FlatCell changeCell(std::int64_t change, const ByteGrid& grid, bool lessIsWorse) {
-    const QString amount = QString::number(std::abs(double(change)) / double(grid.unit), 'f', 2);
+    const QString amount =
+        QString::number(std::abs(static_cast<double>(change)) / static_cast<double>(grid.unit), 'f', 2);
     if (amount.toDouble() == 0) {
         FlatCell cell(QStringLiteral("= 0.00"), qint64(0), QStringLiteral("0"));
         cell.delta = 0;
@@ -109,7 +111,8 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
     const std::uint64_t inUse = totalBytes(facts.held);
     facts.unused = event.held > inUse ? event.held - inUse : 0;
     const std::uint64_t room = facts.free + facts.unused;
-    facts.fragmentation = room > 0 ? 1.0 - double(std::min(event.largestFree, room)) / double(room) : 0;
+    facts.fragmentation =
+        room > 0 ? 1.0 - static_cast<double>(std::min(event.largestFree, room)) / static_cast<double>(room) : 0;
     facts.step = enclosing(timeline, event.scope.value, base::ScopeKind::Step);
     const profiler::ScopeRow* phase = enclosing(timeline, event.scope.value, base::ScopeKind::Phase);
     const profiler::ScopeRow* op = timeline.scope(event.scope.value);
@@ -154,7 +157,7 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
 
 FlatTreePtr holdersTree(const profiler::MemoryTimeline& timeline, const OomFacts& facts, profiler::GroupBy groupBy) {
     const FlatTreePtr alive = heldTree(timeline, facts.failure, groupBy, 20);
-    const double total = double(std::max<std::uint64_t>(1, totalBytes(facts.held)));
+    const double total = static_cast<double>(std::max<std::uint64_t>(1, totalBytes(facts.held)));
     auto tree = std::make_shared<FlatTree>();
     tree->columns = {
         {QObject::tr("Holder"), false}, {QObject::tr("Size"), true}, {QObject::tr("Share"), true}, {QString(), false}};
@@ -189,11 +192,12 @@ FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts
     if (facts.before->tokens > 0 && facts.step->tokens > 0) {
         FlatNode row;
         const std::int64_t change = facts.step->tokens - facts.before->tokens;
-        FlatCell delta(change == 0
-                           ? QStringLiteral("=")
-                           : QStringLiteral("%1 %2\u00A0%")
-                                 .arg(change > 0 ? QStringLiteral("▲") : QStringLiteral("▼"))
-                                 .arg(std::abs(double(change)) / double(facts.before->tokens) * 100, 0, 'f', 0));
+        FlatCell delta(change == 0 ? QStringLiteral("=")
+                                   : QStringLiteral("%1 %2\u00A0%")
+                                         .arg(change > 0 ? QStringLiteral("▲") : QStringLiteral("▼"))
+                                         .arg(std::abs(static_cast<double>(change)) /
+                                                  static_cast<double>(facts.before->tokens) * 100,
+                                              0, 'f', 0));
         delta.delta = change > 0 ? 1 : change < 0 ? -1 : 0;
         row.key = 1000;
         row.cells = {FlatCell(QObject::tr("tokens")), FlatCell(countText(facts.before->tokens)),

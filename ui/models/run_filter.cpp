@@ -91,7 +91,7 @@ QString textValue(const QString& key, const sessions::RunInfo& run, const RunFac
 
 std::optional<double> numberValue(const QString& key, const sessions::RunInfo& run, const RunFacts& facts) {
     if (key == QLatin1String("peak")) {
-        return facts.peak ? std::optional(double(*facts.peak)) : std::nullopt;
+        return facts.peak ? std::optional(static_cast<double>(*facts.peak)) : std::nullopt;
     }
     if (key == QLatin1String("time")) {
         return runSeconds(run);
@@ -100,7 +100,7 @@ std::optional<double> numberValue(const QString& key, const sessions::RunInfo& r
         return runTokensPerSecond(run);
     }
     if (key == QLatin1String("id")) {
-        return double(run.id);
+        return static_cast<double>(run.id);
     }
     return runMetric(run, key.toStdString());
 }
@@ -123,7 +123,7 @@ std::optional<double> readNumber(const QString& key, const QString& text) {
         return ok ? std::optional(value * units.at(match.captured(2))) : std::nullopt;
     }
     try {
-        return double(base::parseBytes(text.toStdString(), key.toStdString()));
+        return static_cast<double>(base::parseBytes(text.toStdString(), key.toStdString()));
     } catch (const base::Error&) {
         return std::nullopt;
     }
@@ -132,8 +132,9 @@ std::optional<double> readNumber(const QString& key, const QString& text) {
 } // namespace
 
 std::optional<double> runSeconds(const sessions::RunInfo& run) {
-    return run.endedMs >= run.startedMs && run.endedMs > 0 ? std::optional(double(run.endedMs - run.startedMs) / 1e3)
-                                                           : std::nullopt;
+    return run.endedMs >= run.startedMs && run.endedMs > 0
+               ? std::optional(static_cast<double>(run.endedMs - run.startedMs) / 1e3)
+               : std::nullopt;
 }
 
 std::optional<double> runTokensPerSecond(const sessions::RunInfo& run) {

@@ -78,7 +78,7 @@ void RunTable::setRuns(const std::vector<sessions::RunInfo>& runs) {
         const auto still = std::find_if(runs.begin() + std::ptrdiff_t(kept), runs.end(),
                                         [&](const sessions::RunInfo& r) { return r.id == rows_[i].run.id; });
         if (still == runs.end()) {
-            beginRemoveRows({}, int(i), int(i));
+            beginRemoveRows({}, static_cast<int>(i), static_cast<int>(i));
             rows_.erase(rows_.begin() + std::ptrdiff_t(i));
             endRemoveRows();
         }
@@ -98,11 +98,11 @@ void RunTable::setRuns(const std::vector<sessions::RunInfo>& runs) {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
         if (!same(rows_[i].run, runs[i])) {
             rows_[i] = {runs[i], {}};
-            emit dataChanged(index(int(i), 0), index(int(i), ColumnCount - 1));
+            emit dataChanged(index(static_cast<int>(i), 0), index(static_cast<int>(i), ColumnCount - 1));
         }
     }
     if (rows_.size() < runs.size()) {
-        beginInsertRows({}, int(rows_.size()), int(runs.size()) - 1);
+        beginInsertRows({}, static_cast<int>(rows_.size()), static_cast<int>(runs.size()) - 1);
         for (std::size_t i = rows_.size(); i < runs.size(); ++i) {
             rows_.push_back({runs[i], {}});
         }
@@ -123,11 +123,11 @@ const RunFacts& RunTable::facts(int row) const {
 
 int RunTable::rowOf(sessions::RunId id) const {
     const auto found = std::find_if(rows_.begin(), rows_.end(), [id](const Row& row) { return row.run.id == id; });
-    return found == rows_.end() ? -1 : int(found - rows_.begin());
+    return found == rows_.end() ? -1 : static_cast<int>(found - rows_.begin());
 }
 
 int RunTable::rowCount(const QModelIndex& parent) const {
-    return parent.isValid() ? 0 : int(rows_.size());
+    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
 }
 
 int RunTable::columnCount(const QModelIndex& parent) const {
@@ -172,10 +172,10 @@ QString RunTable::text(const Row& row, int column) const {
 }
 
 QVariant RunTable::sortValue(const Row& row, int column) const {
-    const auto number = [](auto value) { return value ? QVariant(double(*value)) : QVariant(-1.0); };
+    const auto number = [](auto value) { return value ? QVariant(static_cast<double>(*value)) : QVariant(-1.0); };
     switch (column) {
     case State:
-        return int(row.run.status);
+        return static_cast<int>(row.run.status);
     case Peak:
         return number(factsOf(row).peak);
     case Budget:
@@ -219,7 +219,7 @@ QVariant RunTable::data(const QModelIndex& index, int role) const {
     case KeyRole:
         return quint64(row.run.id);
     case StatusRole:
-        return int(row.run.status);
+        return static_cast<int>(row.run.status);
     case RunRole:
         return qint64(row.run.id);
     default:

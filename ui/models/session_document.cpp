@@ -49,6 +49,8 @@ public:
     Worker(SessionDocument& document, std::string path, SessionOpener opener)
         : document_(document), path_(std::move(path)), opener_(std::move(opener)), thread_([this] { run(); }) {}
 
+    Worker(const Worker&) = delete; // its thread holds its address
+    Worker& operator=(const Worker&) = delete;
     ~Worker() {
         {
             const std::lock_guard lock(mutex_);

@@ -58,7 +58,7 @@ StackModelPtr categoryStack(const profiler::MemoryTimeline& timeline, const Axis
     model->values.reserve(answers.size() * model->layers.size());
     for (std::size_t i = 0; i < answers.size(); ++i) {
         const profiler::MemoryColumn& answer = answers[i];
-        const double middle = (double(i) + 0.5) / double(answers.size()) * axis.width();
+        const double middle = (static_cast<double>(i) + 0.5) / static_cast<double>(answers.size()) * axis.width();
         StackColumn& column = model->columns[i];
         column.present = answer.events > 0 || inside(timeline, axis.time(middle));
         column.total = column.present ? sum(answer.atMax) : 0;

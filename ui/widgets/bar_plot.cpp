@@ -60,7 +60,7 @@ QRectF BarPlot::barRect(std::size_t group, std::size_t row, double width) const 
     const double room = std::max(20.0, width - left - kLabels - kFacts);
     const double value = std::max(0.0, groups_[group].rows[row].value);
     const double length = value > 0 ? std::max(1.0, std::round(value / top() * room)) : 0;
-    return {left, groupTop(group) + static_cast<double>(row) * (kBar + kGap), length, double(kBar)};
+    return {left, groupTop(group) + static_cast<double>(row) * (kBar + kGap), length, static_cast<double>(kBar)};
 }
 
 QImage BarPlot::picture(const QSizeF& size, double dpr) const {

@@ -67,15 +67,15 @@ QSize BudgetBar::sizeHint() const {
 void BudgetBar::paintSmall(QPainter& painter) const {
     const ThemeTokens& t = themeTokens();
     painter.fillRect(rect(), t.line1);
-    const double scale = double(std::max({budget_, held_, std::uint64_t{1}}));
+    const double scale = static_cast<double>(std::max({budget_, held_, std::uint64_t{1}}));
     double x = 0;
     for (const BudgetPart& part : parts_) {
-        const double w = double(part.bytes) / scale * width();
+        const double w = static_cast<double>(part.bytes) / scale * width();
         painter.fillRect(QRectF(x, 0, w, height()), part.style.fill);
         x += w;
     }
     if (held_ > budget_ && budget_ > 0) {
-        plumbline(painter, double(budget_) / scale * width(), 0, height(), t.bad);
+        plumbline(painter, static_cast<double>(budget_) / scale * width(), 0, height(), t.bad);
     }
 }
 
@@ -90,8 +90,10 @@ void BudgetBar::paintEvent(QPaintEvent*) {
     const QFont strong = Theme::instance().font(TypeRole::Table, true), plain = Theme::instance().font(TypeRole::Table);
     const QFont axis = Theme::instance().font(TypeRole::Axis);
     const std::uint64_t needed = held_ + asked_;
-    const double scale = double(std::max({needed, budget_, std::uint64_t{1}}));
-    const auto xOf = [&](std::uint64_t bytes) { return std::round(double(bytes) / scale * (width() - 1)); };
+    const double scale = static_cast<double>(std::max({needed, budget_, std::uint64_t{1}}));
+    const auto xOf = [&](std::uint64_t bytes) {
+        return std::round(static_cast<double>(bytes) / scale * (width() - 1));
+    };
     std::uint64_t at = 0;
     for (const BudgetPart& part : parts_) {
         const double x0 = xOf(at), x1 = xOf(at + part.bytes);
@@ -110,7 +112,7 @@ void BudgetBar::paintEvent(QPaintEvent*) {
         }
     }
     if (band_ > 0) {
-        const double width = double(held_) * band_ / scale * (this->width() - 1);
+        const double width = static_cast<double>(held_) * band_ / scale * (this->width() - 1);
         painter.fillRect(QRectF(xOf(held_) - width, kTop, 2 * width, kHeight), freeHatch(t, 6, dpr));
     }
     if (asked_ > 0) {

@@ -129,7 +129,7 @@ void TextLabel::paintEvent(QPaintEvent* event) {
         return;
     }
     QPainter painter(this);
-    drawText(painter, contentsRect(), int(alignment()), text(), textColor(color_), font());
+    drawText(painter, contentsRect(), static_cast<int>(alignment()), text(), textColor(color_), font());
 }
 
 SegmentedControl::SegmentedControl(const QStringList& texts, QWidget* parent) : QWidget(parent) {

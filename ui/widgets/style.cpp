@@ -380,8 +380,8 @@ void VitrineStyle::drawControl(ControlElement element, const QStyleOption* optio
         const QString arrow = header->sortIndicator == QStyleOptionHeader::None       ? QString()
                               : header->sortIndicator == QStyleOptionHeader::SortDown ? QStringLiteral(" ▴")
                                                                                       : QStringLiteral(" ▾");
-        drawText(*painter, QRectF(header->rect).adjusted(4, 0, -4, 0), int(header->textAlignment), header->text + arrow,
-                 t.text3, Theme::instance().font(TypeRole::Axis));
+        drawText(*painter, QRectF(header->rect).adjusted(4, 0, -4, 0), static_cast<int>(header->textAlignment),
+                 header->text + arrow, t.text3, Theme::instance().font(TypeRole::Axis));
         return;
     }
     case CE_Splitter:
@@ -426,10 +426,10 @@ QRect VitrineStyle::subControlRect(ComplexControl control, const QStyleOptionCom
             const bool flat = slider->orientation == Qt::Horizontal;
             const int length = flat ? slider->rect.width() : slider->rect.height();
             const int range = slider->maximum - slider->minimum;
-            const int thumb = range > 0
-                                  ? std::clamp(int(qint64(length) * slider->pageStep / (range + slider->pageStep)), 24,
-                                               std::max(24, length))
-                                  : length;
+            const int thumb =
+                range > 0 ? std::clamp(static_cast<int>(qint64(length) * slider->pageStep / (range + slider->pageStep)),
+                                       24, std::max(24, length))
+                          : length;
             const int at = sliderPositionFromValue(slider->minimum, slider->maximum, slider->sliderPosition,
                                                    length - thumb, slider->upsideDown);
             const auto part = [&](int from, int size) {

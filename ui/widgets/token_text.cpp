@@ -113,7 +113,7 @@ QString TokenText::broken(const QString& written, int at) {
         out += c;
         lineLength_ = c == QLatin1Char('\n') ? 0 : lineLength_ + 1;
         if (lineLength_ >= kLongLine && !c.isHighSurrogate()) {
-            softBreaks_.push_back(at + int(out.size()));
+            softBreaks_.push_back(at + static_cast<int>(out.size()));
             out += QLatin1Char('\n');
             lineLength_ = 0;
         }
@@ -146,9 +146,9 @@ void TokenText::appendTokens(std::span<const StreamedToken> tokens) {
             sections_.back().channel = channel;
         }
         Mark mark;
-        mark.begin = endPosition() + int(chunk.size());
+        mark.begin = endPosition() + static_cast<int>(chunk.size());
         chunk += broken(token.text, mark.begin);
-        mark.end = endPosition() + int(chunk.size());
+        mark.end = endPosition() + static_cast<int>(chunk.size());
         mark.id = token.id;
         mark.logprob = float(token.logprob);
         mark.milliseconds = float((token.seconds - lastSeconds_) * 1e3);
@@ -205,7 +205,7 @@ int TokenText::tokenAt(const QPoint& position) const {
     for (auto found = next; found != marks_.begin();) {
         --found;
         if (found->end > at) {
-            return int(found - marks_.begin());
+            return static_cast<int>(found - marks_.begin());
         }
         if (found->begin < found->end) {
             break; // only tokens without text may hide the one that is meant

@@ -59,6 +59,7 @@ QComboBox* ViewHeader::addCombo(const QString& accessibleName) {
     auto* combo = new QComboBox(this);
     combo->setAccessibleName(accessibleName);
     setControlHeight(combo, 24);
+    combo->setMinimumWidth(96); // long names give way before the header is clipped
     addControl(combo);
     return combo;
 }

@@ -263,8 +263,9 @@ void MemoryView::updateFreeLane() {
             std::vector<std::optional<double>> values;
             const StackModelPtr model = categoryStack(*timeline, axis, columns);
             for (const StackColumn& column : model->columns) {
-                values.push_back(column.present ? std::optional(double(budget - std::min(budget, column.total)))
-                                                : std::nullopt);
+                values.push_back(column.present
+                                     ? std::optional(static_cast<double>(budget - std::min(budget, column.total)))
+                                     : std::nullopt);
             }
             return values;
         };
@@ -285,7 +286,7 @@ void MemoryView::updateFreeLane() {
             return values;
         };
     }
-    freeLane_->setCurves({std::move(curve)}, double(budget), true);
+    freeLane_->setCurves({std::move(curve)}, static_cast<double>(budget), true);
     std::vector<base::TimeNs> failures;
     QString facts;
     for (const base::OutOfMemoryEvent& failure : timeline_->outOfMemory()) {

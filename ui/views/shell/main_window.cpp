@@ -149,7 +149,8 @@ void MainWindow::connectDocument() {
                                    ? tr("%1, %2 of %3").arg(what, countText(qint64(done)), countText(qint64(total)))
                                    : tr("%1, %2 chunks").arg(what, countText(qint64(done))));
         progressBar_->setRange(0, 1000);
-        progressBar_->setValue(total > 0 ? int(1000.0 * double(done) / double(total)) : 0);
+        progressBar_->setValue(
+            total > 0 ? static_cast<int>(1000.0 * static_cast<double>(done) / static_cast<double>(total)) : 0);
     });
     connect(time_, &TimeCursor::measuredChanged, this, &MainWindow::updateAvailability);
     connect(time_, &TimeCursor::filtersChanged, this, &MainWindow::updateAvailability);

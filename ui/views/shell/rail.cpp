@@ -210,8 +210,9 @@ void DeviceStrip::refresh() {
         if (facts.budget) {
             QString size = bytesText(*facts.budget);
             budget_ = tr("budget %1").arg(size.replace(QLatin1String(".00"), QString()));
-            used_ =
-                facts.peak ? std::min(1.0, double(*facts.peak) / double(std::max<std::uint64_t>(1, *facts.budget))) : 0;
+            used_ = facts.peak ? std::min(1.0, static_cast<double>(*facts.peak) /
+                                                   static_cast<double>(std::max<std::uint64_t>(1, *facts.budget)))
+                               : 0;
         } else if (facts.peak) {
             budget_ = tr("peak %1").arg(bytesText(*facts.peak));
         }

@@ -58,8 +58,8 @@ void drawFailureRoom(QPainter& painter, const AllocationInput& input, const Plot
             continue;
         }
         const std::uint64_t room = failure.budget - failure.held;
-        const double high = plot.top() + scale.y(double(failure.budget)),
-                     low = plot.top() + scale.y(double(failure.held));
+        const double high = plot.top() + scale.y(static_cast<double>(failure.budget)),
+                     low = plot.top() + scale.y(static_cast<double>(failure.held));
         painter.fillRect(QRectF(x + 2, high, std::max(20.0, plot.right() - 8 - x - 2), low - high).intersected(plot),
                          freeHatch(theme, 10, frame.dpr));
         const QFont strong = Theme::instance().font(TypeRole::Table, true);
@@ -86,7 +86,7 @@ ByteScale allocationScale(const AllocationInput& input, double height) {
         top = std::max(top, *input.budget);
     }
     ByteScale scale = byteScale(top, height, 5);
-    scale.top = std::max<std::uint64_t>(4, static_cast<std::uint64_t>(double(top) * 1.01));
+    scale.top = std::max<std::uint64_t>(4, static_cast<std::uint64_t>(static_cast<double>(top) * 1.01));
     return scale;
 }
 
@@ -103,7 +103,7 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
     painter.setClipRect(plot);
     const auto rows = input.timeline->allocations();
     const double nsPerPixel = input.axis.nsPerPixel();
-    const double bytesPerPixel = double(scale.top) / std::max(1.0, plot.height());
+    const double bytesPerPixel = static_cast<double>(scale.top) / std::max(1.0, plot.height());
     const auto shapes = input.timeline->shapes(input.axis.range().begin, input.axis.range().end, nsPerPixel,
                                                bytesPerPixel, input.byAddress);
     const QBrush crowd = freeHatch(theme, 4, frame.dpr);
@@ -116,8 +116,8 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
         }
         const double x0 = std::max(-4.0, input.axis.x(shape.begin)),
                      x1 = std::min(plot.width() + 4, input.axis.x(shape.end));
-        const double high = std::round(scale.y(double(placeOf(input, shape.addressEnd))));
-        const double low = std::round(scale.y(double(placeOf(input, shape.addressBegin))));
+        const double high = std::round(scale.y(static_cast<double>(placeOf(input, shape.addressEnd))));
+        const double low = std::round(scale.y(static_cast<double>(placeOf(input, shape.addressBegin))));
         QRectF rect(plot.left() + x0, plot.top() + high, x1 - x0, low - high);
         if (shape.count <= 1 && rect.height() >= 1 && rect.width() >= 0.5) {
             rect.setWidth(std::max(1.0, rect.width()));

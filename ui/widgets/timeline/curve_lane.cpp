@@ -34,10 +34,10 @@ QImage CurveLane::paint(const PlotFrame& frame) {
     const double air = 4;
     const double room = std::max(1.0, plot.height() - 2 * air);
     const ByteGrid grid = byteGrid(static_cast<std::uint64_t>(std::max(4.0, top_)), 6);
-    const QString high = bytes_
-                             ? QString::number(top_ / double(grid.unit), 'f', top_ / double(grid.unit) < 10 ? 1 : 0) +
-                                   QStringLiteral("\u00A0") + QString::fromLatin1(grid.unitName)
-                             : QString::number(top_, 'g', 3);
+    const QString high = bytes_ ? QString::number(top_ / static_cast<double>(grid.unit), 'f',
+                                                  top_ / static_cast<double>(grid.unit) < 10 ? 1 : 0) +
+                                      QStringLiteral("\u00A0") + QString::fromLatin1(grid.unitName)
+                                : QString::number(top_, 'g', 3);
     hairline(painter, plot.left(), plot.right(), plot.bottom() - 1, t.line0);
     drawText(painter, QRectF(0, 0, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter, high, t.text3, font);
     drawText(painter, QRectF(0, plot.bottom() - 14, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter,
@@ -63,7 +63,8 @@ QImage CurveLane::paint(const PlotFrame& frame) {
                 continue;
             }
             const double part = std::clamp(*values[i] / top_, 0.0, 1.0);
-            line << QPointF(plot.left() + (double(i) + 0.5) / frame.dpr, plot.bottom() - air - part * room);
+            line << QPointF(plot.left() + (static_cast<double>(i) + 0.5) / frame.dpr,
+                            plot.bottom() - air - part * room);
         }
         flush();
     }
@@ -101,7 +102,7 @@ QImage paintSpans(const std::vector<SpanRow>& rows, const AxisMap& axis, int row
     const QRectF plot = frame.plot();
     const QFont font = Theme::instance().font(TypeRole::Axis);
     for (std::size_t r = 0; r < rows.size(); ++r) {
-        const double top = double(r) * rowHeight + 2;
+        const double top = static_cast<double>(r) * rowHeight + 2;
         const double height = rowHeight - 5;
         painter.fillRect(QRectF(plot.left(), top, plot.width(), height), theme.band);
         drawText(painter, QRectF(2, top, frame.gutter - 10, height), Qt::AlignRight | Qt::AlignVCenter, rows[r].title,

@@ -189,7 +189,7 @@ void Lane::paintEvent(QPaintEvent*) {
         QElapsedTimer clock;
         clock.start();
         cache_ = paint(wanted);
-        lastPictureMs_ = double(clock.nsecsElapsed()) / 1e6;
+        lastPictureMs_ = static_cast<double>(clock.nsecsElapsed()) / 1e6;
         ++pictures_;
         dirty_ = false;
     }

@@ -44,13 +44,15 @@ void Minimap::setMarks(std::vector<TimeMark> marks) {
 double Minimap::xOf(base::TimeNs time) const {
     const TimeRange all = time_->extent();
     const double width = std::max(1.0, this->width() - kGutter);
-    return kGutter + double(time - all.begin) / double(std::max<base::TimeNs>(1, all.length())) * width;
+    return kGutter +
+           static_cast<double>(time - all.begin) / static_cast<double>(std::max<base::TimeNs>(1, all.length())) * width;
 }
 
 base::TimeNs Minimap::timeAt(double x) const {
     const TimeRange all = time_->extent();
     const double width = std::max(1.0, this->width() - kGutter);
-    return all.begin + static_cast<base::TimeNs>(std::llround((x - kGutter) / width * double(all.length())));
+    return all.begin +
+           static_cast<base::TimeNs>(std::llround((x - kGutter) / width * static_cast<double>(all.length())));
 }
 
 Minimap::Grip Minimap::gripAt(double x) const {
@@ -91,7 +93,7 @@ void Minimap::paintEvent(QPaintEvent*) {
                  Theme::instance().font(TypeRole::Axis));
     }
     const double a = std::floor(xOf(time_->range().begin)),
-                 b = std::min(std::ceil(xOf(time_->range().end)), double(width()));
+                 b = std::min(std::ceil(xOf(time_->range().end)), static_cast<double>(width()));
     painter.fillRect(QRectF(kGutter, 0, a - kGutter, height() - 1), withAlpha(t.window, 0.62));
     painter.fillRect(QRectF(b, 0, width() - b, height() - 1), withAlpha(t.window, 0.62));
     for (const TimeMark& mark : marks_) {

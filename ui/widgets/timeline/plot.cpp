@@ -21,7 +21,7 @@ ByteScale byteScale(std::uint64_t top, double height, int lines) {
     scale.grid = byteGrid(top, lines);
     scale.height = height;
     // A little air above the highest value, so that its label and its 1 px line are inside.
-    scale.top = static_cast<std::uint64_t>(double(std::max<std::uint64_t>(top, 4)) * 1.05);
+    scale.top = static_cast<std::uint64_t>(static_cast<double>(std::max<std::uint64_t>(top, 4)) * 1.05);
     return scale;
 }
 
@@ -31,11 +31,11 @@ void drawByteScale(QPainter& painter, const PlotFrame& frame, const ByteScale& s
     const std::uint64_t step = scale.grid.step;
     const std::uint64_t highest = scale.top / step * step;
     for (std::uint64_t value = 0; value <= highest; value += step) {
-        const double y = std::floor(plot.top() + scale.y(double(value)));
+        const double y = std::floor(plot.top() + scale.y(static_cast<double>(value)));
         hairline(painter, plot.left(), plot.right(), std::min(y, plot.bottom() - 1),
                  value == 0 ? theme.line1 : theme.line0);
-        const double amount = double(value) / double(scale.grid.unit);
-        const int decimals = double(step) / double(scale.grid.unit) < 1 ? 1 : 0;
+        const double amount = static_cast<double>(value) / static_cast<double>(scale.grid.unit);
+        const int decimals = static_cast<double>(step) / static_cast<double>(scale.grid.unit) < 1 ? 1 : 0;
         QString text = QString::number(amount, 'f', value == 0 ? 0 : decimals);
         if (value == highest) {
             text += QStringLiteral("\u00A0") + QString::fromLatin1(scale.grid.unitName);
@@ -61,7 +61,8 @@ CategoryStyle partStyle(const CategoryStyle& whole, int tone, const ThemeTokens&
     const int step = (tone - 1) % 4;
     CategoryStyle style = whole;
     const auto hsl = whole.fill.toHsl();
-    style.fill = QColor::fromHslF(hsl.hslHueF(), hsl.hslSaturationF(), float((theme.dark ? kDark : kLight)[step])).toRgb();
+    style.fill =
+        QColor::fromHslF(hsl.hslHueF(), hsl.hslSaturationF(), float((theme.dark ? kDark : kLight)[step])).toRgb();
     style.hatch = kHatches[step];
     style.tile = style.hatch == Hatch::Dots ? 4 : 6;
     const QColor dark(0x10, 0x12, 0x15), white(Qt::white);

@@ -35,8 +35,10 @@ struct ByteScale {
     std::uint64_t top = 1; ///< the value at the upper edge
     double height = 1;
 
-    double y(double bytes) const { return height - bytes / double(std::max<std::uint64_t>(1, top)) * height; }
-    double bytes(double y) const { return (height - y) / std::max(1.0, height) * double(top); }
+    double y(double bytes) const {
+        return height - bytes / static_cast<double>(std::max<std::uint64_t>(1, top)) * height;
+    }
+    double bytes(double y) const { return (height - y) / std::max(1.0, height) * static_cast<double>(top); }
 };
 
 /// A scale whose upper edge is `top` plus some air, with a grid of round numbers. `low` is the room of a label.

@@ -196,8 +196,8 @@ std::vector<std::uint64_t> StackLane::valuesAt(base::TimeNs when) const {
         std::copy(split.begin(), split.end(), values.begin());
         return values;
     }
-    const double x = axis().x(when) / std::max(1.0, axis().width()) * double(model_->columns.size());
-    if (x >= 0 && x < double(model_->columns.size())) {
+    const double x = axis().x(when) / std::max(1.0, axis().width()) * static_cast<double>(model_->columns.size());
+    if (x >= 0 && x < static_cast<double>(model_->columns.size())) {
         for (std::size_t layer = 0; layer < values.size(); ++layer) {
             values[layer] = model_->value(static_cast<std::size_t>(x), layer);
         }

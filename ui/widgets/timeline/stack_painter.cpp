@@ -30,9 +30,9 @@ std::vector<Run> layerRuns(const StackModel& model, std::size_t layer, std::vect
     std::vector<Run> runs;
     for (std::size_t c = 0; c < model.columns.size(); ++c) {
         const std::uint64_t bytes = model.value(c, layer);
-        const int bottom = height - static_cast<int>(std::lround(double(below[c]) * perByte));
+        const int bottom = height - static_cast<int>(std::lround(static_cast<double>(below[c]) * perByte));
         below[c] += bytes;
-        const int top = height - static_cast<int>(std::lround(double(below[c]) * perByte));
+        const int top = height - static_cast<int>(std::lround(static_cast<double>(below[c]) * perByte));
         if (bytes == 0 || bottom <= top) {
             continue;
         }
@@ -103,8 +103,8 @@ void drawFailure(QPainter& painter, const StackInput& input, const PlotFrame& fr
     if (x < plot.left() || x > plot.right() + 1) {
         return;
     }
-    const double low = plot.top() + scale.y(double(failure.held));
-    const double high = plot.top() + scale.y(double(failure.held + failure.requested));
+    const double low = plot.top() + scale.y(static_cast<double>(failure.held));
+    const double high = plot.top() + scale.y(static_cast<double>(failure.held + failure.requested));
     const QRectF ghost(std::floor(x), std::floor(high), std::max(24.0, plot.right() - 8 - x),
                        std::max(2.0, low - high));
     const QRectF inside = ghost.intersected(plot.adjusted(0, 0, 0, 0));
@@ -125,7 +125,7 @@ void drawFailure(QPainter& painter, const StackInput& input, const PlotFrame& fr
     const double width = std::max(textWidth(asked, strong), textWidth(over, plain)) + 2;
     double right = x - 10;
     const double top =
-        std::clamp(plot.top() + scale.y(double(failure.budget)) - 50, plot.top() + 4, plot.bottom() - 36);
+        std::clamp(plot.top() + scale.y(static_cast<double>(failure.budget)) - 50, plot.top() + 4, plot.bottom() - 36);
     if (right - width < plot.left()) {
         return; // the ruler's mark says it
     }
@@ -143,7 +143,7 @@ void drawBudget(QPainter& painter, const StackInput& input, const PlotFrame& fra
     const QRectF plot = frame.plot();
     const QFont font = Theme::instance().font(TypeRole::Axis);
     QString text = QObject::tr("Budget %1").arg(bytesText(*input.budget));
-    double y = std::floor(plot.top() + scale.y(double(*input.budget)));
+    double y = std::floor(plot.top() + scale.y(static_cast<double>(*input.budget)));
     const bool inside = *input.budget <= scale.top;
     if (!inside) {
         text = QObject::tr("▲ %1, above this scale").arg(text);
@@ -170,7 +170,7 @@ void drawPeak(QPainter& painter, const StackInput& input, const PlotFrame& frame
     if (x < plot.left() || x > plot.right()) {
         return;
     }
-    const double y = plot.top() + scale.y(double(input.peak->maxTotal));
+    const double y = plot.top() + scale.y(static_cast<double>(input.peak->maxTotal));
     const bool below = y < plot.top() + 12;
     painter.save();
     painter.setRenderHint(QPainter::Antialiasing);
@@ -246,7 +246,7 @@ void drawLabels(QPainter& painter, const StackModel& model, const std::vector<st
         }
         // A layer that hardly changes can say its size; any other size would be true for one instant only.
         QStringList texts{model.layers[layer].name};
-        if (most > 0 && double(most - least) <= 0.01 * double(most)) {
+        if (most > 0 && static_cast<double>(most - least) <= 0.01 * static_cast<double>(most)) {
             texts.prepend(model.layers[layer].name + QLatin1Char(' ') + bytesText(most));
         }
         for (const QString& text : texts) {
@@ -348,7 +348,8 @@ ByteScale stackScale(const StackInput& input, double height) {
     if (input.frame && input.budget && *input.budget <= top && height > 150) {
         // The words about the budget and a failure stand above its line.
         const double room = input.failures.empty() ? 24 : 44;
-        scale.top = std::max(scale.top, static_cast<std::uint64_t>(double(*input.budget) * height / (height - room)));
+        scale.top = std::max(scale.top,
+                             static_cast<std::uint64_t>(static_cast<double>(*input.budget) * height / (height - room)));
     }
     return scale;
 }
@@ -359,7 +360,7 @@ void paintStackColumns(QPainter& painter, const StackInput& input, const QRectF&
         return;
     }
     const int height = static_cast<int>(std::lround(plot.height() * dpr));
-    const auto runs = allRuns(input, double(height) / double(scale.top), height);
+    const auto runs = allRuns(input, static_cast<double>(height) / static_cast<double>(scale.top), height);
     painter.save();
     painter.scale(1 / dpr, 1 / dpr);
     drawRuns(painter, input, runs, static_cast<int>(std::lround(plot.left() * dpr)),
@@ -385,7 +386,7 @@ QImage paintStack(const StackInput& input, const PlotFrame& frame, const ThemeTo
         return image;
     }
     const int height = static_cast<int>(std::lround(plot.height() * frame.dpr));
-    const auto runs = allRuns(input, double(height) / double(scale.top), height);
+    const auto runs = allRuns(input, static_cast<double>(height) / static_cast<double>(scale.top), height);
     painter.save();
     painter.setClipRect(plot);
     painter.scale(1 / frame.dpr, 1 / frame.dpr);

@@ -174,7 +174,7 @@ void BandStrip::paintEvent(QPaintEvent*) {
     hairline(painter, 0, width(), height() - 1, t.line1);
     const QRectF plot = plotRect();
     for (std::size_t r = 0; r < rows_.size(); ++r) {
-        const double top = double(r) * kBandHeight;
+        const double top = static_cast<double>(r) * kBandHeight;
         drawText(painter, QRectF(8, top, gutter() - 10, kBandHeight), Qt::AlignVCenter, rows_[r].title, t.text3, font);
         const auto& bands = rows_[r].bands;
         const base::TimeNs begin = axis().range().begin;
@@ -272,7 +272,7 @@ void Legend::paintEvent(QPaintEvent*) {
     hairline(painter, 0, width(), height() - 1, t.line0);
     places_.clear();
     const auto amount = [this](std::uint64_t bytes) {
-        return QString::number(double(bytes) / double(unit_), 'f', unit_ == 1 ? 0 : 2);
+        return QString::number(static_cast<double>(bytes) / static_cast<double>(unit_), 'f', unit_ == 1 ? 0 : 2);
     };
     const QString total = tr("total %1").arg(amount(total_));
     const double totalWidth = textWidth(total, strong) + 2;

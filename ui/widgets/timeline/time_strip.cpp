@@ -108,7 +108,7 @@ void TimeStrip::setAxis(const AxisMap& axis) {
 }
 
 QRectF TimeStrip::plotRect() const {
-    return {gutter_, 0, std::max(1.0, width() - gutter_), double(height())};
+    return {gutter_, 0, std::max(1.0, width() - gutter_), static_cast<double>(height())};
 }
 
 void TimeStrip::clickedAt(QPointF position, Qt::KeyboardModifiers) {
@@ -169,11 +169,12 @@ void TimeStrip::wheelEvent(QWheelEvent* event) {
     }
     const bool control = modifiers & Qt::ControlModifier;
     if ((modifiers & Qt::ShiftModifier && !control) || delta.y() == 0) {
-        time_->pan(-double(turned) / 120.0 * kPanStep);
+        time_->pan(-static_cast<double>(turned) / 120.0 * kPanStep);
     } else {
         // Wheels and touchpads of high resolution send parts of a notch: they add up by themselves.
-        const double notches = double(turned) / 120.0 * (control && modifiers & Qt::ShiftModifier ? 0.25 : 1.0);
-        const double x = std::clamp(event->position().x(), gutter_, double(width()));
+        const double notches =
+            static_cast<double>(turned) / 120.0 * (control && modifiers & Qt::ShiftModifier ? 0.25 : 1.0);
+        const double x = std::clamp(event->position().x(), gutter_, static_cast<double>(width()));
         time_->zoom(std::pow(kZoomStep, -notches), timeAt(x));
     }
     event->accept();
@@ -214,7 +215,7 @@ void TimeStrip::mousePressEvent(QMouseEvent* event) {
 
 void TimeStrip::mouseMoveEvent(QMouseEvent* event) {
     const QPointF at = event->position();
-    const double x = std::clamp(at.x(), gutter_, double(width()));
+    const double x = std::clamp(at.x(), gutter_, static_cast<double>(width()));
     if (gesture_ == Gesture::Click && std::abs(at.x() - pressed_.x()) >= kClickSlack) {
         gesture_ = Gesture::Measure;
     }
@@ -235,7 +236,7 @@ void TimeStrip::mouseMoveEvent(QMouseEvent* event) {
     }
     case Gesture::Pan: {
         const double part = (pressed_.x() - at.x()) / std::max(1.0, axis_.width());
-        const auto shift = static_cast<base::TimeNs>(part * double(pressedRange_.length()));
+        const auto shift = static_cast<base::TimeNs>(part * static_cast<double>(pressedRange_.length()));
         time_->setRange({pressedRange_.begin + shift, pressedRange_.end + shift});
         break;
     }
