@@ -364,6 +364,17 @@ void VitrineStyle::drawControl(ControlElement element, const QStyleOption* optio
         QProxyStyle::drawControl(element, &copy, painter, widget);
         return;
     }
+    case CE_ComboBoxLabel: {
+        const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option);
+        if (combo == nullptr || combo->editable || !combo->currentIcon.isNull()) {
+            break;
+        }
+        const QRect room = subControlRect(CC_ComboBox, combo, SC_ComboBoxEditField, widget);
+        drawText(*painter, QRectF(room).adjusted(1, 0, 0, 0), Qt::AlignVCenter, combo->currentText,
+                 combo->state & State_Enabled ? t.text1 : t.disabled,
+                 widget != nullptr ? widget->font() : Theme::instance().font(TypeRole::Table));
+        return;
+    }
     case CE_HeaderEmptyArea:
         painter->fillRect(option->rect, option->palette.brush(QPalette::Base));
         return;

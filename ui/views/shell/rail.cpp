@@ -128,6 +128,7 @@ QAbstractButton* Rail::buttonOf(QAction* action) const {
 RunPicker::RunPicker(QChar letter, SessionDocument* document, QWidget* parent)
     : QToolButton(parent), letter_(letter), document_(document) {
     setPopupMode(QToolButton::InstantPopup);
+    setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Fixed); // long titles give way first
     setFocusPolicy(Qt::StrongFocus);
     setAttribute(Qt::WA_Hover);
     setFixedHeight(26);

@@ -74,6 +74,7 @@ public:
     DeviceStrip(SessionDocument* document, QWidget* parent);
     void setNarrow(bool narrow);
     QSize sizeHint() const override;
+    QSize minimumSizeHint() const override { return sizeHint(); }
 
 protected:
     void paintEvent(QPaintEvent* event) override;
