@@ -167,6 +167,10 @@ FlatTreePtr holdersTree(const profiler::MemoryTimeline& timeline, const OomFacts
         const double part = node.cells[1].sort.toDouble() / total;
         FlatCell words(shareText(part), part);
         words.muted = true;
+        if (node.last) { // the total needs no bar and no decimals
+            words.text = QStringLiteral("100\u00A0%");
+            share = FlatCell();
+        }
         row.cells = {node.cells[0], node.cells[1], std::move(words), std::move(share)};
         tree->nodes.push_back(std::move(row));
     }
