@@ -129,7 +129,8 @@ TEST(GenerateCommand, RefusesAForeignSessionFileBeforeItRuns) {
 TEST(GenerateCommand, CtrlCStopsCleanlyAndSavesTheRun) {
     const TempFolder folder;
     const std::string file = folder.file("runs.vitrine");
-    test::Program program(generate({"--max-new-tokens", "1000000", "--session", file, "--json"}));
+    test::Program program(generate(
+        {"--set", "max_position_embeddings=2000000", "--max-new-tokens", "1000000", "--session", file, "--json"}));
     // The run is in the file before its first token.
     for (int i = 0; i < 600; ++i) {
         if (std::filesystem::exists(file) && !SessionFile::open(file, OpenMode::ReadOnly)->runs().empty()) {

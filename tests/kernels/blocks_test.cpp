@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "op_testing.h"
+#include "tests/kernels/op_testing.h"
 
 namespace vitrine::kernels {
 namespace {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/kv_write.h"
 
-#include "op_testing.h"
+#include "tests/kernels/op_testing.h"
 
 namespace vitrine::kernels {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "op_testing.h"
+#include "tests/kernels/op_testing.h"
 
 namespace vitrine::kernels {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/philox.h"
 #include "kernels/ops/mxfp4_format.h"
 #include "kernels/ops/weight_product.h"
-#include "op_testing.h"
+#include "tests/kernels/op_testing.h"
 
 namespace vitrine::kernels {
 namespace {
