@@ -190,16 +190,12 @@ SearchPath searchPath() {
     return path;
 }
 
-/// An open library, closed when it leaves.
+/// An open library. It stays loaded until the process ends: vendor libraries keep memory of their own that unloading
+/// would leak, and the engine opens the same ones again.
 class OpenLibrary {
 public:
-    ~OpenLibrary() {
-        if (handle_ != nullptr) {
-            ::dlclose(handle_);
-        }
-    }
     OpenLibrary() = default;
-    OpenLibrary(const OpenLibrary&) = delete; // owns a handle
+    OpenLibrary(const OpenLibrary&) = delete; // one owner asks for symbols
     OpenLibrary& operator=(const OpenLibrary&) = delete;
 
     bool open(const std::string& file) {
