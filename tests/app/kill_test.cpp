@@ -145,8 +145,10 @@ TEST(Kill, TheProgramItselfMayBeKilledAnyTime) {
     std::mt19937 random(7);
     constexpr int kKills = 20;
     for (int kill = 0; kill < kKills; ++kill) {
+        // A context that outlasts any life: a run cut to the model's own 4,096 tokens may end before it is killed.
         test::Program program({"generate", "--model", "synthetic:tiny-gpt-oss", "--tokens", "1,2,3", "--ignore-eos",
-                               "--max-new-tokens", "1000000", "--session", path, "--json"});
+                               "--set", "max_position_embeddings=2000000", "--max-new-tokens", "1000000", "--session",
+                               path, "--json"});
         std::this_thread::sleep_for(milliseconds(std::uniform_int_distribution<int>(1, 900)(random)));
         program.signal(SIGKILL);
         EXPECT_EQ(program.wait().exitCode, 128 + SIGKILL);
