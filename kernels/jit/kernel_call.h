@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What an op asks of the GPU: "run a variant of this kernel family with these parameters". Which variant of which pack
+// answers, what it is compiled for and how it is launched is the business of the kernel library (kernel_library.h).
+//
+// A call names its family (the stem: "rms_norm", "mxfp4_gemv"), passes the versioned `<Stem>Params` of
+// kernels/device/abi/<stem>.h and a list of named integers. A variant's manifest uses these names in its condition
+// ("x_dtype == 3 && dim % 8 == 0"), in what it is specialised for (`-DVT_DIM=2880`), and in its grid, block,
+// shared-memory and scratch expressions.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace vitrine::kernels {
+
+/// A named integer. Dtypes are the numbers of DType; flags are 0 or 1.
+struct KernelVariable {
+    std::string_view name;
+    std::int64_t value = 0;
+};
+
+struct KernelCall {
+    std::string_view family;          ///< "rms_norm"
+    int abi = 1;                      ///< version of the parameter struct
+    const void* parameters = nullptr; ///< the struct, copied at launch
+    std::size_t parameterBytes = 0;
+    std::span<const KernelVariable> variables;
+    bool dependent = true; ///< may start before the kernel before it has ended (programmatic dependent launch): the
+                           ///< sources of a family say where they wait
+};
+
+/// `variables` by name; throws Internal for a name that the call lacks.
+std::int64_t variable(const KernelCall& call, std::string_view name);
+
+} // namespace vitrine::kernels
