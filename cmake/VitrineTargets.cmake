@@ -3,11 +3,15 @@
 # One library for each folder; include paths start at the root of the tree.
 
 # vitrine_library(NAME DEPENDS ... LIBRARIES ...): all .cpp files of the current folder and its subfolders.
-# DEPENDS are other folders of the tree (lower rank), LIBRARIES are third-party targets kept private.
+# DEPENDS are other folders of the tree (lower rank), LIBRARIES are third-party targets kept private; EXCLUDE is a
+# regular expression of sources to leave out.
 function(vitrine_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "EXCLUDE" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  if(ARG_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE}")
+  endif()
   if(NOT sources)
     # A folder without sources is a library all the same, so that the tree configures and links at every moment.
     set(sources ${CMAKE_BINARY_DIR}/generated/empty.cpp)

@@ -57,13 +57,9 @@ void MetaContext::joinStreams() {
     compute_ = copy_ = std::max(compute_, copy_);
 }
 
-CudaContext::CudaContext() {
-    throwNoCuda("the CUDA backend");
-}
-
 void throwNoCuda(std::string_view op) {
     throw base::Unsupported(
-        fmt::format("backend: {} does not run on CUDA in this version; use --backend cpu or --backend meta", op));
+        fmt::format("backend: {} does not run on CUDA in this build; use --backend cpu or --backend meta", op));
 }
 
 std::string_view backendName(Backend backend) {
@@ -80,34 +76,33 @@ std::string_view backendName(Backend backend) {
 
 namespace {
 
-DeviceTraits traitsOf(const ContextOptions& options) {
-    if (!options.traits.id.empty()) {
-        return options.traits;
-    }
-    if (options.backend == Backend::Meta) {
-        throw base::Internal("a Meta context needs a device profile");
-    }
-    return cpuTraits(options.threads);
-}
-
-std::variant<CpuContext, MetaContext, CudaContext> makeBackend(const ContextOptions& options,
-                                                               const DeviceTraits& traits) {
+std::variant<CpuContext, MetaContext, CudaContext> makeBackend(const ContextOptions& options) {
     using Variant = std::variant<CpuContext, MetaContext, CudaContext>;
     switch (options.backend) {
     case Backend::Cpu:
         return Variant(std::in_place_type<CpuContext>, options.threads);
     case Backend::Meta:
-        return Variant(std::in_place_type<MetaContext>, traits);
+        if (options.traits.id.empty()) {
+            throw base::Internal("a Meta context needs a device profile");
+        }
+        return Variant(std::in_place_type<MetaContext>, options.traits);
     case Backend::Cuda:
         break;
     }
-    return Variant(std::in_place_type<CudaContext>);
+    return Variant(std::in_place_type<CudaContext>, options.cuda);
+}
+
+DeviceTraits traitsOf(const ContextOptions& options, const CudaContext* cuda) {
+    if (cuda != nullptr) {
+        return cuda->traits();
+    }
+    return options.traits.id.empty() ? cpuTraits(options.threads) : options.traits;
 }
 
 } // namespace
 
 Context::Context(const ContextOptions& options)
-    : traits_(traitsOf(options)), backend_(makeBackend(options, traits_)), stop_(options.stop) {
+    : backend_(makeBackend(options)), traits_(traitsOf(options, cuda())), stop_(options.stop) {
     if (MetaContext* virtualDevice = meta()) {
         clock_ = virtualDevice;
     } else {
@@ -127,8 +122,12 @@ Context::Context(const ContextOptions& options)
     if (memory.untracked == 0) {
         memory.untracked = traits_.untrackedBytes;
     }
-    const bool real = options.backend != Backend::Meta;
-    auto make = [&](base::MemorySpace space) { return real ? makeHostResource(space) : makeMetaResource(space); };
+    const auto make = [&](base::MemorySpace space) {
+        if (isMeta()) {
+            return makeMetaResource(space);
+        }
+        return cuda() != nullptr ? cuda()->makeResource(space) : makeHostResource(space);
+    };
     memory_ =
         std::make_unique<Memory>(make(base::MemorySpace::Device), make(base::MemorySpace::Host), memory, *tracer_);
 }
@@ -146,6 +145,8 @@ MetaContext* Context::meta() {
 void Context::upload(const void* host, void* device, std::uint64_t bytes) {
     if (MetaContext* virtualDevice = meta()) {
         virtualDevice->addCopy(static_cast<double>(bytes) / traits_.hostToDeviceBandwidth);
+    } else if (CudaContext* gpu = cuda()) {
+        gpu->copyToDevice(host, device, bytes);
     } else {
         std::memcpy(device, host, bytes);
     }
@@ -157,6 +158,9 @@ void Context::download(const void* device, void* host, std::uint64_t bytes) {
         virtualDevice->addCopy(static_cast<double>(bytes) / traits_.hostToDeviceBandwidth);
         virtualDevice->joinStreams();
         std::memset(host, 0, bytes);
+    } else if (CudaContext* gpu = cuda()) {
+        gpu->copyToHost(device, host, bytes);
+        gpu->synchronize();
     } else {
         std::memcpy(host, device, bytes);
     }

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/thread_pool.h"
+#include "kernels/cuda_context.h"
 #include "kernels/device_traits.h"
 #include "kernels/memory/memory.h"
 #include "kernels/tracer.h"
@@ -69,19 +70,15 @@ private:
     base::TimeNs copy_ = 0;
 };
 
-/// Declared in every build; the NVIDIA backend of a later release fills it. Running an op on it throws Unsupported.
-class CudaContext {
-public:
-    CudaContext();
-};
-
 enum class Backend : std::uint8_t { Cpu, Meta, Cuda };
 std::string_view backendName(Backend backend);
 
 struct ContextOptions {
     Backend backend = Backend::Cpu;
     int threads = 0;
-    DeviceTraits traits; ///< Meta: the profile. CPU: cpuTraits, or a profile to rehearse another device's allocations
+    DeviceTraits traits; ///< Meta: the profile. CPU: cpuTraits, or a profile to rehearse another device's allocations.
+                         ///< CUDA: what the device says, whatever stands here
+    CudaOptions cuda;
     MemoryOptions memory;
     ProfileLevel profile = ProfileLevel::Light;
     base::TraceSink* sink = nullptr; ///< null: nothing is recorded
@@ -91,11 +88,8 @@ struct ContextOptions {
 /// Meta computes nothing: check and cost did the work. Sample has an overload of its own.
 template <class Op> void execute(MetaContext&, const Op&) {}
 
+/// Unsupported: `op` has no CUDA form in this build.
 [[noreturn]] void throwNoCuda(std::string_view op);
-/// One template stands for all overloads until the CUDA backend brings its own.
-template <class Op> void execute(CudaContext&, const Op&) {
-    throwNoCuda(Op::kName);
-}
 
 class Context {
 public:
@@ -134,14 +128,15 @@ public:
 
     CpuContext* cpu() { return std::get_if<CpuContext>(&backend_); }
     MetaContext* meta();
+    CudaContext* cuda() { return std::get_if<CudaContext>(&backend_); }
 
 private:
     base::ScopeId beginOp(std::string_view name);
     void endOp(base::ScopeId scope, const Cost& cost);
     void chargeMeta(const Cost& cost);
 
-    DeviceTraits traits_;
     std::variant<CpuContext, MetaContext, CudaContext> backend_; // first: Meta is the clock of all below
+    DeviceTraits traits_;
     std::unique_ptr<base::Clock> ownClock_;
     const base::Clock* clock_ = nullptr;
     std::unique_ptr<base::TraceSink> ownSink_;

@@ -133,6 +133,9 @@ public:
     void* stream(int index) const;
     void makeCurrent() const; ///< for helper threads, before their first call
 
+    /// What stands at the bottom of the memory stack: device memory, or pinned host memory. The context must outlive it.
+    std::unique_ptr<MemoryResource> makeResource(base::MemorySpace space);
+
     /// Bytes that the driver counts as used on the device, by everyone. Untracked bytes are this less what is tracked.
     std::uint64_t usedBytes() const;
 

@@ -38,5 +38,6 @@ Cost cost(const Attention& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const Attention& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Attention& op);
+void execute(CudaContext& context, const Attention& op);
 
 } // namespace vitrine::kernels

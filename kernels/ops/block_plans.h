@@ -135,4 +135,10 @@ struct LmHeadPlan {
     std::uint64_t bytes = 0;
 };
 
+/// Runs a block op as its primitives: the reference, and the form that every backend can fall back to.
+template <class Plan, class Backend, class Op> void executePlan(Backend& context, const Op& op) {
+    const Plan plan(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    plan.forEach([&](const auto& part) { execute(context, part); });
+}
+
 } // namespace vitrine::kernels

@@ -116,35 +116,41 @@ Cost cost(const QkvProject& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const QkvProject& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const QkvProject& op);
+void execute(CudaContext& context, const QkvProject& op);
 
 void check(const OutProject& op);
 Cost cost(const OutProject& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const OutProject& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const OutProject& op);
+void execute(CudaContext& context, const OutProject& op);
 
 void check(const DenseMlp& op);
 Cost cost(const DenseMlp& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const DenseMlp& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const DenseMlp& op);
+void execute(CudaContext& context, const DenseMlp& op);
 
 void check(const Route& op);
 Cost cost(const Route& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const Route& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Route& op);
+void execute(CudaContext& context, const Route& op);
 
 void check(const ExpertMlp& op);
 Cost cost(const ExpertMlp& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const ExpertMlp& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const ExpertMlp& op);
+void execute(CudaContext& context, const ExpertMlp& op);
 
 void check(const LmHead& op);
 Cost cost(const LmHead& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const LmHead& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const LmHead& op);
+void execute(CudaContext& context, const LmHead& op);
 
 } // namespace vitrine::kernels

@@ -6,15 +6,6 @@
 
 namespace vitrine::kernels {
 
-namespace {
-
-template <class Plan, class Op> void executePlan(CpuContext& context, const Op& op) {
-    const Plan plan(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
-    plan.forEach([&](const auto& part) { execute(context, part); });
-}
-
-} // namespace
-
 void execute(CpuContext& context, const QkvProject& op) {
     executePlan<QkvProjectPlan>(context, op);
 }

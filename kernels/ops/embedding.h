@@ -22,5 +22,6 @@ Cost cost(const Embedding& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const Embedding& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Embedding& op);
+void execute(CudaContext& context, const Embedding& op);
 
 } // namespace vitrine::kernels

@@ -34,5 +34,6 @@ Cost cost(const GatedActivation& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const GatedActivation& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const GatedActivation& op);
+void execute(CudaContext& context, const GatedActivation& op);
 
 } // namespace vitrine::kernels

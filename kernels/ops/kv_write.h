@@ -24,5 +24,6 @@ Cost cost(const KvWrite& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const KvWrite& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const KvWrite& op);
+void execute(CudaContext& context, const KvWrite& op);
 
 } // namespace vitrine::kernels

@@ -24,5 +24,6 @@ Cost cost(const Matmul& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const Matmul& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Matmul& op);
+void execute(CudaContext& context, const Matmul& op);
 
 } // namespace vitrine::kernels

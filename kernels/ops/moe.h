@@ -51,17 +51,20 @@ Cost cost(const RouterTopK& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const RouterTopK& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const RouterTopK& op);
+void execute(CudaContext& context, const RouterTopK& op);
 
 void check(const ExpertMatmul& op);
 Cost cost(const ExpertMatmul& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const ExpertMatmul& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const ExpertMatmul& op);
+void execute(CudaContext& context, const ExpertMatmul& op);
 
 void check(const MoeCombine& op);
 Cost cost(const MoeCombine& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const MoeCombine& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const MoeCombine& op);
+void execute(CudaContext& context, const MoeCombine& op);
 
 } // namespace vitrine::kernels

@@ -30,5 +30,6 @@ Cost cost(const RmsNorm& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const RmsNorm& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const RmsNorm& op);
+void execute(CudaContext& context, const RmsNorm& op);
 
 } // namespace vitrine::kernels

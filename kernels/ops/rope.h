@@ -24,5 +24,6 @@ Cost cost(const Rope& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const Rope& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Rope& op);
+void execute(CudaContext& context, const Rope& op);
 
 } // namespace vitrine::kernels

@@ -46,6 +46,7 @@ Cost cost(const Sample& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const Sample& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Sample& op);
+void execute(CudaContext& context, const Sample& op);
 /// Writes nothing: device memory of Meta is virtual. Hosts take metaToken where they would read ids.
 void execute(MetaContext& context, const Sample& op);
 /// The id that stands for a sample on Meta: a hash of (seed, request, position), below vocab.

@@ -39,17 +39,20 @@ Cost cost(const DequantizeMxfp4& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const DequantizeMxfp4& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const DequantizeMxfp4& op);
+void execute(CudaContext& context, const DequantizeMxfp4& op);
 
 void check(const FillRandom& op);
 Cost cost(const FillRandom& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const FillRandom& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const FillRandom& op);
+void execute(CudaContext& context, const FillRandom& op);
 
 void check(const TransposeCopy& op);
 Cost cost(const TransposeCopy& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const TransposeCopy& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const TransposeCopy& op);
+void execute(CudaContext& context, const TransposeCopy& op);
 
 } // namespace vitrine::kernels

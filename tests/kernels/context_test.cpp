@@ -28,6 +28,7 @@ Cost cost(const Probe&, const DeviceTraits&) {
 void execute(CpuContext&, const Probe& op) {
     ++*op.runs;
 }
+void execute(CudaContext&, const Probe&) {}
 
 TEST(Context, CpuRunsAndTraces) {
     RecordingSink sink;

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The CUDA overloads of every op in a build without CUDA headers.
+
+#include "kernels/ops/block_plans.h"
+#include "kernels/ops/sample.h"
+#include "kernels/ops/weights.h"
+
+namespace vitrine::kernels {
+
+// A macro: overloads cannot be instantiated from a template without a call.
+#define VITRINE_WITHOUT_CUDA(Op)                                                                                       \
+    void execute(CudaContext&, const Op&) {                                                                            \
+        throwNoCuda(Op::kName);                                                                                        \
+    }
+
+VITRINE_WITHOUT_CUDA(Attention)
+VITRINE_WITHOUT_CUDA(Add)
+VITRINE_WITHOUT_CUDA(SoftCap)
+VITRINE_WITHOUT_CUDA(Cast)
+VITRINE_WITHOUT_CUDA(Embedding)
+VITRINE_WITHOUT_CUDA(GatedActivation)
+VITRINE_WITHOUT_CUDA(KvWrite)
+VITRINE_WITHOUT_CUDA(Matmul)
+VITRINE_WITHOUT_CUDA(RouterTopK)
+VITRINE_WITHOUT_CUDA(ExpertMatmul)
+VITRINE_WITHOUT_CUDA(MoeCombine)
+VITRINE_WITHOUT_CUDA(RmsNorm)
+VITRINE_WITHOUT_CUDA(Rope)
+VITRINE_WITHOUT_CUDA(Sample)
+VITRINE_WITHOUT_CUDA(DequantizeMxfp4)
+VITRINE_WITHOUT_CUDA(FillRandom)
+VITRINE_WITHOUT_CUDA(TransposeCopy)
+VITRINE_WITHOUT_CUDA(QkvProject)
+VITRINE_WITHOUT_CUDA(OutProject)
+VITRINE_WITHOUT_CUDA(DenseMlp)
+VITRINE_WITHOUT_CUDA(Route)
+VITRINE_WITHOUT_CUDA(ExpertMlp)
+VITRINE_WITHOUT_CUDA(LmHead)
+
+#undef VITRINE_WITHOUT_CUDA
+
+} // namespace vitrine::kernels

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The CUDA backend of a build without CUDA headers: there is no device, and making a context says why.
+
+#include "base/error.h"
+#include "kernels/context.h"
+#include "kernels/cuda_context.h"
+
+namespace vitrine::kernels {
+
+// Nothing below the constructor can be reached: no context comes to exist.
+struct CudaContext::State {};
+struct CudaGraph::State {};
+struct CudaEvent::State {};
+
+namespace {
+
+[[noreturn]] void refuse() {
+    throw base::Unsupported(
+        "backend: this program was built without CUDA headers; use --backend cpu or --backend meta, "
+        "or build it where cuda.h is found");
+}
+
+} // namespace
+
+std::vector<CudaDeviceInfo> cudaDevices() {
+    return {};
+}
+
+CudaGraph::CudaGraph() = default;
+CudaGraph::~CudaGraph() = default;
+CudaGraph::CudaGraph(CudaGraph&&) noexcept = default;
+CudaGraph& CudaGraph::operator=(CudaGraph&&) noexcept = default;
+bool CudaGraph::empty() const {
+    return true;
+}
+
+CudaEvent::CudaEvent() = default;
+CudaEvent::~CudaEvent() = default;
+CudaEvent::CudaEvent(CudaEvent&&) noexcept = default;
+CudaEvent& CudaEvent::operator=(CudaEvent&&) noexcept = default;
+void CudaEvent::wait() const {}
+bool CudaEvent::done() const {
+    return true;
+}
+
+CudaContext::CudaContext(const CudaOptions&) {
+    refuse();
+}
+CudaContext::~CudaContext() = default;
+CudaContext::CudaContext(CudaContext&&) noexcept = default;
+CudaContext& CudaContext::operator=(CudaContext&&) noexcept = default;
+
+const CudaDeviceInfo& CudaContext::device() const {
+    refuse();
+}
+DeviceTraits CudaContext::traits() const {
+    refuse();
+}
+KernelLibrary& CudaContext::library() {
+    refuse();
+}
+void CudaContext::launch(const KernelCall&) {
+    refuse();
+}
+bool CudaContext::fits(const KernelCall&) {
+    refuse();
+}
+void CudaContext::multiply(const DenseProduct&) {
+    refuse();
+}
+void CudaContext::copyToDevice(const void*, void*, std::uint64_t) {
+    refuse();
+}
+void CudaContext::copyToHost(const void*, void*, std::uint64_t) {
+    refuse();
+}
+void CudaContext::copyOnDevice(const void*, void*, std::uint64_t) {
+    refuse();
+}
+void CudaContext::fill(void*, std::uint8_t, std::uint64_t) {
+    refuse();
+}
+void CudaContext::synchronize() {
+    refuse();
+}
+CudaEvent CudaContext::record() {
+    refuse();
+}
+void CudaContext::throwIfFaulted() const {}
+void CudaContext::beginCapture() {
+    refuse();
+}
+CudaGraph CudaContext::endCapture() {
+    refuse();
+}
+void CudaContext::abortCapture() noexcept {}
+bool CudaContext::capturing() const {
+    return false;
+}
+void CudaContext::replay(const CudaGraph&) {
+    refuse();
+}
+void* CudaContext::stream(int) const {
+    return nullptr;
+}
+void CudaContext::makeCurrent() const {}
+std::unique_ptr<MemoryResource> CudaContext::makeResource(base::MemorySpace) {
+    refuse();
+}
+std::uint64_t CudaContext::usedBytes() const {
+    return 0;
+}
+
+} // namespace vitrine::kernels
