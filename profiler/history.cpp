@@ -268,13 +268,17 @@ void MemoryHistory::apply(const Record& record) {
     if (row % kLivesRows == 0) {
         lives_.emplace_back();
     }
-    ++lives_.back().open;
-    alive_.put(idOf(rows_[row]), row);
+    const std::uint64_t id = idOf(rows_[row]);
+    HistoryViews::Lives& lives = lives_.back();
+    ++lives.open;
+    lives.lowestId = std::min(lives.lowestId, id);
+    lives.highestId = std::max(lives.highestId, id);
+    alive_.put(id, row);
     const BlockDef& what = defs_[def];
     putEvent(record.time, MemoryStep(what.bytes, what.space, what.category, false), row, record.order);
     if (unmatched_.size() > 0) {
         // Clocks of two threads may disagree: a death told for an earlier time happens at the birth.
-        if (auto death = unmatched_.take(idOf(rows_[row]))) {
+        if (auto death = unmatched_.take(id)) {
             death->time = record.time;
             apply(*death);
         }

@@ -102,10 +102,11 @@ struct HistoryViews {
     ShapeIndexView blockShapes;
     AddressMap addresses;
 
-    /// For each kLivesRows rows: alive to the end, and the latest death of the others.
+    /// For each kLivesRows rows: alive to the end, the latest death of the others, and between which ids all lie.
     struct Lives {
         std::uint32_t open = 0;
         base::TimeNs latest = std::numeric_limits<base::TimeNs>::min();
+        std::uint64_t lowestId = std::numeric_limits<std::uint64_t>::max(), highestId = 0;
     };
     std::vector<Lives> lives;
 };

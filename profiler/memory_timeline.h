@@ -126,6 +126,8 @@ public:
     /// Address of a row in the Stack layout: from 0, in the order of birth, in gaps that fit. The first call on a timeline
     /// places all blocks: about 0.1 us for each event.
     virtual std::uint64_t stackedAddress(std::size_t row) const = 0;
+    /// How much of that layout is placed so far, 0 to 1. Never waits: for whoever shows the progress of another thread.
+    virtual double stackedPart() const { return 1; }
     /// Where a device address is drawn: from 0 upwards, without the ranges that the run never used. Monotone.
     virtual std::uint64_t compactAddress(std::uint64_t address) const = 0;
     /// Height of a layout in bytes: every compactAddress or stackedAddress of a block's end is at most this.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "profiler/stack_layout.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
@@ -173,41 +174,40 @@ private:
 
 } // namespace
 
-std::vector<std::uint64_t> stackRows(const HistoryViews& history) {
-    std::vector<std::uint64_t> stack(history.rows.size(), 0);
+StackLayout stackLayout(const HistoryViews& history, std::atomic<std::uint64_t>& eventsDone) {
+    constexpr std::size_t kTellEvery = 1 << 16;
+    StackLayout layout;
+    layout.addresses.assign(history.rows.size(), 0);
     std::vector<std::uint32_t> pieces(history.rows.size(), kNone);
     Stacker stacker;
+    ShapeIndexBuilder shapes;
+    const BoxOf boxOf = [&](std::uint32_t row) {
+        return BlockBox{layout.addresses[row], history.defs[history.rows[row].def].bytes, history.rows[row].born,
+                        history.freed[row]};
+    };
     for (std::size_t event = 0; event < history.events.size(); ++event) {
+        if (event % kTellEvery == 0) {
+            eventsDone.store(event, std::memory_order_relaxed);
+        }
         const MemoryStep step = history.events.steps[event];
-        if (step.space() != base::MemorySpace::Device || step.bytes() == 0) {
+        if (step.space() != base::MemorySpace::Device) {
             continue;
         }
         const std::uint32_t row = history.events.rows[event];
         if (step.death()) {
-            stacker.remove(pieces[row]);
-        } else {
+            if (pieces[row] != kNone) {
+                stacker.remove(pieces[row]);
+            }
+            shapes.add(row, boxOf(row), boxOf);
+        } else if (step.bytes() > 0) {
             pieces[row] = stacker.place(step.bytes());
-            stack[row] = stacker.addressOf(pieces[row]);
+            layout.addresses[row] = stacker.addressOf(pieces[row]);
+            layout.extent = std::max(layout.extent, layout.addresses[row] + step.bytes());
         }
     }
-    return stack;
-}
-
-ShapeIndexView stackShapes(const HistoryViews& history, const std::vector<std::uint64_t>& stack) {
-    ShapeIndexBuilder builder;
-    const auto boxOf = [&](std::uint32_t row) {
-        return BlockBox{stack[row], history.defs[history.rows[row].def].bytes, history.rows[row].born,
-                        history.freed[row]};
-    };
-    const BoxOf boxes = boxOf;
-    for (std::size_t event = 0; event < history.events.size(); ++event) {
-        const MemoryStep step = history.events.steps[event];
-        if (step.death() && step.space() == base::MemorySpace::Device) {
-            const std::uint32_t row = history.events.rows[event];
-            builder.add(row, boxOf(row), boxes);
-        }
-    }
-    return builder.view();
+    layout.shapes = shapes.view();
+    eventsDone.store(history.events.size(), std::memory_order_relaxed);
+    return layout;
 }
 
 } // namespace vitrine::profiler

@@ -6,6 +6,7 @@
 // At its birth a block takes a free gap that fits well, else the top; it stays there until its death. Blocks that live at
 // the same time never overlap.
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -14,10 +15,13 @@
 
 namespace vitrine::profiler {
 
-/// Address of each row; blocks of host memory get 0.
-std::vector<std::uint64_t> stackRows(const HistoryViews& history);
+struct StackLayout {
+    std::vector<std::uint64_t> addresses; ///< of each row; blocks of host memory get 0
+    std::uint64_t extent = 0;             ///< end of the highest block
+    ShapeIndexView shapes;                ///< over these addresses, of the blocks that died
+};
 
-/// The shape index over stacked addresses, of the blocks that died.
-ShapeIndexView stackShapes(const HistoryViews& history, const std::vector<std::uint64_t>& stack);
+/// One pass over the events; `eventsDone` counts them for whoever shows progress.
+StackLayout stackLayout(const HistoryViews& history, std::atomic<std::uint64_t>& eventsDone);
 
 } // namespace vitrine::profiler

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <set>
 
-#include "profiler/stack_layout.h"
 #include "profiler/timeline_lazy.h"
 #include "profiler/timeline_snapshot.h"
 
@@ -42,11 +41,17 @@ LazyRows<AllocationRow> TimelineSnapshot::allocations() const {
 
 std::optional<std::size_t> TimelineSnapshot::findAllocation(std::uint64_t id) const {
     const HistoryViews& history = parts_.history;
-    for (std::size_t index = history.rows.size(); index-- > 0;) {
-        const BlockRow& row = history.rows[index];
-        const std::uint64_t base = row.replay == kNoReplay ? 0 : history.replays[row.replay].firstId;
-        if (base + history.defs[row.def].id == id) {
-            return index;
+    for (std::size_t group = history.lives.size(); group-- > 0;) {
+        if (id < history.lives[group].lowestId || id > history.lives[group].highestId) {
+            continue; // ids rise with time, so almost every group is out
+        }
+        const std::size_t first = group * kLivesRows;
+        for (std::size_t index = std::min(first + kLivesRows, history.rows.size()); index-- > first;) {
+            const BlockRow& row = history.rows[index];
+            const std::uint64_t base = row.replay == kNoReplay ? 0 : history.replays[row.replay].firstId;
+            if (base + history.defs[row.def].id == id) {
+                return index;
+            }
         }
     }
     return std::nullopt;
@@ -128,17 +133,14 @@ std::uint64_t TimelineSnapshot::eventsBeforeOutOfMemory(std::size_t index) const
     return count;
 }
 
-const std::vector<std::uint64_t>& TimelineSnapshot::stack() const {
-    std::call_once(lazy_->stackOnce, [this] {
-        lazy_->stack = stackRows(parts_.history);
-        for (std::size_t row = 0; row < lazy_->stack.size(); ++row) {
-            const BlockDef& def = parts_.history.defs[parts_.history.rows[row].def];
-            if (def.space == base::MemorySpace::Device) {
-                lazy_->stackExtent = std::max(lazy_->stackExtent, lazy_->stack[row] + def.bytes);
-            }
-        }
-    });
+const StackLayout& TimelineSnapshot::stack() const {
+    std::call_once(lazy_->stackOnce, [this] { lazy_->stack = stackLayout(parts_.history, lazy_->stackedEvents); });
     return lazy_->stack;
+}
+
+double TimelineSnapshot::stackedPart() const {
+    const auto all = static_cast<double>(std::max<std::uint64_t>(1, parts_.history.events.size()));
+    return static_cast<double>(lazy_->stackedEvents.load(std::memory_order_relaxed)) / all;
 }
 
 std::uint64_t TimelineSnapshot::compactAddress(std::uint64_t address) const {
@@ -149,12 +151,11 @@ std::uint64_t TimelineSnapshot::extent(bool byAddress) const {
     if (byAddress) {
         return parts_.history.addresses.extent();
     }
-    stack();
-    return lazy_->stackExtent;
+    return stack().extent;
 }
 
 std::uint64_t TimelineSnapshot::stackedAddress(std::size_t row) const {
-    return stack()[row];
+    return stack().addresses[row];
 }
 
 BlockBox TimelineSnapshot::box(std::uint32_t index, bool byAddress) const {
@@ -162,15 +163,13 @@ BlockBox TimelineSnapshot::box(std::uint32_t index, bool byAddress) const {
     const BlockRow& row = history.rows[index];
     const BlockDef& def = history.defs[row.def];
     const TimeNs freed = history.freed[index];
-    return {byAddress ? def.address : lazy_->stack[index], def.bytes, row.born, freed < 0 ? parts_.end : freed};
+    return {byAddress ? def.address : lazy_->stack.addresses[index], def.bytes, row.born, freed < 0 ? parts_.end : freed};
 }
 
 std::vector<AllocationShape> TimelineSnapshot::shapes(TimeNs begin, TimeNs end, double nsPerPixel, double bytesPerPixel,
                                                       bool byAddress) const {
     if (!byAddress) {
         stack();
-        std::call_once(lazy_->stackShapesOnce,
-                       [this] { lazy_->stackShapes = stackShapes(parts_.history, lazy_->stack); });
     }
     const BoxOf boxOf = [this, byAddress](std::uint32_t row) { return box(row, byAddress); };
     ShapeList& open = byAddress ? lazy_->openShapes : lazy_->openStackShapes;
@@ -186,7 +185,7 @@ std::vector<AllocationShape> TimelineSnapshot::shapes(TimeNs begin, TimeNs end, 
         open = list.view();
     });
     std::vector<const ShapeList*> lists{&open};
-    for (const ShapeList& list : (byAddress ? parts_.history.blockShapes : lazy_->stackShapes).lists) {
+    for (const ShapeList& list : (byAddress ? parts_.history.blockShapes : lazy_->stack.shapes).lists) {
         lists.push_back(&list);
     }
     return collectShapes(lists, boxOf, {begin, end, nsPerPixel, bytesPerPixel});

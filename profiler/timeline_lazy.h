@@ -4,11 +4,13 @@
 
 // What only the sources of a snapshot share: the row sources and what a snapshot makes when it is first asked for.
 
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "profiler/stack_layout.h"
 #include "profiler/timeline_snapshot.h"
 
 namespace vitrine::profiler {
@@ -57,10 +59,9 @@ struct TimelineSnapshot::Lazy {
     std::mutex mutex; ///< of scopeRows
     std::unordered_map<std::uint64_t, std::unique_ptr<const ScopeRow>> scopeRows;
 
-    std::once_flag stackOnce, stackShapesOnce, openOnce, openStackOnce, scopeIdsOnce, replayIdsOnce;
-    std::vector<std::uint64_t> stack;
-    std::uint64_t stackExtent = 0;
-    ShapeIndexView stackShapes;
+    std::once_flag stackOnce, openOnce, openStackOnce, scopeIdsOnce, replayIdsOnce;
+    std::atomic<std::uint64_t> stackedEvents{0};
+    StackLayout stack;
     ShapeList openShapes, openStackShapes;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> scopeIds, replayIds;
 };

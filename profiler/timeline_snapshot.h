@@ -16,6 +16,7 @@
 #include "profiler/history.h"
 #include "profiler/memory_timeline.h"
 #include "profiler/scope_store.h"
+#include "profiler/stack_layout.h"
 #include "profiler/stored_pyramid.h"
 
 namespace vitrine::profiler {
@@ -76,6 +77,7 @@ public:
     std::vector<AllocationShape> shapes(base::TimeNs begin, base::TimeNs end, double nsPerPixel, double bytesPerPixel,
                                         bool byAddress) const override;
     std::uint64_t stackedAddress(std::size_t row) const override;
+    double stackedPart() const override;
     std::uint64_t compactAddress(std::uint64_t address) const override;
     std::uint64_t extent(bool byAddress) const override;
 
@@ -104,7 +106,7 @@ private:
     ScopeRow scopeRow(const ScopeRef& ref) const;
     std::optional<ScopeRef> findScope(std::uint64_t id) const;
     std::optional<std::uint32_t> replayOf(std::uint64_t id) const;
-    const std::vector<std::uint64_t>& stack() const;
+    const StackLayout& stack() const;
 
     TimelineParts parts_;
     std::unique_ptr<Lazy> lazy_;

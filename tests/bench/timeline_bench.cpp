@@ -143,6 +143,16 @@ void aliveAt(benchmark::State& state) {
 }
 BENCHMARK(aliveAt)->Arg(1)->Arg(5)->Arg(10)->Unit(benchmark::kMillisecond);
 
+void findAllocation(benchmark::State& state) {
+    const auto rows = saved().timeline->allocations();
+    std::size_t row = 0;
+    for (auto _ : state) {
+        row = (row + 1'000'003) % rows.size();
+        benchmark::DoNotOptimize(saved().timeline->findAllocation(rows[row].id));
+    }
+}
+BENCHMARK(findAllocation)->Unit(benchmark::kMicrosecond);
+
 void shapes(benchmark::State& state) {
     base::TimeNs begin = 0, end = 0;
     windowOf(state, begin, end);

@@ -82,6 +82,40 @@ private slots:
             QVERIFY(!frame.isNull() && layers->model() && layers->model()->largestTotal() > 0);
         }
     }
+
+    void stackLayoutDoesNotHoldTheWindow() {
+        // The first Stack layout of a large run is placed by another thread: the window goes on meanwhile.
+        bool given = false;
+        const int wanted = qEnvironmentVariableIntValue("VITRINE_FRAME_EVENTS", &given);
+        const ui::TimelinePtr timeline = manyEvents(given && wanted > 0 ? std::uint64_t(wanted) : 200'000);
+        ui::TimeCursor time;
+        time.reset({timeline->begin(), timeline->end()});
+        ui::LaneStack stack(&time, ui::LaneStack::WithRuler, nullptr);
+        auto* shapes = new ui::AllocationLane(QStringLiteral("allocations"), &time, &stack);
+        stack.addLane(shapes);
+        stack.resize(1000, 400);
+        stack.show();
+        shapes->setByAddress(false);
+        shapes->setTimeline(timeline);
+        QElapsedTimer clock;
+        clock.start();
+        stack.grab(); // asks for the picture
+        const double asked = double(clock.nsecsElapsed()) / 1e6;
+        QVERIFY(shapes->waiting());
+        double longest = 0;
+        QString told;
+        while (shapes->waiting()) {
+            clock.restart();
+            QCoreApplication::processEvents(QEventLoop::AllEvents);
+            stack.grab();
+            longest = std::max(longest, double(clock.nsecsElapsed()) / 1e6);
+            told = shapes->facts().contains(QStringLiteral("Stacking")) ? shapes->facts() : told;
+        }
+        qInfo("%llu events: asking %.1f ms, longest turn of the event loop %.1f ms; %s",
+              static_cast<unsigned long long>(timeline->events()), asked, longest, qPrintable(told));
+        QCOMPARE(timeline->stackedPart(), 1.0);
+        QVERIFY(shapes->drawn().shapes + shapes->drawn().small > 0);
+    }
 };
 
 QTEST_MAIN(FrameTimeTest)

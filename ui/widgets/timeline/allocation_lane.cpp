@@ -16,6 +16,7 @@ namespace {
 
 /// Up to this many allocations a picture is made at once; more are painted on a pool thread.
 constexpr std::size_t kPaintAtOnce = 60'000;
+constexpr int kProgressMs = 300; ///< what takes less shows no progress
 
 } // namespace
 
@@ -23,6 +24,22 @@ AllocationLane::AllocationLane(const QString& title, TimeCursor* time, QWidget* 
     : Lane(title, time, parent), job_(this) {
     setPlotHeight(96, 262);
     connect(time, &TimeCursor::selectionChanged, this, QOverload<>::of(&QWidget::update));
+    stacking_.setInterval(kProgressMs);
+    connect(&stacking_, &QTimer::timeout, this, [this] {
+        if (!job_.busy() || byAddress_ || !timeline_) {
+            stacking_.stop();
+        } else if (timeline_->stackedPart() < 1) {
+            setFacts(tr("Stacking the blocks of %1 events, %2 %")
+                         .arg(countText(qint64(timeline_->events())))
+                         .arg(static_cast<int>(timeline_->stackedPart() * 100)));
+        }
+    });
+}
+
+void AllocationLane::showFacts() {
+    setFacts(picture_.small == 0 ? tr("%1 shapes drawn").arg(countText(qint64(picture_.shapes)))
+                                 : tr("%1 shapes drawn, %2 too small: shown as hatch")
+                                       .arg(countText(qint64(picture_.shapes)), countText(qint64(picture_.small))));
 }
 
 void AllocationLane::setTimeline(TimelinePtr timeline) {
@@ -71,16 +88,11 @@ ByteScale AllocationLane::scale() const {
 
 QImage AllocationLane::paint(const PlotFrame& frame) {
     const AllocationInput in = input(frame);
-    const auto facts = [this] {
-        setFacts(picture_.small == 0 ? tr("%1 shapes drawn").arg(countText(qint64(picture_.shapes)))
-                                     : tr("%1 shapes drawn, %2 too small: shown as hatch")
-                                           .arg(countText(qint64(picture_.shapes)), countText(qint64(picture_.small))));
-    };
     if (!timeline_ || timeline_->allocations().size() <= kPaintAtOnce) {
         picture_ = paintAllocations(in, frame, themeTokens());
         pictureAxis_ = axis();
         pictureValid_ = true;
-        facts();
+        showFacts();
         QMetaObject::invokeMethod(this, &AllocationLane::pictureChanged, Qt::QueuedConnection);
         return picture_.image;
     }
@@ -91,14 +103,18 @@ QImage AllocationLane::paint(const PlotFrame& frame) {
         return picture_.image;
     }
     job_.start([in, frame, theme = themeTokens()] { return paintAllocations(in, frame, theme); },
-               [this, axisThen = axis(), facts](AllocationPicture picture) {
+               [this, axisThen = axis()](AllocationPicture picture) {
                    picture_ = std::move(picture);
                    pictureAxis_ = axisThen;
                    pictureValid_ = true;
-                   facts();
+                   stacking_.stop();
+                   showFacts();
                    emit pictureChanged();
                    invalidate();
                });
+    if (!byAddress_ && !stacking_.isActive()) {
+        stacking_.start();
+    }
     // Until then the last picture stands in at its new place.
     QImage image = frame.canvas(themeTokens().canvas);
     if (!picture_.image.isNull() && pictureAxis_.range().length() > 0) {

@@ -4,6 +4,8 @@
 
 // The kinds of lanes: stacked areas, allocations as shapes, curves, and rows of spans.
 
+#include <QTimer>
+
 #include "ui/models/latest_job.h"
 #include "ui/models/memory_facts.h"
 #include "ui/models/session_document.h"
@@ -106,10 +108,12 @@ private:
     std::set<int> only_;
     std::vector<std::size_t> found_;
     std::optional<std::uint32_t> onlyName_;
+    void showFacts();
     AllocationPicture picture_;
     AxisMap pictureAxis_;
     bool pictureValid_ = false;
     LatestJob<AllocationPicture> job_;
+    QTimer stacking_; ///< while another thread places the blocks of the Stack layout
 };
 
 /// One or more curves over one scale of plain numbers or bytes.
