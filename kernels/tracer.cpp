@@ -107,7 +107,8 @@ struct Tracer::State {
 
 namespace {
 
-/// Splits a finished step into what its template holds (with relative ids and times) and what outlives it.
+/// Splits a finished step into what its template holds (with relative ids and times) and what is written each time: what
+/// outlives it, and spans, whose times are their own.
 struct StepSplit {
     base::StepTemplate step;
     std::vector<TraceEvent> outliving;
@@ -234,13 +235,16 @@ void Tracer::State::finishStep(base::TimeNs end) {
     pending.clear();
     const std::uint64_t firstId = nextId;
     nextId += known->step->idCount;
+    // Scopes inside the step are told by the replay, under the replay's ids.
+    const auto retell = [&](base::ScopeId& scope) {
+        const auto relative = split.ids.find(scope.value);
+        scope.value = relative != split.ids.end() ? firstId + relative->second : scope.value;
+    };
     for (TraceEvent& event : split.outliving) {
-        // Its scope is told by the replay, under the replay's ids.
         if (auto* const allocation = std::get_if<AllocationEvent>(&event)) {
-            const auto relative = split.ids.find(allocation->scope.value);
-            if (relative != split.ids.end()) {
-                allocation->scope.value = firstId + relative->second;
-            }
+            retell(allocation->scope);
+        } else if (auto* const span = std::get_if<base::SpanEvent>(&event)) {
+            retell(span->scope);
         }
         sink.record(event);
     }
@@ -333,8 +337,8 @@ void Tracer::counter(std::string_view name, double value) {
 void Tracer::span(std::string_view lane, std::string_view name, base::TimeNs begin, base::TimeNs end,
                   std::uint64_t bytes, std::uint64_t flops) {
     if (state_->level != ProfileLevel::Off) {
-        state_->sink.record(
-            base::SpanEvent{begin, end, state_->intern(lane), state_->intern(name), currentScope(), bytes, flops});
+        state_->write(
+            base::SpanEvent{begin, end, state_->intern(lane), state_->intern(name), currentScope(), bytes, flops}, end);
     }
 }
 

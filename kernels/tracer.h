@@ -49,7 +49,8 @@ public:
     /// A step. In light mode its events are held back until endStep: if the same sequence of allocations, frees and
     /// scopes (names, sizes, categories; not times) was recorded as a template, one StepReplayedEvent is written;
     /// else the step is written as it is and, when every allocation made inside was freed inside or is reported as
-    /// outliving, kept as a new template. Allocations that outlive the step are always written as they are.
+    /// outliving, kept as a new template. Allocations that outlive the step and spans are always written as they are, in the
+    /// scopes of the replay.
     void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens);
     void endStep();
 

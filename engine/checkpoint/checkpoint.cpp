@@ -157,6 +157,12 @@ private:
 
 } // namespace
 
+const Checkpoint::Location* findModelTensor(const Checkpoint& checkpoint, std::string_view name) {
+    constexpr std::string_view kPrefix = "model.";
+    const Checkpoint::Location* found = checkpoint.find(name);
+    return found == nullptr && name.starts_with(kPrefix) ? checkpoint.find(name.substr(kPrefix.size())) : found;
+}
+
 std::shared_ptr<const Checkpoint> Checkpoint::open(const std::string& folder) {
     return std::make_shared<const FolderCheckpoint>(folder);
 }

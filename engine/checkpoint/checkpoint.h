@@ -59,6 +59,10 @@ public:
     virtual const std::string& folder() const = 0;
 };
 
+/// The tensor that a model calls `name`, null when there is none. Files that transformers saved from a base model
+/// (LlamaModel, not LlamaForCausalLM) lack the first "model." of their names; it loads them all the same, and so do we.
+const Checkpoint::Location* findModelTensor(const Checkpoint& checkpoint, std::string_view name);
+
 /// Where a model comes from: DIR, ORG/NAME in the local Hugging Face cache, or synthetic:NAME.
 struct ModelSource {
     std::string name;   ///< as the user wrote it

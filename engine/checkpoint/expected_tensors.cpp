@@ -128,7 +128,7 @@ bool dtypeFits(DType wanted, DType found) {
 }
 
 void checkTensor(const TensorSpec& spec, const Checkpoint& checkpoint) {
-    const Checkpoint::Location* location = checkpoint.find(spec.name);
+    const Checkpoint::Location* location = findModelTensor(checkpoint, spec.name);
     if (location == nullptr) {
         throw base::BadInput(fmt::format("{}: {}: is missing; config.json needs it with shape {}", checkpoint.folder(),
                                          spec.name, shapeText(spec.shape)));
@@ -155,8 +155,8 @@ void detectExpertForm(ModelConfig& config, const Checkpoint& checkpoint) {
     }
     const std::string stacked = fmt::format("model.layers.{}.mlp.experts.gate_up_proj", layer - config.layers.begin());
     if (config.family == Family::GptOss) {
-        const bool blocks = checkpoint.find(stacked + "_blocks") != nullptr;
-        if (blocks || checkpoint.find(stacked) != nullptr) {
+        const bool blocks = findModelTensor(checkpoint, stacked + "_blocks") != nullptr;
+        if (blocks || findModelTensor(checkpoint, stacked) != nullptr) {
             config.mxfp4 = blocks;
         }
         if (config.mxfp4 && (config.hidden % 32 != 0 || config.moeIntermediate % 32 != 0)) {
@@ -166,19 +166,21 @@ void detectExpertForm(ModelConfig& config, const Checkpoint& checkpoint) {
                             checkpoint.folder(), stacked));
         }
     } else {
-        config.fusedExperts = checkpoint.find(stacked) != nullptr;
+        config.fusedExperts = findModelTensor(checkpoint, stacked) != nullptr;
     }
 }
 
 /// Tensors inside the layers are no by-products: the file may describe another model than config.json.
 bool isSuspicious(std::string_view name) {
-    return name.starts_with("model.layers.") && name.find("rotary_emb") == std::string_view::npos;
+    return (name.starts_with("model.layers.") || name.starts_with("layers.")) &&
+           name.find("rotary_emb") == std::string_view::npos;
 }
 
 void logUnusedTensors(const std::vector<TensorSpec>& specs, const Checkpoint& checkpoint) {
     std::set<std::string_view> used;
     for (const TensorSpec& spec : specs) {
-        used.insert(spec.name);
+        const Checkpoint::Location* location = findModelTensor(checkpoint, spec.name);
+        used.insert(location->entry->name);
     }
     std::size_t unused = 0;
     std::string_view shown;

@@ -3,6 +3,7 @@
 #include "engine/generation/generator.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 
 #include "base/error.h"
@@ -13,6 +14,17 @@ namespace {
 
 /// Longest stretch of equal steps that planning jumps over: attention costs more as the cache grows.
 constexpr std::int64_t kLongestJump = 1024;
+
+FinishReason reasonOf(const base::Error& error) {
+    switch (error.kind()) {
+    case base::ErrorKind::Cancelled:
+        return FinishReason::Cancelled;
+    case base::ErrorKind::OutOfMemory:
+        return FinishReason::OutOfMemory;
+    default:
+        return FinishReason::Failed;
+    }
+}
 
 } // namespace
 
@@ -48,10 +60,16 @@ std::string_view finishReasonName(FinishReason reason) {
         return "stop_token";
     case FinishReason::StopText:
         return "stop_text";
+    case FinishReason::Cancelled:
+        return "cancelled";
+    case FinishReason::OutOfMemory:
+        return "out_of_memory";
+    case FinishReason::Failed:
+        return "failed";
     case FinishReason::None:
         break;
     }
-    return "cancelled";
+    return "unfinished";
 }
 
 Generator::Generator(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const GenerateOptions& options)
@@ -63,6 +81,32 @@ double Generator::now() const {
     return static_cast<double>(model_.context().clock().now()) * 1e-9;
 }
 
+void Generator::addRow(GenerateRequest request) {
+    if (request.prompt.empty()) {
+        throw base::BadInput("prompt: has no tokens; give at least one");
+    }
+    auto row = std::make_unique<Row>();
+    row->request = std::move(request);
+    row->number = static_cast<std::int32_t>(rows_.size());
+    row->history = row->request.prompt;
+    row->result = &report_->results[rows_.size()];
+    row->result->promptTokens = static_cast<std::int64_t>(row->request.prompt.size());
+    if (tokenizer_ != nullptr) {
+        row->answer.emplace(options_.chatFormat, tokenizer_, row->request.stopTexts);
+    }
+    rows_.push_back(std::move(row));
+}
+
+void Generator::abandon(FinishReason reason) {
+    for (const auto& row : rows_) {
+        row->result->finish = row->done() ? row->result->finish : reason;
+        if (row->answer) {
+            row->result->channels = row->answer->channels();
+        }
+    }
+    cache_.reset();
+}
+
 void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken) {
     report = GenerateReport{};
     report.results.resize(requests.size());
@@ -71,42 +115,31 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
     rows_.clear();
     cache_.reset();
     KvCacheOptions cacheOptions = options_.cache;
-    std::int64_t longest = 1;
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-        auto row = std::make_unique<Row>();
-        row->request = std::move(requests[i]);
-        row->number = static_cast<std::int32_t>(i);
-        row->history = row->request.prompt;
-        row->result = &report.results[i];
-        row->result->promptTokens = static_cast<std::int64_t>(row->request.prompt.size());
-        longest = std::max(longest, row->result->promptTokens);
-        if (row->request.prompt.empty()) {
-            throw base::BadInput("prompt: has no tokens; give at least one");
-        }
-        if (tokenizer_ != nullptr) {
-            row->answer.emplace(options_.chatFormat, tokenizer_, row->request.stopTexts);
-        }
+    for (GenerateRequest& request : requests) {
+        addRow(std::move(request));
         if (cacheOptions.kind == KvCacheKind::Static) {
             // The last new token is never fed back, so it needs no place.
+            const Row& row = *rows_.back();
             cacheOptions.maxTokens =
-                std::max(cacheOptions.maxTokens, row->result->promptTokens + row->request.maxNewTokens - 1);
+                std::max(cacheOptions.maxTokens, row.result->promptTokens + row.request.maxNewTokens - 1);
         }
-        rows_.push_back(std::move(row));
     }
-    chunk_ = prefillChunk(model_.context().traits(), model_.config(), options_.prefillChunk, longest);
-    cache_ = std::make_unique<KvCache>(model_.context(), model_.config(), cacheOptions);
-    for (const auto& row : rows_) {
-        row->sequence = cache_->addSequence();
-    }
+    chunk_ = prefillChunk(model_.context().traits(), options_.prefillChunk);
     try {
+        cache_ = std::make_unique<KvCache>(model_.context(), model_.config(), cacheOptions);
+        for (const auto& row : rows_) {
+            row->sequence = cache_->addSequence();
+        }
         prefill(report);
         decode(report);
+    } catch (const base::Error& error) {
+        abandon(reasonOf(error));
+        throw;
+    } catch (const std::bad_alloc&) {
+        abandon(FinishReason::OutOfMemory);
+        throw;
     } catch (...) {
-        for (const auto& row : rows_) {
-            if (row->answer) {
-                row->result->channels = row->answer->channels();
-            }
-        }
+        abandon(FinishReason::Failed);
         throw;
     }
     cache_.reset();
@@ -131,8 +164,10 @@ void Generator::prefill(GenerateReport& report) {
             const std::int64_t length = row->result->promptTokens;
             const std::int64_t count = std::min(budget, length - row->prefilled);
             const bool last = row->prefilled + count == length;
-            sequences.push_back(
-                {row->sequence, {row->request.prompt.data() + row->prefilled, static_cast<std::size_t>(count)}, last});
+            sequences.push_back({row->sequence,
+                                 {row->request.prompt.data() + row->prefilled, static_cast<std::size_t>(count)},
+                                 last,
+                                 length});
             if (last) {
                 sampled.push_back(row.get());
             }
@@ -144,7 +179,7 @@ void Generator::prefill(GenerateReport& report) {
         }
         const double stepBegin = now();
         stepRows("prefill", index, sequences, sampled);
-        report.lastStepSeconds = now() - stepBegin;
+        report.stepSeconds = std::max(report.stepSeconds, now() - stepBegin);
         report.prefillSeconds = now() - begin;
         done += chunk_ - budget;
         if (options_.progress != nullptr && total > chunk_) {
@@ -171,11 +206,11 @@ void Generator::decode(GenerateReport& report) {
         }
         const double stepBegin = now();
         stepRows("decode", index, sequences, sampled);
-        report.lastStepSeconds = now() - stepBegin;
+        report.stepSeconds = now() - stepBegin;
         report.decodedTokens += static_cast<std::int64_t>(sampled.size());
         ++report.decodeSteps;
         if (options_.jumpEqualSteps) {
-            jump(report, report.lastStepSeconds);
+            jump(report, report.stepSeconds);
         }
         report.decodeSeconds = now() - begin;
     }

@@ -44,8 +44,9 @@ struct GenerateRequest {
     std::vector<std::int32_t> forbidden;  ///< ids that are never chosen
 };
 
-enum class FinishReason : std::uint8_t { None, Length, StopToken, StopText };
-/// "length", "stop_token", "stop_text"; None: "cancelled", what a result reads that never ended.
+/// The last three: the whole run ended before this request did.
+enum class FinishReason : std::uint8_t { None, Length, StopToken, StopText, Cancelled, OutOfMemory, Failed };
+/// "length", "stop_token", "stop_text", "cancelled", "out_of_memory", "failed"; None: "unfinished".
 std::string_view finishReasonName(FinishReason reason);
 
 struct GeneratedToken {
@@ -74,7 +75,7 @@ struct GenerateReport {
     double decodeSeconds = 0;       ///< the rest
     std::int64_t decodedTokens = 0; ///< after the first of each request
     std::int64_t decodeSteps = 0;
-    double lastStepSeconds = 0;    ///< of the last decode step, or of the last prefill step
+    double stepSeconds = 0;        ///< of the last decode step; before there is one, of the longest prefill step
     std::uint64_t kvBytes = 0;     ///< largest sum over tokens kept
     std::uint64_t kvPageBytes = 0; ///< largest sum of pages
     std::vector<std::pair<std::string, std::uint64_t>> kvGroupBytes; ///< pages by group when kvPageBytes was reached
@@ -82,7 +83,7 @@ struct GenerateReport {
 
 struct GenerateOptions {
     KvCacheOptions cache;
-    std::int64_t prefillChunk = 0; ///< tokens of one prefill step, 0: the rule of prefillChunk() in model.h
+    std::int64_t prefillChunk = 0; ///< tokens of one prefill step, 0: the choice of prefillChunk() in model.h
     std::int32_t topLogprobs = 0;
     base::ProgressSink* progress = nullptr;             ///< of the prefill, where it takes several steps
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< how the answer is parted into channels
@@ -102,12 +103,15 @@ public:
     Generator(const Generator&) = delete; // owns a cache on the model's context
     Generator& operator=(const Generator&) = delete;
 
-    /// Generates for all requests together. On Cancelled and OutOfMemory `report` holds what was done until then.
+    /// Generates for all requests together. On every error `report` holds what was done until then, and a request that
+    /// had not ended reads Cancelled, OutOfMemory or Failed.
     void run(std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
 
 private:
     struct Row;
 
+    void addRow(GenerateRequest request);
+    void abandon(FinishReason reason);
     void prefill(GenerateReport& report);
     void decode(GenerateReport& report);
     void stepRows(std::string_view name, std::int32_t index, const std::vector<StepSequence>& sequences,

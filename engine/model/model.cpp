@@ -192,10 +192,8 @@ std::uint64_t Model::weightBytesPerToken() const {
     return bytes;
 }
 
-std::int64_t prefillChunk(const kernels::DeviceTraits& traits, const ModelConfig& config, std::int64_t asked,
-                          std::int64_t longest) {
-    const std::int64_t chosen = asked > 0 ? asked : traits.arch.starts_with("cpu") ? 512 : 8192;
-    return config.rope.type == RopeType::Dynamic ? std::max(chosen, longest) : chosen;
+std::int64_t prefillChunk(const kernels::DeviceTraits& traits, std::int64_t asked) {
+    return asked > 0 ? asked : traits.arch.starts_with("cpu") ? 512 : 8192;
 }
 
 } // namespace vitrine::engine

@@ -41,6 +41,9 @@ struct StepSequence {
     int sequence = 0;
     std::span<const std::int32_t> tokens;
     bool wantsLogits = true; ///< of its last token
+    /// Tokens of the whole prompt while it is fed in pieces, 0: these are all there are. Rotary frequencies that follow
+    /// the length (dynamic) are those of the whole prompt in each piece, as if it had been fed at once.
+    std::int64_t promptTokens = 0;
 };
 
 enum class StepLogits : std::uint8_t { Last, All };
@@ -114,10 +117,7 @@ private:
 };
 
 /// Tokens of one prefill step. `asked` 0 leaves the choice: 512 where the traits are a CPU's, so that activations stay in
-/// the caches; 8192 elsewhere. Models whose rotary frequencies follow the length (dynamic) take a prompt in one piece,
-/// whatever is asked: keys of an earlier piece would have the frequencies of a shorter prompt. `longest` is the longest
-/// prompt.
-std::int64_t prefillChunk(const kernels::DeviceTraits& traits, const ModelConfig& config, std::int64_t asked,
-                          std::int64_t longest);
+/// the caches; 8192 elsewhere.
+std::int64_t prefillChunk(const kernels::DeviceTraits& traits, std::int64_t asked);
 
 } // namespace vitrine::engine

@@ -73,12 +73,14 @@ void StepPlan::addRope(const Model& model, const KvCache& cache) {
     }
     // Dynamic frequencies follow the length of their own sequence, so that a result does not depend on the batch.
     std::int64_t begin = 0;
-    for (const KvAppend& item : appends) {
-        const RopeTable table = makeRopeTable(model.config(), cache.length(item.sequence) + item.tokens);
-        ropeSpans.push_back({begin, begin + item.tokens, static_cast<std::int64_t>(frequencies.size()),
+    for (const StepSequence& item : batch.sequences) {
+        const auto count = static_cast<std::int64_t>(item.tokens.size());
+        const RopeTable table =
+            makeRopeTable(model.config(), std::max(cache.length(item.sequence) + count, item.promptTokens));
+        ropeSpans.push_back({begin, begin + count, static_cast<std::int64_t>(frequencies.size()),
                              static_cast<float>(table.attentionScale)});
         frequencies.insert(frequencies.end(), table.inverseFrequency.begin(), table.inverseFrequency.end());
-        begin += item.tokens;
+        begin += count;
     }
 }
 

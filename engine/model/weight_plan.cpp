@@ -51,7 +51,7 @@ private:
     WeightSource sourceOf(const TensorSpec& spec, std::uint32_t index) const {
         WeightSource out{index, spec};
         if (source_.checkpoint != nullptr) {
-            out.location = source_.checkpoint->find(spec.name);
+            out.location = findModelTensor(*source_.checkpoint, spec.name);
             if (out.location == nullptr) {
                 throw base::BadInput(fmt::format("{}: {}: is missing", source_.folder, spec.name));
             }

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 #include <optional>
 
 #include "base/error.h"
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weight_plan.h"
+#include "engine/quant/mxfp4.h"
 #include "kernels/ops/weights.h"
 
 namespace vitrine::engine {
@@ -156,13 +156,12 @@ private:
         context_.tracer().span("Read", queue_.front().source->spec.name, start, context_.clock().now(), queuedBytes_);
     }
 
-    /// An MXFP4 scale of 255 is NaN: one would poison every token.
+    /// One scale that is no number would poison every token.
     static void checkScales(const ReadTask& task) {
         const TensorSpec& spec = task.source->spec;
-        if (spec.dtype == DType::U8 && spec.name.ends_with("_scales") &&
-            std::memchr(task.out, 0xFF, task.bytes) != nullptr) {
-            throw base::BadInput(fmt::format("{}: {}: has a scale of 255, which is NaN; the file is damaged",
-                                             task.source->location->file->path(), spec.name));
+        if (spec.dtype == DType::U8 && spec.name.ends_with("_scales")) {
+            checkMxfp4Scales({reinterpret_cast<const std::uint8_t*>(task.out), task.bytes},
+                             fmt::format("{}: {}", task.source->location->file->path(), spec.name), task.offset);
         }
     }
 

@@ -83,7 +83,7 @@ public:
             attempt.report.decodeSeconds > 0
                 ? static_cast<double>(attempt.report.decodedTokens) / attempt.report.decodeSeconds
                 : 0.0;
-        metrics["step_seconds_estimate"] = attempt.report.lastStepSeconds;
+        metrics["step_seconds_estimate"] = attempt.report.stepSeconds;
         metrics["kv_bytes"] = attempt.report.kvBytes;
         metrics["kv_page_bytes"] = attempt.report.kvPageBytes;
         Json groups = Json::object();

@@ -81,14 +81,15 @@ void dequantizeMxfp4(std::span<const std::uint8_t> blocks, std::span<const std::
     }
 }
 
-void checkMxfp4Scales(std::span<const std::uint8_t> scales, const std::string& name) {
+void checkMxfp4Scales(std::span<const std::uint8_t> scales, const std::string& name, std::uint64_t first) {
     if (scales.empty()) {
         return;
     }
     const void* found = std::memchr(scales.data(), kMxfp4NanScale, scales.size());
     if (found != nullptr) {
-        throw base::BadInput(fmt::format("{}: scale {} is 255, which means \"not a number\"; the file is damaged", name,
-                                         static_cast<const std::uint8_t*>(found) - scales.data()));
+        const auto index = static_cast<std::uint64_t>(static_cast<const std::uint8_t*>(found) - scales.data());
+        throw base::BadInput(
+            fmt::format("{}: scale {} is 255, which means \"not a number\"; the file is damaged", name, first + index));
     }
 }
 

@@ -37,7 +37,8 @@ void quantizeMxfp4(std::span<const float> values, std::span<std::uint8_t> blocks
 void dequantizeMxfp4(std::span<const std::uint8_t> blocks, std::span<const std::uint8_t> scales,
                      std::span<float> values);
 
-/// Throws BadInput "NAME: what" when one of the scales is 255. `name` is "FILE: TENSOR".
-void checkMxfp4Scales(std::span<const std::uint8_t> scales, const std::string& name);
+/// Throws BadInput "NAME: what" when one of the scales is 255. `name` is "FILE: TENSOR", `first` the number in the tensor of
+/// the first scale given.
+void checkMxfp4Scales(std::span<const std::uint8_t> scales, const std::string& name, std::uint64_t first = 0);
 
 } // namespace vitrine::engine

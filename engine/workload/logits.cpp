@@ -29,7 +29,7 @@ public:
             open_.push_back(sequence);
             for (std::int64_t begin = 0; begin < length; begin += chunk_) {
                 const std::int64_t count = std::min(chunk_, length - begin);
-                batch_.push_back({sequence, {row.data() + begin, static_cast<std::size_t>(count)}, true});
+                batch_.push_back({sequence, {row.data() + begin, static_cast<std::size_t>(count)}, true, length});
                 tokens_ += count;
                 if (begin + count < length) {
                     step();
@@ -75,14 +75,11 @@ private:
 };
 
 /// Tokens of one step: every one of them gets a row of logits, so these are bounded too.
-std::int64_t stepTokens(const Run& run, const kernels::Context& context, const ModelConfig& config,
-                        std::size_t length) {
+std::int64_t stepTokens(const Run& run, const kernels::Context& context, const ModelConfig& config) {
     constexpr std::int64_t kLogitsBytes = std::int64_t{256} << 20;
     const auto rowBytes = config.vocab * static_cast<std::int64_t>(sizeof(float));
     const std::int64_t most = std::max<std::int64_t>(kLogitsBytes / rowBytes, 1);
-    std::int64_t asked = run.integer("prefill_chunk", 0);
-    asked = asked > 0 ? std::min(asked, most) : std::min(most, prefillChunk(context.traits(), config, 0, 1));
-    return prefillChunk(context.traits(), config, asked, static_cast<std::int64_t>(length));
+    return std::min(most, prefillChunk(context.traits(), run.integer("prefill_chunk", 0)));
 }
 
 } // namespace
@@ -100,7 +97,7 @@ void runLogits(const Run& run) {
         const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
         Model model(*context, source, options, run.sinks.progress);
         KvCacheOptions cacheOptions = generateOptions(run, options).cache;
-        const std::int64_t chunk = stepTokens(run, *context, source.config, rows.front().size());
+        const std::int64_t chunk = stepTokens(run, *context, source.config);
         const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(rows.size()),
                                                  static_cast<std::int64_t>(rows.front().size()), source.config.vocab};
         TensorSpec spec{"logits", kernels::DType::F32, shape};

@@ -166,14 +166,17 @@ TEST(Generator, StopsAtAnyTokenAndKeepsWhatWasThere) {
     EXPECT_THROW(generator.run({request(5, 1000)}, report, stopAtFour), base::Cancelled);
     ASSERT_EQ(report.results.size(), 1U);
     EXPECT_EQ(report.results[0].ids.size(), 4U);
-    EXPECT_EQ(report.results[0].finish, FinishReason::None);
+    EXPECT_EQ(report.results[0].finish, FinishReason::Cancelled);
 }
 
 TEST(Generator, RunsOutOfMemoryBeforeAKernelAndWorksAgain) {
     TestModel setup("synthetic:tiny-llama", {}, std::uint64_t{8} << 20);
     setup.generate.prefillChunk = 1 << 20;
     const std::uint64_t before = setup.context->memory().statistics().current;
-    EXPECT_THROW(setup.run({request(20000, 4)}), base::OutOfMemory);
+    GenerateReport report;
+    Generator generator(*setup.model, nullptr, setup.generate);
+    EXPECT_THROW(generator.run({request(20000, 4)}, report, {}), base::OutOfMemory);
+    EXPECT_EQ(report.results.at(0).finish, FinishReason::OutOfMemory);
     EXPECT_EQ(setup.context->memory().statistics().current, before) << "everything was given back";
     EXPECT_EQ(setup.run({request(20, 4)}).results[0].ids.size(), 4U);
 }

@@ -57,6 +57,21 @@ TEST(Plan, SlidingLayersHalveTheCacheOfALongContext) {
     EXPECT_GT(with["prefill_seconds"], 0.0);
 }
 
+TEST(Plan, AStepIsADecodeStepOrWithoutOneTheLongestPrefillStep) {
+    Json experiment = {{"workload", "generate"}, {"model", "synthetic:gpt-oss-20b"}, {"max_new_tokens", 1}};
+    experiment["prompt_length"] = 8192;
+    const Json whole = plan(experiment);
+    EXPECT_EQ(whole["step_seconds_estimate"], whole["prefill_seconds"]) << "one step is all there is";
+    EXPECT_EQ(whole["decode_seconds"], 0.0);
+    experiment["prompt_length"] = 8193;
+    EXPECT_GT(plan(experiment)["step_seconds_estimate"], 0.9 * whole["step_seconds_estimate"].get<double>())
+        << "the last piece of the prompt is one token";
+    experiment["max_new_tokens"] = 3;
+    const Json decoded = plan(experiment);
+    EXPECT_LT(decoded["step_seconds_estimate"], whole["step_seconds_estimate"].get<double>() / 10);
+    EXPECT_NEAR(decoded["step_seconds_estimate"], decoded["decode_seconds"].get<double>() / 2, 1e-6);
+}
+
 TEST(Plan, WhatDoesNotFitIsAResultAndNotAnError) {
     const Json out = plan({{"workload", "generate"},
                            {"model", "synthetic:gpt-oss-20b"},

@@ -217,6 +217,7 @@ TEST_F(WorkloadRun, FailuresKeepWhatIsKnown) {
                      {}, {}, &partial),
                  base::OutOfMemory);
     EXPECT_GT(partial["peak_by_category"]["weights"], 0);
+    EXPECT_EQ(partial["finish_reason"], "out_of_memory");
 }
 
 TEST_F(WorkloadRun, MistakesAreNamed) {

@@ -92,6 +92,28 @@ TEST_F(TracerFixture, WhatOutlivesAStepIsWrittenAsItIs) {
     EXPECT_EQ(sink.all<base::FreeEvent>().back().id, kept);
 }
 
+TEST_F(TracerFixture, SpansOfAReplayedStepLieInItsScopes) {
+    Tracer tracer(sink, clock, ProfileLevel::Light);
+    for (int i = 0; i < 2; ++i) {
+        tracer.beginStep("decode", i, 1);
+        {
+            const TraceScope layer(tracer, ScopeKind::Layer, "layer", 0);
+            clock.time += 10 + i;
+            tracer.span("Copy", "ids", clock.time - 5, clock.time, 64);
+        }
+        tracer.endStep();
+    }
+    const auto spans = sink.all<base::SpanEvent>();
+    const auto replays = sink.all<base::StepReplayedEvent>();
+    ASSERT_EQ(spans.size(), 2U);
+    ASSERT_EQ(replays.size(), 1U);
+    EXPECT_EQ(spans[0].scope, sink.all<base::ScopeBeginEvent>()[1].id);
+    EXPECT_EQ(spans[1].scope.value, replays[0].firstId + 1); // the layer, after the step
+    EXPECT_EQ(spans[1].end, 21);
+    tracer.span("Copy", "outside", 0, 1, 1);
+    EXPECT_EQ(sink.all<base::SpanEvent>().back().scope, base::ScopeId{});
+}
+
 TEST_F(TracerFixture, FullWritesEverything) {
     Tracer tracer(sink, clock, ProfileLevel::Full);
     step(tracer, 0, 100);
