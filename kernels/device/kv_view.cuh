@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// From a logical position of a sequence to its slot in the pages of a KV cache. What the tables cannot answer has no
+// slot: nothing is read or written there.
+
+#include "device/abi/kv_view.h"
+#include "device/types.cuh"
+
+namespace vt {
+
+class KvSequence {
+public:
+    struct Slot {
+        i64 page; ///< page number, -1 when there is no such slot
+        int inPage;
+    };
+
+    /// Reads the sequence's row of the tables: after pdl::wait().
+    __device__ __forceinline__ KvSequence(const vitrine::kernels::abi::KvViewParams& view, int sequence)
+        : table_(view.blockTable + static_cast<i64>(sequence) * view.columns), first_(view.first[sequence]),
+          end_(first_ + view.lengths[sequence]), columns_(view.columns), pageTokens_(view.pageTokens),
+          pageShift_(view.pageShift) {
+        if (view.ring != 0) {
+            int pages = 0;
+            while (pages < columns_ && table_[pages] >= 0) {
+                ++pages;
+            }
+            capacity_ = pages * pageTokens_;
+            columns_ = pages;
+        }
+    }
+
+    __device__ __forceinline__ int first() const { return first_; }
+    /// One past the last position kept.
+    __device__ __forceinline__ int end() const { return end_; }
+
+    __device__ __forceinline__ Slot slot(int position) const {
+        const int at = capacity_ < 0 ? position - first_ : capacity_ == 0 ? -1 : position % capacity_;
+        const int column = pageShift_ >= 0 ? at >> pageShift_ : at / pageTokens_;
+        if (at < 0 || column >= columns_) {
+            return {-1, 0};
+        }
+        return {table_[column], at - column * pageTokens_};
+    }
+
+private:
+    const int* table_;
+    int first_, end_, columns_, pageTokens_, pageShift_;
+    int capacity_ = -1; ///< of a ring
+};
+
+} // namespace vt

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Choosing the largest of values that a warp holds: lane l has numbers l, l + 32, ... in registers.
+
+#include "device/types.cuh"
+#include "device/warp.cuh"
+
+namespace vt {
+
+/// Orders (value, number): larger values first, NaN last, ties to the lower number. 0 stands for nothing.
+__device__ __forceinline__ u64 rankKey(float value, int number) {
+    const u32 bits = __float_as_uint(value);
+    u32 ordered = (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
+    ordered = value == 0 ? 0x80000000U : ordered; // both zeros are equal
+    ordered = value == value ? ordered : 0U;
+    return (static_cast<u64>(ordered) << 32) | (0xFFFFFFFFU - static_cast<u32>(number));
+}
+__device__ __forceinline__ int rankNumber(u64 key) {
+    return static_cast<int>(0xFFFFFFFFU - static_cast<u32>(key));
+}
+
+__device__ __forceinline__ u64 warpMax(u64 key) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) {
+        const u64 other = __shfl_xor_sync(kAllLanes, key, offset);
+        key = other > key ? other : key;
+    }
+    return key;
+}
+
+/// The first in order behind `previous` (all ones: the first of all) of `count` values.
+template <int kPerLane>
+__device__ __forceinline__ u64 nextLargest(const float (&values)[kPerLane], int count, u64 previous) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    u64 best = 0;
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+        const int number = i * 32 + lane;
+        const u64 key = number < count ? rankKey(values[i], number) : 0;
+        best = key < previous && key > best ? key : best;
+    }
+    return warpMax(best);
+}
+
+} // namespace vt
