@@ -62,6 +62,12 @@ std::string plainReason(std::string_view text) {
     if (last != std::string::npos && quote > last) {
         reason.erase(last, quote + 1 - last);
     }
+    // A number that overflows is quoted whole.
+    constexpr std::size_t kMostReason = 200;
+    if (reason.size() > kMostReason) {
+        reason.resize(kMostReason);
+        reason += "...";
+    }
     return reason;
 }
 

@@ -15,6 +15,7 @@
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/rope_config.h"
 #include "engine/checkpoint/token_ids.h"
+#include "kernels/ops/attention.h"
 
 namespace vitrine::engine {
 namespace {
@@ -89,6 +90,9 @@ void parseSizes(ConfigReader& reader, const ClassDefaults& defaults, ModelConfig
                                    config.hidden, config.heads));
         }
         config.headDim = config.hidden / config.heads;
+    }
+    if (config.headDim > kernels::kMaxHeadDim) {
+        reader.bad("head_dim", fmt::format("{} is not supported; at most {} is", config.headDim, kernels::kMaxHeadDim));
     }
     if (config.headDim % 2 != 0) {
         reader.bad("head_dim", fmt::format("{} is odd, but rotary embeddings turn pairs", config.headDim));

@@ -24,10 +24,28 @@ using nlohmann::json;
 
 constexpr std::string_view kSynthetic = "synthetic:";
 constexpr std::size_t kMaxConfigBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxConfigValues = std::size_t{1} << 20;
 
 bool isRegular(const fs::path& path) {
     std::error_code error;
     return fs::is_regular_file(path, error);
+}
+
+/// Whether a file that a model may have is there. Throws BadInput for a name that is taken by something else: reading a
+/// pipe could wait for ever, and passing over a link to nothing would hide half a download.
+bool hasFile(const fs::path& path) {
+    std::error_code error;
+    if (fs::symlink_status(path, error).type() == fs::file_type::not_found) {
+        return false;
+    }
+    const fs::file_status status = fs::status(path, error);
+    if (!fs::exists(status)) {
+        throw base::BadInput(path.string() + ": is a link that leads nowhere; complete the model's folder");
+    }
+    if (!fs::is_regular_file(status)) {
+        throw base::BadInput(path.string() + ": is no regular file; put the model's file there or take it away");
+    }
+    return true;
 }
 
 bool isFolder(const fs::path& path) {
@@ -51,10 +69,15 @@ std::string readSmallFile(const fs::path& path) {
     return text;
 }
 
-json parseSmallFile(const fs::path& path) {
+json parseConfig(const std::string& text, const fs::path& path) {
     base::JsonLimits limits;
     limits.maxBytes = kMaxConfigBytes;
-    return base::parseStrictJson(readSmallFile(path), path.string(), limits);
+    limits.maxValues = kMaxConfigValues;
+    return base::parseStrictJson(text, path.string(), limits);
+}
+
+json parseSmallFile(const fs::path& path) {
+    return parseConfig(readSmallFile(path), path);
 }
 
 fs::path hubCache() {
@@ -153,7 +176,7 @@ fs::path findFolder(const std::string& model) {
 }
 
 std::string readConfigText(const fs::path& folder) {
-    if (isRegular(folder / "config.json")) {
+    if (hasFile(folder / "config.json")) {
         return readSmallFile(folder / "config.json");
     }
     std::error_code error;
@@ -172,10 +195,10 @@ std::string readConfigText(const fs::path& folder) {
 }
 
 std::string readChatTemplate(const fs::path& folder) {
-    if (isRegular(folder / "chat_template.jinja")) {
+    if (hasFile(folder / "chat_template.jinja")) {
         return readSmallFile(folder / "chat_template.jinja");
     }
-    if (!isRegular(folder / "tokenizer_config.json")) {
+    if (!hasFile(folder / "tokenizer_config.json")) {
         return {};
     }
     // The template is a convenience: a form that is not known must not keep the model from loading.
@@ -230,16 +253,14 @@ ModelSource openModel(const std::string& model, const std::map<std::string, std:
     source.folder = folder.string();
     source.configText = readConfigText(folder);
     const std::string configPath = (folder / "config.json").string();
-    base::JsonLimits limits;
-    limits.maxBytes = kMaxConfigBytes;
-    source.config = parseModelConfig(base::parseStrictJson(source.configText, configPath, limits), configPath);
+    source.config = parseModelConfig(parseConfig(source.configText, configPath), configPath);
     const fs::path generation = folder / "generation_config.json";
-    if (isRegular(generation)) {
+    if (hasFile(generation)) {
         source.generation = parseGenerationConfig(parseSmallFile(generation), generation.string());
     }
     source.checkpoint = Checkpoint::open(source.folder);
     checkTensors(source.config, *source.checkpoint);
-    if (isRegular(folder / "tokenizer.json")) {
+    if (hasFile(folder / "tokenizer.json")) {
         source.tokenizerFile = (folder / "tokenizer.json").string();
     }
     source.chatTemplate = readChatTemplate(folder);

@@ -88,6 +88,7 @@ void runLogits(const Run& run) {
     Json& metrics = run.metrics;
     const TokenRows rows = readTokenRows(run.text("tokens_file"));
     const ModelSource source = openSource(run);
+    checkTokenIds(rows, source.config.vocab, run.text("tokens_file") + ": input_ids");
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     if (context->isMeta()) {
         throw base::Unsupported("backend: meta computes no values, so there are no logits; use cpu");

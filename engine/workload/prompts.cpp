@@ -70,6 +70,9 @@ Sampling samplingOf(const Run& run, const ModelSource& source) {
     out.temperature = temperature;
     out.topK = static_cast<std::int32_t>(run.integer("top_k", out.topK));
     out.topP = run.spec.value("top_p", out.topP);
+    if (out.topP <= 0) {
+        throw base::BadInput("top_p: 0 keeps no token; give more than 0 (1 is off)");
+    }
     out.minP = run.spec.value("min_p", out.minP);
     out.repetitionPenalty = run.spec.value("repetition_penalty", out.repetitionPenalty);
     out.seed = run.spec.value("seed", std::uint64_t{0});
@@ -94,7 +97,15 @@ std::vector<std::int32_t> textPrompt(const Run& run, const ModelSource& source, 
     options.reasoningEffort = run.text("reasoning_effort", "medium");
     options.date = run.text("date");
     options.system = run.text("system");
-    rows.push_back(format.render(messagesOf(run), options).ids);
+    const std::vector<ChatMessage> messages = messagesOf(run);
+    try {
+        rows.push_back(format.render(messages, options).ids);
+    } catch (const base::BadInput& error) {
+        if (run.spec.contains("chat") && error.message().starts_with("messages")) {
+            throw base::BadInput(run.text("chat") + ": " + error.message());
+        }
+        throw;
+    }
     prompts.chatFormat = format.kind();
     return format.stopIds();
 }
@@ -113,16 +124,6 @@ void limitToContext(const ModelConfig& config, GenerateRequest& request) {
         request.maxNewTokens = config.maxPositions - prompt;
         base::logWarning(fmt::format("max_new_tokens: cut to {}, the rest of the model's context of {} tokens",
                                      request.maxNewTokens, config.maxPositions));
-    }
-}
-
-void checkIds(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t vocab) {
-    for (const auto& row : rows) {
-        for (const std::int32_t id : row) {
-            if (id < 0 || id >= vocab) {
-                throw base::BadInput(fmt::format("tokens: id {} is outside the model's vocabulary of {}", id, vocab));
-            }
-        }
     }
 }
 
@@ -148,7 +149,8 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
         }
         common.forbidden = unknownIds(*prompts.tokenizer, source.config.vocab);
     }
-    checkIds(rows, source.config.vocab);
+    checkTokenIds(rows, source.config.vocab,
+                  run.spec.contains("tokens_file") ? run.text("tokens_file") + ": input_ids" : "tokens");
 
     common.maxNewTokens = run.integer("max_new_tokens", 128);
     common.sampling = samplingOf(run, source);
@@ -185,6 +187,17 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
         }
     }
     return prompts;
+}
+
+void checkTokenIds(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t vocab, const std::string& origin) {
+    for (const auto& row : rows) {
+        for (const std::int32_t id : row) {
+            if (id < 0 || id >= vocab) {
+                throw base::BadInput(
+                    fmt::format("{}: id {} is outside the model's vocabulary of {}", origin, id, vocab));
+            }
+        }
+    }
 }
 
 std::vector<std::vector<std::int32_t>> readTokenRows(const std::string& path) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/engine/checkpoint_test_files.h"
@@ -70,6 +71,21 @@ TEST(Checkpoint, IndexIsChecked) {
                     }
                 }),
                 HasSubstr("as well; a tensor may be in one file only"));
+}
+
+TEST(Checkpoint, WhatIsNoFileIsRefused) {
+    for (const char* name : {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+                             "chat_template.jinja", "model.safetensors"}) {
+        const TempFolder folder;
+        copyFixture("llama", folder);
+        const fs::path path = folder.file(name);
+        fs::remove(path);
+        ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+        EXPECT_THAT(openFailure(folder.path()), HasSubstr(name)) << "a pipe";
+        fs::remove(path);
+        fs::create_symlink("nowhere", path);
+        EXPECT_NE(openFailure(folder.path()), "no error") << "a link to nothing in place of " << name;
+    }
 }
 
 TEST(Checkpoint, TensorsMustFitTheConfig) {

@@ -167,6 +167,7 @@ TEST(ModelConfig, RefusesImpossibleValues) {
     EXPECT_THAT(refusal("llama", "num_key_value_heads", 5), HasSubstr("num_key_value_heads: 5 does not divide"));
     EXPECT_THAT(refusal("llama", "num_attention_heads", 5), HasSubstr("hidden_size: 4096 is no multiple"));
     EXPECT_THAT(refusal("llama", "head_dim", 3), HasSubstr("head_dim: 3 is odd"));
+    EXPECT_THAT(refusal("llama", "head_dim", 1026), HasSubstr("head_dim: 1026 is not supported"));
     EXPECT_THAT(refusal("llama", "head_dim", 1 << 24), HasSubstr("head_dim"));
     EXPECT_THAT(refusal("llama", "rms_norm_eps", -1e-5), HasSubstr("rms_norm_eps"));
     EXPECT_THAT(refusal("llama", "tie_word_embeddings", 1), HasSubstr("must be true or false"));

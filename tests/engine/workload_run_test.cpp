@@ -191,6 +191,10 @@ TEST_F(WorkloadRun, TokenizeGoesThereAndBack) {
     EXPECT_EQ(out["rows"][0]["decoded"], "Hello world");
     EXPECT_FALSE(out["rows"][0]["ids"].empty());
     EXPECT_TRUE(out["rows"][1]["ids"].empty());
+    for (const std::string& noRows : {std::string("/dev/zero"), folder_.string()}) {
+        EXPECT_THROW(run({{"workload", "tokenize"}, {"tokenizer", tokenizer}, {"jsonl", noRows}}), base::BadInput)
+            << noRows;
+    }
 }
 
 TEST_F(WorkloadRun, FailuresKeepWhatIsKnown) {
@@ -240,6 +244,25 @@ TEST_F(WorkloadRun, MistakesAreNamed) {
     EXPECT_THAT(with({{"tokens", {1}}, {"backend", "cuda"}}), HasSubstr("backend"));
     EXPECT_THAT(with({{"tokens", {1}}, {"stop", {"x"}}}), HasSubstr("stop"));
     EXPECT_THAT(with({{"prompt_length", 5000}}), HasSubstr("context"));
+    EXPECT_THAT(with({{"tokens", {1}}, {"top_p", 0}}), HasSubstr("top_p"));
+    EXPECT_THAT(with({{"tokens", {1}}, {"top_p", 1e-60}}), HasSubstr("top_p"));
+    std::ofstream(path("chat.json")) << R"([{"role": "tool", "content": "x"}])";
+    EXPECT_THAT(messageOf({{"workload", "generate"},
+                           {"model", std::string(VITRINE_RESOURCES) + "/models/vitrine-demo"},
+                           {"chat", path("chat.json")}}),
+                HasSubstr("chat.json: messages"));
+    const std::vector<TensorSpec> entries = {{"input_ids", kernels::DType::I32, {1, 2}}};
+    const std::array<std::int32_t, 2> ids = {1, 512};
+    const auto writer = SafetensorsWriter::create(path("ids.safetensors"), entries);
+    writer->write(ids.data(), sizeof ids);
+    writer->finish();
+    const std::string outside = "ids.safetensors: input_ids: id 512 is outside";
+    EXPECT_THAT(with({{"tokens_file", path("ids.safetensors")}}), HasSubstr(outside));
+    EXPECT_THAT(messageOf({{"workload", "logits"},
+                           {"model", "synthetic:tiny-llama"},
+                           {"tokens_file", path("ids.safetensors")},
+                           {"output", path("logits.safetensors")}}),
+                HasSubstr(outside));
     EXPECT_THAT(with({{"tokens_file", test::fixture("llama") + "/model.safetensors"}}), HasSubstr("input_ids"));
 }
 
