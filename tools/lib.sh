@@ -12,7 +12,7 @@ build_packages=(
     libgtest-dev libgmock-dev libbenchmark-dev
     nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev
     libzstd-dev libsqlite3-dev libpcre2-dev libutf8proc-dev
-    qt6-base-dev qt6-charts-dev qt6-svg-dev libgl-dev
+    qt6-base-dev libqt6opengl6-dev qt6-charts-dev qt6-svg-dev libgl-dev
     fonts-noto-core fonts-noto-mono
 )
 lint_packages=(clang-format-19 clang-tidy-19)
