@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "kernels/context.h"
 #include "kernels/cuda_context.h"
+#include "kernels/jit/nvrtc.h"
 
 namespace vitrine::kernels {
 
@@ -23,6 +24,19 @@ namespace {
 }
 
 } // namespace
+
+const Nvrtc* Nvrtc::find() {
+    return nullptr;
+}
+
+const std::string& Nvrtc::whyMissing() {
+    static const std::string kReason = "this program was built without CUDA headers";
+    return kReason;
+}
+
+CompiledKernel Nvrtc::compile(const CompileRequest&) const {
+    refuse();
+}
 
 std::vector<CudaDeviceInfo> cudaDevices() {
     return {};

@@ -2,20 +2,16 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/gpu_libraries.h"
 
-#include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <dlfcn.h>
-#include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <string_view>
 
+#include "base/shared_library.h"
+
 namespace vitrine::app {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 using Symbol = std::function<void*(const char*)>;
 
@@ -26,11 +22,6 @@ struct Wanted {
     std::string_view install;
     std::function<std::string(const Symbol&)> version;
 };
-
-std::string environment(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? std::string() : std::string(value);
-}
 
 /// 12040 is 12.4: how the driver, CUPTI and others write versions.
 std::string thousands(int version) {
@@ -125,120 +116,7 @@ const std::vector<Wanted>& wantedLibraries() {
     return kWanted;
 }
 
-void addToolkit(std::vector<fs::path>& folders, const fs::path& home) {
-    for (const char* part : {"lib64", "lib", "targets/x86_64-linux/lib", "extras/CUPTI/lib64"}) {
-        folders.push_back(home / part);
-    }
-}
-
-/// Subfolders of `folder` whose name starts with `prefix`, sorted.
-std::vector<fs::path> subfolders(const fs::path& folder, std::string_view prefix) {
-    std::vector<fs::path> found;
-    std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-        if (entry->path().filename().string().starts_with(prefix)) {
-            found.push_back(entry->path());
-        }
-    }
-    std::sort(found.begin(), found.end());
-    return found;
-}
-
-std::vector<fs::path> pipFolders() {
-    std::vector<fs::path> packages;
-    for (const std::string& root : {environment("VIRTUAL_ENV"), environment("HOME") + "/.local",
-                                    std::string("/usr/local"), std::string("/usr")}) {
-        if (root.empty()) {
-            continue;
-        }
-        for (const fs::path& python : subfolders(fs::path(root) / "lib", "python3")) {
-            packages.push_back(python / "site-packages");
-            packages.push_back(python / "dist-packages");
-        }
-    }
-    std::vector<fs::path> folders;
-    for (const fs::path& package : packages) {
-        for (const fs::path& part : subfolders(package / "nvidia", "")) {
-            folders.push_back(part / "lib");
-        }
-    }
-    return folders;
-}
-
-/// Folders before the bare soname and after it.
-struct SearchPath {
-    std::vector<fs::path> before, after;
-};
-
-SearchPath searchPath() {
-    SearchPath path;
-    if (const std::string home = environment("VITRINE_CUDA_HOME"); !home.empty()) {
-        path.before.emplace_back(home);
-        addToolkit(path.before, home);
-    }
-    std::error_code error;
-    if (const fs::path program = fs::read_symlink("/proc/self/exe", error); !error) {
-        path.before.push_back(program.parent_path());
-        path.before.push_back(program.parent_path().parent_path() / "lib");
-    }
-    if (const std::string home = environment("CUDA_HOME"); !home.empty()) {
-        addToolkit(path.before, home);
-    }
-    addToolkit(path.before, "/usr/local/cuda");
-    addToolkit(path.before, "/opt/cuda");
-    path.after = pipFolders();
-    return path;
-}
-
-/// An open library. It stays loaded until the process ends: vendor libraries keep memory of their own that unloading
-/// would leak, and the engine opens the same ones again.
-class OpenLibrary {
-public:
-    OpenLibrary() = default;
-    OpenLibrary(const OpenLibrary&) = delete; // one owner asks for symbols
-    OpenLibrary& operator=(const OpenLibrary&) = delete;
-
-    bool open(const std::string& file) {
-        handle_ = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
-        return handle_ != nullptr;
-    }
-    void* symbol(const char* name) const { return ::dlsym(handle_, name); }
-
-private:
-    void* handle_ = nullptr;
-};
-
-bool openFromFolders(OpenLibrary& library, const std::vector<fs::path>& folders, const Wanted& wanted,
-                     GpuLibrary& report) {
-    for (const fs::path& folder : folders) {
-        for (const std::string& soname : wanted.sonames) {
-            std::error_code error;
-            const fs::path file = folder / soname;
-            if (!fs::exists(file, error)) {
-                continue;
-            }
-            if (library.open(file.string())) {
-                report.path = file.string();
-                return true;
-            }
-            const char* reason = ::dlerror();
-            report.error = reason == nullptr ? file.string() : reason;
-        }
-    }
-    return false;
-}
-
-bool openBySoname(OpenLibrary& library, const Wanted& wanted, GpuLibrary& report) {
-    for (const std::string& soname : wanted.sonames) {
-        if (library.open(soname)) {
-            report.path = soname;
-            return true;
-        }
-    }
-    return false;
-}
-
-void askForDevices(const OpenLibrary& driver, GpuReport& report) {
+void askForDevices(const base::SharedLibrary& driver, GpuReport& report) {
     auto* start = as<int(unsigned)>(driver.symbol("cuInit"));
     auto* count = as<int(int*)>(driver.symbol("cuDeviceGetCount"));
     auto* get = as<int(int*, int)>(driver.symbol("cuDeviceGet"));
@@ -269,17 +147,16 @@ void askForDevices(const OpenLibrary& driver, GpuReport& report) {
 
 GpuReport findGpuLibraries() {
     GpuReport report;
-    const SearchPath path = searchPath();
     for (const Wanted& wanted : wantedLibraries()) {
+        const base::SharedLibrary library = base::SharedLibrary::find(wanted.sonames);
         GpuLibrary entry;
         entry.name = wanted.name;
         entry.neededFor = wanted.neededFor;
         entry.install = wanted.install;
-        OpenLibrary library;
-        entry.found = openFromFolders(library, path.before, wanted, entry) || openBySoname(library, wanted, entry) ||
-                      openFromFolders(library, path.after, wanted, entry);
+        entry.found = library.isOpen();
+        entry.path = library.path();
+        entry.error = library.error();
         if (entry.found) {
-            entry.error.clear();
             entry.version = wanted.version([&library](const char* name) { return library.symbol(name); });
             if (wanted.name == "libcuda") {
                 askForDevices(library, report);

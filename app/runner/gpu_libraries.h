@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which of NVIDIA's libraries this machine has. Nothing is linked: each is looked for and opened at run time.
-//
-// Search order: the folders of VITRINE_CUDA_HOME, the folder of this program, CUDA_HOME, the usual prefixes, the bare
-// soname (the system's own search), pip's nvidia folders.
+// Which of NVIDIA's libraries this machine has. Nothing is linked: each is looked for and opened at run time, in the
+// order that base/shared_library.h tells.
 
 #include <cstdint>
 #include <string>
