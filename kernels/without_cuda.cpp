@@ -25,6 +25,7 @@ namespace {
 
 } // namespace
 
+#ifndef VITRINE_HAS_CUDA
 const Nvrtc* Nvrtc::find() {
     return nullptr;
 }
@@ -37,6 +38,7 @@ const std::string& Nvrtc::whyMissing() {
 CompiledKernel Nvrtc::compile(const CompileRequest&) const {
     refuse();
 }
+#endif
 
 std::vector<CudaDeviceInfo> cudaDevices() {
     return {};

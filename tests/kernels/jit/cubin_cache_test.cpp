@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <thread>
 
+#include "base/log.h"
 #include "tests/kernels/jit/pack_testing.h"
 
 namespace vitrine::kernels {
@@ -53,6 +54,9 @@ TEST(CubinCache, KeepsWhatItIsGiven) {
 
 TEST(CubinCache, DamageCountsAsAbsence) {
     const TestFolder folder;
+    int warnings = 0;
+    base::setLogLevel(base::LogLevel::Error);
+    base::setLogSink([&](base::LogLevel, std::string_view) { ++warnings; });
     CubinCache cache(folder.path(), 1 << 20);
     cache.store(keyOf(1), kernelOf(300, 7));
     const std::filesystem::path file = std::filesystem::path(folder.path()) / (keyOf(1) + ".cubin");
@@ -70,6 +74,9 @@ TEST(CubinCache, DamageCountsAsAbsence) {
     EXPECT_FALSE(cache.list()[0].intact);
     folder.write(keyOf(1) + ".cubin", good);
     EXPECT_TRUE(cache.load(keyOf(1)));
+    base::setLogSink({});
+    base::setLogLevel(base::LogLevel::Warning);
+    EXPECT_GT(warnings, 10);
 }
 
 TEST(CubinCache, TheLimitRemovesWhatWasUnusedForLongest) {

@@ -53,11 +53,11 @@ extern "C" __global__ void twice(const __grid_constant__ DoubleParams p) {
 /// A variant of the family "double" as JSON; `more` holds further fields, each followed by a comma.
 inline std::string doubleVariant(const std::string& name, const std::string& more, const std::string& source) {
     return R"({"name": ")" + name + R"(", "family": "double", "abi": 1, "archs": ["sm_80", "sm_90a"], )" + more +
-           R"("specialize": ["factor"], "defines": {"VT_THREADS": "128"},
-              "files": [{"path": "double.cuh", "kind": "cuda", "sha256": ")" +
-           base::sha256Hex(source) + R"("}],
+           R"json("specialize": ["factor"], "defines": {"VT_THREADS": "128"},
+              "files": [{"path": "double.cuh", "kind": "cuda", "sha256": ")json" +
+           base::sha256Hex(source) + R"json("}],
               "launches": [{"entry": "twice", "grid": ["ceil_div(n, 128)"], "block": [128], "shared": "n > 1000 ? 64 : 0"}]
-})";
+})json";
 }
 
 inline std::string manifestOf(const std::string& name, const std::string& variants) {
