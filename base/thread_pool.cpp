@@ -7,15 +7,18 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
+#include <fmt/format.h>
 #include <fstream>
 #include <mutex>
 #include <sched.h>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/error.h"
 
 namespace vitrine::base {
 
@@ -236,6 +239,11 @@ ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
         for (int worker = 1; worker < state_->threads; ++worker) {
             state_->workers.emplace_back([state = state_.get(), worker] { state->workerMain(worker); });
         }
+    } catch (const std::system_error& error) {
+        const std::size_t started = state_->workers.size() + 1;
+        state_->stop();
+        throw BadInput(fmt::format("threads: the system allows {} of the {} asked for ({}); ask for fewer", started,
+                                   state_->threads, error.what()));
     } catch (...) {
         state_->stop();
         throw;

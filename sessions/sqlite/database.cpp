@@ -60,6 +60,13 @@ void throwSqliteError(int code, const std::string& path, std::string_view fullDe
     case SQLITE_NOTADB:
         throw base::BadInput(fmt::format(
             "{}: the session file is damaged ({}); restore it from a copy, nothing was written", path, detail));
+    case SQLITE_ERROR:
+        // Our own statements are right, so it is the file whose tables are not what its version says.
+        if (detail.starts_with("no such ") || detail.find(" has no column named ") != std::string::npos) {
+            throw base::BadInput(
+                fmt::format("{}: the session file is damaged ({}); restore it from a copy", path, detail));
+        }
+        throw base::Internal(fmt::format("{}: {} (SQLite code {})", path, detail, code));
     case SQLITE_CANTOPEN:
         throw base::BadInput(
             fmt::format("{}: cannot be opened ({}); check the path and its permissions", path, detail));

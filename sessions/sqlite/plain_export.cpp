@@ -68,47 +68,50 @@ Values decode(const base::Column& column, std::uint64_t rows) {
     return base::decodeText(column, rows);
 }
 
-/// One table that takes the chunks of one stream. All chunks of a stream have the columns of its first.
+/// One table that takes the chunks of one stream. A chunk may lack columns that others have (sizes of axes that none of
+/// its tensors has): they are null in its rows.
 class StreamTable {
 public:
-    StreamTable(const Database& database, const base::ColumnChunk& first) {
-        const std::string table = quoted(tableName(first.stream));
-        std::string columns = "run INTEGER NOT NULL";
-        std::string names = "run";
-        std::string marks = "?1";
-        int index = 1;
-        for (const base::Column& column : first.columns) {
-            // A stream may have a column "run" or a column twice only when it is damaged; SQLite then names it.
-            columns += fmt::format(", {} {}", quoted(column.name), sqlType(column.type));
-            names += ", " + quoted(column.name);
-            marks += fmt::format(", ?{}", ++index);
-            names_.push_back(column.name);
-        }
-        database.execute(fmt::format("CREATE TABLE {} ({})", table, columns));
-        insert_ =
-            std::make_unique<Statement>(database, fmt::format("INSERT INTO {} ({}) VALUES ({})", table, names, marks));
+    StreamTable(const Database& database, const std::string& stream)
+        : database_(database), table_(quoted(tableName(stream))) {
+        database_.execute(fmt::format("CREATE TABLE {} (run INTEGER NOT NULL)", table_));
     }
 
     void add(RunId run, const base::ColumnChunk& chunk) {
+        std::string names = "run";
+        std::string marks = "?1";
+        int index = 1;
         std::vector<Values> columns;
-        columns.reserve(names_.size());
-        for (const std::string& name : names_) {
-            columns.push_back(decode(base::findColumn(chunk, name), chunk.rows));
+        std::set<std::string> here{"run"};
+        for (const base::Column& column : chunk.columns) {
+            if (!here.insert(column.name).second) {
+                throw base::BadInput(
+                    fmt::format("stream {}: column {} comes twice; the session is damaged", chunk.stream, column.name));
+            }
+            if (names_.insert(column.name).second) {
+                database_.execute(
+                    fmt::format("ALTER TABLE {} ADD COLUMN {} {}", table_, quoted(column.name), sqlType(column.type)));
+            }
+            names += ", " + quoted(column.name);
+            marks += fmt::format(", ?{}", ++index);
+            columns.push_back(decode(column, chunk.rows));
         }
+        Statement insert(database_, fmt::format("INSERT INTO {} ({}) VALUES ({})", table_, names, marks));
         for (std::uint64_t row = 0; row < chunk.rows; ++row) {
-            insert_->bind(run);
-            int index = 1;
+            insert.bind(run);
+            index = 1;
             for (const Values& column : columns) {
                 ++index;
-                std::visit([&](const auto& values) { insert_->bindAt(index, values[row]); }, column);
+                std::visit([&](const auto& values) { insert.bindAt(index, values[row]); }, column);
             }
-            insert_->run();
+            insert.run();
         }
     }
 
 private:
-    std::vector<std::string> names_;
-    std::unique_ptr<Statement> insert_;
+    const Database& database_;
+    std::string table_;
+    std::set<std::string> names_;
 };
 
 void writeRun(const Database& out, const SessionFile& session, RunId run) {
@@ -152,7 +155,7 @@ void writeAll(const Database& out, const SessionFile& session, std::span<const R
             for (auto batch = session.chunks(run, stream, next, kBatch); !batch.empty();
                  batch = session.chunks(run, stream, next, kBatch)) {
                 for (const base::ColumnChunk& chunk : batch) {
-                    tables.try_emplace(stream, out, chunk).first->second.add(run, chunk);
+                    tables.try_emplace(stream, out, stream).first->second.add(run, chunk);
                     next = chunk.sequence + 1;
                 }
             }

@@ -48,5 +48,33 @@ TEST(PlainExport, ExpandsStreamsIntoTables) {
     EXPECT_THROW(exportPlainTables(*session, runs, session->path()), base::BadInput);
 }
 
+TEST(PlainExport, ChunksOfAStreamMayDifferInColumns) {
+    const test::TempFolder folder;
+    auto session = SessionFile::open(folder.file("a.vitrine"), OpenMode::CreateOrOpen);
+    const RunId run = session->createRun({});
+    const auto append = [&](std::uint64_t sequence, const std::vector<const char*>& names) {
+        base::ColumnChunk chunk;
+        chunk.stream = "allocations";
+        chunk.sequence = sequence;
+        chunk.rows = 1;
+        for (const char* name : names) {
+            chunk.columns.push_back(base::encodeColumn(name, std::vector<std::int64_t>{7}));
+        }
+        session->appendChunks(run, {chunk});
+    };
+    append(0, {"id", "shape0"});
+    append(1, {"id"});
+    append(2, {"id", "shape0", "shape1"});
+    const std::string out = folder.file("out.db");
+    const std::array<RunId, 1> runs{run};
+    exportPlainTables(*session, runs, out);
+    const Database plain(out, Database::Access::ReadOnly);
+    EXPECT_EQ(plain.queryInteger("SELECT sum(id) FROM allocations"), 21);
+    EXPECT_EQ(plain.queryInteger("SELECT count(shape0) FROM allocations"), 2);
+    EXPECT_EQ(plain.queryInteger("SELECT count(shape1) FROM allocations"), 1);
+    append(3, {"id", "id"});
+    EXPECT_THROW(exportPlainTables(*session, runs, out), base::BadInput);
+}
+
 } // namespace
 } // namespace vitrine::sessions

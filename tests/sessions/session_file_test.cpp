@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "sessions/sqlite/database.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine::sessions {
@@ -309,6 +310,23 @@ TEST(SessionFile, NeverCrashesOnDamagedPages) {
         EXPECT_EQ(readAll(path), bad);
     }
     EXPECT_GT(refused, 100);
+}
+
+TEST(SessionFile, TablesWithOtherColumnsAreDamage) {
+    for (const char* change :
+         {"ALTER TABLE tags RENAME COLUMN tag TO other", "ALTER TABLE notes RENAME COLUMN body TO b",
+          "ALTER TABLE runs RENAME COLUMN status TO other"}) {
+        const TempFolder folder;
+        const std::string path = folder.file("x.vitrine");
+        SessionFile::open(path, OpenMode::CreateOrOpen)->createRun(makeRun("first"));
+        Database(path, Database::Access::ReadWrite).execute(change);
+        try {
+            SessionFile::open(path, OpenMode::ReadOnly)->runs();
+            ADD_FAILURE() << change;
+        } catch (const base::BadInput& error) {
+            EXPECT_THAT(error.message(), HasSubstr("is damaged")) << change;
+        }
+    }
 }
 
 TEST(SessionFile, StatusNamesAreStable) {
