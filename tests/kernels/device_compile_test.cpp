@@ -140,7 +140,7 @@ TEST_P(DeviceCompile, EveryExampleForEveryArch) {
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceCompile);
 INSTANTIATE_TEST_SUITE_P(Builtin, DeviceCompile, testing::ValuesIn(families()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& family) { return family.param; });
 
 } // namespace
 } // namespace vitrine::kernels
