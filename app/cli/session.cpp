@@ -129,6 +129,9 @@ std::string showText(const RunInfo& run, const json& full) {
                             stream.value("rows", std::uint64_t{0}), stream.value("chunks", std::uint64_t{0}));
     }
     for (const auto& [kind, body] : full["texts"].items()) {
+        if (kind.starts_with("tokens.")) {
+            continue; // logprobs line by line are for programs: --json has them
+        }
         text += fmt::format("\n{}\n{}\n", kind, body.get<std::string>());
     }
     return text;

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/runner/environment.h"
+
 namespace vitrine::app {
 
 namespace {
@@ -28,7 +30,7 @@ ui::StreamedToken tokenOf(const Json& message) {
     token.text = textAt(message, "text");
     token.channel = textAt(message, "channel");
     token.logprob = numberAt(message, "logprob");
-    token.seconds = numberAt(message, "time");
+    token.seconds = numberAt(message, "time") * 1e-9;
     if (const auto top = message.find("top"); top != message.end() && top->is_array()) {
         token.topJson = QString::fromStdString(top->dump());
     }
@@ -123,7 +125,8 @@ void HostRunController::priceLoop() {
         QString metrics, error;
         try {
             Json experiment = Json::parse(request.experiment);
-            experiment["backend"] = "meta";
+            // What would run on this machine is priced with its memory and its dtype; a rehearsal with its profile.
+            experiment["backend"] = chosenBackend(experiment);
             experiment["plan"] = true;
             meta->start(experiment, {}, [](const Json&) {});
             const RunOutcome outcome = meta->wait();

@@ -100,12 +100,31 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
     document.setRunB(b);
 }
 
+/// The other page of a view that has two: the layers of the KV cache, both loads in one plot.
+bool saveSecondPage(ui::MainWindow& window, const ui::View& view, const QString& folder, const QString& prefix) {
+    const std::pair<const char*, const char*> pages[] = {{"kv-cache", "kv-cache-layers"}, {"load", "load-overlay"}};
+    for (const auto& [id, stem] : pages) {
+        auto* segments = view.header()->findChild<ui::SegmentedControl*>();
+        if (view.id() == QLatin1String(id) && segments != nullptr && !view.emptyShown()) {
+            segments->setCurrent(1);
+            waitFor([&] { return view.settled(); }, kLoadLimitMs);
+            const bool saved = savePicture(window, folder, prefix + QLatin1String(stem));
+            segments->setCurrent(0);
+            return saved;
+        }
+    }
+    return true;
+}
+
 bool saveViews(ui::MainWindow& window, const QString& folder, const QString& prefix) {
     for (ui::View* view : window.views()) {
         chooseRuns(*window.document(), view->id());
         window.openView(view->id());
         waitFor([&] { return view->settled(); }, kLoadLimitMs);
         if (!savePicture(window, folder, prefix + view->id())) {
+            return false;
+        }
+        if (!saveSecondPage(window, *view, folder, prefix)) {
             return false;
         }
         const QAction* why = window.actionList()->action(QStringLiteral("go.oom"));

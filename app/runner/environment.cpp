@@ -61,14 +61,19 @@ json machineEnvironment() {
             {"memory_bytes", cpu.memoryBytes}};
 }
 
+std::string_view chosenBackend(const json& experiment) {
+    const bool meta = experiment.value("plan", false) || experiment.value("backend", "auto") == "meta";
+    return meta ? "meta" : "cpu";
+}
+
 json runEnvironment(const json& experiment) {
     json result = machineEnvironment();
-    const bool plan = experiment.value("plan", false);
-    const bool meta = plan || experiment.value("backend", "auto") == "meta";
-    result["backend"] = meta ? "meta" : "cpu";
+    const bool meta = chosenBackend(experiment) == "meta";
+    result["backend"] = chosenBackend(experiment);
     result["time_base"] = meta ? "virtual" : "monotonic";
     const std::string profile = experiment.value("device_profile", "");
-    if (meta || !profile.empty()) {
+    const bool pricesCpu = meta && experiment.value("backend", "auto") == "cpu";
+    if (!profile.empty() || (meta && !pricesCpu)) {
         result["device"] = traitsJson(kernels::loadDeviceProfile(profile.empty() ? kDefaultProfile : profile));
     } else {
         result["device"] = traitsJson(kernels::cpuTraits(experiment.value("threads", 0)));

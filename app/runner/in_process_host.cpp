@@ -82,12 +82,37 @@ private:
 
 json tokenMessage(const engine::StreamedToken& token) {
     json top = json::array();
-    for (const auto& [id, logprob] : token.top) {
-        top.push_back({{"id", id}, {"logprob", logprob}});
+    for (std::size_t i = 0; i < token.top.size(); ++i) {
+        top.push_back({{"id", token.top[i].first}, {"logprob", token.top[i].second}});
+        if (i < token.topTexts.size()) {
+            top.back()["text"] = token.topTexts[i];
+        }
     }
     return {{"type", "token"},          {"request", token.request}, {"index", token.index},
             {"id", token.id},           {"text", token.text},       {"channel", token.channel},
             {"logprob", token.logprob}, {"top", std::move(top)},    {"time", token.time}};
+}
+
+/// Tokens of one text: a text is written again as a whole whenever it grows.
+constexpr std::int32_t kTokensInText = 512;
+
+/// "tokens.000000", "tokens.000001", ...; of other requests "tokens.3.000000".
+std::string tokenListKind(const engine::StreamedToken& token) {
+    const std::string request = token.request > 0 ? fmt::format("{}.", token.request) : std::string();
+    return fmt::format("tokens.{}{:06}", request, token.index / kTokensInText);
+}
+
+/// A token as it is kept: the message without what its place says already, one line.
+std::string tokenLine(json message) {
+    for (const char* known : {"type", "request", "index"}) {
+        message.erase(known);
+    }
+    for (const char* maybe : {"channel", "top"}) {
+        if (message[maybe].empty() || message[maybe] == "") {
+            message.erase(maybe);
+        }
+    }
+    return message.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 class InProcessHost final : public RunHost {
@@ -174,7 +199,11 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
         if (recording_ != nullptr && !token.text.empty()) {
             recording_->appendText(textKind(token), token.text);
         }
-        sink_(tokenMessage(token));
+        const json message = tokenMessage(token);
+        if (recording_ != nullptr) {
+            recording_->appendText(tokenListKind(token), tokenLine(message));
+        }
+        sink_(message);
     };
     sinks.metric = [this](std::string_view name, double value) {
         if (recording_ != nullptr) {

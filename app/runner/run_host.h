@@ -27,8 +27,10 @@ struct RunOutcome {
 };
 
 /// Receives one JSON value a line: {"type": "progress", "what", "done", "total"} | {"type": "token", "request", "index",
-/// "id", "text", "channel", "logprob", "top", "time"} | {"type": "metric", "name", "value"} | {"type": "started", "run"} |
-/// {"type": "ended", "status", "error", "exit_code", "metrics"}. Called on the run's thread.
+/// "id", "text", "channel", "logprob", "top": [{"id", "logprob", "text"}], "time"} (nanoseconds since the run's start) |
+/// {"type": "metric", "name", "value"} | {"type": "started", "run"} | {"type": "ended", "status", "error", "exit_code",
+/// "metrics"}. Called on the run's thread.
+/// A session keeps the tokens too, one line each, as texts "tokens.000000", "tokens.000001", ... of 512 tokens.
 using RunMessageSink = std::function<void(const nlohmann::json&)>;
 
 class RunHost {

@@ -259,6 +259,7 @@ void planLoad(const Run& run, const ModelSource& source) {
         }
         variants.push_back(std::move(out));
     }
+    measureAfterLoad(run, source, variants);
     run.metrics["variants"] = std::move(variants);
     run.metrics["fits"] = allFit;
 }

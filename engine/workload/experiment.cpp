@@ -75,8 +75,9 @@ void checkTogether(const Json& experiment, const std::string& name, const std::s
     if (workload != "load" && experiment.value("weights", "") == "both") {
         failOption(name, "weights", "both is for load only; choose quantized or dequantized");
     }
-    if (workload == "generate") {
-        requireOneInput(experiment, name, plan && experiment.value("max_context", false));
+    if (workload == "generate" || workload == "load") {
+        // A load needs none: with one it answers it after the load.
+        requireOneInput(experiment, name, workload == "load" || (plan && experiment.value("max_context", false)));
     }
     if (plan && workload != "generate") {
         for (const std::string_view key : {"max_context", "max_batch"}) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "engine/workload/run_setup.h"
 
@@ -72,8 +73,9 @@ void addReport(Json& metrics, const GenerateReport& report, bool hasText, bool l
 /// Passes tokens on, with live values a few times a second.
 class TokenForwarder {
 public:
-    TokenForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const GenerateReport& report)
-        : sinks_(sinks), context_(context), report_(report) {}
+    TokenForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const GenerateReport& report,
+                   const Tokenizer* tokenizer)
+        : sinks_(sinks), context_(context), report_(report), tokenizer_(tokenizer) {}
 
     void operator()(const GeneratedToken& token) {
         if (sinks_.token) {
@@ -85,6 +87,11 @@ public:
             out.channel = token.channel;
             out.logprob = token.logprob;
             out.top = token.top;
+            if (tokenizer_ != nullptr) {
+                for (const auto& [id, logprob] : token.top) {
+                    out.topTexts.push_back(tokenizer_->decode(std::span(&id, 1)));
+                }
+            }
             out.time = token.time;
             sinks_.token(out);
         }
@@ -106,6 +113,7 @@ private:
     const WorkloadSinks& sinks_;
     const kernels::Context& context_;
     const GenerateReport& report_;
+    const Tokenizer* tokenizer_;
     std::int64_t tokens_ = 0;
     base::TimeNs firstToken_ = -1;
     base::TimeNs lastMetric_ = -1'000'000'000;
@@ -138,7 +146,8 @@ void runGenerate(const Run& run) {
         for (std::int64_t i = 0; i < run.integer("repeat", 1); ++i) {
             // Repetitions are for the times; their tokens are the same.
             generator.run(prompts.requests, report,
-                          i == 0 ? TokenCallback(TokenForwarder(run.sinks, *context, report)) : TokenCallback());
+                          i == 0 ? TokenCallback(TokenForwarder(run.sinks, *context, report, prompts.tokenizer.get()))
+                                 : TokenCallback());
             prefill.push_back(report.prefillSeconds);
             decode.push_back(report.decodeSeconds);
         }

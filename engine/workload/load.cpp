@@ -46,6 +46,7 @@ void runLoad(const Run& run) {
         throw;
     }
     addMemoryMetrics(metrics, *context);
+    measureAfterLoad(run, source, metrics["variants"]);
 }
 
 } // namespace vitrine::engine

@@ -72,6 +72,11 @@ nlohmann::json categoryJson(const base::CategoryBytes& bytes);
 void addKvMetrics(nlohmann::json& metrics, kernels::Context& context, const ModelConfig& config,
                   const KvCacheOptions& options);
 
+/// Answers the experiment's prompt with each variant of a load and notes in it how fast ("after_load"); with two variants
+/// that computed values, metrics["agreement"] says how close their greedy tokens and the prompt's logits are. Nothing
+/// without a prompt.
+void measureAfterLoad(const Run& run, const ModelSource& source, nlohmann::json& variants);
+
 /// Middle of the values; the mean of the two middle ones of an even count.
 double median(std::vector<double> values);
 

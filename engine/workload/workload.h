@@ -26,6 +26,7 @@ struct StreamedToken {
     std::string channel;
     float logprob = 0;
     std::vector<std::pair<std::int32_t, float>> top; ///< the best alternatives when asked for
+    std::vector<std::string> topTexts;               ///< of `top`, each token by itself; empty without a tokenizer
     base::TimeNs time = 0;                           ///< since the run's start
 };
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -52,6 +53,17 @@ TEST(RunHost, TellsItsStoryInOrder) {
     EXPECT_EQ(session->run(1).metricsJson, outcome.metricsJson);
     EXPECT_EQ(json::parse(session->run(1).specJson)["max_new_tokens"], 6);
     EXPECT_FALSE(session->streams(1).empty());
+    // The session keeps the tokens one by one.
+    std::vector<int> kept;
+    for (const sessions::RunText& text : session->texts(1)) {
+        if (text.kind == "tokens.000000") {
+            std::istringstream lines(text.body);
+            for (std::string line; std::getline(lines, line);) {
+                kept.push_back(json::parse(line)["id"]);
+            }
+        }
+    }
+    EXPECT_EQ(kept, ids);
 }
 
 TEST(RunHost, ThrowsBeforeAnythingStartsWhenTheInputIsBad) {

@@ -183,6 +183,42 @@ TEST_F(WorkloadRun, LoadComparesBothWaysAndReportsStages) {
     EXPECT_THAT(trace.lanes(), ::testing::Contains("Expand"));
 }
 
+TEST_F(WorkloadRun, ALoadWithAPromptSaysHowCloseTheAnswersAre) {
+    const Json out = run({{"workload", "load"},
+                          {"model", test::fixture("gpt-oss-mxfp4")},
+                          {"weights", "both"},
+                          {"tokens", {4, 5, 6, 7}},
+                          {"max_new_tokens", 8}});
+    for (const Json& variant : out["variants"]) {
+        EXPECT_EQ(variant["after_load"]["prompt_tokens"], 4);
+        EXPECT_GT(variant["after_load"]["decode_tokens_per_second"], 0.0);
+        EXPECT_GT(variant["after_load"]["prefill_tokens_per_second"], 0.0);
+    }
+    const Json& agreement = out["agreement"];
+    EXPECT_EQ(agreement["tokens"], 8);
+    EXPECT_EQ(agreement["tokens_equal"], 8);
+    EXPECT_EQ(agreement["logit_positions"], 4);
+    EXPECT_GT(agreement["logit_spread"], 0.0);
+    EXPECT_LE(agreement["largest_logit_difference"].get<double>(), 2e-3 * agreement["logit_spread"].get<double>());
+    EXPECT_FALSE(agreement.contains("first_difference"));
+
+    const Json plain = run({{"workload", "load"}, {"model", test::fixture("gpt-oss-mxfp4")}, {"weights", "both"}});
+    EXPECT_FALSE(plain.contains("agreement"));
+    EXPECT_EQ(plain["variants"][1]["peak_bytes"], out["variants"][1]["peak_bytes"]) << "answers are not part of a load";
+
+    const Json planned = planExperiment({{"vitrine", 1},
+                                         {"workload", "load"},
+                                         {"model", "synthetic:gpt-oss-20b"},
+                                         {"weights", "both"},
+                                         {"prompt_length", 8192}},
+                                        {}, {});
+    EXPECT_FALSE(planned.contains("agreement")) << "Meta has no values";
+    EXPECT_GT(planned["variants"][0]["after_load"]["decode_tokens_per_second_batch_16"],
+              planned["variants"][0]["after_load"]["decode_tokens_per_second"]);
+    EXPECT_GT(planned["variants"][0]["after_load"]["decode_tokens_per_second"],
+              planned["variants"][1]["after_load"]["decode_tokens_per_second"]);
+}
+
 TEST_F(WorkloadRun, TokenizeGoesThereAndBack) {
     std::ofstream(path("rows.jsonl")) << "{\"text\": \"Hello world\"}\n\n{\"text\": \"\"}\n";
     const std::string tokenizer = std::string(VITRINE_RESOURCES) + "/models/vitrine-demo/tokenizer.json";

@@ -8,6 +8,8 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QGuiApplication>
+#include <QHeaderView>
+#include <QScrollBar>
 #include <QTableView>
 #include <QTest>
 
@@ -136,6 +138,50 @@ private slots:
         QCOMPARE(model.columnCount(), 6);
         QCOMPARE(model.headerData(3, Qt::Horizontal).toString(), QStringLiteral("generate 3"));
         model.sort(1, Qt::AscendingOrder);
+    }
+
+    /// What an error says of holders is no result, and a run that did not end is not better for it.
+    void resultsOnly() {
+        auto a = run(1, 12, 1, 95, "quantized");
+        const auto b = run(2, 40, 1, 90, "dequantized");
+        a.metricsJson.pop_back();
+        a.metricsJson += R"(, "error": {"held_bytes": 5, "holders": [{"bytes": 4}]}, "zeta": 3})";
+        const ui::FlatTreePtr table = ui::metricTable({a, b}, {a, b}, false);
+        QCOMPARE(table->nodes.front().cells[0].text, QStringLiteral("peak memory"));
+        QCOMPARE(table->nodes[1].cells[0].text, QStringLiteral("decode rate"));
+        QCOMPARE(*table->nodes[1].cells[3].delta, -1);
+        for (const ui::FlatNode& node : table->nodes) {
+            QVERIFY2(!node.cells[0].text.contains(QStringLiteral("holders")), qPrintable(node.cells[0].text));
+        }
+        a.status = sessions::RunStatus::OutOfMemory;
+        const ui::FlatTreePtr unjudged = ui::metricTable({a, b}, {a, b}, false);
+        QCOMPARE(*unjudged->nodes.front().cells[3].delta, 2); // differs, neither better nor worse
+    }
+
+    void tablesFillTheirWidth() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::CompareView view({&document, &time, nullptr, nullptr});
+        view.resize(1020, 780);
+        view.show();
+        auto a = run(1, 12, 1, 95, "quantized");
+        a.name = "generate gpt-oss-20b, long";
+        const auto b = run(2, 36, 1, 90, "dequantized");
+        document.show(QStringLiteral("x.vitrine"), {a, b}, {{1, timeline(1, 12)}, {2, timeline(2, 36)}});
+        document.setRunA(1);
+        document.setRunB(2);
+        QTest::qWait(20);
+        int tables = 0;
+        for (const QTableView* table : view.findChildren<QTableView*>()) {
+            if (table->isVisible()) {
+                ++tables;
+                QVERIFY(!table->horizontalScrollBar()->isVisible());
+                QCOMPARE(table->horizontalHeader()->length(), table->viewport()->width());
+            }
+        }
+        QCOMPARE(tables, 2);
+        QVERIFY(view.pickerA()->width() >=
+                view.pickerA()->fontMetrics().horizontalAdvance(view.pickerA()->currentText()));
     }
 
     void settings() {

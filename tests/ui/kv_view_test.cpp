@@ -15,6 +15,7 @@
 #include "ui/widgets/bar_plot.h"
 #include "ui/widgets/chart.h"
 #include "ui/widgets/fact_table.h"
+#include "ui/widgets/layer_plot.h"
 
 using namespace vitrine;
 
@@ -217,6 +218,57 @@ private slots:
         auto* table = qobject_cast<QTableView*>(view.focusStops().value(0));
         QVERIFY(table != nullptr && table->isVisible());
         QCOMPARE(table->model()->rowCount(), 50);
+    }
+
+    /// The labels of the run before do not stay under those of this one.
+    void axesAreThoseOfTheRun() {
+        const auto picture = [](bool before) {
+            ui::SessionDocument document;
+            ui::TimeCursor time;
+            ui::KvView view({&document, &time, nullptr, nullptr});
+            view.resize(1000, 700);
+            view.show();
+            sessions::RunInfo first = generateRun(true), second = generateRun(true);
+            first.id = 1;
+            second.id = 2;
+            if (before) {
+                document.show(QStringLiteral("x.vitrine"), {first}, {{1, growth(37)}});
+                QTest::qWait(20);
+            }
+            document.show(QStringLiteral("x.vitrine"), {second}, {{2, growth(1000)}});
+            QTest::qWait(20);
+            return view.picture({1000, 700}, 1);
+        };
+        QCOMPARE(picture(true), picture(false));
+    }
+
+    void layersAreBars() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.resize(1000, 700);
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growth(1000)}});
+        QTest::mouseClick(view.segments()->button(1), Qt::LeftButton);
+        ui::LayerPlot* bars = view.bars();
+        QTRY_VERIFY(bars->isVisible() && bars->height() > 300);
+        const QRectF second = bars->rowRect(1, bars->size());
+        QTest::mouseMove(bars, second.center().toPoint());
+        QTRY_VERIFY2(view.readout().contains(QStringLiteral("Layer 1")), qPrintable(view.readout()));
+        bars->setFocus();
+        QTest::keyClick(bars, Qt::Key_Up);
+        QVERIFY2(view.readout().contains(QStringLiteral("Layer 0")), qPrintable(view.readout()));
+        QTest::keyClick(bars, Qt::Key_Escape);
+        QVERIFY(view.readout().isEmpty());
+        // A full layer's bar is as long as the scale, in the colour of the category.
+        const QImage image = bars->picture(bars->size(), 1);
+        const QColor fill = ui::themeTokens().category(base::MemoryCategory::KvCache).fill;
+        bool full = false;
+        for (std::size_t i = 0; i < 4; ++i) {
+            const QRectF row = bars->rowRect(i, bars->size());
+            full = full || image.pixelColor(QPointF(row.right() - 40, row.center().y()).toPoint()) == fill;
+        }
+        QVERIFY(full);
     }
 
     void accessible() {

@@ -14,8 +14,11 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTextBlock>
+#include <QTimer>
 #include <nlohmann/json.hpp>
 
+#include "ui/models/saved_tokens.h"
+#include "ui/views/run/preset_bar.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/widgets/option_form.h"
 #include "ui/widgets/token_text.h"
@@ -151,8 +154,9 @@ private slots:
         QVERIFY(runs_->priced_.empty());
         QTRY_COMPARE(runs_->priced_.size(), std::size_t(1));
         QCOMPARE(runs_->priced_[0]["max_new_tokens"].get<int>(), 4096);
-        QVERIFY(runs_->priced_[0]["plan"].get<bool>());
-        emit runs_->priced(1, QStringLiteral(R"({"fits": true, "peak_bytes": 18683267482, "budget_bytes": 85899345920,
+        QVERIFY(!runs_->priced_[0].contains("plan")); // the controller prices where it would run
+        emit runs_->priced(runs_->priced_.size(),
+                           QStringLiteral(R"({"fits": true, "peak_bytes": 18683267482, "budget_bytes": 85899345920,
             "peak_by_category": {"weights": 13775930368}, "device": "H200"})"),
                            {});
         QCOMPARE(view()->fitText(), QStringLiteral("fits: 17.4 of 80.0 GiB"));
@@ -267,6 +271,72 @@ private slots:
         window_->document()->show(QStringLiteral("one.vitrine"), {run}, {});
         QVERIFY(view()->text()->toPlainText().contains(QStringLiteral("peak_bytes: 1.00 GiB")));
         QCOMPARE(view()->live()->valueText(5), QStringLiteral("1.00\u00a0GiB"));
+    }
+
+    void aSavedRunFillsTheFormUntilSomethingIsTyped() {
+        sessions::RunInfo first, second;
+        first.id = 3;
+        first.workload = second.workload = "generate";
+        first.status = second.status = sessions::RunStatus::Done;
+        first.specJson = R"({"vitrine": 1, "workload": "generate", "model": "synthetic:tiny-llama", "prompt": "one"})";
+        second.id = 4;
+        second.specJson = R"({"vitrine": 1, "workload": "generate", "model": "synthetic:qwen3-4b", "prompt": "two"})";
+        window_->document()->show(QStringLiteral("one.vitrine"), {first, second}, {});
+        window_->document()->setRunA(3);
+        QCOMPARE(view()->form()->text(QStringLiteral("model")), QStringLiteral("synthetic:tiny-llama"));
+        QCOMPARE(view()->prompt()->toPlainText(), QStringLiteral("one"));
+        window_->document()->setRunA(4);
+        QCOMPARE(view()->prompt()->toPlainText(), QStringLiteral("two"));
+        view()->prompt()->setFocus();
+        QTest::keyClicks(view()->prompt(), QStringLiteral("and more"));
+        window_->document()->setRunA(3);
+        QVERIFY(view()->prompt()->toPlainText().contains(QStringLiteral("and more")));
+        QCOMPARE(view()->form()->text(QStringLiteral("model")), QStringLiteral("synthetic:qwen3-4b"));
+    }
+
+    void savedTokensAreReadInOrder() {
+        const std::vector<sessions::RunText> texts = {
+            {"tokens.000001", "{\"id\":9,\"text\":\" end\",\"logprob\":-1.5,\"time\":3000000}\n"},
+            {"prompt", "Hello"},
+            {"tokens.2.000000", "{\"id\":77,\"text\":\"other request\"}\n"},
+            {"tokens.000000", "{\"id\":7,\"text\":\"It\",\"channel\":\"final\",\"top\":[{\"id\":8,\"logprob\":-2.0,"
+                              "\"text\":\" He\"}],\"time\":2000000}\nno json\n[1]\n"}};
+        const std::vector<ui::StreamedToken> tokens = ui::savedTokens(texts);
+        QCOMPARE(tokens.size(), std::size_t(2));
+        QCOMPARE(tokens[0].text + tokens[1].text, QStringLiteral("It end"));
+        QCOMPARE(tokens[1].seconds, 0.003);
+        ui::TokenText shown;
+        shown.appendTokens(tokens);
+        QVERIFY2(shown.tokenTip(0).contains(QStringLiteral("␣He")), qPrintable(shown.tokenTip(0)));
+        QVERIFY2(shown.tokenTip(1).contains(QStringLiteral("1.00 ms")), qPrintable(shown.tokenTip(1)));
+    }
+
+    void presetsAreKeptAndFillTheForm() {
+        const QString settings = folder_.filePath(QStringLiteral("presets.ini"));
+        window_ = std::make_unique<ui::MainWindow>(runs_.get(), settings);
+        window_->show();
+        window_->openView(QStringLiteral("run"));
+        QVERIFY(!view()->presets()->list()->isEnabled());
+        view()->takeFolder(QStringLiteral("synthetic:gpt-oss-20b"));
+        typeInto(field("max_new_tokens"), QStringLiteral("77"));
+        QTimer::singleShot(0, [] { // the dialog has an event loop of its own
+            QWidget* dialog = QApplication::activeModalWidget();
+            QTest::keyClicks(dialog->findChild<QLineEdit*>(), QStringLiteral("long/answers"));
+            QTest::keyClick(dialog, Qt::Key_Return);
+        });
+        QTest::mouseClick(view()->presets()->saveButton(), Qt::LeftButton);
+        QCOMPARE(view()->presets()->list()->currentText(), QStringLiteral("long-answers"));
+        // Another window of the same settings has it.
+        window_ = std::make_unique<ui::MainWindow>(runs_.get(), settings);
+        window_->show();
+        window_->openView(QStringLiteral("run"));
+        QCOMPARE(view()->form()->text(QStringLiteral("max_new_tokens")), QStringLiteral("128"));
+        QComboBox* list = view()->presets()->list();
+        QVERIFY(list->isEnabled());
+        list->setFocus();
+        QTest::keyClick(list, Qt::Key_Down);
+        QCOMPARE(view()->form()->text(QStringLiteral("max_new_tokens")), QStringLiteral("77"));
+        QCOMPARE(view()->form()->text(QStringLiteral("model")), QStringLiteral("synthetic:gpt-oss-20b"));
     }
 
     void manyTokensStayWhole() {

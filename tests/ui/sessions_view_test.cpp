@@ -294,6 +294,16 @@ private slots:
         QVERIFY(lines.contains(QStringLiteral("ids=1, 2, 3")));
         QVERIFY(lines.contains(QStringLiteral("variants.0.name=a")));
         QVERIFY(ui::jsonRows("not json").empty());
+        // In the inspector what lies inside others is below their name.
+        sessions::RunInfo run;
+        run.metricsJson = R"({"error": {"holders": [{"bytes": 4}, {"bytes": 5}]}, "peak_bytes": 7})";
+        ui::FlatTreeModel model;
+        model.setTree(ui::runDetailTree(run));
+        const QModelIndex metrics = model.index(0, 0);
+        QCOMPARE(model.rowCount(metrics), 2);
+        const QModelIndex error = model.index(0, 0, metrics);
+        QCOMPARE(error.data().toString(), QStringLiteral("error"));
+        QCOMPARE(model.rowCount(model.index(0, 0, error)), 2);
     }
 
     void pictures() {

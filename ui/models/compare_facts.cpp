@@ -13,6 +13,7 @@
 #include "profiler/analysis/memory_groups.h"
 #include "ui/models/format.h"
 #include "ui/models/load_facts.h"
+#include "ui/models/metric_names.h"
 #include "ui/models/run_facts.h"
 #include "ui/models/session_document.h"
 
@@ -44,11 +45,6 @@ bool isBytes(std::string_view metric) {
 
 bool isSeconds(std::string_view metric) {
     return endsWith(metric, "seconds") || contains(metric, "seconds_");
-}
-
-QString readable(const std::string& metric) {
-    QString text = QString::fromStdString(metric);
-    return text.replace(QLatin1Char('_'), QLatin1Char(' ')).replace(QLatin1Char('.'), QStringLiteral(" › "));
 }
 
 QString sizeOf(double bytes) {
@@ -190,7 +186,7 @@ FlatCell bytesDelta(std::uint64_t a, std::uint64_t b) {
 
 bool isMetricShown(std::string_view metric) {
     for (const std::string_view list :
-         {"ids.", "logprobs.", "top_logprobs.", "requests.", "kv_cache.", "rows.", "tokens."}) {
+         {"ids.", "logprobs.", "top_logprobs.", "requests.", "kv_cache.", "rows.", "tokens.", "error."}) {
         if (metric.starts_with(list)) {
             return false;
         }
@@ -353,7 +349,11 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
     if (shown.size() < 2) {
         return table;
     }
-    const Metrics metrics = metricsOf(shown);
+    Metrics metrics = metricsOf(shown);
+    std::stable_sort(metrics.names.begin(), metrics.names.end(),
+                     [](const auto& x, const auto& y) { return metricRank(x) < metricRank(y); });
+    // A run that did not come to its end is not better for what it did not do.
+    const bool judged = shown[0].status == sessions::RunStatus::Done && shown[1].status == sessions::RunStatus::Done;
     for (const std::string& name : metrics.names) {
         const auto& values = metrics.values.at(name);
         const bool same = std::all_of(values.begin(), values.end(), [&](const auto& v) { return v == values.front(); });
@@ -363,13 +363,13 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
         }
         FlatNode row;
         row.key = table->nodes.size() + 1;
-        row.cells.push_back(FlatCell(readable(name)));
+        row.cells.push_back(FlatCell(metricTitle(name)));
         for (const auto& value : values) {
             row.cells.push_back(metricCell(name, value));
         }
         const auto noiseA = noiseBand(all, shown[0], name), noiseB = noiseBand(all, shown[1], name);
         const double noise = std::max({noiseA.value_or(0), noiseB.value_or(0), kSame});
-        row.cells.push_back(ratioCell(values[0], values[1], lowerIsBetter(name), noise));
+        row.cells.push_back(ratioCell(values[0], values[1], judged ? lowerIsBetter(name) : std::nullopt, noise));
         row.cells.push_back(noiseA || noiseB ? FlatCell(QStringLiteral("±") +
                                                             shareText(std::max(noiseA.value_or(0), noiseB.value_or(0))),
                                                         QVariant(noise))

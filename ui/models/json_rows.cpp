@@ -4,6 +4,7 @@
 
 #include <QCoreApplication>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "ui/models/format.h"
@@ -125,10 +126,27 @@ FlatTreePtr runDetailTree(const sessions::RunInfo& run) {
         group.emphasis = true;
         const auto parent = std::int32_t(tree->nodes.size());
         tree->nodes.push_back(group);
+        std::map<QString, std::int32_t> groupOf; // by path
         for (const JsonRow& row : rows) {
             FlatNode node;
             node.parent = parent;
-            FlatCell name(row.key), value(row.value, row.value, row.raw);
+            // A value inside others stands below their name: "error", then "holders", then "1".
+            for (qsizetype dot = row.key.indexOf(QLatin1Char('.')); dot > 0;
+                 dot = row.key.indexOf(QLatin1Char('.'), dot + 1)) {
+                const auto [found, added] =
+                    groupOf.try_emplace(row.key.left(dot), static_cast<std::int32_t>(tree->nodes.size()));
+                if (added) {
+                    FlatNode inner;
+                    inner.parent = node.parent;
+                    inner.key = ++key;
+                    inner.cells = {FlatCell(row.key.left(dot).section(QLatin1Char('.'), -1)), FlatCell(QString())};
+                    inner.cells[0].muted = true;
+                    inner.cells[0].tip = row.key.left(dot);
+                    tree->nodes.push_back(std::move(inner));
+                }
+                node.parent = found->second;
+            }
+            FlatCell name(row.key.section(QLatin1Char('.'), -1)), value(row.value, row.value, row.raw);
             name.muted = true;
             name.tip = row.key;
             value.tip = row.raw.left(2000);

@@ -22,7 +22,7 @@ struct JsonRow {
 /// Leaves in order, at most `limit`; long lists become one row "192 values". A text that is no JSON gives no rows.
 std::vector<JsonRow> jsonRows(const std::string& json, std::size_t limit = 400);
 
-/// Groups Metrics, Experiment and Environment with a row for each leaf.
+/// Groups Metrics, Experiment and Environment with a row for each leaf; values inside others below the name of those.
 FlatTreePtr runDetailTree(const sessions::RunInfo& run);
 
 } // namespace vitrine::ui

@@ -533,8 +533,13 @@ FlatTreePtr loadMemoryTable(const LoadPair& pair) {
 
 FlatTreePtr afterLoadTable(const AfterLoad& a, const AfterLoad& b) {
     TableMaker table(QObject::tr("After the load"));
-    table.number(QObject::tr("decode, tok/s"), a.decode, b.decode, 0, false);
-    table.number(QObject::tr("prefill, tok/s"), a.prefill, b.prefill, 0, false);
+    table.number(a.decode16 || b.decode16 ? QObject::tr("decode b1, tok/s") : QObject::tr("decode, tok/s"), a.decode,
+                 b.decode, 0, false);
+    table.number(QObject::tr("decode b16, tok/s"), a.decode16, b.decode16, 0, false);
+    const std::int64_t tokens = a.promptTokens == b.promptTokens ? a.promptTokens : 0;
+    table.number(tokens >= 1024 && tokens % 1024 == 0 ? QObject::tr("prefill %1K, tok/s").arg(tokens / 1024)
+                                                      : QObject::tr("prefill, tok/s"),
+                 a.prefill, b.prefill, 0, false);
     table.number(QObject::tr("context, tokens"), a.context, b.context, 0, false);
     return table.take();
 }

@@ -83,7 +83,7 @@ std::vector<std::optional<double>> loadTotals(const LoadSide& side, const AxisMa
 
 /// What runs of the same model say about decoding and prefill after each load.
 struct AfterLoad {
-    std::optional<double> decode, prefill, context; ///< tokens/s, tokens/s, tokens
+    std::optional<double> decode, decode16, prefill, context; ///< tokens/s, with batch 16, tokens/s, tokens
     std::vector<std::int64_t> ids;                  ///< of a greedy run
     std::string prompt;                             ///< to tell whether two runs had the same one
     std::int64_t promptTokens = 0;

@@ -3,7 +3,6 @@
 #include "ui/widgets/chart.h"
 
 #include <QAreaSeries>
-#include <QCategoryAxis>
 #include <QChart>
 #include <QChartView>
 #include <QKeyEvent>
@@ -12,6 +11,7 @@
 #include <QPainter>
 #include <QScatterSeries>
 #include <QVBoxLayout>
+#include <QValueAxis>
 #include <algorithm>
 #include <cmath>
 
@@ -22,6 +22,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr double kDashOn = 5, kDashOff = 3;
+constexpr double kTop = 16, kRight = 24, kBottom = 48, kTitle = 24, kTickAir = 6;
 
 QList<QPointF> listOf(const std::vector<QPointF>& points) {
     return {points.begin(), points.end()};
@@ -41,10 +42,38 @@ public:
         setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
         chart()->legend()->hide();
         chart()->setBackgroundRoundness(0);
-        chart()->setMargins(QMargins(8, 8, 16, 4));
+        chart()->setMargins(QMargins());
         chart()->setAnimationOptions(QChart::NoAnimation);
         chart()->setBackgroundVisible(false);
         chart()->setPlotAreaBackgroundVisible(false);
+        // One pair of axes for the whole life, never drawn: axes that are taken away leave their labels in the scene.
+        for (const auto& [axis, side] : {std::pair{&xAxis_, Qt::AlignBottom}, {&yAxis_, Qt::AlignLeft}}) {
+            *axis = new QValueAxis(chart());
+            chart()->addAxis(*axis, side);
+            (*axis)->setVisible(false);
+        }
+    }
+
+    void attach(QAbstractSeries* series) const {
+        chart()->addSeries(series);
+        series->attachAxis(xAxis_);
+        series->attachAxis(yAxis_);
+    }
+
+    /// Takes the ranges of the owner's axes and leaves room for their words.
+    void layOut() {
+        xAxis_->setRange(0, owner_->x_.top);
+        yAxis_->setRange(0, owner_->y_.top);
+        const QFont font = Theme::instance().font(TypeRole::Axis);
+        double widest = 0;
+        for (const auto& [value, text] : owner_->y_.ticks) {
+            widest = std::max(widest, textWidth(text, font));
+        }
+        const double left = 8 + kTitle + std::ceil(widest) + kTickAir;
+        const QSizeF size = viewport()->size();
+        chart()->setPlotArea(
+            {left, kTop, std::max(10.0, size.width() - left - kRight), std::max(10.0, size.height() - kTop - kBottom)});
+        viewport()->update();
     }
 
     QPointF place(const QPointF& value) const {
@@ -63,6 +92,12 @@ protected:
             hairline(*painter, area.left(), area.right(), std::floor(place({0, value}).y()),
                      value > 0 ? t.line0 : t.line1);
         }
+        drawAxes(*painter, area);
+    }
+
+    void resizeEvent(QResizeEvent* event) override {
+        QChartView::resizeEvent(event);
+        layOut();
     }
 
     void drawForeground(QPainter* painter, const QRectF&) override {
@@ -80,6 +115,32 @@ protected:
     }
 
 private:
+    void drawAxes(QPainter& painter, const QRectF& area) const {
+        const ThemeTokens& t = themeTokens();
+        const QFont font = Theme::instance().font(TypeRole::Axis);
+        for (const auto& [value, text] : owner_->y_.ticks) {
+            drawText(painter, QRectF(0, place({0, value}).y() - 8, area.left() - kTickAir, 16),
+                     Qt::AlignRight | Qt::AlignVCenter, text, t.text3, font);
+        }
+        double taken = 0;
+        for (const auto& [value, text] : owner_->x_.ticks) {
+            const double x = std::floor(place({value, 0}).x()), width = textWidth(text, font) + 2;
+            plumbline(painter, x, area.bottom(), area.bottom() + 4, t.line1);
+            const double left = std::min(x - width / 2, rect().right() - width - 4);
+            if (left > taken) {
+                drawText(painter, QRectF(left, area.bottom() + 6, width, 16), Qt::AlignCenter, text, t.text3, font);
+                taken = left + width + 8;
+            }
+        }
+        drawText(painter, QRectF(area.left(), area.bottom() + 26, area.width(), 16), Qt::AlignCenter, owner_->x_.title,
+                 t.text2, font);
+        painter.save();
+        painter.translate(8, area.bottom());
+        painter.rotate(-90);
+        drawText(painter, QRectF(0, 0, area.height(), 16), Qt::AlignCenter, owner_->y_.title, t.text2, font);
+        painter.restore();
+    }
+
     void drawMarks(QPainter& painter) const {
         const ThemeTokens& t = themeTokens();
         const QRectF area = chart()->plotArea();
@@ -147,6 +208,7 @@ private:
     }
 
     Chart* owner_;
+    QValueAxis *xAxis_ = nullptr, *yAxis_ = nullptr;
 };
 
 Chart::Chart(const QString& title, QWidget* parent) : PlotWidget(title, parent), canvas_(new Canvas(this)) {
@@ -199,31 +261,6 @@ void Chart::build() {
     const ThemeTokens& t = themeTokens();
     QChart* chart = canvas_->chart();
     chart->removeAllSeries();
-    for (QAbstractAxis* axis : chart->axes()) {
-        chart->removeAxis(axis);
-        delete axis;
-    }
-    const auto makeAxis = [&](const ChartAxis& from, Qt::Alignment side) {
-        auto* axis = new QCategoryAxis(chart);
-        axis->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
-        axis->setRange(0, from.top);
-        axis->setStartValue(0);
-        for (const auto& [value, text] : from.ticks) {
-            axis->append(text, value);
-        }
-        chart->addAxis(axis, side); // first: it sets a theme of its own
-        axis->setLabelsFont(Theme::instance().font(TypeRole::Axis));
-        axis->setLabelsBrush(t.text3);
-        axis->setTitleFont(Theme::instance().font(TypeRole::Axis));
-        axis->setTitleBrush(t.text2);
-        axis->setTitleText(from.title);
-        axis->setGridLineVisible(false);
-        axis->setLineVisible(false);
-        axis->setTruncateLabels(false);
-        return axis;
-    };
-    QCategoryAxis* xAxis = makeAxis(x_, Qt::AlignBottom);
-    QCategoryAxis* yAxis = makeAxis(y_, Qt::AlignLeft);
     for (const ChartSeries& from : series_) {
         const QColor color = from.color ? from.color(t) : t.text1;
         QAbstractSeries* made = nullptr;
@@ -258,9 +295,7 @@ void Chart::build() {
             made = line;
         }
         made->setName(from.name);
-        chart->addSeries(made);
-        made->attachAxis(xAxis);
-        made->attachAxis(yAxis);
+        canvas_->attach(made);
         if (from.kind == ChartSeries::Kind::Area && from.hatch != Hatch::None) {
             // Qt Charts takes one brush: the hatch lies over the fill as a second area.
             auto* upper = new QLineSeries(chart);
@@ -275,12 +310,10 @@ void Chart::build() {
             const bool darkFill = color.lightnessF() < 0.5;
             area->setBrush(hatchBrush(from.hatch, 6, withAlpha(darkFill ? QColor(Qt::white) : QColor(Qt::black), 0.24),
                                       devicePixelRatioF()));
-            chart->addSeries(area);
-            area->attachAxis(xAxis);
-            area->attachAxis(yAxis);
+            canvas_->attach(area);
         }
     }
-    canvas_->viewport()->update();
+    canvas_->layOut();
 }
 
 std::size_t Chart::seriesCount() const {

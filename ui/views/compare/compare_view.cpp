@@ -6,14 +6,10 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QGuiApplication>
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QMenu>
 #include <QPushButton>
-#include <QScrollArea>
-#include <QSplitter>
 #include <QTableView>
-#include <QVBoxLayout>
 
 #include "ui/models/format.h"
 #include "ui/widgets/fact_table.h"
@@ -27,28 +23,13 @@ namespace {
 
 constexpr int kRoomForTables = 420;
 constexpr int kLongestSetting = 260; ///< px of a column of values
+constexpr int kShortestMetric = 120; ///< px of the names beside the numbers
 
 void fitColumns(QTableView* view, int most) {
     view->resizeColumnsToContents();
     for (int i = 0; i < view->model()->columnCount(); ++i) {
         view->setColumnWidth(i, std::min(most, view->columnWidth(i)));
     }
-}
-
-QWidget* titled(const QString& title, QWidget* content, QWidget* parent) {
-    auto* box = new Surface(Surface::Fill::Canvas, Surface::Top, parent);
-    auto* column = new QVBoxLayout(box);
-    column->setContentsMargins(0, 1, 0, 0);
-    column->setSpacing(0);
-    auto* head = new Surface(Surface::Fill::Panel, Surface::Bottom, box);
-    head->setFixedHeight(24);
-    auto* row = new QHBoxLayout(head);
-    row->setContentsMargins(12, 0, 12, 0);
-    row->addWidget(new TextLabel(title, TypeRole::Table, TextColor::Text1, true, head));
-    column->addWidget(head);
-    content->setParent(box);
-    column->addWidget(content, 1);
-    return box;
 }
 
 } // namespace
@@ -73,105 +54,6 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
         });
     }
     refresh();
-}
-
-void CompareView::buildHeader() {
-    pickA_ = header()->addCombo(tr("Run A"));
-    pickB_ = header()->addCombo(tr("Run B, the baseline"));
-    for (QComboBox* box : {pickA_, pickB_}) {
-        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-        box->setMinimumContentsLength(14);
-    }
-    more_ = new QPushButton(QStringLiteral("+"), header());
-    more_->setAccessibleName(tr("More runs in the table of metrics"));
-    more_->setToolTip(more_->accessibleName());
-    setControlHeight(more_, 24);
-    more_->setFixedWidth(30);
-    moreMenu_ = new QMenu(more_);
-    connect(more_, &QPushButton::clicked, this,
-            [this] { moreMenu_->popup(more_->mapToGlobal(QPoint(0, more_->height()))); });
-    header()->addControl(more_);
-    align_ = header()->addSegments({tr("Phase"), tr("Step"), tr("Time")}, tr("Align by"));
-    changedOnly_ = header()->addCheck(tr("Changed only"), true);
-    copy_ = new QPushButton(tr("Copy as text"), header());
-    setControlHeight(copy_, 24);
-    header()->addRightControl(copy_);
-    const auto pick = [this](bool first) {
-        return [this, first](int index) {
-            SessionDocument* document = context().document;
-            if (filling_ || document == nullptr || index < 0) {
-                return;
-            }
-            const auto id = (first ? pickA_ : pickB_)->itemData(index).toLongLong();
-            first ? document->setRunA(id) : document->setRunB(id);
-        };
-    };
-    connect(pickA_, &QComboBox::activated, this, pick(true));
-    connect(pickB_, &QComboBox::activated, this, pick(false));
-    connect(align_, &SegmentedControl::currentChanged, this, &CompareView::updateLane);
-    connect(changedOnly_, &QCheckBox::toggled, this, &CompareView::updateTables);
-    connect(copy_, &QPushButton::clicked, this, [this] { perform(QStringLiteral("edit.copy-why")); });
-}
-
-void CompareView::buildBody() {
-    auto* body = new Surface(Surface::Fill::Canvas, Surface::None, this);
-    auto* column = new QVBoxLayout(body);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
-    sentence_ = new TextLabel({}, TypeRole::Sentence, TextColor::Text1, true, body);
-    sentence_->setWordWrap(true);
-    sentence_->setContentsMargins(12, 12, 12, 2);
-    cause_ = new TextLabel({}, TypeRole::Body, TextColor::Text2, false, body);
-    cause_->setWordWrap(true);
-    cause_->setContentsMargins(12, 0, 12, 12);
-    column->addWidget(sentence_);
-    column->addWidget(cause_);
-    auto* splitter = new QSplitter(Qt::Horizontal, body);
-    specView_ = new QTableView(splitter);
-    metricView_ = new QTableView(splitter);
-    specModel_ = new FlatTreeModel(this);
-    metricModel_ = new FlatTreeModel(this);
-    setUpTwin(specView_, specModel_, tr("Settings of both runs"));
-    setUpTwin(metricView_, metricModel_, tr("Results of the runs"));
-    specView_->horizontalHeader()->setStretchLastSection(true);
-    splitter->addWidget(titled(tr("Settings"), specView_, splitter));
-    splitter->addWidget(titled(tr("Results"), metricView_, splitter));
-    splitter->setStretchFactor(0, 2);
-    splitter->setStretchFactor(1, 3);
-    splitter->setChildrenCollapsible(false);
-    splitter->setSizes({400, 600});
-    tables_ = splitter;
-    column->addWidget(splitter, 3);
-    time_ = new TimeCursor(this);
-    stack_ = new LaneStack(time_, LaneStack::WithRuler | LaneStack::WithBands, body);
-    lane_ = new CompareLane(tr("Total: A solid, B dashed"), time_, stack_);
-    stack_->addLane(lane_);
-    column->addWidget(stack_, 4);
-    setBody(body);
-    connect(time_, &TimeCursor::cursorChanged, this, [this] { setReadout(lane_->spoken()); });
-}
-
-void CompareView::buildInspector() {
-    auto* area = new QScrollArea;
-    area->setFrameShape(QFrame::NoFrame);
-    area->setWidgetResizable(true);
-    area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    auto* content = new Surface(Surface::Fill::Panel, Surface::None, area);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(0, 0, 0, 0);
-    deltas_ = new FactTable(tr("Bytes at the peak"), content);
-    deltas_->setNumberWidth(87);
-    column->addWidget(deltas_);
-    column->addStretch(1);
-    area->setWidget(content);
-    panel_ = area;
-    panelHeader_ = new DockHeader(tr("Delta by"));
-    groupBy_ = new QComboBox(panelHeader_);
-    groupBy_->setAccessibleName(tr("Group by"));
-    groupBy_->addItems({tr("Category"), tr("Layer"), tr("Op")});
-    setControlHeight(groupBy_, 22);
-    panelHeader_->addControl(groupBy_);
-    connect(groupBy_, &QComboBox::currentIndexChanged, this, &CompareView::updateDeltas);
 }
 
 QWidget* CompareView::inspector() {
@@ -390,13 +272,19 @@ void CompareView::updateTables() {
     metricModel_->setTree(metricTable(runs, context().document->runs(), changedOnly_->isChecked()));
     fitColumns(specView_, kLongestSetting);
     fitColumns(metricView_, kLongestSetting);
-    // The names take what is left, so that numbers stay at the right edge.
-    int others = 0;
-    for (int i = 1; i < metricModel_->columnCount(); ++i) {
-        others += metricView_->columnWidth(i) + 12;
-        metricView_->setColumnWidth(i, metricView_->columnWidth(i) + 12);
+    // Values of settings share what is left; names of metrics take it, so that numbers stay at the right edge. With many
+    // runs there is more than the width holds: then the table scrolls.
+    for (int i = 1; i < specModel_->columnCount(); ++i) {
+        specView_->horizontalHeader()->setSectionResizeMode(i, QHeaderView::Stretch);
     }
-    metricView_->setColumnWidth(0, std::max(metricView_->columnWidth(0), metricView_->viewport()->width() - others));
+    int numbers = 0;
+    for (int i = 1; i < metricModel_->columnCount(); ++i) {
+        metricView_->setColumnWidth(i, metricView_->columnWidth(i) + 12);
+        numbers += metricView_->columnWidth(i);
+    }
+    const bool room = numbers + kShortestMetric <= metricView_->width();
+    metricView_->horizontalHeader()->setSectionResizeMode(0, room ? QHeaderView::Stretch : QHeaderView::Interactive);
+    metricView_->setHorizontalScrollBarPolicy(room ? Qt::ScrollBarAlwaysOff : Qt::ScrollBarAsNeeded);
 }
 
 void CompareView::updateLane() {

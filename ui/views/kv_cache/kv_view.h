@@ -15,9 +15,10 @@ class QVBoxLayout;
 
 namespace vitrine::ui {
 
-class BarPlot;
 class Chart;
 class FactTable;
+class LayerPlot;
+class LegendStrip;
 
 class KvView final : public View {
     Q_OBJECT
@@ -32,7 +33,7 @@ public:
     void activated() override;
 
     Chart* chart() const { return chart_; }
-    BarPlot* bars() const { return bars_; }
+    LayerPlot* bars() const { return bars_; }
     SegmentedControl* segments() const { return segments_; }
     FactTable* values() const { return values_; }
     const KvFacts& facts() const { return facts_; }
@@ -54,8 +55,8 @@ private:
     QCheckBox *predicted_, *noWindow_;
     QStackedWidget *pages_, *twins_;
     Chart* chart_;
-    QWidget* legend_;
-    BarPlot* bars_;
+    LegendStrip *curveLegend_, *layerLegend_;
+    LayerPlot* bars_;
     QTableView *layerView_, *sampleTwin_, *layerTwin_;
     FlatTreeModel *layerModel_, *sampleModel_;
     QScrollArea* panel_;

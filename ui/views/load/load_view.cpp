@@ -3,15 +3,14 @@
 #include "ui/views/load/load_view.h"
 
 #include <QCheckBox>
-#include <QHBoxLayout>
 #include <QScrollArea>
 #include <QStackedWidget>
 #include <QTableView>
-#include <QVBoxLayout>
-#include <cmath>
 
 #include "ui/models/format.h"
+#include "ui/models/load_after.h"
 #include "ui/models/run_facts.h"
+#include "ui/views/load/load_plots.h"
 #include "ui/widgets/bar_plot.h"
 #include "ui/widgets/fact_table.h"
 #include "ui/widgets/legend_strip.h"
@@ -24,59 +23,6 @@ namespace {
 
 constexpr int kRoomForBars = 640; ///< height of the body from which on the bars are shown
 constexpr int kRoomForSpans = 420;
-
-/// Spans of one lane as few bars: gaps of less than a hundredth of the load are closed.
-std::vector<SpanRow::Span> bars(const LoadSide& side, const QString& lane, const QString& label) {
-    std::vector<TimeRange> ranges;
-    for (std::size_t i = 0; i < side.spans.size(); ++i) {
-        if (side.spanLanes[i] == lane) {
-            ranges.push_back({side.spans[i].begin, side.spans[i].end});
-        }
-    }
-    std::sort(ranges.begin(), ranges.end(), [](const TimeRange& a, const TimeRange& b) { return a.begin < b.begin; });
-    const base::TimeNs gap = side.length / 60;
-    std::vector<SpanRow::Span> out;
-    for (const TimeRange& range : ranges) {
-        if (!out.empty() && range.begin - out.back().range.end <= gap) {
-            out.back().range.end = std::max(out.back().range.end, range.end);
-        } else {
-            out.push_back({range, {}, 0});
-        }
-    }
-    const auto longest = std::max_element(
-        out.begin(), out.end(), [](const auto& a, const auto& b) { return a.range.length() < b.range.length(); });
-    if (longest != out.end()) {
-        longest->label = label;
-    }
-    return out;
-}
-
-/// Read (or Fill), Copy, and Expand or Lay out.
-std::vector<SpanRow> stageRows(const LoadSide& side, bool withCopy) {
-    std::vector<SpanRow> rows;
-    const auto rate = [&](const char* name) {
-        const profiler::LoadStage* stage = side.stage(name);
-        return stage != nullptr ? rateText(stage->bytesPerSecond) : QString();
-    };
-    const bool filled = side.stage("Fill") != nullptr;
-    const QString source = filled ? QStringLiteral("Fill") : QStringLiteral("Read");
-    rows.push_back(
-        {filled ? QObject::tr("Fill") : QObject::tr("Read"), bars(side, source, rate(filled ? "Fill" : "Read"))});
-    if (withCopy) {
-        rows.push_back({QObject::tr("Copy"), bars(side, QStringLiteral("Copy"), rate("Copy"))});
-    }
-    if (side.stage("Expand") != nullptr) {
-        rows.push_back({QObject::tr("Expand"), bars(side, QStringLiteral("Expand"),
-                                                    QObject::tr("MXFP4 to BF16, %1 written").arg(rate("Expand")))});
-    } else {
-        base::TimeNs begin = side.length;
-        for (const profiler::LoadStage& stage : side.stages) {
-            begin = std::min(begin, stage.begin);
-        }
-        rows.push_back({QObject::tr("Lay out"), {{{begin, side.length}, QObject::tr("in place, no expansion"), 0}}});
-    }
-    return rows;
-}
 
 QString sideFacts(const LoadSide& side) {
     return QObject::tr("%1, resident %2, peak %3")
@@ -122,98 +68,6 @@ LoadView::LoadView(const ViewContext& context, QWidget* parent)
         });
     }
     refresh();
-}
-
-void LoadView::buildBody() {
-    auto* body = new Surface(Surface::Fill::Canvas, Surface::None, this);
-    auto* column = new QVBoxLayout(body);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
-    legend_ = new LegendStrip(body);
-    column->addWidget(legend_);
-    pages_ = new QStackedWidget(body);
-    auto* both = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
-    auto* lanes = new QVBoxLayout(both);
-    lanes->setContentsMargins(0, 0, 0, 0);
-    lanes->setSpacing(0);
-    for (int i = 0; i < 2; ++i) {
-        Side& side = sides_[static_cast<std::size_t>(i)];
-        side.time = new TimeCursor(this);
-        side.stack = new LaneStack(side.time, LaneStack::NoStrips, both);
-        side.lane = new LoadLane(i == 0 ? tr("Load A") : tr("Load B"), side.time, side.stack);
-        side.lane->setBadge(i == 0 ? QLatin1Char('A') : QLatin1Char('B'));
-        side.lane->setPlotHeight(60, 1);
-        side.spans = new SpanLane(i == 0 ? tr("Stages of A") : tr("Stages of B"), side.time, side.stack);
-        side.spans->setHeader(false);
-        side.stack->addLane(side.lane);
-        side.stack->addLane(side.spans);
-        side.ruler = side.stack->addRuler();
-        lanes->addWidget(side.stack, 1);
-        connect(side.time, &TimeCursor::cursorChanged, this, &LoadView::updateReadout);
-    }
-    pages_->addWidget(both);
-    overlay_ = new LaneStack(sides_[0].time, LaneStack::NoStrips, pages_);
-    overlayLane_ = new CurveLane(tr("Device memory of both loads"), sides_[0].time, overlay_);
-    overlayLane_->setPlotHeight(152, 1);
-    overlay_->addLane(overlayLane_);
-    overlay_->addRuler();
-    pages_->addWidget(overlay_);
-    column->addWidget(pages_, 1);
-
-    barsHead_ = new Surface(Surface::Fill::Panel, Surface::Top, body);
-    barsHead_->setFixedHeight(23);
-    auto* head = new QHBoxLayout(barsHead_);
-    head->setContentsMargins(12, 1, 12, 0);
-    head->addWidget(new TextLabel(tr("Resident bytes by part"), TypeRole::Table, TextColor::Text1, true, barsHead_));
-    barsFacts_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, barsHead_);
-    barsFacts_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    head->addWidget(barsFacts_, 1);
-    bars_ = new BarPlot(tr("Resident bytes by part"), body);
-    connect(bars_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
-    column->addWidget(barsHead_);
-    column->addWidget(bars_);
-    setBody(body);
-}
-
-void LoadView::buildInspector() {
-    panel_ = new QScrollArea;
-    panel_->setFrameShape(QFrame::NoFrame);
-    panel_->setWidgetResizable(true);
-    panel_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    auto* content = new Surface(Surface::Fill::Panel, Surface::None, panel_);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(0, 12, 0, 0);
-    column->setSpacing(0);
-    number_ = new TextLabel({}, TypeRole::Number, TextColor::Text1, false, content);
-    number_->setContentsMargins(12, 0, 12, 0);
-    sentence_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
-    sentence_->setContentsMargins(12, 0, 12, 14);
-    sentence_->setWordWrap(true);
-    column->addWidget(number_);
-    column->addWidget(sentence_);
-    loadTable_ = new FactTable(tr("Load"), content);
-    memoryTable_ = new FactTable(tr("Memory"), content);
-    afterTable_ = new FactTable(tr("After the load"), content);
-    agreementTable_ = new FactTable(tr("Agreement"), content);
-    agreementTable_->setNumberWidth(150);
-    for (FactTable* table : {loadTable_, memoryTable_, afterTable_, agreementTable_}) {
-        column->addWidget(table);
-    }
-    costHead_ = new Surface(Surface::Fill::Panel, Surface::Top | Surface::Bottom, content);
-    costHead_->setFixedHeight(25);
-    auto* head = new QHBoxLayout(costHead_);
-    head->setContentsMargins(12, 0, 12, 0);
-    head->addWidget(new TextLabel(tr("What it costs"), TypeRole::Table, TextColor::Text1, true, costHead_));
-    cost_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
-    cost_->setWordWrap(true);
-    cost_->setContentsMargins(12, 8, 12, 12);
-    column->addWidget(costHead_);
-    column->addWidget(cost_);
-    column->addStretch(1);
-    panel_->setWidget(content);
-    panelHeader_ = new DockHeader(tr("Result"));
-    panelFacts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, panelHeader_);
-    panelHeader_->addControl(panelFacts_);
 }
 
 QWidget* LoadView::inspector() {
@@ -450,35 +304,10 @@ void LoadView::updateExtents() {
 }
 
 void LoadView::updateLegend() {
-    std::vector<LegendItem> items;
-    if (layout_->current() == 1) {
-        items.push_back({pair_.a ? pair_.a->title : QString(), LegendItem::Mark::BadgeA, {}});
-        if (pair_.b) {
-            items.push_back({pair_.b->title, LegendItem::Mark::BadgeB, {}});
-        }
-    } else if (grouping_->current() == 1) {
-        for (const LoadPart part : {LoadPart::Experts, LoadPart::Mlp, LoadPart::Embedding, LoadPart::Attention,
-                                    LoadPart::Small, LoadPart::Workspace, LoadPart::Untracked}) {
-            bool present = false;
-            for (const LoadSide* side : shownSides()) {
-                present = present || std::any_of(side->steps.begin(), side->steps.end(), [&](const LoadStep& step) {
-                              return step.parts[static_cast<std::size_t>(part)] > 0;
-                          });
-            }
-            if (present) {
-                const StackLayer layer = loadPartLayer(part);
-                items.push_back({layer.name, LegendItem::Mark::Swatch,
-                                 [layer](const ThemeTokens& t) { return layerStyle(layer, t); }});
-            }
-        }
-    } else {
-        for (const auto category : {base::MemoryCategory::Weights, base::MemoryCategory::Workspace,
-                                    base::MemoryCategory::Untracked, base::MemoryCategory::Other}) {
-            items.push_back({textOf(base::categoryName(category)), LegendItem::Mark::Swatch,
-                             [category](const ThemeTokens& t) { return t.category(category); }});
-        }
-    }
-    legend_->setItems(std::move(items));
+    const LoadContent content = layout_->current() == 1     ? LoadContent::Lines
+                                : grouping_->current() == 1 ? LoadContent::Parts
+                                                            : LoadContent::Categories;
+    legend_->setItems(loadLegend(pair_, content));
 }
 
 void LoadView::updateBars() {
@@ -486,37 +315,8 @@ void LoadView::updateBars() {
         bars_->setGroups({}, 60);
         return;
     }
-    const LoadPair pair = pair_;
-    bars_->setGroups(
-        [pair](const ThemeTokens& t) {
-            std::vector<BarGroup> groups;
-            for (const LoadPart part :
-                 {LoadPart::Experts, LoadPart::Mlp, LoadPart::Embedding, LoadPart::Attention, LoadPart::Small}) {
-                const auto i = static_cast<std::size_t>(part);
-                const std::uint64_t a = pair.a->resident[i], b = pair.b ? pair.b->resident[i] : 0;
-                if (a == 0 && b == 0) {
-                    continue;
-                }
-                BarGroup group;
-                group.name = part == LoadPart::Embedding ? tr("embed, head")
-                             : part == LoadPart::Small   ? tr("other")
-                                                         : loadPartName(part);
-                const CategoryStyle style = layerStyle(loadPartLayer(part), t);
-                group.rows.push_back({double(a), tr("A %1").arg(bytesText(a)), style, QLatin1Char('A'), false});
-                if (pair.b) {
-                    group.rows.push_back({double(b), tr("B %1").arg(bytesText(b)), style, QLatin1Char('B'), false});
-                    const double larger = static_cast<double>(std::max(a, b)),
-                                 smaller = static_cast<double>(std::min(a, b));
-                    group.strong = smaller > 0 && larger / smaller > 1.0005;
-                    group.fact = a == b        ? QStringLiteral("=")
-                                 : smaller > 0 ? ratioText(static_cast<double>(b) / static_cast<double>(a))
-                                               : unknownText();
-                }
-                groups.push_back(std::move(group));
-            }
-            return groups;
-        },
-        84, pair.b ? tr("B to A") : QString());
+    bars_->setGroups([pair = pair_](const ThemeTokens& t) { return loadBars(pair, t); }, 84,
+                     pair_.b ? tr("B to A") : QString());
     const auto &a = pair_.a->bytesRead, b = pair_.b ? pair_.b->bytesRead : std::nullopt;
     barsFacts_->setText(a && b && *a == *b ? tr("read %1 in both").arg(bytesText(*a))
                         : a                ? tr("A read %1").arg(bytesText(*a))
@@ -525,11 +325,16 @@ void LoadView::updateBars() {
 
 void LoadView::updateInspector() {
     SessionDocument* document = context().document;
-    const auto after = [&](const std::optional<LoadSide>& side) {
+    const auto after = [&](const std::optional<LoadSide>& side, std::size_t variant) {
         const sessions::RunInfo* run = side && document != nullptr ? document->run(side->run) : nullptr;
-        return run != nullptr ? afterLoad(document->runs(), *run, side->weights) : AfterLoad();
+        if (run == nullptr) {
+            return AfterLoad();
+        }
+        // What the load measured itself; else what other runs of the same model say.
+        const auto measured = measuredAfterLoad(*run, variant);
+        return measured ? *measured : afterLoad(document->runs(), *run, side->weights);
     };
-    const AfterLoad a = after(pair_.a), b = after(pair_.b);
+    const AfterLoad a = after(pair_.a, choice_.indexA), b = after(pair_.b, choice_.indexB);
     const LoadWords words = loadWords(pair_, a, b);
     number_->setText(words.number);
     sentence_->setText(words.sentence);
@@ -543,7 +348,9 @@ void LoadView::updateInspector() {
     fill(loadTable_, pair_.a ? loadTable(pair_) : nullptr, badges);
     fill(memoryTable_, pair_.a ? loadMemoryTable(pair_) : nullptr, badges);
     fill(afterTable_, pair_.b ? afterLoadTable(a, b) : nullptr, badges);
-    fill(agreementTable_, pair_.b ? agreementTable(a, b) : nullptr, {});
+    const sessions::RunInfo* both = choice_.oneRun && document != nullptr ? document->run(choice_.a) : nullptr;
+    const FlatTreePtr measured = both != nullptr ? measuredAgreement(*both) : nullptr;
+    fill(agreementTable_, measured ? measured : pair_.b ? agreementTable(a, b) : nullptr, {});
     costHead_->setVisible(!words.cost.isEmpty());
     cost_->setVisible(!words.cost.isEmpty());
     cost_->setText(words.cost);

@@ -11,14 +11,14 @@
 #include "ui/views/run/live_panel.h"
 #include "ui/widgets/view.h"
 
-class QComboBox;
 class QPlainTextEdit;
 class QPushButton;
 
 namespace vitrine::ui {
 
-class BudgetBar;
+class FitLine;
 class OptionForm;
+class PresetBar;
 class TokenText;
 
 class RunView final : public View {
@@ -32,7 +32,7 @@ public:
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
     QList<QWidget*> focusStops() const override;
-    bool settled() const override { return !readingTexts_; }
+    bool settled() const override;
     void takeExperiment(const QString& experimentJson) override;
     void takeFolder(const QString& path) override;
     void activated() override;
@@ -43,7 +43,8 @@ public:
     QPlainTextEdit* prompt() const { return prompt_; }
     LivePanel* live() const { return live_; }
     QPushButton* runButton() const { return run_; }
-    QString fitText() const { return fit_->text(); }
+    PresetBar* presets() const { return presets_; }
+    QString fitText() const;
     QString commandText() const;
     /// Where a session file is made when none is open.
     void setSessionFolder(const QString& folder) { sessionFolder_ = folder; }
@@ -61,39 +62,32 @@ private:
     nlohmann::json experiment() const;
     bool promptUsed() const;
     QString sessionFile();
-    void onFormChanged();
+    nlohmann::json priceable() const;
+    /// The form holds edits that no run has kept yet.
+    bool formTouched() const;
     void onFormReloaded();
-    void price();
-    void onPriced(quint64 ticket, const QString& metrics, const QString& error);
-    void showParts();
     void onStarted(qint64 run);
     void onEnded(const QString& status, const QString& error, const QString& metrics);
     void flushTokens();
     void onSelection();
     void showSaved();
+    void fillForm(const sessions::RunInfo& run);
     void showTexts(const sessions::RunInfo& run, const std::vector<sessions::RunText>& texts);
     void updateNumbers();
     void updateButtons();
     void chooseFile(const QString& key);
-    void rememberModel();
-    void loadPresets();
-    void savePreset();
-    void usePreset(int index);
 
     ExperimentForm form_;
     SegmentedControl* segments_ = nullptr;
-    TextLabel* fit_ = nullptr;
-    QPushButton *why_ = nullptr, *preview_ = nullptr, *run_ = nullptr, *send_ = nullptr;
-    BudgetBar* bar_ = nullptr;
-    TextLabel* parts_ = nullptr;
+    FitLine* fit_ = nullptr;
+    QPushButton *preview_ = nullptr, *run_ = nullptr, *send_ = nullptr;
     OptionForm* fields_ = nullptr;
-    QComboBox* presets_ = nullptr;
+    PresetBar* presets_ = nullptr;
     TokenText* text_ = nullptr;
     QWidget *promptBox_ = nullptr, *commandBox_ = nullptr;
     QPlainTextEdit *prompt_ = nullptr, *command_ = nullptr;
     LivePanel* live_;
-    QTimer priceTimer_, tokenTimer_;
-    quint64 ticket_ = 0;
+    QTimer tokenTimer_;
     std::vector<StreamedToken> pending_;
     LiveNumbers numbers_;
     sessions::RunId liveRun_ = 0;  ///< the run whose tokens the text shows
@@ -101,7 +95,9 @@ private:
     bool follow_ = false;          ///< a run of this view becomes A when the session knows it
     bool readingTexts_ = false;
     bool filling_ = false;
-    QString sessionFolder_, partsText_;
+    bool formGiven_ = false;   ///< the form was filled by a preset, "Try" or a folder
+    bool promptTyped_ = false; ///< the prompt was edited since it was filled
+    QString sessionFolder_;
 };
 
 } // namespace vitrine::ui

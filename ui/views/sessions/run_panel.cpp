@@ -141,7 +141,7 @@ void RunPanel::setRun(const sessions::RunInfo* run, int chosen, bool editable) {
     const bool fresh = other;
     model_->setTree(runDetailTree(*run));
     if (fresh) {
-        tree_->expandAll();
+        tree_->expandToDepth(0); // what lies deeper is detail
         tree_->setColumnWidth(0, 168);
         tree_->scrollToTop();
     }

@@ -4,17 +4,12 @@
 
 #include <QApplication>
 #include <QClipboard>
-#include <QFileDialog>
-#include <QFileInfo>
-#include <QHeaderView>
 #include <QKeyEvent>
 #include <QLineEdit>
 #include <QMenu>
 #include <QMessageBox>
 #include <QPlainTextEdit>
 #include <QPushButton>
-#include <QSettings>
-#include <QStyledItemDelegate>
 #include <QTableView>
 #include <algorithm>
 
@@ -25,57 +20,6 @@
 #include "ui/widgets/style.h"
 
 namespace vitrine::ui {
-
-namespace {
-
-constexpr int kStretched = RunTable::Name;
-constexpr int kWidths[RunTable::ColumnCount] = {128, 210, 108, 150, 110, 84, 70, 78, 130, 76, 150, 92, 84, 200};
-constexpr bool kShownAtFirst[RunTable::ColumnCount] = {true, true, true,  true,  true,  true,  true,
-                                                       true, true, false, false, false, false, false};
-constexpr char kColumnsKey[] = "sessions/columns";
-
-/// Rows in the table's font, with the state's icon before its word.
-class RunDelegate final : public QStyledItemDelegate {
-public:
-    using QStyledItemDelegate::QStyledItemDelegate;
-
-protected:
-    void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
-        QStyledItemDelegate::initStyleOption(option, index);
-        const ThemeTokens& t = themeTokens();
-        option->font = Theme::instance().font(TypeRole::Table);
-        const bool main = index.column() <= RunTable::Name || RunTable::numeric(index.column());
-        const QColor color = main || option->state & QStyle::State_Selected ? t.text1 : t.text2;
-        option->palette.setColor(QPalette::Text, color);
-        option->palette.setColor(QPalette::HighlightedText, t.text1);
-        option->palette.setColor(QPalette::Highlight, t.selection);
-        option->state &= ~QStyle::State_HasFocus;
-        if (index.column() == RunTable::State) {
-            option->features |= QStyleOptionViewItem::HasDecoration;
-            option->decorationSize = QSize(14, 14);
-            option->icon = stateIcon(static_cast<sessions::RunStatus>(index.data(RunTable::StatusRole).toInt()));
-        }
-    }
-
-private:
-    static QIcon stateIcon(sessions::RunStatus status) {
-        const ThemeTokens& t = themeTokens();
-        switch (status) {
-        case sessions::RunStatus::Running:
-            return icon(QStringLiteral("run"), t.accent);
-        case sessions::RunStatus::Done:
-            return icon(QStringLiteral("check"), t.good);
-        case sessions::RunStatus::Cancelled:
-            return icon(QStringLiteral("stop"), t.warn);
-        case sessions::RunStatus::Interrupted:
-            return icon(QStringLiteral("close"), t.warn);
-        default:
-            return icon(QStringLiteral("warning"), t.bad);
-        }
-    }
-};
-
-} // namespace
 
 SessionsView::SessionsView(const ViewContext& context, QWidget* parent)
     : View(QStringLiteral("sessions"), tr("Sessions"), context, parent), model_(new RunTable(this)),
@@ -138,52 +82,6 @@ void SessionsView::buildHeader() {
         header()->addRightControl(button);
     }
     import_->setToolTip(tr("Copy the runs of another session file into this one"));
-}
-
-void SessionsView::buildTable() {
-    table_ = new QTableView(this);
-    table_->setModel(proxy_);
-    table_->setAccessibleName(tr("Runs of the session"));
-    table_->setFrameShape(QFrame::NoFrame);
-    table_->setShowGrid(false);
-    table_->setWordWrap(false);
-    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table_->setSelectionMode(QAbstractItemView::ExtendedSelection);
-    table_->setEditTriggers(QAbstractItemView::EditKeyPressed);
-    table_->setTabKeyNavigation(false);
-    table_->setItemDelegate(new RunDelegate(table_));
-    table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(24);
-    table_->verticalHeader()->setMinimumSectionSize(24);
-    table_->setContextMenuPolicy(Qt::CustomContextMenu);
-    QHeaderView* head = table_->horizontalHeader();
-    head->setFixedHeight(24);
-    head->setHighlightSections(false);
-    head->setMinimumSectionSize(48);
-    head->setContextMenuPolicy(Qt::CustomContextMenu);
-    head->setToolTip(tr("Right-click to choose columns"));
-    table_->setSortingEnabled(true);
-    table_->sortByColumn(RunTable::When, Qt::DescendingOrder);
-    for (int i = 0; i < RunTable::ColumnCount; ++i) {
-        table_->setColumnWidth(i, kWidths[i]);
-    }
-    head->setSectionResizeMode(kStretched, QHeaderView::Stretch);
-    loadColumns();
-    const auto colours = [this] {
-        QPalette palette = table_->palette();
-        palette.setColor(QPalette::Base, themeTokens().canvas);
-        table_->setPalette(palette);
-        table_->horizontalHeader()->setPalette(palette);
-    };
-    connect(&Theme::instance(), &Theme::changed, table_, colours);
-    colours();
-    table_->installEventFilter(this);
-    setBody(table_);
-    connect(head, &QHeaderView::customContextMenuRequested, this, &SessionsView::columnMenu);
-    connect(table_, &QTableView::customContextMenuRequested, this, &SessionsView::contextMenu);
-    connect(table_, &QTableView::doubleClicked, this, &SessionsView::openRun);
-    connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &SessionsView::onChosen);
-    connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &SessionsView::onChosen);
 }
 
 QWidget* SessionsView::inspector() {
@@ -335,82 +233,6 @@ void SessionsView::deleteRuns() {
     edits_->stack()->clear();
 }
 
-void SessionsView::exportRun(ExportFormat format) {
-    const std::vector<sessions::RunId> runs = chosen();
-    const sessions::RunInfo* run = runs.size() == 1 ? context().document->run(runs.front()) : nullptr;
-    if (run == nullptr) {
-        return;
-    }
-    const bool csv = format == ExportFormat::Csv;
-    const QString folder = QFileInfo(context().document->path()).path();
-    const QString path = QFileDialog::getSaveFileName(this, csv ? tr("Export tables") : tr("Export trace"),
-                                                      folder + QStringLiteral("/run%1").arg(run->id) +
-                                                          (csv ? QStringLiteral(".csv") : QStringLiteral(".json")),
-                                                      csv ? tr("CSV tables (*.csv)") : tr("Chrome trace (*.json)"));
-    if (!path.isEmpty()) {
-        exportTo(format, path);
-    }
-}
-
-void SessionsView::exportTo(ExportFormat format, const QString& path) {
-    if (const std::vector<sessions::RunId> runs = chosen(); runs.size() == 1) {
-        waiting_ = Export{runs.front(), format, path};
-        startExport();
-    }
-}
-
-void SessionsView::startExport() {
-    const TimelineState& state = context().document->timeline(waiting_->run);
-    if (!state.complete || !state.timeline) {
-        setReadout(tr("Reading the events of run %1 for the export").arg(waiting_->run));
-        if (!state.error.isEmpty()) {
-            showError(state.error);
-            waiting_.reset();
-        }
-        return;
-    }
-    const sessions::RunInfo* run = context().document->run(waiting_->run);
-    const Export job = *waiting_;
-    waiting_.reset();
-    if (run == nullptr) {
-        return;
-    }
-    setReadout(tr("Writing %1").arg(job.path));
-    exportJob_.start(
-        [job, info = *run, timeline = state.timeline]() -> QStringList {
-            try {
-                return ui::exportRun(*timeline, info, job.format, job.path);
-            } catch (const std::exception& error) {
-                return {QString(), QString::fromUtf8(error.what())}; // no file has an empty name
-            }
-        },
-        [this](const QStringList& files) {
-            if (files.size() == 2 && files.first().isEmpty()) {
-                setReadout({});
-                showError(files.last());
-                return;
-            }
-            setReadout(files.size() == 1 ? tr("Wrote %1").arg(files.first())
-                                         : tr("Wrote %1 and %2 more").arg(files.first()).arg(files.size() - 1));
-            emit exported(files);
-        });
-}
-
-void SessionsView::importRuns() {
-    const QString path =
-        QFileDialog::getOpenFileName(this, tr("Import runs"), QFileInfo(context().document->path()).path(),
-                                     tr("Vitrine sessions (*.vitrine);;All files (*)"));
-    if (path.isEmpty()) {
-        return;
-    }
-    context().document->edit([path](sessions::SessionFile& file) {
-        const auto other = sessions::SessionFile::open(path.toStdString(), sessions::OpenMode::ReadOnly);
-        for (const sessions::RunInfo& run : other->runs()) {
-            other->copyRunTo(run.id, file);
-        }
-    });
-}
-
 bool SessionsView::perform(const QString& action) {
     if (action == QLatin1String("edit.rename")) {
         const QModelIndex now = table_->currentIndex();
@@ -505,74 +327,6 @@ bool SessionsView::eventFilter(QObject* watched, QEvent* event) {
         return true;
     }
     return View::eventFilter(watched, event);
-}
-
-void SessionsView::contextMenu(const QPoint& position) {
-    QMenu menu(this);
-    const bool one = chosen().size() == 1;
-    const bool writable = !context().document->readOnly();
-    const auto add = [&](const QString& text, bool on, auto&& call) {
-        QAction* action = menu.addAction(text);
-        action->setEnabled(on);
-        connect(action, &QAction::triggered, this, call);
-    };
-    add(tr("Open"), one, [this] { openRun(); });
-    add(tr("Set as baseline B"), one, [this] { perform(QStringLiteral("compare.baseline")); });
-    add(tr("Compare"), chosen().size() >= 2, [this] { compare(); });
-    add(tr("Run again…"), one, [this] { runAgain(); });
-    menu.addSeparator();
-    add(tr("Rename"), one && writable, [this] { perform(QStringLiteral("edit.rename")); });
-    add(tr("Edit tags"), one && writable,
-        [this] { table_->edit(proxy_->index(table_->currentIndex().row(), RunTable::Tags)); });
-    add(tr("Edit note"), one && writable, [this] { panel_->note()->setFocus(); });
-    menu.addSeparator();
-    add(tr("Export tables as CSV…"), one, [this] { exportRun(ExportFormat::Csv); });
-    add(tr("Export Chrome trace…"), one, [this] { exportRun(ExportFormat::ChromeTrace); });
-    menu.addSeparator();
-    add(tr("Delete…"), !chosen().empty() && writable, [this] { deleteRuns(); });
-    menu.exec(table_->viewport()->mapToGlobal(position));
-}
-
-void SessionsView::columnMenu(const QPoint& position) {
-    QMenu menu(this);
-    for (int column = 0; column < RunTable::ColumnCount; ++column) {
-        QAction* action = menu.addAction(RunTable::title(column));
-        action->setCheckable(true);
-        action->setChecked(!table_->isColumnHidden(column));
-        action->setEnabled(column != RunTable::Name);
-        connect(action, &QAction::toggled, this, [this, column](bool on) { setColumnShown(column, on); });
-    }
-    menu.exec(table_->horizontalHeader()->mapToGlobal(position));
-}
-
-void SessionsView::setColumnShown(int column, bool on) {
-    table_->setColumnHidden(column, !on);
-    saveColumns();
-}
-
-void SessionsView::loadColumns() {
-    QStringList shown;
-    if (!context().settingsFile.isEmpty()) {
-        shown =
-            QSettings(context().settingsFile, QSettings::IniFormat).value(QLatin1String(kColumnsKey)).toStringList();
-    }
-    for (int column = 0; column < RunTable::ColumnCount; ++column) {
-        const bool on = shown.isEmpty() ? kShownAtFirst[column] : shown.contains(QString::number(column));
-        table_->setColumnHidden(column, !on && column != RunTable::Name);
-    }
-}
-
-void SessionsView::saveColumns() const {
-    if (context().settingsFile.isEmpty()) {
-        return;
-    }
-    QStringList shown;
-    for (int column = 0; column < RunTable::ColumnCount; ++column) {
-        if (!table_->isColumnHidden(column)) {
-            shown << QString::number(column);
-        }
-    }
-    QSettings(context().settingsFile, QSettings::IniFormat).setValue(QLatin1String(kColumnsKey), shown);
 }
 
 } // namespace vitrine::ui

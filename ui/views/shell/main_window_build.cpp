@@ -126,6 +126,7 @@ void MainWindow::buildToolBar() {
     stop_ = new QPushButton(icon(QStringLiteral("stop")), tr("Stop"), content);
     connect(runAgain_, &QPushButton::clicked, actions_->action(QStringLiteral("run.again")), &QAction::trigger);
     connect(stop_, &QPushButton::clicked, actions_->action(QStringLiteral("run.stop")), &QAction::trigger);
+    runAgain_->setObjectName(QStringLiteral("runAgain"));
     row->addWidget(runAgain_);
     row->addWidget(stop_);
     auto* line = new Surface(Surface::Fill::Window, Surface::Left, content);

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The main job by mouse and keys with the program's own runs: choose a model, start, watch, stop, find the run saved, look
+// at it, run it again, compare, open the session anew.
+#include <QComboBox>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QTest>
+#include <nlohmann/json.hpp>
+
+#include "app/gui/host_run_controller.h"
+#include "kernels/context.h"
+#include "ui/models/run_table.h"
+#include "ui/views/compare/compare_view.h"
+#include "ui/views/memory/memory_view.h"
+#include "ui/views/run/run_view.h"
+#include "ui/views/sessions/sessions_view.h"
+#include "ui/views/shell/main_window.h"
+#include "ui/widgets/option_form.h"
+#include "ui/widgets/token_text.h"
+
+using namespace vitrine;
+
+namespace {
+
+constexpr int kLimitMs = 60'000;
+const QString kDemoModel = QStringLiteral(VITRINE_RESOURCES "/models/vitrine-demo");
+
+} // namespace
+
+class GuiRunTest final : public QObject {
+    Q_OBJECT
+
+    QTemporaryDir folder_;
+    std::unique_ptr<app::HostRunController> runs_;
+    std::unique_ptr<ui::MainWindow> window_;
+
+    ui::RunView* view() const { return static_cast<ui::RunView*>(window_->view(QStringLiteral("run"))); }
+    template <class T> T* shown(const char* id) const {
+        return qobject_cast<T*>(window_->view(QString::fromLatin1(id)));
+    }
+    QWidget* editor(const char* key) const { return view()->fields()->editor(QString::fromLatin1(key)); }
+
+    void typeInto(const char* key, const QString& text) const {
+        QWidget* field = editor(key);
+        auto* box = qobject_cast<QComboBox*>(field);
+        auto* edit = box != nullptr ? box->lineEdit() : qobject_cast<QLineEdit*>(field);
+        QVERIFY2(edit != nullptr, key);
+        QTest::mouseClick(edit, Qt::LeftButton);
+        edit->selectAll();
+        QTest::keyClicks(edit, text);
+        QTest::keyClick(edit, Qt::Key_Tab);
+        QCOMPARE(view()->form()->text(QString::fromLatin1(key)), text);
+    }
+
+    void clickRun() const { QTest::mouseClick(view()->runButton(), Qt::LeftButton); }
+
+    const sessions::RunInfo* lastRun() const {
+        const auto& runs = window_->document()->runs();
+        return runs.empty() ? nullptr : &runs.back();
+    }
+
+    bool lastRunIs(std::size_t count, sessions::RunStatus status) const {
+        return window_->document()->runs().size() == count && lastRun()->status == status;
+    }
+
+private slots:
+    void initTestCase() { ui::Theme::instance().install(); }
+
+    void init() {
+        runs_ = std::make_unique<app::HostRunController>();
+        window_ = std::make_unique<ui::MainWindow>(runs_.get(), QString());
+        window_->resize(1440, 900);
+        window_->show();
+        window_->openView(QStringLiteral("run"));
+        view()->setSessionFolder(folder_.path());
+        QApplication::setActiveWindow(window_.get());
+    }
+
+    void cleanup() {
+        window_.reset();
+        runs_.reset();
+    }
+
+    void streamsStopsAndKeeps() {
+        typeInto("model", kDemoModel);
+        typeInto("max_new_tokens", QStringLiteral("100000"));
+        view()->form()->setText(QStringLiteral("ignore_eos"), QStringLiteral("true"));
+        QTest::mouseClick(view()->prompt()->viewport(), Qt::LeftButton);
+        QTest::keyClicks(view()->prompt(), QStringLiteral("What does a KV cache hold?"));
+        clickRun();
+        QVERIFY(runs_->running());
+        QCOMPARE(view()->runButton()->text(), QStringLiteral("Stop"));
+        QTRY_VERIFY_WITH_TIMEOUT(view()->text()->tokenCount() >= 20, kLimitMs);
+        QVERIFY(!view()->text()->plainText().isEmpty());
+        clickRun();
+        QTRY_VERIFY_WITH_TIMEOUT(!runs_->running(), kLimitMs);
+        QTRY_VERIFY_WITH_TIMEOUT(lastRunIs(1, sessions::RunStatus::Cancelled), kLimitMs);
+        QCOMPARE(window_->document()->runA(), lastRun()->id);
+        const std::size_t streamed = view()->text()->tokenCount();
+        QVERIFY(streamed < 100000);
+
+        // Memory shows its events, Sessions its row.
+        QTest::keyClick(window_.get(), Qt::Key_2, Qt::ControlModifier);
+        auto* memory = shown<ui::MemoryView>("memory");
+        QCOMPARE(window_->currentView(), memory);
+        QTRY_VERIFY_WITH_TIMEOUT(memory->settled() && !memory->emptyShown(), kLimitMs);
+        const auto timeline = window_->document()->timeline(lastRun()->id).timeline;
+        QVERIFY(timeline && timeline->events() > 100);
+        QVERIFY(timeline->peak(timeline->begin(), timeline->end()).maxTotal > (1U << 20));
+        QTest::keyClick(window_.get(), Qt::Key_Minus, Qt::ControlModifier);
+        auto* sessions = shown<ui::SessionsView>("sessions");
+        QCOMPARE(window_->currentView(), sessions);
+        QCOMPARE(sessions->table()->model()->rowCount(), 1);
+        QCOMPARE(sessions->table()->model()->index(0, ui::RunTable::State).data().toString(),
+                 ui::statusWords(sessions::RunStatus::Cancelled));
+
+        // Another window on the same file has the text with every token's facts, and the settings in the form.
+        const QString file = window_->document()->path();
+        const QString text = view()->text()->plainText();
+        cleanup();
+        init();
+        window_->openFile(file);
+        QTRY_VERIFY_WITH_TIMEOUT(window_->document()->isOpen() && view()->text()->tokenCount() == streamed, kLimitMs);
+        QCOMPARE(view()->text()->plainText(), text);
+        QVERIFY(view()->text()->toPlainText().contains(QStringLiteral("What does a KV cache hold?")));
+        const QString tip = view()->text()->tokenTip(5);
+        QVERIFY2(tip.count(QStringLiteral("<br>")) >= 5 && tip.contains(QStringLiteral("logprob")), qPrintable(tip));
+        QCOMPARE(view()->form()->text(QStringLiteral("model")), kDemoModel);
+        QCOMPARE(view()->prompt()->toPlainText(), QStringLiteral("What does a KV cache hold?"));
+    }
+
+    void runsAgainAndCompares() {
+        view()->setSessionFolder(folder_.filePath(QStringLiteral("again")));
+        typeInto("model", QStringLiteral("synthetic:tiny-gpt-oss"));
+        view()->form()->setText(QStringLiteral("prompt_length"), QStringLiteral("40"));
+        typeInto("max_new_tokens", QStringLiteral("12"));
+        QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
+        QVERIFY(runs_->running());
+        QTRY_VERIFY_WITH_TIMEOUT(lastRunIs(1, sessions::RunStatus::Done), kLimitMs);
+        QVERIFY(view()->text()->toPlainText().contains(QStringLiteral("peak_bytes"))); // tokens without a text
+
+        auto* again = window_->findChild<QPushButton*>(QStringLiteral("runAgain"));
+        QVERIFY(again != nullptr && again->isEnabled());
+        QTest::mouseClick(again, Qt::LeftButton);
+        QTRY_VERIFY_WITH_TIMEOUT(lastRunIs(2, sessions::RunStatus::Done), kLimitMs);
+        const auto& runs = window_->document()->runs();
+        QVERIFY(nlohmann::json::parse(runs[0].specJson) == nlohmann::json::parse(runs[1].specJson));
+
+        window_->document()->setRunA(runs[1].id);
+        window_->document()->setRunB(runs[0].id);
+        QTest::keyClick(window_.get(), Qt::Key_0, Qt::ControlModifier);
+        auto* compare = shown<ui::CompareView>("compare");
+        QCOMPARE(window_->currentView(), compare);
+        QTRY_VERIFY_WITH_TIMEOUT(compare->settled() && !compare->emptyShown(), kLimitMs);
+        QVERIFY2(compare->sentence()->text().contains(QStringLiteral("same peak")),
+                 qPrintable(compare->sentence()->text()));
+        QCOMPARE(compare->specModel()->rowCount(), 0);
+    }
+
+    void theProcessorIsPricedAsItself() {
+        QString metrics, said;
+        connect(runs_.get(), &ui::RunController::priced, this, [&](quint64, const QString& json, const QString& error) {
+            metrics = json;
+            said = error;
+        });
+        runs_->price({{"vitrine", 1},
+                      {"workload", "generate"},
+                      {"model", "synthetic:tiny-gpt-oss"},
+                      {"prompt_length", 16},
+                      {"max_new_tokens", 4}});
+        QTRY_VERIFY_WITH_TIMEOUT(!metrics.isEmpty() || !said.isEmpty(), kLimitMs);
+        QCOMPARE(said, QString());
+        const auto priced = nlohmann::json::parse(metrics.toStdString());
+        QCOMPARE(priced["budget_bytes"].get<std::uint64_t>(), kernels::cpuTraits(0).memoryBytes);
+        QCOMPARE(priced["dtype"].get<std::string>(), std::string("float32"));
+        QVERIFY(priced["fits"].get<bool>());
+    }
+
+    void refusalsAreSaid() {
+        typeInto("model", folder_.filePath(QStringLiteral("nothing-here")));
+        QTest::mouseClick(view()->prompt()->viewport(), Qt::LeftButton);
+        QTest::keyClicks(view()->prompt(), QStringLiteral("Hello"));
+        clickRun();
+        QTRY_VERIFY_WITH_TIMEOUT(!view()->findChild<ui::ErrorStrip*>()->sentence().isEmpty(), kLimitMs);
+        QTRY_VERIFY(!runs_->running());
+        QVERIFY(view()->findChild<ui::ErrorStrip*>()->sentence().contains(QStringLiteral("nothing-here")));
+    }
+};
+
+QTEST_MAIN(GuiRunTest)
+#include "run_test.moc"

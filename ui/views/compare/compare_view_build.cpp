@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The widgets of the Compare view: header, words, tables, lane, inspector.
+#include <QCheckBox>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QMenu>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSplitter>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "ui/views/compare/compare_view.h"
+#include "ui/widgets/fact_table.h"
+#include "ui/widgets/style.h"
+#include "ui/widgets/timeline/compare_lane.h"
+#include "ui/widgets/timeline/lane_stack.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+QWidget* titled(const QString& title, QWidget* content, QWidget* parent) {
+    auto* box = new Surface(Surface::Fill::Canvas, Surface::Top, parent);
+    auto* column = new QVBoxLayout(box);
+    column->setContentsMargins(0, 1, 0, 0);
+    column->setSpacing(0);
+    auto* head = new Surface(Surface::Fill::Panel, Surface::Bottom, box);
+    head->setFixedHeight(24);
+    auto* row = new QHBoxLayout(head);
+    row->setContentsMargins(12, 0, 12, 0);
+    row->addWidget(new TextLabel(title, TypeRole::Table, TextColor::Text1, true, head));
+    column->addWidget(head);
+    content->setParent(box);
+    column->addWidget(content, 1);
+    return box;
+}
+
+} // namespace
+
+void CompareView::buildHeader() {
+    pickA_ = header()->addCombo(tr("Run A"));
+    pickB_ = header()->addCombo(tr("Run B, the baseline"));
+    for (QComboBox* box : {pickA_, pickB_}) {
+        box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    }
+    more_ = new QPushButton(QStringLiteral("+"), header());
+    more_->setAccessibleName(tr("More runs in the table of metrics"));
+    more_->setToolTip(more_->accessibleName());
+    setControlHeight(more_, 24);
+    more_->setFixedWidth(30);
+    moreMenu_ = new QMenu(more_);
+    connect(more_, &QPushButton::clicked, this,
+            [this] { moreMenu_->popup(more_->mapToGlobal(QPoint(0, more_->height()))); });
+    header()->addControl(more_);
+    align_ = header()->addSegments({tr("Phase"), tr("Step"), tr("Time")}, tr("Align by"));
+    changedOnly_ = header()->addCheck(tr("Changed only"), true);
+    copy_ = new QPushButton(tr("Copy as text"), header());
+    setControlHeight(copy_, 24);
+    header()->addRightControl(copy_);
+    const auto pick = [this](bool first) {
+        return [this, first](int index) {
+            SessionDocument* document = context().document;
+            if (filling_ || document == nullptr || index < 0) {
+                return;
+            }
+            const auto id = (first ? pickA_ : pickB_)->itemData(index).toLongLong();
+            first ? document->setRunA(id) : document->setRunB(id);
+        };
+    };
+    connect(pickA_, &QComboBox::activated, this, pick(true));
+    connect(pickB_, &QComboBox::activated, this, pick(false));
+    connect(align_, &SegmentedControl::currentChanged, this, &CompareView::updateLane);
+    connect(changedOnly_, &QCheckBox::toggled, this, &CompareView::updateTables);
+    connect(copy_, &QPushButton::clicked, this, [this] { perform(QStringLiteral("edit.copy-why")); });
+}
+
+void CompareView::buildBody() {
+    auto* body = new Surface(Surface::Fill::Canvas, Surface::None, this);
+    auto* column = new QVBoxLayout(body);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    sentence_ = new TextLabel({}, TypeRole::Sentence, TextColor::Text1, true, body);
+    sentence_->setWordWrap(true);
+    sentence_->setContentsMargins(12, 12, 12, 2);
+    cause_ = new TextLabel({}, TypeRole::Body, TextColor::Text2, false, body);
+    cause_->setWordWrap(true);
+    cause_->setContentsMargins(12, 0, 12, 12);
+    column->addWidget(sentence_);
+    column->addWidget(cause_);
+    auto* splitter = new QSplitter(Qt::Horizontal, body);
+    specView_ = new QTableView(splitter);
+    metricView_ = new QTableView(splitter);
+    specModel_ = new FlatTreeModel(this);
+    metricModel_ = new FlatTreeModel(this);
+    setUpTwin(specView_, specModel_, tr("Settings of both runs"));
+    setUpTwin(metricView_, metricModel_, tr("Results of the runs"));
+    for (QTableView* view : {specView_, metricView_}) {
+        view->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+        view->horizontalHeader()->setStretchLastSection(false);
+    }
+    splitter->addWidget(titled(tr("Settings"), specView_, splitter));
+    splitter->addWidget(titled(tr("Results"), metricView_, splitter));
+    splitter->setStretchFactor(0, 2);
+    splitter->setStretchFactor(1, 3);
+    splitter->setChildrenCollapsible(false);
+    splitter->setSizes({400, 600});
+    tables_ = splitter;
+    column->addWidget(splitter, 3);
+    time_ = new TimeCursor(this);
+    stack_ = new LaneStack(time_, LaneStack::WithRuler | LaneStack::WithBands, body);
+    lane_ = new CompareLane(tr("Total: A solid, B dashed"), time_, stack_);
+    stack_->addLane(lane_);
+    column->addWidget(stack_, 4);
+    setBody(body);
+    connect(time_, &TimeCursor::cursorChanged, this, [this] { setReadout(lane_->spoken()); });
+}
+
+void CompareView::buildInspector() {
+    auto* area = new QScrollArea;
+    area->setFrameShape(QFrame::NoFrame);
+    area->setWidgetResizable(true);
+    area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* content = new Surface(Surface::Fill::Panel, Surface::None, area);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(0, 0, 0, 0);
+    deltas_ = new FactTable(tr("Bytes at the peak"), content);
+    deltas_->setNumberWidth(87);
+    column->addWidget(deltas_);
+    column->addStretch(1);
+    area->setWidget(content);
+    panel_ = area;
+    panelHeader_ = new DockHeader(tr("Delta by"));
+    groupBy_ = new QComboBox(panelHeader_);
+    groupBy_->setAccessibleName(tr("Group by"));
+    groupBy_->addItems({tr("Category"), tr("Layer"), tr("Op")});
+    setControlHeight(groupBy_, 22);
+    panelHeader_->addControl(groupBy_);
+    connect(groupBy_, &QComboBox::currentIndexChanged, this, &CompareView::updateDeltas);
+}
+
+} // namespace vitrine::ui

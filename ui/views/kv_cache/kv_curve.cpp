@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/kv_cache/kv_curve.h"
+
+#include <QCoreApplication>
+#include <algorithm>
+#include <cmath>
+
+#include "ui/models/format.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr std::size_t kDots = 33, kCurvePoints = 600;
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("KvView", text);
+}
+
+QColor fullColor(const ThemeTokens& t) {
+    return t.category(base::MemoryCategory::KvCache).fill;
+}
+
+/// The second shade of the category: nearer to the canvas, so that text on both stays readable.
+QColor slidingColor(const ThemeTokens& t) {
+    return t.dark ? fullColor(t).darker(175) : fullColor(t).darker(160);
+}
+
+struct Unit {
+    double bytes;
+    QString name;
+};
+
+Unit unitFor(double top) {
+    for (const auto& [bytes, name] :
+         {std::pair{1ULL << 40, "TiB"}, {1ULL << 30, "GiB"}, {1ULL << 20, "MiB"}, {1ULL << 10, "KiB"}}) {
+        if (top >= static_cast<double>(bytes)) {
+            return {static_cast<double>(bytes), QString::fromLatin1(name)};
+        }
+    }
+    return {1, QStringLiteral("B")};
+}
+
+QString plainNumber(double value, double step) {
+    const int decimals = step >= 1 ? 0 : step >= 0.1 ? 1 : 2;
+    return decimals == 0 ? countText(std::llround(value)) : QString::number(value, 'f', decimals);
+}
+
+ChartAxis axisUpTo(const QString& title, double top, int lines) {
+    ChartAxis axis;
+    axis.title = title;
+    const std::vector<double> ticks = roundTicks(top, lines);
+    const double step = ticks.size() > 1 ? ticks[1] : 1;
+    axis.top = top * 1.06;
+    for (const double tick : ticks) {
+        if (tick <= axis.top) {
+            axis.ticks.emplace_back(tick, plainNumber(tick, step));
+        }
+    }
+    return axis;
+}
+
+} // namespace
+
+CategoryStyle kvShade(const ThemeTokens& t, bool sliding) {
+    CategoryStyle style = t.category(base::MemoryCategory::KvCache);
+    style.fill = sliding ? slidingColor(t) : fullColor(t);
+    style.hatch = sliding ? Hatch::BackDiagonal : Hatch::None;
+    style.tile = 6;
+    return style;
+}
+
+bool kvSlides(const KvFacts& facts) {
+    return facts.geometry ? facts.geometry->window() > 0 : facts.at(facts.maxTokens()).sliding > 0;
+}
+
+std::vector<LegendItem> kvLegend(const KvFacts& facts, KvCurveParts parts) {
+    const bool slides = kvSlides(facts);
+    std::vector<LegendItem> items = {
+        {tr("full layers"), LegendItem::Mark::Swatch, [](const ThemeTokens& t) { return kvShade(t, false); }}};
+    if (slides) {
+        items.push_back(
+            {tr("sliding layers"), LegendItem::Mark::Swatch, [](const ThemeTokens& t) { return kvShade(t, true); }});
+    }
+    items.push_back({tr("measured"), LegendItem::Mark::Dot, {}});
+    if (facts.geometry && parts.predicted) {
+        items.push_back({tr("formula"), LegendItem::Mark::Line, {}});
+    }
+    if (facts.geometry && slides && parts.noWindow) {
+        items.push_back({tr("without window"), LegendItem::Mark::Dashes, {}});
+    }
+    return items;
+}
+
+KvCurve kvCurve(const KvFacts& facts, KvCurveParts parts) {
+    const auto& geometry = facts.geometry;
+    const auto most = static_cast<double>(facts.maxTokens());
+    const bool slides = kvSlides(facts);
+    const KvSample& last = facts.samples.back();
+    double top = static_cast<double>(last.total());
+    if (geometry) {
+        top = std::max(top, static_cast<double>(parts.predicted ? geometry->predicted(most) : 0));
+        top = std::max(top, static_cast<double>(parts.noWindow ? geometry->noWindow(most) : 0));
+    }
+    const Unit unit = unitFor(top);
+    KvCurve curve;
+    curve.x = axisUpTo(tr("tokens"), most, 8);
+    curve.y = axisUpTo(tr("KV cache, %1").arg(unit.name), top / unit.bytes, 6);
+
+    std::vector<QPointF> full{{0, 0}}, total{{0, 0}}, formula{{0, 0}}, unbounded{{0, 0}};
+    for (const KvSample& sample : thinned(facts.samples, kCurvePoints)) {
+        const auto x = static_cast<double>(sample.tokens);
+        // A step takes its pages before it fills them: a stair that stands above the formula, not a slope.
+        full.emplace_back(full.back().x(), static_cast<double>(sample.full) / unit.bytes);
+        total.emplace_back(total.back().x(), static_cast<double>(sample.total()) / unit.bytes);
+        full.emplace_back(x, static_cast<double>(sample.full) / unit.bytes);
+        total.emplace_back(x, static_cast<double>(sample.total()) / unit.bytes);
+    }
+    curve.series.push_back({tr("full layers"), ChartSeries::Kind::Area, full, {}, fullColor, Hatch::None});
+    if (slides) {
+        curve.series.push_back(
+            {tr("sliding layers"), ChartSeries::Kind::Area, total, full, slidingColor, Hatch::BackDiagonal});
+    }
+    const auto text1 = [](const ThemeTokens& t) { return t.text1; };
+    const auto text2 = [](const ThemeTokens& t) { return t.text2; };
+    if (geometry) {
+        const double knee = geometry->knee();
+        if (parts.noWindow && slides) {
+            unbounded.emplace_back(most, static_cast<double>(geometry->noWindow(most)) / unit.bytes);
+            curve.series.push_back(
+                {tr("without window"), ChartSeries::Kind::Line, unbounded, {}, text2, Hatch::None, 1.2, true});
+            curve.notes.push_back(
+                {unbounded.back(), tr("without window %1").arg(bytesText(geometry->noWindow(most))), text2});
+        }
+        if (parts.predicted) {
+            if (knee > 0 && knee < most) {
+                formula.emplace_back(knee, static_cast<double>(geometry->predicted(knee)) / unit.bytes);
+            }
+            formula.emplace_back(most, static_cast<double>(geometry->predicted(most)) / unit.bytes);
+            curve.series.push_back({tr("formula"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1});
+        }
+        if (slides && knee < most) {
+            curve.marks.push_back(
+                {Qt::Vertical, knee,
+                 geometry->sequences > 1
+                     ? tr("window %1, %2 sequences").arg(countText(geometry->window()), countText(geometry->sequences))
+                     : tr("window %1").arg(countText(geometry->window()))});
+        }
+    }
+    std::vector<QPointF> dots;
+    for (const KvSample& sample : thinned(facts.samples, kDots)) {
+        dots.emplace_back(static_cast<double>(sample.tokens), static_cast<double>(sample.total()) / unit.bytes);
+    }
+    curve.series.push_back({tr("measured"), ChartSeries::Kind::Dots, dots, {}, text1, Hatch::None, 6});
+    const bool withError = geometry && parts.predicted;
+    curve.notes.push_back({dots.back(),
+                           withError
+                               ? tr("measured %1, error %2").arg(bytesText(last.total()), errorText(facts.error()))
+                               : tr("measured %1").arg(bytesText(last.total())),
+                           text1, true});
+    return curve;
+}
+
+QString kvWords(const KvFacts& facts, double tokens) {
+    const KvSample& sample = facts.at(static_cast<std::int64_t>(tokens));
+    QString words = tr("%1 tokens: full %2, sliding %3, measured %4")
+                        .arg(countText(sample.tokens), bytesText(sample.full), bytesText(sample.sliding),
+                             bytesText(sample.total()));
+    if (facts.geometry) {
+        words += tr(", predicted %1").arg(bytesText(facts.geometry->predicted(tokens)));
+    }
+    return words;
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the KV cache's curve is made of: areas of both kinds of layers, the formula, the line without windows, the
+// measured dots, and the legend that says so.
+
+#include <vector>
+
+#include "ui/models/kv_facts.h"
+#include "ui/widgets/chart.h"
+#include "ui/widgets/legend_strip.h"
+
+namespace vitrine::ui {
+
+/// The two shades of the category: full layers have its colour, sliding ones a darker one with a hatch.
+CategoryStyle kvShade(const ThemeTokens& theme, bool sliding);
+
+struct KvCurveParts {
+    bool predicted = true;
+    bool noWindow = true;
+};
+
+struct KvCurve {
+    ChartAxis x, y;
+    std::vector<ChartSeries> series;
+    std::vector<ChartMark> marks;
+    std::vector<ChartNote> notes;
+};
+
+/// `facts` must not be empty.
+KvCurve kvCurve(const KvFacts& facts, KvCurveParts parts);
+std::vector<LegendItem> kvLegend(const KvFacts& facts, KvCurveParts parts);
+/// Some layers keep a window only.
+bool kvSlides(const KvFacts& facts);
+/// What the cursor says at a number of tokens.
+QString kvWords(const KvFacts& facts, double tokens);
+
+} // namespace vitrine::ui

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/run/fit_line.h"
+
+#include <QPushButton>
+#include <QVBoxLayout>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/trace.h"
+#include "ui/models/format.h"
+#include "ui/widgets/budget_bar.h"
+#include "ui/widgets/style.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kDelayMs = 150;
+constexpr std::uint64_t kGib = 1ULL << 30;
+
+std::optional<std::uint64_t> bytesOf(const Json& metrics, const char* key) {
+    const auto found = metrics.find(key);
+    return found != metrics.end() && found->is_number() && found->get<double>() >= 0
+               ? std::optional(std::uint64_t(found->get<double>()))
+               : std::nullopt;
+}
+
+/// "17.4 of 80.0 GiB", one decimal: it is an estimate. Small models are said in their own unit.
+QString roughly(std::uint64_t peak, std::uint64_t budget) {
+    const QString all = FitLine::tr("%1 GiB").arg(QString::number(double(budget) / double(kGib), 'f', 1));
+    return peak >= kGib / 10 ? FitLine::tr("%1 of %2").arg(QString::number(double(peak) / double(kGib), 'f', 1), all)
+                             : FitLine::tr("%1 of %2").arg(bytesText(peak), all);
+}
+
+} // namespace
+
+FitLine::FitLine(RunController* runs, std::function<Json()> experiment, QWidget* parent)
+    : QObject(parent), runs_(runs), experiment_(std::move(experiment)) {
+    sentence_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, parent);
+    sentence_->setElide(true);
+    why_ = new QPushButton(tr("Why"), parent);
+    why_->setCheckable(true);
+    why_->setToolTip(tr("What the run would hold at its peak"));
+    setControlHeight(why_, 24);
+    details_ = new QWidget(parent);
+    auto* column = new QVBoxLayout(details_);
+    column->setContentsMargins(12, 0, 12, 0);
+    column->setSpacing(4);
+    bar_ = new BudgetBar(true, details_);
+    parts_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, details_);
+    parts_->setWordWrap(true);
+    parts_->setContentsMargins(0, 4, 0, 4);
+    column->addWidget(bar_);
+    column->addWidget(parts_);
+    timer_.setSingleShot(true);
+    timer_.setInterval(kDelayMs);
+    connect(&timer_, &QTimer::timeout, this, &FitLine::price);
+    connect(why_, &QPushButton::toggled, this, &FitLine::showDetails);
+    connect(&Theme::instance(), &Theme::changed, this, [this] {
+        if (priced_) {
+            showPrice(); // the parts of the bar keep their colours
+        }
+    });
+    if (runs_ != nullptr) {
+        connect(runs_, &RunController::priced, this, &FitLine::take);
+    }
+    sayNothing({});
+}
+
+void FitLine::price() {
+    const Json wanted = experiment_();
+    if (runs_ == nullptr || !wanted.is_object()) {
+        ticket_ = 0;
+        waiting_ = false;
+        sayNothing({});
+        return;
+    }
+    ticket_ = runs_->price(wanted);
+    waiting_ = true;
+}
+
+void FitLine::sayNothing(const QString& error) {
+    sentence_->setText(error.isEmpty() ? QString() : tr("no price: %1").arg(error));
+    sentence_->setToolTip(error);
+    sentence_->setColor(TextColor::Text3);
+    priced_ = false;
+    lastPrice_.clear();
+    parts_->setText({});
+    showDetails();
+}
+
+void FitLine::take(quint64 ticket, const QString& metrics, const QString& error) {
+    if (ticket != ticket_ || ticket == 0) {
+        return;
+    }
+    waiting_ = false;
+    lastPrice_ = error.isEmpty() ? metrics : QString();
+    if (lastPrice_.isEmpty()) {
+        sayNothing(error);
+    } else {
+        showPrice();
+    }
+}
+
+void FitLine::showPrice() {
+    const Json metrics = Json::parse(lastPrice_.toStdString(), nullptr, false);
+    // 0 stands for unknown: no run needs nothing.
+    const std::uint64_t peak = metrics.is_object() ? bytesOf(metrics, "peak_bytes").value_or(0) : 0;
+    const std::uint64_t budget = metrics.is_object() ? bytesOf(metrics, "budget_bytes").value_or(0) : 0;
+    if (peak == 0 || budget == 0) {
+        sayNothing({});
+        return;
+    }
+    const auto missing = bytesOf(metrics, "short_by_bytes").value_or(0);
+    const bool fits = metrics.value("fits", missing == 0);
+    sentence_->setText(fits ? tr("fits: %1").arg(roughly(peak, budget))
+                            : tr("Will not fit by %1.").arg(bytesText(missing)));
+    sentence_->setColor(fits ? TextColor::Text2 : TextColor::Warn);
+    sentence_->setToolTip(exactBytesText(peak));
+    std::vector<BudgetPart> parts;
+    QStringList lines;
+    if (const auto split = metrics.find("peak_by_category"); split != metrics.end() && split->is_object()) {
+        for (int i = 0; i < base::kCategoryCount; ++i) {
+            const auto category = static_cast<base::MemoryCategory>(i);
+            const auto bytes = bytesOf(*split, std::string(base::categoryName(category)).c_str());
+            if (bytes && *bytes > 0) {
+                parts.push_back({textOf(base::categoryName(category)), *bytes, themeTokens().category(category)});
+                lines << tr("%1 %2").arg(textOf(base::categoryName(category)), bytesText(*bytes));
+            }
+        }
+    }
+    bar_->set(std::move(parts), budget, missing, tr("missing"));
+    parts_->setText(tr("At the peak: %1. Priced for %2.")
+                        .arg(lines.join(QStringLiteral(", ")),
+                             QString::fromStdString(metrics.value("device", std::string("the device")))));
+    priced_ = true;
+    showDetails();
+}
+
+void FitLine::showDetails() {
+    why_->setVisible(priced_);
+    details_->setVisible(priced_);
+    parts_->setVisible(priced_ && why_->isChecked());
+}
+
+} // namespace vitrine::ui

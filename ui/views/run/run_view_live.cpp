@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The run that goes on: starting, stopping, tokens and numbers as they come.
+#include <QDateTime>
+#include <QDir>
+#include <QPlainTextEdit>
+#include <QStandardPaths>
+#include <nlohmann/json.hpp>
+
+#include "ui/models/format.h"
+#include "ui/views/run/preset_bar.h"
+#include "ui/views/run/run_view.h"
+#include "ui/widgets/option_form.h"
+#include "ui/widgets/style.h"
+#include "ui/widgets/token_text.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::optional<std::uint64_t> bytesOf(const Json& metrics, const char* key) {
+    const auto found = metrics.find(key);
+    return found != metrics.end() && found->is_number() && found->get<double>() >= 0
+               ? std::optional(std::uint64_t(found->get<double>()))
+               : std::nullopt;
+}
+
+} // namespace
+
+void RunView::connectRuns() {
+    RunController* runs = context().runs;
+    if (runs == nullptr) {
+        return;
+    }
+    connect(runs, &RunController::started, this, &RunView::onStarted);
+    connect(runs, &RunController::refused, this, [this](const QString& error) {
+        showError(error);
+        updateButtons();
+    });
+    connect(runs, &RunController::progress, this, [this](const QString& what, quint64 done, quint64 total) {
+        const QString share = total > 0 ? shareText(double(done) / double(total)) : countText(qint64(done));
+        numbers_.state = tr("%1, %2").arg(what, share);
+        setReadout(numbers_.state);
+        updateNumbers();
+    });
+    connect(runs, &RunController::token, this, [this](const StreamedToken& token) {
+        if (token.request == 0) {
+            pending_.push_back(token);
+        }
+        if (!tokenTimer_.isActive()) {
+            tokenTimer_.start();
+        }
+    });
+    connect(runs, &RunController::metric, this, [this](const QString& name, double value) {
+        if (name == QLatin1String("tokens_per_second")) {
+            numbers_.tokensPerSecond = value;
+        } else if (name == QLatin1String("kv_bytes") && value >= 0) {
+            numbers_.kvBytes = std::uint64_t(value);
+        }
+        if (!tokenTimer_.isActive()) {
+            tokenTimer_.start();
+        }
+    });
+    connect(runs, &RunController::ended, this, &RunView::onEnded);
+}
+
+QString RunView::sessionFile() {
+    const SessionDocument* document = context().document;
+    if (document->isOpen() && !document->readOnly()) {
+        return document->path();
+    }
+    QString folder = sessionFolder_;
+    if (folder.isEmpty()) {
+        folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation) + QStringLiteral("/Vitrine");
+    }
+    QDir().mkpath(folder);
+    return folder + QDateTime::currentDateTime().toString(QStringLiteral("'/session-'yyyyMMdd-HHmmss'.vitrine'"));
+}
+
+void RunView::start() {
+    RunController* runs = context().runs;
+    if (runs == nullptr || runs->running()) {
+        return;
+    }
+    showError({});
+    const auto [key, wrong] = form_.problem();
+    const bool hidden = !promptUsed() && key == QLatin1String("prompt");
+    if (!wrong.isEmpty() && !hidden && key == QLatin1String("prompt")) {
+        setReadout(tr("Write a prompt first"));
+        prompt_->setFocus();
+        setAlarming(prompt_);
+        prompt_->viewport()->update();
+        return;
+    }
+    if (!wrong.isEmpty() && fields_->editor(key) != nullptr) {
+        fields_->setError(key, wrong);
+        fields_->editor(key)->setFocus();
+        setReadout(tr("%1: %2").arg(ExperimentForm::label(key), wrong));
+        return;
+    }
+    const QString file = sessionFile();
+    const bool fresh = file != context().document->path();
+    text_->clearText();
+    if (promptUsed()) {
+        text_->addSection(tr("user"), false);
+        text_->appendText(form_.text(QStringLiteral("prompt")));
+    }
+    follow_ = true;
+    liveRun_ = 0;
+    numbers_ = {};
+    rememberModel(context().settingsFile, form_.text(QStringLiteral("model")));
+    runs->start(experiment(), file);
+    if (runs->running()) { // the run keeps the form: the next run that is chosen may fill it
+        formGiven_ = promptTyped_ = false;
+        fields_->stack()->clear();
+    }
+    if (runs->running() && fresh) {
+        context().document->open(file);
+        setReadout(tr("The run is saved in %1").arg(file));
+    }
+    updateButtons();
+}
+
+void RunView::stop() {
+    if (context().runs != nullptr && context().runs->running()) {
+        context().runs->stop();
+        setReadout(tr("Stopping the run"));
+    }
+}
+
+void RunView::onStarted(qint64 run) {
+    pending_.clear();
+    if (!follow_) { // started elsewhere, by "Run again"
+        text_->clearText();
+        numbers_ = {};
+        follow_ = true;
+        const sessions::RunInfo* again = context().document->run(context().document->runA());
+        const Json spec = again != nullptr ? Json::parse(again->specJson, nullptr, false) : Json();
+        if (spec.is_object() && spec.contains("prompt") && spec["prompt"].is_string()) {
+            text_->addSection(tr("user"), false);
+            text_->appendText(QString::fromStdString(spec["prompt"].get<std::string>()));
+        }
+    }
+    liveRun_ = run;
+    textRun_ = run;
+    numbers_.state = tr("running");
+    numbers_.tokens = 0;
+    bool number = false;
+    const quint64 wanted = form_.text(QStringLiteral("max_new_tokens")).toULongLong(&number);
+    if (number && form_.workload() == QLatin1String("generate")) {
+        numbers_.wantedTokens = wanted;
+    }
+    updateNumbers();
+    updateButtons();
+}
+
+void RunView::flushTokens() {
+    if (!pending_.empty()) {
+        if (!numbers_.firstTokenSeconds) {
+            numbers_.firstTokenSeconds = pending_.front().seconds;
+        }
+        numbers_.tokens = std::uint64_t(pending_.back().index) + 1;
+        if (textRun_ == liveRun_) {
+            text_->appendTokens(pending_);
+        }
+        pending_.clear();
+    }
+    updateNumbers();
+}
+
+void RunView::onEnded(const QString& status, const QString& error, const QString& metricsJson) {
+    flushTokens();
+    const Json metrics = Json::parse(metricsJson.toStdString(), nullptr, false);
+    numbers_.state = status == QLatin1String("done")            ? tr("done")
+                     : status == QLatin1String("cancelled")     ? tr("stopped")
+                     : status == QLatin1String("out_of_memory") ? tr("out of memory")
+                                                                : tr("failed");
+    if (metrics.is_object()) {
+        numbers_.peakBytes = bytesOf(metrics, "peak_bytes");
+        if (const auto rate = metrics.find("decode_tokens_per_second"); rate != metrics.end() && rate->is_number()) {
+            numbers_.tokensPerSecond = rate->get<double>();
+        }
+        if (const auto kv = bytesOf(metrics, "kv_bytes")) {
+            numbers_.kvBytes = kv;
+        }
+    }
+    if (status == QLatin1String("cancelled")) {
+        setReadout(tr("Stopped after %1 tokens; what was recorded is kept")
+                       .arg(countText(qint64(numbers_.tokens.value_or(0)))));
+    } else if (!error.isEmpty()) {
+        showError(error,
+                  metrics.is_object() && metrics.contains("error")
+                      ? QString::fromStdString(metrics["error"].dump(2, ' ', false, Json::error_handler_t::replace))
+                      : QString());
+        setReadout({});
+    } else {
+        setReadout(liveRun_ != 0 ? tr("Run %1 is saved").arg(liveRun_) : tr("The run has ended"));
+    }
+    if (text_->plainText().isEmpty()) {
+        textRun_ = -1; // no text came: show what the session has
+    }
+    updateNumbers();
+    updateButtons();
+    onSelection();
+}
+
+} // namespace vitrine::ui

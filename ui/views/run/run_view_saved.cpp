@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The saved run that is chosen: its texts with every token's facts, its numbers, its settings in the form.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "ui/models/format.h"
+#include "ui/models/json_rows.h"
+#include "ui/models/run_facts.h"
+#include "ui/models/run_filter.h"
+#include "ui/models/saved_tokens.h"
+#include "ui/views/run/run_view.h"
+#include "ui/widgets/option_form.h"
+#include "ui/widgets/token_text.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr std::size_t kSummaryRows = 40;
+
+} // namespace
+
+void RunView::onSelection() {
+    const SessionDocument& document = *context().document;
+    live_->setRuns(document.runs(), document.runA());
+    const sessions::RunId a = document.runA();
+    live_->setTimeline(a != 0 ? context().document->timeline(a).timeline : nullptr);
+    const bool running = context().runs != nullptr && context().runs->running();
+    if (!running && a != textRun_) {
+        showSaved();
+    }
+    updateNumbers();
+}
+
+void RunView::showSaved() {
+    const sessions::RunInfo* run = context().document->run(context().document->runA());
+    if (run == nullptr) {
+        if (textRun_ > 0) {
+            text_->clearText();
+        }
+        textRun_ = -1;
+        return;
+    }
+    textRun_ = run->id;
+    fillForm(*run);
+    showTexts(*run, {});
+    readingTexts_ = true;
+    context().document->readTexts(run->id, this, [this, id = run->id](const std::vector<sessions::RunText>& texts) {
+        readingTexts_ = false;
+        const sessions::RunInfo* now = context().document->run(id);
+        if (id == textRun_ && now != nullptr && !texts.empty()) {
+            showTexts(*now, texts);
+        }
+    });
+}
+
+void RunView::fillForm(const sessions::RunInfo& run) {
+    const QString spec = textOf(run.specJson);
+    const nlohmann::json value = nlohmann::json::parse(run.specJson, nullptr, false);
+    const std::string workload = value.is_object() ? value.value("workload", std::string()) : std::string();
+    if (formTouched() || (workload != "generate" && workload != "load")) {
+        return; // what the user has typed is not taken away
+    }
+    form_.load(spec);
+    fields_->stack()->clear();
+    promptTyped_ = false;
+}
+
+void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions::RunText>& texts) {
+    text_->clearText();
+    const auto add = [&](const std::string& kind, const QString& title, bool dimmed) {
+        for (const sessions::RunText& text : texts) {
+            if (text.kind == kind && !text.body.empty()) {
+                text_->addSection(title, dimmed);
+                text_->appendText(QString::fromStdString(text.body));
+            }
+        }
+    };
+    add("prompt", tr("user"), false);
+    const std::vector<StreamedToken> tokens = savedTokens(texts);
+    const bool readable = std::any_of(tokens.begin(), tokens.end(), [](const auto& t) { return !t.text.isEmpty(); });
+    if (readable) {
+        text_->appendTokens(tokens);
+    } else {
+        add("output.analysis", tr("analysis"), true);
+        add("output.commentary", tr("commentary"), true);
+        add("output", tr("answer"), false);
+    }
+    if (!run.error.empty()) {
+        text_->addSection(statusWords(run.status), false);
+        text_->appendText(QString::fromStdString(run.error));
+    }
+    const bool written = readable || std::any_of(texts.begin(), texts.end(), [](const sessions::RunText& text) {
+                             return text.kind.starts_with("output") && !text.body.empty();
+                         });
+    if (!written) { // the numbers are the result
+        text_->addSection(tr("Result of %1").arg(runTitle(run)), false);
+        QStringList lines;
+        for (const JsonRow& row : jsonRows(run.metricsJson, kSummaryRows)) {
+            lines << row.key + QStringLiteral(": ") + row.value;
+        }
+        text_->appendText(lines.join(QLatin1Char('\n')));
+    }
+    text_->moveCursor(QTextCursor::Start);
+}
+
+void RunView::updateNumbers() {
+    const sessions::RunInfo* run = context().document->run(context().document->runA());
+    const bool running = context().runs != nullptr && context().runs->running();
+    if (running || run == nullptr || run->id == liveRun_) {
+        live_->setNumbers(running ? tr("Live") : tr("Last run"), numbers_);
+        return;
+    }
+    LiveNumbers saved;
+    saved.state = statusWords(run->status);
+    saved.tokensPerSecond = runTokensPerSecond(*run);
+    saved.firstTokenSeconds = runMetric(*run, "prefill_seconds");
+    saved.peakBytes = runFacts(*run).peak;
+    const auto whole = [&](const char* name) {
+        const auto value = runMetric(*run, name);
+        return value && *value >= 0 ? std::optional(std::uint64_t(*value)) : std::nullopt;
+    };
+    saved.tokens = whole("generated_tokens");
+    saved.kvBytes = whole("kv_bytes");
+    live_->setNumbers(tr("Run %1").arg(run->id), saved);
+}
+
+} // namespace vitrine::ui
