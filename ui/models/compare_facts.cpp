@@ -102,6 +102,13 @@ void addSpeed(QStringList& out, const RunInfo& a, const RunInfo& b, const char* 
                     faster ? QObject::tr("faster") : QObject::tr("slower"));
 }
 
+/// The same experiment on the same machine.
+bool areRepeats(const RunInfo& a, const RunInfo& b) {
+    const Json left = parsed(a.environmentJson), right = parsed(b.environmentJson);
+    const auto same = [&](const char* key) { return left.value(key, Json()) == right.value(key, Json()); };
+    return parsed(a.specJson) == parsed(b.specJson) && same("cpu") && same("device") && same("program");
+}
+
 struct Metrics {
     std::vector<std::string> names; ///< in the order of the first run that has each
     std::map<std::string, std::vector<std::optional<double>>> values;
@@ -354,6 +361,8 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
                      [](const auto& x, const auto& y) { return metricRank(x) < metricRank(y); });
     // A run that did not come to its end is not better for what it did not do.
     const bool judged = shown[0].status == sessions::RunStatus::Done && shown[1].status == sessions::RunStatus::Done;
+    // Repeats of each other differ by noise alone, by as much as both ends of the band are apart.
+    const double spread = areRepeats(shown[0], shown[1]) ? 2 : 1;
     for (const std::string& name : metrics.names) {
         const auto& values = metrics.values.at(name);
         const bool same = std::all_of(values.begin(), values.end(), [&](const auto& v) { return v == values.front(); });
@@ -368,7 +377,7 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
             row.cells.push_back(metricCell(name, value));
         }
         const auto noiseA = noiseBand(all, shown[0], name), noiseB = noiseBand(all, shown[1], name);
-        const double noise = std::max({noiseA.value_or(0), noiseB.value_or(0), kSame});
+        const double noise = std::max({spread * noiseA.value_or(0), spread * noiseB.value_or(0), kSame});
         row.cells.push_back(ratioCell(values[0], values[1], judged ? lowerIsBetter(name) : std::nullopt, noise));
         row.cells.push_back(noiseA || noiseB ? FlatCell(QStringLiteral("±") +
                                                             shareText(std::max(noiseA.value_or(0), noiseB.value_or(0))),

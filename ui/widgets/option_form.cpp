@@ -27,6 +27,7 @@ using engine::OptionSpec;
 using engine::OptionType;
 
 constexpr int kLabelWidth = 104;
+constexpr int kPopupWidth = 300; ///< a list of models is wider than its field
 
 class TextEdit final : public QUndoCommand {
 public:
@@ -205,6 +206,8 @@ QWidget* OptionForm::makeEditor(const OptionSpec& spec, QWidget* parent) {
             box->addItems(choices_[key]);
             box->setCurrentIndex(-1);
             box->view()->setTextElideMode(Qt::ElideLeft);
+            box->view()->setMinimumWidth(kPopupWidth);
+            connect(box, &QComboBox::editTextChanged, box->lineEdit(), &QLineEdit::setToolTip);
             connect(box, &QComboBox::editTextChanged, this, [this, key](const QString& text) { edit(key, text); });
         }
         return box;

@@ -201,11 +201,14 @@ void CompareView::fillPickers() {
             box->addItem(tr("no baseline"), QVariant::fromValue<qlonglong>(0));
         }
         for (const sessions::RunInfo& run : document->runs()) {
-            box->addItem((first ? QStringLiteral("A  ") : QStringLiteral("B  ")) + runTitle(run),
-                         QVariant::fromValue<qlonglong>(run.id));
+            // The number tells runs of one name apart; how each ended is in its tool tip and in the words below.
+            box->addItem(
+                tr("%1 %2: %3").arg(first ? QLatin1Char('A') : QLatin1Char('B')).arg(run.id).arg(textOf(run.name)),
+                QVariant::fromValue<qlonglong>(run.id));
+            box->setItemData(box->count() - 1, runTitle(run), Qt::ToolTipRole);
         }
         box->setCurrentIndex(box->findData(QVariant::fromValue<qlonglong>(first ? a_ : b_)));
-        box->setToolTip(box->currentText());
+        box->setToolTip(box->currentData(Qt::ToolTipRole).toString());
     }
     filling_ = false;
 }
@@ -252,7 +255,7 @@ void CompareView::sayWhyEmpty() {
         const sessions::RunId id = before != 0 ? before : other;
         const sessions::RunInfo* run = document->run(id);
         showEmpty(tr("Two runs are needed: A and its baseline B. No baseline is chosen."),
-                  tr("Compare with %1").arg(run != nullptr ? QString::fromStdString(run->name) : QString()),
+                  tr("Compare with run %1, %2").arg(id).arg(run != nullptr ? textOf(run->name) : QString()),
                   [document, id] { document->setRunB(id); });
         return;
     }
@@ -269,6 +272,7 @@ void CompareView::updateTables() {
         return;
     }
     specModel_->setTree(specTable(runs[0], runs[1], changedOnly_->isChecked()));
+    specTitle_->setText(specModel_->rowCount() == 0 ? tr("Settings: all are equal") : tr("Settings"));
     metricModel_->setTree(metricTable(runs, context().document->runs(), changedOnly_->isChecked()));
     fitColumns(specView_, kLongestSetting);
     fitColumns(metricView_, kLongestSetting);

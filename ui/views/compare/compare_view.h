@@ -74,7 +74,7 @@ private:
     QMenu* moreMenu_ = nullptr;
     SegmentedControl* align_ = nullptr;
     QCheckBox* changedOnly_ = nullptr;
-    TextLabel *sentence_ = nullptr, *cause_ = nullptr;
+    TextLabel *sentence_ = nullptr, *cause_ = nullptr, *specTitle_ = nullptr;
     QWidget* tables_ = nullptr;
     QTableView *specView_ = nullptr, *metricView_ = nullptr, *twin_ = nullptr;
     FlatTreeModel *specModel_ = nullptr, *metricModel_ = nullptr, *twinModel_ = nullptr;

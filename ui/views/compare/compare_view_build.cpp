@@ -22,7 +22,7 @@ namespace vitrine::ui {
 
 namespace {
 
-QWidget* titled(const QString& title, QWidget* content, QWidget* parent) {
+QWidget* titled(TextLabel* title, QWidget* content, QWidget* parent) {
     auto* box = new Surface(Surface::Fill::Canvas, Surface::Top, parent);
     auto* column = new QVBoxLayout(box);
     column->setContentsMargins(0, 1, 0, 0);
@@ -31,7 +31,7 @@ QWidget* titled(const QString& title, QWidget* content, QWidget* parent) {
     head->setFixedHeight(24);
     auto* row = new QHBoxLayout(head);
     row->setContentsMargins(12, 0, 12, 0);
-    row->addWidget(new TextLabel(title, TypeRole::Table, TextColor::Text1, true, head));
+    row->addWidget(title);
     column->addWidget(head);
     content->setParent(box);
     column->addWidget(content, 1);
@@ -101,8 +101,10 @@ void CompareView::buildBody() {
         view->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
         view->horizontalHeader()->setStretchLastSection(false);
     }
-    splitter->addWidget(titled(tr("Settings"), specView_, splitter));
-    splitter->addWidget(titled(tr("Results"), metricView_, splitter));
+    specTitle_ = new TextLabel(tr("Settings"), TypeRole::Table, TextColor::Text1, true, splitter);
+    splitter->addWidget(titled(specTitle_, specView_, splitter));
+    splitter->addWidget(
+        titled(new TextLabel(tr("Results"), TypeRole::Table, TextColor::Text1, true, splitter), metricView_, splitter));
     splitter->setStretchFactor(0, 2);
     splitter->setStretchFactor(1, 3);
     splitter->setChildrenCollapsible(false);

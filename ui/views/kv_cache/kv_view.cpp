@@ -290,6 +290,9 @@ void KvView::updateLayers() {
     const std::int64_t tokens = shownTokens();
     layerModel_->setTree(kvLayerTable(facts_, tokens));
     layerView_->resizeColumnsToContents();
+    if (layerModel_->columnCount() > 0) {
+        layerView_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+    }
     layerView_->setFixedHeight(layerView_->horizontalHeader()->sizeHint().height() +
                                std::max(1, layerModel_->rowCount()) *
                                    layerView_->verticalHeader()->defaultSectionSize());

@@ -4,6 +4,7 @@
 
 #include <QCoreApplication>
 #include <algorithm>
+#include <cmath>
 
 #include "ui/models/format.h"
 
@@ -127,6 +128,26 @@ std::vector<BarGroup> loadBars(const LoadPair& pair, const ThemeTokens& t) {
         groups.push_back(std::move(group));
     }
     return groups;
+}
+
+QString loadTimeText(const LoadSide& side) {
+    return durationText(static_cast<base::TimeNs>(std::llround(side.seconds * 1e9)));
+}
+
+QString sideFacts(const LoadSide& side) {
+    return tr("%1, resident %2, peak %3")
+        .arg(loadTimeText(side), bytesText(side.residentWeights()), bytesText(side.peak));
+}
+
+FlatTreePtr withHeads(const FlatTreePtr& table, const FlatTreePtr& heads) {
+    if (!table || !heads) {
+        return table;
+    }
+    auto out = std::make_shared<FlatTree>(*table);
+    for (std::size_t i = 1; i < std::min(out->columns.size(), heads->columns.size()); ++i) {
+        out->columns[i].title = heads->columns[i].title;
+    }
+    return out;
 }
 
 } // namespace vitrine::ui

@@ -22,4 +22,12 @@ std::vector<LegendItem> loadLegend(const LoadPair& pair, LoadContent content);
 /// Resident bytes by part, A over B; pair.a must be there.
 std::vector<BarGroup> loadBars(const LoadPair& pair, const ThemeTokens& theme);
 
+/// "365 ms"
+QString loadTimeText(const LoadSide& side);
+/// "365 ms, resident 12.82 GiB, peak 13.40 GiB"
+QString sideFacts(const LoadSide& side);
+
+/// A table of the inspector with the heads of another: whose weights A and B are.
+FlatTreePtr withHeads(const FlatTreePtr& table, const FlatTreePtr& heads);
+
 } // namespace vitrine::ui

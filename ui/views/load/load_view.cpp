@@ -24,12 +24,6 @@ namespace {
 constexpr int kRoomForBars = 640; ///< height of the body from which on the bars are shown
 constexpr int kRoomForSpans = 420;
 
-QString sideFacts(const LoadSide& side) {
-    return QObject::tr("%1, resident %2, peak %3")
-        .arg(durationText(static_cast<base::TimeNs>(std::llround(side.seconds * 1e9))),
-             bytesText(side.residentWeights()), bytesText(side.peak));
-}
-
 } // namespace
 
 LoadView::LoadView(const ViewContext& context, QWidget* parent)
@@ -279,9 +273,13 @@ void LoadView::updateLanes() {
         curves.push_back(std::move(curve));
     }
     overlayLane_->setCurves(std::move(curves), static_cast<double>(top) * 1.05, true);
-    overlayLane_->setFacts(tr("peak A %1, B %2")
-                               .arg(pair_.a ? bytesText(pair_.a->peak) : unknownText(),
-                                    pair_.b ? bytesText(pair_.b->peak) : unknownText()));
+    QStringList facts;
+    for (const auto& [letter, side] : {std::pair{QLatin1Char('A'), &pair_.a}, {QLatin1Char('B'), &pair_.b}}) {
+        if (*side) {
+            facts << tr("%1 %2, peak %3").arg(letter).arg(loadTimeText(**side), bytesText((*side)->peak));
+        }
+    }
+    overlayLane_->setFacts(facts.join(QStringLiteral("   ")));
 }
 
 void LoadView::updateExtents() {
@@ -347,7 +345,7 @@ void LoadView::updateInspector() {
     const QString badges = QStringLiteral(" AB ");
     fill(loadTable_, pair_.a ? loadTable(pair_) : nullptr, badges);
     fill(memoryTable_, pair_.a ? loadMemoryTable(pair_) : nullptr, badges);
-    fill(afterTable_, pair_.b ? afterLoadTable(a, b) : nullptr, badges);
+    fill(afterTable_, pair_.b ? withHeads(afterLoadTable(a, b), loadTable(pair_)) : nullptr, badges);
     const sessions::RunInfo* both = choice_.oneRun && document != nullptr ? document->run(choice_.a) : nullptr;
     const FlatTreePtr measured = both != nullptr ? measuredAgreement(*both) : nullptr;
     fill(agreementTable_, measured ? measured : pair_.b ? agreementTable(a, b) : nullptr, {});

@@ -50,6 +50,9 @@ FitLine::FitLine(RunController* runs, std::function<Json()> experiment, QWidget*
     column->setContentsMargins(12, 0, 12, 0);
     column->setSpacing(4);
     bar_ = new BudgetBar(true, details_);
+    QSizePolicy kept = bar_->sizePolicy();
+    kept.setRetainSizeWhenHidden(true); // the form does not jump when a price comes
+    bar_->setSizePolicy(kept);
     parts_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, details_);
     parts_->setWordWrap(true);
     parts_->setContentsMargins(0, 4, 0, 4);
@@ -142,7 +145,7 @@ void FitLine::showPrice() {
 
 void FitLine::showDetails() {
     why_->setVisible(priced_);
-    details_->setVisible(priced_);
+    bar_->setVisible(priced_);
     parts_->setVisible(priced_ && why_->isChecked());
 }
 

@@ -9,6 +9,8 @@
 #include <QPushButton>
 #include <QSettings>
 
+#include "base/error.h"
+#include "base/resource_path.h"
 #include "engine/checkpoint/checkpoint.h"
 
 namespace vitrine::ui {
@@ -77,6 +79,11 @@ QStringList knownModels(const QString& settingsFile) {
     QStringList models;
     if (!settingsFile.isEmpty()) {
         models = QSettings(settingsFile, QSettings::IniFormat).value(QLatin1String(kRecentKey)).toStringList();
+    }
+    try {
+        models << QString::fromStdString(base::resourcePath("models/vitrine-demo"));
+    } catch (const base::BadInput&) {
+        // Installed without its demo model: there is one choice less.
     }
     for (const std::string& name : engine::syntheticNames()) {
         models << QStringLiteral("synthetic:") + QString::fromStdString(name);

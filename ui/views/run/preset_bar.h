@@ -36,7 +36,7 @@ private:
     QPushButton* save_;
 };
 
-/// Models to choose from: those that were run last, then the synthetic ones.
+/// Models to choose from: those that were run last, the shipped demo model, then the synthetic ones.
 QStringList knownModels(const QString& settingsFile);
 void rememberModel(const QString& settingsFile, const QString& model);
 

@@ -142,7 +142,7 @@ void RunPanel::setRun(const sessions::RunInfo* run, int chosen, bool editable) {
     model_->setTree(runDetailTree(*run));
     if (fresh) {
         tree_->expandToDepth(0); // what lies deeper is detail
-        tree_->setColumnWidth(0, 168);
+        tree_->setColumnWidth(0, 196);
         tree_->scrollToTop();
     }
 }

@@ -9,6 +9,30 @@
 
 namespace vitrine::ui {
 
+namespace {
+
+constexpr int kMostLines = 12;
+constexpr double kTall = 120; ///< from here on there is room for a grid and for words at the ends of lines
+
+template <class F> void drawGrid(QPainter& painter, const QRectF& plot, const ByteGrid& grid, double gutter, F yOf) {
+    const ThemeTokens& t = themeTokens();
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    const auto step = static_cast<double>(grid.step);
+    for (int i = 1; i <= kMostLines; ++i) {
+        const double y = std::floor(yOf(step * i));
+        if (y < plot.top() + 6) {
+            return;
+        }
+        hairline(painter, plot.left(), plot.right(), y, t.line0);
+        const QString number = QString::number(step * i / static_cast<double>(grid.unit), 'g', 4);
+        const bool last = yOf(step * (i + 1)) < plot.top() + 6;
+        drawText(painter, QRectF(0, y - 8, gutter - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
+                 last ? number + QStringLiteral("\u00A0") + QString::fromLatin1(grid.unitName) : number, t.text3, font);
+    }
+}
+
+} // namespace
+
 CurveLane::CurveLane(const QString& title, TimeCursor* time, QWidget* parent) : Lane(title, time, parent) {
     setPlotHeight(37, 0);
 }
@@ -39,13 +63,19 @@ QImage CurveLane::paint(const PlotFrame& frame) {
                                       QStringLiteral("\u00A0") + QString::fromLatin1(grid.unitName)
                                 : QString::number(top_, 'g', 3);
     hairline(painter, plot.left(), plot.right(), plot.bottom() - 1, t.line0);
-    drawText(painter, QRectF(0, 0, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter, high, t.text3, font);
+    const bool tall = plot.height() >= kTall;
+    if (tall && bytes_) {
+        drawGrid(painter, plot, grid, frame.gutter,
+                 [&](double value) { return plot.bottom() - air - value / top_ * room; });
+    } else {
+        drawText(painter, QRectF(0, 0, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter, high, t.text3, font);
+    }
     drawText(painter, QRectF(0, plot.bottom() - 14, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter,
              QStringLiteral("0"), t.text3, font);
     const int columns = frame.columns();
     for (const Curve& curve : curves_) {
         const auto values = curve.values(axis(), columns);
-        QPen pen(curve.color ? curve.color(t) : t.text2, 1);
+        QPen pen(curve.color ? curve.color(t) : t.text2, tall ? 1.5 : 1);
         if (curve.dashed) {
             pen.setDashPattern({5, 3});
         }
@@ -65,6 +95,16 @@ QImage CurveLane::paint(const PlotFrame& frame) {
             const double part = std::clamp(*values[i] / top_, 0.0, 1.0);
             line << QPointF(plot.left() + (static_cast<double>(i) + 0.5) / frame.dpr,
                             plot.bottom() - air - part * room);
+        }
+        const auto last = std::find_if(values.rbegin(), values.rend(), [](const auto& v) { return v.has_value(); });
+        if (tall && bytes_ && last != values.rend() && !line.empty()) {
+            const QString text =
+                curve.name + QLatin1Char(' ') + bytesText(static_cast<std::uint64_t>(std::max(0.0, **last)));
+            const QFont strong = Theme::instance().font(TypeRole::Table, true);
+            const double width = textWidth(text, strong) + 2;
+            const double y = line.back().y() > plot.top() + 22 ? line.back().y() - 19 : line.back().y() + 3;
+            drawText(painter, QRectF(line.back().x() - width - 8, y, width, 16), Qt::AlignVCenter, text, pen.color(),
+                     strong);
         }
         flush();
     }
