@@ -163,7 +163,8 @@ BlockBox TimelineSnapshot::box(std::uint32_t index, bool byAddress) const {
     const BlockRow& row = history.rows[index];
     const BlockDef& def = history.defs[row.def];
     const TimeNs freed = history.freed[index];
-    return {byAddress ? def.address : lazy_->stack.addresses[index], def.bytes, row.born, freed < 0 ? parts_.end : freed};
+    return {byAddress ? def.address : lazy_->stack.addresses[index], def.bytes, row.born,
+            freed < 0 ? parts_.end : freed};
 }
 
 std::vector<AllocationShape> TimelineSnapshot::shapes(TimeNs begin, TimeNs end, double nsPerPixel, double bytesPerPixel,

@@ -3,8 +3,10 @@
 #include "app/cli/console.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/ioctl.h>
@@ -28,6 +30,11 @@ int terminalColumns() {
 void printOut(std::string_view text) {
     const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
     if (written != text.size() || std::fflush(stdout) != 0) {
+        const int reason = errno;
+        // A reader that has seen enough (`| head`) is no failure to speak of.
+        if (reason != EPIPE) {
+            printError(fmt::format("standard output: cannot be written ({})", std::strerror(reason)));
+        }
         std::_Exit(1);
     }
 }
