@@ -8,7 +8,12 @@
 // shared memory. Warp w of the group owns rows 16 w .. 16 w + 15 with the fragments of mma.cuh: a[0..3] as there, and
 // d[4 j + i] is c[i] of columns 8 j .. 8 j + 7.
 //
-// Use: fence(); run(...) several times; commit(); ... wait<pending>(). Between run() and the wait() that covers it nobody may touch d, nor write a. `accumulate` 0 overwrites d. (PTX ISA, "Asynchronous Warpgroup Level Matrix".)
+// Use: fence(); run(...) several times; commit(); ... wait<pending>(). Between run() and the wait() that covers it nobody
+// may touch d, nor write a. `accumulate` 0 overwrites d. (PTX ISA, "Asynchronous Warpgroup Level Matrix".)
+//
+// What costs dearly and is only said by ptxas ("serialized", C75xx): branches on values that the compiler cannot prove
+// equal in all lanes (pass them through __shfl_sync), accumulators of several widths in one kernel (use one array, zeroed
+// by hand, for all), fragments computed between products (pin them with an empty asm before fence()).
 
 #include "device/mma.cuh"
 
@@ -77,16 +82,18 @@ template <class T, int kColumns> struct Product;
 #define VT_PRODUCT(type, name, columns, list, o0, o1, o2, o3, o4, o5, o6, outputs)                                     \
     template <> struct Product<type, columns> {                                                                        \
         static constexpr int kRegisters = (columns) / 2;                                                               \
-        template <int kTransposedB = 0>                                                                                \
-        static __device__ __forceinline__ void run(float (&d)[kRegisters], const u32 (&a)[4], u64 b, int accumulate) { \
+        template <int kTransposedB = 0, int kSize>                                                                     \
+        static __device__ __forceinline__ void run(float (&d)[kSize], const u32 (&a)[4], u64 b, int accumulate) {      \
+            static_assert(kSize >= kRegisters, "too few registers for the result");                                    \
             asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #o5 ", 0;\n"                                             \
                          "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." name "." name " {" list "}, {%" #o0   \
                          ", %" #o1 ", %" #o2 ", %" #o3 "}, %" #o4 ", p, 1, 1, %" #o6 ";\n}\n"                          \
                          : outputs                                                                                     \
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate), "n"(kTransposedB));    \
         }                                                                                                              \
-        template <int kTransposedB = 0, int kTransposedA = 0>                                                          \
-        static __device__ __forceinline__ void run(float (&d)[kRegisters], u64 a, u64 b, int accumulate) {             \
+        template <int kTransposedB = 0, int kTransposedA = 0, int kSize>                                               \
+        static __device__ __forceinline__ void run(float (&d)[kSize], u64 a, u64 b, int accumulate) {                  \
+            static_assert(kSize >= kRegisters, "too few registers for the result");                                    \
             asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #o2 ", 0;\n"                                             \
                          "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." name "." name " {" list "}, %" #o0    \
                          ", %" #o1 ", p, 1, 1, %" #o3 ", %" #o4 ";\n}\n"                                               \
