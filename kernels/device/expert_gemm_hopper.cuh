@@ -165,6 +165,7 @@ template <int N> __device__ __forceinline__ void products(float (&sums)[64], con
     for (int step = 0; step < 4; ++step) {
         wgmma::Product<bf16, N>::run(sums, a[step], rows + 2 * step, 1);
     }
+    wgmma::commit(); // here: behind the branches that choose N it would be a second group
 }
 
 /// The sums of a tile over the contracted axis.
@@ -196,7 +197,6 @@ __device__ __forceinline__ void accumulate(const WeightReader& reader, const Pla
             } else {
                 products<32>(sums[m], fragments[m], rows);
             }
-            wgmma::commit();
         }
         ring.next();
     }

@@ -13,6 +13,16 @@ namespace abi = vitrine::kernels::abi;
 namespace {
 
 constexpr int kWarps = VT_WARPS;
+constexpr int kBatch = 16; ///< loads of a lane under way at once
+
+/// The experts of pairs first, first + 32, ...; -1 from `end` on.
+__device__ __forceinline__ void loadBatch(const abi::ExpertSortParams& p, int first, int end, int (&experts)[kBatch]) {
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+        const int pair = first + 32 * i;
+        experts[i] = pair < end ? p.ids[pair] : -1;
+    }
+}
 
 /// Exclusive sum over the block of one value a thread; `slots` holds kWarps ints. `total` is the sum of all.
 __device__ __forceinline__ int exclusiveSum(int value, int* slots, int& total) {
@@ -57,8 +67,15 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
     const int stretch = vt::ceilDiv(vt::ceilDiv(p.pairs, kWarps), 32) * 32;
     const int begin = warp * stretch;
     const int end = min(p.pairs, begin + stretch);
-    for (int i = begin + lane; i < end; i += 32) {
-        atomicAdd(mine + p.ids[i], 1);
+    for (int base = begin; base < end; base += 32 * kBatch) {
+        int experts[kBatch];
+        loadBatch(p, base + lane, end, experts);
+#pragma unroll
+        for (int i = 0; i < kBatch; ++i) {
+            if (experts[i] >= 0) {
+                atomicAdd(mine + experts[i], 1);
+            }
+        }
     }
     __syncthreads();
 
@@ -96,17 +113,21 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
     }
     __syncthreads();
 
-    for (int i = begin + lane; i - lane < end; i += 32) {
-        const int expert = i < end ? p.ids[i] : -1;
-        const vt::u32 same = __match_any_sync(vt::kAllLanes, expert);
-        const int rank = __popc(same & ((1U << lane) - 1));
-        if (expert >= 0) {
-            p.slots[mine[expert] + rank] = i;
+    for (int base = begin; base < end; base += 32 * kBatch) {
+        int experts[kBatch];
+        loadBatch(p, base + lane, end, experts);
+#pragma unroll
+        for (int i = 0; i < kBatch; ++i) {
+            const vt::u32 same = __match_any_sync(vt::kAllLanes, experts[i]);
+            const int rank = __popc(same & ((1U << lane) - 1));
+            if (experts[i] >= 0) {
+                p.slots[mine[experts[i]] + rank] = base + 32 * i + lane;
+            }
+            __syncwarp();
+            if (experts[i] >= 0 && rank == 0) {
+                mine[experts[i]] += __popc(same);
+            }
+            __syncwarp();
         }
-        __syncwarp();
-        if (expert >= 0 && rank == 0) {
-            mine[expert] += __popc(same);
-        }
-        __syncwarp();
     }
 }
