@@ -27,21 +27,21 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32)
     __shared__ __align__(16) unsigned char shared[kWarps][kSection * kSharedBlock];
     pdl::wait();
     pdl::launchDependents();
-    constexpr int kParts = experts::kTileRows / kPartRows;
+    constexpr int kParts = grouped::kTileRows / kPartRows;
     const int tile = static_cast<int>(blockIdx.x) / kParts;
     const int part = static_cast<int>(blockIdx.x) % kParts;
     if (tile >= *p.tileCount || part * kPartRows >= p.tiles[2 * tile + 1]) {
         return;
     }
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int blocks = experts::blocksOf(p.in);
+    const int blocks = grouped::blocksOf(p.in);
     const int sections = ceilDiv(blocks, kSection);
     unsigned char* mine = shared[threadIdx.x / 32];
-    u8* out = static_cast<u8*>(p.out) + static_cast<i64>(tile) * blocks * experts::kBlockBytes;
+    u8* out = static_cast<u8*>(p.out) + static_cast<i64>(tile) * blocks * grouped::kBlockBytes;
     for (int item = static_cast<int>(threadIdx.x) / 32; item < kPartRows * sections; item += kWarps) {
         const int row = part * kPartRows + item / sections;
         const int first = item % sections * kSection; // block
-        const int pair = p.slots[tile * experts::kTileRows + row];
+        const int pair = p.slots[tile * grouped::kTileRows + row];
         const u16* from = static_cast<const u16*>(p.x) + (pair < 0 ? 0 : pair / p.pairsPerRow) * p.xStride;
         u32x4 loaded[kSection / 4];
 #pragma unroll
@@ -67,9 +67,9 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32)
 #pragma unroll
             for (int place = 0; place < 8; ++place) {
                 words[place] =
-                    *reinterpret_cast<const u32*>(mine + block * kSharedBlock + 2 * experts::valueAt(piece, place));
+                    *reinterpret_cast<const u32*>(mine + block * kSharedBlock + 2 * grouped::valueAt(piece, place));
             }
-            u8* to = out + static_cast<i64>(first + block) * experts::kBlockBytes;
+            u8* to = out + static_cast<i64>(first + block) * grouped::kBlockBytes;
             *reinterpret_cast<u32x4*>(to + swizzled<128>(row, piece * 16)) =
                 u32x4{__byte_perm(words[0], words[1], 0x5410), __byte_perm(words[2], words[3], 0x5410),
                       __byte_perm(words[4], words[5], 0x5410), __byte_perm(words[6], words[7], 0x5410)};

@@ -13,7 +13,7 @@ namespace abi = vitrine::kernels::abi;
 namespace {
 
 using namespace vt;
-using namespace vt::experts;
+using namespace vt::grouped;
 
 constexpr int kStages = VT_STAGES;
 constexpr int kThreads = 256;
@@ -82,21 +82,22 @@ __device__ __forceinline__ void stageResults(const abi::ExpertGemmParams& p, int
 /// From shared memory to a block of the next product's tile, or to the pairs' rows.
 __device__ __forceinline__ void copyResults(const abi::ExpertGemmParams& p, int tile, int rows, int group,
                                             const u8* results) {
-    const int padded = (rows + 31) / 32 * 32;
-    if (kGated) {
+    if constexpr (kGated) {
+        const int padded = (rows + 31) / 32 * 32;
         u8* to = static_cast<u8*>(p.result) + (static_cast<i64>(tile) * blocksOf(kFeatures) + group) * kBlockBytes;
         for (int i = static_cast<int>(threadIdx.x) * 16; i < padded * 128; i += kThreads * 16) {
             *reinterpret_cast<u32x4*>(to + i) = *reinterpret_cast<const u32x4*>(results + i);
         }
-        return;
-    }
-    for (int i = static_cast<int>(threadIdx.x); i < rows * 16; i += kThreads) {
-        const int row = i / 16;
-        const int feature = group * 128 + i % 16 * 8;
-        if (feature < kFeatures) {
-            const i64 pair = p.slots[tile * kTileRows + row];
-            *reinterpret_cast<u32x4*>(static_cast<u16*>(p.result) + pair * p.resultStride + feature) =
-                *reinterpret_cast<const u32x4*>(results + i % 16 / 8 * kBlockBytes + swizzled<128>(row, i % 8 * 16));
+    } else {
+        for (int i = static_cast<int>(threadIdx.x); i < rows * 16; i += kThreads) {
+            const int row = i / 16;
+            const int feature = group * 128 + i % 16 * 8;
+            if (feature < kFeatures) {
+                const i64 pair = p.slots[tile * kTileRows + row];
+                *reinterpret_cast<u32x4*>(static_cast<u16*>(p.result) + pair * p.resultStride + feature) =
+                    *reinterpret_cast<const u32x4*>(results + i % 16 / 8 * kBlockBytes +
+                                                    swizzled<128>(row, i % 8 * 16));
+            }
         }
     }
 }

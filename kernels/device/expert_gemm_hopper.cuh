@@ -16,7 +16,7 @@ namespace abi = vitrine::kernels::abi;
 namespace {
 
 using namespace vt;
-using namespace vt::experts;
+using namespace vt::grouped;
 
 constexpr int kStages = VT_STAGES;
 constexpr int kConsumers = 2; ///< warpgroups

@@ -16,7 +16,7 @@ namespace {
 using namespace vt;
 
 using X = StorageOf<VT_X_DTYPE>;
-using Result = StorageOf<VT_RESULT_DTYPE>;
+using Result = StorageOf<VT_OUT_DTYPE>;
 #if VT_BIAS_DTYPE
 using Bias = StorageOf<VT_BIAS_DTYPE>;
 #endif

@@ -13,7 +13,7 @@ namespace abi = vitrine::kernels::abi;
 namespace {
 
 constexpr int kWarps = VT_WARPS;
-constexpr int kBatch = 16; ///< loads of a lane under way at once
+constexpr int kBatch = 8; ///< loads of a lane under way at once
 
 /// The experts of pairs first, first + 32, ...; -1 from `end` on.
 __device__ __forceinline__ void loadBatch(const abi::ExpertSortParams& p, int first, int end, int (&experts)[kBatch]) {

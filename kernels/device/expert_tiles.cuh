@@ -17,9 +17,10 @@
 
 #include "device/abi/expert_gemm.h"
 #include "device/abi/expert_sort.h"
+#include "device/activation.cuh"
 #include "device/mxfp4.cuh"
 
-namespace vt::experts {
+namespace vt::grouped {
 
 inline constexpr int kTileRows = vitrine::kernels::abi::kExpertTile;
 inline constexpr int kBlock = 64; ///< values of the contracted axis in a block
@@ -34,12 +35,12 @@ __device__ __forceinline__ int valueAt(int piece, int place) {
     return 16 * (place / 2) + 4 * (place % 2) + 8 * (piece / 4) + piece % 4;
 }
 
-#ifdef VT_ACTIVATION // a product: the specialisation's macros are there
+#ifdef VT_GATED // a product: the specialisation's macros are there
 
 inline constexpr int kIn = VT_IN;
 inline constexpr int kOut = VT_OUT; ///< rows of the weight
 inline constexpr int kBlocks = blocksOf(kIn);
-inline constexpr bool kGated = VT_ACTIVATION != 0;
+inline constexpr bool kGated = VT_GATED != 0;
 inline constexpr int kFeatures = kGated ? kOut / 2 : kOut; ///< values of a result row
 /// Result values that four warps make.
 inline constexpr int kGroupFeatures = kGated ? 64 : 128;
@@ -204,23 +205,10 @@ __device__ __forceinline__ float biasOf(const vitrine::kernels::abi::ExpertGemmP
 #endif
 }
 
-__device__ __forceinline__ float sigmoid(float x) {
-    return __fdividef(1.0F, 1.0F + __expf(-x));
-}
-
-/// The activations of kernels/ops/gated_activation.h: 1 SiLU, 2 GELU (tanh), 3 gpt-oss' clamped SwiGLU.
 __device__ __forceinline__ float activate(const vitrine::kernels::abi::ExpertGemmParams& p, float gate, float up) {
-    if (VT_ACTIVATION == 3) {
-        gate = fminf(gate, p.limit);
-        up = fmaxf(-p.limit, fminf(up, p.limit));
-        return (up + 1) * (gate * sigmoid(p.alpha * gate));
-    }
-    if (VT_ACTIVATION == 2) {
-        return gate * sigmoid(1.5957691216057308F * (gate + 0.044715F * gate * gate * gate)) * up;
-    }
-    return gate * sigmoid(gate) * up;
+    return gatedActivation<VT_ACTIVATION>(gate, up, p.alpha, p.limit);
 }
 
 #endif
 
-} // namespace vt::experts
+} // namespace vt::grouped

@@ -9,17 +9,11 @@ namespace vitrine::kernels::abi {
 constexpr int kExpertSortAbi = 1;
 constexpr int kExpertTile = 128;
 
-/// The most tiles that `pairs` pairs can make: the host's bound; the device knows the number.
-constexpr long long expertTileBound(long long pairs, long long experts) {
-    const long long full = pairs / kExpertTile + experts;
-    return full < pairs ? full : pairs;
-}
-
 struct ExpertSortParams {
     const int* ids; ///< (pairs): the expert of a pair
     int* tileCount; ///< (1)
-    int* tiles;     ///< (bound, 2): expert, rows used (1..kExpertTile)
-    int* slots;     ///< (bound, kExpertTile): the pair in that row, or -1 behind the tile's rows
+    int* tiles; ///< (bound, 2), bound = min(pairs, pairs / kExpertTile + experts): expert, rows used (1..kExpertTile)
+    int* slots; ///< (bound, kExpertTile): the pair in that row, or -1 behind the tile's rows
     int pairs;
     int experts;
 };
