@@ -122,6 +122,15 @@ Context::Context(const ContextOptions& options)
     if (memory.untracked == 0) {
         memory.untracked = traits_.untrackedBytes;
     }
+    if (CudaContext* gpu = cuda()) {
+        memory.guardAccess.fill = [gpu](void* device, std::uint8_t value, std::uint64_t bytes) {
+            gpu->fill(device, value, bytes);
+        };
+        memory.guardAccess.read = [gpu](const void* device, void* host, std::uint64_t bytes) {
+            gpu->copyToHost(device, host, bytes);
+            gpu->synchronize();
+        };
+    }
     const auto make = [&](base::MemorySpace space) {
         if (isMeta()) {
             return makeMetaResource(space);

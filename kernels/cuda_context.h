@@ -71,6 +71,8 @@ public:
     /// Waits on the host; throws DeviceFault.
     void wait() const;
     bool done() const;
+    /// Device time between two recorded events, seconds; waits for this one.
+    double secondsSince(const CudaEvent& earlier) const;
 
 private:
     friend class CudaContext;

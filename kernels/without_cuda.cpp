@@ -25,7 +25,6 @@ namespace {
 
 } // namespace
 
-#ifndef VITRINE_HAS_CUDA
 const Nvrtc* Nvrtc::find() {
     return nullptr;
 }
@@ -38,7 +37,6 @@ const std::string& Nvrtc::whyMissing() {
 CompiledKernel Nvrtc::compile(const CompileRequest&) const {
     refuse();
 }
-#endif
 
 std::vector<CudaDeviceInfo> cudaDevices() {
     return {};
@@ -59,6 +57,10 @@ CudaEvent& CudaEvent::operator=(CudaEvent&&) noexcept = default;
 void CudaEvent::wait() const {}
 bool CudaEvent::done() const {
     return true;
+}
+
+double CudaEvent::secondsSince(const CudaEvent&) const {
+    return 0;
 }
 
 CudaContext::CudaContext(const CudaOptions&) {

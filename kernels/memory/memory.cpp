@@ -39,9 +39,9 @@ private:
 
 class RecordedStepArena final : public StepArena {
 public:
-    RecordedStepArena(BudgetResource& budget, CachingAllocator& cache, Ledger& ledger, bool guarded)
-        : budget_(budget), cache_(cache), ledger_(ledger), arena_(budget), guard_(arena_),
-          recording_(guarded ? static_cast<MemoryResource&>(guard_) : arena_, ledger, budget) {}
+    RecordedStepArena(BudgetResource& budget, CachingAllocator& cache, Ledger& ledger, const MemoryOptions& options)
+        : budget_(budget), cache_(cache), ledger_(ledger), arena_(budget), guard_(arena_, options.guardAccess),
+          recording_(options.guardBytes ? static_cast<MemoryResource&>(guard_) : arena_, ledger, budget) {}
     void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override {
         return recording_.allocate(bytes, stream, tag);
     }
@@ -90,15 +90,17 @@ struct Memory::State {
           const MemoryOptions& options, Tracer& tracer)
         : device(std::move(deviceResource)), hostUpstream(std::move(hostResource)),
           ledger(tracer, base::MemorySpace::Device), hostLedger(tracer, base::MemorySpace::Host),
-          budget(*device, options.deviceBudget, options.untracked, ledger),
+          failing(*device, options.failFrom), budget(failing, options.deviceBudget, options.untracked, ledger),
           hostBudget(*hostUpstream, options.hostBudget, 0, hostLedger), cache(budget), hostCache(hostBudget),
-          guard(cache), general(options.guardBytes ? static_cast<MemoryResource&>(guard) : cache, ledger, budget),
+          guard(cache, options.guardAccess),
+          general(options.guardBytes ? static_cast<MemoryResource&>(guard) : cache, ledger, budget),
           hostRecording(hostCache, hostLedger, hostBudget) {}
 
     std::unique_ptr<MemoryResource> device;
     std::unique_ptr<MemoryResource> hostUpstream;
     Ledger ledger;
     Ledger hostLedger;
+    FailingResource failing;
     BudgetResource budget;
     BudgetResource hostBudget;
     CachingAllocator cache;
@@ -112,8 +114,7 @@ struct Memory::State {
 Memory::Memory(std::unique_ptr<MemoryResource> device, std::unique_ptr<MemoryResource> host,
                const MemoryOptions& options, Tracer& tracer)
     : state_(std::make_unique<State>(std::move(device), std::move(host), options, tracer)) {
-    state_->step =
-        std::make_unique<RecordedStepArena>(state_->budget, state_->cache, state_->ledger, options.guardBytes);
+    state_->step = std::make_unique<RecordedStepArena>(state_->budget, state_->cache, state_->ledger, options);
     if (options.deviceBudget != 0) {
         tracer.counter("budget_bytes", static_cast<double>(options.deviceBudget));
     }

@@ -9,6 +9,7 @@
 // the total, and the peak is the exact maximum over all events; untracked bytes (context, libraries) are in both.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "base/trace.h"
@@ -29,11 +30,19 @@ struct MemoryStatistics {
     std::uint64_t frees = 0;
 };
 
+/// How the bytes of device memory are written and read from the host; empty functions: it is host memory.
+struct ByteAccess {
+    std::function<void(void* device, std::uint8_t value, std::uint64_t bytes)> fill;
+    std::function<void(const void* device, void* host, std::uint64_t bytes)> read;
+};
+
 struct MemoryOptions {
     std::uint64_t deviceBudget = 0; ///< bytes, 0 = the device's memory
     std::uint64_t hostBudget = 0;   ///< bytes, 0 = no limit
     std::uint64_t untracked = 0;    ///< counted from the start
     bool guardBytes = false;        ///< patterns around every allocation, checked on free (tests)
+    ByteAccess guardAccess;         ///< for guard bytes
+    std::uint64_t failFrom = 0;     ///< refuses device reservations from this one on, 1 is the first; 0: none (tests)
 };
 
 /// A reservation that gives out pieces in order and takes them back together; for weights: sized from the index,

@@ -4,6 +4,7 @@
 #include "kernels/memory/policies.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -17,11 +18,17 @@ namespace {
 constexpr std::uint64_t kGuardBytes = kMemoryAlignment;
 constexpr unsigned char kGuardPattern = 0xFD;
 
-bool intact(const unsigned char* guard) {
-    return std::all_of(guard, guard + kGuardBytes, [](unsigned char byte) { return byte == kGuardPattern; });
-}
-
 } // namespace
+
+void* FailingResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
+    if (from_ != 0 && ++asked_ >= from_) {
+        base::OutOfMemoryFacts facts;
+        facts.what = std::string(tag.name);
+        facts.requested = bytes;
+        throw base::OutOfMemory(std::move(facts));
+    }
+    return upstream_.allocate(bytes, stream, tag);
+}
 
 void* BudgetResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
     if (limit_ != 0 && (bytes > limit_ || used_ > limit_ - bytes)) {
@@ -50,18 +57,37 @@ std::uint64_t BudgetResource::largestFree() const {
     return limit_ == 0 ? upstream : std::min(upstream, limit_ - std::min(limit_, used_));
 }
 
+bool GuardResource::intact(const std::byte* guard) const {
+    std::array<unsigned char, kGuardBytes> found{};
+    if (access_.read) {
+        access_.read(guard, found.data(), found.size());
+    } else {
+        std::memcpy(found.data(), guard, found.size());
+    }
+    return std::all_of(found.begin(), found.end(), [](unsigned char byte) { return byte == kGuardPattern; });
+}
+
 void* GuardResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
-    auto* base = static_cast<unsigned char*>(upstream_.allocate(bytes + 2 * kGuardBytes, stream, tag));
+    auto* base = static_cast<std::byte*>(upstream_.allocate(bytes + 2 * kGuardBytes, stream, tag));
     // Poison the piece as well, so that a read before the first write shows.
-    std::memset(base, kGuardPattern, bytes + 2 * kGuardBytes);
+    if (access_.fill) {
+        access_.fill(base, kGuardPattern, bytes + 2 * kGuardBytes);
+    } else {
+        std::memset(base, kGuardPattern, bytes + 2 * kGuardBytes);
+    }
     return base + kGuardBytes;
 }
 
 void GuardResource::deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept {
-    auto* base = static_cast<unsigned char*>(address) - kGuardBytes;
-    if (!intact(base) || !intact(base + kGuardBytes + bytes)) {
-        ++violations_;
-        base::log(base::LogLevel::Error, fmt::format("a write outside a block of {} bytes was found", bytes));
+    auto* base = static_cast<std::byte*>(address) - kGuardBytes;
+    try {
+        if (!intact(base) || !intact(base + kGuardBytes + bytes)) {
+            ++violations_;
+            base::log(base::LogLevel::Error, fmt::format("a write outside a block of {} bytes was found", bytes));
+        }
+    } catch (const base::Error& error) {
+        // The device is lost: who uses it next is told.
+        base::log(base::LogLevel::Debug, error.message());
     }
     upstream_.deallocate(base, bytes + 2 * kGuardBytes, stream);
 }

@@ -30,10 +30,27 @@ private:
     Ledger& ledger_;
 };
 
-/// Writes a pattern before and behind every piece and checks it on free. Host-readable memory only.
+/// Refuses every reservation from number `from` on (1 is the first; 0: none): what a run does when memory ends there.
+class FailingResource final : public MemoryResource {
+public:
+    FailingResource(MemoryResource& upstream, std::uint64_t from) : upstream_(upstream), from_(from) {}
+    void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override;
+    void deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept override {
+        upstream_.deallocate(address, bytes, stream);
+    }
+    base::MemorySpace space() const override { return upstream_.space(); }
+    std::uint64_t largestFree() const override { return upstream_.largestFree(); }
+
+private:
+    MemoryResource& upstream_;
+    std::uint64_t from_;
+    std::uint64_t asked_ = 0;
+};
+
+/// Writes a pattern before and behind every piece and checks it on free.
 class GuardResource final : public MemoryResource {
 public:
-    explicit GuardResource(MemoryResource& upstream) : upstream_(upstream) {}
+    GuardResource(MemoryResource& upstream, ByteAccess access) : upstream_(upstream), access_(std::move(access)) {}
     void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override;
     void deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept override;
     base::MemorySpace space() const override { return upstream_.space(); }
@@ -42,7 +59,10 @@ public:
     std::uint64_t violations() const { return violations_; }
 
 private:
+    bool intact(const std::byte* guard) const;
+
     MemoryResource& upstream_;
+    ByteAccess access_;
     std::uint64_t violations_ = 0;
 };
 
