@@ -40,6 +40,7 @@ __device__ __forceinline__ int exclusiveSum(int value, int* slots, int& total) {
     __syncthreads();
     int before = 0;
     total = 0;
+#pragma unroll 4
     for (int warp = 0; warp < kWarps; ++warp) {
         before += warp < static_cast<int>(threadIdx.x / 32) ? slots[warp] : 0;
         total += slots[warp];
@@ -84,6 +85,7 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
         const int expert = base + thread;
         int rows = 0;
         if (expert < p.experts) {
+#pragma unroll 4
             for (int w = 0; w < kWarps; ++w) {
                 rows += counts[w * p.experts + expert];
             }
@@ -94,6 +96,7 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
         firstTile += total;
         if (expert < p.experts) {
             int row = tile * abi::kExpertTile;
+#pragma unroll 4
             for (int w = 0; w < kWarps; ++w) {
                 const int count = counts[w * p.experts + expert];
                 counts[w * p.experts + expert] = row;
