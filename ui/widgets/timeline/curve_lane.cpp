@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include <QPainter>
+#include <QPainterPath>
 #include <algorithm>
 #include <cmath>
 
@@ -77,13 +78,25 @@ QImage CurveLane::paint(const PlotFrame& frame) {
         const auto values = curve.values(axis(), columns);
         QPen pen(curve.color ? curve.color(t) : t.text2, tall ? 1.5 : 1);
         if (curve.dashed) {
-            pen.setDashPattern({5, 3});
+            pen.setDashPattern({5 / pen.widthF(), 3 / pen.widthF()});
+            pen.setCapStyle(Qt::FlatCap);
         }
         painter.setPen(pen);
+        painter.setBrush(Qt::NoBrush);
         QPolygonF line;
         const auto flush = [&] {
             if (line.size() > 1) {
-                painter.drawPolyline(line);
+                // As a path, without the points inside level parts: dashes of a wide pen start anew at every point of a
+                // polyline.
+                QPainterPath path(line.front());
+                for (qsizetype i = 1; i < line.size(); ++i) {
+                    const bool level =
+                        i + 1 < line.size() && line[i].y() == line[i - 1].y() && line[i].y() == line[i + 1].y();
+                    if (!level) {
+                        path.lineTo(line[i]);
+                    }
+                }
+                painter.drawPath(path);
             }
             line.clear();
         };
