@@ -106,6 +106,33 @@ private slots:
         QCOMPARE(ui::chooseLoads({}, 0, 0).a, 0);
     }
 
+    void overlayDrawsBothLines() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::LoadView view({&document, &time, nullptr, nullptr});
+        view.resize(1000, 700);
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {loadRun()}, {{1, bothLoads()}});
+        auto* layout = view.header()->findChild<ui::SegmentedControl*>();
+        QTest::mouseClick(layout->button(1), Qt::LeftButton);
+        QTest::qWait(30);
+        const QImage image = view.grab().toImage().convertToFormat(QImage::Format_RGB32);
+        const auto longest = [&](const QColor& color) { // pixels of a colour in the row that has most of them
+            int most = 0;
+            for (int y = 60; y < image.height(); ++y) {
+                int count = 0;
+                for (int x = 80; x < image.width(); ++x) {
+                    count += image.pixel(x, y) == color.rgb() ? 1 : 0;
+                }
+                most = std::max(most, count);
+            }
+            return most;
+        };
+        const int a = longest(ui::themeTokens().compareA), b = longest(ui::themeTokens().compareB);
+        QVERIFY2(a > 200, qPrintable(QString::number(a)));           // solid, to the end of the plot
+        QVERIFY2(b > 60 && b < 400, qPrintable(QString::number(b))); // dashed
+    }
+
     void words() {
         const ui::LoadPair pair = pairOf(bothLoads());
         ui::AfterLoad fast, slow;

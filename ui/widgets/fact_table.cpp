@@ -120,6 +120,7 @@ void FactTable::setNumberWidth(int pixels) {
 
 void FactTable::fit() {
     view_->setFixedHeight(model_->rowCount() * kRow);
+    setFixedHeight((model_->rowCount() + 1) * kRow);
     const int columns = model_->columnCount();
     for (int i = 0; i < columns; ++i) {
         view_->setColumnWidth(i, i == 0 ? std::max(16, width() - numberWidth_ * (columns - 1)) : numberWidth_);

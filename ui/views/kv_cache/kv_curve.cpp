@@ -61,6 +61,16 @@ ChartAxis axisUpTo(const QString& title, double top, int lines) {
     return axis;
 }
 
+double largestPage(const KvFacts& facts) {
+    std::int64_t most = 1;
+    if (facts.geometry) {
+        for (const KvLayerGroup& group : facts.geometry->groups) {
+            most = std::max(most, group.pageTokens);
+        }
+    }
+    return static_cast<double>(most);
+}
+
 } // namespace
 
 CategoryStyle kvShade(const ThemeTokens& t, bool sliding) {
@@ -109,11 +119,14 @@ KvCurve kvCurve(const KvFacts& facts, KvCurveParts parts) {
     curve.y = axisUpTo(tr("KV cache, %1").arg(unit.name), top / unit.bytes, 6);
 
     std::vector<QPointF> full{{0, 0}}, total{{0, 0}}, formula{{0, 0}}, unbounded{{0, 0}};
+    const double page = largestPage(facts);
     for (const KvSample& sample : thinned(facts.samples, kCurvePoints)) {
         const auto x = static_cast<double>(sample.tokens);
-        // A step takes its pages before it fills them: a stair that stands above the formula, not a slope.
-        full.emplace_back(full.back().x(), static_cast<double>(sample.full) / unit.bytes);
-        total.emplace_back(total.back().x(), static_cast<double>(sample.total()) / unit.bytes);
+        const double before = full.back().x();
+        if (x - before <= page) { // a page comes at once: a stair; a step of many pages: a slope
+            full.emplace_back(before, static_cast<double>(sample.full) / unit.bytes);
+            total.emplace_back(before, static_cast<double>(sample.total()) / unit.bytes);
+        }
         full.emplace_back(x, static_cast<double>(sample.full) / unit.bytes);
         total.emplace_back(x, static_cast<double>(sample.total()) / unit.bytes);
     }

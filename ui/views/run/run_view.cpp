@@ -205,7 +205,9 @@ void RunView::onFormReloaded() {
                                              : tr("The form names another input, so there is no prompt."));
     command_->setPlainText(commandText());
     updateButtons();
-    fit_->refresh();
+    if (isVisible()) {
+        fit_->refresh(); // prices are made one at a time: a view that is not seen leaves them to the others
+    }
 }
 
 QString RunView::commandText() const {
@@ -281,6 +283,7 @@ QList<QWidget*> RunView::focusStops() const {
 }
 
 void RunView::activated() {
+    fit_->refresh();
     prompt_->setFocus();
 }
 

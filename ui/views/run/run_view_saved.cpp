@@ -98,6 +98,9 @@ void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions
         text_->addSection(tr("Result of %1").arg(runTitle(run)), false);
         QStringList lines;
         for (const JsonRow& row : jsonRows(run.metricsJson, kSummaryRows)) {
+            if (row.key.startsWith(QLatin1String("error.")) || row.value.isEmpty()) {
+                continue; // said above in a sentence
+            }
             lines << row.key + QStringLiteral(": ") + row.value;
         }
         text_->appendText(lines.join(QLatin1Char('\n')));

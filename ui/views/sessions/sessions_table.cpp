@@ -18,7 +18,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kStretched = RunTable::Name;
-constexpr int kWidths[RunTable::ColumnCount] = {128, 210, 108, 150, 110, 84, 70, 78, 130, 76, 150, 92, 84, 200};
+constexpr int kWidths[RunTable::ColumnCount] = {118, 210, 100, 144, 76, 84, 70, 78, 130, 76, 150, 92, 84, 200};
 constexpr bool kShownAtFirst[RunTable::ColumnCount] = {true, true, true,  true,  true,  true,  true,
                                                        true, true, false, false, false, false, false};
 constexpr char kColumnsKey[] = "sessions/columns";

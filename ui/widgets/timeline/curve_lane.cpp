@@ -32,6 +32,20 @@ template <class F> void drawGrid(QPainter& painter, const QRectF& plot, const By
     }
 }
 
+/// As a path, without the points inside level parts: dashes of a wide pen start anew at every point of a polyline.
+void drawLine(QPainter& painter, const QPolygonF& line) {
+    if (line.size() < 2) {
+        return;
+    }
+    QPainterPath path(line.front());
+    for (qsizetype i = 1; i < line.size(); ++i) {
+        if (i + 1 == line.size() || line[i].y() != line[i - 1].y() || line[i].y() != line[i + 1].y()) {
+            path.lineTo(line[i]);
+        }
+    }
+    painter.drawPath(path);
+}
+
 } // namespace
 
 CurveLane::CurveLane(const QString& title, TimeCursor* time, QWidget* parent) : Lane(title, time, parent) {
@@ -85,19 +99,7 @@ QImage CurveLane::paint(const PlotFrame& frame) {
         painter.setBrush(Qt::NoBrush);
         QPolygonF line;
         const auto flush = [&] {
-            if (line.size() > 1) {
-                // As a path, without the points inside level parts: dashes of a wide pen start anew at every point of a
-                // polyline.
-                QPainterPath path(line.front());
-                for (qsizetype i = 1; i < line.size(); ++i) {
-                    const bool level =
-                        i + 1 < line.size() && line[i].y() == line[i - 1].y() && line[i].y() == line[i + 1].y();
-                    if (!level) {
-                        path.lineTo(line[i]);
-                    }
-                }
-                painter.drawPath(path);
-            }
+            drawLine(painter, line);
             line.clear();
         };
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -109,17 +111,18 @@ QImage CurveLane::paint(const PlotFrame& frame) {
             line << QPointF(plot.left() + (static_cast<double>(i) + 0.5) / frame.dpr,
                             plot.bottom() - air - part * room);
         }
-        const auto last = std::find_if(values.rbegin(), values.rend(), [](const auto& v) { return v.has_value(); });
-        if (tall && bytes_ && last != values.rend() && !line.empty()) {
+        const QPointF end = line.isEmpty() ? QPointF() : line.back();
+        const bool labelled = tall && bytes_ && !line.isEmpty();
+        flush();
+        if (labelled) {
+            const auto last = std::find_if(values.rbegin(), values.rend(), [](const auto& v) { return v.has_value(); });
             const QString text =
                 curve.name + QLatin1Char(' ') + bytesText(static_cast<std::uint64_t>(std::max(0.0, **last)));
             const QFont strong = Theme::instance().font(TypeRole::Table, true);
             const double width = textWidth(text, strong) + 2;
-            const double y = line.back().y() > plot.top() + 22 ? line.back().y() - 19 : line.back().y() + 3;
-            drawText(painter, QRectF(line.back().x() - width - 8, y, width, 16), Qt::AlignVCenter, text, pen.color(),
-                     strong);
+            const double y = end.y() > plot.top() + 22 ? end.y() - 19 : end.y() + 3;
+            drawText(painter, QRectF(end.x() - width - 8, y, width, 16), Qt::AlignVCenter, text, pen.color(), strong);
         }
-        flush();
     }
     for (const base::TimeNs failure : failures_) {
         const double x = plot.left() + axis().x(failure);
