@@ -103,6 +103,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     addPlan(app, line);
     addBench(app, line);
     addSession(app, line);
+    addWorker(app, line);
     addCompletion(app, line);
 }
 

@@ -243,12 +243,7 @@ void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
         outcome_ = outcome;
         // Who hears of the end may start the next run at once.
         running_ = false;
-        sink_({{"type", "ended"},
-               {"status", outcomeStatusName(outcome.status)},
-               {"error", outcome.error},
-               {"exit_code", outcome.exitCode},
-               {"run", run},
-               {"metrics", std::move(metrics)}});
+        sink_(endedMessage(outcome));
     } catch (...) {
         const bool failedBefore = outcome_.exitCode != 0;
         if (!failedBefore) {

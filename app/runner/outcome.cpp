@@ -65,6 +65,16 @@ std::string_view outcomeStatusName(RunOutcome::Status status) {
     return kNames.at(static_cast<std::size_t>(status));
 }
 
+json endedMessage(const RunOutcome& outcome) {
+    return {{"type", "ended"},
+            {"status", outcomeStatusName(outcome.status)},
+            {"error", outcome.error},
+            {"error_kind", outcome.exitCode == 0 ? "" : base::errorKindName(outcome.errorKind)},
+            {"exit_code", outcome.exitCode},
+            {"run", outcome.run},
+            {"metrics", json::parse(outcome.metricsJson, nullptr, false)}};
+}
+
 RunOutcome outcomeOf(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);

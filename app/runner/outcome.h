@@ -23,6 +23,9 @@ nlohmann::json errorJson(const std::exception_ptr& error);
 /// Without line breaks and other control characters, so that a failure stays one line.
 std::string oneLine(std::string_view text);
 
+/// The "ended" message of run_host.h.
+nlohmann::json endedMessage(const RunOutcome& outcome);
+
 /// "done", "failed", "out_of_memory", "cancelled"
 std::string_view outcomeStatusName(RunOutcome::Status status);
 

@@ -28,8 +28,8 @@ struct RunOutcome {
 
 /// Receives one JSON value a line: {"type": "progress", "what", "done", "total"} | {"type": "token", "request", "index",
 /// "id", "text", "channel", "logprob", "top": [{"id", "logprob", "text"}], "time"} (nanoseconds since the run's start) |
-/// {"type": "metric", "name", "value"} | {"type": "started", "run"} | {"type": "ended", "status", "error", "exit_code",
-/// "metrics"}. Called on the run's thread.
+/// {"type": "metric", "name", "value"} | {"type": "started", "run"} | {"type": "ended", "status", "error", "error_kind",
+/// "exit_code", "run", "metrics"}. Called on the run's thread.
 /// A session keeps the tokens too, one line each, as texts "tokens.000000", "tokens.000001", ... of 512 tokens.
 using RunMessageSink = std::function<void(const nlohmann::json&)>;
 
@@ -48,6 +48,9 @@ public:
 
     /// Runs inside this process (CPU and Meta; the command line).
     static std::unique_ptr<RunHost> inProcess();
+    /// Runs inside a child process, `program worker`, which serves one run after the other and is started anew when it is
+    /// gone: after a device fault, a crash or the system's out-of-memory killer. Nothing of this process is touched then.
+    static std::unique_ptr<RunHost> inWorker(const std::string& program);
 };
 
 } // namespace vitrine::app

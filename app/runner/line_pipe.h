@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Lines of text over a file descriptor: how a worker process and its owner talk.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace vitrine::app {
+
+/// Reads whole lines. One thread; the descriptor stays its owner's.
+class LineReader {
+public:
+    explicit LineReader(int descriptor) : descriptor_(descriptor) {}
+
+    /// The next line without its end, or nothing when the other side is gone (what came of an unfinished line is
+    /// dropped). Blocks. A line over 64 MiB ends the talk too: no message is that long.
+    std::optional<std::string> next();
+
+private:
+    int descriptor_;
+    std::string buffer_;
+    std::size_t begin_ = 0; ///< of the next line in buffer_
+};
+
+/// Writes a line and its end. False when the other side is gone. SIGPIPE must be ignored in the process.
+bool writeLine(int descriptor, std::string_view line);
+
+} // namespace vitrine::app

@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The owner's side of a worker process.
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include "app/runner/line_pipe.h"
+#include "app/runner/outcome.h"
+#include "app/runner/run_host.h"
+#include "base/error.h"
+#include "engine/workload/experiment.h"
+
+extern char** environ; // NOLINT(readability-redundant-declaration): POSIX asks programs to declare it
+
+namespace vitrine::app {
+
+namespace {
+
+using nlohmann::json;
+
+/// A file descriptor that closes itself.
+class Descriptor {
+public:
+    explicit Descriptor(int value = -1) : value_(value) {}
+    ~Descriptor() { reset(); }
+    Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        std::swap(value_, other.value_);
+        return *this;
+    }
+    int get() const { return value_; }
+    void reset() {
+        if (value_ >= 0) {
+            ::close(std::exchange(value_, -1));
+        }
+    }
+
+private:
+    int value_;
+};
+
+struct Pipe {
+    Pipe() {
+        std::array<int, 2> ends{};
+        if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+            throw base::Internal(fmt::format("a pipe to the worker: {}", std::strerror(errno)));
+        }
+        read = Descriptor(ends[0]);
+        write = Descriptor(ends[1]);
+    }
+    Descriptor read, write;
+};
+
+base::ErrorKind kindNamed(std::string_view name) {
+    using base::ErrorKind;
+    for (const ErrorKind kind : {ErrorKind::BadInput, ErrorKind::Unsupported, ErrorKind::OutOfMemory,
+                                 ErrorKind::Cancelled, ErrorKind::DeviceFault}) {
+        if (base::errorKindName(kind) == name) {
+            return kind;
+        }
+    }
+    return ErrorKind::Internal;
+}
+
+RunOutcome outcomeFrom(const json& ended) {
+    RunOutcome outcome;
+    const std::string status = ended.value("status", "failed");
+    for (const auto candidate : {RunOutcome::Status::Done, RunOutcome::Status::Failed, RunOutcome::Status::OutOfMemory,
+                                 RunOutcome::Status::Cancelled}) {
+        if (outcomeStatusName(candidate) == status) {
+            outcome.status = candidate;
+        }
+    }
+    outcome.run = ended.value("run", std::int64_t{0});
+    outcome.exitCode = ended.value("exit_code", 1);
+    outcome.errorKind = kindNamed(ended.value("error_kind", ""));
+    outcome.error = ended.value("error", "");
+    outcome.metricsJson = ended.contains("metrics") ? ended["metrics"].dump() : "{}";
+    return outcome;
+}
+
+std::string howItEnded(int status) {
+    if (WIFSIGNALED(status)) {
+        const int number = WTERMSIG(status);
+        return number == SIGKILL ? "was killed, as the system does when memory runs out"
+                                 : fmt::format("crashed ({})", ::strsignal(number));
+    }
+    return fmt::format("ended with code {}", WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+/// One worker process: its pipes and the thread that reads what it says.
+class WorkerProcess {
+public:
+    WorkerProcess(const std::string& program, std::function<void(const json&)> onMessage,
+                  std::function<void(int status)> onEnd) {
+        Pipe requests, answers;
+        posix_spawn_file_actions_t actions;
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, requests.read.get(), STDIN_FILENO);
+        posix_spawn_file_actions_adddup2(&actions, answers.write.get(), STDOUT_FILENO);
+        posix_spawnattr_t attributes;
+        posix_spawnattr_init(&attributes);
+        // A group of its own: Ctrl-C in the owner's terminal is the owner's affair.
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+        std::array<std::string, 2> words{program, "worker"};
+        std::array<char*, 3> arguments{words[0].data(), words[1].data(), nullptr};
+        const int error = ::posix_spawn(&pid_, program.c_str(), &actions, &attributes, arguments.data(), environ);
+        posix_spawn_file_actions_destroy(&actions);
+        posix_spawnattr_destroy(&attributes);
+        if (error != 0) {
+            throw base::Internal(fmt::format("{}: the worker could not be started: {}", program, std::strerror(error)));
+        }
+        in_ = std::move(requests.write);
+        out_ = std::move(answers.read);
+        reader_ = std::thread([this, onMessage = std::move(onMessage), onEnd = std::move(onEnd)] {
+            LineReader lines(out_.get());
+            while (const std::optional<std::string> line = lines.next()) {
+                const json message = json::parse(*line, nullptr, false);
+                if (message.is_object()) {
+                    onMessage(message);
+                }
+            }
+            int status = 0;
+            while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+            }
+            ended_ = true;
+            onEnd(status);
+        });
+    }
+    ~WorkerProcess() {
+        // The end of its input makes it stop its run, save it and end.
+        in_.reset();
+        reader_.join();
+    }
+    WorkerProcess(const WorkerProcess&) = delete; // a thread holds its address
+    WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+    bool ended() const { return ended_; }
+    bool send(const json& message) const {
+        return writeLine(in_.get(), message.dump(-1, ' ', false, json::error_handler_t::replace));
+    }
+
+private:
+    pid_t pid_ = -1;
+    Descriptor in_, out_;
+    std::atomic<bool> ended_ = false;
+    std::thread reader_;
+};
+
+class WorkerHost final : public RunHost {
+public:
+    explicit WorkerHost(std::string program) : program_(std::move(program)) {}
+    ~WorkerHost() override { worker_.reset(); }
+    WorkerHost(const WorkerHost&) = delete; // the reading thread holds its address
+    WorkerHost& operator=(const WorkerHost&) = delete;
+
+    void start(const json& experiment, const std::string& sessionFile, RunMessageSink sink) override {
+        if (running_) {
+            throw base::Internal("a run is going on; wait for its end or stop it");
+        }
+        json validated = engine::validateExperiment(experiment, "experiment");
+        // CUDA asks for a new process after a fault.
+        const bool faulted = outcome_.exitCode != 0 && outcome_.errorKind == base::ErrorKind::DeviceFault;
+        if (worker_ == nullptr || worker_->ended() || faulted) {
+            worker_.reset();
+            worker_ = std::make_unique<WorkerProcess>(
+                program_, [this](const json& message) { onMessage(message); }, [this](int status) { onEnd(status); });
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            sink_ = sink ? std::move(sink) : [](const json&) {};
+            outcome_ = {};
+            run_ = 0;
+            running_ = true;
+        }
+        // A worker that is gone already is told by its reader, which ends the run.
+        worker_->send({{"type", "run"}, {"experiment", std::move(validated)}, {"session", sessionFile}});
+    }
+
+    void stop() override {
+        if (running_ && worker_ != nullptr) {
+            worker_->send({{"type", "stop"}});
+        }
+    }
+    bool running() const override { return running_; }
+    RunOutcome wait() override {
+        std::unique_lock lock(mutex_);
+        idle_.wait(lock, [this] { return !running_; });
+        return outcome_;
+    }
+
+private:
+    void onMessage(const json& message) {
+        const std::string type = message.value("type", "");
+        if (type == "ended") {
+            finish(outcomeFrom(message), message);
+            return;
+        }
+        if (type == "refused") {
+            finish(failed(kindNamed(message.value("kind", "")), message.value("error", "")));
+            return;
+        }
+        if (type == "started") {
+            run_ = message.value("run", std::int64_t{0});
+        }
+        sink_(message);
+    }
+
+    void onEnd(int status) {
+        if (running_) {
+            finish(failed(base::ErrorKind::DeviceFault,
+                          fmt::format("the worker process {}; what it recorded is in the session, and the next run "
+                                      "starts a new worker",
+                                      howItEnded(status))));
+        }
+    }
+
+    RunOutcome failed(base::ErrorKind kind, std::string error) const {
+        RunOutcome outcome;
+        outcome.status = RunOutcome::Status::Failed;
+        outcome.errorKind = kind;
+        outcome.exitCode = base::exitCode(kind);
+        outcome.error = std::move(error);
+        outcome.run = run_;
+        outcome.metricsJson = json{{"error", {{"kind", base::errorKindName(kind)}, {"message", outcome.error}}}}.dump();
+        return outcome;
+    }
+
+    void finish(const RunOutcome& outcome) { finish(outcome, endedMessage(outcome)); }
+    void finish(const RunOutcome& outcome, const json& message) {
+        RunMessageSink sink;
+        {
+            const std::lock_guard lock(mutex_);
+            outcome_ = outcome;
+            sink = sink_;
+            // Who hears of the end may start the next run at once.
+            running_ = false;
+        }
+        idle_.notify_all();
+        sink(message);
+    }
+
+    std::string program_;
+    std::mutex mutex_; ///< guards the end of a run against who waits for it
+    std::condition_variable idle_;
+    std::atomic<bool> running_ = false;
+    std::atomic<std::int64_t> run_ = 0;
+    RunMessageSink sink_;
+    RunOutcome outcome_;
+    std::unique_ptr<WorkerProcess> worker_; ///< last: its thread uses the members above
+};
+
+} // namespace
+
+std::unique_ptr<RunHost> RunHost::inWorker(const std::string& program) {
+    return std::make_unique<WorkerHost>(program);
+}
+
+} // namespace vitrine::app

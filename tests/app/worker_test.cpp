@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Runs in a child process: the same results, and nothing of the owner is lost when the child is.
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+#include "app/runner/line_pipe.h"
+#include "app/runner/run_host.h"
+#include "base/error.h"
+#include "sessions/session_file.h"
+#include "tests/sessions/temp_folder.h"
+
+namespace vitrine::app {
+namespace {
+
+using nlohmann::json;
+using sessions::OpenMode;
+using sessions::RunStatus;
+using sessions::SessionFile;
+
+const std::string kProgram = VITRINE_BINARY_DIR "/app/vitrine";
+
+json experiment(int newTokens) {
+    return {{"vitrine", 1},
+            {"workload", "generate"},
+            {"model", "synthetic:tiny-llama"},
+            {"tokens", {1, 2, 3}},
+            {"ignore_eos", true},
+            {"set", {{"max_position_embeddings", "2000000"}}},
+            {"max_new_tokens", newTokens}};
+}
+
+/// The children of this thread's process whose name is vitrine.
+pid_t workerPid() {
+    for (int attempt = 0; attempt < 600; ++attempt) {
+        std::ifstream children("/proc/self/task/" + std::to_string(::gettid()) + "/children");
+        pid_t pid = 0;
+        while (children >> pid) {
+            std::string name;
+            std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/comm"), name);
+            if (name == "vitrine") {
+                return pid;
+            }
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return -1;
+}
+
+/// Starts a long run and returns when its first token has come.
+void startLongRun(RunHost& host, const std::string& file) {
+    const auto tokens = std::make_shared<std::atomic<int>>(0);
+    host.start(experiment(1'000'000), file,
+               [tokens](const json& message) { *tokens += message["type"] == "token" ? 1 : 0; });
+    for (int i = 0; i < 6000 && *tokens == 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ASSERT_GT(*tokens, 0);
+}
+
+TEST(Worker, GivesWhatARunInThisProcessGives) {
+    const test::TempFolder folder;
+    const auto here = RunHost::inProcess();
+    here->start(experiment(6), "", {});
+    const RunOutcome expected = here->wait();
+    const auto host = RunHost::inWorker(kProgram);
+    for (int run = 1; run <= 2; ++run) {
+        std::vector<json> messages;
+        host->start(experiment(6), folder.file("runs.vitrine"),
+                    [&](const json& message) { messages.push_back(message); });
+        const RunOutcome outcome = host->wait();
+        EXPECT_EQ(outcome.status, RunOutcome::Status::Done) << outcome.error;
+        EXPECT_EQ(outcome.run, run);
+        EXPECT_EQ(json::parse(outcome.metricsJson)["ids"], json::parse(expected.metricsJson)["ids"]);
+        EXPECT_EQ(messages.front()["type"], "started");
+        EXPECT_EQ(messages.back()["type"], "ended");
+    }
+}
+
+TEST(Worker, StopEndsTheRunSaved) {
+    const test::TempFolder folder;
+    const auto host = RunHost::inWorker(kProgram);
+    startLongRun(*host, folder.file("runs.vitrine"));
+    host->stop();
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Cancelled);
+    EXPECT_EQ(outcome.exitCode, 130);
+    EXPECT_EQ(SessionFile::open(folder.file("runs.vitrine"), OpenMode::ReadOnly)->run(1).status, RunStatus::Cancelled);
+}
+
+TEST(Worker, ADeadWorkerEndsItsRunAndTheNextRunWorks) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    const auto host = RunHost::inWorker(kProgram);
+    startLongRun(*host, file);
+    ASSERT_EQ(::kill(workerPid(), SIGSEGV), 0);
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Failed);
+    EXPECT_EQ(outcome.errorKind, base::ErrorKind::DeviceFault);
+    EXPECT_NE(outcome.error.find("crashed"), std::string::npos) << outcome.error;
+    EXPECT_EQ(outcome.run, 1);
+    EXPECT_FALSE(host->running());
+    host->start(experiment(3), file, {});
+    EXPECT_EQ(host->wait().status, RunOutcome::Status::Done);
+    const auto session = SessionFile::open(file, OpenMode::ReadOnly);
+    EXPECT_EQ(session->run(1).status, RunStatus::Interrupted);
+    EXPECT_EQ(session->run(2).status, RunStatus::Done);
+}
+
+TEST(Worker, ItsOwnersEndStopsTheRunSaved) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    {
+        const auto host = RunHost::inWorker(kProgram);
+        startLongRun(*host, file);
+    }
+    EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->run(1).status, RunStatus::Cancelled);
+}
+
+TEST(Worker, RefusesBeforeItStartsAndAfter) {
+    const test::TempFolder folder;
+    const auto host = RunHost::inWorker(kProgram);
+    EXPECT_THROW(host->start({{"vitrine", 1}, {"workload", "generate"}, {"modle", "x"}}, "", {}), base::BadInput);
+    std::ofstream(folder.file("notes.txt"))
+        << "a file of another program, long enough to have a header of its own ..." << std::string(200, '.');
+    host->start(experiment(3), folder.file("notes.txt"), {});
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.errorKind, base::ErrorKind::BadInput);
+    EXPECT_EQ(outcome.exitCode, 2);
+    EXPECT_NE(outcome.error.find("notes.txt"), std::string::npos) << outcome.error;
+    EXPECT_THROW(RunHost::inWorker(folder.file("nothing"))->start(experiment(3), "", {}), base::Internal);
+}
+
+TEST(LinePipe, ReadsWholeLinesHoweverTheyArrive) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    std::thread writer([&] {
+        const std::string text = "one\n\n" + std::string(200'000, 'x') + "\nlost";
+        for (std::size_t i = 0; i < text.size(); i += 4099) {
+            const std::string piece = text.substr(i, 4099);
+            ASSERT_EQ(::write(ends[1], piece.data(), piece.size()), static_cast<ssize_t>(piece.size()));
+        }
+        EXPECT_TRUE(writeLine(ends[1], ""));
+        ::close(ends[1]);
+    });
+    LineReader reader(ends[0]);
+    EXPECT_EQ(reader.next(), "one");
+    EXPECT_EQ(reader.next(), "");
+    EXPECT_EQ(reader.next()->size(), 200'000u);
+    EXPECT_EQ(reader.next(), "lost");
+    EXPECT_EQ(reader.next(), std::nullopt);
+    writer.join();
+    ::close(ends[0]);
+}
+
+} // namespace
+} // namespace vitrine::app
