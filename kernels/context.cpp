@@ -36,11 +36,24 @@ double rooflineSeconds(const Cost& cost, const DeviceTraits& traits) {
     return std::max(memory, compute) + cost.launches * traits.launchSeconds;
 }
 
+std::string_view simdName(SimdLevel level) {
+    switch (level) {
+    case SimdLevel::Avx512:
+        return "avx512";
+    case SimdLevel::Avx2:
+        return "avx2";
+    case SimdLevel::Scalar:
+        break;
+    }
+    return "scalar";
+}
+
 CpuContext::CpuContext(int threads) : pool_(std::make_unique<base::ThreadPool>(threads)), simd_(machineSimd()) {}
 
 void CpuContext::setSimd(SimdLevel level) {
     if (level > machineSimd()) {
-        throw base::Unsupported("this machine's processor lacks the asked SIMD instructions");
+        throw base::BadInput(fmt::format("simd: {}: this machine's processor has {} at most; use that or auto",
+                                         simdName(level), simdName(machineSimd())));
     }
     simd_ = level;
 }

@@ -38,6 +38,8 @@ struct Cost {
 double rooflineSeconds(const Cost& cost, const DeviceTraits& traits);
 
 enum class SimdLevel : std::uint8_t { Scalar, Avx2, Avx512 };
+/// "scalar", "avx2", "avx512"
+std::string_view simdName(SimdLevel level);
 
 /// The reference backend and the embedded default.
 class CpuContext {
@@ -45,7 +47,7 @@ public:
     explicit CpuContext(int threads = 0);
     base::ThreadPool& pool() { return *pool_; }
     SimdLevel simd() const { return simd_; }
-    void setSimd(SimdLevel level); ///< lowers it for tests; throws Unsupported above what the machine has
+    void setSimd(SimdLevel level); ///< for measurements and tests; throws BadInput above what the machine has
 
 private:
     std::unique_ptr<base::ThreadPool> pool_;

@@ -29,6 +29,8 @@ constexpr std::array kOptions = {
     OptionSpec{"device", OptionType::Integer, "0", "", 0, 1023, "", "", "Device", "Number of the GPU", kForward},
     OptionSpec{"threads", OptionType::Integer, "0", "", 0, 4096, "", "threads", "Device",
                "CPU threads; 0: one for each core", kForward | kPlan},
+    OptionSpec{"simd", OptionType::Choice, "auto", "", 0, 0, "auto|scalar|avx2|avx512", "", "Device",
+               "Instructions that the CPU's kernels use; auto: the widest that the processor has", kForward},
     OptionSpec{"device_profile", OptionType::Text, "", "", 0, 0, "", "", "Device",
                "Device that Meta stands for: a shipped profile or a file; unset: h100-80gb",
                kGenerate | kLoad | kLogits | kPlan},

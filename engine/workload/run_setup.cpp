@@ -23,6 +23,16 @@ kernels::ProfileLevel profileLevel(const std::string& name) {
     return name == "full" ? kernels::ProfileLevel::Full : kernels::ProfileLevel::Light;
 }
 
+/// auto leaves the context's own choice.
+void chooseSimd(const Run& run, kernels::CpuContext& cpu) {
+    const std::string asked = run.text("simd", "auto");
+    for (const auto level : {kernels::SimdLevel::Scalar, kernels::SimdLevel::Avx2, kernels::SimdLevel::Avx512}) {
+        if (asked == kernels::simdName(level)) {
+            cpu.setSimd(level);
+        }
+    }
+}
+
 kernels::ContextOptions contextOptions(const Run& run, base::TraceSink* trace) {
     kernels::ContextOptions options;
     options.threads = static_cast<int>(run.integer("threads", 0));
@@ -90,7 +100,9 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run) {
         // The CPU rehearses another device's allocations.
         options.traits = planTraits(run, nullptr);
     }
-    return std::make_unique<kernels::Context>(options);
+    auto context = std::make_unique<kernels::Context>(options);
+    chooseSimd(run, *context->cpu());
+    return context;
 }
 
 ModelSource openSource(const Run& run) {
@@ -136,6 +148,7 @@ void addContextMetrics(const Run& run, kernels::Context& context) {
     metrics["device"] = context.traits().name;
     if (context.cpu() != nullptr) {
         metrics["threads"] = context.cpu()->pool().threads();
+        metrics["simd"] = kernels::simdName(context.cpu()->simd());
     }
     if (context.isMeta() || run.spec.contains("device_profile")) {
         std::string profile;

@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/gemv.h"
 
+#include <array>
+#include <bit>
+#include <cstring>
+
 #include "kernels/ops/floats.h"
+#include "kernels/ops/mxfp4_format.h"
 
 namespace vitrine::kernels {
 
@@ -42,6 +47,75 @@ void dotRows(const GemvCall& call) {
     }
 }
 
+/// Four floats and two doubles of every processor's plainest registers.
+using Four = float __attribute__((vector_size(16)));
+using TwoPairs = double __attribute__((vector_size(16)));
+
+/// The two elements of every byte, as the bits that a double carries: one look-up for both.
+constexpr std::array<double, 256> makePairs() {
+    std::array<double, 256> pairs{};
+    for (std::size_t byte = 0; byte < pairs.size(); ++byte) {
+        const auto low = std::bit_cast<std::uint32_t>(kE2M1[byte & 15]);
+        const auto high = std::bit_cast<std::uint32_t>(kE2M1[byte >> 4]);
+        pairs[byte] =
+            std::bit_cast<double>(std::endian::native == std::endian::little ? std::uint64_t{high} << 32 | low
+                                                                             : std::uint64_t{low} << 32 | high);
+    }
+    return pairs;
+}
+constexpr std::array<double, 256> kPairs = makePairs();
+
+Four fourAt(const float* p) {
+    Four values;
+    std::memcpy(&values, p, sizeof values);
+    return values;
+}
+
+/// Output `o` of the call by R rows of x from `row` on: a group is looked up once and multiplied with each row in two
+/// independent sums.
+template <int R> void dotMxfp4(const GemvCall& call, std::int64_t row, std::int64_t o) {
+    const std::int64_t groups = call.matrix.in / kMxfp4Group;
+    const std::int64_t out = call.outBegin + o;
+    const auto* block = static_cast<const std::uint8_t*>(call.matrix.data) + out * (call.matrix.in / 2);
+    const std::uint8_t* const scales = call.matrix.scales + out * groups;
+    Four sums[R] = {};
+    for (std::int64_t g = 0; g < groups; ++g) {
+        Four weights[kMxfp4Group / 4];
+        for (Four& values : weights) {
+            const TwoPairs pairs = {kPairs[block[0]], kPairs[block[1]]};
+            values = std::bit_cast<Four>(pairs);
+            block += 2;
+        }
+        const float scale = std::bit_cast<float>(e8m0Bits(scales[g]));
+        for (std::int64_t r = 0; r < R; ++r) {
+            const float* const x = call.x[row + r] + g * kMxfp4Group;
+            Four even = weights[0] * fourAt(x);
+            Four odd = weights[1] * fourAt(x + 4);
+            for (std::int64_t i = 2; i < kMxfp4Group / 4; i += 2) {
+                even += weights[i] * fourAt(x + 4 * i);
+                odd += weights[i + 1] * fourAt(x + 4 * i + 4);
+            }
+            sums[r] += (even + odd) * scale;
+        }
+    }
+    for (std::int64_t r = 0; r < R; ++r) {
+        call.y[(row + r) * kGemvOutputs + o] = sums[r][0] + sums[r][1] + (sums[r][2] + sums[r][3]);
+    }
+}
+
+void dotMxfp4Rows(const GemvCall& call) {
+    constexpr std::int64_t kTogether = 4;
+    for (std::int64_t o = 0; o < call.outCount; ++o) {
+        std::int64_t row = 0;
+        for (; row + kTogether <= call.rows; row += kTogether) {
+            dotMxfp4<kTogether>(call, row, o);
+        }
+        for (; row < call.rows; ++row) {
+            dotMxfp4<1>(call, row, o);
+        }
+    }
+}
+
 void sumColumns(const GemvCall& call) {
     float weights[kGemvOutputs];
     float sums[kGemvRows][kGemvOutputs] = {};
@@ -66,6 +140,8 @@ void sumColumns(const GemvCall& call) {
 void gemvScalar(const GemvCall& call) {
     if (call.matrix.transposed) {
         sumColumns(call);
+    } else if (call.matrix.dtype == DType::F4) {
+        dotMxfp4Rows(call);
     } else {
         dotRows(call);
     }

@@ -219,6 +219,24 @@ TEST_F(WorkloadRun, ALoadWithAPromptSaysHowCloseTheAnswersAre) {
               planned["variants"][1]["after_load"]["decode_tokens_per_second"]);
 }
 
+TEST_F(WorkloadRun, SimdIsWhatWasAsked) {
+    const Json experiment = {
+        {"workload", "generate"}, {"model", "synthetic:tiny-llama"}, {"tokens", {1, 2, 3}}, {"max_new_tokens", 4}};
+    const Json best = run(experiment);
+    for (const auto level : {kernels::SimdLevel::Scalar, kernels::SimdLevel::Avx2, kernels::SimdLevel::Avx512}) {
+        Json asked = experiment;
+        asked["simd"] = kernels::simdName(level);
+        if (level > kernels::CpuContext(1).simd()) {
+            EXPECT_THROW(run(asked), base::BadInput);
+            continue;
+        }
+        const Json out = run(asked);
+        EXPECT_EQ(out["simd"], asked["simd"]);
+        EXPECT_EQ(out["ids"], best["ids"]);
+    }
+    EXPECT_EQ(best["simd"], kernels::simdName(kernels::CpuContext(1).simd()));
+}
+
 TEST_F(WorkloadRun, TokenizeGoesThereAndBack) {
     std::ofstream(path("rows.jsonl")) << "{\"text\": \"Hello world\"}\n\n{\"text\": \"\"}\n";
     const std::string tokenizer = std::string(VITRINE_RESOURCES) + "/models/vitrine-demo/tokenizer.json";

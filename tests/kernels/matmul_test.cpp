@@ -114,7 +114,7 @@ TEST(Matmul, DenseAgainstDouble) {
                                                     {8, 300, 129},
                                                     {9, 77, 40},
                                                     {300, 521, 150}}) {
-                    SCOPED_TRACE(testing::simdName(context.simd()) + " rows " + std::to_string(rows));
+                    SCOPED_TRACE(std::string(simdName(context.simd())) + " rows " + std::to_string(rows));
                     const TestWeight weight = denseWeight(random, weightType, out, in, transposed);
                     expectProduct(context, random, weight, {rows, in, out, DType::BF16, DType::BF16, true, false});
                     expectProduct(context, random, weight,

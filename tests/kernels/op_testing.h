@@ -154,10 +154,6 @@ inline void expectNear(const TestTensor& actual, const std::vector<double>& expe
     EXPECT_TRUE(actual.guardsIntact());
 }
 
-inline std::string simdName(SimdLevel level) {
-    return level == SimdLevel::Avx512 ? "avx512" : level == SimdLevel::Avx2 ? "avx2" : "scalar";
-}
-
 /// Runs the body with a context of each SIMD level that this machine has.
 inline void forEachSimd(const std::function<void(CpuContext&)>& body, int threads = 2) {
     for (const SimdLevel level : {SimdLevel::Scalar, SimdLevel::Avx2, SimdLevel::Avx512}) {
