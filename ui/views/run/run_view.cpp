@@ -165,8 +165,7 @@ QWidget* RunView::buildCentre() {
 }
 
 bool RunView::promptUsed() const {
-    return form_.workload() == QLatin1String("generate") &&
-           std::none_of(std::begin(kInputs), std::end(kInputs),
+    return std::none_of(std::begin(kInputs), std::end(kInputs),
                         [this](const char* key) { return form_.changed(QString::fromLatin1(key)); });
 }
 
@@ -199,10 +198,11 @@ void RunView::onFormReloaded() {
     }
     filling_ = false;
     setAlarming(prompt_, false);
-    promptBox_->setVisible(form_.workload() == QLatin1String("generate"));
     prompt_->setEnabled(promptUsed());
-    prompt_->setPlaceholderText(promptUsed() ? tr("Prompt. Ctrl+Return runs it.")
-                                             : tr("The form names another input, so there is no prompt."));
+    prompt_->setPlaceholderText(!promptUsed() ? tr("The form names another input, so there is no prompt.")
+                                : form_.workload() == QLatin1String("load")
+                                    ? tr("Prompt that both kinds of weights answer after the load, or nothing.")
+                                    : tr("Prompt. Ctrl+Return runs it."));
     command_->setPlainText(commandText());
     updateButtons();
     if (isVisible()) {
