@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/blocks.h"
 
+#include <algorithm>
+
 #include "kernels/ops/block_plans.h"
+#include "kernels/ops/expert_tiles.h"
 #include "kernels/ops/op_check.h"
 #include "kernels/ops/row_loop.h"
 
@@ -117,8 +120,10 @@ Cost cost(const ExpertMlp& op, const DeviceTraits& traits) {
     return planCost<ExpertMlpPlan>(op, traits);
 }
 
-std::uint64_t scratch(const ExpertMlp& op, const DeviceTraits&) {
-    return planBytes<ExpertMlpPlan>(op);
+std::uint64_t scratch(const ExpertMlp& op, const DeviceTraits& traits) {
+    const std::uint64_t plan = planBytes<ExpertMlpPlan>(op);
+    const bool tiles = hasExpertTiles(traits) && ExpertMlpTiles::fits(op);
+    return tiles ? std::max(plan, ExpertMlpTiles(op, ScratchLayout()).bytes) : plan;
 }
 
 void check(const LmHead& op) {

@@ -3,6 +3,7 @@
 #include "kernels/ops/blocks.h"
 
 #include "kernels/ops/block_plans.h"
+#include "kernels/ops/expert_tiles_cuda.h"
 
 namespace vitrine::kernels {
 
@@ -23,7 +24,9 @@ void execute(CudaContext& context, const Route& op) {
 }
 
 void execute(CudaContext& context, const ExpertMlp& op) {
-    executePlan<ExpertMlpPlan>(context, op);
+    if (!multiplyInTiles(context, op)) {
+        executePlan<ExpertMlpPlan>(context, op);
+    }
 }
 
 void execute(CudaContext& context, const LmHead& op) {

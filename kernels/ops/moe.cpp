@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/ops/expert_groups.h"
+#include "kernels/ops/expert_tiles.h"
 #include "kernels/ops/op_check.h"
 #include "kernels/ops/row_loop.h"
 #include "kernels/ops/weight_check.h"
@@ -74,8 +75,12 @@ Cost cost(const ExpertMatmul& op, const DeviceTraits&) {
     return cost;
 }
 
-std::uint64_t scratch(const ExpertMatmul& op, const DeviceTraits&) {
-    return ExpertScratch(op, ScratchLayout()).bytes;
+std::uint64_t scratch(const ExpertMatmul& op, const DeviceTraits& traits) {
+    // Plans size their pieces without traits: what every GPU form needs is always there.
+    const std::uint64_t least =
+        std::max(ExpertScratch(op, ScratchLayout()).bytes, ExpertMatmulTiles(op, false, ScratchLayout()).bytes);
+    const bool gather = hasExpertTiles(traits) && ExpertMatmulTiles::gathers(op);
+    return gather ? std::max(least, ExpertMatmulTiles(op, true, ScratchLayout()).bytes) : least;
 }
 
 void check(const MoeCombine& op) {

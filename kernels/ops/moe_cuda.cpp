@@ -8,10 +8,6 @@ void execute(CudaContext&, const RouterTopK&) {
     throwNoCuda(RouterTopK::kName);
 }
 
-void execute(CudaContext&, const ExpertMatmul&) {
-    throwNoCuda(ExpertMatmul::kName);
-}
-
 void execute(CudaContext&, const MoeCombine&) {
     throwNoCuda(MoeCombine::kName);
 }
