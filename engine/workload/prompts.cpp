@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -63,7 +64,10 @@ std::vector<std::int32_t> unknownIds(const Tokenizer& tokenizer, std::int64_t vo
 
 Sampling samplingOf(const Run& run, const ModelSource& source) {
     Sampling out;
-    const auto temperature = static_cast<float>(run.spec.value("temperature", 0.0));
+    auto temperature = static_cast<float>(run.spec.value("temperature", 0.0));
+    if (temperature < std::numeric_limits<float>::min()) {
+        temperature = 0; // its inverse would be infinite
+    }
     if (temperature > 0) {
         out = fromGenerationConfig(source.generation);
     }

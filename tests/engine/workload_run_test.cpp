@@ -114,6 +114,14 @@ TEST_F(WorkloadRun, ChatAndRawTextGiveText) {
     EXPECT_TRUE(raw["text"].is_string());
 }
 
+TEST_F(WorkloadRun, ATemperatureTooSmallToDivideByIsGreedy) {
+    const Json base = {
+        {"workload", "generate"}, {"model", "synthetic:tiny-llama"}, {"tokens", {1, 2, 3}}, {"max_new_tokens", 4}};
+    Json cold = base;
+    cold["temperature"] = 1e-40;
+    EXPECT_EQ(run(cold)["ids"], run(base)["ids"]);
+}
+
 TEST_F(WorkloadRun, LogitsWritesTheTensorAndSynthesizeWritesTheSameModel) {
     const Json written =
         run({{"workload", "synthesize"}, {"model", "synthetic:tiny-gpt-oss"}, {"seed", 9}, {"output", path("model")}});
