@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "sessions/session_file.h"
 
+#include <chrono>
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "sessions/sqlite/database.h"
@@ -99,6 +102,28 @@ TEST(SessionFile, KeepsARunWithEverything) {
     ASSERT_EQ(session->timelineNotes(run).size(), 1u);
     EXPECT_EQ(session->timelineNotes(run)[0].body, "look here");
     EXPECT_THROW(session->setNote(run, "x"), base::BadInput);
+}
+
+TEST(SessionFile, RemovesWhatAKilledCreatorLeft) {
+    const TempFolder folder;
+    const std::string path = folder.file("a.vitrine");
+    // No process has the largest number that a pid_t holds.
+    const std::string abandoned = path + ".new-2147483647-1";
+    const std::string young = path + ".new-2147483647-2";
+    const std::string alive = path + ".new-" + std::to_string(::getpid()) + "-3";
+    const std::string foreign = folder.file("b.vitrine.new-2147483647-1");
+    for (const std::string& file : {abandoned, young, alive, foreign}) {
+        writeAll(file, "half");
+        if (file != young) {
+            std::filesystem::last_write_time(file,
+                                             std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+        }
+    }
+    SessionFile::open(path, OpenMode::CreateOrOpen);
+    EXPECT_FALSE(std::filesystem::exists(abandoned));
+    EXPECT_TRUE(std::filesystem::exists(young));
+    EXPECT_TRUE(std::filesystem::exists(alive));
+    EXPECT_TRUE(std::filesystem::exists(foreign));
 }
 
 TEST(SessionFile, EditsNamesTagsNotesAndDeletes) {
