@@ -84,8 +84,8 @@ std::vector<std::optional<double>> loadTotals(const LoadSide& side, const AxisMa
 /// What runs of the same model say about decoding and prefill after each load.
 struct AfterLoad {
     std::optional<double> decode, decode16, prefill, context; ///< tokens/s, with batch 16, tokens/s, tokens
-    std::vector<std::int64_t> ids;                  ///< of a greedy run
-    std::string prompt;                             ///< to tell whether two runs had the same one
+    std::vector<std::int64_t> ids;                            ///< of a greedy run
+    std::string prompt;                                       ///< to tell whether two runs had the same one
     std::int64_t promptTokens = 0;
 };
 AfterLoad afterLoad(const std::vector<sessions::RunInfo>& runs, const sessions::RunInfo& load, const QString& weights);
