@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/gui/host_run_controller.h"
 
+#include <QTemporaryDir>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/runner/environment.h"
+#include "base/error.h"
+#include "profiler/memory_timeline.h"
+#include "sessions/session_file.h"
 
 namespace vitrine::app {
 
@@ -35,6 +40,25 @@ ui::StreamedToken tokenOf(const Json& message) {
         token.topJson = QString::fromStdString(top->dump());
     }
     return token;
+}
+
+Json planOf(const std::string& text) {
+    Json experiment = Json::parse(text);
+    // What would run on this machine is planned with its memory and its dtype; a rehearsal with its profile.
+    experiment["backend"] = chosenBackend(experiment);
+    experiment["plan"] = true;
+    return experiment;
+}
+
+std::shared_ptr<const profiler::MemoryTimeline> timelineOf(const std::string& file, sessions::RunId run) {
+    const auto session = sessions::SessionFile::open(file, sessions::OpenMode::ReadOnly);
+    profiler::MemoryTimelineBuilder builder;
+    for (const std::string& stream : session->streams(run)) {
+        for (const base::ColumnChunk& chunk : session->chunks(run, stream)) {
+            builder.add(chunk);
+        }
+    }
+    return builder.snapshot();
 }
 
 } // namespace
@@ -109,36 +133,71 @@ quint64 HostRunController::price(const Json& experiment) {
     return lastTicket_;
 }
 
+quint64 HostRunController::rehearse(const Json& experiment) {
+    const std::lock_guard lock(mutex_);
+    waitingRehearsal_ = Request{++lastTicket_, experiment.dump(-1, ' ', false, Json::error_handler_t::replace)};
+    wake_.notify_all();
+    return lastTicket_;
+}
+
 void HostRunController::priceLoop() {
     const std::unique_ptr<RunHost> meta = RunHost::inProcess();
     while (true) {
-        Request request;
+        std::optional<Request> price, rehearsal;
         {
             std::unique_lock lock(mutex_);
-            wake_.wait(lock, [this] { return ending_ || waiting_.has_value(); });
+            wake_.wait(lock, [this] { return ending_ || waiting_.has_value() || waitingRehearsal_.has_value(); });
             if (ending_) {
                 return;
             }
-            request = std::move(*waiting_);
-            waiting_.reset();
+            price = std::exchange(waiting_, std::nullopt);
+            rehearsal = std::exchange(waitingRehearsal_, std::nullopt);
         }
-        QString metrics, error;
-        try {
-            Json experiment = Json::parse(request.experiment);
-            // What would run on this machine is priced with its memory and its dtype; a rehearsal with its profile.
-            experiment["backend"] = chosenBackend(experiment);
-            experiment["plan"] = true;
-            meta->start(experiment, {}, [](const Json&) {});
-            const RunOutcome outcome = meta->wait();
-            metrics = QString::fromStdString(outcome.metricsJson);
-            error = QString::fromStdString(outcome.error);
-        } catch (const std::exception& failure) {
-            error = QString::fromUtf8(failure.what());
+        if (price) {
+            runPrice(*meta, *price);
         }
-        QMetaObject::invokeMethod(
-            this, [this, ticket = request.ticket, metrics, error] { emit priced(ticket, metrics, error); },
-            Qt::QueuedConnection);
+        if (rehearsal) {
+            runRehearsal(*meta, *rehearsal);
+        }
     }
+}
+
+void HostRunController::runPrice(RunHost& meta, const Request& request) {
+    QString metrics, error;
+    try {
+        meta.start(planOf(request.experiment), {}, [](const Json&) {});
+        const RunOutcome outcome = meta.wait();
+        metrics = QString::fromStdString(outcome.metricsJson);
+        error = QString::fromStdString(outcome.error);
+    } catch (const std::exception& failure) {
+        error = QString::fromUtf8(failure.what());
+    }
+    QMetaObject::invokeMethod(
+        this, [this, ticket = request.ticket, metrics, error] { emit priced(ticket, metrics, error); },
+        Qt::QueuedConnection);
+}
+
+void HostRunController::runRehearsal(RunHost& meta, const Request& request) {
+    std::shared_ptr<const profiler::MemoryTimeline> timeline;
+    QString error;
+    try {
+        const QTemporaryDir folder;
+        if (!folder.isValid()) {
+            throw base::BadInput(folder.errorString().toStdString());
+        }
+        Json experiment = planOf(request.experiment);
+        experiment["profile"] = "light";
+        const std::string file = folder.filePath(QStringLiteral("plan.vitrine")).toStdString();
+        meta.start(experiment, file, [](const Json&) {});
+        const RunOutcome outcome = meta.wait();
+        error = QString::fromStdString(outcome.error);
+        timeline = timelineOf(file, outcome.run);
+    } catch (const std::exception& failure) {
+        error = QString::fromUtf8(failure.what());
+    }
+    QMetaObject::invokeMethod(
+        this, [this, ticket = request.ticket, timeline, error] { emit rehearsed(ticket, timeline, error); },
+        Qt::QueuedConnection);
 }
 
 } // namespace vitrine::app

@@ -27,6 +27,7 @@ public:
     void stop() override;
     bool running() const override;
     quint64 price(const nlohmann::json& experiment) override;
+    quint64 rehearse(const nlohmann::json& experiment) override;
 
 private:
     void onMessage(const std::string& line);
@@ -35,14 +36,16 @@ private:
     std::unique_ptr<RunHost> host_;
     bool running_ = false;
 
-    // Pricing: a thread of its own, the newest request wins.
+    // Pricing and rehearsing: a thread of its own, the newest request of each wins.
     struct Request {
         quint64 ticket = 0;
         std::string experiment;
     };
+    void runPrice(RunHost& meta, const Request& request);
+    void runRehearsal(RunHost& meta, const Request& request);
     std::mutex mutex_;
     std::condition_variable wake_;
-    std::optional<Request> waiting_;
+    std::optional<Request> waiting_, waitingRehearsal_;
     quint64 lastTicket_ = 0;
     bool ending_ = false;
     std::thread pricer_;

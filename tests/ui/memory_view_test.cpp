@@ -4,16 +4,25 @@
 #include "ui/views/memory/memory_view.h"
 
 #include <QApplication>
+#include <QCheckBox>
 #include <QDir>
 #include <QLineEdit>
 #include <QSet>
+#include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
 #include <QWheelEvent>
 
+#include "profiler/recorder.h"
+#include "sessions/session_file.h"
 #include "tests/ui/fake_runs.h"
+#include "ui/models/event_table.h"
 #include "ui/views/memory/alive_panel.h"
+#include "ui/views/memory/fit_panel.h"
 #include "ui/views/memory/oom_page.h"
+#include "ui/views/memory/phase_plot.h"
+#include "ui/views/memory/plan_overlay.h"
+#include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 
 using namespace vitrine;
@@ -24,6 +33,7 @@ using ui::MemoryView;
 class MemoryViewTest final : public QObject {
     Q_OBJECT
 
+    QTemporaryDir folder_;
     std::unique_ptr<MainWindow> window_;
     std::shared_ptr<test::FakeTimeline> timeline_;
 
@@ -51,6 +61,44 @@ class MemoryViewTest final : public QObject {
             id = timeline_->text(rows[i].name) == name ? rows[i].id : id;
         }
         return id;
+    }
+
+    void pinLogits() {
+        ui::AllocationLane* lane = view()->allocationLane();
+        lane->grab(); // paints, so that there is something to hit
+        QRectF rect;
+        for (const ui::AllocationHit& hit : lane->drawn().hits) {
+            rect = timeline_->allocations()[hit.row].id == idOf("logits") ? hit.rect : rect;
+        }
+        QTest::mouseClick(lane, Qt::LeftButton, {}, rect.center().toPoint() + QPoint(0, ui::Lane::kHeaderHeight));
+        QCOMPARE(window_->timeCursor()->selection().allocation, idOf("logits"));
+    }
+
+    /// A session in a file with one run that holds a block for half of its time.
+    QString savedSession() {
+        const QString path = folder_.filePath(QStringLiteral("notes.vitrine"));
+        const auto file = sessions::SessionFile::open(path.toStdString(), sessions::OpenMode::CreateOrOpen);
+        sessions::RunInfo info = test::runInfo(0, "noted", sessions::RunStatus::Running);
+        const sessions::RunId run = file->createRun(info);
+        profiler::Recorder recorder;
+        for (std::uint64_t id = 1; id <= 20; ++id) {
+            base::AllocationEvent event;
+            event.time = base::TimeNs(id) * 1'000'000;
+            event.id = id;
+            event.address = id << 24;
+            event.bytes = id << 20;
+            event.name = recorder.intern("tensor");
+            event.category = base::MemoryCategory::Activations;
+            recorder.record(event);
+            recorder.record(base::FreeEvent{event.time + 5'000'000, id});
+        }
+        file->appendChunks(run, recorder.finish());
+        file->finishRun(run, sessions::RunStatus::Done, "{}", "");
+        return path;
+    }
+
+    std::vector<sessions::TimelineNote> notesOf(const QString& path) const {
+        return sessions::SessionFile::open(path.toStdString(), sessions::OpenMode::ReadOnly)->timelineNotes(1);
     }
 
 private slots:
@@ -274,6 +322,161 @@ private slots:
         QVERIFY2(seen.size() >= 6, qPrintable(QString::number(seen.size())));
         QVERIFY(seen.contains(view()->stackLane()));
         QVERIFY(seen.contains(view()->allocationLane()));
+    }
+
+    void pinnedFormLinksToOpsAndTheStepBefore() {
+        pinLogits();
+        const ui::PinnedPanel* pinned = view()->alive()->pinned();
+        QTRY_VERIFY(pinned->asText().contains(QStringLiteral("by LmHead")));
+        QVERIFY(pinned->asText().contains(QStringLiteral("Step 2: 24.55"))); // 65,536 tokens instead of 98,304
+        QVERIFY(pinned->asText().contains(QStringLiteral("65,536 tokens")));
+        // The last link is the tensor of the step before.
+        QTest::mouseClick(pinned->linkButtons().back(), Qt::LeftButton);
+        QTRY_VERIFY(window_->timeCursor()->selection().allocation != idOf("logits"));
+        const auto row = timeline_->findAllocation(window_->timeCursor()->selection().allocation);
+        QVERIFY(row);
+        QCOMPARE(timeline_->allocations()[*row].bytes, std::uint64_t(65536) * 201088 * 2);
+        QTRY_VERIFY(pinned->asText().contains(QStringLiteral("Freed")));
+        // Its first link leads to the op that made it.
+        QTest::mouseClick(pinned->linkButtons().front(), Qt::LeftButton);
+        QTRY_VERIFY(window_->timeCursor()->measured());
+        QVERIFY(window_->timeCursor()->measured()->begin <= timeline_->allocations()[*row].born);
+    }
+
+    void bracketsWalkTheLinks() {
+        ui::StackLane* lane = view()->stackLane();
+        ui::TimeCursor* time = window_->timeCursor();
+        QVERIFY(!window_->actionList()->action(QStringLiteral("select.link-next"))->isEnabled());
+        // A tensor that came and went: made, used, freed.
+        std::size_t row = 0;
+        for (std::size_t i = 0; i < timeline_->allocations().size(); ++i) {
+            row = timeline_->text(timeline_->allocations()[i].name) == "layers.3.qkv" ? i : row;
+        }
+        const profiler::AllocationRow wanted = timeline_->allocations()[row];
+        time->select({wanted.id, 0});
+        lane->setFocus();
+        QTest::keyClick(lane, Qt::Key_BracketRight);
+        QCOMPARE(time->cursor().value_or(-1), wanted.born);
+        QCOMPARE(time->selection().scope, wanted.scope);
+        QVERIFY(view()->readout().startsWith(QStringLiteral("Link 1 of ")));
+        for (int i = 0; i < 20; ++i) {
+            QTest::keyClick(lane, Qt::Key_BracketRight);
+        }
+        QCOMPARE(time->cursor().value_or(-1), wanted.freed); // the end of the chain holds
+        QTest::keyClick(lane, Qt::Key_BracketLeft);
+        QVERIFY(time->cursor().value_or(-1) < wanted.freed);
+        QCOMPARE(time->selection().allocation, wanted.id);
+    }
+
+    void planLiesOverTheRun() {
+        auto plan = test::makeGenerateRun(3);
+        auto measured = test::runInfo(1, "run", sessions::RunStatus::Done);
+        auto planned = test::runInfo(2, "plan", sessions::RunStatus::Done);
+        planned.workload = "plan generate";
+        QVERIFY(ui::sameExperiment(measured.specJson, planned.specJson));
+        QVERIFY(!ui::sameExperiment(measured.specJson, R"({"workload": "generate", "model": "other"})"));
+        window_->document()->show(QStringLiteral("plan.vitrine"), {measured, planned},
+                                  {{1, test::makeGenerateRun(3)}, {2, plan}});
+        window_->document()->setRunA(1);
+        QTRY_VERIFY(view()->settled());
+        view()->grab();
+        const QImage before = view()->stackLane()->picture(1);
+        QCheckBox* check = view()->planCheck();
+        QVERIFY(check->isEnabled());
+        QTest::mouseClick(check, Qt::LeftButton, {}, QPoint(8, check->height() / 2));
+        QVERIFY(check->isChecked());
+        view()->stackLane()->grab();
+        QTRY_VERIFY(view()->settled());
+        QTRY_VERIFY(view()->stackLane()->picture(1) != before);
+        picture(QStringLiteral("memory-plan"));
+        QTest::mouseClick(check, Qt::LeftButton, {}, QPoint(8, check->height() / 2));
+        QTRY_COMPARE(view()->stackLane()->picture(1), before);
+        // Without a plan in the session and without a way to make one, the view says so.
+        window_->document()->show(QStringLiteral("alone.vitrine"), {measured}, {{1, test::makeGenerateRun(3)}});
+        QTest::mouseClick(check, Qt::LeftButton, {}, QPoint(8, check->height() / 2));
+        QVERIFY(view()->findChild<ui::ErrorStrip*>()->sentence().contains(QStringLiteral("no plan")));
+    }
+
+    void marksAreSetKeptEditedAndRemoved() {
+        const QString path = savedSession();
+        window_->openFile(path);
+        QTRY_COMPARE(window_->document()->path(), path);
+        QTRY_VERIFY(view()->settled() && window_->timeCursor()->extent().length() > 10'000'000);
+        ui::StackLane* lane = view()->stackLane();
+        ui::TimeCursor* time = window_->timeCursor();
+        lane->grab();
+        QTest::mouseClick(lane, Qt::LeftButton, {}, QPoint(lane->width() / 2, 60));
+        QVERIFY(time->cursor());
+        QTest::keyClick(lane, Qt::Key_M);
+        QVERIFY(time->mark() && time->mark()->begin == *time->cursor());
+        QTest::keyClick(lane, Qt::Key_M); // again takes it away
+        QVERIFY(!time->mark());
+        QTest::keyClick(lane, Qt::Key_M);
+        QTest::keyClick(lane, Qt::Key_M, Qt::ShiftModifier);
+        QVERIFY(!time->mark());
+        QLineEdit* field = window_->drawer()->noteField();
+        QTRY_VERIFY(field->text().startsWith(QStringLiteral("At ")));
+        QVERIFY(field->isVisible());
+        QCOMPARE(notesOf(path).size(), std::size_t(1));
+        QTest::keyClick(field, Qt::Key_A, Qt::ControlModifier);
+        QTest::keyClicks(field, QStringLiteral("spike"));
+        QTest::keyClick(field, Qt::Key_Return);
+        QTRY_COMPARE(notesOf(path).front().body, std::string("spike"));
+        QTRY_VERIFY(field->text().isEmpty());
+        // The tag on the ruler opens it again; Del at the cursor removes it.
+        ui::Ruler* ruler = view()->findChild<ui::Ruler*>();
+        QTRY_COMPARE(window_->drawer()->noteList()->model()->rowCount(), 1);
+        QTRY_VERIFY((ruler->grab(),
+                     QTest::mouseDClick(ruler, Qt::LeftButton, {}, QPoint(int(ruler->xOf(*time->cursor())), 9)),
+                     field->text() == QStringLiteral("spike")));
+        lane->setFocus();
+        QTest::keyClick(lane, Qt::Key_Delete);
+        QTRY_VERIFY(notesOf(path).empty());
+        QTRY_COMPARE(window_->drawer()->noteList()->model()->rowCount(), 0);
+    }
+
+    void drawerListsEvents() {
+        window_->timeCursor()->setMeasured(ui::TimeRange{seconds(10.7), seconds(11.5)});
+        QTest::keyClick(view()->stackLane(), Qt::Key_Q);
+        ui::Drawer* drawer = window_->drawer();
+        QTRY_VERIFY(drawer->isVisible());
+        QCOMPARE(drawer->tabText(0), QStringLiteral("Events"));
+        ui::EventTableModel* model = drawer->events();
+        QTRY_VERIFY(model->rowCount() > 2 && !model->waiting());
+        const int last = model->rowCount() - 1;
+        QCOMPARE(model->index(last, ui::EventTableModel::Event).data().toString(), QStringLiteral("out of memory"));
+        QCOMPARE(model->index(last, ui::EventTableModel::Size).data().toString(), QStringLiteral("36.82\u00A0GiB"));
+        int logits = -1;
+        for (int i = 0; i < model->rowCount(); ++i) {
+            logits = model->allocation(i) == idOf("logits") ? i : logits;
+        }
+        QVERIFY(logits >= 0);
+        QCOMPARE(model->index(logits, ui::EventTableModel::Total).data().toString(), QStringLiteral("64.36\u00A0GiB"));
+        drawer->eventList()->scrollTo(model->index(logits, 0));
+        QTest::mouseClick(drawer->eventList()->viewport(), Qt::LeftButton, {},
+                          drawer->eventList()->visualRect(model->index(logits, 0)).center());
+        QCOMPARE(window_->timeCursor()->selection().allocation, idOf("logits"));
+        picture(QStringLiteral("memory-events"));
+        QTest::keyClick(view()->stackLane(), Qt::Key_Q);
+        QVERIFY(!drawer->isVisible());
+    }
+
+    void whyOutOfMemoryAtEveryWidth() {
+        QTest::keyClick(view()->stackLane(), Qt::Key_O);
+        ui::OomPage* page = view()->oomPage();
+        const auto* fit = page->findChild<ui::FitPanel*>();
+        const auto left = [page](const QWidget* widget) { return widget->mapTo(page, QPoint()).x(); };
+        const auto top = [page](const QWidget* widget) { return widget->mapTo(page, QPoint()).y(); };
+        QTRY_VERIFY(left(fit) > left(page->changes()));
+        const auto* phases = page->findChild<ui::PhasePlot*>();
+        QVERIFY(phases != nullptr && phases->isVisible());
+        QCOMPARE(phases->phases().size(), std::size_t(2)); // forward and loss, as far as step 3 went
+        QCOMPARE(phases->phases().front().name, QStringLiteral("forward"));
+        window_->resize(1024, 700);
+        QTRY_VERIFY(top(fit) > top(page->holders()) + page->holders()->height() - 1);
+        QVERIFY(left(page->changes()) > left(page->holders())); // these two stay side by side
+        QCOMPARE(top(page->changes()), top(page->holders()));
+        QVERIFY(page->holders()->width() >= 320 && page->changes()->width() >= 260);
     }
 
     void narrowWindow() {

@@ -74,6 +74,29 @@ private slots:
         QCOMPARE(image.pixelColor(int(kGutter) + 390, 2), theme.canvas);
     }
 
+    void peakAndBudgetKeepOffEachOther() {
+        // The peak right under the budget at the left edge, where the budget's words want to stand.
+        const ThemeTokens theme = tokens(true);
+        const auto run = test::makeGenerateRun(3);
+        const PlotFrame frame{QSizeF(460, 300), 1, kGutter};
+        StackInput in = input(*run, 400, 400);
+        in.peak = run->peak(0, run->end() + 1);
+        in.peak->maxTime = in.axis.time(30);
+        in.budget = in.peak->maxTotal + in.peak->maxTotal / 200;
+        in.top = in.peak->maxTotal;
+        const QImage image = paintStack(in, frame, theme);
+        const double y = frame.plot().top() + stackScale(in, frame.plot().height()).y(double(in.peak->maxTotal));
+        int words = 0, triangle = 0;
+        for (int x = int(kGutter) + 24; x <= int(kGutter) + 36; ++x) {
+            for (int row = int(y) - 18; row < int(y) - 10; ++row) { // above the triangle: only words could be here
+                words += image.pixelColor(x, row) == theme.bad ? 1 : 0;
+            }
+            triangle += image.pixelColor(x, int(y) - 7) == theme.text1 ? 1 : 0;
+        }
+        QCOMPARE(words, 0);
+        QVERIFY(triangle >= 3);
+    }
+
     void isolatedLayersStandOnTheGround() {
         const ThemeTokens theme = tokens(true);
         const auto run = test::makeGenerateRun(3);

@@ -14,9 +14,10 @@
 #include <QTest>
 
 #include "tests/ui/fake_runs.h"
+#include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
-#include "ui/views/shell/overlays.h"
+#include "ui/views/shell/shortcuts_page.h"
 #include "ui/views/view_list.h"
 #include "ui/widgets/theme.h"
 

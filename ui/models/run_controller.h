@@ -7,7 +7,10 @@
 
 #include <QObject>
 #include <QString>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
+
+#include "profiler/memory_timeline.h"
 
 namespace vitrine::ui {
 
@@ -38,6 +41,10 @@ public:
     /// priced() carries the ticket that this returned. A run in progress does not hold it up.
     virtual quint64 price(const nlohmann::json& experiment) = 0;
 
+    /// Runs an experiment as a plan on the Meta backend, in the background, and hands over its events. A later call
+    /// replaces one that has not begun; rehearsed() carries the ticket. 0: this controller cannot.
+    virtual quint64 rehearse(const nlohmann::json& experiment);
+
 signals:
     void started(qint64 run); ///< number in the session file, 0 without one
     void refused(const QString& error);
@@ -48,6 +55,12 @@ signals:
     void ended(const QString& status, const QString& error, const QString& metricsJson);
     /// `metricsJson` as of `vitrine plan --json`; `error` is empty when the price is good.
     void priced(quint64 ticket, const QString& metricsJson, const QString& error);
+    /// Null when the plan failed; `error` says why.
+    void rehearsed(quint64 ticket, std::shared_ptr<const profiler::MemoryTimeline> timeline, const QString& error);
 };
+
+inline quint64 RunController::rehearse(const nlohmann::json&) {
+    return 0;
+}
 
 } // namespace vitrine::ui

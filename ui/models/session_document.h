@@ -83,6 +83,7 @@ signals:
     void runsChanged();      ///< list, statuses, metrics, names, tags
     void selectionChanged(); ///< A or B
     void timelineChanged(qint64 run);
+    void notesChanged(qint64 run); ///< whoever edits a run's timeline notes emits it; readNotes() then sees the edit
     void editFailed(const QString& error);
     /// "Opening NAME, 41 of 98 chunks"; total 0 means unknown, what empty means done.
     void progress(const QString& what, quint64 done, quint64 total);

@@ -181,10 +181,18 @@ void TimeCursor::select(Selection selection) {
     }
 }
 
+void TimeCursor::setMark(std::optional<TimeRange> mark) {
+    if (mark_ != mark) {
+        mark_ = mark;
+        emit markChanged();
+    }
+}
+
 void TimeCursor::reset(TimeRange extent) {
     filters_.clear();
     history_.clear();
     measured_.reset();
+    mark_.reset();
     cursor_.reset();
     selection_ = {};
     extent_ = extent;
@@ -193,6 +201,7 @@ void TimeCursor::reset(TimeRange extent) {
     emit filtersChanged();
     emit rangeChanged();
     emit measuredChanged();
+    emit markChanged();
     emit cursorChanged();
     emit selectionChanged();
     emit followingChanged(true);

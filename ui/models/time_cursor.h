@@ -73,6 +73,10 @@ public:
     std::optional<TimeRange> measured() const { return measured_; }
     void setMeasured(std::optional<TimeRange> range);
 
+    /// A mark that nobody kept yet: an instant (empty range) or a stretch.
+    std::optional<TimeRange> mark() const { return mark_; }
+    void setMark(std::optional<TimeRange> mark);
+
     const std::vector<TimeFilter>& filters() const { return filters_; }
     void pushFilter(TimeFilter filter);
     void removeFilter(std::size_t index); ///< and all inside it
@@ -88,6 +92,7 @@ signals:
     void rangeChanged();
     void cursorChanged();
     void measuredChanged();
+    void markChanged();
     void filtersChanged();
     void selectionChanged();
     void followingChanged(bool on);
@@ -98,7 +103,7 @@ private:
 
     TimeRange extent_, range_;
     std::optional<base::TimeNs> cursor_;
-    std::optional<TimeRange> measured_;
+    std::optional<TimeRange> measured_, mark_;
     std::vector<TimeFilter> filters_;
     std::vector<TimeRange> history_;
     Selection selection_;

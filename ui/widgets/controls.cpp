@@ -202,6 +202,14 @@ void drawRunBadge(QPainter& painter, const QRectF& rect, QChar letter, bool acti
     drawText(painter, rect, Qt::AlignCenter, letter, t.window, Theme::instance().font(TypeRole::Axis, true));
 }
 
+void paintOverlayGround(QWidget* widget) {
+    const ThemeTokens& t = themeTokens();
+    QPainter painter(widget);
+    painter.fillRect(widget->rect(), t.panel);
+    painter.setPen(t.line1);
+    painter.drawRect(QRectF(widget->rect()).adjusted(0.5, 0.5, -0.5, -0.5));
+}
+
 DockHeader::DockHeader(const QString& title, QWidget* parent) : QWidget(parent) {
     row_ = new QHBoxLayout(this);
     row_->setContentsMargins(12, 0, 8, 1);

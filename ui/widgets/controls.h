@@ -87,6 +87,9 @@ private:
 /// A letter on the colour of run A or B.
 void drawRunBadge(QPainter& painter, const QRectF& rect, QChar letter, bool active);
 
+/// The ground of what lies over the window: panel with a line around it.
+void paintOverlayGround(QWidget* widget);
+
 /// Header of a dock, 28 high: title at the left, further controls at the right.
 class DockHeader final : public QWidget {
     Q_OBJECT

@@ -121,6 +121,8 @@ signals:
     void openView(const QString& id);                     ///< the window switches
     void inspectorWanted();                               ///< wantsInspector() changed
     void experimentWanted(const QString& experimentJson); ///< the window opens the Run view with it
+    void availabilityChanged();                           ///< what whyNot() says may have changed
+    void noteWanted(qint64 note);                         ///< the window shows it for editing
     void priced(const QString& text);                     ///< right part of the status bar, empty hides
 
 protected:

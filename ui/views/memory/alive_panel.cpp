@@ -6,12 +6,10 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QEvent>
-#include <QFormLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QPainter>
-#include <QPushButton>
 #include <QScrollArea>
 #include <QSplitter>
 #include <QTreeView>
@@ -22,7 +20,6 @@
 #include "ui/models/memory_facts.h"
 #include "ui/models/stack_model.h"
 #include "ui/widgets/delegates.h"
-#include "ui/widgets/icons.h"
 #include "ui/widgets/paint.h"
 #include "ui/widgets/style.h"
 
@@ -33,130 +30,6 @@ namespace {
 constexpr int kOpenAtFirst = 6;
 
 } // namespace
-
-PinnedPanel::PinnedPanel(QWidget* parent) : QWidget(parent) {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 1, 0, 0);
-    column->setSpacing(0);
-    header_ = new DockHeader({}, this);
-    auto* copy = iconButton(QStringLiteral("copy"), tr("Copy as text"), header_);
-    auto* close = iconButton(QStringLiteral("close"), tr("Unpin"), header_);
-    header_->addControl(copy);
-    header_->addControl(close);
-    column->addWidget(header_);
-    form_ = new QWidget(this);
-    rows_ = new QFormLayout(form_);
-    rows_->setContentsMargins(12, 8, 12, 8);
-    rows_->setHorizontalSpacing(12);
-    rows_->setVerticalSpacing(8);
-    rows_->setLabelAlignment(Qt::AlignLeft | Qt::AlignTop);
-    rows_->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-    column->addWidget(form_);
-    buttons_ = new QWidget(this);
-    auto* row = new QHBoxLayout(buttons_);
-    row->setContentsMargins(12, 2, 12, 8);
-    row->setSpacing(8);
-    auto* go = new QPushButton(icon(QStringLiteral("link")), tr("Go to op"), buttons_);
-    auto* only = new QPushButton(tr("Show only this"), buttons_);
-    auto* text = new QPushButton(tr("Copy as text"), buttons_);
-    for (QPushButton* button : {go, only, text}) {
-        row->addWidget(button);
-    }
-    row->addStretch(1);
-    column->addWidget(buttons_);
-    hint_ = new TextLabel(tr("Click an allocation to pin it here."), TypeRole::Table, TextColor::Text3, false, this);
-    hint_->setContentsMargins(12, 10, 12, 10);
-    hint_->setWordWrap(true);
-    column->addWidget(hint_);
-    column->addStretch(1);
-    connect(close, &QPushButton::clicked, this, &PinnedPanel::closed);
-    connect(go, &QPushButton::clicked, this, [this] { emit scopeWanted(scope_); });
-    connect(only, &QPushButton::clicked, this, &PinnedPanel::onlyWanted);
-    for (QPushButton* button : {copy, text}) {
-        connect(button, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(asText()); });
-    }
-    clear();
-}
-
-void PinnedPanel::addRow(const QString& name, const QString& value, const QString& more, bool warn, bool mono) {
-    text_ << (more.isEmpty() ? name + QStringLiteral(": ") + value
-                             : name + QStringLiteral(": ") + value + QLatin1Char(' ') + more);
-    auto* label = new TextLabel(name, TypeRole::Table, TextColor::Text3, false, form_);
-    label->setFixedWidth(72);
-    auto* field = new QWidget(form_);
-    auto* cells = new QHBoxLayout(field);
-    cells->setContentsMargins(0, 0, 0, 0);
-    cells->setSpacing(6);
-    auto* text = new TextLabel(value, TypeRole::Table, warn ? TextColor::Warn : TextColor::Text1, false, field);
-    if (mono) {
-        text->setFont(Theme::instance().monoFont(TypeRole::Table));
-    }
-    text->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    text->setToolTip(value);
-    text->setElide(true);
-    cells->addWidget(text, more.isEmpty() ? 1 : 0);
-    if (!more.isEmpty()) {
-        auto* rest = new TextLabel(more, TypeRole::Table, TextColor::Text3, false, field);
-        rest->setElide(true);
-        cells->addWidget(rest, 1);
-    }
-    rows_->addRow(label, field);
-}
-
-void PinnedPanel::show(const profiler::MemoryTimeline& timeline, std::size_t index) {
-    const profiler::AllocationRow row = timeline.allocations()[index];
-    while (rows_->rowCount() > 0) {
-        rows_->removeRow(0);
-    }
-    text_.clear();
-    const QString name = shortTensorName(timeline.text(row.name));
-    text_ << name;
-    header_->setTitle(name);
-    header_->setCategory(row.category);
-    scope_ = row.scope;
-    addRow(tr("Size"), bytesText(row.bytes), exactBytesText(row.bytes));
-    if (const QString tensor = tensorText(row); !tensor.isEmpty()) {
-        addRow(tr("Tensor"), tensor, {}, false, true);
-    }
-    addRow(tr("Category"), textOf(base::categoryName(row.category)));
-    const std::string path = timeline.scopePath(row.scope);
-    if (!path.empty()) {
-        addRow(tr("Scope"), QString::fromStdString(path));
-    }
-    addRow(tr("Address"), addressText(row.address) + QStringLiteral(" + ") + bytesText(row.bytes));
-    const profiler::ScopeRow* scope = timeline.scope(row.scope);
-    addRow(tr("Made"), instantText(row.born),
-           scope != nullptr ? tr("by %1").arg(textOf(timeline.text(scope->name))) : QString());
-    if (row.freed >= 0) {
-        addRow(tr("Freed"), instantText(row.freed), tr("after %1").arg(durationText(row.freed - row.born)));
-    } else if (!timeline.outOfMemory().empty()) {
-        addRow(tr("Freed"), tr("never: the run stopped at %1").arg(instantText(timeline.end())), {}, true);
-    } else {
-        addRow(tr("Freed"), tr("at the end of the run"));
-    }
-    header_->setVisible(true);
-    form_->setVisible(true);
-    buttons_->setVisible(true);
-    hint_->setVisible(false);
-}
-
-void PinnedPanel::clear() {
-    header_->setVisible(false);
-    form_->setVisible(false);
-    buttons_->setVisible(false);
-    hint_->setVisible(true);
-    text_.clear();
-}
-
-QString PinnedPanel::asText() const {
-    return text_.join(QLatin1Char('\n'));
-}
-
-void PinnedPanel::paintEvent(QPaintEvent*) {
-    QPainter painter(this);
-    painter.fillRect(rect(), themeTokens().panel);
-    hairline(painter, 0, width(), 0, themeTokens().line1);
-}
 
 AlivePanel::AlivePanel(TimeCursor* time, QWidget* parent) : QWidget(parent), time_(time), job_(this) {
     header_ = new DockHeader(tr("Alive"), this);
@@ -199,6 +72,12 @@ AlivePanel::AlivePanel(TimeCursor* time, QWidget* parent) : QWidget(parent), tim
     connect(time, &TimeCursor::cursorChanged, this, &AlivePanel::refresh);
     connect(time, &TimeCursor::selectionChanged, this, &AlivePanel::showPinned);
     connect(pinned_, &PinnedPanel::closed, this, [this] { time_->select({}); });
+    connect(pinned_, &PinnedPanel::allocationWanted, this, [this](quint64 id) {
+        time_->select({id, 0});
+        if (const auto row = timeline_ ? timeline_->findAllocation(id) : std::nullopt) {
+            time_->goTo(timeline_->allocations()[*row].born);
+        }
+    });
     const auto choose = [this](const QModelIndex& index) {
         const FlatNode* node = model_->node(index);
         if (node != nullptr && (node->key >> 63) == 0 && node->key != 0) {

@@ -10,45 +10,14 @@
 #include "ui/models/latest_job.h"
 #include "ui/models/session_document.h"
 #include "ui/models/time_cursor.h"
+#include "ui/views/memory/pinned_panel.h"
 #include "ui/widgets/controls.h"
 
 class QComboBox;
-class QFormLayout;
-class QPushButton;
 class QSplitter;
 class QTreeView;
 
 namespace vitrine::ui {
-
-/// Facts about one allocation, as a form: text in accent is a link.
-class PinnedPanel final : public QWidget {
-    Q_OBJECT
-
-public:
-    explicit PinnedPanel(QWidget* parent);
-    void show(const profiler::MemoryTimeline& timeline, std::size_t row);
-    void clear();
-    QString asText() const; ///< what "Copy as text" copies
-
-signals:
-    void closed();
-    void scopeWanted(quint64 scope);
-    void onlyWanted();
-
-protected:
-    void paintEvent(QPaintEvent* event) override;
-
-private:
-    void addRow(const QString& name, const QString& value, const QString& more = {}, bool warn = false,
-                bool mono = false);
-    DockHeader* header_;
-    QWidget* form_;
-    QFormLayout* rows_;
-    QWidget* buttons_;
-    TextLabel* hint_;
-    quint64 scope_ = 0;
-    QStringList text_;
-};
 
 class AlivePanel final : public QWidget {
     Q_OBJECT

@@ -5,6 +5,7 @@
 #include <QGridLayout>
 #include <QPainter>
 #include <QPushButton>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "ui/models/format.h"
@@ -48,6 +49,13 @@ std::int64_t numberAt(const Json& spec, const char* key) {
     return found != spec.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
 }
 
+/// "+5.7 %", "−31 %", "0 %"
+QString stepTimeText(double ratio) {
+    const double change = (ratio - 1) * 100;
+    const QString sign = change > 0.05 ? QStringLiteral("+") : change < -0.05 ? QStringLiteral("\u2212") : QString();
+    return QStringLiteral("%1%2\u00A0%").arg(sign).arg(std::abs(change), 0, 'f', std::abs(change) < 10 ? 1 : 0);
+}
+
 double peakOf(const Json& metrics) {
     const auto found = metrics.find("peak_bytes");
     return found != metrics.end() && found->is_number() ? found->get<double>() : -1;
@@ -61,6 +69,8 @@ std::vector<FitPanel::Change> possibleChanges(const std::string& specJson) {
     if (!spec.is_object()) {
         return changes;
     }
+    // The experiment as it was: its step time is what the others are measured by.
+    changes.push_back({{}, {}, QString::fromStdString(specJson), false, {}, 0, 0});
     const auto add = [&](const QString& title, const QString& why,
                          const std::vector<std::pair<const char*, Json>>& values) {
         Json changed = spec;
@@ -90,6 +100,9 @@ std::vector<FitPanel::Change> possibleChanges(const std::string& specJson) {
                     QObject::tr("with nothing else changed"), {{key, now / part}});
             }
         }
+    }
+    if (changes.size() == 1) {
+        changes.clear(); // nothing to change
     }
     return changes;
 }
@@ -160,14 +173,32 @@ void FitPanel::takePrice(quint64 ticket, const QString& metrics, const QString& 
     rebuild();
 }
 
+void FitPanel::addHead() {
+    if (changes_.empty()) {
+        return;
+    }
+    const QString heads[] = {{}, tr("Change"), tr("Peak"), tr("Budget"), tr("Step time")};
+    for (int column = 1; column < 5; ++column) {
+        auto* head = new TextLabel(heads[column], TypeRole::Axis, TextColor::Text3, false, this);
+        head->setFixedHeight(16);
+        head->setAlignment((column == 1 ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+        grid_->addWidget(head, 0, column);
+    }
+}
+
 void FitPanel::rebuild() {
     while (QLayoutItem* item = grid_->takeAt(0)) {
         delete item->widget();
         delete item;
     }
-    int row = 0;
+    addHead();
+    int row = 1;
     bool primary = true;
+    const double before = changes_.empty() ? 0 : changes_.front().seconds;
     for (const Change& change : changes_) {
+        if (change.title.isEmpty()) {
+            continue; // the experiment as it was
+        }
         const bool known = change.priced && change.peak > 0;
         const bool fits = known && change.error.isEmpty() && change.peak <= facts_.event.budget;
         auto* words = new QWidget(this);
@@ -203,6 +234,11 @@ void FitPanel::rebuild() {
         verdict->setToolTip(change.error);
         grid_->addWidget(peak, row, 2);
         grid_->addWidget(verdict, row, 3);
+        const bool timed = known && before > 0 && change.seconds > 0;
+        auto* time = new TextLabel(timed ? stepTimeText(change.seconds / before) : unknownText(), TypeRole::Table,
+                                   TextColor::Text2, false, this);
+        time->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        grid_->addWidget(time, row, 4);
         if (fits) {
             auto* button = new QPushButton(tr("Try"), this);
             setControlHeight(button, 22);
@@ -210,7 +246,7 @@ void FitPanel::rebuild() {
             primary = false;
             connect(button, &QPushButton::clicked, this,
                     [this, experiment = change.experiment] { emit tried(experiment); });
-            grid_->addWidget(button, row, 4);
+            grid_->addWidget(button, row, 5);
         }
         ++row;
     }

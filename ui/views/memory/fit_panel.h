@@ -42,6 +42,7 @@ signals:
 private:
     void priceNext();
     void takePrice(quint64 ticket, const QString& metrics, const QString& error);
+    void addHead();
     void rebuild();
     ViewContext context_;
     TextLabel* note_;

@@ -2,30 +2,18 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/memory/memory_view.h"
 
-#include <QApplication>
 #include <QCheckBox>
-#include <QClipboard>
 #include <QHeaderView>
-#include <QMenu>
 #include <QStackedWidget>
 #include <QTreeView>
-#include <algorithm>
-#include <cmath>
 
-#include "ui/models/alive_tree.h"
 #include "ui/models/format.h"
-#include "ui/models/run_facts.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/oom_page.h"
+#include "ui/views/memory/plan_overlay.h"
 #include "ui/widgets/delegates.h"
 
 namespace vitrine::ui {
-
-namespace {
-
-constexpr std::size_t kFindMarks = 500;
-
-} // namespace
 
 MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
     : View(QStringLiteral("memory"), tr("Memory"), context, parent), findJob_(this) {
@@ -67,6 +55,13 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
         updateReadout();
     });
     connect(context.time, &TimeCursor::measuredChanged, this, &MemoryView::updateReadout);
+    connect(context.time, &TimeCursor::selectionChanged, this, [this] {
+        if (this->context().time->selection().allocation != linksOf_) {
+            linkAt_ = -1;
+        }
+        emit availabilityChanged();
+    });
+    connect(context.document, &SessionDocument::notesChanged, this, &MemoryView::readNotes);
     connect(context.time, &TimeCursor::rangeChanged, this, &MemoryView::updateTable);
     connect(alive_->pinned(), &PinnedPanel::scopeWanted, this, &MemoryView::goToScope);
     connect(alive_->pinned(), &PinnedPanel::onlyWanted, this, [this] {
@@ -91,11 +86,15 @@ void MemoryView::buildHeader() {
     group_ = header()->addSegments({tr("Category"), tr("Layer"), tr("Op"), tr("Dtype")}, tr("Stack by"));
     axis_ = header()->addSegments({tr("Time"), tr("Events")}, tr("Horizontal axis"));
     budgetCheck_ = header()->addCheck(tr("Budget"), true);
+    planCheck_ = header()->addCheck(tr("Plan"), false);
     reservedCheck_ = header()->addCheck(tr("Reserved"), false);
     connect(group_, &SegmentedControl::currentChanged, this, &MemoryView::setGroupBy);
     connect(axis_, &SegmentedControl::currentChanged, this,
             [this](int index) { lanes_->setAxisKind(static_cast<AxisKind>(index)); });
     connect(budgetCheck_, &QCheckBox::toggled, this, &MemoryView::updateBudget);
+    plan_ = new PlanOverlay(context(), this);
+    connect(planCheck_, &QCheckBox::toggled, plan_, &PlanOverlay::setShown);
+    connect(plan_, &PlanOverlay::changed, this, &MemoryView::updatePlan);
     connect(reservedCheck_, &QCheckBox::toggled, this, [this](bool on) { stackLane_->setReserved(on); });
 }
 
@@ -125,6 +124,7 @@ void MemoryView::buildLanes() {
             allocationLane_->setCategories(lanes_->legend()->only());
         }
     });
+    connect(lanes_, &LaneStack::noteWanted, this, &View::noteWanted);
     connect(lanes_, &LaneStack::hovered, this, &MemoryView::updateReadout);
     connect(lanes_, &LaneStack::menuWanted, this, &MemoryView::contextMenu);
     connect(allocationLane_, &AllocationLane::pointed, this, &MemoryView::updateReadout);
@@ -163,13 +163,19 @@ void MemoryView::onSelectedRun() {
         showEmpty(tr("This session holds no run yet."), tr("Start a run"),
                   [this] { emit openView(QStringLiteral("run")); });
     }
+    plan_->setRun(run_);
+    updatePlan();
+    readNotes();
+    onTimeline();
+}
+
+void MemoryView::readNotes() {
     context().document->readNotes(run_, this, [this, run = run_](std::vector<sessions::TimelineNote> notes) {
         if (run == run_) {
             notes_ = std::move(notes);
             updateMarks();
         }
     });
-    onTimeline();
 }
 
 void MemoryView::onTimeline() {
@@ -231,131 +237,6 @@ void MemoryView::setGroupBy(int index) {
     alive_->setGroupBy(by);
 }
 
-void MemoryView::updateBudget() {
-    budget_.reset();
-    if (timeline_) {
-        budget_ = budgetAt(*timeline_, timeline_->end());
-    }
-    const sessions::RunInfo* run = context().document->run(run_);
-    if (!budget_ && run != nullptr) {
-        budget_ = runFacts(*run).budget;
-    }
-    budgetCheck_->setEnabled(budget_.has_value());
-    budgetCheck_->setToolTip(budget_ ? exactBytesText(*budget_) : tr("This run had no memory budget"));
-    const auto shown = budgetCheck_->isChecked() ? budget_ : std::nullopt;
-    stackLane_->setBudget(shown);
-    allocationLane_->setBudget(shown);
-    freeLane_->setVisible(budget_.has_value());
-}
-
-void MemoryView::updateFreeLane() {
-    if (!timeline_ || !budget_) {
-        return;
-    }
-    // With a counter of the allocator the curve is what it measured; without one it is the budget minus what is held.
-    const auto samples = timeline_->counter("largest_free_bytes");
-    const TimelinePtr timeline = timeline_;
-    const std::uint64_t budget = *budget_;
-    Curve curve;
-    curve.name = tr("largest free block");
-    if (samples.empty()) {
-        curve.values = [timeline, budget](const AxisMap& axis, int columns) {
-            std::vector<std::optional<double>> values;
-            const StackModelPtr model = categoryStack(*timeline, axis, columns);
-            for (const StackColumn& column : model->columns) {
-                values.push_back(column.present
-                                     ? std::optional(static_cast<double>(budget - std::min(budget, column.total)))
-                                     : std::nullopt);
-            }
-            return values;
-        };
-    } else {
-        curve.values = [samples](const AxisMap& axis, int columns) {
-            std::vector<std::optional<double>> values(static_cast<std::size_t>(columns));
-            std::size_t at = 0;
-            std::optional<double> now;
-            for (int i = 0; i < columns; ++i) {
-                const base::TimeNs until = axis.time((i + 1.0) / columns * axis.width());
-                std::optional<double> least = now;
-                for (; at < samples.size() && samples[at].first < until; ++at) {
-                    now = samples[at].second;
-                    least = std::min(least.value_or(*now), *now);
-                }
-                values[static_cast<std::size_t>(i)] = least;
-            }
-            return values;
-        };
-    }
-    freeLane_->setCurves({std::move(curve)}, static_cast<double>(budget), true);
-    std::vector<base::TimeNs> failures;
-    QString facts;
-    for (const base::OutOfMemoryEvent& failure : timeline_->outOfMemory()) {
-        failures.push_back(failure.time);
-        const double fragmentation = oomFacts(*timeline_, failures.size() - 1).fragmentation;
-        facts = tr("%1 at the failure, fragmentation %2 %")
-                    .arg(bytesText(failure.largestFree))
-                    .arg(std::lround(fragmentation * 100));
-    }
-    if (facts.isEmpty()) {
-        const profiler::MemoryColumn peak = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
-        facts = tr("%1 at the peak").arg(bytesText(budget - std::min(budget, peak.maxTotal)));
-    }
-    freeLane_->setFailures(std::move(failures));
-    freeLane_->setFacts(facts);
-}
-
-void MemoryView::updateMarks() {
-    std::vector<TimeMark> marks;
-    if (timeline_) {
-        for (const base::OutOfMemoryEvent& failure : timeline_->outOfMemory()) {
-            marks.push_back({failure.time, TimeMark::Kind::Failure, tr("OOM %1").arg(instantText(failure.time))});
-        }
-        for (const sessions::TimelineNote& note : notes_) {
-            QString text = QString::fromStdString(note.body);
-            marks.push_back(
-                {note.timeBegin, TimeMark::Kind::Note, text.size() > 24 ? text.left(23) + QStringLiteral("…") : text});
-        }
-        for (std::size_t i = 0; i < std::min(found_.rows.size(), kFindMarks); ++i) {
-            marks.push_back({timeline_->allocations()[found_.rows[i]].born, TimeMark::Kind::Find, {}});
-        }
-    }
-    lanes_->setMarks(marks);
-}
-
-void MemoryView::updateTable() {
-    if (header()->tableShown() && timeline_) {
-        tableModel_->setSource(timeline_, context().time->range());
-    }
-}
-
-void MemoryView::updateLegend() {
-    const StackModelPtr model = stackLane_->model();
-    if (!model || !timeline_) {
-        lanes_->legend()->setItems(tr("Nothing recorded"), {}, 0, 1);
-        return;
-    }
-    const base::TimeNs at = alive_->shownTime();
-    const std::uint64_t total = stackLane_->totalAt(at);
-    const ByteGrid grid = byteGrid(std::max<std::uint64_t>(total, 4));
-    const std::vector<std::uint64_t> values = stackLane_->valuesAt(at);
-    std::vector<Legend::Item> items;
-    for (std::size_t layer = 0; layer < model->layers.size(); ++layer) {
-        Legend::Item item;
-        item.layer = static_cast<int>(layer);
-        item.name = model->layers[layer].name;
-        item.style = layerStyle(model->layers[layer], themeTokens());
-        item.bytes = layer < values.size() ? values[layer] : 0;
-        item.present = item.bytes > 0;
-        for (std::size_t c = 0; c < model->columns.size() && !item.present; ++c) {
-            item.present = model->value(c, layer) > 0;
-        }
-        items.push_back(std::move(item));
-    }
-    const QString unit = QString::fromLatin1(grid.unitName);
-    lanes_->legend()->setItems(context().time->cursor() ? tr("At cursor, %1").arg(unit) : tr("At peak, %1").arg(unit),
-                               std::move(items), total, grid.unit);
-}
-
 bool MemoryView::oomShown() const {
     return pages_->currentWidget() == oomPage_;
 }
@@ -382,7 +263,7 @@ bool MemoryView::settled() const {
     }
     const TimelineState& state = context().document->timeline(run_);
     return (state.complete || !state.error.isEmpty()) && !stackLane_->waiting() && !allocationLane_->waiting() &&
-           !alive_->waiting() && !tableModel_->waiting() && !oomPage_->waiting();
+           !alive_->waiting() && !plan_->waiting() && !tableModel_->waiting() && !oomPage_->waiting();
 }
 
 void MemoryView::activated() {

@@ -20,6 +20,7 @@ namespace vitrine::ui {
 
 class AlivePanel;
 class OomPage;
+class PlanOverlay;
 
 class MemoryView final : public View {
     Q_OBJECT
@@ -45,6 +46,7 @@ public:
     CurveLane* freeLane() const { return freeLane_; }
     AlivePanel* alive() const { return alive_; }
     OomPage* oomPage() const { return oomPage_; }
+    QCheckBox* planCheck() const { return planCheck_; }
     bool oomShown() const;
 
 private:
@@ -55,6 +57,9 @@ private:
     void goToScope(quint64 scope);
     void setGroupBy(int index);
     void updateBudget();
+    void updatePlan();
+    void readNotes();
+    void walkLinks(int direction);
     void updateLegend();
     void updateReadout();
     void updateMarks();
@@ -69,18 +74,21 @@ private:
     TimelinePtr timeline_;
     sessions::RunId run_ = 0;
     SegmentedControl *group_ = nullptr, *axis_ = nullptr, *layout_ = nullptr;
-    QCheckBox *budgetCheck_ = nullptr, *reservedCheck_ = nullptr;
+    QCheckBox *budgetCheck_ = nullptr, *planCheck_ = nullptr, *reservedCheck_ = nullptr;
     QStackedWidget* pages_ = nullptr;
     LaneStack* lanes_ = nullptr;
     StackLane* stackLane_ = nullptr;
     CurveLane* freeLane_ = nullptr;
     AllocationLane* allocationLane_ = nullptr;
     OomPage* oomPage_ = nullptr;
+    PlanOverlay* plan_ = nullptr;
     AlivePanel* alive_ = nullptr;
     QTreeView* table_ = nullptr;
     AllocationTableModel* tableModel_ = nullptr;
     std::optional<std::uint64_t> budget_;
     std::vector<sessions::TimelineNote> notes_;
+    std::uint64_t linksOf_ = 0; ///< the allocation whose links are walked
+    int linkAt_ = -1;
     QString findText_;
     FoundAllocations found_;
     std::size_t foundAt_ = 0;

@@ -52,6 +52,30 @@ void MemoryView::goToPeak(int direction) {
     context().time->goTo(target);
 }
 
+void MemoryView::walkLinks(int direction) {
+    const std::vector<AllocationLink> links = alive_->pinned()->links();
+    if (!timeline_ || links.empty()) {
+        return;
+    }
+    const int count = static_cast<int>(links.size());
+    TimeCursor* time = context().time;
+    linksOf_ = time->selection().allocation;
+    linkAt_ = linkAt_ < 0 ? (direction > 0 ? 0 : count - 1) : std::clamp(linkAt_ + direction, 0, count - 1);
+    const AllocationLink& link = links[static_cast<std::size_t>(linkAt_)];
+    time->select({linksOf_, link.scope});
+    if (const profiler::ScopeRow* scope = timeline_->scope(link.scope)) {
+        time->setMeasured(TimeRange{scope->begin, scope->end < 0 ? timeline_->end() : scope->end});
+    }
+    time->goTo(link.time);
+    const QString what = link.kind == AllocationLink::Kind::Made   ? tr("made by %1")
+                         : link.kind == AllocationLink::Kind::Used ? tr("used by %1")
+                                                                   : tr("freed in %1");
+    setReadout(tr("Link %1 of %2: %3, %4")
+                   .arg(linkAt_ + 1)
+                   .arg(count)
+                   .arg(what.arg(link.name.isEmpty() ? tr("no op") : link.name), instantText(link.time)));
+}
+
 bool MemoryView::perform(const QString& action) {
     if (action == QLatin1String("go.peak-next") || action == QLatin1String("go.peak-previous")) {
         goToPeak(action.endsWith(QLatin1String("next")) ? 1 : -1);
@@ -74,6 +98,10 @@ bool MemoryView::perform(const QString& action) {
     }
     if (action == QLatin1String("select.next") || action == QLatin1String("select.previous")) {
         allocationLane_->step(action.endsWith(QLatin1String("next")) ? 1 : -1);
+        return true;
+    }
+    if (action == QLatin1String("select.link-next") || action == QLatin1String("select.link-back")) {
+        walkLinks(action.endsWith(QLatin1String("next")) ? 1 : -1);
         return true;
     }
     if (action == QLatin1String("view.time-unit")) {
@@ -108,6 +136,10 @@ QString MemoryView::whyNot(const QString& action) const {
     const bool lane = action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse");
     if (lane && lanes_->focusedLane() == nullptr) {
         return tr("Focus a lane first");
+    }
+    const bool links = action.startsWith(QLatin1String("select.link"));
+    if (links && context().time->selection().allocation == 0) {
+        return tr("Pin an allocation first");
     }
     const bool needsEvents = action.startsWith(QLatin1String("go.peak")) || action == QLatin1String("select.next") ||
                              action == QLatin1String("select.previous");

@@ -4,6 +4,7 @@
 
 #include <QApplication>
 #include <QClipboard>
+#include <QGridLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QPainter>
@@ -16,6 +17,7 @@
 #include "ui/models/format.h"
 #include "ui/models/memory_facts.h"
 #include "ui/views/memory/fit_panel.h"
+#include "ui/views/memory/phase_plot.h"
 #include "ui/widgets/budget_bar.h"
 #include "ui/widgets/delegates.h"
 #include "ui/widgets/icons.h"
@@ -136,9 +138,10 @@ void OomPage::build() {
     column->addWidget(top);
 
     auto* middle = new QWidget(content);
-    columns_ = new QBoxLayout(QBoxLayout::LeftToRight, middle);
+    columns_ = new QGridLayout(middle);
     columns_->setContentsMargins(24, 10, 16, 8);
-    columns_->setSpacing(24);
+    columns_->setHorizontalSpacing(12);
+    columns_->setVerticalSpacing(16);
     group_ = new SegmentedControl({tr("Category"), tr("Layer"), tr("Op")}, middle);
     group_->setAccessibleName(tr("Group by"));
     holdersModel_ = new FlatTreeModel(this);
@@ -148,10 +151,21 @@ void OomPage::build() {
     changes_ = tableOf(changesModel_, false, tr("What changed"), middle);
     changes_->setItemDelegateForColumn(3, new DeltaDelegate(changes_));
     fit_ = new FitPanel(context_, middle);
-    columns_->addWidget(titled(tr("What held the memory"), group_, holders_, middle), 396);
-    changesColumn_ = titled({}, nullptr, changes_, middle, &changesTitle_);
-    columns_->addWidget(changesColumn_, 306);
-    columns_->addWidget(titled(tr("What would have fitted"), fit_->note(), fit_, middle), 560);
+    phases_ = new PhasePlot(middle);
+    auto* changed = new QWidget(middle);
+    auto* changedColumn = new QVBoxLayout(changed);
+    changedColumn->setContentsMargins(0, 0, 0, 0);
+    changedColumn->setSpacing(8);
+    changedColumn->addWidget(changes_);
+    changedColumn->addWidget(phases_, 1);
+    holdersColumn_ = titled(tr("What held the memory"), group_, holders_, middle);
+    changesColumn_ = titled({}, nullptr, changed, middle, &changesTitle_);
+    fitColumn_ = titled(tr("What would have fitted"), fit_->note(), fit_, middle);
+    for (QWidget*& divider : dividers_) {
+        divider = new Surface(Surface::Fill::Window, Surface::Left, middle);
+        divider->setFixedWidth(1);
+    }
+    arrange();
     column->addWidget(middle, 1);
     holders_->viewport()->installEventFilter(this);
     changes_->viewport()->installEventFilter(this);
@@ -245,10 +259,12 @@ void OomPage::refresh() {
     }
     const FlatTreePtr change = changeTable(*timeline_, facts_);
     changesColumn_->setVisible(change != nullptr);
+    dividers_[0]->setVisible(change != nullptr);
     changesModel_->setTree(change);
     if (change) {
         changesTitle_->setText(tr("What changed since %1").arg(scopeTitle(*timeline_, *facts_.before, false)));
     }
+    phases_->setFailure(timeline_, facts_);
     fit_->setFailure(run_, facts_);
     strip_->setTimeline(timeline_);
     stripLane_->setTimeline(timeline_);
@@ -259,7 +275,7 @@ void OomPage::refresh() {
     stripTime_->setRange({begin - (end - begin) / 40, end}, false);
     const int rows = 12 * 24 + 26;
     holders_->setMinimumHeight(rows);
-    changes_->setMinimumHeight(std::min(rows, (changesModel_->rowCount() + 1) * 24 + 4));
+    changes_->setFixedHeight((changesModel_->rowCount() + 1) * 24 + 4);
     fitColumns();
 }
 
@@ -278,7 +294,31 @@ QString OomPage::sentence() const {
 
 void OomPage::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    columns_->setDirection(width() < kNarrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+    if ((width() < kNarrow) != narrow_) {
+        narrow_ = width() < kNarrow;
+        arrange();
+    }
+}
+
+void OomPage::arrange() {
+    // Wide: three columns. Narrow: what would have fitted stands under the other two.
+    for (QWidget* part : {holdersColumn_, changesColumn_, fitColumn_, dividers_[0], dividers_[1]}) {
+        columns_->removeWidget(part);
+    }
+    columns_->addWidget(holdersColumn_, 0, 0);
+    columns_->addWidget(dividers_[0], 0, 1);
+    columns_->addWidget(changesColumn_, 0, 2);
+    columns_->addWidget(dividers_[1], 0, 3);
+    if (narrow_) {
+        columns_->addWidget(fitColumn_, 1, 0, 1, 5);
+    } else {
+        columns_->addWidget(fitColumn_, 0, 4);
+    }
+    dividers_[1]->setVisible(!narrow_);
+    columns_->setColumnStretch(0, 396);
+    columns_->setColumnStretch(2, 306);
+    columns_->setColumnStretch(4, narrow_ ? 0 : 584);
+    fitColumns();
 }
 
 void OomPage::fitColumns() {
@@ -291,7 +331,7 @@ void OomPage::fitColumns() {
         }
         view->setColumnWidth(0, std::max(name, left));
     };
-    fit(holders_, 110, {84, 60, 80});
+    fit(holders_, 110, {84, 64, 80});
     fit(changes_, 96, {58, 58, 80});
 }
 

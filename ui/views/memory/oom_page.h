@@ -5,12 +5,13 @@
 // Why out of memory: the sentence, the budget as a bar, what held the memory, what changed, what would have fitted.
 
 #include <QWidget>
+#include <array>
 
 #include "ui/models/flat_tree.h"
 #include "ui/models/oom_facts.h"
 #include "ui/widgets/view.h"
 
-class QBoxLayout;
+class QGridLayout;
 class QPushButton;
 class QTreeView;
 
@@ -19,6 +20,7 @@ namespace vitrine::ui {
 class BudgetBar;
 class FitPanel;
 class LaneStack;
+class PhasePlot;
 class StackLane;
 
 class OomPage final : public QWidget {
@@ -50,6 +52,7 @@ private:
     void build();
     void refresh();
     void fitColumns();
+    void arrange();
     ViewContext context_;
     TimelinePtr timeline_;
     sessions::RunId run_ = 0;
@@ -60,7 +63,11 @@ private:
     QLabel* cause_;
     TextLabel* which_;
     BudgetBar* bar_;
-    QBoxLayout* columns_;
+    QGridLayout* columns_;
+    QWidget *holdersColumn_, *fitColumn_;
+    std::array<QWidget*, 2> dividers_{};
+    PhasePlot* phases_;
+    bool narrow_ = false;
     SegmentedControl* group_;
     QTreeView *holders_, *changes_;
     FlatTreeModel *holdersModel_, *changesModel_;

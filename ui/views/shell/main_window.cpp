@@ -27,9 +27,10 @@
 
 #include "ui/models/format.h"
 #include "ui/models/run_facts.h"
+#include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
-#include "ui/views/shell/overlays.h"
 #include "ui/views/shell/rail.h"
+#include "ui/views/shell/shortcuts_page.h"
 #include "ui/views/view_list.h"
 #include "ui/widgets/icons.h"
 #include "ui/widgets/theme.h"
@@ -38,9 +39,6 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kLayoutVersion = 1;
-constexpr int kNarrowWidth = 1200;
-constexpr int kTinyWidth = 1100;
 constexpr int kRecentFiles = 10;
 
 bool takesKeys(QObject* object) {
@@ -154,6 +152,13 @@ void MainWindow::connectDocument() {
     });
     connect(time_, &TimeCursor::measuredChanged, this, &MainWindow::updateAvailability);
     connect(time_, &TimeCursor::filtersChanged, this, &MainWindow::updateAvailability);
+    connect(time_, &TimeCursor::markChanged, this, &MainWindow::updateAvailability);
+    connect(time_, &TimeCursor::cursorChanged, this, [this] {
+        if (time_->cursor().has_value() != hadCursor_) {
+            hadCursor_ = time_->cursor().has_value();
+            updateAvailability();
+        }
+    });
     if (runs_ != nullptr) {
         connect(runs_, &RunController::started, this, [this] { updateAvailability(); });
         connect(runs_, &RunController::ended, this, [this] { updateAvailability(); });
@@ -263,7 +268,7 @@ void MainWindow::openView(const QString& id) {
     restoreLayout(id);
     readout_->setText(next->readout());
     priced_->clear();
-    searchHint_->setText(QStringLiteral("/"));
+    setSearchHint({});
     if (!walkingBack_ && (visited_.empty() || visited_[visitedAt_] != id)) {
         visited_.resize(visited_.empty() ? 0 : visitedAt_ + 1);
         visited_.push_back(id);
@@ -271,27 +276,6 @@ void MainWindow::openView(const QString& id) {
     }
     next->activated();
     updateAvailability();
-}
-
-void MainWindow::saveLayout(const QString& view) {
-    if (const auto keep = settings()) {
-        keep->setValue(QStringLiteral("layout%1/%2").arg(narrow_ ? QStringLiteral("-narrow") : QString(), view),
-                       saveState(kLayoutVersion));
-    }
-}
-
-void MainWindow::restoreLayout(const QString& view) {
-    const auto keep = settings();
-    const QByteArray state =
-        keep ? keep->value(QStringLiteral("layout%1/%2").arg(narrow_ ? QStringLiteral("-narrow") : QString(), view))
-                   .toByteArray()
-             : QByteArray();
-    if (state.isEmpty() || !restoreState(state, kLayoutVersion)) {
-        defaultLayout();
-    }
-    if (!inspectorPage_.contains(view) || !currentView()->wantsInspector()) {
-        inspectorDock_->hide();
-    }
 }
 
 void MainWindow::updateRecentMenu() {
@@ -314,23 +298,9 @@ void MainWindow::updateTitle() {
     setWindowTitle(name.isEmpty() ? tr("Vitrine") : tr("%1 - Vitrine").arg(name));
 }
 
-void MainWindow::updateForSize() {
-    const bool narrow = width() < kNarrowWidth;
-    rail_->setNarrow(narrow);
-    device_->setNarrow(narrow);
-    runAgain_->setText(narrow ? QString() : tr("Run again"));
-    runAgain_->setToolTip(tr("Run again"));
-    runAgain_->setAccessibleName(tr("Run again"));
-    stop_->setText(narrow ? QString() : tr("Stop"));
-    stop_->setToolTip(tr("Stop"));
-    stop_->setAccessibleName(tr("Stop"));
-    const bool tiny = width() < kTinyWidth;
-    search_->setFixedWidth(tiny && !search_->hasFocus() && search_->text().isEmpty() ? 30 : 224);
-    searchHint_->setVisible(search_->width() > 100);
-    if (narrow != narrow_) {
-        narrow_ = narrow;
-        defaultLayout();
-    }
+void MainWindow::setSearchHint(const QString& hint) {
+    searchHint_->setText(hint);
+    searchKey_->setVisible(hint.isEmpty() && search_->text().isEmpty() && search_->width() > 100);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
@@ -373,7 +343,7 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
         const auto* key = static_cast<QKeyEvent*>(event);
         if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
             const int direction = key->modifiers() & Qt::ShiftModifier ? -1 : 1;
-            searchHint_->setText(currentView()->find(search_->text(), direction));
+            setSearchHint(currentView()->find(search_->text(), direction));
             return true;
         }
         if (key->key() == Qt::Key_Escape) {
@@ -387,7 +357,7 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
     }
     if (watched == search_ && event->type() == QEvent::KeyRelease) {
         const QString hint = currentView()->find(search_->text(), 0);
-        searchHint_->setText(search_->text().isEmpty() ? QStringLiteral("/") : hint);
+        setSearchHint(search_->text().isEmpty() ? QString() : hint);
     }
     return QMainWindow::eventFilter(watched, event);
 }

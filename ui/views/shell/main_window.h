@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ui/widgets/view.h"
@@ -49,6 +50,7 @@ public:
     View* view(const QString& id) const;
     std::vector<View*> views() const { return views_; }
     QLineEdit* searchField() const { return search_; }
+    Drawer* drawer() const { return drawer_; }
 
     /// Files that were opened, newest first.
     QStringList recentFiles() const { return recent_; }
@@ -90,6 +92,7 @@ private:
     void restoreLayout(const QString& view);
     void defaultLayout();
     void moveFocus(int direction);
+    std::optional<TimeRange> markedRange() const; ///< the mark, else the measured range, else the cursor
     std::unique_ptr<QSettings> settings() const;
 
     QString settingsFile_;
@@ -114,6 +117,8 @@ private:
     QLineEdit* search_ = nullptr;
     QAction* searchAction_ = nullptr;
     TextLabel* searchHint_ = nullptr;
+    QWidget* searchKey_ = nullptr; ///< the key in a frame, where the hint has nothing to say
+    void setSearchHint(const QString& hint);
     DeviceStrip* device_ = nullptr;
     QDockWidget *inspectorDock_ = nullptr, *drawerDock_ = nullptr, *runsDock_ = nullptr;
     QStackedWidget *inspectorStack_ = nullptr, *inspectorHeads_ = nullptr;
@@ -127,7 +132,7 @@ private:
     QPushButton* progressStop_ = nullptr;
     CommandPalette* palette_ = nullptr;
     ShortcutsPage* shortcuts_ = nullptr;
-    bool narrow_ = false;
+    bool narrow_ = false, hadCursor_ = false;
 };
 
 } // namespace vitrine::ui

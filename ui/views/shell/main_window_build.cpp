@@ -16,10 +16,11 @@
 #include <QStatusBar>
 
 #include "ui/models/flat_tree.h"
+#include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
-#include "ui/views/shell/overlays.h"
 #include "ui/views/shell/rail.h"
+#include "ui/views/shell/shortcuts_page.h"
 #include "ui/views/view_list.h"
 #include "ui/widgets/icons.h"
 #include "ui/widgets/paint.h"
@@ -156,10 +157,14 @@ void MainWindow::buildToolBar() {
     search_->setFixedHeight(26);
     search_->setFixedWidth(224);
     search_->addAction(icon(QStringLiteral("search")), QLineEdit::LeadingPosition);
-    searchHint_ = new TextLabel(QStringLiteral("/"), TypeRole::Axis, TextColor::Text3, false, search_);
+    searchHint_ = new TextLabel({}, TypeRole::Axis, TextColor::Text3, false, search_);
     searchHint_->setAttribute(Qt::WA_TransparentForMouseEvents);
     searchHint_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     searchHint_->setGeometry(224 - 98, 0, 90, 26);
+    searchKey_ = new KeyHint(QStringLiteral("/"), search_);
+    searchKey_->setAttribute(Qt::WA_TransparentForMouseEvents);
+    const QSize keySize = searchKey_->sizeHint();
+    searchKey_->setGeometry(224 - 6 - keySize.width(), (26 - keySize.height()) / 2, keySize.width(), keySize.height());
     search_->installEventFilter(this);
     row->addWidget(search_);
     device_ = new DeviceStrip(document_, content);
@@ -199,6 +204,15 @@ void MainWindow::buildRailAndViews() {
         connect(made, &View::experimentWanted, this, [this](const QString& experiment) {
             openView(QStringLiteral("run"));
             view(QStringLiteral("run"))->takeExperiment(experiment);
+        });
+        connect(made, &View::availabilityChanged, this, [this, made] {
+            if (made == currentView()) {
+                updateAvailability();
+            }
+        });
+        connect(made, &View::noteWanted, this, [this](qint64 note) {
+            drawerDock_->show();
+            drawer_->editNote(note);
         });
         connect(made, &View::inspectorWanted, this, [this, made] {
             if (made == currentView() && inspectorPage_.contains(made->id())) {
@@ -296,21 +310,6 @@ void MainWindow::buildStatusBar() {
     progressBar_->hide();
     progressStop_->hide();
     connect(progressStop_, &QPushButton::clicked, document_, &SessionDocument::stopReading);
-}
-
-void MainWindow::defaultLayout() {
-    View* now = currentView();
-    const bool hasInspector = now != nullptr && inspectorPage_.contains(now->id()) && now->wantsInspector();
-    inspectorDock_->setVisible(hasInspector);
-    drawerDock_->hide();
-    runsDock_->hide();
-    if (hasInspector) {
-        const bool low = narrow_;
-        addDockWidget(low ? Qt::BottomDockWidgetArea : Qt::RightDockWidgetArea, inspectorDock_);
-        inspectorDock_->setVisible(!low || height() >= 760); // in low windows the plot needs the height; I opens it
-        resizeDocks({inspectorDock_}, {low ? 220 : now->inspectorWidth()}, low ? Qt::Vertical : Qt::Horizontal);
-    }
-    resizeDocks({drawerDock_}, {220}, Qt::Vertical);
 }
 
 } // namespace vitrine::ui

@@ -26,13 +26,15 @@
 
 #include "ui/models/format.h"
 #include "ui/models/run_facts.h"
+#include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
-#include "ui/views/shell/overlays.h"
 #include "ui/views/shell/rail.h"
+#include "ui/views/shell/shortcuts_page.h"
 #include "ui/views/view_list.h"
 #include "ui/widgets/icons.h"
 #include "ui/widgets/theme.h"
+#include "ui/widgets/timeline/time_strip.h"
 
 namespace vitrine::ui {
 
@@ -63,8 +65,8 @@ MainWindow::Commands MainWindow::fileCommands() {
              search_->setFocus(Qt::ShortcutFocusReason);
              search_->selectAll();
          }},
-        {"edit.find-next", [this] { searchHint_->setText(currentView()->find(search_->text(), 1)); }},
-        {"edit.find-previous", [this] { searchHint_->setText(currentView()->find(search_->text(), -1)); }},
+        {"edit.find-next", [this] { setSearchHint(currentView()->find(search_->text(), 1)); }},
+        {"edit.find-previous", [this] { setSearchHint(currentView()->find(search_->text(), -1)); }},
         {"edit.rename", [this] { renameRun(); }},
         {"run.start", [this] { openView(QStringLiteral("run")); }},
         {"run.again", [this] { runAgain(); }},
@@ -75,6 +77,13 @@ MainWindow::Commands MainWindow::fileCommands() {
              }
          }},
     };
+}
+
+std::optional<TimeRange> MainWindow::markedRange() const {
+    if (time_->mark() || time_->measured()) {
+        return time_->mark() ? time_->mark() : time_->measured();
+    }
+    return time_->cursor() ? std::optional(TimeRange{*time_->cursor(), *time_->cursor()}) : std::nullopt;
 }
 
 MainWindow::Commands MainWindow::timeCommands() {
@@ -104,6 +113,31 @@ MainWindow::Commands MainWindow::timeCommands() {
              if (const auto range = time_->measured(); range && range->length() > 0) {
                  time_->pushFilter(
                      {*range, tr("%1 from %2").arg(durationText(range->length()), instantText(range->begin))});
+             }
+         }},
+        {"mark.set",
+         [this] {
+             const auto cursor = time_->cursor();
+             auto range = time_->measured();
+             if (!range && cursor) {
+                 range = TimeRange{*cursor, *cursor};
+             }
+             time_->setMark(range == time_->mark() ? std::nullopt : range); // again takes it away
+         }},
+        {"mark.keep",
+         [this] {
+             if (const auto range = markedRange()) {
+                 time_->setMark({});
+                 drawerDock_->show();
+                 drawer_->addNote(*range);
+             }
+         }},
+        {"mark.remove",
+         [this] {
+             if (time_->mark()) {
+                 time_->setMark({});
+             } else if (time_->cursor()) {
+                 drawer_->removeNoteAt(*time_->cursor(), time_->range().length() / 100);
              }
          }},
         {"measure.clear-filter",
@@ -266,6 +300,14 @@ void MainWindow::updateAvailability() {
     const bool measured = time_->measured().has_value();
     set("measure.filter", measured, tr("Drag over a plot to measure a range"));
     set("measure.clear-filter", !time_->filters().empty(), tr("There is no filter"));
+    // Only views on the axis of time have marks: elsewhere their keys belong to the view.
+    const bool timed = currentView() != nullptr && currentView()->findChild<TimeStrip*>() != nullptr;
+    const bool marked = timed && markedRange().has_value();
+    const QString nothing = timed ? tr("Click a plot or drag over it first") : tr("This view has no axis of time");
+    set("mark.set", marked, nothing);
+    set("mark.keep", marked && !document_->readOnly() && run != nullptr,
+        document_->readOnly() ? tr("The file is read only") : nothing);
+    set("mark.remove", marked, nothing);
     const bool oom =
         run != nullptr &&
         (run->status == sessions::RunStatus::OutOfMemory ||
@@ -282,37 +324,6 @@ void MainWindow::updateAvailability() {
             }
         }
     }
-}
-
-void MainWindow::moveFocus(int direction) {
-    QList<QWidget*> stops = {pickerA_, rail_->buttonOf(actions_->action(QStringLiteral("go.") + currentView()->id()))};
-    stops << currentView()->header()->findChildren<QAbstractButton*>().value(0) << currentView()->focusStops();
-    if (inspectorDock_->isVisible()) {
-        stops << inspectorStack_->currentWidget();
-    }
-    if (drawerDock_->isVisible()) {
-        stops << drawer_;
-    }
-    stops.removeAll(nullptr);
-    const QWidget* focus = QApplication::focusWidget();
-    int at = -1;
-    for (int i = 0; i < stops.size(); ++i) {
-        if (focus != nullptr && (stops[i] == focus || stops[i]->isAncestorOf(focus))) {
-            at = i;
-        }
-    }
-    at = at < 0 ? (direction > 0 ? 0 : static_cast<int>(stops.size()) - 1)
-                : (at + direction + static_cast<int>(stops.size())) % static_cast<int>(stops.size());
-    QWidget* target = stops[at];
-    if (target->focusPolicy() == Qt::NoFocus) {
-        for (QWidget* child : target->findChildren<QWidget*>()) {
-            if (child->focusPolicy() & Qt::TabFocus && child->isVisible()) {
-                target = child;
-                break;
-            }
-        }
-    }
-    target->setFocus(Qt::TabFocusReason);
 }
 
 } // namespace vitrine::ui

@@ -18,6 +18,7 @@ LaneStack::LaneStack(TimeCursor* time, int strips, QWidget* parent) : QWidget(pa
     }
     if (strips & WithRuler) {
         ruler_ = new Ruler(time, this);
+        connect(ruler_, &Ruler::noteWanted, this, &LaneStack::noteWanted);
         column_->addWidget(ruler_);
         adopt(ruler_);
     }

@@ -50,6 +50,7 @@ public:
     void setLow(bool low);
 
 signals:
+    void noteWanted(qint64 note);
     void hovered(); ///< the pointer moved over some strip
     void menuWanted(const QPoint& position, qint64 time);
     void axisChanged();

@@ -26,6 +26,8 @@ public:
     void setOnly(std::set<int> layers);
     void setBudget(std::optional<std::uint64_t> budget);
     void setReserved(bool shown);
+    /// Lays the total of a plan over the areas, matched by phase; null: none.
+    void setPlan(TimelinePtr plan);
     void setGuides(std::vector<base::TimeNs> guides);
     void setMarks(bool peakAndFailures); ///< the triangle, the ghost of a failed request
     /// One scale for several lanes; 0: its own.
@@ -33,7 +35,7 @@ public:
     /// A model that was not made from a timeline (parts of a load); null: by the timeline again.
     void setModel(std::function<StackModelPtr(const AxisMap&, int columns)> make);
     const StackModelPtr& model() const { return model_; }
-    bool waiting() const { return job_.busy(); }
+    bool waiting() const { return job_.busy() || planJob_.busy(); }
     ByteScale scale() const;
     QString spoken() const override;
     /// Bytes of every layer at an instant, in the order of the layers; by category from the timeline, else from the model.
@@ -64,6 +66,15 @@ private:
     AxisMap groupedAxis_;
     int groupedColumns_ = 0;
     LatestJob<StackModelPtr> job_;
+
+    using PlanColumns = std::vector<std::optional<std::uint64_t>>;
+    const PlanColumns& planColumns(int columns);
+    TimelinePtr plan_;
+    std::uint64_t planPeak_ = 0;
+    PlanColumns planColumns_;
+    AxisMap planAxis_;
+    int planCount_ = 0;
+    LatestJob<PlanColumns> planJob_;
 };
 
 class AllocationLane final : public Lane {

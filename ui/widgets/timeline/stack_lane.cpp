@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/analysis/timeline_align.h"
 #include "ui/models/format.h"
 #include "ui/widgets/timeline/lanes.h"
 
 namespace vitrine::ui {
 
-StackLane::StackLane(const QString& title, TimeCursor* time, QWidget* parent) : Lane(title, time, parent), job_(this) {
+StackLane::StackLane(const QString& title, TimeCursor* time, QWidget* parent)
+    : Lane(title, time, parent), job_(this), planJob_(this) {
     setPlotHeight(96, 306);
 }
 
@@ -18,6 +20,7 @@ void StackLane::setTimeline(TimelinePtr timeline) {
     grouped_.reset();
     model_.reset();
     peak_.reset();
+    planCount_ = 0;
     if (timeline_ && timeline_->end() > timeline_->begin()) {
         peak_ = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
         if (peak_->maxTotal == 0) {
@@ -48,6 +51,48 @@ void StackLane::setBudget(std::optional<std::uint64_t> budget) {
 void StackLane::setReserved(bool shown) {
     reserved_ = shown;
     invalidate();
+}
+
+void StackLane::setPlan(TimelinePtr plan) {
+    if (plan_ == plan) {
+        return;
+    }
+    plan_ = std::move(plan);
+    planPeak_ = plan_ ? plan_->peak(plan_->begin(), plan_->end() + 1).maxTotal : 0;
+    planColumns_.clear();
+    planCount_ = 0;
+    invalidate();
+}
+
+const StackLane::PlanColumns& StackLane::planColumns(int columns) {
+    const bool current =
+        planCount_ == columns && planAxis_.range() == axis().range() && planAxis_.kind() == axis().kind();
+    if (plan_ && timeline_ && !current) {
+        const AxisMap wanted = axis();
+        planJob_.start(
+            [plan = plan_, timeline = timeline_, wanted, columns] {
+                const profiler::Alignment alignment = align(*timeline, *plan, profiler::AlignBy::Phase);
+                PlanColumns values(static_cast<std::size_t>(columns));
+                for (int i = 0; i < columns; ++i) {
+                    const base::TimeNs begin = wanted.time(static_cast<double>(i) / columns * wanted.width());
+                    const base::TimeNs end = wanted.time((i + 1.0) / columns * wanted.width());
+                    const auto first = alignment.timeInB(alignment.positionOfA(begin));
+                    const auto last = alignment.timeInB(alignment.positionOfA(std::min(end, timeline->end() - 1)));
+                    if (begin < timeline->end() && first && last) {
+                        values[static_cast<std::size_t>(i)] = plan->peak(*first, std::max(*first + 1, *last)).maxTotal;
+                    }
+                }
+                return values;
+            },
+            [this, wanted, columns](PlanColumns values) {
+                planColumns_ = std::move(values);
+                planAxis_ = wanted;
+                planCount_ = columns;
+                invalidate();
+            });
+    }
+    static const PlanColumns kNone;
+    return current ? planColumns_ : kNone;
 }
 
 void StackLane::setGuides(std::vector<base::TimeNs> guides) {
@@ -118,6 +163,11 @@ StackInput StackLane::input(const PlotFrame& frame) {
     if (timeline_ && marks_ && only_.empty()) {
         in.peak = peak_;
         in.failures.assign(timeline_->outOfMemory().begin(), timeline_->outOfMemory().end());
+    }
+    if (plan_ && only_.empty()) {
+        in.plan = planColumns(columns);
+        in.planPeak = planPeak_;
+        in.top = std::max(in.top, planPeak_);
     }
     if (timeline_ && reserved_) {
         in.reserved = timeline_->counter("reserved_bytes");

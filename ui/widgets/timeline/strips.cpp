@@ -36,7 +36,13 @@ void Ruler::setUnit(int unit) {
     update();
 }
 
-void Ruler::doubleClickedAt(QPointF) {
+void Ruler::doubleClickedAt(QPointF position) {
+    for (const auto& [box, note] : noteTags_) {
+        if (box.contains(position)) {
+            emit noteWanted(note);
+            return;
+        }
+    }
     time()->fitAll();
 }
 
@@ -72,9 +78,22 @@ void Ruler::paintEvent(QPaintEvent*) {
         painter.fillRect(QRectF(b - 2, 5, 4, 10), t.accent);
     }
     painter.setClipping(false);
+    paintTags(painter);
+    if (time()->cursor()) {
+        plumbline(painter, xOf(*time()->cursor()), height() - 8, height(), t.text1);
+    }
+}
+
+void Ruler::paintTags(QPainter& painter) {
+    const ThemeTokens& t = themeTokens();
     const QFont strong = Theme::instance().font(TypeRole::Axis, true);
     LabelPlaces places;
-    for (const TimeMark& mark : marks_) {
+    noteTags_.clear();
+    std::vector<TimeMark> marks = marks_;
+    if (const auto mark = time()->mark()) {
+        marks.insert(marks.begin(), {mark->begin, TimeMark::Kind::Loss, tr("Mark, Shift+M keeps it"), mark->end, 0});
+    }
+    for (const TimeMark& mark : marks) {
         const double x = xOf(mark.time);
         if (x < gutter() || x > width() + 1) {
             continue;
@@ -82,6 +101,9 @@ void Ruler::paintEvent(QPaintEvent*) {
         const bool bad = mark.kind == TimeMark::Kind::Failure;
         const QColor color = bad ? t.bad : mark.kind == TimeMark::Kind::Loss ? t.warn : t.text2;
         plumbline(painter, std::min(x, width() - 1.0), 0, height(), color);
+        if (mark.end > mark.time) {
+            painter.fillRect(QRectF(x, height() - 4, std::min(xOf(mark.end), double(width())) - x, 3), color);
+        }
         if (mark.text.isEmpty()) {
             continue;
         }
@@ -93,10 +115,10 @@ void Ruler::paintEvent(QPaintEvent*) {
             painter.setBrush(bad ? t.badFill : mark.kind == TimeMark::Kind::Loss ? t.warnFill : t.raised);
             painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5));
             drawText(painter, box, Qt::AlignCenter, mark.text, color, strong);
+            if (mark.note != 0) {
+                noteTags_.emplace_back(box, mark.note);
+            }
         }
-    }
-    if (time()->cursor()) {
-        plumbline(painter, xOf(*time()->cursor()), height() - 8, height(), t.text1);
     }
 }
 

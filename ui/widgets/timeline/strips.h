@@ -16,6 +16,8 @@ struct TimeMark {
     base::TimeNs time = 0;
     Kind kind = Kind::Note;
     QString text;
+    base::TimeNs end = 0;  ///< of a note about a stretch; not above `time`: an instant
+    std::int64_t note = 0; ///< its number in the session
 };
 
 /// Everything at once, with the visible range as a frame that can be dragged by its middle and its grips.
@@ -60,12 +62,17 @@ public:
     void setMarks(std::vector<TimeMark> marks);
     void setUnit(int unit); ///< 0 by size, 1 s, 2 ms, 3 µs
 
+signals:
+    void noteWanted(qint64 note); ///< its tag was double-clicked
+
 protected:
     void paintEvent(QPaintEvent* event) override;
     void doubleClickedAt(QPointF position) override;
 
 private:
+    void paintTags(QPainter& painter);
     std::vector<TimeMark> marks_;
+    std::vector<std::pair<QRectF, std::int64_t>> noteTags_;
     int unit_ = 0;
 };
 

@@ -94,6 +94,7 @@ TimeStrip::TimeStrip(const QString& title, TimeCursor* time, QWidget* parent)
     setAccessibleName(title);
     connect(time, &TimeCursor::cursorChanged, this, QOverload<>::of(&QWidget::update));
     connect(time, &TimeCursor::measuredChanged, this, QOverload<>::of(&QWidget::update));
+    connect(time, &TimeCursor::markChanged, this, QOverload<>::of(&QWidget::update));
 }
 
 void TimeStrip::setTitle(const QString& title) {
@@ -129,6 +130,15 @@ void TimeStrip::paintCursor(QPainter& painter, const QRectF& plot, bool withRang
         painter.fillRect(QRectF(a, plot.top(), b - a, plot.height()), withAlpha(t.accent, t.dark ? 0.10 : 0.08));
         plumbline(painter, a, plot.top(), plot.bottom(), t.accent);
         plumbline(painter, b, plot.top(), plot.bottom(), t.accent);
+    }
+    if (time_->mark()) {
+        QPen pen(t.warn, 1);
+        pen.setDashPattern({2, 2});
+        painter.setPen(pen);
+        for (const base::TimeNs at : {time_->mark()->begin, time_->mark()->end}) {
+            const double x = std::floor(std::min(xOf(at), plot.right() - 1)) + 0.5;
+            painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
+        }
     }
     if (hover_ && gesture_ != Gesture::Measure) {
         plumbline(painter, xOf(*hover_), plot.top(), plot.bottom(), withAlpha(t.text3, 0.5));

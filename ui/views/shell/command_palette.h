@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The command palette and the page of shortcuts: frameless child widgets over the window, not windows of their own.
+// The command palette: a frameless child widget over the window, not a window of its own (Wayland).
 
 #include <QAbstractListModel>
 #include <QSortFilterProxyModel>
@@ -10,11 +10,9 @@
 #include <functional>
 
 #include "ui/widgets/action_list.h"
-#include "ui/widgets/controls.h"
 
 class QLineEdit;
 class QListView;
-class QScrollArea;
 
 namespace vitrine::ui {
 
@@ -73,31 +71,6 @@ private:
     ActionModel* model_;
     FuzzyProxy* proxy_;
     std::function<void()> refresh_;
-};
-
-class ShortcutsPage final : public QWidget {
-    Q_OBJECT
-
-public:
-    ShortcutsPage(ActionList& actions, QWidget* window);
-    void openOver();
-
-signals:
-    void keysChanged();
-
-protected:
-    void paintEvent(QPaintEvent* event) override;
-    void keyPressEvent(QKeyEvent* event) override;
-    bool eventFilter(QObject* watched, QEvent* event) override;
-
-private:
-    void rebuild();
-    void startCapture(QAction* action);
-    ActionList& actions_;
-    QLineEdit* filter_;
-    QScrollArea* area_;
-    QAction* capturing_ = nullptr;
-    TextLabel* status_;
 };
 
 } // namespace vitrine::ui

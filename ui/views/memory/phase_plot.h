@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The total over the phases of a step that failed, as a line over that of the step before: phase stands over phase, and
+// in each time runs evenly.
+
+#include <QWidget>
+
+#include "ui/models/oom_facts.h"
+#include "ui/models/session_document.h"
+
+namespace vitrine::ui {
+
+class PhasePlot final : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit PhasePlot(QWidget* parent);
+    /// Hides itself when there is no step to compare with.
+    void setFailure(TimelinePtr timeline, const OomFacts& facts);
+    QSize sizeHint() const override { return {280, 150}; }
+    QSize minimumSizeHint() const override { return {200, 120}; }
+
+    struct Phase {
+        QString name;
+        double from = 0, to = 0;         ///< on an axis from 0 to 1
+        std::vector<double> now, before; ///< totals, evenly over the phase; a phase that was cut short has fewer points
+    };
+    const std::vector<Phase>& phases() const { return phases_; }
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    std::vector<Phase> phases_;
+    OomFacts facts_;
+    QString stepNow_, stepBefore_;
+};
+
+} // namespace vitrine::ui

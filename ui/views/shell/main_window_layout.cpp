@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// Where things stand in the main window: widths that change with the window, docks, and the way of the focus.
+#include <QAbstractButton>
+#include <QApplication>
+#include <QDockWidget>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSettings>
+#include <QStackedWidget>
+
+#include "ui/views/shell/drawer.h"
+#include "ui/views/shell/main_window.h"
+#include "ui/views/shell/rail.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kLayoutVersion = 1;
+constexpr int kNarrowWidth = 1200;
+constexpr int kTinyWidth = 1100;
+
+} // namespace
+
+void MainWindow::saveLayout(const QString& view) {
+    if (const auto keep = settings()) {
+        keep->setValue(QStringLiteral("layout%1/%2").arg(narrow_ ? QStringLiteral("-narrow") : QString(), view),
+                       saveState(kLayoutVersion));
+    }
+}
+
+void MainWindow::restoreLayout(const QString& view) {
+    const auto keep = settings();
+    const QByteArray state =
+        keep ? keep->value(QStringLiteral("layout%1/%2").arg(narrow_ ? QStringLiteral("-narrow") : QString(), view))
+                   .toByteArray()
+             : QByteArray();
+    if (state.isEmpty() || !restoreState(state, kLayoutVersion)) {
+        defaultLayout();
+    }
+    if (!inspectorPage_.contains(view) || !currentView()->wantsInspector()) {
+        inspectorDock_->hide();
+    }
+}
+
+void MainWindow::updateForSize() {
+    const bool narrow = width() < kNarrowWidth;
+    rail_->setNarrow(narrow);
+    device_->setNarrow(narrow);
+    runAgain_->setText(narrow ? QString() : tr("Run again"));
+    runAgain_->setToolTip(tr("Run again"));
+    runAgain_->setAccessibleName(tr("Run again"));
+    stop_->setText(narrow ? QString() : tr("Stop"));
+    stop_->setToolTip(tr("Stop"));
+    stop_->setAccessibleName(tr("Stop"));
+    const bool tiny = width() < kTinyWidth;
+    search_->setFixedWidth(tiny && !search_->hasFocus() && search_->text().isEmpty() ? 30 : 224);
+    searchHint_->setVisible(search_->width() > 100);
+    setSearchHint(searchHint_->text());
+    if (narrow != narrow_) {
+        narrow_ = narrow;
+        defaultLayout();
+    }
+}
+
+void MainWindow::defaultLayout() {
+    View* now = currentView();
+    const bool hasInspector = now != nullptr && inspectorPage_.contains(now->id()) && now->wantsInspector();
+    inspectorDock_->setVisible(hasInspector);
+    drawerDock_->hide();
+    runsDock_->hide();
+    if (hasInspector) {
+        const bool low = narrow_;
+        addDockWidget(low ? Qt::BottomDockWidgetArea : Qt::RightDockWidgetArea, inspectorDock_);
+        inspectorDock_->setVisible(!low || height() >= 760); // in low windows the plot needs the height; I opens it
+        resizeDocks({inspectorDock_}, {low ? 220 : now->inspectorWidth()}, low ? Qt::Vertical : Qt::Horizontal);
+    }
+    resizeDocks({drawerDock_}, {220}, Qt::Vertical);
+}
+
+void MainWindow::moveFocus(int direction) {
+    QList<QWidget*> stops = {pickerA_, rail_->buttonOf(actions_->action(QStringLiteral("go.") + currentView()->id()))};
+    stops << currentView()->header()->findChildren<QAbstractButton*>().value(0) << currentView()->focusStops();
+    if (inspectorDock_->isVisible()) {
+        stops << inspectorStack_->currentWidget();
+    }
+    if (drawerDock_->isVisible()) {
+        stops << drawer_;
+    }
+    stops.removeAll(nullptr);
+    const QWidget* focus = QApplication::focusWidget();
+    int at = -1;
+    for (int i = 0; i < stops.size(); ++i) {
+        if (focus != nullptr && (stops[i] == focus || stops[i]->isAncestorOf(focus))) {
+            at = i;
+        }
+    }
+    at = at < 0 ? (direction > 0 ? 0 : static_cast<int>(stops.size()) - 1)
+                : (at + direction + static_cast<int>(stops.size())) % static_cast<int>(stops.size());
+    QWidget* target = stops[at];
+    if (target->focusPolicy() == Qt::NoFocus) {
+        for (QWidget* child : target->findChildren<QWidget*>()) {
+            if (child->focusPolicy() & Qt::TabFocus && child->isVisible()) {
+                target = child;
+                break;
+            }
+        }
+    }
+    target->setFocus(Qt::TabFocusReason);
+}
+
+} // namespace vitrine::ui
