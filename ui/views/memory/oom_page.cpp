@@ -31,6 +31,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kNarrow = 1180;
+constexpr int kHolderRows = 10; ///< seen without scrolling at least
 
 QString coloured(const QString& text, const QColor& color, bool strong) {
     return QStringLiteral("<span style=\"color:%1;%2\">%3</span>")
@@ -273,8 +274,7 @@ void OomPage::refresh() {
     const base::TimeNs end = timeline_->end() + std::max<base::TimeNs>(1, (facts_.event.time - begin) / 16);
     stripTime_->reset({timeline_->begin(), end});
     stripTime_->setRange({begin - (end - begin) / 40, end}, false);
-    const int rows = 12 * 24 + 26;
-    holders_->setMinimumHeight(rows);
+    holders_->setMinimumHeight(kHolderRows * 24 + 26);
     changes_->setFixedHeight((changesModel_->rowCount() + 1) * 24 + 4);
     fitColumns();
 }
@@ -315,6 +315,7 @@ void OomPage::arrange() {
         columns_->addWidget(fitColumn_, 0, 4);
     }
     dividers_[1]->setVisible(!narrow_);
+    columns_->setVerticalSpacing(narrow_ ? 16 : 0);
     columns_->setColumnStretch(0, 396);
     columns_->setColumnStretch(2, 306);
     columns_->setColumnStretch(4, narrow_ ? 0 : 584);

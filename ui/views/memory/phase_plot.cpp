@@ -71,14 +71,17 @@ void PhasePlot::setFailure(TimelinePtr timeline, const OomFacts& facts) {
             phase.from = done / whole;
             phase.to = (done + longest) / whole;
             const int points = std::max(2, static_cast<int>(std::lround(kPoints * longest / whole)));
+            // A phase stands over the same phase whatever its speed; the one that failed ends where it was cut short.
+            const bool failed = i + 1 == count;
             const auto part = [&](const ScopeRow& scope) {
-                const int own = std::max(1, static_cast<int>(std::lround(points * length(scope) / longest)));
+                const double share = failed ? length(scope) / longest : 1;
+                const int own = std::max(1, static_cast<int>(std::lround(points * share)));
                 return totals(*timeline, {scope.begin, endOf(*timeline, scope)}, own);
             };
             phase.now = part(now[i]);
             phase.before = part(before[i]);
             // The state that failed is the last one, before what it held was freed.
-            if (i + 1 == count && !phase.now.empty()) {
+            if (failed && !phase.now.empty()) {
                 phase.now.back() = static_cast<double>(totalBytes(facts.held));
             }
             done += longest;
@@ -101,7 +104,7 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     const QRectF plot(kGutterWidth, kTitleHeight + 8, width() - kGutterWidth - 8,
                       height() - kTitleHeight - kFootHeight - 8);
     const std::uint64_t needed = std::max(facts_.event.budget, totalBytes(facts_.held));
-    const ByteScale scale = byteScale(needed, plot.height(), 3);
+    const ByteScale scale = byteScale(needed, plot.height(), 5);
     drawText(painter, QRectF(0, 0, width(), 16), Qt::AlignVCenter,
              tr("Total by phase, %1").arg(QString::fromLatin1(scale.grid.unitName)), t.text2, table);
     const auto yOf = [&](double bytes) { return plot.top() + std::clamp(scale.y(bytes), 0.0, plot.height()); };

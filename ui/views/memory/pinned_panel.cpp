@@ -129,7 +129,11 @@ void PinnedPanel::addRow(const QString& name, const std::vector<Part>& parts) {
             }
             text->setTextInteractionFlags(Qt::TextSelectableByMouse);
             text->setToolTip(part.tip.isEmpty() ? part.text : part.tip);
-            text->setElide(true);
+            if (last) {
+                text->setElide(true);
+            } else {
+                text->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Preferred);
+            }
             cells->addWidget(text, last ? 1 : 0);
             continue;
         }

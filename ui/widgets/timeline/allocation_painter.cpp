@@ -135,9 +135,15 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
     }
     for (const AllocationHit& hit : small) {
         if (hit.rect.height() > kSmallLine + 1) {
-            painter.fillRect(hit.rect, withAlpha(theme.category(rows[hit.row].category).fill, 0.5));
+            // Many in a place of some height: their colour with a fine hatch, calmer than stripes of the ground.
+            const CategoryStyle& style = theme.category(rows[hit.row].category);
+            const bool whiteInk = style.ink.lightness() > 127;
+            painter.fillRect(hit.rect, withAlpha(style.fill, 0.85));
+            painter.fillRect(
+                hit.rect, hatchBrush(Hatch::BackDiagonal, 4, withAlpha(style.ink, whiteInk ? 0.26 : 0.2), frame.dpr));
+        } else {
+            painter.fillRect(hit.rect, crowd);
         }
-        painter.fillRect(hit.rect, crowd);
         picture.hits.push_back(hit);
     }
     const QColor edge = theme.accent;
