@@ -217,6 +217,34 @@ private slots:
         QCOMPARE(view()->live()->valueText(1), QStringLiteral("702 tok/s"));
     }
 
+    void followsTheEndUntilTheUserScrolls() {
+        fill();
+        QTest::keyClick(view()->prompt(), Qt::Key_Return, Qt::ControlModifier);
+        emit runs_->progress(QStringLiteral("Reading lm_head.weight"), 1, 1);
+        QVERIFY(view()->readout().contains(QStringLiteral("lm_head")));
+        QScrollBar* bar = view()->text()->verticalScrollBar();
+        int index = 0;
+        const auto write = [&] {
+            for (int i = 0; i < 2000; ++i) {
+                runs_->say(QStringLiteral(" words"), index++, QStringLiteral("final"));
+            }
+            QTRY_COMPARE(view()->text()->tokenCount(), std::size_t(index));
+            QTest::qWait(20);
+        };
+        write();
+        QVERIFY(!view()->readout().contains(QStringLiteral("lm_head")));
+        write();
+        QVERIFY(bar->maximum() > 0);
+        QCOMPARE(bar->value(), bar->maximum());
+        QWheelEvent wheel(QPointF(50, 50), view()->text()->viewport()->mapToGlobal(QPointF(50, 50)), {}, {0, 1200}, {},
+                          {}, Qt::NoScrollPhase, false);
+        QApplication::sendEvent(view()->text()->viewport(), &wheel);
+        const int stays = bar->value();
+        QVERIFY(stays < bar->maximum());
+        write();
+        QCOMPARE(bar->value(), stays);
+    }
+
     void foldsThinking() {
         fill();
         QTest::keyClick(view()->prompt(), Qt::Key_Return, Qt::ControlModifier);

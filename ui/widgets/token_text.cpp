@@ -46,6 +46,15 @@ TokenText::TokenText(QWidget* parent) : QPlainTextEdit(parent) {
     setFont(Theme::instance().font(TypeRole::Body));
     document()->setDocumentMargin(12);
     viewport()->setMouseTracking(true);
+    QScrollBar* bar = verticalScrollBar();
+    // The range grows when lines are laid out, which is later than the text comes.
+    connect(bar, &QScrollBar::rangeChanged, this, [this, bar] {
+        if (following_) {
+            bar->setValue(bar->maximum());
+        }
+    });
+    connect(bar, &QScrollBar::actionTriggered, this,
+            [this, bar] { following_ = bar->sliderPosition() >= bar->maximum() - 2; });
     connect(&Theme::instance(), &Theme::changed, this, &TokenText::recolor);
     recolor();
 }
@@ -126,8 +135,6 @@ void TokenText::appendText(const QString& text) {
 }
 
 void TokenText::appendTokens(std::span<const StreamedToken> tokens) {
-    QScrollBar* bar = verticalScrollBar();
-    const bool follows = bar->value() >= bar->maximum() - 2;
     QTextCursor edit(document());
     edit.beginEditBlock();
     QString chunk; // one insertion for many tokens
@@ -161,8 +168,8 @@ void TokenText::appendTokens(std::span<const StreamedToken> tokens) {
     if (!sections_.empty() && sections_.back().folded) {
         setFolded(sections_.size() - 1, true);
     }
-    if (follows) {
-        bar->setValue(bar->maximum());
+    if (following_) {
+        verticalScrollBar()->setValue(verticalScrollBar()->maximum());
     }
 }
 

@@ -23,6 +23,9 @@ public:
     /// Starts a section. A dimmed one (thinking) can be folded by a click on its head.
     void addSection(const QString& title, bool dimmed);
     void appendText(const QString& text);
+    /// Whether the view stays at the end while text comes, until the user scrolls away. On at first.
+    void setFollowing(bool on) { following_ = on; }
+    bool following() const { return following_; }
     /// Appends many at once; a new channel starts a section of its own.
     void appendTokens(std::span<const StreamedToken> tokens);
 
@@ -69,6 +72,7 @@ private:
     std::vector<int> softBreaks_;
     double lastSeconds_ = 0;
     int lineLength_ = 0;
+    bool following_ = true;
 };
 
 } // namespace vitrine::ui

@@ -103,6 +103,7 @@ void RunView::start() {
     const QString file = sessionFile();
     const bool fresh = file != context().document->path();
     text_->clearText();
+    text_->setFollowing(true);
     if (promptUsed()) {
         text_->addSection(tr("user"), false);
         text_->appendText(form_.text(QStringLiteral("prompt")));
@@ -134,6 +135,7 @@ void RunView::onStarted(qint64 run) {
     pending_.clear();
     if (!follow_) { // started elsewhere, by "Run again"
         text_->clearText();
+        text_->setFollowing(true);
         numbers_ = {};
         follow_ = true;
         const sessions::RunInfo* again = context().document->run(context().document->runA());
@@ -162,6 +164,10 @@ void RunView::flushTokens() {
             numbers_.firstTokenSeconds = pending_.front().seconds;
         }
         numbers_.tokens = std::uint64_t(pending_.back().index) + 1;
+        if (numbers_.state != tr("running")) { // what was told of the load is over
+            numbers_.state = tr("running");
+            setReadout({});
+        }
         if (textRun_ == liveRun_) {
             text_->appendTokens(pending_);
         }

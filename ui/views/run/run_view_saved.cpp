@@ -69,6 +69,7 @@ void RunView::fillForm(const sessions::RunInfo& run) {
 
 void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions::RunText>& texts) {
     text_->clearText();
+    text_->setFollowing(false); // read from its begin
     const auto add = [&](const std::string& kind, const QString& title, bool dimmed) {
         for (const sessions::RunText& text : texts) {
             if (text.kind == kind && !text.body.empty()) {

@@ -88,6 +88,8 @@ RunPanel::RunPanel(QWidget* parent) : QWidget(parent) {
     tree_->setSortingEnabled(false);
     model_ = new FlatTreeModel(this);
     tree_->setModel(model_);
+    // A run that goes on gets more fields: the groups stay open.
+    connect(model_, &QAbstractItemModel::modelReset, tree_, [this] { tree_->expandToDepth(0); });
     tree_->installEventFilter(this);
     column->addWidget(tree_, 1);
     connect(tags_, &QLineEdit::editingFinished, this, [this] {
@@ -119,6 +121,7 @@ void RunPanel::setRun(const sessions::RunInfo* run, int chosen, bool editable) {
     state_->setColor(stateColor(run->status));
     error_->setText(QString::fromStdString(run->error));
     error_->setVisible(!run->error.empty());
+    error_->setColor(run->status == sessions::RunStatus::Cancelled ? TextColor::Text2 : TextColor::Bad);
     const QDateTime when = QDateTime::fromMSecsSinceEpoch(run->startedMs);
     const auto seconds = runSeconds(*run);
     QString text = when.toString(QStringLiteral("yyyy-MM-dd HH:mm:ss"));
