@@ -82,6 +82,10 @@ public:
         return out;
     }
 
+    /// All bytes, guards included.
+    std::vector<unsigned char>& storage() { return bytes_; }
+    const std::vector<unsigned char>& storage() const { return bytes_; }
+
     /// False when a byte outside the elements has changed.
     bool guardsIntact() const {
         std::vector<unsigned char> copy = bytes_;

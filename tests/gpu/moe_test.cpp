@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/moe.h"
+
+#include "kernels/ops/blocks.h"
+#include "tests/gpu/gpu_testing.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using testing::TestTensor;
+
+/// Weights of one linear layer of all experts.
+struct Stack {
+    TestTensor blocks, scales, dense, bias;
+
+    Stack(std::mt19937& random, DType format, std::int64_t experts, std::int64_t out, std::int64_t in, bool transposed,
+          DType biasType)
+        : transposed_(transposed) {
+        if (format == DType::U8) {
+            blocks = TestTensor(DType::U8, Shape{experts, out, in / 32, 16});
+            scales = TestTensor(DType::U8, Shape{experts, out, in / 32});
+            blocks.fillBytes(random, 0, 255);
+            scales.fillBytes(random, 119, 125);
+        } else {
+            dense = TestTensor(format, transposed ? Shape{experts, in, out} : Shape{experts, out, in});
+            dense.fillNormal(random, 1 / std::sqrt(static_cast<double>(in)));
+        }
+        if (biasType != DType::None) {
+            bias = TestTensor(biasType, Shape{experts, out});
+            bias.fillNormal(random);
+        }
+    }
+    template <class At> LinearView view(At& at) const {
+        LinearView out;
+        out.weight.mxfp4.blocks = at(blocks);
+        out.weight.mxfp4.scales = at(scales);
+        out.weight.dense = at(dense);
+        out.weight.transposed = transposed_;
+        out.bias = at(bias);
+        return out;
+    }
+
+private:
+    bool transposed_;
+};
+
+/// k different experts for each token, of the first `used`.
+TestTensor chooseExperts(std::mt19937& random, std::int64_t tokens, int k, int used) {
+    std::vector<std::int32_t> ids;
+    std::vector<std::int32_t> all(static_cast<std::size_t>(used));
+    for (int i = 0; i < used; ++i) {
+        all[static_cast<std::size_t>(i)] = i;
+    }
+    for (std::int64_t token = 0; token < tokens; ++token) {
+        std::shuffle(all.begin(), all.end(), random);
+        ids.insert(ids.end(), all.begin(), all.begin() + k);
+    }
+    TestTensor tensor(DType::I32, Shape{tokens, k});
+    tensor.fillInts(ids);
+    return tensor;
+}
+
+struct Case {
+    std::int64_t tokens;
+    int k, experts, used;
+    std::int64_t in, out;
+    DType weights, x, bias;
+    bool transposed = false, perToken = true;
+};
+
+TEST(ExpertMatmulGpu, AsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    const DType mxfp4 = DType::U8, wide = DType::F32, narrow = DType::BF16, none = DType::None;
+    const std::vector<Case> cases{
+        {1, 2, 4, 4, 64, 64, mxfp4, narrow, narrow},
+        {37, 2, 4, 3, 96, 160, mxfp4, narrow, narrow},
+        {300, 4, 8, 8, 128, 96, narrow, narrow, none},
+        {200, 4, 32, 5, 320, 272, mxfp4, narrow, wide, false, false},
+        {65, 2, 4, 4, 72, 80, narrow, narrow, narrow, false, false},
+        {33, 2, 4, 4, 64, 100, narrow, narrow, narrow, true},
+        {50, 3, 6, 6, 96, 65, mxfp4, wide, narrow},
+        {50, 3, 6, 6, 90, 65, wide, wide, wide},
+        {20, 1, 700, 700, 32, 48, mxfp4, narrow, none},
+    };
+    std::mt19937 random(1);
+    for (const Case& item : cases) {
+        SCOPED_TRACE(::testing::Message() << item.tokens << " tokens, in " << item.in << ", out " << item.out);
+        const Stack stack(random, item.weights, item.experts, item.out, item.in, item.transposed, item.bias);
+        const TestTensor ids = chooseExperts(random, item.tokens, item.k, item.used);
+        const std::int64_t pairs = item.tokens * item.k;
+        TestTensor x(item.x, Shape{item.perToken ? item.tokens : pairs, item.in});
+        x.fillNormal(random);
+        TestTensor out(item.x, Shape{pairs, item.out});
+        const auto make = [&](auto&& at) {
+            ExpertMatmul op;
+            op.x = at(x);
+            op.xPerToken = item.perToken;
+            op.ids = at(ids);
+            const LinearView linear = stack.view(at);
+            op.weight = linear.weight;
+            op.bias = linear.bias;
+            op.out = at(out);
+            return op;
+        };
+        testing::expectSameOnGpu(*testing::gpu(), make, {&out}, item.x == wide ? 1e-5 : 1e-2);
+    }
+}
+
+TEST(ExpertMlpGpu, AsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    struct MlpCase {
+        std::int64_t tokens;
+        int k, experts, used;
+        std::int64_t hidden, width;
+        DType weights, x;
+        Activation activation;
+        GateLayout layout;
+        bool residual;
+    };
+    const std::vector<MlpCase> cases{
+        {130, 4, 32, 32, 192, 96, DType::U8, DType::BF16, Activation::ClampedSwiglu, GateLayout::Interleaved, true},
+        {700, 2, 8, 3, 64, 96, DType::U8, DType::BF16, Activation::Silu, GateLayout::Halves, true},
+        {90, 2, 4, 4, 96, 160, DType::BF16, DType::BF16, Activation::GeluTanh, GateLayout::Halves, false},
+        {90, 2, 4, 4, 96, 64, DType::BF16, DType::F32, Activation::ClampedSwiglu, GateLayout::Interleaved, true},
+        {1, 4, 8, 8, 192, 96, DType::U8, DType::BF16, Activation::ClampedSwiglu, GateLayout::Interleaved, true},
+    };
+    std::mt19937 random(2);
+    for (const MlpCase& item : cases) {
+        SCOPED_TRACE(::testing::Message()
+                     << item.tokens << " tokens, hidden " << item.hidden << ", width " << item.width);
+        const Stack gateUp(random, item.weights, item.experts, 2 * item.width, item.hidden, false, DType::BF16);
+        const Stack down(random, item.weights, item.experts, item.hidden, item.width, false, DType::BF16);
+        const TestTensor ids = chooseExperts(random, item.tokens, item.k, item.used);
+        TestTensor weights(DType::F32, Shape{item.tokens, item.k});
+        weights.fillNormal(random, 0.5);
+        TestTensor x(item.x, Shape{item.tokens, item.hidden});
+        x.fillNormal(random);
+        TestTensor residual(item.x, Shape{item.tokens, item.hidden});
+        residual.fillNormal(random);
+        TestTensor out(item.x, Shape{item.tokens, item.hidden});
+        const auto make = [&](auto&& at) {
+            ExpertMlp op;
+            op.x = at(x);
+            op.ids = at(ids);
+            op.weights = at(weights);
+            op.gateUp = gateUp.view(at);
+            op.down = down.view(at);
+            op.activation = item.activation;
+            op.layout = item.layout;
+            if (item.residual) {
+                op.residual = at(residual);
+            }
+            op.out = at(out);
+            return op;
+        };
+        testing::expectSameOnGpu(*testing::gpu(), make, {&out}, item.x == DType::F32 ? 1e-5 : 1.5e-2);
+    }
+}
+
+} // namespace
+} // namespace vitrine::kernels

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/weights.h"
+
+#include "tests/gpu/gpu_testing.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using testing::TestTensor;
+
+TEST(DequantizeMxfp4Gpu, ExactForEveryScale) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(4);
+    for (const DType type : {DType::BF16, DType::F32}) {
+        TestTensor blocks(DType::U8, Shape{3, 7, 5, 16});
+        TestTensor scales(DType::U8, Shape{3, 7, 5});
+        blocks.fillBytes(random, 0, 255);
+        scales.fillBytes(random, 0, 252);
+        TestTensor out(type, Shape{3, 7, 160});
+        const auto make = [&](auto&& at) { return DequantizeMxfp4{{at(blocks), at(scales)}, at(out)}; };
+        testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 0);
+    }
+}
+
+TEST(FillRandomGpu, BitForBitAsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    for (const DType type : {DType::BF16, DType::F16, DType::F32, DType::U8}) {
+        for (const float deviation : {0.02F, 0.0F}) {
+            for (const std::int64_t elements : {std::int64_t{1}, std::int64_t{4097}, std::int64_t{300001}}) {
+                TestTensor out(type, Shape{elements});
+                const auto make = [&](auto&& at) {
+                    return FillRandom{at(out), 0x1234567890ABCDEFULL, 17, type == DType::U8 ? 120.0F : 0.5F, deviation};
+                };
+                testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 0);
+            }
+        }
+    }
+}
+
+TEST(TransposeCopyGpu, AsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(5);
+    for (const auto& [rows, columns] : {std::pair{1, 70}, {33, 31}, {64, 96}, {200, 65}}) {
+        for (const DType type : {DType::U8, DType::BF16, DType::F32, DType::F64}) {
+            TestTensor x(type, Shape{2, rows, columns});
+            if (type == DType::U8) {
+                x.fillBytes(random, 0, 255);
+            } else {
+                x.fillNormal(random);
+            }
+            TestTensor out(type, Shape{2, columns, rows});
+            const auto make = [&](auto&& at) { return TransposeCopy{at(x), at(out)}; };
+            testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 0);
+        }
+    }
+}
+
+} // namespace
+} // namespace vitrine::kernels
