@@ -66,6 +66,9 @@ TEST(Budget, HeadersAreGuardedAndOpenNoNamespace) {
     EXPECT_TRUE(isRefused("base/x.h", licence));
     EXPECT_TRUE(isRefused("base/x.h", licence + "#pragma once\nusing namespace std;\n"));
     EXPECT_TRUE(isRefused("base/CamelCase.h", licence + "#pragma once\n"));
+    EXPECT_TRUE(isRefused("kernels/device/x.cuh", licence));
+    EXPECT_FALSE(
+        isRefused("kernels/device/x.cuh", licence + "using namespace vt;\nextern \"C\" __global__ void x() {}\n"));
 }
 
 TEST(Budget, NoOpenNotesAndNoSilentSkips) {

@@ -179,7 +179,9 @@ std::vector<std::string> includeProblems(std::string_view path, std::string_view
             continue;
         }
         const std::string system = found[1].str();
-        const std::string target = found[2].str();
+        // The run-time compiler knows device files by their path from kernels/.
+        const std::string written = found[2].str();
+        const std::string target = isDevice(path) && written.starts_with("device/") ? "kernels/" + written : written;
         const auto report = [&](const std::string& what, const std::string& why) {
             std::string& problem = problems.emplace_back(path);
             problem.append(":").append(std::to_string(lineNumber)).append(": ").append(what).append(": ").append(why);

@@ -11,8 +11,8 @@
 
 #include "tests/ui/recorded_run.h"
 #include "ui/models/session_document.h"
+#include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/main_window.h"
-#include "ui/views/shell/overlays.h"
 #include "ui/widgets/theme.h"
 
 using namespace vitrine;
