@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "kernels/cuda_state.h"
+#include "kernels/cuda_device.h"
 #include "kernels/jit/cublaslt.h"
 #include "kernels/jit/kernel_library.h"
 #include "kernels/jit/nvrtc.h"
@@ -285,6 +285,16 @@ double CudaEvent::secondsSince(const CudaEvent& earlier) const {
 
 // --- CudaContext
 
+std::string whyNoCuda() {
+    if (CudaDriver::find() == nullptr) {
+        return CudaDriver::whyMissing();
+    }
+    if (cudaDevices().empty()) {
+        return "the NVIDIA driver sees no device";
+    }
+    return Nvrtc::find() == nullptr ? Nvrtc::whyMissing() : std::string();
+}
+
 CudaContext::CudaContext(const CudaOptions& options) {
     const CudaDriver* driver = CudaDriver::find();
     if (driver == nullptr) {
@@ -468,6 +478,10 @@ void CudaContext::makeCurrent() const {
 
 std::unique_ptr<MemoryResource> CudaContext::makeResource(base::MemorySpace space) {
     return space == base::MemorySpace::Device ? makeDeviceResource(state_->device) : makePinnedResource(state_->device);
+}
+
+std::shared_ptr<CudaDevice> CudaContext::sharedDevice() const {
+    return state_->device;
 }
 
 std::uint64_t CudaContext::usedBytes() const {

@@ -21,6 +21,7 @@
 
 namespace vitrine::kernels {
 
+class CudaDevice;
 class KernelLibrary;
 struct KernelLibraryOptions;
 
@@ -37,6 +38,8 @@ struct CudaDeviceInfo {
 
 /// Devices of this machine; empty without a driver. Never throws for what is missing.
 std::vector<CudaDeviceInfo> cudaDevices();
+/// One sentence: why this machine runs nothing on CUDA (no driver, device or compiler); empty where it does.
+std::string whyNoCuda();
 
 struct CudaOptions {
     int device = 0;
@@ -138,8 +141,33 @@ public:
     /// What stands at the bottom of the memory stack: device memory, or pinned host memory. The context must outlive it.
     std::unique_ptr<MemoryResource> makeResource(base::MemorySpace space);
 
+    /// For the parts of this backend.
+    std::shared_ptr<CudaDevice> sharedDevice() const;
+
     /// Bytes that the driver counts as used on the device, by everyone. Untracked bytes are this less what is tracked.
     std::uint64_t usedBytes() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Copies from the host by several threads at once, for loading: each worker fills pinned buffers of its own in turn and
+/// sends them off on a stream of its own, so that reading and copying overlap. Buffers come from `pinned`.
+class CudaUpload {
+public:
+    CudaUpload(CudaContext& context, MemoryResource& pinned, int workers, std::uint64_t bufferBytes);
+    ~CudaUpload();
+    CudaUpload(const CudaUpload&) = delete; // threads hold its address
+    CudaUpload& operator=(const CudaUpload&) = delete;
+
+    std::uint64_t bufferBytes() const;
+    /// The next buffer of `worker`, once its last copy is through. From that worker's thread.
+    void* buffer(int worker);
+    /// Starts the copy of what buffer() gave to `device`, and returns. From that worker's thread.
+    void send(int worker, void* device, std::uint64_t bytes);
+    /// Waits for every copy. From the context's thread, when no worker is at work.
+    void finish();
 
 private:
     struct State;

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/cuda_device.h"
+
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "kernels/cuda_state.h"
 
 namespace vitrine::kernels {
 

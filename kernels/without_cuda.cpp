@@ -14,6 +14,8 @@ namespace vitrine::kernels {
 struct CudaContext::State {};
 struct CudaGraph::State {};
 struct CudaEvent::State {};
+struct CudaUpload::State {};
+class CudaDevice {};
 
 namespace {
 
@@ -36,6 +38,10 @@ const std::string& Nvrtc::whyMissing() {
 
 CompiledKernel Nvrtc::compile(const CompileRequest&) const {
     refuse();
+}
+
+std::string whyNoCuda() {
+    return Nvrtc::whyMissing();
 }
 
 std::vector<CudaDeviceInfo> cudaDevices() {
@@ -130,5 +136,22 @@ std::unique_ptr<MemoryResource> CudaContext::makeResource(base::MemorySpace) {
 std::uint64_t CudaContext::usedBytes() const {
     return 0;
 }
+
+std::shared_ptr<CudaDevice> CudaContext::sharedDevice() const {
+    return nullptr;
+}
+
+CudaUpload::CudaUpload(CudaContext&, MemoryResource&, int, std::uint64_t) {
+    refuse();
+}
+CudaUpload::~CudaUpload() = default;
+std::uint64_t CudaUpload::bufferBytes() const {
+    return 0;
+}
+void* CudaUpload::buffer(int) {
+    return nullptr;
+}
+void CudaUpload::send(int, void*, std::uint64_t) {}
+void CudaUpload::finish() {}
 
 } // namespace vitrine::kernels

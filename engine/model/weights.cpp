@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
+#include <thread>
 
 #include "base/error.h"
 #include "engine/checkpoint/synthesize.h"
@@ -21,6 +22,7 @@ using kernels::TensorView;
 
 constexpr std::uint64_t kReadPiece = std::uint64_t{8} << 20;
 constexpr std::uint64_t kReadBatch = std::uint64_t{256} << 20;
+constexpr int kUploadThreads = 16;
 
 /// Bytes of one source that go to one address.
 struct ReadTask {
@@ -98,8 +100,15 @@ public:
             if (kernels::MetaContext* meta = context_.meta()) {
                 meta->joinStreams();
             }
+            waitForDevice(); // the staging buffer is written again
             context_.tracer().span("Expand", piece.name, start, context_.clock().now(), op.out.bytes());
         }
+    }
+
+    /// Everything is in place, on the device too.
+    void finish() {
+        flush();
+        waitForDevice();
     }
 
     /// Waits for what is queued.
@@ -123,6 +132,12 @@ public:
     double seconds() const { return static_cast<double>(context_.clock().now() - begin_) * 1e-9; }
 
 private:
+    void waitForDevice() {
+        if (kernels::CudaContext* gpu = context_.cuda()) {
+            gpu->synchronize();
+        }
+    }
+
     void enqueue(const WeightSource& source, std::uint64_t offset, std::uint64_t bytes, void* out) {
         const std::uint64_t piece = context_.isMeta() ? std::max<std::uint64_t>(bytes, 1) : kReadPiece;
         for (std::uint64_t done = 0; done < bytes; done += piece) {
@@ -143,24 +158,47 @@ private:
 
     void readQueue() {
         const base::TimeNs start = context_.clock().now();
-        context_.cpu()->pool().parallelFor(
-            static_cast<std::int64_t>(queue_.size()), 1, [&](std::int64_t begin, std::int64_t end, int) {
-                for (std::int64_t i = begin; i < end; ++i) {
-                    context_.throwIfStopped();
-                    const ReadTask& task = queue_[static_cast<std::size_t>(i)];
-                    const Checkpoint::Location& location = *task.source->location;
-                    location.file->read(*location.entry, task.offset, task.out, task.bytes);
-                    checkScales(task);
-                }
-            });
+        if (context_.cuda() != nullptr && upload_ == nullptr) {
+            startUpload();
+        }
+        base::ThreadPool& pool = readers_ == nullptr ? context_.cpu()->pool() : *readers_;
+        pool.parallelFor(static_cast<std::int64_t>(queue_.size()), 1,
+                         [&](std::int64_t begin, std::int64_t end, int worker) {
+                             for (std::int64_t i = begin; i < end; ++i) {
+                                 context_.throwIfStopped();
+                                 read(queue_[static_cast<std::size_t>(i)], worker);
+                             }
+                         });
+        if (upload_ != nullptr) {
+            upload_->finish();
+        }
         context_.tracer().span("Read", queue_.front().source->spec.name, start, context_.clock().now(), queuedBytes_);
     }
 
+    void read(const ReadTask& task, int worker) {
+        const Checkpoint::Location& location = *task.source->location;
+        void* out = upload_ == nullptr ? task.out : upload_->buffer(worker);
+        location.file->read(*location.entry, task.offset, out, task.bytes);
+        checkScales(task, out);
+        if (upload_ != nullptr) {
+            upload_->send(worker, task.out, task.bytes);
+        }
+    }
+
+    /// Reading threads for a GPU: the file system's cache gives more to several.
+    void startUpload() {
+        const int threads =
+            std::min(kUploadThreads, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+        readers_ = std::make_unique<base::ThreadPool>(threads);
+        upload_ = std::make_unique<kernels::CudaUpload>(*context_.cuda(), context_.memory().host(), readers_->threads(),
+                                                        kReadPiece);
+    }
+
     /// One scale that is no number would poison every token.
-    static void checkScales(const ReadTask& task) {
+    static void checkScales(const ReadTask& task, const void* data) {
         const TensorSpec& spec = task.source->spec;
         if (spec.dtype == DType::U8 && spec.name.ends_with("_scales")) {
-            checkMxfp4Scales({reinterpret_cast<const std::uint8_t*>(task.out), task.bytes},
+            checkMxfp4Scales({static_cast<const std::uint8_t*>(data), task.bytes},
                              fmt::format("{}: {}", task.source->location->file->path(), spec.name), task.offset);
         }
     }
@@ -215,7 +253,9 @@ private:
     std::uint64_t queuedBytes_ = 0;
     std::uint64_t bytesRead_ = 0;
     std::uint64_t done_ = 0;
-    double diskSeconds_ = 0; ///< when the disk has read everything asked so far
+    std::unique_ptr<base::ThreadPool> readers_;   ///< with `upload_`
+    std::unique_ptr<kernels::CudaUpload> upload_; ///< on CUDA: files go through pinned memory
+    double diskSeconds_ = 0;                      ///< when the disk has read everything asked so far
 };
 
 void fillOne(kernels::Context& context, const RandomRule& rule, std::uint32_t index, std::uint64_t seed,
@@ -288,7 +328,7 @@ WeightStore::WeightStore(kernels::Context& context, const ModelSource& source, c
         }
     }
     scope.reset();
-    loader.flush();
+    loader.finish();
     report_.seconds = loader.seconds();
     report_.bytesRead = source.synthetic() && !context.isMeta() ? 0 : loader.bytesRead();
     report_.residentBytes = plan.residentBytes;

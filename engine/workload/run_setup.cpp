@@ -48,6 +48,34 @@ bool forMeta(const Run& run) {
     return run.flag("plan") || run.text("backend") == "meta";
 }
 
+/// A GPU is taken when there is one, unless the run says otherwise: another device's allocations are rehearsed on the CPU.
+bool onCuda(const Run& run) {
+    const std::string backend = run.text("backend", "auto");
+    if (backend != "auto") {
+        return backend == "cuda";
+    }
+    return !run.spec.contains("device_profile") && run.text("bench") != "cpu-decode" && kernels::whyNoCuda().empty();
+}
+
+kernels::CudaOptions cudaOptions(const Run& run) {
+    kernels::CudaOptions options;
+    options.device = static_cast<int>(run.integer("device", 0));
+    if (run.spec.contains("kernel_pack")) {
+        options.kernelPacks = run.spec["kernel_pack"].get<std::vector<std::string>>();
+    }
+    if (run.spec.contains("kernel")) {
+        for (const Json& item : run.spec["kernel"]) {
+            const auto pair = item.get<std::string>();
+            const std::size_t equals = pair.find('=');
+            if (equals == 0 || equals == std::string::npos || equals + 1 == pair.size()) {
+                throw base::BadInput("kernel: \"" + pair + "\" must be OP=VARIANT");
+            }
+            options.kernelOverrides.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+        }
+    }
+    return options;
+}
+
 } // namespace
 
 std::string Run::text(const char* key, const std::string& fallback) const {
@@ -91,10 +119,12 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run) {
     if (forMeta(run)) {
         return makePlanContext(run, run.sinks.trace);
     }
-    if (run.text("backend") == "cuda") {
-        throw base::Unsupported("backend: cuda is not in this version; use cpu to run, or meta to price a GPU");
-    }
     kernels::ContextOptions options = contextOptions(run, run.sinks.trace);
+    if (onCuda(run)) {
+        options.backend = kernels::Backend::Cuda;
+        options.cuda = cudaOptions(run);
+        return std::make_unique<kernels::Context>(options);
+    }
     options.backend = kernels::Backend::Cpu;
     if (run.spec.contains("device_profile")) {
         // The CPU rehearses another device's allocations.
@@ -117,7 +147,7 @@ ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::
     ModelOptions options;
     options.dequantize = weights == "dequantized";
     // A plan for the CPU prices what the CPU would do.
-    const bool cpu = !context.isMeta() || run.text("backend") == "cpu";
+    const bool cpu = context.cpu() != nullptr || run.text("backend") == "cpu";
     options.computeDType = run.spec.contains("dtype") ? dtypeNamed(run.spec["dtype"])
                            : cpu                      ? kernels::DType::F32
                                                       : kernels::DType::BF16;

@@ -37,7 +37,7 @@ struct Run {
 /// h100-80gb. `name` (may be null) receives what the result reports as device_profile.
 kernels::DeviceTraits planTraits(const Run& run, std::string* name);
 
-/// The context that the experiment runs on. Throws Unsupported for cuda, with what to do.
+/// The context that the experiment runs on. Throws Unsupported, with what to do, for cuda where there is none.
 std::unique_ptr<kernels::Context> makeContext(const Run& run);
 /// A Meta context with planTraits; used by planning, whatever the backend option says. `bounded` false: without a budget,
 /// to learn what something needs that does not fit.

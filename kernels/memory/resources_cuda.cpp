@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernels/cuda_state.h"
+#include "kernels/cuda_device.h"
 
 namespace vitrine::kernels {
 

@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Whole models on the GPU: against the CPU, against Meta's allocations, and with memory that ends at every reservation.
+
+#include "engine/model/model.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "engine/generation/generator.h"
+#include "tests/engine/model_test_support.h"
+#include "tests/gpu/context_testing.h"
+
+namespace vitrine::gpu {
+namespace {
+
+using namespace engine;
+
+constexpr int kTokens = 40;
+
+std::vector<std::int32_t> someTokens(std::int64_t vocab, int salt) {
+    std::vector<std::int32_t> ids(kTokens);
+    for (int i = 0; i < kTokens; ++i) {
+        ids[static_cast<std::size_t>(i)] = static_cast<std::int32_t>((i * 7 + salt * 13 + 3) % vocab);
+    }
+    return ids;
+}
+
+/// Logits of two sequences: a prefill in two pieces, then single tokens.
+std::vector<float> logitsOf(kernels::Context& context, const ModelSource& source, kernels::DType dtype) {
+    Model model(context, source, {false, dtype, 3}, nullptr);
+    KvCacheOptions options;
+    options.dtype = dtype;
+    options.pageTokens = 8;
+    KvCache cache(context, source.config, options);
+    const std::array<int, 2> sequences{cache.addSequence(), cache.addSequence()};
+    const std::array<std::vector<std::int32_t>, 2> ids{someTokens(source.config.vocab, 0),
+                                                       someTokens(source.config.vocab, 1)};
+    std::vector<float> all;
+    const auto feed = [&](std::size_t begin, std::size_t count) {
+        std::vector<float> piece(2 * count * static_cast<std::size_t>(source.config.vocab));
+        StepBatch batch;
+        batch.name = count == 1 ? "decode" : "prefill";
+        batch.logits = StepLogits::All;
+        batch.logitsOut = piece.data();
+        for (std::size_t s = 0; s < 2; ++s) {
+            batch.sequences.push_back({sequences[s], {ids[s].data() + begin, count}, true, kTokens});
+        }
+        model.step(batch, cache);
+        all.insert(all.end(), piece.begin(), piece.end());
+    };
+    feed(0, 17);
+    feed(17, 14);
+    for (std::size_t i = 31; i < kTokens; ++i) {
+        feed(i, 1);
+    }
+    return all;
+}
+
+double spread(const std::vector<float>& values) {
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    double sum = 0;
+    for (const float value : values) {
+        sum += (value - mean) * (value - mean);
+    }
+    return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+class GpuModel : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        if (const std::string why = kernels::whyNoCuda(); !why.empty()) {
+            GTEST_SKIP() << why;
+        }
+    }
+    void compare(kernels::DType dtype, double tolerance) {
+        const ModelSource source = openModel(test::fixture(GetParam()));
+        const auto cpu = test::makeContext(kernels::Backend::Cpu);
+        const std::vector<float> expected = logitsOf(*cpu, source, kernels::DType::F32);
+        const auto gpu = cudaContext();
+        const std::vector<float> found = logitsOf(*gpu, source, dtype);
+        ASSERT_EQ(expected.size(), found.size());
+        double largest = 0;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            const double difference = std::abs(static_cast<double>(found[i]) - expected[i]);
+            largest = std::isfinite(difference) ? std::max(largest, difference) : 1e30;
+        }
+        EXPECT_LT(largest / spread(expected), tolerance);
+    }
+};
+
+TEST_P(GpuModel, LogitsInFloat32) {
+    compare(kernels::DType::F32, 2e-3);
+}
+
+// The largest single difference; the mean is far smaller.
+TEST_P(GpuModel, LogitsInBfloat16) {
+    compare(kernels::DType::BF16, 0.12);
+}
+
+std::vector<std::string> generated(kernels::Context& context, const std::string& model, test::RecordingSink& sink) {
+    const ModelSource source = openModel(model);
+    Model loaded(context, source, {false, kernels::DType::BF16, 7}, nullptr);
+    GenerateOptions options;
+    options.cache.dtype = kernels::DType::BF16;
+    options.cache.pageTokens = 4;
+    options.prefillChunk = 11;
+    std::vector<GenerateRequest> requests(3);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        for (std::size_t t = 0; t < 5 + 6 * i; ++t) {
+            requests[i].prompt.push_back(static_cast<std::int32_t>((7 * t + i) % 100));
+        }
+        requests[i].maxNewTokens = 9 + static_cast<std::int64_t>(3 * i);
+    }
+    GenerateReport report;
+    Generator(loaded, nullptr, options).run(requests, report, {});
+    return sink.lines();
+}
+
+TEST_P(GpuModel, AllocatesAsMetaDoes) {
+    test::RecordingSink gpuSink;
+    std::vector<std::string> gpu;
+    kernels::DeviceTraits traits;
+    {
+        const auto context = cudaContext(&gpuSink);
+        traits = context->traits();
+        gpu = generated(*context, test::fixture(GetParam()), gpuSink);
+    }
+    test::RecordingSink metaSink;
+    const auto context = test::makeContext(kernels::Backend::Meta, &metaSink, &traits);
+    const std::vector<std::string> meta = generated(*context, test::fixture(GetParam()), metaSink);
+    // Pinned buffers of the loader are host memory; the device's sequence is what must agree.
+    const auto device = [](const std::vector<std::string>& lines) {
+        std::vector<std::string> out;
+        for (const std::string& line : lines) {
+            if (line.starts_with("+") && line.find("load.pinned") == std::string::npos) {
+                out.push_back(line.substr(line.find(' ', 2)));
+            }
+        }
+        return out;
+    };
+    EXPECT_EQ(device(gpu), device(meta));
+}
+
+TEST_P(GpuModel, MemoryThatEndsAnywhereIsAnError) {
+    const std::string model = test::fixture(GetParam());
+    int refused = 0;
+    for (std::uint64_t from = 1; from < 400; ++from) {
+        kernels::ContextOptions options;
+        options.backend = kernels::Backend::Cuda;
+        options.memory.failFrom = from;
+        kernels::Context context(options);
+        test::RecordingSink sink;
+        try {
+            generated(context, model, sink);
+            break;
+        } catch (const base::OutOfMemory&) {
+            ++refused;
+        }
+    }
+    EXPECT_GT(refused, 2);
+    const auto context = cudaContext();
+    test::RecordingSink sink;
+    EXPECT_NO_THROW(generated(*context, model, sink));
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixture, GpuModel, testing::ValuesIn(test::modelFixtures()), [](const auto& item) {
+    std::string name = item.param;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+});
+
+} // namespace
+} // namespace vitrine::gpu
