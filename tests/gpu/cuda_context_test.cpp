@@ -3,6 +3,7 @@
 #include "kernels/cuda_context.h"
 
 #include <cmath>
+#include <cstring>
 #include <random>
 
 #include "base/error.h"
