@@ -58,6 +58,10 @@ StepPlan::StepPlan(const Model& model, const StepBatch& stepBatch, const KvCache
                           append(tables.lengthsAfter), tables.columns, tables.totalTokens});
     }
     addRope(model, cache);
+    // Behind all else: histories grow, and the other arrays should stay where they are.
+    if (!kernels::plainlyGreedy(batch.sampling) || batch.topLogprobs > 0) {
+        sampling = append(kernels::packSampleParameters(batch.sampling));
+    }
 }
 
 StepPlan::Slice StepPlan::append(const std::vector<std::int32_t>& values) {
@@ -91,6 +95,7 @@ std::vector<std::int64_t> StepPlan::signature() const {
                                      batch.logits == StepLogits::All ? 1 : 0,
                                      batch.sampling.empty() ? 0 : 1,
                                      batch.topLogprobs,
+                                     sampling.count,
                                      static_cast<std::int64_t>(ropeSpans.size())};
     for (const GroupSlices& group : groups) {
         out.push_back(group.columns);
@@ -331,6 +336,9 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     kernels::Sample op;
     op.logits = logits;
     op.parameters = plan_.batch.sampling;
+    if (plan_.sampling.count > 0) {
+        op.packed = input(plan_.sampling);
+    }
     op.ids = ids.view();
     op.logprobs = logprobs.view();
     op.topLogprobs = best;

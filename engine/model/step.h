@@ -39,6 +39,7 @@ struct StepPlan {
     std::vector<KvAppend> appends;
     std::vector<std::int32_t> inputs; ///< all I32 arrays, uploaded at once
     Slice ids, positions, sequence, offsets, rowIds;
+    Slice sampling; ///< packed parameters; empty when every row is plainly greedy
     std::vector<GroupSlices> groups;
     std::vector<RopeSpan> ropeSpans;
     std::vector<float> frequencies; ///< of every span; empty when the model's own table serves

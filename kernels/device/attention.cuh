@@ -31,10 +31,14 @@ class SequenceKeys {
 public:
     /// `row` is the first of the sequence's rows, which end before `rowEnd`.
     __device__ __forceinline__ SequenceKeys(const AttentionParams& p, int sequence, int row, int rowEnd)
-        : kept_(p.cache, sequence), first_(kept_.first()), last_(kept_.end() - 1) {
+        : SequenceKeys(p, KvSequence(p.cache, sequence), row, rowEnd, p.positions[row]) {}
+    /// `position` is the first row's.
+    __device__ __forceinline__ SequenceKeys(const AttentionParams& p, const KvSequence& kept, int row, int rowEnd,
+                                            int position)
+        : kept_(kept), first_(kept.first()), last_(kept.end() - 1) {
         if (p.newK != nullptr) {
             newRow_ = row;
-            newBegin_ = p.positions[row];
+            newBegin_ = position;
             last_ = newBegin_ + (rowEnd - row) - 1;
             first_ = first_ < newBegin_ ? first_ : newBegin_;
         }

@@ -4,6 +4,8 @@
 
 // One row of q at a time: see attention_mma.cuh.
 //
+// Starts before the kernel before it has ended: the step's inputs (offsets, positions, tables) and keys of earlier steps
+// are read at once, because no kernel of this step writes them; q and what this step adds only after the wait.
 // partials: for each row index and split, heads * headDim floats (weighted sums of values), and behind all of these, for
 // each row index and split, heads * 2 floats (maximum and sum, base 2).
 
@@ -16,6 +18,7 @@ namespace decode {
 using namespace tile;
 
 inline constexpr int kWarps = 4;
+inline constexpr int kThreads = kWarps * 32;
 inline constexpr int kTileKeys = 16 * kWarps;
 inline constexpr int kRows = kGroup < 16 ? kGroup : 16; ///< heads of a block
 inline constexpr int kHeadTiles = ceilDiv(kGroup, 16);  ///< blocks that share a key head
@@ -23,39 +26,83 @@ inline constexpr bool kUpperRows = kGroup > 8;          ///< rows 8 to 15 of the
 inline constexpr int kStageBytes = 2 * 16 * kPitch;     ///< of a warp: 16 keys and values
 inline constexpr int kStages = VT_DECODE_STAGES;
 inline constexpr bool kQueryInShared = kDim > 128; ///< registers would not suffice
-inline constexpr int kBlocksOfSm = kDim <= 64 ? 4 : kDim <= 128 ? 2 : 1;
-inline constexpr int kWholeTiles = 4;   ///< contexts up to this many tiles are not split
-inline constexpr int kTilesOfSplit = 2; ///< at least
+inline constexpr int kBlocksOfSm = kDim <= 64 ? 3 : kDim <= 128 ? 2 : 1;
+inline constexpr int kTableInShared = 512; ///< entries of a block table
+// The next three as AttentionSplits of kernels/ops/attention_splits.h.
+inline constexpr int kWholeTiles = 6;   ///< contexts up to this many tiles are not split
+inline constexpr int kTilesOfSplit = 4; ///< at least
+inline constexpr int kMaxSplits = 64;
 inline constexpr int kCounters = 1 << 14;
 
 /// Blocks of a row that have finished; whoever finishes last sets it back to 0.
 __device__ unsigned counters[kCounters];
 
-struct Row {
-    int row, sequence, rowBegin, rowEnd;
+struct Shared {
+    int table[kTableInShared];
+    float sinks[16];          ///< base 2, of the block's heads
+    float maxima[kWarps][16]; ///< of the warps
+    float totals[kWarps][16];
+    bool isLast;
 };
 
-/// The row of index z, or row -1 when it is not ours.
-__device__ __forceinline__ Row rowOf(const AttentionParams& p, int index) {
+/// Maximum and sum of every split, where the stages were.
+struct SplitStatistics {
+    float maxima[kMaxSplits][16];
+    float totals[kMaxSplits][16];
+};
+static_assert(sizeof(SplitStatistics) <= kWarps * kStages * kStageBytes, "the stages are too small");
+
+/// What the step's inputs say of the block's row. row -1: it is not ours.
+struct Row {
+    int row, rowBegin, rowEnd;
+    int position, firstPosition; ///< of the row, and of its sequence's first row
+    const int* table;
+    int first, length;
+};
+
+__device__ __forceinline__ const int* copyTable(const AttentionParams& p, int sequence, Shared& shared) {
+    const int* table = p.cache.blockTable + static_cast<i64>(sequence) * p.cache.columns;
+    if (p.cache.columns > kTableInShared) {
+        return table;
+    }
+    for (int i = static_cast<int>(threadIdx.x); i < p.cache.columns; i += kThreads) {
+        shared.table[i] = table[i];
+    }
+    return shared.table;
+}
+
+/// Most of the time row i is sequence i's only one: all loads for that case are under way at once.
+__device__ __forceinline__ Row rowOf(const AttentionParams& p, int index, Shared& shared) {
+    const int last = p.cache.sequences - 1;
+    int sequence = index < last ? index : last;
+    Row out{index, p.offsets[sequence], p.offsets[sequence + 1], 0, 0, nullptr, 0, 0};
+    out.first = p.cache.first[sequence];
+    out.length = p.cache.lengths[sequence];
+    out.position = p.positions[p.byRow != 0 ? index : 0];
+    out.table = copyTable(p, sequence, shared);
     if (p.byRow == 0) {
-        const int begin = p.offsets[index];
-        const int end = p.offsets[index + 1];
-        return {end - begin == 1 ? begin : -1, index, begin, end};
-    }
-    int low = 0;
-    int high = p.cache.sequences - 1;
-    if (index < p.cache.sequences && p.offsets[index] == index && p.offsets[index + 1] == index + 1) {
-        low = high = index;
-    }
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (p.offsets[middle + 1] > index) {
-            high = middle;
-        } else {
-            low = middle + 1;
+        out.row = out.rowEnd - out.rowBegin == 1 ? out.rowBegin : -1;
+        out.position = out.row < 0 ? 0 : p.positions[out.row];
+    } else if (index < out.rowBegin || index >= out.rowEnd) {
+        int low = 0;
+        int high = last;
+        while (low < high) {
+            const int middle = (low + high) / 2;
+            if (p.offsets[middle + 1] > index) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
         }
+        sequence = low;
+        out.rowBegin = p.offsets[sequence];
+        out.rowEnd = p.offsets[sequence + 1];
+        out.first = p.cache.first[sequence];
+        out.length = p.cache.lengths[sequence];
+        out.table = copyTable(p, sequence, shared);
     }
-    return {index, low, p.offsets[low], p.offsets[low + 1]};
+    out.firstPosition = out.row == out.rowBegin || out.row < 0 ? out.position : p.positions[out.rowBegin];
+    return out;
 }
 
 /// How a row's tiles are cut; depends on its own keys and on what never changes.
@@ -71,40 +118,87 @@ __device__ __forceinline__ Cut cutTiles(const AttentionParams& p, int tiles) {
     return {ceilDiv(tiles, each), each};
 }
 
-/// Results of a block's warps, in shared memory.
-struct WarpResults {
-    float maxima[kWarps][16];
-    float totals[kWarps][16];
+/// The heads of a block and where their results go.
+struct Heads {
+    int row, begin, count;
 };
+
+__device__ __forceinline__ void writeResult(const AttentionParams& p, const Heads& heads, int item,
+                                            const float (&sums)[4], float maximum, float total) {
+    const int head = heads.begin + item * 4 / kDim;
+    const float inverse = total == 0 ? 0.0F : 1.0F / total;
+    Out* out = static_cast<Out*>(p.out) + heads.row * p.outStride + static_cast<i64>(heads.begin) * kDim + item * 4;
+    storePair(out, sums[0] * inverse, sums[1] * inverse);
+    storePair(out + 2, sums[2] * inverse, sums[3] * inverse);
+    if (p.lse != nullptr && item * 4 % kDim == 0) {
+        p.lse[static_cast<i64>(heads.row) * p.heads + head] = naturalLse(maximum, total);
+    }
+}
+
+/// Merges the splits of a row in their order and writes the result. `first*` are those of split 0.
+__device__ __forceinline__ void mergeSplits(const AttentionParams& p, const Heads& heads, const Shared& shared,
+                                            SplitStatistics& statistics, int splits, const float* firstSums,
+                                            const float* firstStatistics) {
+    const i64 sumStep = static_cast<i64>(p.heads) * kDim;
+    for (int i = static_cast<int>(threadIdx.x); i < splits * 16; i += kThreads) {
+        const int r = i % 16;
+        const float* at = firstStatistics + (static_cast<i64>(i / 16) * p.heads + r) * 2;
+        statistics.maxima[i / 16][r] = r < heads.count ? __ldcg(at) : 0.0F;
+        statistics.totals[i / 16][r] = r < heads.count ? __ldcg(at + 1) : 0.0F;
+    }
+    __syncthreads();
+    for (int item = static_cast<int>(threadIdx.x); item < heads.count * kDim / 4; item += kThreads) {
+        const int r = item * 4 / kDim;
+        float maximum = shared.sinks[r];
+        for (int s = 0; s < splits; ++s) {
+            maximum = fmaxf(maximum, statistics.maxima[s][r]);
+        }
+        const float base = safeMaximum(maximum);
+        float total = exp2Fast(shared.sinks[r] - base);
+        float sums[4] = {};
+#pragma unroll 8
+        for (int s = 0; s < splits; ++s) {
+            const float4 part = __ldcg(reinterpret_cast<const float4*>(firstSums + s * sumStep + item * 4));
+            const float share = exp2Fast(statistics.maxima[s][r] - base);
+            total += share * statistics.totals[s][r];
+            sums[0] += share * part.x;
+            sums[1] += share * part.y;
+            sums[2] += share * part.z;
+            sums[3] += share * part.w;
+        }
+        writeResult(p, heads, item, sums, maximum, total);
+    }
+}
 
 } // namespace decode
 
 extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
     attention_decode(const __grid_constant__ AttentionParams p) {
     using namespace decode;
-    extern __shared__ __align__(16) unsigned char shared[];
-    __shared__ WarpResults results;
-    __shared__ bool isLast;
+    extern __shared__ __align__(16) unsigned char stages[];
+    __shared__ Shared shared;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int split = static_cast<int>(blockIdx.x);
     const int kvHead = static_cast<int>(blockIdx.y) / kHeadTiles;
     const int headInGroup = static_cast<int>(blockIdx.y) % kHeadTiles * 16;
-    const int headBegin = kvHead * kGroup + headInGroup;
-    const int rows = kGroup - headInGroup < 16 ? kGroup - headInGroup : 16;
     const int index = static_cast<int>(blockIdx.z);
-    pdl::wait();
     pdl::launchDependents();
-    const Row row = rowOf(p, index);
-    if (row.row < 0) {
-        return;
+    const Row row = rowOf(p, index, shared);
+    const int rows = kGroup - headInGroup < 16 ? kGroup - headInGroup : 16;
+    const Heads heads{row.row, kvHead * kGroup + headInGroup, rows};
+    if (threadIdx.x < static_cast<unsigned>(rows)) {
+        shared.sinks[threadIdx.x] = sink2(p, heads.begin + static_cast<int>(threadIdx.x));
     }
-    const SequenceKeys keys(p, row.sequence, row.rowBegin, row.rowEnd);
-    const KeyRange range = visibleKeys(p, keys.first(), keys.last(), p.positions[row.row]);
+    __syncthreads();
+    const SequenceKeys keys(p, KvSequence(p.cache, row.table, row.first, row.length), row.rowBegin, row.rowEnd,
+                            row.firstPosition);
+    const KeyRange range = visibleKeys(p, keys.first(), keys.last(), row.position);
     const int firstTile = range.lo / kTileKeys;
     const int tiles = range.lo > range.hi ? 0 : range.hi / kTileKeys - firstTile + 1;
     const Cut cut = cutTiles(p, tiles);
-    if (split >= cut.splits) {
+    if (row.row < 0 || split >= cut.splits) {
+        pdl::wait();
         return;
     }
     const int tileBegin = firstTile + split * cut.tilesOfSplit;
@@ -112,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
         tileBegin + cut.tilesOfSplit < firstTile + tiles ? tileBegin + cut.tilesOfSplit : firstTile + tiles;
 
     // The warp's own ring of stages.
-    const u32 ring = sharedAddress(shared) + static_cast<u32>(warp * kStages * kStageBytes);
+    const u32 ring = sharedAddress(stages) + static_cast<u32>(warp * kStages * kStageBytes);
     const T* dummy = static_cast<const T*>(p.q);
     const auto issue = [&](int tileNumber) {
         if (tileNumber < tileEnd) {
@@ -121,8 +215,8 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
             const bool wanted = position >= range.lo && position <= range.hi;
             const T* mine = !wanted ? nullptr : lane < 16 ? keys.key<T>(p, position) : keys.value<T>(p, position);
             mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead) * kDim;
-#pragma unroll
-            for (int i = 0; i < 2 * kPieces / 2; ++i) {
+#pragma unroll kDim <= 128 ? kPieces : 4
+            for (int i = 0; i < kPieces; ++i) {
                 const int piece = i * 32 + lane; // of 2 * 16 * kPieces: keys, then values
                 const int from = piece / kPieces;
                 const auto address =
@@ -134,16 +228,23 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
         }
         copyAsyncCommit();
     };
-#pragma unroll
-    for (int i = 0; i < kStages - 1; ++i) {
-        issue(tileBegin + i);
+    const auto isOld = [&](int tileNumber) { return tileNumber * kTileKeys + warp * 16 + 15 < row.firstPosition; };
+    int issued = 0;
+    while (issued < kStages && isOld(tileBegin + issued)) {
+        issue(tileBegin + issued);
+        ++issued;
+    }
+    pdl::wait();
+    while (issued < kStages) {
+        issue(tileBegin + issued);
+        ++issued;
     }
 
     const int g = lane / 4;
     const int t = lane % 4;
     u32 q[kQueryInShared ? 1 : kDimSteps][4];
-    const T* queries = static_cast<const T*>(p.q) + row.row * p.qStride + static_cast<i64>(headBegin) * kDim;
-    const u32 queryAt = sharedAddress(shared) + kWarps * kStages * kStageBytes;
+    const T* queries = static_cast<const T*>(p.q) + row.row * p.qStride + static_cast<i64>(heads.begin) * kDim;
+    const u32 queryAt = sharedAddress(stages) + kWarps * kStages * kStageBytes;
     if constexpr (kQueryInShared) {
         for (int piece = static_cast<int>(threadIdx.x); piece < 16 * kPieces; piece += 32 * kWarps) {
             const int r = piece / kPieces;
@@ -151,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
             if (r < rows) {
                 value = *reinterpret_cast<const u32x4*>(queries + r * kDim + piece % kPieces * 8);
             }
-            *reinterpret_cast<u32x4*>(shared + kWarps * kStages * kStageBytes + r * kPitch + piece % kPieces * 16) =
+            *reinterpret_cast<u32x4*>(stages + kWarps * kStages * kStageBytes + r * kPitch + piece % kPieces * 16) =
                 value;
         }
         __syncthreads();
@@ -172,7 +273,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
     float maximum[2] = {minusInfinity(), minusInfinity()};
     float total[2] = {0, 0};
     for (int tileNumber = tileBegin; tileNumber < tileEnd; ++tileNumber) {
-        copyAsyncWait<kStages - 2>();
+        copyAsyncWait<kStages - 1>();
         __syncwarp();
         const u32 stage = ring + static_cast<u32>((tileNumber - tileBegin) % kStages * kStageBytes);
         float scores[2][4] = {};
@@ -226,20 +327,20 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
             mma16816<T>(sums[d + 1], a, b[2], b[3]);
         }
         __syncwarp();
-        issue(tileNumber + kStages - 1);
+        issue(tileNumber + kStages);
     }
     copyAsyncWait<0>();
     __syncthreads();
 
     // Merge the warps, in their order; the stages' memory holds their sums.
-    float* merged = reinterpret_cast<float*>(shared); // (warps, kRows, kDim)
+    float* merged = reinterpret_cast<float*>(stages); // (warps, kRows, kDim)
 #pragma unroll
     for (int half = 0; half < kHalves; ++half) {
         const int r = g + half * 8;
         const float sum = quadSum(total[half]);
         if (t == 0) {
-            results.maxima[warp][r] = maximum[half];
-            results.totals[warp][r] = sum;
+            shared.maxima[warp][r] = maximum[half];
+            shared.totals[warp][r] = sum;
         }
         if (r < kRows) {
 #pragma unroll
@@ -251,42 +352,41 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
         }
     }
     __syncthreads();
+    const bool whole = cut.splits == 1;
     const i64 entry = static_cast<i64>(index) * p.splits + split;
-    const i64 entries = static_cast<i64>(gridDim.z) * p.splits;
-    float* statistics = p.partials + entries * p.heads * kDim;
-    for (int i = static_cast<int>(threadIdx.x); i < rows * kDim; i += 32 * kWarps) {
-        const int r = i / kDim;
-        const int head = headBegin + r;
-        const float sink = sink2(p, head);
-        float best = cut.splits == 1 ? sink : minusInfinity();
+    float* const partialSums = p.partials + (entry * p.heads + heads.begin) * kDim;
+    float* const partialStatistics =
+        p.partials + (static_cast<i64>(gridDim.z) * p.splits * kDim + entry * 2) * p.heads + heads.begin * 2;
+    for (int item = static_cast<int>(threadIdx.x); item < rows * kDim / 4; item += kThreads) {
+        const int r = item * 4 / kDim;
+        float best = whole ? shared.sinks[r] : minusInfinity();
 #pragma unroll
         for (int w = 0; w < kWarps; ++w) {
-            best = fmaxf(best, results.maxima[w][r]);
+            best = fmaxf(best, shared.maxima[w][r]);
         }
         const float base = safeMaximum(best);
-        float sum = 0;
-        float all = cut.splits == 1 ? exp2Fast(sink - base) : 0.0F;
+        float sum[4] = {};
+        float all = whole ? exp2Fast(shared.sinks[r] - base) : 0.0F;
 #pragma unroll
         for (int w = 0; w < kWarps; ++w) {
-            const float share = exp2Fast(results.maxima[w][r] - base);
-            sum += share * merged[w * kRows * kDim + i];
-            all += share * results.totals[w][r];
-        }
-        if (cut.splits == 1) {
-            static_cast<Out*>(p.out)[row.row * p.outStride + static_cast<i64>(headBegin) * kDim + i] =
-                fromFloat<Out>(all == 0 ? 0.0F : sum / all);
-            if (p.lse != nullptr && i % kDim == 0) {
-                p.lse[static_cast<i64>(row.row) * p.heads + head] = naturalLse(best, all);
+            const float share = exp2Fast(shared.maxima[w][r] - base);
+            all += share * shared.totals[w][r];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                sum[i] += share * merged[w * kRows * kDim + item * 4 + i];
             }
+        }
+        if (whole) {
+            writeResult(p, heads, item, sum, best, all);
         } else {
-            p.partials[(entry * p.heads + headBegin) * kDim + i] = sum;
-            if (i % kDim == 0) {
-                statistics[(entry * p.heads + head) * 2] = best;
-                statistics[(entry * p.heads + head) * 2 + 1] = all;
+            *reinterpret_cast<float4*>(partialSums + item * 4) = make_float4(sum[0], sum[1], sum[2], sum[3]);
+            if (item * 4 % kDim == 0) {
+                partialStatistics[r * 2] = best;
+                partialStatistics[r * 2 + 1] = all;
             }
         }
     }
-    if (cut.splits == 1) {
+    if (whole) {
         return;
     }
 
@@ -296,37 +396,14 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
     if (threadIdx.x == 0) {
         unsigned* counter = counters + (static_cast<i64>(index) * gridDim.y + blockIdx.y);
         const unsigned last = static_cast<unsigned>(cut.splits - 1);
-        isLast = atomicInc(counter, last) == last;
+        shared.isLast = atomicInc(counter, last) == last;
+        __threadfence();
     }
     __syncthreads();
-    if (!isLast) {
-        return;
-    }
-    __threadfence();
-    for (int i = static_cast<int>(threadIdx.x); i < rows * kDim; i += 32 * kWarps) {
-        const int head = headBegin + i / kDim;
-        const float* firstStatistics = statistics + (static_cast<i64>(index) * p.splits * p.heads + head) * 2;
-        const float* firstSums = p.partials + (static_cast<i64>(index) * p.splits * p.heads + headBegin) * kDim + i;
-        const float sink = sink2(p, head);
-        float best = sink;
-        for (int s = 0; s < cut.splits; ++s) {
-            best = fmaxf(best, __ldcg(firstStatistics + static_cast<i64>(s) * p.heads * 2));
-        }
-        const float base = safeMaximum(best);
-        float sum = 0;
-        float all = exp2Fast(sink - base);
-#pragma unroll 4
-        for (int s = 0; s < cut.splits; ++s) {
-            const float* at = firstStatistics + static_cast<i64>(s) * p.heads * 2;
-            const float share = exp2Fast(__ldcg(at) - base);
-            sum += share * __ldcg(firstSums + static_cast<i64>(s) * p.heads * kDim);
-            all += share * __ldcg(at + 1);
-        }
-        static_cast<Out*>(p.out)[row.row * p.outStride + static_cast<i64>(headBegin) * kDim + i] =
-            fromFloat<Out>(all == 0 ? 0.0F : sum / all);
-        if (p.lse != nullptr && i % kDim == 0) {
-            p.lse[static_cast<i64>(row.row) * p.heads + head] = naturalLse(best, all);
-        }
+    if (shared.isLast) {
+        mergeSplits(p, heads, shared, *reinterpret_cast<SplitStatistics*>(stages), cut.splits,
+                    partialSums - static_cast<i64>(split) * p.heads * kDim,
+                    partialStatistics - static_cast<i64>(split) * p.heads * 2);
     }
 }
 

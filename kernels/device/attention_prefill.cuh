@@ -245,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
     };
     loadQueries(p, work, kvHead, queries);
     copyAsyncCommit();
-    if (kStages > 1 && begin < end) {
+    if (begin < end) {
         loadKeys(p, keys, kvHead, begin * kKeys, stageOf(begin));
     }
     copyAsyncCommit();
@@ -283,13 +283,12 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
         }
     }
     for (int tileNumber = begin; tileNumber < end; ++tileNumber) {
-        const int next = kStages > 1 ? tileNumber + 1 : tileNumber;
-        if (next < end) {
-            loadKeys(p, keys, kvHead, next * kKeys, stageOf(next));
+        copyAsyncWait<0>();
+        __syncthreads(); // the tile is here, and all warps are done with the one before it
+        if (kStages > 1 && tileNumber + 1 < end) {
+            loadKeys(p, keys, kvHead, (tileNumber + 1) * kKeys, stageOf(tileNumber + 1));
+            copyAsyncCommit();
         }
-        copyAsyncCommit();
-        copyAsyncWait<kStages - 1>();
-        __syncthreads();
         Scores scores;
         multiplyKeys(scores, stageOf(tileNumber), queriesAt, q);
         float factor = p.scale * kLog2e;
@@ -324,7 +323,11 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
         }
         softmax(accumulator, scores, factor);
         multiplyValues(accumulator, scores, stageOf(tileNumber) + kKeys * kPitch);
-        __syncthreads();
+        if (kStages == 1 && tileNumber + 1 < end) {
+            __syncthreads();
+            loadKeys(p, keys, kvHead, (tileNumber + 1) * kKeys, stageOf(tileNumber + 1));
+            copyAsyncCommit();
+        }
     }
     copyAsyncWait<0>();
 #pragma unroll

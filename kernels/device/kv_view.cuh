@@ -17,10 +17,14 @@ public:
         int inPage;
     };
 
-    /// Reads the sequence's row of the tables: after pdl::wait().
+    /// Reads the sequence's row of the tables.
     __device__ __forceinline__ KvSequence(const vitrine::kernels::abi::KvViewParams& view, int sequence)
-        : table_(view.blockTable + static_cast<i64>(sequence) * view.columns), first_(view.first[sequence]),
-          end_(first_ + view.lengths[sequence]), columns_(view.columns), pageTokens_(view.pageTokens),
+        : KvSequence(view, view.blockTable + static_cast<i64>(sequence) * view.columns, view.first[sequence],
+                     view.lengths[sequence]) {}
+    /// Of what was read already; `table` may be a copy in shared memory.
+    __device__ __forceinline__ KvSequence(const vitrine::kernels::abi::KvViewParams& view, const int* table, int first,
+                                          int length)
+        : table_(table), first_(first), end_(first + length), columns_(view.columns), pageTokens_(view.pageTokens),
           pageShift_(view.pageShift) {
         if (view.ring != 0) {
             int pages = 0;

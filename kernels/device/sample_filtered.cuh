@@ -3,12 +3,13 @@
 #pragma once
 
 // Sampling with everything: repetition penalty, forbidden ids, temperature, top-k, top-p, min-p, the draw, and the best
-// log-probabilities. A cluster of VT_CLUSTER blocks takes a row; block b holds the b-th slice of its ids, in order.
+// log-probabilities. A cluster of VT_CLUSTER blocks takes a row; block b holds the b-th slice of its ids, in order, in
+// shared memory (VT_SHARED_VALUES) or in scratch.
 //
 // Candidates are ordered by (value, lower id first), which is a 64-bit key; what remains after top-k, top-p and min-p is
-// always a front of that order, so a filter is a least key, found digit by digit from histograms. Weights are counted as
-// integers of 2^-44, because integers can be summed in any order: results never depend on timing.
-// scratch: for each slot, vocab floats.
+// always a front of that order, whose end is found digit by digit from histograms. Weights are counted as
+// integers of 2^-41, because integers can be summed in any order: results never depend on timing.
+// scratch: for each slot, vocab floats. A vocabulary has at most 2^18 ids: sums of the parts of weights stay in 32 bits.
 
 #include "device/cluster.cuh"
 #include "device/pdl.cuh"
@@ -28,9 +29,12 @@ inline constexpr int kDigitBits = 11;
 inline constexpr int kBins = 1 << kDigitBits;
 inline constexpr int kMostTop = 1024; ///< log-probabilities reported
 
+inline constexpr int kParts = 3; ///< of a weight: 14, 14 and 14 bits, because shared memory adds 32 bits at a time
+inline constexpr int kPartBits = 14;
+
 /// Shared memory of a block. What a cluster adds up lies in block 0's.
 struct Shared {
-    u64 masses[kBins];
+    u32 masses[kParts][kBins];
     u32 counts[kBins];
     u64 warpKeys[kWarps];
     u64 warpMasses[kWarps];
@@ -112,25 +116,66 @@ __device__ __forceinline__ u64 warpMassSum(u64 mass) {
     return mass;
 }
 
-/// Weight of a value relative to the best, in units of 2^-44.
+/// Weight of a value relative to the best, in units of 2^-41: a float below 1 or 1, cut off to an integer.
 __device__ __forceinline__ u64 massOf(float value) {
-    return static_cast<u64>(static_cast<double>(exponential(value)) * 0x1.0p44);
+    const u32 bits = __float_as_uint(exponential(value));
+    const u64 digits = (bits & 0x7FFFFFU) | 0x800000U;
+    const int shift = static_cast<int>(bits >> 23) - 127 - 23 + 41;
+    return shift >= 0 ? digits << shift : shift > -24 ? digits >> -shift : 0;
 }
 
+/// The values of a block's slice, by id.
+struct Values {
+    float* data;
+    int begin;
+
+    __device__ __forceinline__ float& operator[](int id) const { return data[id - begin]; }
+};
+
+/// The row as it came.
+struct Source {
+    const X* logits;
+
+    __device__ __forceinline__ float operator[](int id) const { return comparable(toFloat(logits[id])); }
+};
+
 /// body(id, value) over this warp's ids, all lanes together; lanes behind the end get id -1.
-template <class Body>
-__device__ __forceinline__ void forWarpIds(const Slice& slice, const float* values, const Body& body) {
-    for (int begin = slice.warpBegin; begin < slice.warpEnd; begin += 32) {
-        const int id = begin + static_cast<int>(threadIdx.x) % 32;
-        const bool inside = id < slice.warpEnd;
-        body(inside ? id : -1, inside ? values[id] : 0.0F);
+template <class From, class Body>
+__device__ __forceinline__ void forWarpIds(const Slice& slice, const From& values, const Body& body) {
+    constexpr int kBatch = VT_SHARED_VALUES != 0 ? 8 : 4; ///< loads under way
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    for (int begin = slice.warpBegin; begin < slice.warpEnd; begin += 32 * kBatch) {
+        float batch[kBatch];
+#pragma unroll
+        for (int i = 0; i < kBatch; ++i) {
+            const int id = begin + i * 32 + lane;
+            batch[i] = id < slice.warpEnd ? values[id] : 0.0F;
+        }
+#pragma unroll
+        for (int i = 0; i < kBatch; ++i) {
+            const int id = begin + i * 32 + lane;
+            body(id < slice.warpEnd ? id : -1, batch[i]);
+        }
+    }
+}
+
+/// What a histogram holds in a bin: candidates, or their weight.
+template <bool kCounting> __device__ __forceinline__ u64 massAt(const Shared& shared, int bin) {
+    if constexpr (kCounting) {
+        return shared.counts[bin];
+    } else {
+        u64 sum = 0;
+        for (int part = 0; part < kParts; ++part) {
+            sum += static_cast<u64>(shared.masses[part][bin]) << (part * kPartBits);
+        }
+        return sum;
     }
 }
 
 /// From the highest bin down, the one in which the mass reaches what is wanted. Warp 0 of block 0. Bins before it are
 /// taken off `wanted`. False: all bins together do not reach it.
 template <bool kCounting> __device__ __forceinline__ bool findBin(const Shared& shared, u64& wanted, int& found) {
-    const auto massIn = [&](int bin) { return kCounting ? static_cast<u64>(shared.counts[bin]) : shared.masses[bin]; };
+    const auto massIn = [&](int bin) { return massAt<kCounting>(shared, bin); };
     const int lane = static_cast<int>(threadIdx.x) % 32;
     u64 before = 0;
     for (int high = kBins; high > 0; high -= 32) {
@@ -154,82 +199,127 @@ template <bool kCounting> __device__ __forceinline__ bool findBin(const Shared& 
     return false;
 }
 
-/// The least key of the shortest front of the order whose mass is at least `wanted`, among keys of at least `least`:
-/// candidates are kept while the mass before them is below `wanted`. Mass 1 each when kCounting, else their weight.
+/// A bin of 1/64 for values up to 32 below the maximum: the first histogram spreads what the digits of keys would put
+/// into a few bins, whose additions would wait for each other.
+__device__ __forceinline__ int linearBin(float value, float maximum) {
+    const float below = (maximum - value) * 64.0F;
+    return kBins - 1 - (below < static_cast<float>(kBins - 1) ? static_cast<int>(below) : kBins - 1);
+}
+
+/// A front of the order: everything in better linear bins than `bin`, and from `key` on in that bin.
+struct Front {
+    int bin = 0;
+    u64 key = 0;
+
+    __device__ __forceinline__ bool holds(int valueBin, u64 valueKey) const {
+        return valueBin > bin || (valueBin == bin && valueKey >= key);
+    }
+};
+
+/// Adds the histograms of the cluster's blocks into block 0's.
+template <bool kCounting> __device__ __forceinline__ void gatherBins(Shared& shared) {
+    if (Blocks::rank() == 0) {
+        return;
+    }
+    Shared* first = Blocks::at(&shared, 0);
+    for (int bin = static_cast<int>(threadIdx.x); bin < kBins; bin += kThreads) {
+        if (shared.counts[bin] == 0) {
+            continue;
+        }
+        atomicAdd(&first->counts[bin], shared.counts[bin]);
+        if constexpr (!kCounting) {
+            for (int part = 0; part < kParts; ++part) {
+                atomicAdd(&first->masses[part][bin], shared.masses[part][bin]);
+            }
+        }
+    }
+}
+
+/// The shortest front of `front` whose mass is at least `wanted`: candidates are kept while the mass before them is below
+/// that. Mass 1 each when kCounting, else their weight.
 template <bool kCounting>
-__device__ __forceinline__ u64 leastKey(Shared& shared, const Slice& slice, const float* values, u64 least,
-                                        u64 wanted) {
+__device__ __forceinline__ Front shorten(Shared& shared, const Slice& slice, const Values& values, float maximum,
+                                         const Front& front, u64 wanted) {
     u64 prefix = 0;
+    int linear = -1; ///< bin of the first histogram, once found
     int shift = 64;
-    while (shift > 0) {
-        const int bits = shift < kDigitBits ? shift : kDigitBits;
-        const int above = shift;
-        shift -= bits;
+    int above = 64;
+    while (true) {
         for (int bin = static_cast<int>(threadIdx.x); bin < kBins; bin += kThreads) {
-            shared.masses[bin] = 0;
             shared.counts[bin] = 0;
+            for (int part = 0; part < kParts; ++part) {
+                shared.masses[part][bin] = 0;
+            }
         }
         Blocks::sync();
         forWarpIds(slice, values, [&](int id, float value) {
             const u64 key = id < 0 ? 0 : rankKey(value, id);
-            if (id >= 0 && key >= least && (above == 64 || key >> above == prefix)) {
-                const int bin = static_cast<int>(key >> shift) & ((1 << bits) - 1);
+            int bin = linearBin(value, maximum);
+            bool counts = id >= 0 && front.holds(bin, key);
+            if (linear >= 0) {
+                counts = counts && bin == linear && (above == 64 || key >> above == prefix);
+                bin = static_cast<int>(key >> shift) & ((1 << (above - shift)) - 1);
+            }
+            if (counts) {
                 atomicAdd(&shared.counts[bin], 1U);
                 if constexpr (!kCounting) {
-                    atomicAdd(&shared.masses[bin], massOf(value));
+                    const u64 mass = massOf(value);
+#pragma unroll
+                    for (int part = 0; part < kParts; ++part) {
+                        const u32 bits = static_cast<u32>(mass >> (part * kPartBits)) & ((1U << kPartBits) - 1);
+                        if (bits != 0) {
+                            atomicAdd(&shared.masses[part][bin], bits);
+                        }
+                    }
                 }
             }
         });
         __syncthreads();
-        if (Blocks::rank() != 0) {
-            Shared* first = Blocks::at(&shared, 0);
-            for (int bin = static_cast<int>(threadIdx.x); bin < kBins; bin += kThreads) {
-                if (shared.counts[bin] != 0) {
-                    atomicAdd(&first->counts[bin], shared.counts[bin]);
-                    if constexpr (!kCounting) {
-                        atomicAdd(&first->masses[bin], shared.masses[bin]);
-                    }
-                }
-            }
-        }
+        gatherBins<kCounting>(shared);
         Blocks::sync();
         if (Blocks::rank() == 0 && threadIdx.x < 32) {
             int bin = 0;
             const bool reached = findBin<kCounting>(shared, wanted, bin);
             if (threadIdx.x < kBlocks) {
                 Shared* other = Blocks::at(&shared, static_cast<int>(threadIdx.x));
-                other->prefix = prefix << bits | static_cast<u64>(bin);
+                other->prefix = static_cast<u64>(bin);
                 other->wanted = wanted;
                 // A bin of one candidate, or one that is wanted whole, needs no further digits.
-                const u64 mass = kCounting ? static_cast<u64>(shared.counts[bin]) : shared.masses[bin];
-                other->done = !reached ? 2 : shared.counts[bin] == 1 || mass == wanted ? 1 : 0;
+                const bool whole = shared.counts[bin] == 1 || massAt<kCounting>(shared, bin) == wanted;
+                other->done = !reached ? 2 : whole ? 1 : 0;
             }
         }
         Blocks::sync();
-        prefix = shared.prefix;
         wanted = shared.wanted;
         if (shared.done == 2) {
-            return least;
+            return front;
         }
-        if (shared.done == 1) {
-            break;
+        if (linear < 0) {
+            linear = static_cast<int>(shared.prefix);
+        } else {
+            prefix = prefix << (above - shift) | shared.prefix;
+            if (shared.done == 1 || shift == 0) {
+                break;
+            }
         }
+        above = shift;
+        shift -= shift < kDigitBits ? shift : kDigitBits;
     }
     const u64 key = prefix << shift;
-    return key > least ? key : least;
+    return {linear, linear == front.bin && key < front.key ? front.key : key};
 }
 
 /// The best `wanted` keys of the row, sorted, with their log-probabilities.
-__device__ __forceinline__ void writeTop(const SampleParams& p, Shared& shared, const Slice& slice, const float* values,
-                                         int row, float logOfSum) {
-    const u64 least = leastKey<true>(shared, slice, values, 0, static_cast<u64>(p.topLogprobs));
+__device__ __forceinline__ void writeTop(const SampleParams& p, Shared& shared, const Slice& slice,
+                                         const Values& values, int row, float maximum, float logOfSum) {
+    const Front front = shorten<true>(shared, slice, values, maximum, {}, static_cast<u64>(p.topLogprobs));
     if (threadIdx.x == 0) {
         shared.topCount = 0;
     }
     Blocks::sync();
     Shared* first = Blocks::at(&shared, 0);
     forWarpIds(slice, values, [&](int id, float value) {
-        if (id >= 0 && rankKey(value, id) >= least) {
+        if (id >= 0 && front.holds(linearBin(value, maximum), rankKey(value, id))) {
             first->topKeys[atomicAdd(&first->topCount, 1U)] = rankKey(value, id);
         }
     });
@@ -243,17 +333,18 @@ __device__ __forceinline__ void writeTop(const SampleParams& p, Shared& shared, 
             }
             const int id = rankNumber(key);
             p.topIds[static_cast<i64>(row) * p.topLogprobs + place] = id;
-            p.topLogprobValues[static_cast<i64>(row) * p.topLogprobs + place] = values[id] - logOfSum;
+            p.topLogprobValues[static_cast<i64>(row) * p.topLogprobs + place] = rankValue(key) - logOfSum;
         }
     }
     Blocks::sync();
 }
 
 /// Inverse of the cumulative distribution over the candidates in ascending order of id.
-__device__ __forceinline__ int draw(Shared& shared, const Slice& slice, const float* values, u64 least,
+__device__ __forceinline__ int draw(Shared& shared, const Slice& slice, const Values& values, const Front& front,
                                     float leastValue, const SampleRow& parameters, int best) {
     const auto mass = [&](int id, float value) {
-        return id >= 0 && value >= leastValue && rankKey(value, id) >= least ? massOf(value) : 0;
+        const bool kept = id >= 0 && value >= leastValue && front.holds(linearBin(value, 0), rankKey(value, id));
+        return kept ? massOf(value) : 0;
     };
     u64 mine = 0;
     forWarpIds(slice, values, [&](int id, float value) { mine += mass(id, value); });
@@ -312,60 +403,62 @@ __device__ __forceinline__ int draw(Shared& shared, const Slice& slice, const fl
 }
 
 /// Penalties and forbidden ids change `values`; a token that occurs several times is penalised once.
-__device__ __forceinline__ void changeValues(const SampleParams& p, const SampleRow& parameters, const X* logits,
-                                             float* values) {
+__device__ __forceinline__ void changeValues(const SampleParams& p, const SampleRow& parameters, const Slice& slice,
+                                             const X* logits, const Values& values) {
     const int* words = reinterpret_cast<const int*>(p.parameters);
-    const int thread = Blocks::rank() * kThreads + static_cast<int>(threadIdx.x);
+    const int thread = static_cast<int>(threadIdx.x);
     if (parameters.repetitionPenalty != 1.0F) {
-        for (int i = thread; i < parameters.historyLength; i += kBlocks * kThreads) {
+        for (int i = thread; i < parameters.historyLength; i += kThreads) {
             const int id = words[parameters.historyBegin + i];
-            if (id >= 0 && id < p.vocab) {
+            if (id >= slice.begin && id < slice.end) {
                 const float value = comparable(toFloat(logits[id]));
                 values[id] = value < 0 ? value * parameters.repetitionPenalty : value / parameters.repetitionPenalty;
             }
         }
-        __threadfence();
-        Blocks::sync();
+        __syncthreads();
     }
-    for (int i = thread; i < parameters.forbiddenLength; i += kBlocks * kThreads) {
+    for (int i = thread; i < parameters.forbiddenLength; i += kThreads) {
         const int id = words[parameters.forbiddenBegin + i];
-        if (id >= 0 && id < p.vocab) {
+        if (id >= slice.begin && id < slice.end) {
             values[id] = __int_as_float(0xFF800000);
         }
     }
-    __threadfence();
-    Blocks::sync();
+    __syncthreads();
 }
 
+/// `key` is the best of the row as it came.
 __device__ __forceinline__ int choose(const SampleParams& p, Shared& shared, const Slice& slice, int row,
-                                      const X* logits, float* values) {
+                                      const X* logits, const Values& values, u64 key) {
     const SampleRow& parameters = p.parameters[row];
-    changeValues(p, parameters, logits, values);
-    u64 key = 0;
-    forWarpIds(slice, values, [&](int id, float value) {
-        const u64 other = id < 0 ? 0 : rankKey(value, id);
-        key = other > key ? other : key;
-    });
-    const int best = rankNumber(clusterMax(shared, key));
-    const float maximum = values[best];
+    if (parameters.repetitionPenalty != 1.0F || parameters.forbiddenLength > 0) {
+        changeValues(p, parameters, slice, logits, values);
+        key = 0;
+        forWarpIds(slice, values, [&](int id, float value) {
+            const u64 other = id < 0 ? 0 : rankKey(value, id);
+            key = other > key ? other : key;
+        });
+        key = clusterMax(shared, key);
+    }
+    const int best = rankNumber(key);
+    const float maximum = rankValue(key);
     if (parameters.temperature == 0 || parameters.topK == 1 || !(maximum > __int_as_float(0xFF800000))) {
         return best;
     }
-    Blocks::sync(); // all have read the maximum
     const float inverse = 1.0F / parameters.temperature;
     forWarpIds(slice, values, [&](int id, float value) {
         if (id >= 0) {
             values[id] = __fmul_rn(__fsub_rn(value, maximum), inverse);
         }
     });
-    u64 least = 0;
+    Front front;
     if (parameters.topK > 0 && parameters.topK < p.vocab) {
-        least = leastKey<true>(shared, slice, values, least, static_cast<u64>(parameters.topK));
+        front = shorten<true>(shared, slice, values, 0, front, static_cast<u64>(parameters.topK));
     }
     if (parameters.topP < 1) {
         u64 mine = 0;
-        forWarpIds(slice, values,
-                   [&](int id, float value) { mine += id >= 0 && rankKey(value, id) >= least ? massOf(value) : 0; });
+        forWarpIds(slice, values, [&](int id, float value) {
+            mine += id >= 0 && front.holds(linearBin(value, 0), rankKey(value, id)) ? massOf(value) : 0;
+        });
         mine = warpMassSum(mine);
         if (threadIdx.x % 32 == 0) {
             shared.warpMasses[threadIdx.x / 32] = mine;
@@ -385,9 +478,9 @@ __device__ __forceinline__ int choose(const SampleParams& p, Shared& shared, con
         }
         Blocks::sync();
         const u64 wanted = static_cast<u64>(ceil(static_cast<double>(parameters.topP) * static_cast<double>(total)));
-        least = leastKey<false>(shared, slice, values, least, wanted > 0 ? wanted : 1);
+        front = shorten<false>(shared, slice, values, 0, front, wanted > 0 ? wanted : 1);
     }
-    return draw(shared, slice, values, least, parameters.least, parameters, best);
+    return draw(shared, slice, values, front, parameters.least, parameters, best);
 }
 
 } // namespace filtered
@@ -395,38 +488,41 @@ __device__ __forceinline__ int choose(const SampleParams& p, Shared& shared, con
 extern "C" __global__ void __launch_bounds__(filtered::kThreads)
     sample_filtered(const __grid_constant__ SampleParams p) {
     using namespace filtered;
+    extern __shared__ float sharedValues[];
     __shared__ Shared shared;
     const int slot = static_cast<int>(blockIdx.x) / kBlocks;
     const Slice slice = sliceOf(p.vocab);
-    float* values = static_cast<float*>(p.scratch) + static_cast<i64>(slot) * p.vocab;
+    Values values{sharedValues, slice.begin};
+    if constexpr (VT_SHARED_VALUES == 0) {
+        values.data = static_cast<float*>(p.scratch) + static_cast<i64>(slot) * p.vocab + slice.begin;
+    }
     pdl::wait();
     pdl::launchDependents();
     for (int row = slot; row < p.rows; row += p.slots) {
         const X* logits = static_cast<const X*>(p.logits) + row * p.stride;
         u64 key = 0;
-        for (int begin = slice.warpBegin; begin < slice.warpEnd; begin += 32) {
-            const int id = begin + static_cast<int>(threadIdx.x) % 32;
-            if (id < slice.warpEnd) {
-                values[id] = comparable(toFloat(logits[id]));
-                const u64 other = rankKey(values[id], id);
+        forWarpIds(slice, Source{logits}, [&](int id, float value) {
+            if (id >= 0) {
+                values[id] = value;
+                const u64 other = rankKey(value, id);
                 key = other > key ? other : key;
             }
-        }
-        __threadfence();
+        });
+        key = clusterMax(shared, key);
         float logOfSum = 0;
         if (p.logprobs != nullptr || p.topLogprobs > 0) {
-            const float maximum = values[rankNumber(clusterMax(shared, key))];
+            const float maximum = rankValue(key);
             float sum = 0;
             forWarpIds(slice, values, [&](int id, float value) {
                 sum += id >= 0 && value > __int_as_float(0xFF800000) ? __expf(value - maximum) : 0.0F;
             });
             logOfSum = logSum(maximum, clusterSum(shared, sum));
             if (p.topLogprobs > 0) {
-                writeTop(p, shared, slice, values, row, logOfSum);
+                writeTop(p, shared, slice, values, row, maximum, logOfSum);
             }
         }
         Blocks::sync();
-        const int id = choose(p, shared, slice, row, logits, values);
+        const int id = choose(p, shared, slice, row, logits, values, key);
         if (Blocks::rank() == 0 && threadIdx.x == 0) {
             p.ids[row] = id;
             if (p.logprobs != nullptr) {

@@ -26,15 +26,10 @@ struct alignas(16) Partial {
 /// Blocks of a row that have finished; whoever finishes last sets it back to 0.
 __device__ unsigned counters[kMaxRows];
 
-__device__ __forceinline__ float valueOf(u64 key) {
-    const u32 ordered = static_cast<u32>(key >> 32);
-    return __uint_as_float((ordered & 0x80000000U) != 0 ? ordered ^ 0x80000000U : ~ordered);
-}
-
 /// What a sum relative to `from` becomes when it is told relative to `to`.
 __device__ __forceinline__ float rescaled(float sum, u64 from, u64 to) {
-    const float value = from == 0 ? __int_as_float(0xFF800000) : valueOf(from);
-    return value == __int_as_float(0xFF800000) ? 0.0F : sum * __expf(value - valueOf(to));
+    const float value = from == 0 ? __int_as_float(0xFF800000) : rankValue(from);
+    return value == __int_as_float(0xFF800000) ? 0.0F : sum * __expf(value - rankValue(to));
 }
 
 /// Merges what the threads hold; every thread gets the result. Keys of nothing are 0.
@@ -83,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(256) sample_greedy(const __grid_con
             key = other > key ? other : key;
         }
     }
-    const float maximum = key == 0 ? 0.0F : valueOf(key);
+    const float maximum = key == 0 ? 0.0F : rankValue(key);
     float sum = 0;
 #pragma unroll
     for (auto& piece : values) {
@@ -118,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(256) sample_greedy(const __grid_con
         const int id = rankNumber(all.key);
         p.ids[row] = id;
         if (p.logprobs != nullptr) {
-            p.logprobs[row] = toFloat(logits[id]) - logSum(valueOf(all.key), all.sum);
+            p.logprobs[row] = toFloat(logits[id]) - logSum(rankValue(all.key), all.sum);
         }
     }
 }

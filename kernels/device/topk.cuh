@@ -17,6 +17,11 @@ __device__ __forceinline__ u64 rankKey(float value, int number) {
     ordered = value == value ? ordered : 0U;
     return (static_cast<u64>(ordered) << 32) | (0xFFFFFFFFU - static_cast<u32>(number));
 }
+/// The value of a key; not of NaN.
+__device__ __forceinline__ float rankValue(u64 key) {
+    const u32 ordered = static_cast<u32>(key >> 32);
+    return __uint_as_float((ordered & 0x80000000U) != 0 ? ordered ^ 0x80000000U : ~ordered);
+}
 __device__ __forceinline__ int rankNumber(u64 key) {
     return static_cast<int>(0xFFFFFFFFU - static_cast<u32>(key));
 }

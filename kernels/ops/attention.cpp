@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/ops/attention_splits.h"
 #include "kernels/ops/kv_pages.h"
 #include "kernels/ops/op_check.h"
 
@@ -96,8 +97,12 @@ Cost cost(const Attention& op, const DeviceTraits&) {
     return cost;
 }
 
-std::uint64_t scratch(const Attention&, const DeviceTraits&) {
-    return 0;
+std::uint64_t scratch(const Attention& op, const DeviceTraits& traits) {
+    // A GPU's partial results; the CPU with a GPU's traits allocates them as well.
+    if (!traits.arch.starts_with("sm_") || !AttentionSplits::onTensorCores(op)) {
+        return 0;
+    }
+    return AttentionSplits(op, traits.multiprocessors).bytes;
 }
 
 } // namespace vitrine::kernels

@@ -2,10 +2,176 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/attention.h"
 
+#include <algorithm>
+#include <limits>
+
+#include "kernels/device/abi/attention.h"
+#include "kernels/ops/attention_splits.h"
+#include "kernels/ops/cuda_call.h"
+
 namespace vitrine::kernels {
 
-void execute(CudaContext&, const Attention&) {
-    throwNoCuda(Attention::kName);
+namespace {
+
+abi::AttentionParams parametersOf(const Attention& op) {
+    abi::AttentionParams out{};
+    out.q = op.q.data;
+    out.newK = op.newK.data;
+    out.newV = op.newV.data;
+    out.sinks = op.sinks.data;
+    out.out = op.out.data;
+    out.lse = op.lse.as<float>();
+    out.offsets = op.offsets.as<const int>();
+    out.positions = op.positions.as<const int>();
+    out.partials = op.scratch.as<float>();
+    out.qStride = op.q.stride0();
+    out.newKStride = op.newK.empty() ? 0 : op.newK.stride0();
+    out.newVStride = op.newV.empty() ? 0 : op.newV.stride0();
+    out.outStride = op.out.stride0();
+    out.cache = kvParameters(op.cache, Attention::kName);
+    out.tokens = toInt(op.q.shape[0], Attention::kName, "q");
+    out.heads = toInt(op.q.shape[1], Attention::kName, "q");
+    out.kvHeads = toInt(op.cache.keys.shape[2], Attention::kName, "cache.keys");
+    out.causal = op.program.causal ? 1 : 0;
+    out.window = static_cast<int>(std::min<std::int64_t>(op.program.window, std::numeric_limits<int>::max()));
+    out.splits = 1;
+    out.scale = op.scale;
+    out.softCap = op.program.softCap;
+    return out;
+}
+
+/// Whether all rows can be read in 16-byte pieces.
+bool isAligned(const Attention& op) {
+    const std::int64_t headDim = op.q.shape[2];
+    const bool added = op.newK.empty() || (hasPieces(op.newK, headDim) && hasPieces(op.newV, headDim));
+    return added && hasPieces(op.q, headDim) && hasPieces(op.out, headDim) && hasPieces(op.cache.keys, headDim) &&
+           hasPieces(op.cache.values, headDim);
+}
+
+std::int64_t orElse(const TensorView& tensor, const TensorView& other) {
+    return dtypeNumber(tensor.empty() ? other : tensor);
+}
+
+/// Attention in any dtype and head dim, without tensor cores.
+void runPlain(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
+    const std::int64_t headDim = op.q.shape[2];
+    launchFamily(context, "attention", abi::kAttentionAbi, parameters,
+                 {{"q_dtype", dtypeNumber(op.q)},
+                  {"cache_dtype", dtypeNumber(op.cache.keys)},
+                  {"new_dtype", orElse(op.newK, op.cache.keys)},
+                  {"out_dtype", dtypeNumber(op.out)},
+                  {"sinks_dtype", orElse(op.sinks, op.q)},
+                  {"soft_cap", op.program.softCap > 0 ? 1 : 0},
+                  {"head_dim", headDim},
+                  {"vector", pieceOf(headDim, {&op.cache.keys, &op.newK})},
+                  {"tokens", op.q.shape[0]},
+                  {"heads", op.q.shape[1]}});
+}
+
+/// Shared memory of a row of keys, values or queries: padded against bank conflicts.
+std::int64_t rowBytes(std::int64_t headDim) {
+    return 2 * headDim + 16;
+}
+
+/// Stages of 64 keys and values: as many as let two blocks share an SM, so that one loads while another merges.
+std::int64_t stagesFor(std::int64_t headDim, std::int64_t sharedPerBlock) {
+    constexpr std::int64_t kOther = 4096; ///< static shared memory
+    const std::int64_t queries = headDim > 128 ? 16 * rowBytes(headDim) : 0;
+    const auto fit = [&](std::int64_t bytes) { return (bytes - kOther - queries) / (128 * rowBytes(headDim)); };
+    const std::int64_t alone = std::min<std::int64_t>(2, fit(sharedPerBlock));
+    return std::clamp<std::int64_t>(std::max(fit(sharedPerBlock / 2), alone), 1, 4);
+}
+
+void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionParams parameters,
+                   const AttentionSplits& cut) {
+    if (op.scratch.bytes() < cut.bytes || (cut.bytes > 0 && op.scratch.empty())) {
+        throw base::Internal("Attention: scratch: it is smaller than scratch() says");
+    }
+    const std::int64_t headDim = op.q.shape[2];
+    const std::int64_t stages = stagesFor(headDim, context.device().sharedPerBlock);
+    parameters.splits = static_cast<int>(cut.splits);
+    parameters.byRow = cut.byRow ? 1 : 0;
+    launchFamily(context, "attention_decode", abi::kAttentionAbi, parameters,
+                 {{"q_dtype", dtypeNumber(op.q)},
+                  {"cache_dtype", dtypeNumber(op.cache.keys)},
+                  {"new_dtype", orElse(op.newK, op.cache.keys)},
+                  {"out_dtype", dtypeNumber(op.out)},
+                  {"sinks_dtype", orElse(op.sinks, op.q)},
+                  {"soft_cap", op.program.softCap > 0 ? 1 : 0},
+                  {"head_dim", headDim},
+                  {"group", op.q.shape[1] / op.cache.keys.shape[2]},
+                  {"aligned", 1},
+                  {"decode_stages", stages},
+                  {"splits", cut.splits},
+                  {"kv_heads", op.cache.keys.shape[2]},
+                  {"rows", cut.rows}});
+}
+
+/// Tiles of the kernel for many rows.
+struct PrefillTiles {
+    std::int64_t warps, rowTiles, keys, stages;
+
+    std::int64_t shared(std::int64_t headDim) const {
+        return (warps * rowTiles * 16 + stages * 2 * keys) * rowBytes(headDim);
+    }
+};
+
+/// The largest tiles whose accumulators stay in registers and whose stages fit into the device's shared memory.
+PrefillTiles tilesFor(std::int64_t headDim, std::int64_t sharedPerBlock) {
+    if (headDim <= 64) {
+        return {4, 2, 64, 2};
+    }
+    const PrefillTiles choices[] = {{4, 2, 32, 2}, {8, 1, 32, 2}, {4, 1, 32, 2}, {4, 1, 32, 1}};
+    for (const PrefillTiles& choice : choices) {
+        if (choice.shared(headDim) <= sharedPerBlock && (headDim <= 128 || choice.rowTiles == 1)) {
+            return choice;
+        }
+    }
+    return choices[3];
+}
+
+void runManyRows(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
+    const std::int64_t headDim = op.q.shape[2];
+    const PrefillTiles tiles = tilesFor(headDim, context.device().sharedPerBlock);
+    launchFamily(context, "attention_prefill", abi::kAttentionAbi, parameters,
+                 {{"q_dtype", dtypeNumber(op.q)},
+                  {"cache_dtype", dtypeNumber(op.cache.keys)},
+                  {"new_dtype", orElse(op.newK, op.cache.keys)},
+                  {"out_dtype", dtypeNumber(op.out)},
+                  {"sinks_dtype", orElse(op.sinks, op.q)},
+                  {"soft_cap", op.program.softCap > 0 ? 1 : 0},
+                  {"head_dim", headDim},
+                  {"group", op.q.shape[1] / op.cache.keys.shape[2]},
+                  {"aligned", 1},
+                  {"prefill_warps", tiles.warps},
+                  {"prefill_row_tiles", tiles.rowTiles},
+                  {"prefill_keys", tiles.keys},
+                  {"prefill_stages", tiles.stages},
+                  {"kv_heads", op.cache.keys.shape[2]},
+                  {"tokens", op.q.shape[0]},
+                  {"sequences", op.cache.blockTable.shape[0]}});
+}
+
+} // namespace
+
+void execute(CudaContext& context, const Attention& op) {
+    const std::int64_t tokens = op.q.shape[0];
+    if (tokens == 0) {
+        return;
+    }
+    const abi::AttentionParams parameters = parametersOf(op);
+    if (!AttentionSplits::onTensorCores(op) || !isAligned(op)) {
+        runPlain(context, op, parameters);
+        return;
+    }
+    // Sequences of one row go the same way beside prefills as alone, so that their results do not change.
+    const AttentionSplits cut(op, context.device().multiprocessors);
+    if (cut.rows > 0) {
+        runSingleRows(context, op, parameters, cut);
+    }
+    if (!cut.byRow) {
+        runManyRows(context, op, parameters);
+    }
 }
 
 } // namespace vitrine::kernels

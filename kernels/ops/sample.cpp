@@ -3,8 +3,13 @@
 #include "kernels/ops/sample.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
 
 #include "base/philox.h"
+#include "kernels/device/abi/sample.h"
 #include "kernels/ops/op_check.h"
 #include "kernels/ops/sample_scratch.h"
 
@@ -32,6 +37,11 @@ void check(const Sample& op) {
         rule.shape(op.topLogprobValues, "topLogprobValues", {rows, op.topLogprobs});
         rule.dtype(op.topLogprobValues, "topLogprobValues", DType::F32);
     }
+    if (!op.packed.empty()) {
+        rule.shape(op.packed, "packed", {OpCheck::kAny});
+        rule.dtype(op.packed, "packed", DType::I32);
+        rule.require(op.packed.shape[0] >= rows * abi::kSampleRowWords, "packed", "shorter than its rows");
+    }
     for (const SampleParameters& row : op.parameters) {
         rule.require(row.temperature >= 0, "parameters.temperature", "it is negative or NaN");
         rule.require(row.topK >= 0, "parameters.topK", "it is negative");
@@ -56,6 +66,49 @@ Cost cost(const Sample& op, const DeviceTraits&) {
 
 std::uint64_t scratch(const Sample& op, const DeviceTraits&) {
     return SampleScratch(op, ScratchLayout()).bytes;
+}
+
+bool plainlyGreedy(std::span<const SampleParameters> parameters) {
+    return std::ranges::all_of(parameters, [](const SampleParameters& row) {
+        return row.temperature == 0 && (row.repetitionPenalty == 1 || row.historyLength == 0) &&
+               row.forbiddenCount == 0;
+    });
+}
+
+std::vector<std::int32_t> packSampleParameters(std::span<const SampleParameters> parameters) {
+    constexpr std::size_t kListStep = 1024; ///< words: histories grow by a token a step, graphs should not
+    std::vector<std::int32_t> words(parameters.size() * abi::kSampleRowWords);
+    const auto append = [&words](const std::int32_t* ids, std::int64_t count) {
+        const auto begin = static_cast<int>(words.size());
+        words.insert(words.end(), ids, ids + count);
+        return begin;
+    };
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const SampleParameters& row = parameters[i];
+        const bool penalized = row.repetitionPenalty != 1;
+        const base::PhiloxKey key = base::philoxKey(row.seed, row.request);
+        const auto position = static_cast<std::uint64_t>(row.position);
+        abi::SampleRow out{};
+        out.temperature = row.temperature;
+        out.topP = row.topP;
+        out.least = row.minP > 0 ? std::log(row.minP) : -std::numeric_limits<float>::infinity();
+        out.repetitionPenalty = row.repetitionPenalty;
+        out.topK = row.topK;
+        out.seed = key.seed;
+        out.request = key.stream;
+        out.positionLow = static_cast<std::uint32_t>(position);
+        out.positionHigh = static_cast<std::uint32_t>(position >> 32);
+        out.historyLength = penalized ? static_cast<int>(row.historyLength) : 0;
+        out.historyBegin = append(row.history, out.historyLength);
+        out.forbiddenLength = static_cast<int>(row.forbiddenCount);
+        out.forbiddenBegin = append(row.forbidden, out.forbiddenLength);
+        const auto packed = std::bit_cast<std::array<std::int32_t, abi::kSampleRowWords>>(out);
+        std::ranges::copy(packed, words.begin() + static_cast<std::ptrdiff_t>(i * abi::kSampleRowWords));
+    }
+    const std::size_t rows = parameters.size() * abi::kSampleRowWords;
+    const std::size_t lists = (words.size() - rows + kListStep - 1) / kListStep * kListStep;
+    words.resize(rows + lists);
+    return words;
 }
 
 std::int32_t metaToken(const SampleParameters& parameters, std::int64_t vocab) {

@@ -6,6 +6,7 @@
 // backend. On Meta the id is a hash of (seed, position).
 
 #include <span>
+#include <vector>
 
 #include "kernels/context.h"
 #include "kernels/tensor.h"
@@ -33,11 +34,14 @@ struct Sample {
     static constexpr std::string_view kName = "Sample";
     TensorView logits;                            ///< (rows, vocab)
     std::span<const SampleParameters> parameters; ///< one for each row; host memory
-    TensorView ids;                               ///< (rows) I32
-    TensorView logprobs;                          ///< (rows) F32 or empty
-    std::int32_t topLogprobs = 0;                 ///< how many of the best to report
-    TensorView topIds;                            ///< (rows, topLogprobs) I32 or empty
-    TensorView topLogprobValues;                  ///< (rows, topLogprobs) F32 or empty
+    TensorView
+        packed;     ///< I32: packSampleParameters(parameters) on the device; the GPU reads these, unless all rows are
+                    ///< plainly greedy
+    TensorView ids; ///< (rows) I32
+    TensorView logprobs;          ///< (rows) F32 or empty
+    std::int32_t topLogprobs = 0; ///< how many of the best to report
+    TensorView topIds;            ///< (rows, topLogprobs) I32 or empty
+    TensorView topLogprobValues;  ///< (rows, topLogprobs) F32 or empty
     TensorView scratch;
 };
 
@@ -49,6 +53,12 @@ void execute(CpuContext& context, const Sample& op);
 void execute(CudaContext& context, const Sample& op);
 /// Writes nothing: device memory of Meta is virtual. Hosts take metaToken where they would read ids.
 void execute(MetaContext& context, const Sample& op);
+/// The parameters as 32-bit words for Sample::packed: what a step uploads with its other inputs, so that a captured graph
+/// serves new positions and histories. Its length grows in large steps only.
+std::vector<std::int32_t> packSampleParameters(std::span<const SampleParameters> parameters);
+/// Whether every row takes its largest logit as it is: temperature 0, no penalty, nothing forbidden. Such steps need no
+/// packed parameters and run another kernel: part of what a captured step depends on.
+bool plainlyGreedy(std::span<const SampleParameters> parameters);
 /// The id that stands for a sample on Meta: a hash of (seed, request, position), below vocab.
 std::int32_t metaToken(const SampleParameters& parameters, std::int64_t vocab);
 

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// How the GPU's attention over single rows cuts their keys, and the scratch for the parts' results. Everything here
+// follows from shapes and the device, so that planners know it and a captured graph serves growing lengths.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/ops/attention.h"
+
+namespace vitrine::kernels {
+
+struct AttentionSplits {
+    static constexpr std::int64_t kTileKeys = 64;    ///< keys that a block takes at a time
+    static constexpr std::int64_t kTilesOfSplit = 4; ///< a part has at least
+    static constexpr std::int64_t kWholeTiles = 6;   ///< rows that see no more tiles are not cut
+    static constexpr std::int64_t kMaxSplits = 64;
+    static constexpr std::int64_t kBusyBlocksPerSm = 16; ///< from here on rows alone fill the device
+
+    AttentionSplits(const Attention& op, int multiprocessors) {
+        const std::int64_t tokens = op.q.shape[0];
+        const std::int64_t heads = op.q.shape[1];
+        const std::int64_t kvHeads = op.cache.keys.shape[2];
+        const std::int64_t sequences = op.cache.blockTable.shape[0];
+        byRow = tokens <= sequences;
+        rows = byRow ? tokens : sequences > 1 ? sequences : 0;
+        std::int64_t keys = op.cache.blockTable.shape[1] * op.cache.keys.shape[1] + (op.newK.empty() ? 0 : tokens);
+        if (op.program.window != AttentionProgram::kNoWindow) {
+            keys = std::min(keys, op.program.window + kTileKeys);
+        }
+        const std::int64_t tiles = (keys + kTileKeys - 1) / kTileKeys + 1;
+        const std::int64_t headTiles = (heads / kvHeads + 15) / 16;
+        const bool busy = rows * kvHeads * headTiles >= kBusyBlocksPerSm * multiprocessors;
+        if (rows > 0 && tiles > kWholeTiles && !busy) {
+            const std::int64_t most = std::clamp<std::int64_t>(multiprocessors / kvHeads, 1, kMaxSplits);
+            splits = std::min(most, (tiles + kTilesOfSplit - 1) / kTilesOfSplit);
+        }
+        if (splits > 1) {
+            bytes = static_cast<std::uint64_t>(rows * splits * heads * (op.q.shape[2] + 2)) * sizeof(float);
+        }
+    }
+
+    /// Whether the tensor-core kernels take these types and head dims.
+    static bool onTensorCores(const Attention& op) {
+        const DType dtype = op.q.dtype;
+        const std::int64_t headDim = op.q.shape[2];
+        return (dtype == DType::BF16 || dtype == DType::F16) && op.cache.keys.dtype == dtype &&
+               (op.newK.empty() || (op.newK.dtype == dtype && op.newV.dtype == dtype)) && headDim % 16 == 0 &&
+               headDim <= 256 && op.scale > 0;
+    }
+
+    bool byRow = false;      ///< every row of q is one by itself; else the sequences of one row
+    std::int64_t rows = 0;   ///< rows or sequences that the single-row kernel visits; 0: it is not needed
+    std::int64_t splits = 1; ///< the most parts of a row
+    std::uint64_t bytes = 0;
+};
+
+} // namespace vitrine::kernels

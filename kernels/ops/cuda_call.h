@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the CUDA overloads of ops share: from views to a kernel call.
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <string_view>
+
+#include "base/error.h"
+#include "kernels/cuda_context.h"
+#include "kernels/device/abi/kv_view.h"
+#include "kernels/ops/kv_view.h"
+#include "kernels/tensor.h"
+
+namespace vitrine::kernels {
+
+inline std::int64_t dtypeNumber(const TensorView& tensor) {
+    return static_cast<std::int64_t>(tensor.dtype);
+}
+
+/// Whether rows of `width` elements can be read in 16-byte pieces of eight elements: address, stride and width allow it.
+inline bool hasPieces(const TensorView& tensor, std::int64_t width) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
+    return aligned && width % 8 == 0 && (tensor.shape.rank() < 2 || tensor.stride0() % 8 == 0);
+}
+
+/// Elements of a thread's piece: 8 when every tensor allows it, else 1.
+inline std::int64_t pieceOf(std::int64_t width, std::initializer_list<const TensorView*> tensors) {
+    for (const TensorView* tensor : tensors) {
+        if (!tensor->empty() && !hasPieces(*tensor, width)) {
+            return 1;
+        }
+    }
+    return 8;
+}
+
+/// For what a kernel counts in 32 bits.
+inline int toInt(std::int64_t value, std::string_view op, std::string_view field) {
+    if (value < std::numeric_limits<int>::min() || value > std::numeric_limits<int>::max()) {
+        throw base::Unsupported(std::string(op) + ": " + std::string(field) + ": too large for the GPU's kernels");
+    }
+    return static_cast<int>(value);
+}
+
+template <class Params>
+void launchFamily(CudaContext& context, std::string_view family, int abi, const Params& parameters,
+                  std::initializer_list<KernelVariable> variables) {
+    KernelCall call;
+    call.family = family;
+    call.abi = abi;
+    call.parameters = &parameters;
+    call.parameterBytes = sizeof(Params);
+    call.variables = {variables.begin(), variables.size()};
+    context.launch(call);
+}
+
+inline abi::KvViewParams kvParameters(const KvView& view, std::string_view op) {
+    abi::KvViewParams out{};
+    out.keys = view.keys.data;
+    out.values = view.values.data;
+    out.blockTable = view.blockTable.as<const int>();
+    out.first = view.first.as<const int>();
+    out.lengths = view.lengths.as<const int>();
+    out.keyPageStride = view.keys.stride0();
+    out.valuePageStride = view.values.stride0();
+    out.sequences = toInt(view.blockTable.shape[0], op, "cache.blockTable");
+    out.columns = toInt(view.blockTable.shape[1], op, "cache.blockTable");
+    out.pageTokens = toInt(view.keys.shape[1], op, "cache.keys");
+    out.tokenStride = toInt(view.keys.shape[2] * view.keys.shape[3], op, "cache.keys");
+    out.pageShift = -1;
+    for (int shift = 0; shift < 31; ++shift) {
+        if (out.pageTokens == 1 << shift) {
+            out.pageShift = shift;
+        }
+    }
+    out.ring = view.ring ? 1 : 0;
+    return out;
+}
+
+} // namespace vitrine::kernels
