@@ -10,7 +10,6 @@
 #include <set>
 
 #include "kernels/dtype.h"
-#include "profiler/analysis/scope_places.h"
 
 namespace vitrine::profiler {
 
@@ -72,12 +71,14 @@ std::string partName(const Part& part) {
 
 struct GroupParts {
     std::uint64_t bytes = 0;
+    base::CategoryBytes byCategory{};
     std::map<std::string, Part> parts;
 };
 
 class Grouper {
 public:
-    Grouper(const MemoryTimeline& timeline, GroupBy by) : timeline_(timeline), places_(timeline), by_(by) {}
+    Grouper(const MemoryTimeline& timeline, GroupBy by)
+        : timeline_(timeline), places_(timeline), grouping_(timeline, by), by_(by) {}
 
     void add(std::size_t index) {
         const AllocationRow row = timeline_.allocations()[index];
@@ -85,7 +86,7 @@ public:
         const ScopePlace& place = places_.of(row.scope);
         const std::int32_t named = layerInName(name);
         const std::int32_t layer = named >= 0 ? named : place.layer;
-        GroupParts& group = groups_[groupName(row, place, layer)];
+        GroupParts& group = groups_[grouping_.name(grouping_.groupOf(row))];
         const bool weights = row.category == MemoryCategory::Weights;
         const std::string word = weights ? weightPart(name, row.dtype) : wordFor(row, name, place);
         Part& part = group.parts[word];
@@ -101,77 +102,78 @@ public:
         }
         part.sameCategory = part.sameCategory && (!part.category || *part.category == row.category);
         part.category = row.category;
-        group.bytes += row.bytes;
-        total_ += row.bytes;
+        addBytes(group, static_cast<std::size_t>(row.category), row.bytes);
+        named_[static_cast<std::size_t>(row.category)] += row.bytes;
+    }
+
+    /// Closes the sum to `split`: the context and libraries are seen as a whole only, and so is everything until a
+    /// session's events have been read.
+    void close(const base::CategoryBytes& split) {
+        for (std::size_t i = 0; i < split.size(); ++i) {
+            if (split[i] > named_[i]) {
+                const auto category = by_ == GroupBy::Category ? static_cast<MemoryCategory>(i) : kUnknown;
+                addBytes(groups_[std::string(base::categoryName(category))], i, split[i] - named_[i]);
+            }
+        }
     }
 
     MemoryGroup finish() const {
         MemoryGroup root;
-        root.name = "total";
+        root.name = root.kind = "total";
         root.bytes = total_;
         root.share = total_ > 0 ? 1 : 0;
         for (const auto& [name, parts] : groups_) {
-            MemoryGroup group;
-            group.name = name;
-            group.bytes = parts.bytes;
-            group.share = shareOf(parts.bytes);
-            bool same = true;
-            for (const auto& [word, part] : parts.parts) {
-                MemoryGroup child;
-                child.name = partName(part);
-                child.bytes = part.bytes;
-                child.blocks = part.rows.size();
-                child.share = shareOf(part.bytes);
-                child.rows = part.rows;
-                if (part.sameCategory) {
-                    child.category = part.category;
-                }
-                same = same && part.sameCategory && (!group.category || group.category == part.category);
-                group.category = part.category;
-                group.blocks += child.blocks;
-                group.children.push_back(std::move(child));
-            }
-            if (!same) {
-                group.category.reset();
-            }
-            root.blocks += group.blocks;
-            sortBySize(group.children);
-            root.children.push_back(std::move(group));
+            root.children.push_back(groupOf(name, parts));
+            root.blocks += root.children.back().blocks;
         }
         sortBySize(root.children);
         return root;
     }
 
 private:
+    static constexpr MemoryCategory kUnknown = MemoryCategory::Untracked;
+
     static void sortBySize(std::vector<MemoryGroup>& groups) {
         std::ranges::stable_sort(groups, std::greater(), &MemoryGroup::bytes);
+    }
+
+    void addBytes(GroupParts& group, std::size_t category, std::uint64_t bytes) {
+        group.bytes += bytes;
+        group.byCategory[category] += bytes;
+        total_ += bytes;
     }
 
     double shareOf(std::uint64_t bytes) const {
         return total_ > 0 ? static_cast<double>(bytes) / static_cast<double>(total_) : 0;
     }
 
-    std::string groupName(const AllocationRow& row, const ScopePlace& place, std::int32_t layer) const {
-        switch (by_) {
-        case GroupBy::Category:
-            return std::string(base::categoryName(row.category));
-        case GroupBy::Layer:
-            return layer >= 0 ? fmt::format("layer {}", layer) : "outside of layers";
-        case GroupBy::Op: {
-            // An op's scratch is made before its scope begins and carries its name.
-            constexpr std::string_view kScratch = ".scratch";
-            const std::string_view tensor = timeline_.text(row.name);
-            if (place.op == 0 && tensor.ends_with(kScratch)) {
-                return std::string(tensor.substr(0, tensor.size() - kScratch.size()));
+    MemoryGroup groupOf(const std::string& name, const GroupParts& parts) const {
+        MemoryGroup group;
+        group.name = group.kind = name;
+        group.bytes = parts.bytes;
+        group.share = shareOf(parts.bytes);
+        const auto most = std::ranges::max_element(parts.byCategory);
+        group.most = static_cast<MemoryCategory>(most - parts.byCategory.begin());
+        if (*most == parts.bytes) {
+            group.category = group.most;
+        }
+        for (const auto& [word, part] : parts.parts) {
+            MemoryGroup child;
+            child.name = partName(part);
+            child.kind = word;
+            child.bytes = part.bytes;
+            child.blocks = part.rows.size();
+            child.share = shareOf(part.bytes);
+            child.rows = part.rows;
+            child.most = part.category.value_or(MemoryCategory::Other);
+            if (part.sameCategory) {
+                child.category = part.category;
             }
-            const std::uint32_t name = place.op != 0 ? place.op : place.phase;
-            return name != 0 ? std::string(timeline_.text(name)) : "outside of ops";
+            group.blocks += child.blocks;
+            group.children.push_back(std::move(child));
         }
-        case GroupBy::Dtype:
-            break;
-        }
-        const auto type = static_cast<kernels::DType>(row.dtype);
-        return type == kernels::DType::None ? "bytes" : std::string(kernels::dtypeName(type));
+        sortBySize(group.children);
+        return group;
     }
 
     std::string wordFor(const AllocationRow& row, std::string_view name, const ScopePlace& place) const {
@@ -190,10 +192,22 @@ private:
 
     const MemoryTimeline& timeline_;
     ScopePlaces places_;
+    Grouping grouping_;
     GroupBy by_;
     std::uint64_t total_ = 0;
+    base::CategoryBytes named_{};
     std::map<std::string, GroupParts> groups_;
 };
+
+MemoryGroup groupRows(const MemoryTimeline& timeline, const std::vector<std::size_t>& rows,
+                      const base::CategoryBytes& split, GroupBy by) {
+    Grouper grouper(timeline, by);
+    for (const std::size_t row : rows) {
+        grouper.add(row);
+    }
+    grouper.close(split);
+    return grouper.finish();
+}
 
 } // namespace
 
@@ -241,20 +255,60 @@ std::string plainName(std::string_view tensor) {
     return out;
 }
 
+std::size_t Grouping::intern(std::string name) {
+    const auto [found, fresh] = byName_.try_emplace(std::move(name), names_.size());
+    if (fresh) {
+        names_.push_back(found->first);
+    }
+    return found->second;
+}
+
+std::string Grouping::nameOf(const AllocationRow& row) {
+    const std::string_view tensor = timeline_.text(row.name);
+    const ScopePlace& place = places_.of(row.scope);
+    switch (by_) {
+    case GroupBy::Category:
+        return std::string(base::categoryName(row.category));
+    case GroupBy::Layer: {
+        const std::int32_t named = layerInName(tensor);
+        const std::int32_t layer = named >= 0 ? named : place.layer;
+        return layer >= 0 ? fmt::format("layer {}", layer) : "outside of layers";
+    }
+    case GroupBy::Op: {
+        // An op's scratch is made before its scope begins and carries its name.
+        constexpr std::string_view kScratch = ".scratch";
+        if (place.op == 0 && tensor.ends_with(kScratch)) {
+            return std::string(tensor.substr(0, tensor.size() - kScratch.size()));
+        }
+        const std::uint32_t name = place.op != 0 ? place.op : place.phase;
+        return name != 0 ? std::string(timeline_.text(name)) : "outside of ops";
+    }
+    case GroupBy::Dtype:
+        break;
+    }
+    const auto type = static_cast<kernels::DType>(row.dtype);
+    return type == kernels::DType::None ? "bytes" : std::string(kernels::dtypeName(type));
+}
+
+std::size_t Grouping::groupOf(const AllocationRow& row) {
+    // A group by layer or op depends on the scope and on the name: both fit one key.
+    const std::uint64_t key = by_ == GroupBy::Category ? static_cast<std::uint64_t>(row.category)
+                              : by_ == GroupBy::Dtype  ? row.dtype
+                                                       : row.scope * 0x9E3779B97F4A7C15ULL ^ row.name;
+    if (const auto found = byKey_.find(key); found != byKey_.end()) {
+        return found->second;
+    }
+    const std::size_t group = intern(nameOf(row));
+    byKey_.emplace(key, group);
+    return group;
+}
+
 MemoryGroup groupAlive(const MemoryTimeline& timeline, base::TimeNs time, GroupBy by) {
-    return groupRows(timeline, timeline.aliveAt(time), by);
+    return groupRows(timeline, timeline.aliveAt(time), timeline.at(time), by);
 }
 
 MemoryGroup groupAliveAtEvent(const MemoryTimeline& timeline, std::uint64_t count, GroupBy by) {
-    return groupRows(timeline, timeline.aliveAtEvent(count), by);
-}
-
-MemoryGroup groupRows(const MemoryTimeline& timeline, const std::vector<std::size_t>& rows, GroupBy by) {
-    Grouper grouper(timeline, by);
-    for (const std::size_t row : rows) {
-        grouper.add(row);
-    }
-    return grouper.finish();
+    return groupRows(timeline, timeline.aliveAtEvent(count), timeline.atEvent(count), by);
 }
 
 } // namespace vitrine::profiler

@@ -6,33 +6,57 @@
 // plain words: "experts, MXFP4", "embedding, lm_head", "layer inputs 0 to 23".
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "profiler/analysis/scope_places.h"
 #include "profiler/memory_timeline.h"
 
 namespace vitrine::profiler {
 
-struct MemoryGroup {
-    std::string name;
-    std::uint64_t bytes = 0;
-    std::size_t blocks = 0;
-    double share = 0;                             ///< of the root's bytes
-    std::optional<base::MemoryCategory> category; ///< when all blocks have the same
-    std::vector<std::size_t> rows;                ///< allocations, largest first; of parts only
-    std::vector<MemoryGroup> children;            ///< largest first
+/// Sorts allocations into groups: "layer 11", "ExpertMlp", "bfloat16", "weights". Remembers what it looked up, so that
+/// millions of rows cost little. One thread.
+class Grouping {
+public:
+    Grouping(const MemoryTimeline& timeline, GroupBy by) : timeline_(timeline), places_(timeline), by_(by) {}
+    std::size_t groupOf(const AllocationRow& row);
+    const std::string& name(std::size_t group) const { return names_[group]; }
+    std::size_t size() const { return names_.size(); }
+
+private:
+    std::string nameOf(const AllocationRow& row);
+    std::size_t intern(std::string name);
+
+    const MemoryTimeline& timeline_;
+    ScopePlaces places_;
+    GroupBy by_;
+    std::vector<std::string> names_;
+    std::map<std::string, std::size_t, std::less<>> byName_;
+    std::unordered_map<std::uint64_t, std::size_t> byKey_;
 };
 
-/// Device blocks alive at `time`. The root is called "total"; its children are the groups, theirs the parts.
+struct MemoryGroup {
+    std::string name;
+    std::string kind; ///< its name without the numbers that change over time: "layer input"; unique among its siblings
+    std::uint64_t bytes = 0;
+    std::size_t blocks = 0;                                  ///< 0: bytes that are known as a sum only
+    double share = 0;                                        ///< of the root's bytes
+    std::optional<base::MemoryCategory> category;            ///< when all blocks have the same
+    base::MemoryCategory most = base::MemoryCategory::Other; ///< the category of the most bytes
+    std::vector<std::size_t> rows;                           ///< allocations, largest first; of parts only
+    std::vector<MemoryGroup> children;                       ///< largest first
+};
+
+/// What the device holds at `time`. The root is called "total"; its children are the groups, theirs the parts. Its bytes
+/// are the total of that time: what no block accounts for is in the group of its category, else in "untracked".
 MemoryGroup groupAlive(const MemoryTimeline& timeline, base::TimeNs time, GroupBy by);
 
 /// The same after the first `count` events.
 MemoryGroup groupAliveAtEvent(const MemoryTimeline& timeline, std::uint64_t count, GroupBy by);
-
-/// The same of any device rows, for instance of those that a range made.
-MemoryGroup groupRows(const MemoryTimeline& timeline, const std::vector<std::size_t>& rows, GroupBy by);
 
 /// The part of a model that a weight belongs to: "experts, MXFP4", "router", "attention", "embedding, lm_head", "norms",
 /// "dense MLP", "LoRA A and B", "other weights". `dtype` is a kernels::DType.

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The "Why out of memory" page: what asked for how much, what held the memory, what changed since the step before.
+// Why a run went out of memory: what asked for how much, what held the memory, and what the step before held at the same
+// place. Pure functions over an immutable timeline, whose rows they point to; any thread.
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,42 +14,39 @@
 
 namespace vitrine::profiler {
 
-/// One category at the failure and at the same place of the step before.
-struct CategoryChange {
-    base::MemoryCategory category = base::MemoryCategory::Other;
-    std::uint64_t before = 0, now = 0; ///< bytes; `now` counts the request that failed in its category
-};
-
-/// One phase of the step that failed ("forward", "loss"), at its peak, and the same phase of the step before.
-struct PhaseChange {
-    std::string phase; ///< "whole step" where steps have no phases
-    std::optional<std::uint64_t> before;
-    std::uint64_t now = 0;
-    std::string words; ///< "forward: peak 33.35 GiB, 24.10 GiB in step 2 (+9.25 GiB, most of it activations)"
-};
-
 struct OomReport {
     base::OutOfMemoryEvent event;
-    std::string tensor;           ///< what was asked for
-    std::uint64_t held = 0;       ///< bytes, as the failed allocation counted
-    std::uint64_t free = 0;       ///< budget minus held
-    std::uint64_t missing = 0;    ///< what was asked for beyond `free`
-    base::CategoryBytes heldBy{}; ///< the bar, bottom to top; adds up to the timeline's total at the failure
-    std::string sentence; ///< "Step 3 asked for 36.82 GiB to hold grad_logits. Only 15.64 GiB of ... were free."
-    std::string cause;    ///< the largest holder, and how it grew
-    MemoryGroup byCategory, byLayer, byOp;
+    std::size_t failure = 0;    ///< its number in the run
+    std::uint64_t free = 0;     ///< budget minus held
+    std::uint64_t missing = 0;  ///< what was asked for beyond `free`
+    std::uint64_t unused = 0;   ///< reserved by the allocator, held by nobody
+    double fragmentation = 0;   ///< 0: what was not in use was one block
+    base::CategoryBytes held{}; ///< bottom to top; adds up to the timeline's total at the failure
 
-    std::string step;         ///< "step 3"; empty outside of steps
-    std::string previousStep; ///< "step 2"; empty: there was none
-    std::int64_t tokens = 0, previousTokens = 0;
-    std::vector<CategoryChange> changes; ///< largest growth first; empty without a previous step
-    std::vector<PhaseChange> phases;     ///< in order
+    const ScopeRow* op = nullptr;    ///< innermost scopes around the failure; null: none
+    const ScopeRow* phase = nullptr; ///< "loss", "load"
+    const ScopeRow* step = nullptr;
+    const ScopeRow* before = nullptr; ///< the step of the same kind before it
+    /// The instant of `before` to compare with: just before it got the same tensor, else the most that the same op held,
+    /// else its peak.
+    base::TimeNs beforeTime = 0;
+    base::CategoryBytes heldBefore{}; ///< at that instant
 };
 
-/// Of outOfMemory()[index]; throws Internal when there is none.
-OomReport oomReport(const MemoryTimeline& timeline, std::size_t index);
+/// Of outOfMemory()[failure]; throws Internal when there is none.
+OomReport oomReport(const MemoryTimeline& timeline, std::size_t failure);
 
-/// The page as plain text, for the clipboard.
-std::string oomText(const OomReport& report);
+/// What was held at a failure, before it was freed.
+MemoryGroup groupHeld(const MemoryTimeline& timeline, std::size_t failure, GroupBy by);
+
+/// One phase of the step that failed over the same phase of the step before.
+struct PhasePair {
+    ScopeRow phase;                         ///< of the step that failed; the step itself where it has no phases
+    double from = 0, to = 0;                ///< on an axis from 0 to 1: as long as the longer of the two
+    std::vector<std::uint64_t> now, before; ///< largest totals, evenly; a phase that was cut short has fewer
+};
+
+/// In order, up to the phase that failed, about `points` totals in all; empty without a step before.
+std::vector<PhasePair> phasePairs(const MemoryTimeline& timeline, const OomReport& report, int points);
 
 } // namespace vitrine::profiler

@@ -9,6 +9,7 @@ namespace vitrine::profiler {
 
 namespace {
 constexpr int kMaxDepth = 64;
+constexpr std::size_t kScopesLookedAt = 200'000;
 } // namespace
 
 const ScopePlace& ScopePlaces::of(std::uint64_t scope) {
@@ -58,6 +59,33 @@ std::int32_t layerInName(std::string_view name) {
     const std::string_view rest = name.substr(at + kMark.size());
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), layer);
     return error == std::errc() ? layer : -1;
+}
+
+const ScopeRow* enclosingScope(const MemoryTimeline& timeline, std::uint64_t scope, base::ScopeKind kind) {
+    const ScopeRow* row = timeline.scope(scope);
+    for (int depth = 0; row != nullptr && depth < kMaxDepth; ++depth) {
+        if (row->kind == kind) {
+            return row;
+        }
+        row = row->parent == row->id ? nullptr : timeline.scope(row->parent);
+    }
+    return nullptr;
+}
+
+base::TimeNs scopeEnd(const MemoryTimeline& timeline, const ScopeRow& scope) {
+    return scope.end < 0 ? timeline.end() : scope.end;
+}
+
+const ScopeRow* stepBefore(const MemoryTimeline& timeline, const ScopeRow& step) {
+    const LazyRows<ScopeRow> scopes = timeline.scopes();
+    std::size_t next = scopesUpTo(timeline, step.begin);
+    for (std::size_t looked = 0; next > 0 && looked < kScopesLookedAt; ++looked) {
+        const ScopeRow row = scopes[--next];
+        if (row.kind == base::ScopeKind::Step && row.name == step.name && row.begin < step.begin) {
+            return timeline.scope(row.id);
+        }
+    }
+    return nullptr;
 }
 
 std::size_t scopesUpTo(const MemoryTimeline& timeline, base::TimeNs time) {

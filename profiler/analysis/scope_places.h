@@ -36,6 +36,16 @@ private:
 /// The N of "layers.N." in a tensor's name, -1 without.
 std::int32_t layerInName(std::string_view name);
 
+/// The innermost scope of a kind that is `scope` or encloses it; null: none.
+const ScopeRow* enclosingScope(const MemoryTimeline& timeline, std::uint64_t scope, base::ScopeKind kind);
+
+/// When a scope ended; the timeline's end for one that is still open.
+base::TimeNs scopeEnd(const MemoryTimeline& timeline, const ScopeRow& scope);
+
+/// The latest step of the same kind (the same name: a prefill step before a prefill step) that began before this one; null
+/// when there is none among the last 200,000 scopes before it.
+const ScopeRow* stepBefore(const MemoryTimeline& timeline, const ScopeRow& step);
+
 /// Index of the first scope that begins after `time`.
 std::size_t scopesUpTo(const MemoryTimeline& timeline, base::TimeNs time);
 

@@ -296,7 +296,7 @@ private slots:
         view()->header()->findChildren<ui::SegmentedControl*>().value(0)->setCurrent(1);
         QTRY_VERIFY(view()->settled());
         QTRY_VERIFY(view()->stackLane()->model()->layers.front().name.startsWith(QStringLiteral("layer")) ||
-                    view()->stackLane()->model()->layers.front().name == QStringLiteral("outside layers"));
+                    view()->stackLane()->model()->layers.front().name == QStringLiteral("outside of layers"));
         QVERIFY(view()->alive()->model()->rowCount() > 10);
     }
 
@@ -471,7 +471,7 @@ private slots:
         const auto* phases = page->findChild<ui::PhasePlot*>();
         QVERIFY(phases != nullptr && phases->isVisible());
         QCOMPARE(phases->phases().size(), std::size_t(2)); // forward and loss, as far as step 3 went
-        QCOMPARE(phases->phases().front().name, QStringLiteral("forward"));
+        QCOMPARE(phases->phases().front().phase.kind, base::ScopeKind::Phase);
         window_->resize(1024, 700);
         QTRY_VERIFY(top(fit) > top(page->holders()) + page->holders()->height() - 1);
         QVERIFY(left(page->changes()) > left(page->holders())); // these two stay side by side

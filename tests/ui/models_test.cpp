@@ -217,18 +217,6 @@ private slots:
 
     void tensorNames() {
         QCOMPARE(shortTensorName("model.layers.3.mlp.experts.gate_up"), QStringLiteral("mlp.experts.gate_up, layer 3"));
-        QCOMPARE(kindOfTensor("layers.11.w13"), QStringLiteral("layers.*.w13"));
-        QCOMPARE(kindOfTensor(""), QString());
-    }
-
-    void rangeOfTheThirdForward() {
-        const auto run = test::makeOutOfMemoryRun();
-        const RangeFacts facts = rangeFacts(*run, {seconds(7.99), seconds(10.78)});
-        QCOMPARE(facts.length, seconds(10.78) - seconds(7.99));
-        QVERIFY(facts.allocations > 100);
-        QVERIFY(facts.frees > 100);
-        QVERIFY(facts.peak > totalBytes(run->at(seconds(7.98))));
-        QCOMPARE(rangeFacts(*run, {5, 5}).peak, std::uint64_t(0));
     }
 
     void queries_data() {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// "Alive at 10.93 s": what holds the memory at one instant, as a tree of groups, tensors of one kind and single blocks.
+// "Alive at 10.93 s": what holds the memory at one instant, as a tree of groups, their parts and single
+// blocks: profiler/analysis/memory_groups.h in words and cells.
 
 #include "profiler/memory_timeline.h"
 #include "ui/models/flat_tree.h"
@@ -17,9 +18,6 @@ FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs tim
 /// The same at the moment of a failure, before what it held was freed.
 FlatTreePtr heldTree(const profiler::MemoryTimeline& timeline, std::size_t failure, profiler::GroupBy groupBy,
                      std::size_t limit = 200);
-
-/// A tensor's name without the numbers of layers and experts: "layers.*.mlp.experts.gate_up".
-QString kindOfTensor(std::string_view name);
 
 /// "mlp.experts.gate_up, layer 3" for "model.layers.3.mlp.experts.gate_up.weight": short enough for a table.
 QString shortTensorName(std::string_view name);

@@ -19,15 +19,6 @@ namespace {
 constexpr std::size_t kScopesLookedAt = 200'000;
 constexpr std::size_t kRowsLookedAt = 200'000;
 
-const ScopeRow* enclosing(const MemoryTimeline& timeline, std::uint64_t id, ScopeKind kind) {
-    for (const ScopeRow* scope = timeline.scope(id); scope != nullptr; scope = timeline.scope(scope->parent)) {
-        if (scope->kind == kind) {
-            return scope;
-        }
-    }
-    return nullptr;
-}
-
 bool isInside(const MemoryTimeline& timeline, std::uint64_t id, std::uint64_t ancestor) {
     for (const ScopeRow* scope = timeline.scope(id); scope != nullptr; scope = timeline.scope(scope->parent)) {
         if (scope->id == ancestor) {
@@ -37,29 +28,13 @@ bool isInside(const MemoryTimeline& timeline, std::uint64_t id, std::uint64_t an
     return false;
 }
 
-base::TimeNs endOf(const MemoryTimeline& timeline, const ScopeRow& scope) {
-    return scope.end < 0 ? timeline.end() : scope.end;
-}
-
 /// The innermost op around an instant, else the innermost layer, phase or step.
 const ScopeRow* innermostAt(const MemoryTimeline& timeline, base::TimeNs time) {
     const auto scopes = timeline.scopes();
     std::size_t next = profiler::scopesUpTo(timeline, time);
     for (std::size_t looked = 0; next > 0 && looked < kScopesLookedAt; ++looked) {
         const ScopeRow row = scopes[--next];
-        if (endOf(timeline, row) >= time) {
-            return timeline.scope(row.id);
-        }
-    }
-    return nullptr;
-}
-
-const ScopeRow* stepBefore(const MemoryTimeline& timeline, const ScopeRow& step) {
-    const auto scopes = timeline.scopes();
-    std::size_t next = profiler::scopesUpTo(timeline, step.begin);
-    for (std::size_t looked = 0; next > 0 && looked < kScopesLookedAt; ++looked) {
-        const ScopeRow row = scopes[--next];
-        if (row.kind == ScopeKind::Step && row.begin < step.begin) {
+        if (profiler::scopeEnd(timeline, row) >= time) {
             return timeline.scope(row.id);
         }
     }
@@ -100,8 +75,8 @@ std::vector<AllocationLink> allocationLinks(const MemoryTimeline& timeline, std:
     links.push_back({AllocationLink::Kind::Made, row.born, row.scope,
                      maker != nullptr ? textOf(timeline.text(maker->name)) : QString()});
     const base::TimeNs end = row.freed < 0 ? timeline.end() : row.freed;
-    const ScopeRow* step = enclosing(timeline, row.scope, ScopeKind::Step);
-    const base::TimeNs stepEnd = step != nullptr ? std::min(end, endOf(timeline, *step)) : end;
+    const ScopeRow* step = profiler::enclosingScope(timeline, row.scope, ScopeKind::Step);
+    const base::TimeNs stepEnd = step != nullptr ? std::min(end, profiler::scopeEnd(timeline, *step)) : end;
     const auto scopes = timeline.scopes();
     std::size_t at = profiler::scopesUpTo(timeline, row.born - 1);
     for (std::size_t looked = 0; at < scopes.size() && looked < kScopesLookedAt && links.size() <= limit; ++looked) {
@@ -126,15 +101,15 @@ std::vector<AllocationLink> allocationLinks(const MemoryTimeline& timeline, std:
 
 std::optional<EarlierTensor> earlierTensor(const MemoryTimeline& timeline, std::size_t index) {
     const AllocationRow row = timeline.allocations()[index];
-    const ScopeRow* step = enclosing(timeline, row.scope, ScopeKind::Step);
-    const ScopeRow* before = step != nullptr ? stepBefore(timeline, *step) : nullptr;
+    const ScopeRow* step = profiler::enclosingScope(timeline, row.scope, ScopeKind::Step);
+    const ScopeRow* before = step != nullptr ? profiler::stepBefore(timeline, *step) : nullptr;
     if (before == nullptr) {
         return std::nullopt;
     }
     // Layers may give their tensors the same name: the one in the same place of the order is the same tensor.
     const std::size_t place = namesakes(timeline, row, step->begin, row.born + 1, index).size();
     const auto earlier =
-        namesakes(timeline, row, before->begin, std::min(endOf(timeline, *before), step->begin), index);
+        namesakes(timeline, row, before->begin, std::min(profiler::scopeEnd(timeline, *before), step->begin), index);
     if (place >= earlier.size()) {
         return std::nullopt;
     }

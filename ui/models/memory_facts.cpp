@@ -16,24 +16,6 @@ std::uint64_t totalBytes(const base::CategoryBytes& bytes) {
     return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
 }
 
-RangeFacts rangeFacts(const profiler::MemoryTimeline& timeline, TimeRange range) {
-    RangeFacts facts;
-    facts.length = range.length();
-    if (range.length() <= 0) {
-        return facts;
-    }
-    const std::uint64_t before = totalBytes(timeline.at(range.begin));
-    const std::uint64_t after = totalBytes(timeline.at(range.end));
-    facts.change = static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
-    const profiler::MemoryColumn peak = timeline.peak(range.begin, range.end);
-    facts.peak = peak.maxTotal;
-    facts.peakTime = peak.maxTime;
-    const profiler::RangeTotals sums = timeline.totals(range.begin, range.end);
-    facts.allocations = sums.births;
-    facts.frees = sums.deaths;
-    return facts;
-}
-
 namespace {
 
 std::optional<std::uint64_t> sizeIn(const QString& text) {

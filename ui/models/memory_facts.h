@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Answers about a timeline that several widgets need: a measured range, search, out of memory.
+// Answers about a timeline that several widgets need: search, the budget, what encloses an instant.
 // Pure functions over an immutable timeline; any thread.
 
 #include <QString>
@@ -10,21 +10,10 @@
 #include <vector>
 
 #include "profiler/memory_timeline.h"
-#include "ui/models/time_cursor.h"
 
 namespace vitrine::ui {
 
 std::uint64_t totalBytes(const base::CategoryBytes& bytes);
-
-/// What a measured range says.
-struct RangeFacts {
-    base::TimeNs length = 0;
-    std::int64_t change = 0; ///< bytes held at its end minus at its begin
-    std::uint64_t peak = 0;
-    base::TimeNs peakTime = 0;
-    std::uint64_t allocations = 0, frees = 0;
-};
-RangeFacts rangeFacts(const profiler::MemoryTimeline& timeline, TimeRange range);
 
 /// What was typed into the search field: text, a size (">64MiB", "<1GiB", "64MiB..1GiB") or an address ("0x7f..").
 class AllocationQuery {

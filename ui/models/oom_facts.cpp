@@ -16,61 +16,6 @@ namespace vitrine::ui {
 
 namespace {
 
-const profiler::ScopeRow* enclosing(const profiler::MemoryTimeline& timeline, std::uint64_t id, base::ScopeKind kind) {
-    for (const profiler::ScopeRow* scope = timeline.scope(id); scope != nullptr;
-         scope = timeline.scope(scope->parent)) {
-        if (scope->kind == kind) {
-            return scope;
-        }
-    }
-    return nullptr;
-}
-
-const profiler::ScopeRow* stepBefore(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& step) {
-    const profiler::ScopeRow* found = nullptr;
-    for (const profiler::ScopeRow scope : timeline.scopes()) {
-        if (scope.begin >= step.begin) {
-            break;
-        }
-        if (scope.kind == base::ScopeKind::Step) {
-            found = timeline.scope(scope.id);
-        }
-    }
-    return found;
-}
-
-/// The same point in the step before: just before it got the tensor of that name, else the most that the same op held.
-base::TimeNs comparable(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& before,
-                        const base::OutOfMemoryEvent& event) {
-    const base::TimeNs end = before.end < 0 ? timeline.end() : before.end;
-    const auto rows = timeline.allocations();
-    const auto first = static_cast<std::size_t>(
-        std::ranges::lower_bound(rows, before.begin, {}, [](const profiler::AllocationRow& row) { return row.born; }) -
-        rows.begin());
-    for (std::size_t i = first; i < rows.size(); ++i) {
-        const profiler::AllocationRow row = rows[i];
-        if (row.born >= end) {
-            break;
-        }
-        if (event.name.value != 0 && row.name == event.name.value && row.category == event.category) {
-            return std::max(before.begin, row.born - 1);
-        }
-    }
-    TimeRange range{before.begin, end};
-    if (const profiler::ScopeRow* failed = timeline.scope(event.scope.value)) {
-        for (const profiler::ScopeRow scope : timeline.scopes()) {
-            if (scope.begin >= end) {
-                break;
-            }
-            if (scope.begin >= before.begin && scope.name == failed->name && scope.kind == failed->kind &&
-                scope.end >= 0) {
-                range = {scope.begin, scope.end};
-            }
-        }
-    }
-    return timeline.peak(range.begin, std::max(range.end, range.begin + 1)).maxTime;
-}
-
 FlatCell bytesCell(std::uint64_t bytes, const ByteGrid& grid) {
     FlatCell cell(QString::number(static_cast<double>(bytes) / static_cast<double>(grid.unit), 'f', 2), quint64(bytes),
                   QString::number(bytes));
@@ -96,38 +41,16 @@ FlatCell changeCell(std::int64_t change, const ByteGrid& grid, bool lessIsWorse)
 
 OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure) {
     OomFacts facts;
-    const auto failures = timeline.outOfMemory();
-    if (failure >= failures.size()) {
+    if (failure >= timeline.outOfMemory().size()) {
         return facts;
     }
-    facts.event = failures[failure];
+    static_cast<profiler::OomReport&>(facts) = profiler::oomReport(timeline, failure);
     const base::OutOfMemoryEvent& event = facts.event;
     facts.tensor = shortTensorName(timeline.text(event.name.value));
-    facts.free = event.budget > event.held ? event.budget - event.held : 0;
-    const std::uint64_t needed = event.held + event.requested;
-    facts.missing = needed > event.budget ? needed - event.budget : 0;
-    facts.held = timeline.atEvent(timeline.eventsBeforeOutOfMemory(failure));
-    facts.failure = failure;
-    const std::uint64_t inUse = totalBytes(facts.held);
-    facts.unused = event.held > inUse ? event.held - inUse : 0;
-    const std::uint64_t room = facts.free + facts.unused;
-    facts.fragmentation =
-        room > 0 ? 1.0 - static_cast<double>(std::min(event.largestFree, room)) / static_cast<double>(room) : 0;
-    facts.step = enclosing(timeline, event.scope.value, base::ScopeKind::Step);
-    const profiler::ScopeRow* phase = enclosing(timeline, event.scope.value, base::ScopeKind::Phase);
-    const profiler::ScopeRow* op = timeline.scope(event.scope.value);
-    if (facts.step != nullptr) {
-        facts.asker = scopeTitle(timeline, *facts.step, false);
-        facts.before = stepBefore(timeline, *facts.step);
-    } else if (phase != nullptr) {
-        facts.asker = QObject::tr("phase %1").arg(scopeTitle(timeline, *phase, false));
-    } else {
-        facts.asker = QObject::tr("the run");
-    }
+    facts.asker = facts.step != nullptr    ? scopeTitle(timeline, *facts.step, false)
+                  : facts.phase != nullptr ? QObject::tr("phase %1").arg(scopeTitle(timeline, *facts.phase, false))
+                                           : QObject::tr("the run");
     facts.asker[0] = facts.asker[0].toUpper();
-    if (facts.before != nullptr) {
-        facts.beforeTime = comparable(timeline, *facts.before, event);
-    }
     QStringList words;
     words << (facts.missing > 0 ? QObject::tr("The request was %1 too large.").arg(bytesText(facts.missing))
                                 : QObject::tr("The bytes were there, but not in one block."));
@@ -141,11 +64,11 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
                      .arg(bytesText(event.largestFree), bytesText(facts.free));
     }
     QStringList place;
-    if (phase != nullptr && facts.step != nullptr) {
-        place << QObject::tr("phase %1").arg(scopeTitle(timeline, *phase, false));
+    if (facts.phase != nullptr && facts.step != nullptr) {
+        place << QObject::tr("phase %1").arg(scopeTitle(timeline, *facts.phase, false));
     }
-    if (op != nullptr && op->kind == base::ScopeKind::Op) {
-        place << QObject::tr("op %1").arg(textOf(timeline.text(op->name)));
+    if (facts.op != nullptr) {
+        place << QObject::tr("op %1").arg(textOf(timeline.text(facts.op->name)));
     }
     place << instantText(event.time) << textOf(base::categoryName(event.category));
     QString where = place.join(QStringLiteral(", "));
@@ -181,7 +104,7 @@ FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts
     if (facts.before == nullptr || facts.step == nullptr) {
         return nullptr;
     }
-    const base::CategoryBytes before = timeline.at(facts.beforeTime);
+    const base::CategoryBytes& before = facts.heldBefore;
     const std::uint64_t larger = std::max(totalBytes(before), totalBytes(facts.held));
     const ByteGrid grid = byteGrid(larger);
     auto table = std::make_shared<FlatTree>();

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "kernels/dtype.h"
+#include "profiler/analysis/memory_groups.h"
 #include "ui/models/format.h"
 
 namespace vitrine::ui {
@@ -17,21 +18,6 @@ namespace {
 
 std::uint64_t sum(const base::CategoryBytes& bytes) {
     return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
-}
-
-/// Number of the layer in a tensor's name, "model.layers.11.mlp": 11; -1 without one.
-int layerInName(std::string_view name) {
-    static constexpr std::string_view kMark = "layers.";
-    const std::size_t at = name.find(kMark);
-    if (at == std::string_view::npos) {
-        return -1;
-    }
-    int number = -1;
-    for (std::size_t i = at + kMark.size(); i < name.size() && name[i] >= '0' && name[i] <= '9' && number < 100'000;
-         ++i) {
-        number = std::max(number, 0) * 10 + (name[i] - '0');
-    }
-    return number;
 }
 
 bool inside(const profiler::MemoryTimeline& timeline, base::TimeNs time) {
@@ -70,68 +56,6 @@ StackModelPtr categoryStack(const profiler::MemoryTimeline& timeline, const Axis
     return model;
 }
 
-std::size_t Grouping::intern(const QString& name) {
-    const auto [found, fresh] = byName_.try_emplace(name, names_.size());
-    if (fresh) {
-        names_.push_back(name);
-    }
-    return found->second;
-}
-
-QString Grouping::nameOf(const profiler::AllocationRow& row) const {
-    switch (groupBy_) {
-    case GroupBy::Category:
-        return textOf(base::categoryName(row.category));
-    case GroupBy::Dtype:
-        return row.dtype == 0 ? QObject::tr("bytes") : dtypeText(row.dtype);
-    case GroupBy::Layer: {
-        for (const profiler::ScopeRow* scope = timeline_.scope(row.scope); scope != nullptr;
-             scope = timeline_.scope(scope->parent)) {
-            if (scope->kind == base::ScopeKind::Layer) {
-                return QObject::tr("layer %1").arg(scope->index);
-            }
-        }
-        const int layer = layerInName(timeline_.text(row.name));
-        return layer >= 0 ? QObject::tr("layer %1").arg(layer) : QObject::tr("outside layers");
-    }
-    case GroupBy::Op:
-        for (const profiler::ScopeRow* scope = timeline_.scope(row.scope); scope != nullptr;
-             scope = timeline_.scope(scope->parent)) {
-            if (scope->kind == base::ScopeKind::Op || scope->kind == base::ScopeKind::Phase) {
-                return textOf(timeline_.text(scope->name));
-            }
-        }
-        return QObject::tr("outside ops");
-    }
-    return {};
-}
-
-std::size_t Grouping::groupOf(const profiler::AllocationRow& row) {
-    // A group depends on the scope, and for layers also on the name: both fit one key.
-    std::uint64_t key = 0;
-    switch (groupBy_) {
-    case GroupBy::Category:
-        key = static_cast<std::uint64_t>(row.category);
-        break;
-    case GroupBy::Dtype:
-        key = row.dtype;
-        break;
-    case GroupBy::Op:
-        key = row.scope;
-        break;
-    case GroupBy::Layer:
-        key = row.scope * 0x9E3779B97F4A7C15ULL ^ row.name;
-        break;
-    }
-    const auto found = byKey_.find(key);
-    if (found != byKey_.end()) {
-        return found->second;
-    }
-    const std::size_t group = intern(nameOf(row));
-    byKey_.emplace(key, group);
-    return group;
-}
-
 StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns, GroupBy groupBy,
                            std::size_t limit) {
     if (groupBy == GroupBy::Category) {
@@ -143,7 +67,7 @@ StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisM
     for (const StackColumn& column : base->columns) {
         times.push_back(times.empty() ? column.time : std::max(times.back(), column.time));
     }
-    Grouping grouping(timeline, groupBy);
+    profiler::Grouping grouping(timeline, groupBy);
     std::vector<std::vector<std::int64_t>> change; // [group][column + 1]
     for (const profiler::AllocationRow row : timeline.allocations()) {
         if (row.space != base::MemorySpace::Device || times.empty() || row.born > times.back()) {
@@ -177,7 +101,7 @@ StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisM
     auto model = std::make_shared<StackModel>();
     model->columns = base->columns;
     for (std::size_t i = 0; i < shown; ++i) {
-        model->layers.push_back({grouping.name(order[i].second), -1, static_cast<int>(i)});
+        model->layers.push_back({textOf(grouping.name(order[i].second)), -1, static_cast<int>(i)});
     }
     model->layers.push_back({QObject::tr("the rest"), static_cast<int>(base::MemoryCategory::Other), 0});
     model->values.assign(model->columns.size() * model->layers.size(), 0);

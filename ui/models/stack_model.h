@@ -6,9 +6,7 @@
 // instant of the column's largest total. Immutable; built on any thread.
 
 #include <QString>
-#include <map>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "profiler/memory_timeline.h"
@@ -44,27 +42,6 @@ StackModelPtr categoryStack(const profiler::MemoryTimeline& timeline, const Axis
 /// Layers by layer, op or dtype: the `limit` largest groups and the rest. Goes through the allocations once.
 StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns,
                            profiler::GroupBy groupBy, std::size_t limit = 11);
-
-/// Sorts allocations into groups: "layer 11", "ExpertMlp", "bfloat16", "weights". Remembers what it looked up, so that
-/// millions of rows cost little.
-class Grouping {
-public:
-    Grouping(const profiler::MemoryTimeline& timeline, profiler::GroupBy groupBy)
-        : timeline_(timeline), groupBy_(groupBy) {}
-    std::size_t groupOf(const profiler::AllocationRow& row);
-    const QString& name(std::size_t group) const { return names_[group]; }
-    std::size_t size() const { return names_.size(); }
-
-private:
-    QString nameOf(const profiler::AllocationRow& row) const;
-    std::size_t intern(const QString& name);
-
-    const profiler::MemoryTimeline& timeline_;
-    profiler::GroupBy groupBy_;
-    std::vector<QString> names_;
-    std::map<QString, std::size_t> byName_;
-    std::unordered_map<std::uint64_t, std::size_t> byKey_;
-};
 
 /// "bfloat16" for the number that events carry.
 QString dtypeText(std::uint8_t dtype);

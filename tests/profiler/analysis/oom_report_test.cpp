@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "profiler/analysis/oom_report.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -48,50 +49,78 @@ std::shared_ptr<const MemoryTimeline> run() {
     return run.timeline();
 }
 
+std::size_t at(MemoryCategory category) {
+    return static_cast<std::size_t>(category);
+}
+
 TEST(OomReport, SaysWhatHeldTheMemoryAndWhatChanged) {
     const auto timeline = run();
     const OomReport report = oomReport(*timeline, 0);
-    EXPECT_EQ(report.sentence,
-              "Step 3 asked for 36.00 GiB to hold grad_logits. Only 20.00 GiB of the 80.00 GiB budget were free.");
-    EXPECT_EQ(report.cause,
-              "Logits hold the most: 36.00 GiB, 60.0 % of what is held. With this request logits would need "
-              "36.00 GiB more than in step 2, for 98,304 tokens instead of 65,536.");
-    EXPECT_EQ(report.held, 60 * kGiB);
+    EXPECT_EQ(report.event.held, 60 * kGiB);
     EXPECT_EQ(report.free, 20 * kGiB);
     EXPECT_EQ(report.missing, 16 * kGiB);
-    EXPECT_EQ(report.heldBy[static_cast<std::size_t>(MemoryCategory::Activations)], 12 * kGiB);
-    EXPECT_EQ(report.step, "step 3");
-    EXPECT_EQ(report.previousStep, "step 2");
-    ASSERT_EQ(report.byCategory.children.size(), 3U);
-    EXPECT_EQ(report.byCategory.children[0].name, "logits");
-    EXPECT_EQ(report.byOp.children[0].name, "LmHead");
-    ASSERT_EQ(report.changes.size(), 3U);
-    EXPECT_EQ(report.changes[0].category, MemoryCategory::Logits);
-    EXPECT_EQ(report.changes[0].before, 36 * kGiB);
-    EXPECT_EQ(report.changes[0].now, 72 * kGiB);
-    ASSERT_EQ(report.phases.size(), 2U);
-    EXPECT_EQ(report.phases[0].words,
-              "forward: peak 24.00 GiB, 18.00 GiB in step 2 (+6.00 GiB, most of it activations)");
-    EXPECT_EQ(report.phases[1].before, 54 * kGiB);
-    EXPECT_EQ(report.phases[1].now, 60 * kGiB);
-    const std::string text = oomText(report);
-    EXPECT_NE(text.find(report.sentence), std::string::npos);
-    EXPECT_NE(text.find("What changed since step 2"), std::string::npos);
+    EXPECT_EQ(report.unused, 0U);
+    EXPECT_EQ(report.fragmentation, 0);
+    EXPECT_EQ(report.held[at(MemoryCategory::Activations)], 12 * kGiB);
+    ASSERT_NE(report.step, nullptr);
+    EXPECT_EQ(report.step->index, 3);
+    EXPECT_EQ(timeline->text(report.phase->name), "loss");
+    EXPECT_EQ(timeline->text(report.op->name), "LmHead");
+    ASSERT_NE(report.before, nullptr);
+    EXPECT_EQ(report.before->index, 2);
+    // Just before step 2 got its grad_logits.
+    EXPECT_EQ(report.heldBefore[at(MemoryCategory::Logits)], 18 * kGiB);
+    EXPECT_EQ(report.heldBefore[at(MemoryCategory::Activations)], 6 * kGiB);
+    const MemoryGroup held = groupHeld(*timeline, 0, GroupBy::Op);
+    EXPECT_EQ(held.bytes, 60 * kGiB);
+    EXPECT_EQ(held.children[0].name, "LmHead");
+
+    const std::vector<PhasePair> phases = phasePairs(*timeline, report, 60);
+    ASSERT_EQ(phases.size(), 2U);
+    EXPECT_EQ(timeline->text(phases[0].phase.name), "forward");
+    EXPECT_EQ(phases[0].from, 0);
+    EXPECT_EQ(phases[0].to, phases[1].from);
+    EXPECT_EQ(phases[1].to, 1);
+    EXPECT_EQ(phases[0].now.size(), phases[0].before.size());
+    EXPECT_EQ(phases[0].now.back(), 24 * kGiB);
+    EXPECT_EQ(phases[0].before.back(), 18 * kGiB);
+    EXPECT_EQ(*std::ranges::max_element(phases[1].before), 54 * kGiB);
+    EXPECT_EQ(phases[1].now.back(), 60 * kGiB);
+}
+
+TEST(OomReport, ComparesWithTheStepOfTheSameKind) {
+    ScriptedRun run;
+    for (const std::string_view kind : {"prefill", "decode", "prefill"}) {
+        run.begin(base::ScopeKind::Step, kind, static_cast<int>(run.time / 100));
+        const std::uint64_t id = run.allocate("hidden", MemoryCategory::Activations, kGiB);
+        run.time += 50;
+        if (run.time > 200) {
+            run.outOfMemory("logits", MemoryCategory::Logits, 9 * kGiB, 8 * kGiB, 1 * kGiB, 7 * kGiB);
+        }
+        run.free(id);
+        run.end();
+        run.time += 50;
+    }
+    const auto timeline = run.timeline();
+    const OomReport report = oomReport(*timeline, 0);
+    ASSERT_NE(report.before, nullptr);
+    EXPECT_EQ(report.before->index, 0);
 }
 
 TEST(OomReport, FragmentationAndRunsWithoutSteps) {
     ScriptedRun run;
     run.begin(base::ScopeKind::Phase, "load");
-    run.allocate("w", MemoryCategory::Weights, 4 * kGiB);
+    run.allocate("w", MemoryCategory::Weights, 3 * kGiB);
     run.outOfMemory("", MemoryCategory::Workspace, 3 * kGiB, 8 * kGiB, 4 * kGiB, 1 * kGiB);
-    const OomReport report = oomReport(*run.timeline(), 0);
-    EXPECT_EQ(report.sentence,
-              "Load asked for 3.00 GiB to hold workspace. 4.00 GiB of the 8.00 GiB budget were free, but "
-              "the largest free block was 1.00 GiB.");
+    const auto timeline = run.timeline();
+    const OomReport report = oomReport(*timeline, 0);
     EXPECT_EQ(report.missing, 0U);
-    EXPECT_TRUE(report.changes.empty());
-    EXPECT_TRUE(report.phases.empty());
-    EXPECT_THROW(oomReport(*run.timeline(), 5), base::Internal);
+    EXPECT_EQ(report.unused, 1 * kGiB);
+    EXPECT_DOUBLE_EQ(report.fragmentation, 0.8);
+    EXPECT_EQ(report.step, nullptr);
+    EXPECT_EQ(report.before, nullptr);
+    EXPECT_TRUE(phasePairs(*timeline, report, 60).empty());
+    EXPECT_THROW(oomReport(*timeline, 5), base::Internal);
 }
 
 } // namespace

@@ -26,17 +26,12 @@ TEST(RangeStatistics, MeasuresChangePeakMeanAndCounts) {
     EXPECT_EQ(range.change, static_cast<std::int64_t>(2 * kGiB));
     EXPECT_EQ(range.peak, 6 * kGiB);
     EXPECT_EQ(range.peakTime, 2'000'000'000);
-    EXPECT_EQ(range.atPeak[static_cast<std::size_t>(MemoryCategory::Activations)], 4 * kGiB);
-    EXPECT_EQ(range.lowest, 0U);
     EXPECT_DOUBLE_EQ(range.mean, static_cast<double>(10 * kGiB) / 4);
     EXPECT_EQ(range.births, 2U);
     EXPECT_EQ(range.deaths, 1U);
-    EXPECT_EQ(rangeBubble(range), "4.00 s   +2.00 GiB   peak 6.00 GiB");
-    EXPECT_EQ(rangeSentence(range), "Range 4.00 s: +2.00 GiB, peak 6.00 GiB at 2.00 s, 2 allocations, 1 free");
     const RangeStatistics back = rangeStatistics(*timeline, 4'000'000'000, 2'500'000'000);
     EXPECT_EQ(back.begin, 2'500'000'000);
     EXPECT_EQ(back.change, -static_cast<std::int64_t>(4 * kGiB));
-    EXPECT_EQ(rangeBubble(back), "1.50 s   \u22124.00 GiB   peak 6.00 GiB");
     EXPECT_EQ(rangeStatistics(*timeline, 5, 5).mean, 0);
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/analysis/range_statistics.h"
 #include "ui/models/alive_tree.h"
 #include "ui/models/format.h"
 #include "ui/models/run_facts.h"
@@ -217,11 +218,12 @@ void MemoryView::updateReadout() {
     }
     TimeCursor* time = context().time;
     if (time->measured() && time->measured()->length() > 0) {
-        const RangeFacts facts = rangeFacts(*timeline_, *time->measured());
-        setReadout(tr("Range %1: %2, peak %3 at %4, %5 allocations, %6 frees")
-                       .arg(durationText(facts.length), signedBytesText(facts.change), bytesText(facts.peak),
-                            instantText(facts.peakTime), countText(qint64(facts.allocations)),
-                            countText(qint64(facts.frees))));
+        const TimeRange measured = *time->measured();
+        const profiler::RangeStatistics range = profiler::rangeStatistics(*timeline_, measured.begin, measured.end);
+        setReadout(tr("Range %1: %2, peak %3 at %4, mean %5, %6 allocations, %7 frees")
+                       .arg(durationText(measured.length()), signedBytesText(range.change), bytesText(range.peak),
+                            instantText(range.peakTime), bytesText(static_cast<std::uint64_t>(range.mean)),
+                            countText(qint64(range.births)), countText(qint64(range.deaths))));
         return;
     }
     std::optional<base::TimeNs> at = time->cursor();

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "profiler/analysis/scope_places.h"
 #include "ui/models/format.h"
 #include "ui/models/memory_facts.h"
 #include "ui/widgets/paint.h"
@@ -14,31 +13,10 @@
 
 namespace vitrine::ui {
 
-using profiler::MemoryTimeline;
-using profiler::ScopeRow;
-
 namespace {
 
 constexpr int kPoints = 160; // over the whole plot
 constexpr double kGutterWidth = 52, kTitleHeight = 22, kFootHeight = 18;
-
-base::TimeNs endOf(const MemoryTimeline& timeline, const ScopeRow& scope) {
-    return scope.end < 0 ? timeline.end() : scope.end;
-}
-
-std::vector<ScopeRow> phasesOf(const MemoryTimeline& timeline, const ScopeRow& step) {
-    auto phases = profiler::childScopes(timeline, step.id, base::ScopeKind::Phase, step.begin, endOf(timeline, step));
-    return phases.empty() ? std::vector<ScopeRow>{step} : phases;
-}
-
-std::vector<double> totals(const MemoryTimeline& timeline, TimeRange range, int points) {
-    std::vector<double> values;
-    for (const profiler::MemoryColumn& column :
-         timeline.query(range.begin, std::max(range.end, range.begin + 1), std::max(1, points))) {
-        values.push_back(static_cast<double>(column.maxTotal));
-    }
-    return values;
-}
 
 } // namespace
 
@@ -48,45 +26,15 @@ PhasePlot::PhasePlot(QWidget* parent) : QWidget(parent) {
 }
 
 void PhasePlot::setFailure(TimelinePtr timeline, const OomFacts& facts) {
+    timeline_ = std::move(timeline);
     facts_ = facts;
     phases_.clear();
-    if (timeline && facts.step != nullptr && facts.before != nullptr) {
-        const auto now = phasesOf(*timeline, *facts.step), before = phasesOf(*timeline, *facts.before);
-        stepNow_ = scopeTitle(*timeline, *facts.step, false);
-        stepBefore_ = scopeTitle(*timeline, *facts.before, false);
-        const auto length = [&](const ScopeRow& scope) {
-            return static_cast<double>(std::max<base::TimeNs>(1, endOf(*timeline, scope) - scope.begin));
-        };
-        // Up to the phase that failed: what the step before did after it compares with nothing.
-        const std::size_t count = std::min(now.size(), before.size());
-        double whole = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            whole += std::max(length(now[i]), length(before[i]));
-        }
-        double done = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            const double longest = std::max(length(now[i]), length(before[i]));
-            Phase phase;
-            phase.name = scopeTitle(*timeline, now[i], false);
-            phase.from = done / whole;
-            phase.to = (done + longest) / whole;
-            const int points = std::max(2, static_cast<int>(std::lround(kPoints * longest / whole)));
-            // A phase stands over the same phase whatever its speed; the one that failed ends where it was cut short.
-            const bool failed = i + 1 == count;
-            const auto part = [&](const ScopeRow& scope) {
-                const double share = failed ? length(scope) / longest : 1;
-                const int own = std::max(1, static_cast<int>(std::lround(points * share)));
-                return totals(*timeline, {scope.begin, endOf(*timeline, scope)}, own);
-            };
-            phase.now = part(now[i]);
-            phase.before = part(before[i]);
-            // The state that failed is the last one, before what it held was freed.
-            if (failed && !phase.now.empty()) {
-                phase.now.back() = static_cast<double>(totalBytes(facts.held));
-            }
-            done += longest;
-            phases_.push_back(std::move(phase));
-        }
+    if (timeline_) {
+        phases_ = profiler::phasePairs(*timeline_, facts, kPoints);
+    }
+    if (!phases_.empty()) {
+        stepNow_ = scopeTitle(*timeline_, *facts.step, false);
+        stepBefore_ = scopeTitle(*timeline_, *facts.before, false);
     }
     setVisible(!phases_.empty());
     update();
@@ -122,13 +70,13 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     QPointF lastNow;
     for (const bool now : {false, true}) {
         QPolygonF line;
-        for (const Phase& phase : phases_) {
-            const std::vector<double>& values = now ? phase.now : phase.before;
+        for (const profiler::PhasePair& phase : phases_) {
+            const std::vector<std::uint64_t>& values = now ? phase.now : phase.before;
             const std::size_t longest = std::max(phase.now.size(), phase.before.size());
             for (std::size_t i = 0; i < values.size(); ++i) {
                 const double place =
                     phase.from + (phase.to - phase.from) * static_cast<double>(i) / static_cast<double>(longest);
-                line << QPointF(plot.left() + place * plot.width(), yOf(values[i]));
+                line << QPointF(plot.left() + place * plot.width(), yOf(static_cast<double>(values[i])));
             }
         }
         painter.setPen(QPen(now ? t.accent : t.text3, now ? 1.5 : 1));
@@ -145,15 +93,16 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     painter.drawPolyline(
         QPolygonF({{lastNow.x() - 3, asked + 2}, {lastNow.x(), asked - 2}, {lastNow.x() + 3, asked + 2}}));
     LabelPlaces places;
-    for (const Phase& phase : phases_) {
+    for (const profiler::PhasePair& phase : phases_) {
         const double x = plot.left() + phase.from * plot.width();
         if (phase.from > 0) {
             plumbline(painter, x, plot.top(), plot.bottom(), t.line1);
         }
-        const double w = textWidth(phase.name, axis);
+        const QString name = scopeTitle(*timeline_, phase.phase, false);
+        const double w = textWidth(name, axis);
         const QRectF box(std::min(x + 3, plot.right() - w), plot.bottom() + 2, w + 1, 14);
         if (places.take(box)) {
-            drawText(painter, box, Qt::AlignVCenter, phase.name, t.text3, axis);
+            drawText(painter, box, Qt::AlignVCenter, name, t.text3, axis);
         }
     }
     const double words = std::max(textWidth(stepNow_, strong), textWidth(stepBefore_, strong));

@@ -22,18 +22,14 @@ public:
     QSize sizeHint() const override { return {280, 150}; }
     QSize minimumSizeHint() const override { return {200, 120}; }
 
-    struct Phase {
-        QString name;
-        double from = 0, to = 0;         ///< on an axis from 0 to 1
-        std::vector<double> now, before; ///< totals, evenly over the phase; a phase that was cut short has fewer points
-    };
-    const std::vector<Phase>& phases() const { return phases_; }
+    const std::vector<profiler::PhasePair>& phases() const { return phases_; }
 
 protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
-    std::vector<Phase> phases_;
+    TimelinePtr timeline_;
+    std::vector<profiler::PhasePair> phases_;
     OomFacts facts_;
     QString stepNow_, stepBefore_;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/analysis/range_statistics.h"
 #include "profiler/analysis/timeline_align.h"
 #include "ui/models/format.h"
 #include "ui/widgets/timeline/lanes.h"
@@ -193,10 +194,11 @@ void StackLane::paintOver(QPainter& painter, const PlotFrame&) {
         return;
     }
     const ThemeTokens& t = themeTokens();
-    const RangeFacts facts = rangeFacts(*timeline_, *time()->measured());
-    const QString text =
-        QStringLiteral("%1   %2   %3")
-            .arg(durationText(facts.length), signedBytesText(facts.change), tr("peak %1").arg(bytesText(facts.peak)));
+    const TimeRange measured = *time()->measured();
+    const profiler::RangeStatistics range = profiler::rangeStatistics(*timeline_, measured.begin, measured.end);
+    const QString text = QStringLiteral("%1   %2   %3")
+                             .arg(durationText(measured.length()), signedBytesText(range.change),
+                                  tr("peak %1").arg(bytesText(range.peak)));
     const QFont font = Theme::instance().font(TypeRole::Table, true);
     const double width = std::ceil(textWidth(text, font)) + 16;
     const double a = std::max(plot.left(), xOf(time()->measured()->begin));
