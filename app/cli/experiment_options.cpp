@@ -185,8 +185,8 @@ json ExperimentOptions::experiment() const {
         }
         applySet(experiment);
         applyFlags(experiment);
-        if (!modelFallback_.empty() && !experiment.contains("model")) {
-            json filled = json::parse(modelFallback_);
+        if (modelFallback_ && !experiment.contains("model")) {
+            json filled = modelFallback_(experiment);
             filled.merge_patch(experiment);
             experiment = std::move(filled);
         }

@@ -5,6 +5,7 @@
 // Command-line options made from the option table of engine/workload, and back into an experiment.
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -27,8 +28,9 @@ public:
     /// Makes the experiment file a positional argument instead of --spec.
     void takeSpecPositional();
 
-    /// Keys (JSON text of an object) that hold when no model was named.
-    void setModelFallback(std::string json) { modelFallback_ = std::move(json); }
+    /// Keys (a JSON object) that hold when the experiment so far names no model.
+    using ModelFallback = std::function<nlohmann::json(const nlohmann::json& experiment)>;
+    void setModelFallback(ModelFallback fallback) { modelFallback_ = std::move(fallback); }
 
     /// What was asked for, checked, with every default filled in. Errors name the flag or the file and key.
     nlohmann::json experiment() const;
@@ -50,7 +52,7 @@ private:
     std::vector<std::string> set_;
     std::string specFile_;
     std::string sessionFile_;
-    std::string modelFallback_;
+    ModelFallback modelFallback_;
     bool dumpSpec_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "kernels/ops/weights.h"
 
 namespace vitrine::engine {
 namespace {
@@ -241,6 +242,28 @@ void KvCache::commit(std::span<const KvAppend> appends) {
         at(append.sequence).length += append.tokens;
     }
     report();
+}
+
+void KvCache::fillRandom(int sequence, std::int64_t tokens, std::uint64_t seed) {
+    const KvAppend append{sequence, tokens};
+    if (length(sequence) != 0) {
+        throw base::Internal("only an empty sequence is filled with random keys and values");
+    }
+    reserve({&append, 1});
+    std::uint32_t stream = 0;
+    for (const auto& pages : at(sequence).pages) {
+        for (const kernels::Buffer& page : pages) {
+            kernels::FillRandom fill;
+            fill.out.data = page.data();
+            fill.out.dtype = options_.dtype;
+            fill.out.shape =
+                kernels::Shape{static_cast<std::int64_t>(page.bytes() / kernels::bytesOf(options_.dtype, 1))};
+            fill.seed = seed + static_cast<std::uint64_t>(sequence);
+            fill.stream = stream++;
+            context_.run(fill);
+        }
+    }
+    commit({&append, 1});
 }
 
 void KvCache::report() {

@@ -97,6 +97,10 @@ public:
     /// The step's tokens are in: lengths advance, counters are written.
     void commit(std::span<const KvAppend> appends);
 
+    /// The sequence is then as after `tokens` more tokens, but with random keys and values (normal, deviation 1): contexts
+    /// of measurements, without a prefill. REQUIRES a sequence without tokens. Throws as reserve does.
+    void fillRandom(int sequence, std::int64_t tokens, std::uint64_t seed);
+
     /// Tokens that each of `sequences` can take before a page is added; the largest number when none ever is.
     std::int64_t roomBeforeGrowth(std::span<const int> sequences) const;
 

@@ -120,8 +120,8 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
         if (cacheOptions.kind == KvCacheKind::Static) {
             // The last new token is never fed back, so it needs no place.
             const Row& row = *rows_.back();
-            cacheOptions.maxTokens =
-                std::max(cacheOptions.maxTokens, row.result->promptTokens + row.request.maxNewTokens - 1);
+            cacheOptions.maxTokens = std::max(cacheOptions.maxTokens, options_.priorTokens + row.result->promptTokens +
+                                                                          row.request.maxNewTokens - 1);
         }
     }
     chunk_ = prefillChunk(model_.context().traits(), options_.prefillChunk);
@@ -129,6 +129,9 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
         cache_ = std::make_unique<KvCache>(model_.context(), model_.config(), cacheOptions);
         for (const auto& row : rows_) {
             row->sequence = cache_->addSequence();
+            if (options_.priorTokens > 0) {
+                cache_->fillRandom(row->sequence, options_.priorTokens, options_.priorSeed);
+            }
         }
         prefill(report);
         decode(report);
@@ -242,6 +245,7 @@ void Generator::stepRows(std::string_view name, std::int32_t index, const std::v
     batch.sequences = sequences;
     batch.sampling = parameters;
     batch.topLogprobs = options_.topLogprobs;
+    batch.expertUse = name == "decode" ? options_.expertUse : nullptr;
     const StepOutput out = model_.step(batch, *cache_);
     noteCache();
 

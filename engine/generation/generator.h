@@ -90,6 +90,10 @@ struct GenerateOptions {
     /// Planning on Meta: decode steps that repeat the last one's allocations are not run; the clock moves on by their
     /// time. Ids of such tokens are 0.
     bool jumpEqualSteps = false;
+    /// Measurements: so many tokens with random keys and values stand before every prompt, nothing is computed for them.
+    std::int64_t priorTokens = 0;
+    std::uint64_t priorSeed = 0;
+    ExpertUse* expertUse = nullptr; ///< measurements: counts the experts of decode steps, which makes them slower
 };
 
 /// Called after each token, on the run's thread; must not throw.

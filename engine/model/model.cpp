@@ -151,6 +151,9 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
         meta->joinStreams();
     }
     cache.commit(appends);
+    if (batch.expertUse != nullptr && !context_.isMeta()) {
+        ++batch.expertUse->steps;
+    }
     return out;
 }
 
@@ -176,20 +179,29 @@ std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
     return bytes;
 }
 
-std::uint64_t Model::weightBytesPerToken() const {
-    const std::uint64_t row = kernels::bytesOf(embedding_.dtype, config_.hidden);
-    std::uint64_t bytes = weights_->report().residentBytes;
-    if (!config_.tiedEmbeddings) {
-        bytes -= embedding_.bytes() - row;
-    }
+WeightBytes Model::weightBytes() const {
+    WeightBytes out;
+    out.head = head_.weight.bytes();
+    out.embeddingRow = kernels::bytesOf(embedding_.dtype, config_.hidden);
+    out.shared = weights_->report().residentBytes - out.head - (config_.tiedEmbeddings ? 0 : embedding_.bytes());
     for (const Layer& layer : layers_) {
         if (layer.config.moe) {
-            const std::uint64_t all = layer.gateUp.weight.bytes() + layer.down.weight.bytes();
-            const auto experts = static_cast<std::uint64_t>(config_.experts);
-            bytes -= all / experts * (experts - static_cast<std::uint64_t>(config_.expertsPerToken));
+            std::uint64_t all = 0;
+            for (const kernels::LinearView* linear : {&layer.gateUp, &layer.down}) {
+                all += linear->weight.bytes() + (linear->bias.empty() ? 0 : linear->bias.bytes());
+            }
+            out.shared -= all;
+            out.expert = all / static_cast<std::uint64_t>(config_.experts);
+            ++out.moeLayers;
         }
     }
-    return bytes;
+    return out;
+}
+
+std::uint64_t Model::weightBytesPerToken() const {
+    const WeightBytes bytes = weightBytes();
+    return bytes.shared + bytes.head + (config_.tiedEmbeddings ? 0 : bytes.embeddingRow) +
+           bytes.expert * static_cast<std::uint64_t>(bytes.moeLayers * config_.expertsPerToken);
 }
 
 std::int64_t prefillChunk(const kernels::DeviceTraits& traits, std::int64_t asked) {

@@ -36,6 +36,21 @@ struct ModelOptions {
 
 struct StepPlan;
 
+/// Bytes of a model's weights by who reads them.
+struct WeightBytes {
+    std::uint64_t shared = 0;       ///< what every token reads but the head: attention, norms, routers, dense MLPs
+    std::uint64_t head = 0;         ///< of the last product
+    std::uint64_t embeddingRow = 0; ///< what one token reads of the embedding
+    std::uint64_t expert = 0;       ///< one expert of one layer, with its biases; 0: there are none
+    std::int64_t moeLayers = 0;
+};
+
+/// Which experts steps really read: counted from what the router chose.
+struct ExpertUse {
+    std::int64_t steps = 0;
+    std::int64_t experts = 0; ///< different ones of a layer, summed over layers and steps
+};
+
 /// New tokens of one sequence of the cache.
 struct StepSequence {
     int sequence = 0;
@@ -58,6 +73,9 @@ struct StepBatch {
     std::int32_t topLogprobs = 0;
     /// Where logits (rows, vocab) are copied to, or null. Untouched on Meta.
     float* logitsOut = nullptr;
+    /// Counts the step's experts here, or null. Measurements only: the step fetches the choice of every layer, so that it
+    /// is slower. Nothing is counted on Meta.
+    ExpertUse* expertUse = nullptr;
 };
 
 struct StepOutput {
@@ -88,6 +106,7 @@ public:
     /// Weight bytes that one decoded token of one sequence reads: all dense weights, expertsPerToken of the experts, one
     /// row of the embedding.
     std::uint64_t weightBytesPerToken() const;
+    WeightBytes weightBytes() const;
 
 private:
     friend class StepRunner;

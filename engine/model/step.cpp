@@ -288,6 +288,9 @@ void StepRunner::experts(const Model::Layer& layer, const TensorView& x) {
     route.ids = chosen.view();
     route.weights = weights.view();
     runWithScratch(route);
+    if (plan_.batch.expertUse != nullptr && !context_.isMeta()) {
+        countExperts(chosen.view());
+    }
 
     kernels::ExpertMlp op;
     op.x = normed.view();
@@ -302,6 +305,13 @@ void StepRunner::experts(const Model::Layer& layer, const TensorView& x) {
     op.residual = x;
     op.out = x;
     runWithScratch(op);
+}
+
+void StepRunner::countExperts(const TensorView& ids) {
+    std::vector<std::int32_t> chosen(static_cast<std::size_t>(ids.shape.count()));
+    context_.download(ids.data, chosen.data(), ids.bytes());
+    std::sort(chosen.begin(), chosen.end());
+    plan_.batch.expertUse->experts += std::unique(chosen.begin(), chosen.end()) - chosen.begin();
 }
 
 StepOutput StepRunner::head(const TensorView& x) {

@@ -74,6 +74,7 @@ private:
     void writeRing(int layer, const kernels::KvView& view, const kernels::TensorView& k, const kernels::TensorView& v);
     void mlp(const Model::Layer& layer, const kernels::TensorView& x);
     void experts(const Model::Layer& layer, const kernels::TensorView& x);
+    void countExperts(const kernels::TensorView& ids);
     StepOutput head(const kernels::TensorView& x);
     StepOutput sample(const kernels::TensorView& logits);
 

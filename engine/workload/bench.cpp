@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// bench cpu-decode: how close decoding comes to what reading its bytes would allow.
+// The named benchmarks; cpu-decode: how close decoding comes to what reading its bytes would allow.
+
+#include "engine/workload/bench.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "engine/workload/run_setup.h"
 #include "kernels/ops/read_bandwidth.h"
 
 namespace vitrine::engine {
@@ -18,14 +18,18 @@ using Json = nlohmann::json;
 constexpr std::int64_t kPromptTokens = 8;
 constexpr std::int64_t kNewTokens = 24;
 
-Json row(const char* name, double value, const char* unit, Json ceiling = {}, Json ratio = {}) {
-    return {
-        {"name", name}, {"value", value}, {"unit", unit}, {"ceiling", std::move(ceiling)}, {"ratio", std::move(ratio)}};
-}
-
 } // namespace
 
-void runBench(const Run& run) {
+Json benchRow(const std::string& name, double value, const std::string& unit, double ceiling) {
+    const bool bounded = ceiling > 0;
+    return {{"name", name},
+            {"value", value},
+            {"unit", unit},
+            {"ceiling", bounded ? Json(ceiling) : Json()},
+            {"ratio", bounded ? Json(value / ceiling) : Json()}};
+}
+
+void benchCpuDecode(const Run& run) {
     Json& metrics = run.metrics;
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
@@ -50,14 +54,23 @@ void runBench(const Run& run) {
     }
     // Measured on both sides: what else runs on the machine must not lower the ceiling.
     bandwidth = std::max(bandwidth, kernels::measureReadBandwidth(*context->cpu()));
-    const double tokensPerSecond = median(rates);
     const double bytesPerToken =
         static_cast<double>(model.weightBytesPerToken()) + static_cast<double>(report.kvBytes) / 2;
-    const double ceiling = bandwidth / bytesPerToken;
     metrics["rows"] =
-        Json::array({row("cpu-decode", tokensPerSecond, "tokens/s", ceiling, tokensPerSecond / ceiling),
-                     row("read-bandwidth", bandwidth, "B/s"), row("bytes-per-token", bytesPerToken, "B")});
+        Json::array({benchRow("cpu-decode", median(rates), "tokens/s", bandwidth / bytesPerToken),
+                     benchRow("read-bandwidth", bandwidth, "B/s"), benchRow("bytes-per-token", bytesPerToken, "B")});
     addMemoryMetrics(metrics, *context);
+}
+
+void runBench(const Run& run) {
+    const std::string name = run.text("bench", "cpu-decode");
+    if (name == "gpt-oss") {
+        benchGptOss(run);
+    } else if (name == "cpu-decode") {
+        benchCpuDecode(run);
+    } else {
+        benchCeiling(run);
+    }
 }
 
 } // namespace vitrine::engine

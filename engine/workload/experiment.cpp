@@ -69,7 +69,8 @@ void checkTogether(const Json& experiment, const std::string& name, const std::s
             failOption(name, key, fmt::format("missing; {}", what));
         }
     };
-    if (workload != "tokenize") {
+    const std::string bench = experiment.value("bench", "");
+    if (workload != "tokenize" && bench != "copy" && bench != "matmul") {
         need("model", "name a model folder, ORG/NAME or synthetic:NAME");
     }
     if (workload != "load" && experiment.value("weights", "") == "both") {

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// bench copy, bench matmul: what the device can do at best.
+
+#include <algorithm>
+#include <functional>
+
+#include "engine/workload/bench.h"
+#include "kernels/ops/matmul.h"
+#include "kernels/ops/read_bandwidth.h"
+#include "kernels/ops/weights.h"
+
+namespace vitrine::engine {
+namespace {
+
+using kernels::DType;
+using kernels::Shape;
+using kernels::Tensor;
+
+constexpr int kWarmUps = 2;
+constexpr int kTimes = 9;
+constexpr std::uint64_t kCopyBytes = std::uint64_t{2} << 30;
+constexpr std::uint64_t kLeastCopyBytes = std::uint64_t{16} << 20;
+
+/// Median seconds of one call; on CUDA by the device's own clock.
+double medianSeconds(kernels::Context& context, const std::function<void()>& work) {
+    std::vector<double> times;
+    for (int i = 0; i < kWarmUps + kTimes; ++i) {
+        context.throwIfStopped();
+        double seconds = 0;
+        if (kernels::CudaContext* gpu = context.cuda()) {
+            const kernels::CudaEvent begin = gpu->record();
+            work();
+            seconds = gpu->record().secondsSince(begin);
+        } else {
+            const base::TimeNs begin = context.clock().now();
+            work();
+            seconds = static_cast<double>(context.clock().now() - begin) * 1e-9;
+        }
+        if (i >= kWarmUps) {
+            times.push_back(seconds);
+        }
+    }
+    return median(times);
+}
+
+Tensor randomTensor(kernels::Context& context, kernels::Arena& arena, DType dtype, const Shape& shape,
+                    std::uint64_t seed, std::uint32_t stream) {
+    Tensor tensor(arena, base::MemoryCategory::Workspace, "bench", dtype, shape);
+    kernels::FillRandom fill;
+    fill.out = tensor.view();
+    fill.seed = seed;
+    fill.stream = stream;
+    context.run(fill);
+    return tensor;
+}
+
+} // namespace
+
+Ceiling measureCopy(kernels::Context& context, std::uint64_t seed) {
+    if (context.isMeta()) {
+        return {context.traits().memoryBandwidth, "device profile"};
+    }
+    if (context.cpu() != nullptr) {
+        return {kernels::measureReadBandwidth(*context.cpu()), "all threads read 1 GiB"};
+    }
+    const std::uint64_t room = context.memory().general().largestFree() / 4;
+    const std::uint64_t bytes = std::clamp(room, kLeastCopyBytes, kCopyBytes) / kLeastCopyBytes * kLeastCopyBytes;
+    // An arena goes back to the device at once; the caching allocator would keep its segments.
+    const std::unique_ptr<kernels::Arena> arena = context.memory().reserveArena(2 * bytes, "bench.copy");
+    const Shape shape{static_cast<std::int64_t>(bytes)};
+    const Tensor from = randomTensor(context, *arena, DType::U8, shape, seed, 0);
+    const Tensor to = randomTensor(context, *arena, DType::U8, shape, seed, 1);
+    const double seconds = medianSeconds(
+        context, [&] { context.cuda()->copyOnDevice(from.view().data, to.view().data, from.view().bytes()); });
+    return {2 * static_cast<double>(bytes) / seconds, "copy on the device, bytes read and written"};
+}
+
+Ceiling measureMatmul(kernels::Context& context, std::uint64_t seed) {
+    const bool gpu = context.cuda() != nullptr;
+    const std::int64_t size = gpu ? 8192 : 1024;
+    const DType dtype = gpu ? DType::BF16 : DType::F32;
+    if (context.isMeta()) {
+        return {context.traits().flops(DType::BF16), "device profile"};
+    }
+    const std::uint64_t bytes = kernels::bytesOf(dtype, size * size);
+    kernels::Matmul op;
+    const Shape shape{size, size};
+    const std::unique_ptr<kernels::Arena> arena = context.memory().reserveArena(3 * bytes, "bench.matmul");
+    const Tensor x = randomTensor(context, *arena, dtype, shape, seed, 0);
+    const Tensor weight = randomTensor(context, *arena, dtype, shape, seed, 1);
+    const Tensor out(*arena, base::MemoryCategory::Workspace, "bench", dtype, shape);
+    op.x = x.view();
+    op.weight.dense = weight.view();
+    op.out = out.view();
+    Tensor scratch;
+    if (const std::uint64_t needed = kernels::scratch(op, context.traits()); needed > 0) {
+        scratch = Tensor(context.memory().general(), base::MemoryCategory::Workspace, "bench.scratch", DType::U8,
+                         Shape{static_cast<std::int64_t>(needed)});
+        op.scratch = scratch.view();
+    }
+    const double seconds = medianSeconds(context, [&] { context.run(op); });
+    return {2 * static_cast<double>(size * size * size) / seconds,
+            gpu ? "BF16 8192 x 8192 x 8192" : "float32 1024 x 1024 x 1024"};
+}
+
+nlohmann::json ceilingRow(const std::string& name, const Ceiling& ceiling) {
+    nlohmann::json row =
+        name == "copy" ? benchRow(name, ceiling.rate * 1e-9, "GB/s") : benchRow(name, ceiling.rate * 1e-12, "TFLOP/s");
+    row["what"] = ceiling.what;
+    return row;
+}
+
+void benchCeiling(const Run& run) {
+    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    addContextMetrics(run, *context);
+    const std::string name = run.text("bench");
+    const auto seed = run.spec.value("seed", std::uint64_t{0});
+    run.metrics["rows"] = nlohmann::json::array(
+        {ceilingRow(name, name == "copy" ? measureCopy(*context, seed) : measureMatmul(*context, seed))});
+    addMemoryMetrics(run.metrics, *context);
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// bench gpt-oss on a tiny model: rows, their bytes and ceilings. Nothing is asserted about speed.
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "engine/generation/generator.h"
+#include "engine/workload/bench.h"
+#include "tests/engine/model_test_support.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+Json bench(Json experiment) {
+    experiment["vitrine"] = 1;
+    experiment["workload"] = "bench";
+    return runExperiment(experiment, {}, {});
+}
+
+Json rowNamed(const Json& result, const std::string& name) {
+    for (const Json& row : result["rows"]) {
+        if (row["name"] == name) {
+            return row;
+        }
+    }
+    ADD_FAILURE() << "no row " << name << " in " << result["rows"].dump();
+    return {};
+}
+
+const Json kTiny = {{"bench", "gpt-oss"}, {"model", "synthetic:tiny-gpt-oss"},
+                    {"batches", "1,3"},   {"contexts", "64"},
+                    {"prompts", "40"},    {"backend", "cpu"}};
+
+TEST(Bench, GptOssRowsStandBesideTheirRooflines) {
+    const Json out = bench(kTiny);
+    const double copy = rowNamed(out, "copy")["value"].get<double>() * 1e9;
+    const double multiply = rowNamed(out, "matmul")["value"].get<double>() * 1e12;
+    EXPECT_GT(copy, 0);
+    EXPECT_GT(multiply, 0);
+    for (const int batch : {1, 3}) {
+        const Json row = rowNamed(out, fmt::format("decode batch {} context 64", batch));
+        EXPECT_GT(row["value"], 0.0);
+        EXPECT_DOUBLE_EQ(row["ratio"].get<double>(), row["value"].get<double>() / row["ceiling"].get<double>());
+        const double bytes = row["experts_bytes"].get<double>() + row["attention_bytes"].get<double>() +
+                             row["head_bytes"].get<double>() + row["kv_bytes"].get<double>();
+        EXPECT_LE(row["ceiling"].get<double>(), batch * copy / bytes * 1.0001);
+    }
+    const Json row = rowNamed(out, "prefill 40");
+    EXPECT_GT(row["tflop"], 0.0);
+    EXPECT_GT(row["value"], 0.0);
+    EXPECT_GT(rowNamed(out, "weights")["value"], 0.0);
+    EXPECT_EQ(out["decode_contexts"], "random keys and values, no prefill");
+}
+
+TEST(Bench, GptOssPricesADeviceOnMeta) {
+    const Json out = bench({{"bench", "gpt-oss"},
+                            {"model", "synthetic:gpt-oss-20b"},
+                            {"backend", "meta"},
+                            {"device_profile", "h200"},
+                            {"batches", "1"},
+                            {"contexts", "1024"},
+                            {"prompts", "8192"}});
+    const Json row = rowNamed(out, "decode batch 1 context 1024");
+    EXPECT_DOUBLE_EQ(row["experts_hit"].get<double>(), 4.0);
+    // 24 layers of 4 experts of 3 x 2880 x 2880 weights in 4.25 bits, with biases in BF16.
+    EXPECT_NEAR(row["experts_bytes"].get<double>(), 24.0 * 4 * (3 * 2880 * 2880 * 4.25 / 8 + 3 * 2880 * 2), 1e3);
+    EXPECT_EQ(row["head_bytes"], 201088 * 2880 * 2);
+    EXPECT_EQ(row["kv_bytes"], 2 * 8 * 64 * 2 * (12 * 1024 + 12 * 127));
+    EXPECT_LT(row["ratio"], 1.0);
+    // 2 FLOPs for each of 3.0 G weights that a token multiplies, and the attention of 8,192 positions.
+    EXPECT_NEAR(rowNamed(out, "prefill 8192")["tflop"].get<double>(), 56.4, 0.1);
+}
+
+TEST(Bench, WhatDoesNotFitIsARowWithoutAValue) {
+    Json experiment = {{"bench", "gpt-oss"}, {"model", "synthetic:gpt-oss-20b"},
+                       {"backend", "meta"},  {"device_profile", "l4"},
+                       {"batches", "1,64"},  {"contexts", "8192"},
+                       {"prompts", "none"}};
+    const Json out = bench(experiment);
+    EXPECT_GT(rowNamed(out, "decode batch 1 context 8192")["value"], 0.0);
+    const Json row = rowNamed(out, "decode batch 64 context 8192");
+    EXPECT_TRUE(row["value"].is_null());
+    EXPECT_EQ(row["what"], "out of memory");
+}
+
+TEST(Bench, ListsAreChecked) {
+    for (const char* list : {"1,", "x", "0", "1;2", "-1", "99999999999999999999"}) {
+        Json experiment = kTiny;
+        experiment["batches"] = list;
+        EXPECT_THROW(bench(experiment), base::BadInput) << list;
+    }
+}
+
+TEST(Bench, CeilingsStandAlone) {
+    for (const char* name : {"copy", "matmul"}) {
+        const Json out = bench({{"bench", name}, {"backend", "meta"}, {"device_profile", "h200"}});
+        EXPECT_GT(rowNamed(out, name)["value"], 0.0);
+        EXPECT_TRUE(rowNamed(out, name)["ceiling"].is_null());
+    }
+}
+
+// The experts that a step reads are those that the router of each layer chose.
+TEST(Bench, ExpertsAreCounted) {
+    const auto context = test::makeContext(kernels::Backend::Cpu);
+    const ModelSource source = openModel("synthetic:tiny-gpt-oss");
+    Model model(*context, source, {false, kernels::DType::F32, 3}, nullptr);
+    ExpertUse use;
+    GenerateOptions options;
+    options.cache.dtype = kernels::DType::F32;
+    options.expertUse = &use;
+    GenerateRequest request;
+    request.prompt = {5};
+    request.maxNewTokens = 8;
+    GenerateReport report;
+    Generator(model, nullptr, options).run({request}, report, {});
+    const std::int64_t layers = model.weightBytes().moeLayers;
+    EXPECT_EQ(use.steps, 7);
+    EXPECT_EQ(use.experts, 7 * layers * source.config.expertsPerToken) << "one token reads each of its experts once";
+    use = {};
+    Generator(model, nullptr, options).run({request, request, request}, report, {});
+    EXPECT_EQ(use.experts, 7 * layers * source.config.expertsPerToken) << "equal tokens choose equal experts";
+}
+
+TEST(Bench, AContextOfRandomKeysIsAsLongAsAPrefill) {
+    const auto context = test::makeContext(kernels::Backend::Cpu);
+    const ModelSource source = openModel("synthetic:tiny-gpt-oss");
+    KvCacheOptions options;
+    options.dtype = kernels::DType::F32;
+    options.pageTokens = 8;
+    KvCache cache(*context, source.config, options);
+    const int sequence = cache.addSequence();
+    cache.fillRandom(sequence, 50, 1);
+    EXPECT_EQ(cache.length(sequence), 50);
+    EXPECT_EQ(cache.usedBytes(), source.config.kvBytes(50, 4));
+    EXPECT_THROW(cache.fillRandom(sequence, 1, 1), base::Internal);
+}
+
+} // namespace
+} // namespace vitrine::engine
