@@ -33,6 +33,8 @@ public:
     MonotonicClock() : start_(monotonicNs()) {}
     TimeNs now() const override { return monotonicNs() - start_; }
     TimeBase timeBase() const override { return TimeBase::Monotonic; }
+    /// monotonicNs() at its zero.
+    TimeNs start() const { return start_; }
 
 private:
     TimeNs start_;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -163,12 +164,25 @@ struct StepTemplate {
     std::vector<TraceEvent> events; ///< in time order; allocations, frees, scopes and spans only
 };
 
+/// One scope of a step that has ended.
+struct StepScope {
+    ScopeId ran;                ///< its id while the step ran: what launchScope() said
+    ScopeId told;               ///< its id in the trace; differs where the step is told as a replay
+    std::uint64_t relative = 0; ///< its id inside the step's template
+};
+
 /// Takes the events of one run. Thread-safe; never throws; must not call back into its caller.
 class TraceSink {
 public:
     virtual ~TraceSink() = default;
     virtual StringId intern(std::string_view text) = 0;
     virtual void record(const TraceEvent& event) = 0;
+
+    /// Called on the engine's thread at the borders of each step, at once: the events of a step may come later.
+    /// `step` is the step's own scope while it runs. `scopes` are its scopes when it was held against the templates, its own
+    /// first; empty when everything is told as it ran.
+    virtual void stepBegins(std::string_view /*name*/, ScopeId /*step*/) {}
+    virtual void stepEnded(ScopeId /*step*/, std::span<const StepScope> /*scopes*/) {}
 };
 
 /// Drops everything (`--profile off`).

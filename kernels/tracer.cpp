@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/launch_scope.h"
 
 namespace vitrine::kernels {
 
@@ -61,8 +62,11 @@ struct Tracer::State {
     struct Template {
         std::uint64_t signature = 0;
         std::shared_ptr<const base::StepTemplate> step;
+        std::string name; ///< of the step
     };
     std::vector<Template> templates;
+    std::optional<std::uint32_t> lastTemplate;
+    std::optional<std::uint32_t> replaying; ///< its template; firstId is stepScope
 
     // The current step.
     bool inStep = false;
@@ -70,6 +74,7 @@ struct Tracer::State {
     base::ScopeId stepScope;
     base::ScopeId stepParent;
     std::int32_t stepIndex = -1;
+    std::string stepName;
     base::TimeNs stepBegin = 0;
     std::vector<TraceEvent> pending;
 
@@ -102,6 +107,17 @@ struct Tracer::State {
         pending.clear();
     }
 
+    void enter(base::ScopeId scope) {
+        scopes.push_back(scope);
+        base::setLaunchScope(scope);
+    }
+    void leave() {
+        if (!scopes.empty()) {
+            scopes.pop_back();
+        }
+        base::setLaunchScope(scopes.empty() ? base::ScopeId{} : scopes.back());
+    }
+
     void finishStep(base::TimeNs end);
 };
 
@@ -114,6 +130,7 @@ struct StepSplit {
     std::vector<TraceEvent> outliving;
     std::uint64_t signature = 0;
     std::unordered_map<std::uint64_t, std::uint64_t> ids; ///< of the step as it ran, to relative ones
+    std::vector<base::StepScope> scopes;                  ///< told as they ran
 };
 
 class StepSplitter {
@@ -189,6 +206,7 @@ private:
         const bool isRoot = inside.id.value == 0;
         inside.parent.value = isRoot ? 0 : relativeId(event.parent.value);
         inside.index = isRoot ? -1 : event.index;
+        out_.scopes.push_back({event.id, event.id, inside.id.value});
         for (const std::uint64_t word :
              {std::uint64_t{3}, inside.id.value, inside.parent.value, std::uint64_t{event.name.value},
               static_cast<std::uint64_t>(event.kind), static_cast<std::uint64_t>(inside.index),
@@ -226,11 +244,14 @@ void Tracer::State::finishStep(base::TimeNs end) {
         const auto id = static_cast<std::uint32_t>(templates.size());
         split.step.id = id;
         auto step = std::make_shared<const base::StepTemplate>(std::move(split.step));
-        templates.push_back({split.signature, step});
+        templates.push_back({split.signature, step, stepName});
+        lastTemplate = id;
         flush();
         sink.record(base::StepTemplateEvent{std::move(step)});
+        sink.stepEnded(stepScope, split.scopes);
         return;
     }
+    lastTemplate = known->step->id;
     holding = false;
     pending.clear();
     const std::uint64_t firstId = nextId;
@@ -249,6 +270,10 @@ void Tracer::State::finishStep(base::TimeNs end) {
         sink.record(event);
     }
     sink.record(base::StepReplayedEvent{stepBegin, end, known->step->id, firstId, stepParent, stepIndex});
+    for (base::StepScope& scope : split.scopes) {
+        scope.told.value = firstId + scope.relative;
+    }
+    sink.stepEnded(stepScope, split.scopes);
 }
 
 Tracer::Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level)
@@ -277,21 +302,19 @@ base::ScopeId Tracer::beginScope(base::ScopeKind kind, std::string_view name, st
     const bool skipped = state.level == ProfileLevel::Off ||
                          (state.level == ProfileLevel::Light && kind == base::ScopeKind::Op && !state.inStep);
     if (skipped) {
-        state.scopes.push_back(currentScope());
+        state.enter(currentScope());
         return {};
     }
     const base::ScopeId id{state.nextId++};
     const base::TimeNs time = now();
     state.write(base::ScopeBeginEvent{time, id, currentScope(), kind, state.intern(name), index, tokens}, time);
-    state.scopes.push_back(id);
+    state.enter(id);
     return id;
 }
 
 void Tracer::endScope(base::ScopeId scope, std::uint64_t bytes, std::uint64_t flops) {
     State& state = *state_;
-    if (!state.scopes.empty()) {
-        state.scopes.pop_back();
-    }
+    state.leave();
     if (scope.value != 0) {
         const base::TimeNs time = now();
         state.write(base::ScopeEndEvent{time, scope, bytes, flops}, time);
@@ -362,7 +385,7 @@ void Tracer::outOfMemory(const base::OutOfMemoryEvent& event, std::string_view n
     state_->sink.record(full);
 }
 
-void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t tokens) {
+void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t tokens, bool graph) {
     State& state = *state_;
     if (state.inStep) {
         throw base::Internal("a step began inside a step");
@@ -370,9 +393,14 @@ void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t t
     state.inStep = true;
     state.stepParent = currentScope();
     state.stepIndex = index;
+    state.stepName = name;
     state.stepBegin = now();
-    state.holding = state.level == ProfileLevel::Light;
+    state.holding = state.level == ProfileLevel::Light || (graph && state.level == ProfileLevel::Full);
     state.stepScope = beginScope(base::ScopeKind::Step, name, index, tokens);
+    state.lastTemplate.reset();
+    if (state.level != ProfileLevel::Off) {
+        state.sink.stepBegins(name, state.stepScope);
+    }
 }
 
 void Tracer::endStep() {
@@ -384,7 +412,44 @@ void Tracer::endStep() {
     state.inStep = false;
     if (state.holding) {
         state.finishStep(now());
+    } else if (state.level != ProfileLevel::Off) {
+        state.sink.stepEnded(state.stepScope, {});
     }
+}
+
+std::optional<std::uint32_t> Tracer::lastTemplate() const {
+    return state_->lastTemplate;
+}
+
+void Tracer::beginReplay(std::uint32_t stepTemplate, std::int32_t index) {
+    State& state = *state_;
+    if (state.inStep || state.replaying) {
+        throw base::Internal("a step began inside a step");
+    }
+    if (stepTemplate >= state.templates.size()) {
+        throw base::Internal("a replay of a step that was not recorded");
+    }
+    const base::StepTemplate& step = *state.templates[stepTemplate].step;
+    state.replaying = stepTemplate;
+    state.stepParent = currentScope();
+    state.stepIndex = index;
+    state.stepBegin = now();
+    state.stepScope.value = state.nextId;
+    state.nextId += step.idCount;
+    state.enter(state.stepScope);
+    state.sink.stepBegins(state.templates[stepTemplate].name, state.stepScope);
+}
+
+void Tracer::endReplay() {
+    State& state = *state_;
+    if (!state.replaying) {
+        return;
+    }
+    state.leave();
+    state.sink.record(base::StepReplayedEvent{state.stepBegin, now(), *state.replaying, state.stepScope.value,
+                                              state.stepParent, state.stepIndex});
+    state.replaying.reset();
+    state.sink.stepEnded(state.stepScope, {});
 }
 
 } // namespace vitrine::kernels

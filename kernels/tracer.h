@@ -6,9 +6,11 @@
 //
 // Levels: off records nothing; light records allocations and steps, and folds a step that repeats an earlier one into a
 // StepReplayedEvent; full also records layer and op scopes of every step.
+// The thread's launch scope (base/launch_scope.h) follows the innermost scope.
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "base/clock.h"
@@ -50,9 +52,17 @@ public:
     /// scopes (names, sizes, categories; not times) was recorded as a template, one StepReplayedEvent is written;
     /// else the step is written as it is and, when every allocation made inside was freed inside or is reported as
     /// outliving, kept as a new template. Allocations that outlive the step and spans are always written as they are, in the
-    /// scopes of the replay.
-    void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens);
+    /// scopes of the replay. `graph`: the step is or becomes a captured graph, whose replays need a template: it is held
+    /// back in full mode too.
+    void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens, bool graph = false);
     void endStep();
+    /// The template that the last step made or repeated; none when it was written as it is.
+    std::optional<std::uint32_t> lastTemplate() const;
+
+    /// A step that repeats a template without its ops running on the host: a captured graph is launched in between.
+    /// Written as one StepReplayedEvent when it ends.
+    void beginReplay(std::uint32_t stepTemplate, std::int32_t index);
+    void endReplay();
 
 private:
     struct State;

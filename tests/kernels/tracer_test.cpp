@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/launch_scope.h"
 #include "tests/kernels/recording_sink.h"
 
 namespace vitrine::kernels {
@@ -149,6 +150,85 @@ TEST_F(TracerFixture, StepsDoNotNest) {
     Tracer tracer(sink, clock, ProfileLevel::Light);
     tracer.beginStep("decode", 0, 1);
     EXPECT_THROW(tracer.beginStep("decode", 1, 1), base::Internal);
+}
+
+/// Remembers what is said at the borders of steps.
+struct BorderSink final : base::TraceSink {
+    base::StringId intern(std::string_view) override { return {1}; }
+    void record(const base::TraceEvent& event) override {
+        if (const auto* replay = std::get_if<base::StepReplayedEvent>(&event)) {
+            replays.push_back(*replay);
+        }
+    }
+    void stepBegins(std::string_view name, base::ScopeId step) override { begun.emplace_back(name, step.value); }
+    void stepEnded(base::ScopeId step, std::span<const base::StepScope> scopes) override {
+        ended.push_back(step.value);
+        told.assign(scopes.begin(), scopes.end());
+    }
+    std::vector<std::pair<std::string, std::uint64_t>> begun;
+    std::vector<std::uint64_t> ended;
+    std::vector<base::StepScope> told;
+    std::vector<base::StepReplayedEvent> replays;
+};
+
+TEST_F(TracerFixture, BordersOfStepsAreToldAtOnceWithTheIdsOfTheTrace) {
+    BorderSink borders;
+    Tracer tracer(borders, clock, ProfileLevel::Light);
+    step(tracer, 0, 100);
+    ASSERT_EQ(borders.begun.size(), 1U);
+    EXPECT_EQ(borders.begun[0].first, "decode");
+    EXPECT_EQ(borders.ended, std::vector<std::uint64_t>{borders.begun[0].second});
+    ASSERT_EQ(borders.told.size(), 3U) << "step, layer and op";
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(borders.told[i].relative, i);
+        EXPECT_EQ(borders.told[i].told, borders.told[i].ran) << "the first step is written as it ran";
+    }
+    ASSERT_EQ(tracer.lastTemplate(), 0U);
+    step(tracer, 1, 100, true);
+    ASSERT_EQ(borders.replays.size(), 1U);
+    ASSERT_EQ(borders.told.size(), 3U);
+    for (const base::StepScope& scope : borders.told) {
+        EXPECT_EQ(scope.told.value, borders.replays[0].firstId + scope.relative);
+        EXPECT_NE(scope.told, scope.ran);
+    }
+}
+
+TEST_F(TracerFixture, AGraphsReplayRepeatsATemplateUnderNewIds) {
+    BorderSink borders;
+    Tracer tracer(borders, clock, ProfileLevel::Light);
+    step(tracer, 0, 100);
+    clock.time = 1000;
+    tracer.beginReplay(*tracer.lastTemplate(), 7);
+    const std::uint64_t scope = base::launchScope().value;
+    clock.time = 1500;
+    tracer.endReplay();
+    EXPECT_EQ(base::launchScope().value, 0U);
+    ASSERT_EQ(borders.replays.size(), 1U);
+    const base::StepReplayedEvent& replay = borders.replays[0];
+    EXPECT_EQ(replay.firstId, scope);
+    EXPECT_EQ(replay.begin, 1000);
+    EXPECT_EQ(replay.end, 1500);
+    EXPECT_EQ(replay.index, 7);
+    EXPECT_EQ(borders.begun.back(), (std::pair<std::string, std::uint64_t>("decode", scope)));
+    EXPECT_GE(allocate(tracer, 1, 1, MemoryCategory::Other), scope + 3);
+    EXPECT_THROW(tracer.beginReplay(99, 0), base::Internal);
+}
+
+TEST_F(TracerFixture, TheLaunchScopeFollowsTheInnermostScope) {
+    for (const ProfileLevel level : {ProfileLevel::Light, ProfileLevel::Full}) {
+        Tracer tracer(sink, clock, level);
+        const TraceScope layer(tracer, ScopeKind::Layer, "layer", 0);
+        const base::ScopeId outer = base::launchScope();
+        EXPECT_EQ(outer, tracer.currentScope());
+        EXPECT_NE(outer.value, 0U);
+        {
+            // Below full an op outside of steps has no scope of its own: it launches for the layer.
+            const TraceScope op(tracer, ScopeKind::Op, "RmsNorm");
+            EXPECT_EQ(base::launchScope() == outer, level == ProfileLevel::Light);
+        }
+        EXPECT_EQ(base::launchScope(), outer);
+    }
+    EXPECT_EQ(base::launchScope().value, 0U);
 }
 
 } // namespace

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "profiler/gpu/pm_sampling.h"
+
+#include <algorithm>
+
+namespace vitrine::profiler {
+
+std::string_view counterName(DeviceCounter counter) {
+    switch (counter) {
+    case DeviceCounter::DramRead:
+        return "gpu.dram_read_bytes_per_second";
+    case DeviceCounter::DramWrite:
+        return "gpu.dram_write_bytes_per_second";
+    case DeviceCounter::SmActive:
+        return "gpu.sm_active";
+    case DeviceCounter::TensorActive:
+        return "gpu.tensor_active";
+    case DeviceCounter::WarpsActive:
+        break;
+    }
+    return "gpu.warps_active";
+}
+
+void ClockFit::see(std::uint64_t device, base::TimeNs host) {
+    distances_[count_ % kPairs] = host - static_cast<std::int64_t>(device);
+    ++count_;
+    smallest_ = *std::min_element(distances_.begin(),
+                                  distances_.begin() + static_cast<std::ptrdiff_t>(std::min(count_, kPairs)));
+}
+
+base::TimeNs ClockFit::hostTime(std::uint64_t device) const {
+    return static_cast<std::int64_t>(device) + smallest_;
+}
+
+} // namespace vitrine::profiler
