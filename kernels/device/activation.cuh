@@ -9,7 +9,7 @@
 namespace vt {
 
 __device__ __forceinline__ float sigmoid(float x) {
-    return 1.0F / (1.0F + __expf(-x));
+    return __fdividef(1.0F, 1.0F + __expf(-x)); // 0 for a huge divisor, as it should be
 }
 
 template <int kActivation>

@@ -17,7 +17,7 @@ using namespace vt;
 
 constexpr int kWarps = 8;
 constexpr int kPartRows = 32;     ///< rows of a tile that a block takes
-constexpr int kSection = 16;      ///< blocks of 64 values that a warp takes at a time
+constexpr int kSection = 16;      ///< blocks of 64 values that a warp takes at a time: partners stay together
 constexpr int kSharedBlock = 160; ///< bytes of 64 values in shared memory: neighbours use other banks
 
 } // namespace
@@ -66,8 +66,9 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32)
             u32 words[8];
 #pragma unroll
             for (int place = 0; place < 8; ++place) {
-                words[place] =
-                    *reinterpret_cast<const u32*>(mine + block * kSharedBlock + 2 * grouped::valueAt(piece, place));
+                const int value = grouped::valueAt(first + block, blocks, piece, place) - first * grouped::kBlock;
+                words[place] = *reinterpret_cast<const u32*>(mine + value / grouped::kBlock * kSharedBlock +
+                                                             value % grouped::kBlock * 2);
             }
             u8* to = out + static_cast<i64>(first + block) * grouped::kBlockBytes;
             *reinterpret_cast<u32x4*>(to + swizzled<128>(row, piece * 16)) =

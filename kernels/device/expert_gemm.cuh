@@ -19,12 +19,19 @@ constexpr int kStages = VT_STAGES;
 constexpr int kThreads = 256;
 static_assert(kStages >= 2, "the results need the room of two stages");
 
+/// A tile's rows and the ring that they are copied to.
+struct BlockSource {
+    const u8* tile;
+    int bytes; ///< of a block
+    u32 stages;
+};
+
 /// One block of the tile's rows into a stage; one group of copies.
-__device__ __forceinline__ void copyBlock(const u8* tile, int block, int bytes, u32 stages) {
-    const u32 to = stages + static_cast<u32>(block % kStages * kBlockBytes);
+__device__ __forceinline__ void copyBlock(const BlockSource& source, int block) {
+    const u32 to = source.stages + static_cast<u32>(block % kStages * kBlockBytes);
     if (block < kBlocks) {
-        for (int i = static_cast<int>(threadIdx.x) * 16; i < bytes; i += kThreads * 16) {
-            copyAsync16(to + static_cast<u32>(i), tile + static_cast<i64>(block) * kBlockBytes + i);
+        for (int i = static_cast<int>(threadIdx.x) * 16; i < source.bytes; i += kThreads * 16) {
+            copyAsync16(to + static_cast<u32>(i), source.tile + static_cast<i64>(block) * kBlockBytes + i);
         }
     }
     copyAsyncCommit();
@@ -49,23 +56,39 @@ __device__ __forceinline__ void multiplyBlock(const u32 (&a)[2][4][4], u32 stage
     }
 }
 
+/// One block of the contracted axis; kOdd is block % 2. `busy` is whether the warp's rows hold anything.
+template <int kOdd>
+__device__ __forceinline__ void accumulateBlock(int block, WeightStream& weights, const BlockSource& source,
+                                                int firstRow, bool busy, int lane, float (&sums)[2][8][4]) {
+    u32 fragments[2][4][4];
+    weights.next<kOdd>(block, 0, fragments[0]);
+    weights.next<kOdd>(block, 1, fragments[1]);
+    copyAsyncWait<kStages - 2>();
+    __syncthreads();
+    copyBlock(source, block + kStages - 1);
+    if (busy) {
+        multiplyBlock(fragments, source.stages + static_cast<u32>(block % kStages * kBlockBytes), firstRow, lane, sums);
+    }
+}
+
 /// Results to shared memory: blocks of 64 features, 128 bytes a row.
 __device__ __forceinline__ void stageResults(const abi::ExpertGemmParams& p, int expert, int group, int warp,
                                              int firstRow, int lane, const float (&sums)[2][8][4], u8* results) {
     const int g = lane / 4;
+    const WeightRows rows(group, warp, lane);
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
-        const float lowBias = biasOf(p, expert, weightRow(group, warp, m, g, 0));
-        const float highBias = biasOf(p, expert, weightRow(group, warp, m, g, 1));
+        const float lowBias = biasOf(p, expert, rows.row(m, 0));
+        const float highBias = biasOf(p, expert, rows.row(m, 1));
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
 #pragma unroll
             for (int next = 0; next < 2; ++next) {
                 const int row = firstRow + 8 * i + 2 * (lane % 4) + next;
-                const float low = sums[m][i][next] + lowBias;
-                const float high = sums[m][i][2 + next] + highBias;
+                const float low = fmaf(sums[m][i][next], kUndo, lowBias);
+                const float high = fmaf(sums[m][i][2 + next], kUndo, highBias);
                 if (kGated) {
-                    const bool inside = group * 64 + valueAt(4 * m + warp, g) < kFeatures;
+                    const bool inside = rows.feature(m) < kFeatures;
                     const float value = inside ? activate(p, low, high) : 0;
                     *reinterpret_cast<bf16*>(results + swizzled<128>(row, (4 * m + warp) * 16 + 2 * g)) =
                         fromFloat<bf16>(value);
@@ -122,27 +145,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) expert_gemm(const __gr
     const u32 stages = sharedAddress(shared);
     const u8* from = static_cast<const u8*>(p.x) + static_cast<i64>(tile) * kBlocks * kBlockBytes;
 
-    const WeightReader reader(p, expert, group, warp, lane);
-    RawWeights raw[2];
-    reader.load(0, 0, raw[0]);
-    reader.load(0, 1, raw[1]);
+    const BlockSource source{from, bytes, stages};
+    WeightStream weights(WeightReader(p, expert, group, warp, lane));
     for (int block = 0; block < kStages - 1; ++block) {
-        copyBlock(from, block, bytes, stages);
+        copyBlock(source, block);
     }
     float sums[2][8][4] = {};
 #pragma unroll 1
-    for (int block = 0; block < kBlocks; ++block) {
-        u32 fragments[2][4][4];
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-            WeightReader::expand(raw[m], fragments[m]);
-            reader.load(min(block + 1, kBlocks - 1), m, raw[m]);
-        }
-        copyAsyncWait<kStages - 2>();
-        __syncthreads();
-        copyBlock(from, block + kStages - 1, bytes, stages);
-        if (firstRow < rows) {
-            multiplyBlock(fragments, stages + static_cast<u32>(block % kStages * kBlockBytes), firstRow, lane, sums);
+    for (int block = 0; block < kBlocks; block += 2) {
+        accumulateBlock<0>(block, weights, source, firstRow, firstRow < rows, lane, sums);
+        if (kBlocks % 2 == 0 || block + 1 < kBlocks) {
+            accumulateBlock<1>(block + 1, weights, source, firstRow, firstRow < rows, lane, sums);
         }
     }
     copyAsyncWait<0>();

@@ -76,13 +76,13 @@ __device__ void produce(const abi::ExpertGemmParams& p, Ring ring) {
 
 /// Activated features, one 16-byte piece a warp and fragment, as a block of the next product's tile.
 __device__ __forceinline__ void storeTile(const abi::ExpertGemmParams& p, const Place& at, const float (&sums)[2][64]) {
-    const int g = at.lane / 4;
+    const WeightRows rows(at.group, at.warp, at.lane);
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
         const int piece = 4 * m + at.warp;
-        const bool inside = kFeatures % 64 == 0 || at.group * 64 + valueAt(piece, g) < kFeatures;
-        const float gateBias = biasOf(p, at.expert, weightRow(at.group, at.warp, m, g, 0));
-        const float upBias = biasOf(p, at.expert, weightRow(at.group, at.warp, m, g, 1));
+        const bool inside = rows.feature(m) < kFeatures;
+        const float gateBias = biasOf(p, at.expert, rows.row(m, 0));
+        const float upBias = biasOf(p, at.expert, rows.row(m, 1));
 #pragma unroll
         for (int part = 0; part < kTileRows / 32; ++part) {
             if (part * 32 >= at.rows) {
@@ -92,8 +92,8 @@ __device__ __forceinline__ void storeTile(const abi::ExpertGemmParams& p, const 
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 const float* c = sums[m] + 16 * part + 4 * i;
-                const float first = activate(p, c[0] + gateBias, c[2] + upBias);
-                const float second = activate(p, c[1] + gateBias, c[3] + upBias);
+                const float first = activate(p, fmaf(c[0], kUndo, gateBias), fmaf(c[2], kUndo, upBias));
+                const float second = activate(p, fmaf(c[1], kUndo, gateBias), fmaf(c[3], kUndo, upBias));
                 words[i] = inside ? packBf16(first, second) : 0;
             }
             storeMatrix4Transposed(at.results + swizzled<128>(32 * part + at.lane, piece * 16), words[0], words[1],
@@ -110,13 +110,18 @@ __device__ __forceinline__ void storeTile(const abi::ExpertGemmParams& p, const 
     }
 }
 
+__device__ __forceinline__ u32 biased(float first, float second, float bias) {
+    return packBf16(fmaf(first, kUndo, bias), fmaf(second, kUndo, bias));
+}
+
 /// Rows of the result, one fragment (64 features) after the other.
 __device__ __forceinline__ void storeRows(const abi::ExpertGemmParams& p, const Place& at, const float (&sums)[2][64]) {
     const int thread = at.warp * 32 + at.lane;
+    const WeightRows rows(at.group, at.warp, at.lane);
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
-        const float lowBias = biasOf(p, at.expert, weightRow(at.group, at.warp, m, at.lane / 4, 0));
-        const float highBias = biasOf(p, at.expert, weightRow(at.group, at.warp, m, at.lane / 4, 1));
+        const float lowBias = biasOf(p, at.expert, rows.row(m, 0));
+        const float highBias = biasOf(p, at.expert, rows.row(m, 1));
 #pragma unroll
         for (int part = 0; part < kTileRows / 16; ++part) {
             if (part * 16 >= at.rows) {
@@ -125,10 +130,9 @@ __device__ __forceinline__ void storeRows(const abi::ExpertGemmParams& p, const 
             const float* c = sums[m] + 8 * part;
             const int row = 16 * part + at.lane % 8 + at.lane / 16 * 8;
             const int piece = 2 * at.warp + at.lane / 8 % 2;
-            storeMatrix4Transposed(at.results + swizzled<128>(row, piece * 16),
-                                   packBf16(c[0] + lowBias, c[1] + lowBias), packBf16(c[2] + highBias, c[3] + highBias),
-                                   packBf16(c[4] + lowBias, c[5] + lowBias),
-                                   packBf16(c[6] + highBias, c[7] + highBias));
+            storeMatrix4Transposed(at.results + swizzled<128>(row, piece * 16), biased(c[0], c[1], lowBias),
+                                   biased(c[2], c[3], highBias), biased(c[4], c[5], lowBias),
+                                   biased(c[6], c[7], highBias));
         }
         namedBarrier(at.barrier, 128);
         const int feature = at.group * 128 + 64 * m + thread % 8 * 8;
@@ -168,42 +172,53 @@ template <int N> __device__ __forceinline__ void products(float (&sums)[64], con
     wgmma::commit(); // here: behind the branches that choose N it would be a second group
 }
 
+/// One block of the contracted axis; kOdd is block % 2.
+template <int kOdd>
+__device__ __forceinline__ void accumulateBlock(int block, WeightStream& weights, const Place& at, Ring& ring,
+                                                u32 (&fragments)[2][4][4], float (&sums)[2][64]) {
+    barrier::wait(ring.full(), ring.phase);
+    const u64 rows = wgmma::descriptor128(ring.data());
+#pragma unroll
+    for (int m = 0; m < 2; ++m) {
+        wgmma::wait<1>(); // the products that read fragments[m] are done
+        if (m == 1 && block > 0 && at.lane == 0) {
+            barrier::arrive(ring.emptyBefore());
+        }
+        weights.next<kOdd>(block, m, fragments[m]);
+        pin(fragments[m]);
+        if (at.rows > 96) { // inside the loop: a loop for each width would need registers of its own
+            products<128>(sums[m], fragments[m], rows);
+        } else if (at.rows > 64) {
+            products<96>(sums[m], fragments[m], rows);
+        } else if (at.rows > 32) {
+            products<64>(sums[m], fragments[m], rows);
+        } else {
+            products<32>(sums[m], fragments[m], rows);
+        }
+    }
+    ring.next();
+}
+
 /// The sums of a tile over the contracted axis.
 __device__ __forceinline__ void accumulate(const WeightReader& reader, const Place& at, Ring& ring,
                                            float (&sums)[2][64]) {
-    RawWeights raw[2];
-    reader.load(0, 0, raw[0]);
-    reader.load(0, 1, raw[1]);
+    constexpr int kStep = WeightStream::kTellsOdd ? 2 : 1;
+    WeightStream weights(reader);
     u32 fragments[2][4][4];
 #pragma unroll 1
-    for (int block = 0; block < kBlocks; ++block) {
-        barrier::wait(ring.full(), ring.phase);
-        const u64 rows = wgmma::descriptor128(ring.data());
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-            wgmma::wait<1>(); // the products that read fragments[m] are done
-            if (m == 1 && block > 0 && at.lane == 0) {
-                barrier::arrive(ring.emptyBefore());
+    for (int block = 0; block < kBlocks; block += kStep) {
+        accumulateBlock<0>(block, weights, at, ring, fragments, sums);
+        if (kStep == 2) {
+            if (kBlocks % 2 != 0 && block + 1 == kBlocks) {
+                break;
             }
-            WeightReader::expand(raw[m], fragments[m]);
-            pin(fragments[m]);
-            reader.load(min(block + 1, kBlocks - 1), m, raw[m]);
-            if (at.rows > 96) { // inside the loop: a loop for each width would need registers of its own
-                products<128>(sums[m], fragments[m], rows);
-            } else if (at.rows > 64) {
-                products<96>(sums[m], fragments[m], rows);
-            } else if (at.rows > 32) {
-                products<64>(sums[m], fragments[m], rows);
-            } else {
-                products<32>(sums[m], fragments[m], rows);
-            }
+            accumulateBlock<1>(block + 1, weights, at, ring, fragments, sums);
         }
-        ring.next();
     }
     wgmma::wait<0>();
 }
 
-__device__ __forceinline__ void multiply(const abi::ExpertGemmParams& p, const Place& at, Ring& ring) {
+__device__ __forceinline__ void multiply(const abi::ExpertGemmParams& p, Place at, Ring& ring) {
     const WeightReader reader(p, at.expert, at.group, at.warp, at.lane);
     float sums[2][64];
 #pragma unroll
@@ -218,6 +233,8 @@ __device__ __forceinline__ void multiply(const abi::ExpertGemmParams& p, const P
         storeBulkWaitRead<0>(); // the results' piece is free again
     }
     namedBarrier(at.barrier, 128);
+    // What follows has addresses of its own: they must not be made before the loop, and stay in registers through it.
+    asm volatile("" : "+r"(at.lane));
     if (kGated) {
         storeTile(p, at, sums);
     } else {

@@ -5,10 +5,9 @@
 // How the operands of grouped expert products lie, and how a warp gets its weights.
 //
 // Rows (pairs) come in tiles of 128. A tile is a sequence of blocks of 64 values of the contracted axis, each 128 rows of
-// 128 bytes in the swizzle of `swizzled<128>`: a block is one contiguous copy into shared memory. Inside a block the values
-// are permuted so that the 16 values that a lane needs of a weight row are neighbours in memory: position
-// 16 j + 8 r + 2 t + h of a block holds value 16 t + 8 (j / 2) + 2 (j % 2) + r + 4 h (j 0..3 the step of the tensor core, t the
-// lane % 4, r and h 0..1: which half of the fragment, which half of the word). What is behind the end of the axis is zero.
+// 128 bytes in the swizzle of `swizzled<128>`: a block is one contiguous copy into shared memory. The values are permuted so
+// that what a lane needs of a weight row for two blocks, 32 values, are neighbours in memory (16 for a last block without
+// a partner): `valueAt`. What is behind the end of the axis is zero.
 //
 // Weights stay as they are stored. Four warps own 128 rows of them, warp w and m = 0..1 the two slots g and g + 8 of
 // 16-row fragments (g = lane / 4). Which weight row a slot holds is free, and is chosen for the epilogue: with a gated
@@ -30,9 +29,22 @@ constexpr __device__ __forceinline__ int blocksOf(int values) {
     return (values + kBlock - 1) / kBlock;
 }
 
-/// The value of the contracted axis, inside its block, that `place` (0..7) of 16-byte piece `piece` (0..7) holds.
-__device__ __forceinline__ int valueAt(int piece, int place) {
-    return 16 * (place / 2) + 4 * (place % 2) + 8 * (piece / 4) + piece % 4;
+/// Whether block `block` of `blocks` is one of two that share their values.
+constexpr __device__ __forceinline__ bool hasPartner(int block, int blocks) {
+    return (block | 1) < blocks;
+}
+
+/// The first of the 16 neighbours of the axis that lane % 4 = `third` needs for a block.
+constexpr __device__ __forceinline__ int firstValue(int block, int blocks, int third) {
+    return hasPartner(block, blocks) ? (block / 2 * 2) * kBlock + 32 * third + block % 2 * 16
+                                     : block * kBlock + 16 * third;
+}
+
+/// The value of the axis that `place` (0..7) of 16-byte piece `piece` (0..7) of a block holds: position
+/// 16 j + 8 r + 2 t + h of a row, with piece = 2 j + r and place = 2 t + h, is what half h of the word of lane t, half r of
+/// the fragment, step j of the tensor core multiplies.
+constexpr __device__ __forceinline__ int valueAt(int block, int blocks, int piece, int place) {
+    return firstValue(block, blocks, place / 2) + 4 * (place % 2) + 8 * (piece / 4) + piece % 4;
 }
 
 #ifdef VT_GATED // a product: the specialisation's macros are there
@@ -46,80 +58,79 @@ inline constexpr int kFeatures = kGated ? kOut / 2 : kOut; ///< values of a resu
 inline constexpr int kGroupFeatures = kGated ? 64 : 128;
 inline constexpr int kGroups = (kFeatures + kGroupFeatures - 1) / kGroupFeatures;
 
-/// The weight row of slot g + 8 * half of fragment m, for the four warps that own group `group`; rows behind the last one
-/// repeat it (their results are not stored).
-__device__ __forceinline__ int weightRow(int group, int warp, int m, int g, int half) {
-    if (kGated) {
-        const int feature = min(group * 64 + valueAt(4 * m + warp, g), kFeatures - 1);
-        return VT_HALVES ? feature + half * kFeatures : 2 * feature + half;
+/// The weight rows of a lane, for the four warps that own group `group`: row(m, half) is in slot g + 8 * half of fragment m.
+/// Rows behind the last one repeat it; their results are not stored.
+class WeightRows {
+public:
+    __device__ __forceinline__ WeightRows(int group, int warp, int lane)
+        : first_(kGated ? valueAt(group, kGroups, warp, lane / 4) : group * 128 + 16 * warp + lane / 4) {}
+    __device__ __forceinline__ int feature(int m) const { return first_ + 8 * m; } ///< of a gated product
+    __device__ __forceinline__ int row(int m, int half) const {
+        if (kGated) {
+            const int inside = min(feature(m), kFeatures - 1);
+            return VT_HALVES ? inside + half * kFeatures : 2 * inside + half;
+        }
+        return min(first_ + 64 * m + 8 * half, kOut - 1);
     }
-    return min(group * 128 + 64 * m + 16 * warp + g + 8 * half, kOut - 1);
-}
+
+private:
+    int first_; ///< fragment 1 holds the values of pieces 4 further: 8 further on the axis
+};
 
 /// A lane's share of the weights of one block, as loaded, and how it becomes fragments.
 #if VT_MXFP4
 
 struct RawWeights {
-    u32x2 low, high; ///< 16 elements of slot g, of slot g + 8
+    u32x4 low, high; ///< of slots g and g + 8: 16 elements of this block, then 16 of its partner
     u32 lowScale, highScale;
 };
-
-__device__ __forceinline__ u32x2 loadWeights8(const void* address) {
-    u32x2 out;
-    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(out.x), "=r"(out.y)
-                 : "l"(address));
-    return out;
-}
 
 class WeightReader {
 public:
     __device__ __forceinline__ WeightReader(const vitrine::kernels::abi::ExpertGemmParams& p, int expert, int group,
                                             int warp, int lane)
-        : third_(lane % 4) {
+        : rows_(group, warp, lane), third_(lane % 4) {
         const i64 rows = static_cast<i64>(expert) * kOut;
-        blocks_ = static_cast<const u8*>(p.blocks) + rows * (kIn / 2) + third_ * 8;
-        scales_ = static_cast<const u8*>(p.scales) + rows * (kIn / 32) + third_ / 2;
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                rows_[m][half] = static_cast<u32>(weightRow(group, warp, m, lane / 4, half));
-            }
-        }
+        blocks_ = static_cast<const u8*>(p.blocks) + rows * (kIn / 2);
+        scales_ = static_cast<const u8*>(p.scales) + rows * (kIn / 32);
     }
 
-    /// Fragment m's share of block `block`.
+    /// Fragment m's share of block `block`, and of its partner when that is the next.
     __device__ __forceinline__ void load(int block, int m, RawWeights& raw) const {
-        if (kIn % kBlock != 0 && block * kBlock + third_ * 16 >= kIn) {
+        const int first = firstValue(block, kBlocks, third_);
+        if (kIn % (2 * kBlock) != 0 && first >= kIn) {
             raw = RawWeights{};
             return;
         }
-        raw.low = loadWeights8(blocks_ + (rows_[m][0] * (kIn / 2) + static_cast<u32>(block * 32)));
-        raw.high = loadWeights8(blocks_ + (rows_[m][1] * (kIn / 2) + static_cast<u32>(block * 32)));
-        raw.lowScale = __ldg(scales_ + (rows_[m][0] * (kIn / 32) + static_cast<u32>(block * 2)));
-        raw.highScale = __ldg(scales_ + (rows_[m][1] * (kIn / 32) + static_cast<u32>(block * 2)));
+        const u8* low = blocks_ + (static_cast<u32>(rows_.row(m, 0)) * (kIn / 2) + static_cast<u32>(first / 2));
+        const u8* high = blocks_ + (static_cast<u32>(rows_.row(m, 1)) * (kIn / 2) + static_cast<u32>(first / 2));
+        if (hasPartner(block, kBlocks)) {
+            raw.low = loadOnce(low);
+            raw.high = loadOnce(high);
+        } else {
+            raw.low = loadHalf(low);
+            raw.high = loadHalf(high);
+        }
+        raw.lowScale = __ldg(scales_ + (static_cast<u32>(rows_.row(m, 0)) * (kIn / 32) + static_cast<u32>(first / 32)));
+        raw.highScale =
+            __ldg(scales_ + (static_cast<u32>(rows_.row(m, 1)) * (kIn / 32) + static_cast<u32>(first / 32)));
     }
 
     /// The A fragments of the block's four steps.
     static __device__ __forceinline__ void expand(const RawWeights& raw, u32 (&a)[4][4]) {
         expandSlot(raw.low, mxfp4Factor(raw.lowScale), a, 0);
         expandSlot(raw.high, mxfp4Factor(raw.highScale), a, 1);
-        if (__any_sync(0xFFFFFFFFU, max(raw.lowScale, raw.highScale) > 128)) {
-            const u32 low = mxfp4SecondFactor(raw.lowScale);
-            const u32 high = mxfp4SecondFactor(raw.highScale);
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                a[j][0] = multiplyBf16x2(a[j][0], low);
-                a[j][1] = multiplyBf16x2(a[j][1], high);
-                a[j][2] = multiplyBf16x2(a[j][2], low);
-                a[j][3] = multiplyBf16x2(a[j][3], high);
-            }
-        }
     }
 
 private:
-    static __device__ __forceinline__ void expandSlot(u32x2 words, u32 factor, u32 (&a)[4][4], int slot) {
+    static __device__ __forceinline__ u32x4 loadHalf(const void* address) {
+        u32x4 out{};
+        asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(out.x), "=r"(out.y)
+                     : "l"(address));
+        return out;
+    }
+    static __device__ __forceinline__ void expandSlot(u32x4 words, u32 factor, u32 (&a)[4][4], int slot) {
         u32 pairs[4];
         unpackMxfp4(words.x, factor, pairs);
         a[0][slot] = pairs[0];
@@ -135,8 +146,38 @@ private:
 
     const u8* blocks_;
     const u8* scales_;
-    u32 rows_[2][2];
-    int third_;
+    WeightRows rows_;
+    int third_; ///< lane % 4
+};
+
+/// The fragments of all blocks, with the loads two blocks ahead. ptxas lets all loads of a loop count on one scoreboard, so
+/// waiting for the oldest is waiting for the newest: they go out together, as early as there is room.
+class WeightStream {
+public:
+    static constexpr bool kTellsOdd = true;
+    __device__ __forceinline__ explicit WeightStream(const WeightReader& reader) : reader_(reader) {
+        reader_.load(0, 0, raw_[0]);
+        reader_.load(0, 1, raw_[1]);
+    }
+    /// In order of blocks, m 0 before 1; kOdd is block % 2.
+    template <int kOdd> __device__ __forceinline__ void next(int block, int m, u32 (&a)[4][4]) {
+        WeightReader::expand(raw_[m], a);
+        if (kOdd == 0) {
+            raw_[m].low = {raw_[m].low.z, raw_[m].low.w, 0, 0};
+            raw_[m].high = {raw_[m].high.z, raw_[m].high.w, 0, 0};
+            if (m == 0 && block + 2 < kBlocks) {
+                reader_.load(block + 2, 0, ahead_[0]);
+                reader_.load(block + 2, 1, ahead_[1]);
+            }
+        } else if (m == 1) {
+            raw_[0] = ahead_[0];
+            raw_[1] = ahead_[1];
+        }
+    }
+
+private:
+    const WeightReader reader_;
+    RawWeights raw_[2], ahead_[2];
 };
 
 #else
@@ -149,26 +190,22 @@ class WeightReader {
 public:
     __device__ __forceinline__ WeightReader(const vitrine::kernels::abi::ExpertGemmParams& p, int expert, int group,
                                             int warp, int lane)
-        : third_(lane % 4) {
-        dense_ = static_cast<const u16*>(p.dense) + static_cast<i64>(expert) * kOut * kIn + third_ * 16;
-#pragma unroll
-        for (int m = 0; m < 2; ++m) {
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                rows_[m][half] = static_cast<u32>(weightRow(group, warp, m, lane / 4, half));
-            }
-        }
+        : rows_(group, warp, lane), third_(lane % 4) {
+        dense_ = static_cast<const u16*>(p.dense) + static_cast<i64>(expert) * kOut * kIn;
     }
 
     __device__ __forceinline__ void load(int block, int m, RawWeights& raw) const {
+        const int first = firstValue(block, kBlocks, third_);
 #pragma unroll
         for (int part = 0; part < 2; ++part) {
-            if (kIn % kBlock != 0 && block * kBlock + third_ * 16 + part * 8 >= kIn) {
+            if (kIn % (2 * kBlock) != 0 && first + part * 8 >= kIn) {
                 raw.low[part] = raw.high[part] = u32x4{};
                 continue;
             }
-            raw.low[part] = loadOnce(dense_ + (rows_[m][0] * kIn + static_cast<u32>(block * kBlock + part * 8)));
-            raw.high[part] = loadOnce(dense_ + (rows_[m][1] * kIn + static_cast<u32>(block * kBlock + part * 8)));
+            raw.low[part] =
+                loadOnce(dense_ + (static_cast<u32>(rows_.row(m, 0)) * kIn + static_cast<u32>(first + part * 8)));
+            raw.high[part] =
+                loadOnce(dense_ + (static_cast<u32>(rows_.row(m, 1)) * kIn + static_cast<u32>(first + part * 8)));
         }
     }
 
@@ -190,10 +227,36 @@ private:
     }
 
     const u16* dense_;
-    u32 rows_[2][2];
-    int third_;
+    WeightRows rows_;
+    int third_; ///< lane % 4
 };
 
+/// The fragments of all blocks, with the loads one block ahead.
+class WeightStream {
+public:
+    static constexpr bool kTellsOdd = false; ///< next() does the same for all blocks
+    __device__ __forceinline__ explicit WeightStream(const WeightReader& reader) : reader_(reader) {
+        reader_.load(0, 0, raw_[0]);
+        reader_.load(0, 1, raw_[1]);
+    }
+    /// In order of blocks, m 0 before 1; kOdd is block % 2.
+    template <int kOdd> __device__ __forceinline__ void next(int block, int m, u32 (&a)[4][4]) {
+        WeightReader::expand(raw_[m], a);
+        reader_.load(min(block + 1, kBlocks - 1), m, raw_[m]);
+    }
+
+private:
+    const WeightReader reader_;
+    RawWeights raw_[2];
+};
+
+#endif
+
+/// What a sum over expanded weights is multiplied by.
+#if VT_MXFP4
+inline constexpr float kUndo = kMxfp4Undo;
+#else
+inline constexpr float kUndo = 1;
 #endif
 
 /// bias of weight row `row`, 0 without one.

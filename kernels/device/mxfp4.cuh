@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// MXFP4 to BF16 in registers, exact. An element is sign, two exponent bits, one mantissa bit; moved to bits 15 and 8..6 of
-// a bf16 it is its value times 2^-126 (also the subnormal 0.5), so one product by 2^126 times the group's scale finishes
-// it. Scales above 2 need a second factor, because 2^127 is bf16's largest power.
+// MXFP4 to BF16 in registers. An element is sign, two exponent bits, one mantissa bit; moved to bits 15 and 8..6 of a bf16
+// it is its value times 2^-126 (also the subnormal 0.5), so one product by a power of two finishes it. To leave room on both
+// sides the result is 2^-63 of the weight; products are multiplied by 2^63 at their end. That is exact for scales from 2^-68
+// to 2^64: weights below become subnormal or zero, larger scales count as 2^64.
 
 #include "device/types.cuh"
 
@@ -21,16 +22,15 @@ __device__ __forceinline__ u32 multiplyBf16x2(u32 a, u32 b) {
     return out;
 }
 
-/// 2^126 times 2^(scale - 127), or its factor that bf16 can hold; twice in a word.
+inline constexpr float kMxfp4Undo = 0x1.0p63F; ///< times what is made from unpacked weights
+
+/// 2^126 times 2^(scale - 127) times 2^-63, twice in a word.
 __device__ __forceinline__ u32 mxfp4Factor(u32 scale) {
-    return (scale < 128 ? scale + 126 : 254) * 0x00800080U;
-}
-/// What is left of the scale: 1 up to a scale of 2; NaN for 255.
-__device__ __forceinline__ u32 mxfp4SecondFactor(u32 scale) {
-    return scale <= 128 ? 0x3F803F80U : scale == 255 ? 0x7FC07FC0U : (scale - 1) * 0x00800080U;
+    return min(scale, 191U) * 0x00800080U + 63 * 0x00800080U;
 }
 
-/// A word of 8 elements (element i in bits 4 i ..) to four words: out[i] holds elements i (low half) and i + 4.
+/// A word of 8 elements (element i in bits 4 i ..) to four words, times 2^-63: out[i] holds
+/// elements i (low half) and i + 4.
 __device__ __forceinline__ void unpackMxfp4(u32 word, u32 factor, u32 (&out)[4]) {
     constexpr u32 kSign = 0x80008000U;
     constexpr u32 kRest = 0x01C001C0U;

@@ -82,6 +82,8 @@ TEST(ExpertMatmulGpu, AsOnTheCpu) {
         {50, 3, 6, 6, 96, 65, mxfp4, wide, narrow},
         {50, 3, 6, 6, 90, 65, wide, wide, wide},
         {20, 1, 700, 700, 32, 48, mxfp4, narrow, none},
+        {150, 2, 4, 3, 416, 352, mxfp4, narrow, narrow},
+        {150, 2, 4, 4, 328, 400, narrow, narrow, narrow},
     };
     std::mt19937 random(1);
     for (const Case& item : cases) {
@@ -121,6 +123,8 @@ TEST(ExpertMlpGpu, AsOnTheCpu) {
     const std::vector<MlpCase> cases{
         {130, 4, 32, 32, 192, 96, DType::U8, DType::BF16, Activation::ClampedSwiglu, GateLayout::Interleaved, true},
         {700, 2, 8, 3, 64, 96, DType::U8, DType::BF16, Activation::Silu, GateLayout::Halves, true},
+        {300, 2, 4, 4, 416, 352, DType::U8, DType::BF16, Activation::Silu, GateLayout::Halves, true},
+        {300, 4, 4, 4, 352, 480, DType::U8, DType::BF16, Activation::ClampedSwiglu, GateLayout::Interleaved, true},
         {90, 2, 4, 4, 96, 160, DType::BF16, DType::BF16, Activation::GeluTanh, GateLayout::Halves, false},
         {90, 2, 4, 4, 96, 64, DType::BF16, DType::F32, Activation::ClampedSwiglu, GateLayout::Interleaved, true},
         {1, 4, 8, 8, 192, 96, DType::U8, DType::BF16, Activation::ClampedSwiglu, GateLayout::Interleaved, true},
