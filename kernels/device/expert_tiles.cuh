@@ -105,8 +105,8 @@ public:
         const u8* low = blocks_ + (static_cast<u32>(rows_.row(m, 0)) * (kIn / 2) + static_cast<u32>(first / 2));
         const u8* high = blocks_ + (static_cast<u32>(rows_.row(m, 1)) * (kIn / 2) + static_cast<u32>(first / 2));
         if (hasPartner(block, kBlocks)) {
-            raw.low = loadOnce(low);
-            raw.high = loadOnce(high);
+            raw.low = loadPair(low);
+            raw.high = loadPair(high);
         } else {
             raw.low = loadHalf(low);
             raw.high = loadHalf(high);
@@ -123,11 +123,17 @@ public:
     }
 
 private:
+    /// 64 bytes a row: the rest of a line is wanted soon, so it may stay in the caches.
+    static __device__ __forceinline__ u32x4 loadPair(const void* address) {
+        u32x4 out;
+        asm volatile("ld.global.nc.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(out.x), "=r"(out.y), "=r"(out.z), "=r"(out.w)
+                     : "l"(address));
+        return out;
+    }
     static __device__ __forceinline__ u32x4 loadHalf(const void* address) {
         u32x4 out{};
-        asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v2.u32 {%0, %1}, [%2];"
-                     : "=r"(out.x), "=r"(out.y)
-                     : "l"(address));
+        asm volatile("ld.global.nc.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(out.x), "=r"(out.y) : "l"(address));
         return out;
     }
     static __device__ __forceinline__ void expandSlot(u32x4 words, u32 factor, u32 (&a)[4][4], int slot) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <span>
 #include <string_view>
 
 #include "base/error.h"
@@ -21,10 +22,19 @@ inline std::int64_t dtypeNumber(const TensorView& tensor) {
     return static_cast<std::int64_t>(tensor.dtype);
 }
 
+/// 0 for an absent tensor.
+inline std::int64_t optionalDtype(const TensorView& tensor) {
+    return tensor.empty() ? 0 : dtypeNumber(tensor);
+}
+
+/// Whether a tensor begins at a multiple of 16 bytes; an absent one does.
+inline bool startsAligned(const TensorView& tensor) {
+    return reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
+}
+
 /// Whether rows of `width` elements can be read in 16-byte pieces of eight elements: address, stride and width allow it.
 inline bool hasPieces(const TensorView& tensor, std::int64_t width) {
-    const bool aligned = reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
-    return aligned && width % 8 == 0 && (tensor.shape.rank() < 2 || tensor.stride0() % 8 == 0);
+    return startsAligned(tensor) && width % 8 == 0 && (tensor.shape.rank() < 2 || tensor.stride0() % 8 == 0);
 }
 
 /// Elements of a thread's piece: 8 when every tensor allows it, else 1.
@@ -45,16 +55,23 @@ inline int toInt(std::int64_t value, std::string_view op, std::string_view field
     return static_cast<int>(value);
 }
 
+/// A call that points at `parameters` and `variables`: both must outlive it.
 template <class Params>
-void launchFamily(CudaContext& context, std::string_view family, int abi, const Params& parameters,
-                  std::initializer_list<KernelVariable> variables) {
+KernelCall callOf(std::string_view family, int abi, const Params& parameters,
+                  std::span<const KernelVariable> variables) {
     KernelCall call;
     call.family = family;
     call.abi = abi;
     call.parameters = &parameters;
     call.parameterBytes = sizeof(Params);
-    call.variables = {variables.begin(), variables.size()};
-    context.launch(call);
+    call.variables = variables;
+    return call;
+}
+
+template <class Params>
+void launchFamily(CudaContext& context, std::string_view family, int abi, const Params& parameters,
+                  std::initializer_list<KernelVariable> variables) {
+    context.launch(callOf(family, abi, parameters, {variables.begin(), variables.size()}));
 }
 
 inline abi::KvViewParams kvParameters(const KvView& view, std::string_view op) {

@@ -4,19 +4,16 @@
 
 #include <array>
 
-#include "kernels/cuda_context.h"
 #include "kernels/device/abi/expert_gather.h"
 #include "kernels/device/abi/expert_gemm.h"
 #include "kernels/device/abi/expert_matmul.h"
 #include "kernels/device/abi/expert_sort.h"
-#include "kernels/ops/kernel_calls.h"
+#include "kernels/ops/cuda_call.h"
 #include "kernels/ops/moe.h"
 
 namespace vitrine::kernels {
 
 namespace {
-
-template <std::size_t kCount> using Variables = std::array<KernelVariable, kCount>;
 
 void sortPairs(CudaContext& context, const TensorView& ids, const ExpertTiles& tiles) {
     abi::ExpertSortParams params{};
@@ -26,8 +23,8 @@ void sortPairs(CudaContext& context, const TensorView& ids, const ExpertTiles& t
     params.slots = tiles.slots.as<int>();
     params.pairs = static_cast<int>(tiles.pairs);
     params.experts = static_cast<int>(tiles.experts);
-    const Variables<2> variables{{{"experts", tiles.experts}, {"pairs", tiles.pairs}}};
-    context.launch(callOf("expert_sort", abi::kExpertSortAbi, params, variables));
+    launchFamily(context, "expert_sort", abi::kExpertSortAbi, params,
+                 {{"experts", tiles.experts}, {"pairs", tiles.pairs}});
 }
 
 void gatherRows(CudaContext& context, const TensorView& x, std::int64_t pairsPerRow, const ExpertTiles& tiles,
@@ -42,9 +39,9 @@ void gatherRows(CudaContext& context, const TensorView& x, std::int64_t pairsPer
     params.pairsPerRow = static_cast<int>(pairsPerRow);
     params.in = static_cast<int>(x.shape[1]);
     params.tileBound = static_cast<int>(tiles.bound);
-    const Variables<4> variables{
-        {{"x_dtype", numberOf(x.dtype)}, {"in", x.shape[1]}, {"x_stride", x.stride0()}, {"tile_bound", tiles.bound}}};
-    context.launch(callOf("expert_gather", abi::kExpertGatherAbi, params, variables));
+    launchFamily(
+        context, "expert_gather", abi::kExpertGatherAbi, params,
+        {{"x_dtype", dtypeNumber(x)}, {"in", x.shape[1]}, {"x_stride", x.stride0()}, {"tile_bound", tiles.bound}});
 }
 
 /// A product over tiles; `Gate` adds the activation.
@@ -76,13 +73,13 @@ struct TileProduct {
                       {"activation", gate == nullptr ? 0 : static_cast<std::int64_t>(gate->activation)},
                       {"halves", gate != nullptr && gate->layout == GateLayout::Halves ? 1 : 0},
                       {"mxfp4", linear.weight.quantized() ? 1 : 0},
-                      {"bias_dtype", dtypeOf(linear.bias)},
+                      {"bias_dtype", optionalDtype(linear.bias)},
                       {"tile_bound", tiles.bound}}};
     }
     KernelCall call() const { return callOf("expert_gemm", abi::kExpertGemmAbi, params, variables); }
 
     abi::ExpertGemmParams params{};
-    Variables<8> variables;
+    std::array<KernelVariable, 8> variables;
 };
 
 } // namespace
@@ -142,15 +139,15 @@ void execute(CudaContext& context, const ExpertMatmul& op) {
     params.pairsPerRow = static_cast<int>(pairsPerRow);
     params.in = static_cast<int>(op.weight.inFeatures());
     params.out = static_cast<int>(op.weight.outFeatures());
-    const Variables<8> variables{{{"x_dtype", numberOf(op.x.dtype)},
-                                  {"w_dtype", numberOf(op.weight.quantized() ? DType::U8 : op.weight.dense.dtype)},
-                                  {"bias_dtype", dtypeOf(op.bias)},
-                                  {"out_dtype", numberOf(op.out.dtype)},
-                                  {"transposed", op.weight.transposed ? 1 : 0},
-                                  {"in", op.weight.inFeatures()},
-                                  {"out", op.weight.outFeatures()},
-                                  {"tile_bound", scratch.tiles.bound}}};
-    context.launch(callOf("expert_matmul", abi::kExpertMatmulAbi, params, variables));
+    launchFamily(context, "expert_matmul", abi::kExpertMatmulAbi, params,
+                 {{"x_dtype", dtypeNumber(op.x)},
+                  {"w_dtype", static_cast<std::int64_t>(op.weight.quantized() ? DType::U8 : op.weight.dense.dtype)},
+                  {"bias_dtype", optionalDtype(op.bias)},
+                  {"out_dtype", dtypeNumber(op.out)},
+                  {"transposed", op.weight.transposed ? 1 : 0},
+                  {"in", op.weight.inFeatures()},
+                  {"out", op.weight.outFeatures()},
+                  {"tile_bound", scratch.tiles.bound}});
 }
 
 } // namespace vitrine::kernels

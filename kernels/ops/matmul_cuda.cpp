@@ -2,12 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/matmul.h"
 
-#include <array>
-
-#include "kernels/cuda_context.h"
 #include "kernels/device/abi/bias_residual.h"
 #include "kernels/device/abi/matmul.h"
-#include "kernels/ops/kernel_calls.h"
+#include "kernels/ops/cuda_call.h"
 
 namespace vitrine::kernels {
 
@@ -32,16 +29,15 @@ void addBiasAndResidual(CudaContext& context, const TensorView& out, const Tenso
     params.residualStride = residual.empty() ? 0 : residual.stride0();
     params.rows = out.shape[0];
     params.columns = static_cast<int>(out.shape[1]);
-    const std::array<KernelVariable, 8> variables{
-        {{"x_dtype", dtypeOf(out)},
-         {"bias_dtype", dtypeOf(bias)},
-         {"residual_dtype", dtypeOf(residual)},
-         {"rows", out.shape[0]},
-         {"columns", out.shape[1]},
-         {"x_stride", params.xStride},
-         {"residual_stride", params.residualStride},
-         {"aligned", startsAligned(out) && startsAligned(bias) && startsAligned(residual) ? 1 : 0}}};
-    context.launch(callOf("bias_residual", abi::kBiasResidualAbi, params, variables));
+    launchFamily(context, "bias_residual", abi::kBiasResidualAbi, params,
+                 {{"x_dtype", optionalDtype(out)},
+                  {"bias_dtype", optionalDtype(bias)},
+                  {"residual_dtype", optionalDtype(residual)},
+                  {"rows", out.shape[0]},
+                  {"columns", out.shape[1]},
+                  {"x_stride", params.xStride},
+                  {"residual_stride", params.residualStride},
+                  {"aligned", startsAligned(out) && startsAligned(bias) && startsAligned(residual) ? 1 : 0}});
 }
 
 void multiplyByVendor(CudaContext& context, const Matmul& op) {
@@ -88,17 +84,17 @@ void multiplyInFloat32(CudaContext& context, const Matmul& op) {
     params.rows = static_cast<int>(op.x.shape[0]);
     params.in = static_cast<int>(op.x.shape[1]);
     params.out = static_cast<int>(op.out.shape[1]);
-    const std::array<KernelVariable, 9> variables{
-        {{"x_dtype", dtypeOf(op.x)},
-         {"w_dtype", op.weight.quantized() ? static_cast<std::int64_t>(DType::U8) : dtypeOf(op.weight.dense)},
-         {"bias_dtype", dtypeOf(op.bias)},
-         {"residual_dtype", dtypeOf(op.residual)},
-         {"out_dtype", dtypeOf(op.out)},
+    launchFamily(
+        context, "matmul", abi::kMatmulAbi, params,
+        {{"x_dtype", optionalDtype(op.x)},
+         {"w_dtype", op.weight.quantized() ? static_cast<std::int64_t>(DType::U8) : optionalDtype(op.weight.dense)},
+         {"bias_dtype", optionalDtype(op.bias)},
+         {"residual_dtype", optionalDtype(op.residual)},
+         {"out_dtype", optionalDtype(op.out)},
          {"transposed", op.weight.transposed ? 1 : 0},
          {"rows", op.x.shape[0]},
          {"in", op.x.shape[1]},
-         {"out", op.out.shape[1]}}};
-    context.launch(callOf("matmul", abi::kMatmulAbi, params, variables));
+         {"out", op.out.shape[1]}});
 }
 
 } // namespace

@@ -2,14 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/weights.h"
 
-#include <array>
-
 #include "base/philox.h"
-#include "kernels/cuda_context.h"
 #include "kernels/device/abi/dequantize_mxfp4.h"
 #include "kernels/device/abi/fill_random.h"
 #include "kernels/device/abi/transpose_copy.h"
-#include "kernels/ops/kernel_calls.h"
+#include "kernels/ops/cuda_call.h"
 
 namespace vitrine::kernels {
 
@@ -31,8 +28,8 @@ void execute(CudaContext& context, const DequantizeMxfp4& op) {
     if (params.groups == 0) {
         return;
     }
-    const std::array<KernelVariable, 2> variables{{{"out_dtype", numberOf(op.out.dtype)}, {"groups", params.groups}}};
-    context.launch(callOf("dequantize_mxfp4", abi::kDequantizeMxfp4Abi, params, variables));
+    launchFamily(context, "dequantize_mxfp4", abi::kDequantizeMxfp4Abi, params,
+                 {{"out_dtype", dtypeNumber(op.out)}, {"groups", params.groups}});
 }
 
 void execute(CudaContext& context, const FillRandom& op) {
@@ -48,10 +45,10 @@ void execute(CudaContext& context, const FillRandom& op) {
         return;
     }
     const std::int64_t perBlock = elementsPerBlock(op.out.dtype);
-    const std::array<KernelVariable, 3> variables{{{"out_dtype", numberOf(op.out.dtype)},
-                                                   {"constant", op.out.dtype == DType::U8 && op.deviation == 0 ? 1 : 0},
-                                                   {"philox_blocks", (params.elements + perBlock - 1) / perBlock}}};
-    context.launch(callOf("fill_random", abi::kFillRandomAbi, params, variables));
+    launchFamily(context, "fill_random", abi::kFillRandomAbi, params,
+                 {{"out_dtype", dtypeNumber(op.out)},
+                  {"constant", op.out.dtype == DType::U8 && op.deviation == 0 ? 1 : 0},
+                  {"philox_blocks", (params.elements + perBlock - 1) / perBlock}});
 }
 
 void execute(CudaContext& context, const TransposeCopy& op) {
@@ -64,11 +61,11 @@ void execute(CudaContext& context, const TransposeCopy& op) {
     if (op.x.shape.count() == 0) {
         return;
     }
-    const std::array<KernelVariable, 4> variables{{{"element_bytes", bitsOf(op.x.dtype) / 8},
-                                                   {"rows", params.rows},
-                                                   {"columns", params.columns},
-                                                   {"matrices", op.x.shape.count() / (params.rows * params.columns)}}};
-    context.launch(callOf("transpose_copy", abi::kTransposeCopyAbi, params, variables));
+    launchFamily(context, "transpose_copy", abi::kTransposeCopyAbi, params,
+                 {{"element_bytes", bitsOf(op.x.dtype) / 8},
+                  {"rows", params.rows},
+                  {"columns", params.columns},
+                  {"matrices", op.x.shape.count() / (params.rows * params.columns)}});
 }
 
 } // namespace vitrine::kernels
