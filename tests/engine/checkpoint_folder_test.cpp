@@ -175,8 +175,9 @@ TEST(OpenModel, SaysWhatIsWrongWithTheFolder) {
     folder.write("config.json", "{\"model_type\": \"llama\",}");
     EXPECT_THAT(openFailure(folder.path()), HasSubstr("config.json: line 1"));
     fs::remove(folder.file("config.json"));
-    fs::create_directory(folder.file("config.json"));
     EXPECT_THAT(openFailure(folder.path()), HasSubstr("config.json: not found"));
+    fs::create_directory(folder.file("config.json"));
+    EXPECT_THAT(openFailure(folder.path()), HasSubstr("config.json: is no regular file"));
 }
 
 TEST(OpenModel, FindsModelsInTheHuggingFaceCache) {

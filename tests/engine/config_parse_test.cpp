@@ -176,8 +176,11 @@ TEST(ModelConfig, RefusesImpossibleValues) {
     EXPECT_THAT(refusal("gpt_oss", "num_local_experts", 8000), HasSubstr("in all"));
     EXPECT_THAT(refusal("gpt_oss", "layer_types", "full_attention"), HasSubstr("layer_types: must be a list"));
     EXPECT_THAT(failure([] { parse(json::array()); }), HasSubstr("config.json: must be a JSON object, found a list"));
-    const json huge = {
-        {"model_type", "llama"}, {"hidden_size", 1 << 24}, {"intermediate_size", 1 << 24}, {"num_hidden_layers", 1024}};
+    const json huge = {{"model_type", "llama"},
+                       {"hidden_size", 1 << 24},
+                       {"head_dim", 128},
+                       {"intermediate_size", 1 << 24},
+                       {"num_hidden_layers", 1024}};
     EXPECT_THAT(failure([&] { parse(huge); }), HasSubstr("parameters, more than"));
     const json odd = {
         {"model_type", "gpt_oss"}, {"hidden_size", 100}, {"quantization_config", {{"quant_method", "mxfp4"}}}};
