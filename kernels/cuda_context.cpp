@@ -111,6 +111,7 @@ struct CudaContext::State {
     std::unique_ptr<CublasLt> products;
     CUdeviceptr workspace = 0;
     bool capturing = false;
+    bool prefetching = false;
     bool dependent = false; ///< programmatic dependent launch is on
 
     const CudaDriver& driver() const { return device->driver(); }
@@ -340,6 +341,10 @@ KernelLibrary& CudaContext::library() {
 void CudaContext::launch(const KernelCall& call) {
     State& state = *state_;
     state.device->throwIfFaulted();
+    if (state.prefetching) {
+        state.library->prefetch(call);
+        return;
+    }
     const KernelLibrary::Entry& entry = state.library->entry(call);
     LoadedProgram& program = state.program(entry);
     for (const KernelLaunch& launch : KernelLibrary::launches(entry, call)) {
@@ -351,10 +356,14 @@ bool CudaContext::fits(const KernelCall& call) {
     return state_->library->fits(call);
 }
 
+void CudaContext::setPrefetching(bool on) {
+    state_->prefetching = on;
+}
+
 void CudaContext::multiply(const DenseProduct& product) {
     State& state = *state_;
     state.device->throwIfFaulted();
-    if (product.m == 0 || product.n == 0) {
+    if (state.prefetching || product.m == 0 || product.n == 0) {
         return;
     }
     if (state.products == nullptr) {
@@ -367,7 +376,7 @@ void CudaContext::multiply(const DenseProduct& product) {
 
 void CudaContext::copyToDevice(const void* host, void* device, std::uint64_t bytes) {
     state_->needNoCapture("a copy from the host");
-    if (bytes > 0) {
+    if (bytes > 0 && !state_->prefetching) {
         state_->device->check(state_->driver().cuMemcpyHtoDAsync(reinterpret_cast<CUdeviceptr>(device), host, bytes,
                                                                  state_->device->compute()),
                               "cuMemcpyHtoDAsync");
@@ -376,7 +385,7 @@ void CudaContext::copyToDevice(const void* host, void* device, std::uint64_t byt
 
 void CudaContext::copyToHost(const void* device, void* host, std::uint64_t bytes) {
     state_->needNoCapture("a copy to the host");
-    if (bytes > 0) {
+    if (bytes > 0 && !state_->prefetching) {
         state_->device->check(state_->driver().cuMemcpyDtoHAsync(host, reinterpret_cast<CUdeviceptr>(device), bytes,
                                                                  state_->device->compute()),
                               "cuMemcpyDtoHAsync");
@@ -384,7 +393,7 @@ void CudaContext::copyToHost(const void* device, void* host, std::uint64_t bytes
 }
 
 void CudaContext::copyOnDevice(const void* from, void* to, std::uint64_t bytes) {
-    if (bytes > 0) {
+    if (bytes > 0 && !state_->prefetching) {
         state_->device->check(state_->driver().cuMemcpyDtoDAsync(reinterpret_cast<CUdeviceptr>(to),
                                                                  reinterpret_cast<CUdeviceptr>(from), bytes,
                                                                  state_->device->compute()),
@@ -393,7 +402,7 @@ void CudaContext::copyOnDevice(const void* from, void* to, std::uint64_t bytes) 
 }
 
 void CudaContext::fill(void* device, std::uint8_t value, std::uint64_t bytes) {
-    if (bytes > 0) {
+    if (bytes > 0 && !state_->prefetching) {
         state_->device->check(state_->driver().cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(device), value, bytes,
                                                                state_->device->compute()),
                               "cuMemsetD8Async");
@@ -402,6 +411,9 @@ void CudaContext::fill(void* device, std::uint8_t value, std::uint64_t bytes) {
 
 void CudaContext::synchronize() {
     state_->needNoCapture("a wait for the device");
+    if (state_->prefetching) {
+        return;
+    }
     state_->device->check(state_->driver().cuStreamSynchronize(state_->device->compute()), "cuStreamSynchronize");
 }
 

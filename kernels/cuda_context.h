@@ -101,6 +101,10 @@ public:
     /// Whether a variant of the family fits; ops use it to choose between fused and composed forms.
     bool fits(const KernelCall& call);
 
+    /// While on, launches only start compiling what they need on the library's threads, and copies, fills and products do
+    /// nothing: running a step's ops so, with addresses that need not exist, compiles all of its kernels side by side.
+    void setPrefetching(bool on);
+
     /// out (m, n) = x (m, k) weight^T (n, k), through cuBLASLt: row-major, strides in elements, float32 accumulation,
     /// workspace as DeviceTraits::workspaceBytes. Allocates nothing.
     struct DenseProduct {

@@ -91,6 +91,7 @@ void CudaContext::launch(const KernelCall&) {
 bool CudaContext::fits(const KernelCall&) {
     refuse();
 }
+void CudaContext::setPrefetching(bool) {}
 void CudaContext::multiply(const DenseProduct&) {
     refuse();
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "kernels/cuda_context.h"
 #include "kernels/device_traits.h"
 
 namespace vitrine::app {
@@ -87,22 +88,21 @@ json machineReport() {
         gpus.push_back({{"name", device.name}, {"memory_bytes", device.memoryBytes}});
     }
     const kernels::DeviceTraits cpu = kernels::cpuTraits(0);
-    const char* cudaReason = gpu.devices.empty()
-                                 ? "no NVIDIA GPU was found; this version runs on the CPU and plans for GPUs"
-                                 : "this version plans for GPUs but does not run on them yet";
-    json report = {{"version", programVersion()},
-                   {"machine", machine},
-                   {"backends", json::array({{{"name", "cpu"}, {"available", true}, {"reason", ""}},
-                                             {{"name", "meta"}, {"available", true}, {"reason", ""}},
-                                             {{"name", "cuda"}, {"available", false}, {"reason", cudaReason}}})},
-                   {"device",
-                    {{"id", cpu.id},
-                     {"name", cpu.name},
-                     {"arch", cpu.arch},
-                     {"memory_bytes", cpu.memoryBytes},
-                     {"threads", cpu.multiprocessors}}},
-                   {"gpus", gpus},
-                   {"libraries", libraries}};
+    const std::string cudaReason = kernels::whyNoCuda();
+    json report = {
+        {"version", programVersion()},
+        {"machine", machine},
+        {"backends", json::array({{{"name", "cpu"}, {"available", true}, {"reason", ""}},
+                                  {{"name", "meta"}, {"available", true}, {"reason", ""}},
+                                  {{"name", "cuda"}, {"available", cudaReason.empty()}, {"reason", cudaReason}}})},
+        {"device",
+         {{"id", cpu.id},
+          {"name", cpu.name},
+          {"arch", cpu.arch},
+          {"memory_bytes", cpu.memoryBytes},
+          {"threads", cpu.multiprocessors}}},
+        {"gpus", gpus},
+        {"libraries", libraries}};
     report["profiles"] = namesOrWarning([] { return kernels::deviceProfileNames(); }, warnings);
     report["synthetic"] = namesOrWarning([] { return engine::syntheticNames(); }, warnings);
     report["warnings"] = warnings;

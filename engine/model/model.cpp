@@ -9,11 +9,13 @@
 #include "base/error.h"
 #include "engine/model/layer.h"
 #include "engine/model/step.h"
+#include "kernels/jit/kernel_library.h"
 #include "kernels/ops/floats.h"
 
 namespace vitrine::engine {
 namespace {
 
+constexpr std::size_t kMaxGraphs = 32;                      ///< each holds some device memory
 constexpr std::uint64_t kDryBytes = std::uint64_t{1} << 44; ///< more than any step; Meta gives out addresses only
 
 /// Ends the tracer's step however it is left.
@@ -28,6 +30,18 @@ public:
 
 private:
     kernels::Tracer& tracer_;
+};
+
+/// Kernels of ops that run while it lives are compiled, not launched.
+class Prefetch {
+public:
+    explicit Prefetch(kernels::CudaContext& gpu) : gpu_(gpu) { gpu_.setPrefetching(true); }
+    ~Prefetch() { gpu_.setPrefetching(false); }
+    Prefetch(const Prefetch&) = delete; // one begin, one end
+    Prefetch& operator=(const Prefetch&) = delete;
+
+private:
+    kernels::CudaContext& gpu_;
 };
 
 std::int64_t tokensOf(const StepBatch& batch) {
@@ -146,7 +160,7 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
     cache.reserve(appends);
     const StepPlan plan(*this, batch, cache);
     context_.memory().step().ensureCapacity(arenaBytes(plan, cache));
-    StepOutput out = StepRunner(*this, plan, cache, context_).run();
+    StepOutput out = runStep(plan, cache);
     if (kernels::MetaContext* meta = context_.meta()) {
         meta->joinStreams();
     }
@@ -155,6 +169,59 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
         ++batch.expertUse->steps;
     }
     return out;
+}
+
+StepGraph* Model::graphOf(const StepPlan& plan, const KvCache& cache) {
+    const bool decode = plan.tokens == static_cast<std::int64_t>(plan.appends.size()) && plan.rows == plan.tokens &&
+                        plan.batch.logits == StepLogits::Last;
+    if (context_.cuda() == nullptr || !decode || !plan.frequencies.empty() || context_.memory().guarded() ||
+        context_.tracer().level() == kernels::ProfileLevel::Full) {
+        return nullptr;
+    }
+    std::vector<std::int64_t> key = plan.signature();
+    // The arena's address changes only when it grows.
+    key.push_back(static_cast<std::int64_t>(context_.memory().step().capacity()));
+    for (const KvGroup& group : cache.groups()) {
+        const kernels::KvView view = cache.layerView(group.layers.front());
+        key.push_back(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(view.keys.data)));
+        key.push_back(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(view.values.data)));
+        key.push_back(view.keys.stride0());
+        key.push_back(view.keys.shape[1]);
+        key.push_back(static_cast<std::int64_t>(view.keys.dtype));
+    }
+    if (graphs_.size() >= kMaxGraphs && graphs_.count(key) == 0) {
+        graphs_.clear();
+    }
+    std::unique_ptr<StepGraph>& graph = graphs_[std::move(key)];
+    if (graph == nullptr) {
+        graph = std::make_unique<StepGraph>();
+    }
+    return graph.get();
+}
+
+StepOutput Model::runStep(const StepPlan& plan, const KvCache& cache) {
+    StepGraph* const graph = graphOf(plan, cache);
+    if (graph == nullptr || !graph->known) {
+        // The first of its kind compiles and loads what it needs, which a capture should not.
+        StepOutput out = StepRunner(*this, plan, cache, context_).run();
+        if (graph != nullptr) {
+            graph->known = true;
+        }
+        return out;
+    }
+    if (graph->graph.empty()) {
+        return StepRunner(*this, plan, cache, context_, StepMode::Capture, graph).run();
+    }
+    kernels::CudaContext& gpu = *context_.cuda();
+    gpu.copyToDevice(plan.inputs.data(), graph->inputs.data, graph->inputs.bytes());
+    gpu.replay(graph->graph);
+    if (!plan.batch.sampling.empty()) {
+        kernels::Sample sample = graph->sample;
+        sample.parameters = plan.batch.sampling;
+        execute(gpu, sample);
+    }
+    // The books are kept while the device works.
+    return StepRunner(*this, plan, cache, context_, StepMode::Account, graph).run();
 }
 
 std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
@@ -173,7 +240,15 @@ std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
         dryGap_ = kernels::Buffer(dryContext_->memory().general(), kDryBytes, {base::MemoryCategory::Other, "gap"});
         dryContext_->memory().step().ensureCapacity(kDryBytes);
     }
-    StepRunner(*this, plan, cache, *dryContext_).run();
+    if (kernels::CudaContext* gpu = context_.cuda()) {
+        {
+            const Prefetch prefetch(*gpu);
+            StepRunner(*this, plan, cache, *dryContext_, StepMode::Prefetch).run();
+        }
+        gpu->library().waitForPrefetch(nullptr, context_.stop());
+    } else {
+        StepRunner(*this, plan, cache, *dryContext_).run();
+    }
     const std::uint64_t bytes = dryContext_->memory().step().highWater();
     arenaSizes_.emplace(std::move(signature), bytes);
     return bytes;

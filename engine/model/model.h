@@ -9,6 +9,8 @@
 // context's step arena, whose size a dry run of the same step on Meta has found (kept by the step's signature: tokens,
 // sequences, rows, block table widths): out of memory is thrown before the first kernel.
 // One step is one tracer step with a layer scope for each layer.
+// On CUDA a decode step that was seen before (the same signature and addresses) is replayed as a graph, unless the profile
+// level is Full, which wants every op.
 // A model belongs to the thread of its context and must not outlive it.
 
 #include <cstdint>
@@ -34,6 +36,7 @@ struct ModelOptions {
     std::uint64_t seed = 0;                            ///< of synthetic weights
 };
 
+struct StepGraph;
 struct StepPlan;
 
 /// Bytes of a model's weights by who reads them.
@@ -115,6 +118,8 @@ private:
 
     void bindLayers();
     std::uint64_t arenaBytes(const StepPlan& plan, const KvCache& cache);
+    StepOutput runStep(const StepPlan& plan, const KvCache& cache);
+    StepGraph* graphOf(const StepPlan& plan, const KvCache& cache);
     kernels::LinearView linear(const std::string& name) const;
     kernels::LinearView experts(const std::string& name) const;
     kernels::NormWeights norm(const std::string& name) const;
@@ -133,6 +138,8 @@ private:
     std::unique_ptr<kernels::Context> dryContext_;
     kernels::Buffer dryGap_;
     std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by step signature
+    /// On CUDA: decode steps by signature and by every address that the kernels were given.
+    std::map<std::vector<std::int64_t>, std::unique_ptr<StepGraph>> graphs_;
 };
 
 /// Tokens of one prefill step. `asked` 0 leaves the choice: 512 where the traits are a CPU's, so that activations stay in

@@ -105,6 +105,19 @@ std::vector<std::int64_t> StepPlan::signature() const {
 
 // --- StepRunner
 
+/// An open capture; one that is not ended is dropped.
+class StepRunner::Capture {
+public:
+    explicit Capture(kernels::CudaContext& gpu) : gpu_(gpu) { gpu_.beginCapture(); }
+    ~Capture() { gpu_.abortCapture(); }
+    Capture(const Capture&) = delete; // one begin, one end
+    Capture& operator=(const Capture&) = delete;
+    kernels::CudaGraph end() { return gpu_.endCapture(); }
+
+private:
+    kernels::CudaContext& gpu_;
+};
+
 kernels::Tensor StepRunner::make(MemoryCategory category, std::string_view name, DType dtype, const Shape& shape) {
     return {context_.memory().step(), category, name, dtype, shape};
 }
@@ -113,15 +126,41 @@ kernels::Tensor StepRunner::activation(std::string_view name, const Shape& shape
     return make(MemoryCategory::Activations, name, model_.options().computeDType, shape);
 }
 
-template <class Op> void StepRunner::runWithScratch(Op op) {
-    const std::uint64_t bytes = scratch(op, context_.traits());
-    kernels::Tensor space;
-    if (bytes > 0) {
-        space = make(MemoryCategory::Workspace, fmt::format("{}.scratch", Op::kName), DType::U8,
-                     Shape{static_cast<std::int64_t>(bytes)});
-        op.scratch = space.view();
+template <class Op> void StepRunner::execute(const Op& op) {
+    if (mode_ == StepMode::Prefetch) {
+        check(op);
+        kernels::execute(*model_.context_.cuda(), op);
+        return;
     }
-    context_.run(op);
+    if (mode_ != StepMode::Account) {
+        context_.run(op);
+        return;
+    }
+    kernels::Tracer& tracer = context_.tracer();
+    tracer.endScope(tracer.beginScope(base::ScopeKind::Op, Op::kName));
+}
+
+/// Allocates what `op` needs beside its tensors; lives as long as the tensor returned.
+template <class Op> kernels::Tensor StepRunner::takeScratch(Op& op) {
+    const std::uint64_t bytes = scratch(op, context_.traits());
+    if (bytes == 0) {
+        return {};
+    }
+    kernels::Tensor space = make(MemoryCategory::Workspace, fmt::format("{}.scratch", Op::kName), DType::U8,
+                                 Shape{static_cast<std::int64_t>(bytes)});
+    op.scratch = space.view();
+    return space;
+}
+
+template <class Op> void StepRunner::runWithScratch(Op op) {
+    const kernels::Tensor space = takeScratch(op);
+    execute(op);
+}
+
+void StepRunner::upload(const void* host, const TensorView& device) {
+    if (mode_ != StepMode::Account) {
+        context_.upload(host, device.data, device.bytes());
+    }
 }
 
 TensorView StepRunner::input(const StepPlan::Slice& slice) const {
@@ -147,16 +186,21 @@ StepOutput StepRunner::run() {
     context_.memory().step().beginStep();
     inputs_ = make(MemoryCategory::Activations, "step.inputs", DType::I32,
                    Shape{static_cast<std::int64_t>(plan_.inputs.size())});
-    context_.upload(plan_.inputs.data(), inputs_.view().data, inputs_.view().bytes());
+    upload(plan_.inputs.data(), inputs_.view());
     if (!plan_.frequencies.empty()) {
         frequencies_ = make(MemoryCategory::Activations, "rope.inverse_frequency", DType::F32,
                             Shape{static_cast<std::int64_t>(plan_.frequencies.size())});
-        context_.upload(plan_.frequencies.data(), frequencies_.view().data, frequencies_.view().bytes());
+        upload(plan_.frequencies.data(), frequencies_.view());
+    }
+    std::optional<Capture> capture;
+    if (mode_ == StepMode::Capture) {
+        graph_->inputs = inputs_.view();
+        capture_ = &capture.emplace(*context_.cuda());
     }
     const kernels::Tensor x = activation("hidden", Shape{plan_.tokens, config.hidden});
     kernels::Embedding embedding{input(plan_.ids), model_.embedding_, x.view()};
     embedding.scale = model_.embeddingScale_;
-    context_.run(embedding);
+    execute(embedding);
     for (std::size_t i = 0; i < model_.layers_.size(); ++i) {
         context_.throwIfStopped();
         const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "layer",
@@ -252,7 +296,7 @@ void StepRunner::writeRing(int layer, const kernels::KvView& view, const TensorV
     op.cache = view;
     op.cache.first = input(group.firstAfter);
     op.cache.lengths = input(group.lengthsAfter);
-    context_.run(op);
+    execute(op);
 }
 
 void StepRunner::mlp(const Model::Layer& layer, const TensorView& x) {
@@ -327,6 +371,10 @@ StepOutput StepRunner::head(const TensorView& x) {
     op.softCap = static_cast<float>(model_.config().finalSoftCap);
     op.logits = logits.view();
     runWithScratch(op);
+    if (capture_ != nullptr) {
+        graph_->graph = capture_->end();
+        context_.cuda()->replay(graph_->graph);
+    }
     if (plan_.batch.logitsOut != nullptr && !context_.isMeta()) {
         context_.download(logits.view().data, plan_.batch.logitsOut, logits.view().bytes());
     }
@@ -354,7 +402,12 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     op.topLogprobs = best;
     op.topIds = topIds.view();
     op.topLogprobValues = topLogprobs.view();
-    runWithScratch(op);
+    const kernels::Tensor space = takeScratch(op);
+    execute(op);
+    if (mode_ == StepMode::Capture) {
+        graph_->sample = op;
+        graph_->sample.parameters = {};
+    }
 
     StepOutput out;
     const auto fetch = [&](const kernels::Tensor& tensor, auto& values) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/model/layer.h"
+#include "kernels/ops/sample.h"
 
 namespace vitrine::engine {
 
@@ -52,19 +53,42 @@ private:
     void addRope(const Model& model, const KvCache& cache);
 };
 
+/// The kernels of a decode step as a CUDA graph, from the embedding to the logits. A step's allocations have the same
+/// addresses whenever its signature and the arena are the same, so a later step uploads its inputs, replays the graph and
+/// samples.
+struct StepGraph {
+    bool known = false; ///< such a step ran before: everything it needs is compiled and loaded
+    kernels::CudaGraph graph;
+    kernels::TensorView inputs;
+    kernels::Sample sample; ///< its tensors; the parameters are another step's
+};
+
+enum class StepMode : std::uint8_t {
+    Run,      ///< ops run one by one
+    Prefetch, ///< a dry run that hands the ops to the model's CUDA context, which compiles their kernels
+    Capture,  ///< ops up to the logits become `graph`, which is then replayed
+    Account,  ///< the graph is under way: only allocations and scopes are recorded, and results fetched
+};
+
 /// Runs a planned step on a context: the model's own, or a Meta context that only wants to know sizes.
 class StepRunner {
 public:
-    StepRunner(const Model& model, const StepPlan& plan, const KvCache& cache, kernels::Context& context)
-        : model_(model), plan_(plan), cache_(cache), context_(context) {}
+    StepRunner(const Model& model, const StepPlan& plan, const KvCache& cache, kernels::Context& context,
+               StepMode mode = StepMode::Run, StepGraph* graph = nullptr)
+        : model_(model), plan_(plan), cache_(cache), context_(context), mode_(mode), graph_(graph) {}
 
     StepOutput run();
 
 private:
+    class Capture;
+
     kernels::Tensor make(base::MemoryCategory category, std::string_view name, kernels::DType dtype,
                          const kernels::Shape& shape);
     kernels::Tensor activation(std::string_view name, const kernels::Shape& shape);
+    template <class Op> void execute(const Op& op);
+    template <class Op> kernels::Tensor takeScratch(Op& op);
     template <class Op> void runWithScratch(Op op);
+    void upload(const void* host, const kernels::TensorView& device);
 
     kernels::TensorView input(const StepPlan::Slice& slice) const;
     kernels::KvView kvView(int layer) const;
@@ -82,6 +106,9 @@ private:
     const StepPlan& plan_;
     const KvCache& cache_;
     kernels::Context& context_;
+    StepMode mode_;
+    StepGraph* graph_;
+    Capture* capture_ = nullptr; ///< while one is open
     kernels::Tensor inputs_;
     kernels::Tensor frequencies_;
 };

@@ -109,12 +109,14 @@ struct Memory::State {
     RecordingResource general;
     RecordingResource hostRecording;
     std::unique_ptr<RecordedStepArena> step;
+    bool guarded = false;
 };
 
 Memory::Memory(std::unique_ptr<MemoryResource> device, std::unique_ptr<MemoryResource> host,
                const MemoryOptions& options, Tracer& tracer)
     : state_(std::make_unique<State>(std::move(device), std::move(host), options, tracer)) {
     state_->step = std::make_unique<RecordedStepArena>(state_->budget, state_->cache, state_->ledger, options);
+    state_->guarded = options.guardBytes;
     if (options.deviceBudget != 0) {
         tracer.counter("budget_bytes", static_cast<double>(options.deviceBudget));
     }
@@ -159,6 +161,10 @@ const MemoryStatistics& Memory::hostStatistics() const {
 
 std::uint64_t Memory::guardViolations() const {
     return state_->guard.violations() + state_->step->violations();
+}
+
+bool Memory::guarded() const {
+    return state_->guarded;
 }
 
 std::uint64_t Memory::budget() const {

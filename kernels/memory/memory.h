@@ -87,6 +87,7 @@ public:
     std::uint64_t budget() const;
     /// Pieces that something wrote outside of; 0 without guard bytes.
     std::uint64_t guardViolations() const;
+    bool guarded() const;
 
 private:
     struct State;

@@ -265,7 +265,7 @@ void checkProduct(Context& context, const Shape3& shape, DType type, bool withBi
                 sum += static_cast<double>(x[static_cast<std::size_t>(i * shape.k + c)]) *
                        w[static_cast<std::size_t>(weightAt)];
             }
-            ASSERT_NEAR(out[at], sum, tolerance * std::sqrt(static_cast<double>(shape.k)))
+            ASSERT_NEAR(out[at], sum, tolerance * (std::sqrt(static_cast<double>(shape.k)) + std::abs(sum) / 2))
                 << i << ", " << j << " of " << shape.m << " x " << shape.n << " x " << shape.k;
         }
     }
