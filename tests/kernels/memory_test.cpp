@@ -3,6 +3,7 @@
 
 #include "kernels/memory/memory.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -199,6 +200,46 @@ TEST_F(MemoryFixture, GuardBytesSeeWritesOutside) {
         bad.view().as<unsigned char>()[100] = 1;
     }
     EXPECT_EQ(memory->guardViolations(), 1U);
+}
+
+TEST_F(MemoryFixture, ReservationsFailFromTheOneThatATestNames) {
+    for (std::uint64_t from = 1; from < 4; ++from) {
+        const auto memory = make(false, {.failFrom = from});
+        std::vector<Tensor> live;
+        try {
+            for (std::uint64_t i = 1; i < 4; ++i) {
+                live.push_back(tensor(memory->general(), 4 * kMiB)); // each a segment of its own
+                EXPECT_LT(i, from);
+            }
+            FAIL();
+        } catch (const base::OutOfMemory& error) {
+            EXPECT_EQ(error.facts().requested, 4 * kMiB);
+            EXPECT_EQ(error.facts().held, (from - 1) * 4 * kMiB);
+        }
+    }
+}
+
+TEST_F(MemoryFixture, GuardBytesGoThroughTheAccessGiven) {
+    int fills = 0;
+    int reads = 0;
+    MemoryOptions options;
+    options.guardBytes = true;
+    options.guardAccess.fill = [&](void* address, std::uint8_t value, std::uint64_t bytes) {
+        ++fills;
+        std::memset(address, value, bytes);
+    };
+    options.guardAccess.read = [&](const void* address, void* host, std::uint64_t bytes) {
+        ++reads;
+        std::memcpy(host, address, bytes);
+    };
+    const auto memory = make(false, options);
+    EXPECT_TRUE(memory->guarded());
+    {
+        const Tensor good = tensor(memory->general(), 100);
+    }
+    EXPECT_EQ(fills, 1);
+    EXPECT_EQ(reads, 2);
+    EXPECT_EQ(memory->guardViolations(), 0U);
 }
 
 TEST(MetaResource, NoTwoResourcesShareAddresses) {
