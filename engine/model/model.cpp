@@ -173,7 +173,8 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
 
 StepGraph* Model::graphOf(const StepPlan& plan, const KvCache& cache) {
     const bool decode = plan.tokens == static_cast<std::int64_t>(plan.appends.size()) && plan.rows == plan.tokens &&
-                        plan.batch.logits == StepLogits::Last;
+                        plan.batch.logits == StepLogits::Last && plan.batch.logitsOut == nullptr &&
+                        plan.batch.expertUse == nullptr;
     if (context_.cuda() == nullptr || !decode || !plan.frequencies.empty() || context_.memory().guarded() ||
         context_.tracer().level() == kernels::ProfileLevel::Full) {
         return nullptr;
@@ -215,11 +216,6 @@ StepOutput Model::runStep(const StepPlan& plan, const KvCache& cache) {
     kernels::CudaContext& gpu = *context_.cuda();
     gpu.copyToDevice(plan.inputs.data(), graph->inputs.data, graph->inputs.bytes());
     gpu.replay(graph->graph);
-    if (!plan.batch.sampling.empty()) {
-        kernels::Sample sample = graph->sample;
-        sample.parameters = plan.batch.sampling;
-        execute(gpu, sample);
-    }
     // The books are kept while the device works.
     return StepRunner(*this, plan, cache, context_, StepMode::Account, graph).run();
 }

@@ -358,6 +358,14 @@ void StepRunner::countExperts(const TensorView& ids) {
     plan_.batch.expertUse->experts += std::unique(chosen.begin(), chosen.end()) - chosen.begin();
 }
 
+void StepRunner::endCapture() {
+    if (capture_ != nullptr) {
+        graph_->graph = capture_->end();
+        context_.cuda()->replay(graph_->graph);
+        capture_ = nullptr;
+    }
+}
+
 StepOutput StepRunner::head(const TensorView& x) {
     const kernels::Tensor logits =
         make(MemoryCategory::Logits, "logits", DType::F32, Shape{plan_.rows, model_.config().vocab});
@@ -371,9 +379,8 @@ StepOutput StepRunner::head(const TensorView& x) {
     op.softCap = static_cast<float>(model_.config().finalSoftCap);
     op.logits = logits.view();
     runWithScratch(op);
-    if (capture_ != nullptr) {
-        graph_->graph = capture_->end();
-        context_.cuda()->replay(graph_->graph);
+    if (plan_.batch.sampling.empty()) {
+        endCapture();
     }
     if (plan_.batch.logitsOut != nullptr && !context_.isMeta()) {
         context_.download(logits.view().data, plan_.batch.logitsOut, logits.view().bytes());
@@ -404,10 +411,7 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     op.topLogprobValues = topLogprobs.view();
     const kernels::Tensor space = takeScratch(op);
     execute(op);
-    if (mode_ == StepMode::Capture) {
-        graph_->sample = op;
-        graph_->sample.parameters = {};
-    }
+    endCapture();
 
     StepOutput out;
     const auto fetch = [&](const kernels::Tensor& tensor, auto& values) {

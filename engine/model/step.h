@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/model/layer.h"
-#include "kernels/ops/sample.h"
 
 namespace vitrine::engine {
 
@@ -53,20 +52,18 @@ private:
     void addRope(const Model& model, const KvCache& cache);
 };
 
-/// The kernels of a decode step as a CUDA graph, from the embedding to the logits. A step's allocations have the same
-/// addresses whenever its signature and the arena are the same, so a later step uploads its inputs, replays the graph and
-/// samples.
+/// The kernels of a decode step as a CUDA graph, from the embedding to the sampled ids. A step's allocations have the same
+/// addresses whenever its signature and the arena are the same, so a later step uploads its inputs and replays the graph.
 struct StepGraph {
     bool known = false; ///< such a step ran before: everything it needs is compiled and loaded
     kernels::CudaGraph graph;
     kernels::TensorView inputs;
-    kernels::Sample sample; ///< its tensors; the parameters are another step's
 };
 
 enum class StepMode : std::uint8_t {
     Run,      ///< ops run one by one
     Prefetch, ///< a dry run that hands the ops to the model's CUDA context, which compiles their kernels
-    Capture,  ///< ops up to the logits become `graph`, which is then replayed
+    Capture,  ///< ops become `graph`, which is then replayed
     Account,  ///< the graph is under way: only allocations and scopes are recorded, and results fetched
 };
 
@@ -99,6 +96,7 @@ private:
     void mlp(const Model::Layer& layer, const kernels::TensorView& x);
     void experts(const Model::Layer& layer, const kernels::TensorView& x);
     void countExperts(const kernels::TensorView& ids);
+    void endCapture();
     StepOutput head(const kernels::TensorView& x);
     StepOutput sample(const kernels::TensorView& logits);
 
