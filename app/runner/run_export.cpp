@@ -10,10 +10,10 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "app/runner/run_compare.h"
 #include "base/error.h"
+#include "base/passing_file.h"
 #include "profiler/export/chrome_trace.h"
 #include "profiler/export/csv.h"
 
@@ -32,7 +32,8 @@ constexpr int kTotalsRows = 2000;
 }
 
 void writeFile(const std::string& path, const std::function<void(std::ostream&)>& write) {
-    const std::string passing = fmt::format("{}.new-{}", path, ::getpid());
+    base::removeAbandonedFiles(path);
+    const std::string passing = base::passingName(path);
     errno = 0;
     try {
         std::ofstream out(passing, std::ios::binary | std::ios::trunc);

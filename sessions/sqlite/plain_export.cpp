@@ -11,10 +11,10 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <unistd.h>
 #include <variant>
 
 #include "base/error.h"
+#include "base/passing_file.h"
 #include "sessions/sqlite/database.h"
 
 namespace vitrine::sessions {
@@ -170,7 +170,8 @@ void exportPlainTables(const SessionFile& session, std::span<const RunId> runs, 
     if (path == session.path()) {
         throw base::BadInput(fmt::format("{}: the export would replace the session itself; name another file", path));
     }
-    const std::string passing = fmt::format("{}.new-{}", path, ::getpid());
+    base::removeAbandonedFiles(path);
+    const std::string passing = base::passingName(path);
     try {
         const Database out(passing, Database::Access::Create);
         writeAll(out, session, runs);

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <climits>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <thread>
@@ -17,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/passing_file.h"
 #include "sessions/sqlite/file_check.h"
 #include "sessions/sqlite/migrations.h"
 #include "sessions/sqlite/sqlite_session.h"
@@ -43,34 +41,10 @@ std::string folderOf(const std::string& path) {
     return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Removes what programs killed while they made this session left beside it. A minute of age guards files that another
-/// machine is making on a shared disk: its processes cannot be seen from here, but making one takes less than a second.
-void removeAbandonedFiles(const std::string& path) {
-    namespace fs = std::filesystem;
-    const std::string start = fs::path(path).filename().string() + ".new-";
-    std::error_code error;
-    for (fs::directory_iterator it(folderOf(path), error), end; !error && it != end; it.increment(error)) {
-        const std::string name = it->path().filename().string();
-        if (!name.starts_with(start)) {
-            continue;
-        }
-        const char* const digits = name.data() + start.size();
-        ::pid_t owner = 0;
-        const auto parsed = std::from_chars(digits, name.data() + name.size(), owner);
-        const bool gone = parsed.ec == std::errc() && owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH;
-        std::error_code unknown;
-        const auto written = fs::last_write_time(it->path(), unknown);
-        if (gone && !unknown && fs::file_time_type::clock::now() - written > std::chrono::minutes(1)) {
-            ::unlink(it->path().c_str());
-        }
-    }
-}
-
 /// Makes a complete empty session under a passing name and gives it its real one in one step: no other process ever sees
 /// a half-made file, and what a kill leaves is removed later. Does nothing when another process was faster.
 void createSessionFile(const std::string& path) {
-    const std::string passing =
-        fmt::format("{}.new-{}-{}", path, ::getpid(), std::chrono::steady_clock::now().time_since_epoch().count());
+    const std::string passing = base::passingName(path);
     const auto discard = [&] {
         if (::unlink(passing.c_str()) != 0) {
             base::logWarning(fmt::format("{}: could not be removed ({})", passing, std::strerror(errno)));
@@ -210,7 +184,7 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
         throw base::BadInput(
             fmt::format("{}: cannot be written ({}); check its permissions or use a copy", path, std::strerror(errno)));
     }
-    removeAbandonedFiles(path);
+    base::removeAbandonedFiles(path);
     auto database = std::make_unique<Database>(path, Database::Access::ReadWrite);
     enterWal(*database);
     migrate(*database, migrations());
