@@ -14,6 +14,7 @@
 #include <QTest>
 
 #include "tests/ui/recorded_run.h"
+#include "ui/models/compare_words.h"
 #include "ui/models/format.h"
 #include "ui/widgets/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"

@@ -11,8 +11,10 @@
 
 #include "engine/workload/experiment.h"
 #include "profiler/analysis/memory_groups.h"
+#include "ui/models/compare_words.h"
 #include "ui/models/format.h"
-#include "ui/models/load_facts.h"
+#include "ui/models/json_values.h"
+#include "ui/models/load_tables.h"
 #include "ui/models/metric_names.h"
 #include "ui/models/run_facts.h"
 #include "ui/models/session_document.h"
@@ -25,11 +27,6 @@ using Json = nlohmann::json;
 using sessions::RunInfo;
 
 constexpr double kSame = 0.0005;
-
-Json parsed(const std::string& text) {
-    Json value = Json::parse(text, nullptr, false);
-    return value.is_object() ? value : Json::object();
-}
 
 bool endsWith(std::string_view text, std::string_view end) {
     return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
@@ -47,66 +44,11 @@ bool isSeconds(std::string_view metric) {
     return endsWith(metric, "seconds") || contains(metric, "seconds_");
 }
 
-QString sizeOf(double bytes) {
-    return bytesText(static_cast<std::uint64_t>(std::llround(std::clamp(std::abs(bytes), 0.0, 9e18))));
-}
-
-/// " because its weights are 26.14 GiB smaller": the category that changed most in the direction of the whole. `low` is the
-/// run with the lower peak; `lowIsA` says which words fit.
-QString becauseOf(const RunFacts& low, const RunFacts& high, double saved, bool lowIsA) {
-    if (!low.peakByCategory || !high.peakByCategory) {
-        return {};
-    }
-    std::size_t most = 0;
-    double largest = 0;
-    for (std::size_t i = 0; i < low.peakByCategory->size(); ++i) {
-        const double less =
-            static_cast<double>((*high.peakByCategory)[i]) - static_cast<double>((*low.peakByCategory)[i]);
-        if (less > largest) {
-            largest = less;
-            most = i;
-        }
-    }
-    if (largest <= 0) {
-        return {};
-    }
-    using C = base::MemoryCategory;
-    const auto category = static_cast<C>(most);
-    const bool plural =
-        category == C::Weights || category == C::Activations || category == C::Gradients || category == C::Logits;
-    const QString name = category == C::KvCache
-                             ? QObject::tr("KV cache")
-                             : textOf(base::categoryName(category)).replace(QLatin1Char('_'), QLatin1Char(' '));
-    const QString verb = plural ? QObject::tr("are") : QObject::tr("is");
-    const QString size = lowIsA ? QObject::tr("smaller") : QObject::tr("larger");
-    return largest >= saved * 0.5
-               ? QObject::tr(" because its %1 %2 %3 %4").arg(name, verb, sizeOf(largest), size)
-               : QObject::tr("; the largest part is its %1, which %2 %3 %4").arg(name, verb, sizeOf(largest), size);
-}
-
-QString failure(const RunInfo& run, QChar letter) {
-    return run.status == sessions::RunStatus::Done ? QString()
-                                                   : QObject::tr("%1: %2").arg(letter).arg(statusWords(run.status));
-}
-
-/// "decodes 1.20 times faster", for the run that `lowIsA` names; nothing when equal or unknown.
-void addSpeed(QStringList& out, const RunInfo& a, const RunInfo& b, const char* metric, bool lower,
-              const QString& verb) {
-    const auto x = runMetric(a, metric), y = runMetric(b, metric);
-    if (!x || !y || *x <= 0 || *y <= 0 || std::abs(*x - *y) <= 0.005 * std::max(*x, *y)) {
-        return;
-    }
-    const bool faster = (*x < *y) == lower;
-    out << QObject::tr("A %1 %2 times %3")
-               .arg(verb, QString::number(std::max(*x, *y) / std::min(*x, *y), 'f', 2),
-                    faster ? QObject::tr("faster") : QObject::tr("slower"));
-}
-
 /// The same experiment on the same machine.
 bool areRepeats(const RunInfo& a, const RunInfo& b) {
-    const Json left = parsed(a.environmentJson), right = parsed(b.environmentJson);
+    const Json left = parsedObject(a.environmentJson), right = parsedObject(b.environmentJson);
     const auto same = [&](const char* key) { return left.value(key, Json()) == right.value(key, Json()); };
-    return parsed(a.specJson) == parsed(b.specJson) && same("cpu") && same("device") && same("program");
+    return parsedObject(a.specJson) == parsedObject(b.specJson) && same("cpu") && same("device") && same("program");
 }
 
 struct Metrics {
@@ -183,7 +125,7 @@ FlatCell bytesDelta(std::uint64_t a, std::uint64_t b) {
         cell.text = QStringLiteral("=");
         cell.delta = 0;
     } else {
-        cell.text = (change < 0 ? QStringLiteral("▼ ") : QStringLiteral("▲ ")) + sizeOf(change);
+        cell.text = (change < 0 ? QStringLiteral("▼ ") : QStringLiteral("▲ ")) + bytesText(a < b ? b - a : a - b);
         cell.delta = change < 0 ? -1 : 1;
     }
     return cell;
@@ -236,11 +178,11 @@ QString metricText(std::string_view metric, std::optional<double> value) {
 }
 
 std::optional<double> noiseBand(const std::vector<RunInfo>& all, const RunInfo& run, const std::string& metric) {
-    const Json spec = parsed(run.specJson);
+    const Json spec = parsedObject(run.specJson);
     double low = 0, high = 0;
     int count = 0;
     for (const RunInfo& other : all) {
-        if (other.status != sessions::RunStatus::Done || parsed(other.specJson) != spec) {
+        if (other.status != sessions::RunStatus::Done || parsedObject(other.specJson) != spec) {
             continue;
         }
         const auto value = runMetric(other, metric);
@@ -254,63 +196,10 @@ std::optional<double> noiseBand(const std::vector<RunInfo>& all, const RunInfo& 
     return count < 2 || middle == 0 ? std::nullopt : std::optional((high - low) / 2 / std::abs(middle));
 }
 
-CompareWords compareWords(const RunInfo& a, const RunInfo& b) {
-    CompareWords words;
-    const RunFacts left = runFacts(a), right = runFacts(b);
-    const double peakA = static_cast<double>(left.peak.value_or(0)),
-                 peakB = static_cast<double>(right.peak.value_or(0));
-    if (!left.peak || !right.peak) {
-        words.sentence =
-            QObject::tr("The peak of %1 is not known.").arg(!left.peak ? QStringLiteral("A") : QStringLiteral("B"));
-    } else if (std::abs(peakA - peakB) <= kSame * std::max(peakA, peakB)) {
-        words.sentence = QObject::tr("A and B have the same peak, %1.").arg(bytesText(*left.peak));
-    } else {
-        const bool less = peakA < peakB;
-        words.sentence =
-            QObject::tr("A uses %1 %2 at its peak%3.")
-                .arg(sizeOf(peakA - peakB), less ? QObject::tr("less") : QObject::tr("more"),
-                     less ? becauseOf(left, right, peakB - peakA, true) : becauseOf(right, left, peakA - peakB, false));
-    }
-    QStringList parts;
-    for (const QString& text : {failure(a, QLatin1Char('A')), failure(b, QLatin1Char('B'))}) {
-        if (!text.isEmpty()) {
-            parts << text;
-        }
-    }
-    QStringList speed;
-    addSpeed(speed, a, b, "decode_tokens_per_second", false, QObject::tr("decodes"));
-    addSpeed(speed, a, b, "prefill_seconds", true, QObject::tr("prefills"));
-    addSpeed(speed, a, b, "load_seconds", true, QObject::tr("loads"));
-    if (!speed.isEmpty()) {
-        parts << speed.join(QStringLiteral(", "));
-    }
-    const auto differences = engine::diffExperiments(parsed(a.specJson), parsed(b.specJson));
-    if (differences.empty()) {
-        parts << QObject::tr("Both have the same settings");
-    } else {
-        QStringList keys;
-        for (std::size_t i = 0; i < std::min<std::size_t>(3, differences.size()); ++i) {
-            const auto shortened = [](const std::string& text) {
-                const QString value = QString::fromStdString(text);
-                return value.size() > 28 ? value.left(26) + QStringLiteral("…") : value;
-            };
-            keys << QObject::tr("%1 (A %2, B %3)")
-                        .arg(QString::fromStdString(differences[i].key), shortened(differences[i].a),
-                             shortened(differences[i].b));
-        }
-        const auto more = static_cast<int>(differences.size()) - 3;
-        parts << QObject::tr("Set differently: %1%2")
-                     .arg(keys.join(QStringLiteral(", ")),
-                          more > 0 ? QObject::tr(" and %1 more").arg(more) : QString());
-    }
-    words.cause = parts.join(QStringLiteral(". ")) + QLatin1Char('.');
-    return words;
-}
-
 FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {{QObject::tr("Setting")}, {QObject::tr("A")}, {QObject::tr("B")}};
-    const Json left = parsed(a.specJson), right = parsed(b.specJson);
+    const Json left = parsedObject(a.specJson), right = parsedObject(b.specJson);
     const auto add = [&](const std::string& key, const QString& x, const QString& y, bool changed) {
         FlatNode row;
         row.key = table->nodes.size() + 1;

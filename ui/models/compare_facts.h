@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What changed between runs: in words, in settings, in results and at the peak of memory. A is the run one looks at, B
+// What changed between runs: in settings, in results and at the peak of memory. A is the run one looks at, B
 // the baseline; arrows tell A against B. Pure functions; any thread.
 
 #include <QString>
@@ -15,12 +15,6 @@
 #include "ui/models/flat_tree.h"
 
 namespace vitrine::ui {
-
-struct CompareWords {
-    QString sentence; ///< the largest difference
-    QString cause;    ///< what was set differently, and speed
-};
-CompareWords compareWords(const sessions::RunInfo& a, const sessions::RunInfo& b);
 
 /// Key, A, B: settings that differ, or all of them.
 FlatTreePtr specTable(const sessions::RunInfo& a, const sessions::RunInfo& b, bool changedOnly);

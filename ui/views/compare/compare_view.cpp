@@ -11,6 +11,7 @@
 #include <QPushButton>
 #include <QTableView>
 
+#include "ui/models/compare_words.h"
 #include "ui/models/format.h"
 #include "ui/widgets/fact_table.h"
 #include "ui/widgets/style.h"
