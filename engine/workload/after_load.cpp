@@ -14,6 +14,7 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kBatch = 16;
 constexpr std::int64_t kMostPositions = 512;
+constexpr std::uint64_t kNoBudget = std::uint64_t{1} << 60;
 constexpr std::int64_t kLogitsBytes = std::int64_t{128} << 20;
 
 /// What one kind of weights answered.
@@ -44,6 +45,27 @@ std::vector<float> promptLogits(Model& model, const KvCacheOptions& cacheOptions
     return logits;
 }
 
+/// Tokens of one sequence that the budget has room for beside what the answer needed: each more takes its bytes in the
+/// layers without a window. 0: there is no budget to speak of, or no such layers.
+std::int64_t contextTokens(kernels::Context& context, const ModelConfig& config, const KvCacheOptions& options,
+                           const GenerateReport& report) {
+    const std::uint64_t budget = context.memory().budget(), peak = context.memory().statistics().peakReserved;
+    std::uint64_t tokenBytes = 0;
+    const KvCache cache(context, config, options);
+    for (const KvGroup& group : cache.groups()) {
+        const auto elements = 2 * static_cast<std::int64_t>(group.layers.size()) * config.kvWidth();
+        tokenBytes += group.window > 0 ? 0 : kernels::bytesOf(options.dtype, elements);
+    }
+    std::uint64_t kept = 0;
+    for (const auto& [name, bytes] : report.kvGroupBytes) {
+        kept += name == "full" ? bytes : 0;
+    }
+    if (tokenBytes == 0 || budget <= peak || budget >= kNoBudget) {
+        return 0;
+    }
+    return static_cast<std::int64_t>((budget - peak + kept) / tokenBytes);
+}
+
 Answer answer(const Run& run, const ModelSource& source, const Prompts& prompts, const std::string& weights,
               Json& out) {
     const std::unique_ptr<kernels::Context> context = makeContext(run);
@@ -65,6 +87,9 @@ Answer answer(const Run& run, const ModelSource& source, const Prompts& prompts,
     out["prefill_seconds"] = report.prefillSeconds;
     out["prefill_tokens_per_second"] = rate(promptTokens, report.prefillSeconds);
     out["decode_tokens_per_second"] = rate(static_cast<double>(report.decodedTokens), report.decodeSeconds);
+    if (const std::int64_t tokens = contextTokens(*context, model.config(), generate.cache, report); tokens > 0) {
+        out["context_tokens"] = tokens;
+    }
     if (context->isMeta()) {
         // Prices only: Meta has no values to compare, and a batch costs nothing there.
         report = measure(std::vector<GenerateRequest>(kBatch, prompts.requests.front()));

@@ -9,6 +9,18 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// All tensors of the checkpoint; of a synthetic model those that it would have.
+std::uint64_t diskBytes(const ModelSource& source) {
+    if (source.checkpoint != nullptr) {
+        return source.checkpoint->totalBytes();
+    }
+    std::uint64_t bytes = 0;
+    for (const TensorSpec& tensor : expectedTensors(source.config)) {
+        bytes += bytesOf(tensor);
+    }
+    return bytes;
+}
+
 Json loadVariant(const Run& run, const ModelSource& source, kernels::Context& context, const std::string& weights) {
     std::vector<double> seconds;
     Json out = {{"weights", weights}};
@@ -21,6 +33,7 @@ Json loadVariant(const Run& run, const ModelSource& source, kernels::Context& co
     }
     const double time = median(seconds);
     out["seconds"] = time;
+    out["disk_bytes"] = diskBytes(source);
     out["gb_per_second"] = time > 0 ? out["bytes_read"].get<double>() / time * 1e-9 : 0;
     addMemoryMetrics(out, context);
     return out;

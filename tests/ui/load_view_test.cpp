@@ -11,6 +11,7 @@
 
 #include "tests/ui/recorded_run.h"
 #include "ui/models/format.h"
+#include "ui/models/load_tables.h"
 #include "ui/widgets/bar_plot.h"
 
 using namespace vitrine;
@@ -47,8 +48,13 @@ ui::TimelinePtr bothLoads() {
 
 sessions::RunInfo loadRun() {
     return test::runInfo(1, "load", R"({"variants": [
-        {"weights": "quantized", "seconds": 0.4, "bytes_read": 12884901888, "budget_bytes": 85899345920},
-        {"weights": "dequantized", "seconds": 0.6, "bytes_read": 12884901888, "budget_bytes": 85899345920}]})",
+        {"weights": "quantized", "seconds": 0.4, "disk_bytes": 12884901888, "bytes_read": 12884901888,
+         "host_peak_bytes": 0, "budget_bytes": 85899345920, "after_load": {"prompt_tokens": 8192,
+         "prefill_tokens_per_second": 100000, "decode_tokens_per_second": 440, "context_tokens": 2840123}},
+        {"weights": "dequantized", "seconds": 0.6, "disk_bytes": 12884901888, "bytes_read": 12884901888,
+         "host_peak_bytes": 0, "budget_bytes": 85899345920, "after_load": {"prompt_tokens": 8192,
+         "prefill_tokens_per_second": 100000, "decode_tokens_per_second": 290, "context_tokens": 1660999}}],
+        "time_base": "virtual"})",
                          R"({"vitrine": 1, "workload": "load", "model": "synthetic:gpt-oss-20b", "weights": "both"})");
 }
 
@@ -151,6 +157,27 @@ private slots:
         ui::LoadPair same = pair;
         same.b = same.a;
         QCOMPARE(ui::loadWords(same, {}, {}).number, QStringLiteral("="));
+    }
+
+    void pricesOfBothKinds() {
+        const ui::LoadPair pair = pairOf(bothLoads());
+        const auto row = [](const ui::FlatTreePtr& table, const QString& name) {
+            for (const ui::FlatNode& node : table->nodes) {
+                if (node.cells[0].text == name) {
+                    return node.cells[1].text + QLatin1Char(' ') + node.cells[2].text;
+                }
+            }
+            return QString();
+        };
+        QCOMPARE(row(ui::loadTable(pair), QStringLiteral("on disk, GiB")), QStringLiteral("12.00 12.00"));
+        QCOMPARE(row(ui::loadMemoryTable(pair), QStringLiteral("pinned host")), QStringLiteral("0.00 0.00"));
+        const auto a = ui::measuredAfterLoad(loadRun(), 0), b = ui::measuredAfterLoad(loadRun(), 1);
+        QVERIFY(a && b && a->priced);
+        const ui::FlatTreePtr after = ui::afterLoadTable(*a, *b);
+        QCOMPARE(row(after, QStringLiteral("context, K tokens")), QStringLiteral("2,840 1,660"));
+        const QString cost = ui::loadWords(pair, *a, *b).cost;
+        QVERIFY2(cost.startsWith(QStringLiteral("Prefill of 8,192 tokens takes the same time")), qPrintable(cost));
+        QVERIFY2(cost.endsWith(QStringLiteral("By its price nothing is slower.")), qPrintable(cost));
     }
 
     void ratios() {

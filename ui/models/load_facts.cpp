@@ -11,6 +11,7 @@
 #include "profiler/analysis/memory_groups.h"
 #include "profiler/analysis/scope_places.h"
 #include "ui/models/format.h"
+#include "ui/models/json_values.h"
 #include "ui/models/run_facts.h"
 
 namespace vitrine::ui {
@@ -19,26 +20,6 @@ namespace {
 
 using Json = nlohmann::json;
 using base::MemoryCategory;
-
-Json parsed(const std::string& text) {
-    Json value = Json::parse(text, nullptr, false);
-    return value.is_object() ? value : Json::object();
-}
-
-QString textAt(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? QString::fromStdString(found->get<std::string>()) : QString();
-}
-
-std::optional<double> numberAt(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
-}
-
-std::optional<std::uint64_t> bytesAt(const Json& object, const char* key) {
-    const auto value = numberAt(object, key);
-    return value && *value >= 0 && *value < 9e18 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
-}
 
 LoadPart partOf(const profiler::AllocationRow& row, std::string_view name) {
     switch (row.category) {
@@ -150,105 +131,6 @@ Json variantOf(const Json& metrics, std::size_t index) {
     return Json::object();
 }
 
-bool sameModel(const sessions::RunInfo& a, const sessions::RunInfo& b) {
-    const Json left = parsed(a.specJson), right = parsed(b.specJson);
-    return runFacts(a).model == runFacts(b).model && runFacts(a).device == runFacts(b).device &&
-           left.value("plan", Json()) == right.value("plan", Json());
-}
-
-FlatCell numberCell(std::optional<double> value, int decimals, const QString& tip = {}) {
-    if (!value) {
-        return {unknownText(), QVariant(-1.0)};
-    }
-    const QString text =
-        decimals == 0 || *value >= 1000 ? countText(std::llround(*value)) : QString::number(*value, 'f', decimals);
-    FlatCell cell(text, QVariant(*value), QString::number(*value, 'g', 12));
-    cell.tip = tip;
-    return cell;
-}
-
-/// Bytes in the unit of the table.
-struct TableUnit {
-    double bytes = 1;
-    QString name;
-    int decimals = 2;
-
-    static TableUnit forBytes(std::uint64_t largest) {
-        if (largest >= (1ULL << 30)) {
-            return {static_cast<double>(1ULL << 30), QStringLiteral("GiB"), 2};
-        }
-        if (largest >= (1ULL << 20)) {
-            return {static_cast<double>(1ULL << 20), QStringLiteral("MiB"), 1};
-        }
-        return {static_cast<double>(1ULL << 10), QStringLiteral("KiB"), 1};
-    }
-    FlatCell cell(std::optional<std::uint64_t> value) const {
-        return value ? numberCell(static_cast<double>(*value) / bytes, decimals, exactBytesText(*value))
-                     : FlatCell(unknownText());
-    }
-};
-
-using OptionalBytes = std::optional<std::uint64_t>;
-
-std::optional<double> asDouble(OptionalBytes value) {
-    return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
-}
-
-class TableMaker {
-public:
-    explicit TableMaker(const QString& title, const QString& a = {}, const QString& b = {}) {
-        table_->columns = {{title}, {a, true}, {b, true}, {QObject::tr("A to B"), true}};
-    }
-    void bytes(const QString& name, OptionalBytes a, OptionalBytes b, const TableUnit& unit,
-               std::optional<bool> lower) {
-        row(name, unit.cell(a), unit.cell(b), asDouble(a), asDouble(b), lower);
-    }
-    void number(const QString& name, std::optional<double> a, std::optional<double> b, int decimals,
-                std::optional<bool> lower) {
-        row(name, numberCell(a, decimals), numberCell(b, decimals), a, b, lower);
-    }
-    FlatTreePtr take() { return table_->nodes.empty() ? nullptr : table_; }
-
-private:
-    void row(const QString& name, FlatCell left, FlatCell right, std::optional<double> a, std::optional<double> b,
-             std::optional<bool> lower) {
-        if (!a && !b) {
-            return;
-        }
-        FlatNode node;
-        node.key = table_->nodes.size() + 1;
-        node.cells = {FlatCell(name), std::move(left), std::move(right), ratioCell(a, b, lower)};
-        table_->nodes.push_back(std::move(node));
-    }
-    std::shared_ptr<FlatTree> table_ = std::make_shared<FlatTree>();
-};
-
-QString shortTitle(const std::optional<LoadSide>& side) {
-    if (!side) {
-        return {};
-    }
-    return side->weights == QLatin1String("quantized")     ? QObject::tr("quant.")
-           : side->weights == QLatin1String("dequantized") ? QObject::tr("dequant.")
-                                                           : side->title;
-}
-
-template <class F> auto of(const std::optional<LoadSide>& side, F field) -> std::optional<decltype(field(*side))> {
-    return side ? std::optional(field(*side)) : std::nullopt;
-}
-
-std::uint64_t largestPeak(const LoadPair& pair) {
-    return std::max(pair.a ? pair.a->peak : 0, pair.b ? pair.b->peak : 0);
-}
-
-std::optional<double> stageRate(const std::optional<LoadSide>& side, const char* name) {
-    const profiler::LoadStage* stage = side ? side->stage(name) : nullptr;
-    return stage != nullptr && stage->bytesPerSecond > 0 ? std::optional(stage->bytesPerSecond * 1e-9) : std::nullopt;
-}
-
-QString times(double ratio) {
-    return QString::number(ratio, 'f', ratio >= 100 ? 0 : 2);
-}
-
 } // namespace
 
 QString loadPartName(LoadPart part) {
@@ -309,7 +191,7 @@ const profiler::LoadStage* LoadSide::stage(const char* name) const {
 }
 
 std::size_t loadVariants(const sessions::RunInfo& run) {
-    const Json metrics = parsed(run.metricsJson);
+    const Json metrics = parsedObject(run.metricsJson);
     const auto variants = metrics.find("variants");
     return variants != metrics.end() && variants->is_array() ? variants->size() : 0;
 }
@@ -337,7 +219,7 @@ LoadChoice chooseLoads(const std::vector<sessions::RunInfo>& runs, sessions::Run
 LoadSide loadSide(const sessions::RunInfo& run, const profiler::MemoryTimeline& timeline, std::size_t variant) {
     LoadSide side;
     side.run = run.id;
-    const Json metrics = parsed(run.metricsJson), spec = parsed(run.specJson);
+    const Json metrics = parsedObject(run.metricsJson), spec = parsedObject(run.specJson);
     const Json facts = variantOf(metrics, variant);
     const std::vector<LoadPhase> phases = phasesOf(timeline);
     const std::size_t variants = std::max<std::size_t>(1, loadVariants(run));
@@ -360,9 +242,8 @@ LoadSide loadSide(const sessions::RunInfo& run, const profiler::MemoryTimeline& 
     if (!side.bytesRead) {
         side.bytesRead = bytesAt(metrics, "bytes_read");
     }
-    if (const auto host = bytesAt(facts, "host_peak_bytes"); host && *host > 0) {
-        side.pinned = host;
-    }
+    side.onDisk = bytesAt(facts, "disk_bytes");
+    side.pinned = bytesAt(facts, "host_peak_bytes");
     if (index >= phases.size()) {
         return side;
     }
@@ -435,252 +316,6 @@ std::vector<std::optional<double>> loadTotals(const LoadSide& side, const AxisMa
         totals.push_back(column.present ? std::optional(static_cast<double>(column.total)) : std::nullopt);
     }
     return totals;
-}
-
-AfterLoad afterLoad(const std::vector<sessions::RunInfo>& runs, const sessions::RunInfo& load, const QString& weights) {
-    AfterLoad after;
-    for (const sessions::RunInfo& run : runs) { // later runs replace earlier ones
-        const Json spec = parsed(run.specJson), metrics = parsed(run.metricsJson);
-        if (run.status != sessions::RunStatus::Done || textAt(spec, "weights") != weights ||
-            textAt(spec, "workload") != QLatin1String("generate") || !sameModel(run, load)) {
-            continue;
-        }
-        const auto decode = numberAt(metrics, "decode_tokens_per_second");
-        after.decode = decode && *decode > 0 ? decode : after.decode;
-        const auto seconds = numberAt(metrics, "prefill_seconds"), tokens = numberAt(metrics, "prompt_tokens");
-        if (seconds && tokens && *seconds > 0 && *tokens > 0) {
-            after.prefill = *tokens / *seconds;
-            after.promptTokens = std::llround(*tokens);
-        }
-        const auto context = numberAt(metrics, "max_context");
-        after.context = context ? context : after.context;
-        const auto ids = metrics.find("ids");
-        if (ids != metrics.end() && ids->is_array() && spec.value("temperature", Json(0.0)) == 0.0) {
-            after.ids.clear();
-            for (const Json& id : *ids) {
-                after.ids.push_back(id.is_number_integer() ? id.get<std::int64_t>() : -1);
-            }
-            after.prompt = spec.value("prompt", Json()).dump() + spec.value("tokens", Json()).dump() +
-                           spec.value("chat", Json()).dump() + spec.value("raw", Json()).dump();
-        }
-    }
-    return after;
-}
-
-FlatCell ratioCell(std::optional<double> a, std::optional<double> b, std::optional<bool> lowerIsBetter, double noise) {
-    if (!a || !b) {
-        return {unknownText(), QVariant(0.0)};
-    }
-    const double largest = std::max(std::abs(*a), std::abs(*b));
-    FlatCell cell;
-    if (std::abs(*a - *b) <= noise * largest) {
-        cell.text = QStringLiteral("=");
-        cell.sort = 1.0;
-        cell.delta = 0;
-        return cell;
-    }
-    const bool less = *a < *b;
-    const double smallest = std::min(std::abs(*a), std::abs(*b));
-    const QString arrow = less ? QStringLiteral("▼ ") : QStringLiteral("▲ ");
-    cell.text = arrow + (smallest > 0 && *a * *b > 0 ? ratioText(largest / smallest)
-                         : *a == 0                   ? QObject::tr("only B")
-                         : *b == 0                   ? QObject::tr("only A")
-                                                     : unknownText());
-    cell.sort = smallest > 0 ? largest / smallest : 1e300;
-    cell.delta = !lowerIsBetter ? 2 : less == *lowerIsBetter ? -1 : 1;
-    return cell;
-}
-
-FlatTreePtr loadTable(const LoadPair& pair) {
-    TableMaker table(QObject::tr("Load"), shortTitle(pair.a), shortTitle(pair.b));
-    const double longest = std::max(pair.a ? pair.a->seconds : 0, pair.b ? pair.b->seconds : 0);
-    const bool millis = longest < 0.1;
-    const auto time = [&](const LoadSide& side) { return millis ? side.seconds * 1e3 : side.seconds; };
-    table.number(millis ? QObject::tr("time, ms") : QObject::tr("time, s"), of(pair.a, time), of(pair.b, time),
-                 millis ? 1 : 2, true);
-    const OptionalBytes readA = pair.a ? pair.a->bytesRead : OptionalBytes(),
-                        readB = pair.b ? pair.b->bytesRead : OptionalBytes();
-    const TableUnit unit = TableUnit::forBytes(std::max(readA.value_or(0), readB.value_or(0)));
-    table.bytes(QObject::tr("bytes read, %1").arg(unit.name), readA, readB, unit, true);
-    table.number(QObject::tr("read rate, GB/s"), stageRate(pair.a, "Read"), stageRate(pair.b, "Read"), 1, false);
-    table.number(QObject::tr("copy rate, GB/s"), stageRate(pair.a, "Copy"), stageRate(pair.b, "Copy"), 1, false);
-    table.number(QObject::tr("expand rate, GB/s"), stageRate(pair.a, "Expand"), stageRate(pair.b, "Expand"), 1, false);
-    table.number(QObject::tr("fill rate, GB/s"), stageRate(pair.a, "Fill"), stageRate(pair.b, "Fill"), 1, false);
-    return table.take();
-}
-
-FlatTreePtr loadMemoryTable(const LoadPair& pair) {
-    const TableUnit unit = TableUnit::forBytes(largestPeak(pair));
-    TableMaker table(QObject::tr("Memory, %1").arg(unit.name), shortTitle(pair.a), shortTitle(pair.b));
-    const auto resident = [](const LoadSide& side) { return side.residentWeights(); };
-    const auto transient = [](const LoadSide& side) { return side.transient; };
-    const auto peak = [](const LoadSide& side) { return side.peak; };
-    table.bytes(QObject::tr("resident"), of(pair.a, resident), of(pair.b, resident), unit, true);
-    table.bytes(QObject::tr("transient"), of(pair.a, transient), of(pair.b, transient), unit, true);
-    table.bytes(QObject::tr("peak"), of(pair.a, peak), of(pair.b, peak), unit, true);
-    table.bytes(QObject::tr("pinned host"), pair.a ? pair.a->pinned : OptionalBytes(),
-                pair.b ? pair.b->pinned : OptionalBytes(), unit, true);
-    const OptionalBytes budget = pair.a && pair.a->budget ? pair.a->budget : pair.b ? pair.b->budget : OptionalBytes();
-    if (budget) {
-        const auto left = [&](const LoadSide& side) {
-            const std::uint64_t held = std::accumulate(side.resident.begin(), side.resident.end(), std::uint64_t{0});
-            return *budget > held ? *budget - held : 0;
-        };
-        table.bytes(QObject::tr("left of %1").arg(bytesText(*budget)), of(pair.a, left), of(pair.b, left), unit, false);
-    }
-    return table.take();
-}
-
-FlatTreePtr afterLoadTable(const AfterLoad& a, const AfterLoad& b) {
-    TableMaker table(QObject::tr("After the load"));
-    table.number(a.decode16 || b.decode16 ? QObject::tr("decode b1, tok/s") : QObject::tr("decode, tok/s"), a.decode,
-                 b.decode, 0, false);
-    table.number(QObject::tr("decode b16, tok/s"), a.decode16, b.decode16, 0, false);
-    const std::int64_t tokens = a.promptTokens == b.promptTokens ? a.promptTokens : 0;
-    table.number(tokens >= 1024 && tokens % 1024 == 0 ? QObject::tr("prefill %1K, tok/s").arg(tokens / 1024)
-                                                      : QObject::tr("prefill, tok/s"),
-                 a.prefill, b.prefill, 0, false);
-    table.number(QObject::tr("context, tokens"), a.context, b.context, 0, false);
-    return table.take();
-}
-
-FlatTreePtr agreementTable(const AfterLoad& a, const AfterLoad& b) {
-    if (a.ids.empty() || b.ids.empty() || a.prompt != b.prompt || a.promptTokens != b.promptTokens) {
-        return nullptr;
-    }
-    auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("Agreement")}, {QObject::tr("same prompt, greedy"), true}};
-    const std::size_t length = std::min(a.ids.size(), b.ids.size());
-    std::size_t equal = 0, first = length;
-    for (std::size_t i = 0; i < length; ++i) {
-        equal += a.ids[i] == b.ids[i] ? 1 : 0;
-        first = a.ids[i] != b.ids[i] ? std::min(first, i) : first;
-    }
-    FlatNode node;
-    node.key = 1;
-    node.cells = {FlatCell(QObject::tr("tokens equal")),
-                  FlatCell(QObject::tr("%1 of %2")
-                               .arg(countText(static_cast<qint64>(equal)), countText(static_cast<qint64>(length))))};
-    table->nodes.push_back(node);
-    if (first < length) {
-        node.key = 2;
-        node.cells = {FlatCell(QObject::tr("first difference")),
-                      FlatCell(QObject::tr("token %1").arg(countText(static_cast<qint64>(first + 1))))};
-        table->nodes.push_back(node);
-    }
-    return table;
-}
-
-FlatTreePtr loadTwin(const LoadPair& pair) {
-    auto table = std::make_shared<FlatTree>();
-    table->columns = {
-        {QObject::tr("What")}, {QObject::tr("A"), true}, {QObject::tr("B"), true}, {QObject::tr("A to B"), true}};
-    const auto add = [&](const QString& name, OptionalBytes a, OptionalBytes b, const QString& textA,
-                         const QString& textB, bool lower) {
-        FlatNode node;
-        node.key = table->nodes.size() + 1;
-        node.cells = {FlatCell(name),
-                      {textA, QVariant::fromValue<qulonglong>(a.value_or(0)), QString::number(a.value_or(0))},
-                      {textB, QVariant::fromValue<qulonglong>(b.value_or(0)), QString::number(b.value_or(0))},
-                      ratioCell(asDouble(a), asDouble(b), lower)};
-        table->nodes.push_back(std::move(node));
-    };
-    for (std::size_t part = 0; part < kLoadParts; ++part) {
-        const auto bytes = [&](const LoadSide& side) { return side.resident[part]; };
-        const OptionalBytes a = of(pair.a, bytes), b = of(pair.b, bytes);
-        if (a.value_or(0) > 0 || b.value_or(0) > 0) {
-            add(QObject::tr("resident, %1").arg(loadPartName(static_cast<LoadPart>(part))), a, b, bytesText(a),
-                bytesText(b), true);
-        }
-    }
-    const auto peak = [](const LoadSide& side) { return side.peak; };
-    add(QObject::tr("peak"), of(pair.a, peak), of(pair.b, peak), bytesText(of(pair.a, peak)),
-        bytesText(of(pair.b, peak)), true);
-    for (const char* stage : {"Read", "Copy", "Expand", "Fill"}) {
-        const auto busy = [&](const std::optional<LoadSide>& side) {
-            const profiler::LoadStage* found = side ? side->stage(stage) : nullptr;
-            return found != nullptr ? OptionalBytes(static_cast<std::uint64_t>(std::max<base::TimeNs>(0, found->busy)))
-                                    : OptionalBytes();
-        };
-        const OptionalBytes a = busy(pair.a), b = busy(pair.b);
-        if (a || b) {
-            const auto text = [](OptionalBytes ns) {
-                return ns ? durationText(static_cast<base::TimeNs>(*ns)) : unknownText();
-            };
-            add(QObject::tr("%1, busy").arg(QString::fromLatin1(stage)), a, b, text(a), text(b), true);
-        }
-    }
-    return table;
-}
-
-LoadWords loadWords(const LoadPair& pair, const AfterLoad& after, const AfterLoad& afterB) {
-    LoadWords words;
-    if (!pair.a || !pair.b) {
-        if (pair.a) {
-            words.number = bytesText(pair.a->residentWeights());
-            words.sentence =
-                QObject::tr("of weights are resident. Choose a baseline B, or load with both weights, to compare.");
-        }
-        return words;
-    }
-    const LoadSide &a = *pair.a, &b = *pair.b;
-    const auto bytesA = static_cast<double>(a.residentWeights()), bytesB = static_cast<double>(b.residentWeights());
-    if (bytesA <= 0 || bytesB <= 0) {
-        words.number = unknownText();
-        words.sentence = QObject::tr("One of the loads did not finish.");
-        return words;
-    }
-    const bool less = bytesA <= bytesB;
-    const bool kinds = a.weights != b.weights && !a.weights.isEmpty() && !b.weights.isEmpty();
-    const LoadSide& small = less ? a : b;
-    const LoadSide& large = less ? b : a;
-    const double ratio = std::max(bytesA, bytesB) / std::min(bytesA, bytesB);
-    const QString who = less ? QStringLiteral("A") : QStringLiteral("B");
-    words.number = ratio < 1.0005 ? QStringLiteral("=") : ratioText(ratio);
-    if (ratio < 1.0005) {
-        words.sentence = QObject::tr("A and B hold the same memory: %1.").arg(bytesText(a.residentWeights()));
-    } else if (kinds) {
-        words.sentence =
-            QObject::tr("less memory when %1: %2 instead of %3.")
-                .arg(small.weights, bytesText(small.residentWeights()), bytesText(large.residentWeights()));
-    } else {
-        words.sentence = QObject::tr("less memory in %1: %2 instead of %3.")
-                             .arg(who, bytesText(small.residentWeights()), bytesText(large.residentWeights()));
-    }
-    QStringList also, costs;
-    const auto compare = [&](std::optional<double> mine, std::optional<double> theirs, bool lower,
-                             const QString& faster, const QString& slower) {
-        if (!mine || !theirs || *mine <= 0 || *theirs <= 0 ||
-            std::abs(*mine - *theirs) <= 0.005 * std::max(*mine, *theirs)) {
-            return;
-        }
-        const double factor = std::max(*mine, *theirs) / std::min(*mine, *theirs);
-        ((*mine < *theirs) == lower ? also : costs)
-            << ((*mine < *theirs) == lower ? faster : slower).arg(times(factor));
-    };
-    compare(small.seconds, large.seconds, true, QObject::tr("loads %1 times faster"),
-            QObject::tr("The load is %1 times slower."));
-    const AfterLoad& mine = less ? after : afterB;
-    const AfterLoad& theirs = less ? afterB : after;
-    compare(mine.decode, theirs.decode, false, QObject::tr("decodes %1 times faster"),
-            QObject::tr("Decoding is %1 times slower."));
-    compare(mine.prefill, theirs.prefill, false, QObject::tr("prefills %1 times faster"),
-            QObject::tr("Prefill is %1 times slower: products multiply from packed weights."));
-    if (!also.isEmpty()) {
-        const QString last = also.takeLast();
-        words.sentence +=
-            QLatin1Char(' ') + (also.isEmpty()
-                                    ? QObject::tr("It also %1.").arg(last)
-                                    : QObject::tr("It also %1 and %2.").arg(also.join(QStringLiteral(", ")), last));
-    }
-    const bool measured = mine.decode && theirs.decode;
-    words.cost =
-        !costs.isEmpty() ? costs.join(QLatin1Char(' ')) +
-                               (measured ? QObject::tr(" Nothing else that was measured is slower.") : QString())
-        : measured
-            ? QObject::tr("Nothing that was measured is slower.")
-            : QObject::tr("Not measured yet: generate once with each kind of weights to see decode and prefill here.");
-    return words;
 }
 
 } // namespace vitrine::ui

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Two loads side by side: what each held over time by part of the model, its stages, and what is known of the runs that
-// used the loaded weights. Pure functions over immutable timelines; any thread. Times are since the begin of each load.
+// Two loads side by side: what each held over time by part of the model, and its stages. Pure functions over immutable timelines; any thread. Times are since the begin of each load.
 
 #include <QString>
 #include <array>
@@ -50,7 +49,7 @@ struct LoadSide {
     base::CategoryBytes residentCategories{};
     std::uint64_t peak = 0, transient = 0;
     base::TimeNs peakTime = 0;
-    std::optional<std::uint64_t> bytesRead, pinned, budget;
+    std::optional<std::uint64_t> onDisk, bytesRead, pinned, budget;
     int repeats = 1;
 
     std::uint64_t residentWeights() const; ///< all parts that are weights
@@ -80,32 +79,5 @@ std::size_t loadVariants(const sessions::RunInfo& run);
 StackModelPtr loadStack(const LoadSide& side, LoadGrouping grouping, const AxisMap& axis, int columns);
 /// Total after each column, for lines; nothing before the load.
 std::vector<std::optional<double>> loadTotals(const LoadSide& side, const AxisMap& axis, int columns);
-
-/// What runs of the same model say about decoding and prefill after each load.
-struct AfterLoad {
-    std::optional<double> decode, decode16, prefill, context; ///< tokens/s, with batch 16, tokens/s, tokens
-    std::vector<std::int64_t> ids;                            ///< of a greedy run
-    std::string prompt;                                       ///< to tell whether two runs had the same one
-    std::int64_t promptTokens = 0;
-};
-AfterLoad afterLoad(const std::vector<sessions::RunInfo>& runs, const sessions::RunInfo& load, const QString& weights);
-
-/// "3.04x" and the sentence below it.
-struct LoadWords {
-    QString number, sentence, cost;
-};
-LoadWords loadWords(const LoadPair& pair, const AfterLoad& a, const AfterLoad& b);
-
-/// Name, A, B, A to B: the inspector's tables. Null where there is no row.
-FlatTreePtr loadTable(const LoadPair& pair);
-FlatTreePtr loadMemoryTable(const LoadPair& pair);
-FlatTreePtr afterLoadTable(const AfterLoad& a, const AfterLoad& b);
-FlatTreePtr agreementTable(const AfterLoad& a, const AfterLoad& b);
-/// The twin of the pictures: part or stage, A, B, A to B.
-FlatTreePtr loadTwin(const LoadPair& pair);
-
-/// "▼ 1.53x": A against B; -1 in `better` when A is better, 0 equal, 1 worse. `lowerIsBetter` nothing: unknown direction.
-FlatCell ratioCell(std::optional<double> a, std::optional<double> b, std::optional<bool> lowerIsBetter,
-                   double noise = 0.0005);
 
 } // namespace vitrine::ui

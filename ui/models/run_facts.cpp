@@ -84,6 +84,9 @@ RunFacts runFacts(const sessions::RunInfo& run) {
     }
     facts.weights = textAt(spec, {"weights"});
     facts.dtype = textAt(spec, {"dtype"});
+    if (facts.dtype.isEmpty()) {
+        facts.dtype = textAt(metrics, {"dtype"}); // what the backend chose
+    }
     facts.virtualTime = textAt(environment, {"time_base", "clock"}) == QLatin1String("virtual");
     facts.budget = bytesAt(environment, {"vram_budget", "budget_bytes", "budget"});
     if (!facts.budget || *facts.budget == 0) {

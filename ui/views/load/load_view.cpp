@@ -8,7 +8,7 @@
 #include <QTableView>
 
 #include "ui/models/format.h"
-#include "ui/models/load_after.h"
+#include "ui/models/load_tables.h"
 #include "ui/models/run_facts.h"
 #include "ui/views/load/load_plots.h"
 #include "ui/widgets/bar_plot.h"
