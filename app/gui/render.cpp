@@ -100,20 +100,26 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
     document.setRunB(b);
 }
 
-/// The other page of a view that has two: the layers of the KV cache, both loads in one plot.
-bool saveSecondPage(ui::MainWindow& window, const ui::View& view, const QString& folder, const QString& prefix) {
-    const std::pair<const char*, const char*> pages[] = {{"kv-cache", "kv-cache-layers"}, {"load", "load-overlay"}};
-    for (const auto& [id, stem] : pages) {
+/// The other pages of views that have several: pages and layers of the KV cache, both loads in one plot.
+bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString& folder, const QString& prefix) {
+    struct Page {
+        const char* view;
+        int segment;
+        const char* stem;
+    };
+    static constexpr Page kPages[] = {
+        {"kv-cache", 1, "kv-cache-pages"}, {"kv-cache", 2, "kv-cache-layers"}, {"load", 1, "load-overlay"}};
+    bool saved = true;
+    for (const Page& page : kPages) {
         auto* segments = view.header()->findChild<ui::SegmentedControl*>();
-        if (view.id() == QLatin1String(id) && segments != nullptr && !view.emptyShown()) {
-            segments->setCurrent(1);
+        if (saved && view.id() == QLatin1String(page.view) && segments != nullptr && !view.emptyShown()) {
+            segments->setCurrent(page.segment);
             waitFor([&] { return view.settled(); }, kLoadLimitMs);
-            const bool saved = savePicture(window, folder, prefix + QLatin1String(stem));
+            saved = savePicture(window, folder, prefix + QLatin1String(page.stem));
             segments->setCurrent(0);
-            return saved;
         }
     }
-    return true;
+    return saved;
 }
 
 bool saveViews(ui::MainWindow& window, const QString& folder, const QString& prefix) {
@@ -124,7 +130,7 @@ bool saveViews(ui::MainWindow& window, const QString& folder, const QString& pre
         if (!savePicture(window, folder, prefix + view->id())) {
             return false;
         }
-        if (!saveSecondPage(window, *view, folder, prefix)) {
+        if (!saveOtherPages(window, *view, folder, prefix)) {
             return false;
         }
         const QAction* why = window.actionList()->action(QStringLiteral("go.oom"));

@@ -12,10 +12,12 @@
 
 #include "tests/ui/recorded_run.h"
 #include "ui/models/format.h"
+#include "ui/models/kv_pages.h"
 #include "ui/widgets/bar_plot.h"
 #include "ui/widgets/chart.h"
 #include "ui/widgets/fact_table.h"
 #include "ui/widgets/layer_plot.h"
+#include "ui/widgets/page_map.h"
 
 using namespace vitrine;
 
@@ -46,6 +48,21 @@ ui::TimelinePtr growth(int tokens) {
         run.counter("kv_bytes.full", time, double((t + 63) / 64 * 64) * kToken);
         run.counter("kv_bytes.sliding", time, 127.0 * kToken);
         run.counter("kv_tokens", time, t);
+    }
+    return run.timeline();
+}
+
+/// The same with the blocks of the pages.
+ui::TimelinePtr growthInPages(int tokens) {
+    test::RecordedRun run;
+    run.alloc(base::MemoryCategory::Weights, "lm_head", 1e6, 0, -1);
+    run.alloc(base::MemoryCategory::KvCache, "kv_cache.sliding", 127.0 * kToken, 0.001, -1);
+    for (int page = 0; page * 64 < tokens; ++page) {
+        run.alloc(base::MemoryCategory::KvCache, "kv_cache.full", 64.0 * kToken, 0.001 * (page * 64 + 1), -1);
+    }
+    for (int t = 1; t <= tokens; ++t) {
+        run.counter("kv_bytes.full", 0.001 * t, double((t + 63) / 64 * 64) * kToken);
+        run.counter("kv_tokens", 0.001 * t, t);
     }
     return run.timeline();
 }
@@ -249,7 +266,7 @@ private slots:
         view.resize(1000, 700);
         view.show();
         document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growth(1000)}});
-        QTest::mouseClick(view.segments()->button(1), Qt::LeftButton);
+        QTest::mouseClick(view.segments()->button(2), Qt::LeftButton);
         ui::LayerPlot* bars = view.bars();
         QTRY_VERIFY(bars->isVisible() && bars->height() > 300);
         const QRectF second = bars->rowRect(1, bars->size());
@@ -269,6 +286,55 @@ private slots:
             full = full || image.pixelColor(QPointF(row.right() - 40, row.center().y()).toPoint()) == fill;
         }
         QVERIFY(full);
+    }
+
+    void pagesOfGroups() {
+        const auto timeline = growthInPages(1000);
+        const ui::KvFacts facts = ui::kvFacts(generateRun(true), timeline.get());
+        const ui::KvPages pages = ui::kvPages(facts, *timeline, facts.at(1000));
+        QCOMPARE(pages.groups.size(), std::size_t(2));
+        QCOMPARE(pages.groups.front().name, QStringLiteral("full"));
+        QCOMPARE(pages.count(0), std::size_t(16));
+        QCOMPARE(pages.count(1), std::size_t(1));
+        QCOMPARE(*pages.pages[14].used, 1.0);
+        QCOMPARE(*pages.pages[15].used, (1000 - 15 * 64) / 64.0);
+        QCOMPARE(*pages.pages[16].used, 1.0); // the ring keeps 127 tokens
+        QCOMPARE(ui::kvPages(facts, *timeline, facts.at(100)).count(0), std::size_t(2));
+        QVERIFY(ui::kvPageWords(pages, *timeline, 15).startsWith(QStringLiteral("Page 15, full: 64 tokens, 1.5")));
+        QCOMPARE(ui::kvPageTable(pages, *timeline)->nodes.size(), std::size_t(17));
+        QCOMPARE(ui::kvPageTable(pages, *timeline, 3)->nodes.size(), std::size_t(3));
+        // Sequences share the tokens: whose page is how full is not known.
+        const ui::KvFacts shared = ui::kvFacts(generateRun(true, 4), timeline.get());
+        QVERIFY(!ui::kvPages(shared, *timeline, shared.at(1000)).pages.front().used);
+        QVERIFY(ui::kvPages(ui::KvFacts(), *timeline, {}).pages.empty());
+    }
+
+    void pagesAreCells() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.resize(1000, 700);
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growthInPages(1000)}});
+        QTest::mouseClick(view.segments()->button(1), Qt::LeftButton);
+        ui::PageMap* map = view.pageMap();
+        QTRY_VERIFY(map->isVisible() && map->height() > 300);
+        const auto layout = map->layoutFor(map->size());
+        QCOMPARE(layout.pages, std::size_t(1));
+        QTest::mouseMove(map, map->cellRect(layout, 0, 15).center().toPoint());
+        QTRY_VERIFY2(view.readout().contains(QStringLiteral("Page 15, full")), qPrintable(view.readout()));
+        map->setFocus();
+        QTest::keyClick(map, Qt::Key_Right);
+        QVERIFY2(view.readout().contains(QStringLiteral("Page 0, sliding")), qPrintable(view.readout()));
+        const QImage image = map->picture(map->size(), 1);
+        const QColor fill = ui::themeTokens().category(base::MemoryCategory::KvCache).fill;
+        const QRectF last = map->cellRect(layout, 0, 15);
+        QCOMPARE(image.pixelColor(QPointF(last.left() + 2, last.bottom() - 3).toPoint()), fill);
+        QVERIFY(image.pixelColor(QPointF(last.left() + 2, last.top() + 2).toPoint()) != fill); // 62 % are in use
+        // Where 10 px are too large, a cell stands for several pages.
+        QVERIFY(map->layoutFor({60, 90}).pages > 1);
+        document.show(QStringLiteral("x.vitrine"), {generateRun(false)}, {{1, growth(10)}});
+        QVERIFY(!map->picture({400, 300}, 1).isNull());
     }
 
     void accessible() {

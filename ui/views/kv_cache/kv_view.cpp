@@ -11,18 +11,20 @@
 #include <algorithm>
 
 #include "ui/models/format.h"
+#include "ui/models/kv_pages.h"
 #include "ui/models/kv_tables.h"
 #include "ui/views/kv_cache/kv_curve.h"
 #include "ui/widgets/chart.h"
 #include "ui/widgets/fact_table.h"
 #include "ui/widgets/layer_plot.h"
 #include "ui/widgets/legend_strip.h"
+#include "ui/widgets/page_map.h"
 
 namespace vitrine::ui {
 
 KvView::KvView(const ViewContext& context, QWidget* parent)
     : View(QStringLiteral("kv-cache"), tr("KV cache"), context, parent) {
-    segments_ = header()->addSegments({tr("Curve"), tr("Layers")}, tr("What is shown"));
+    segments_ = header()->addSegments({tr("Curve"), tr("Pages"), tr("Layers")}, tr("What is shown"));
     predicted_ = header()->addCheck(tr("Predicted"), true);
     noWindow_ = header()->addCheck(tr("No-window line"), true);
     pages_ = new QStackedWidget(this);
@@ -36,6 +38,16 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     curveColumn->addWidget(curveLegend_);
     curveColumn->addWidget(chart_, 1);
     pages_->addWidget(curve);
+
+    auto* cells = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
+    auto* cellsColumn = new QVBoxLayout(cells);
+    cellsColumn->setContentsMargins(0, 0, 0, 0);
+    cellsColumn->setSpacing(0);
+    pageLegend_ = new LegendStrip(cells);
+    pageMap_ = new PageMap(tr("Pages of the KV cache"), cells);
+    cellsColumn->addWidget(pageLegend_);
+    cellsColumn->addWidget(pageMap_, 1);
+    pages_->addWidget(cells);
 
     auto* layers = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
     auto* layersColumn = new QVBoxLayout(layers);
@@ -59,6 +71,10 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     setUpTwin(sampleTwin_, sampleModel_, tr("KV cache by tokens"));
     setUpTwin(layerTwin_, layerModel_, tr("Groups of layers"));
     twins_->addWidget(sampleTwin_);
+    pageModel_ = new FlatTreeModel(this);
+    pageTwin_ = new QTableView(twins_);
+    setUpTwin(pageTwin_, pageModel_, tr("Pages of the KV cache"));
+    twins_->addWidget(pageTwin_);
     twins_->addWidget(layerTwin_);
     setTable(twins_);
 
@@ -85,6 +101,7 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
 
     connect(segments_, &SegmentedControl::currentChanged, this, [this](int index) {
         pages_->setCurrentIndex(index);
+        updatePages();
         twins_->setCurrentIndex(index);
         predicted_->setEnabled(index == 0);
         noWindow_->setEnabled(index == 0);
@@ -93,9 +110,11 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     connect(noWindow_, &QCheckBox::toggled, this, &KvView::updateChart);
     connect(chart_, &Chart::cursorMoved, this, [this] {
         updateInspector();
+        updatePages();
         updateLayers();
     });
     connect(chart_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(pageMap_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(bars_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     if (SessionDocument* document = context.document) {
         connect(document, &SessionDocument::selectionChanged, this, &KvView::reload);
@@ -125,7 +144,9 @@ QList<QWidget*> KvView::focusStops() const {
     if (header()->tableShown()) {
         return {twins_->currentWidget()};
     }
-    return segments_->current() == 0 ? QList<QWidget*>{chart_} : QList<QWidget*>{bars_, layerView_};
+    return segments_->current() == 0   ? QList<QWidget*>{chart_}
+           : segments_->current() == 1 ? QList<QWidget*>{pageMap_}
+                                       : QList<QWidget*>{bars_, layerView_};
 }
 
 bool KvView::settled() const {
@@ -165,6 +186,7 @@ void KvView::refresh() {
     }
     updateHeader();
     updateChart();
+    updatePages();
     updateLayers();
     updateInspector();
     sampleModel_->setTree(kvSampleTable(facts_));
@@ -284,6 +306,40 @@ void KvView::updateChart() {
         stops.push_back(static_cast<double>(sample.tokens));
     }
     chart_->setStops(std::move(stops), [this](double tokens) { return kvWords(facts_, tokens); });
+}
+
+void KvView::updatePages() {
+    if (segments_->current() != 1) {
+        return; // looks through what is alive: only for who sees it
+    }
+    SessionDocument* document = context().document;
+    const TimelinePtr timeline = document != nullptr && run_ != 0 ? document->timeline(run_).timeline : nullptr;
+    KvPages pages;
+    if (timeline && !facts_.empty()) {
+        pages = kvPages(facts_, *timeline, facts_.at(shownTokens()));
+    }
+    std::vector<PageGroup> groups(pages.groups.size());
+    std::vector<LegendItem> items;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        const KvLayerGroup& group = pages.groups[i];
+        const bool sliding = group.sliding();
+        groups[i].style = sliding ? 1 : 0;
+        groups[i].title =
+            tr("%1 layers: %2 pages of %3 tokens")
+                .arg(group.name, countText(static_cast<qint64>(pages.count(i))), countText(group.pageTokens));
+        items.push_back({sliding ? tr("sliding layers") : tr("full layers"), LegendItem::Mark::Swatch,
+                         [sliding](const ThemeTokens& t) { return kvShade(t, sliding); }});
+    }
+    for (std::size_t i = 0; i < pages.pages.size(); ++i) {
+        groups[pages.pages[i].group].cells.push_back({pages.pages[i].used, kvPageWords(pages, *timeline, i)});
+    }
+    pageLegend_->setItems(std::move(items), tr("at %1 tokens").arg(countText(shownTokens())));
+    pageMap_->setPages(
+        std::move(groups),
+        [](const ThemeTokens& t) { return std::vector<CategoryStyle>{kvShade(t, false), kvShade(t, true)}; },
+        tr("This cache has no pages: it is one block for each group of layers."));
+    pageModel_->setTree(pages.pages.empty() ? nullptr : kvPageTable(pages, *timeline));
+    pageTwin_->resizeColumnsToContents();
 }
 
 void KvView::updateLayers() {

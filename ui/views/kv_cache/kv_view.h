@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How the KV cache of run A grows with its tokens: a curve with the formula's prediction, and a row for each group of
-// layers.
+// How the KV cache of run A grows with its tokens: a curve with the formula's prediction, its pages at a number of tokens,
+// and a row for each group of layers.
 
 #include "ui/models/kv_facts.h"
 #include "ui/widgets/view.h"
@@ -19,6 +19,7 @@ class Chart;
 class FactTable;
 class LayerPlot;
 class LegendStrip;
+class PageMap;
 
 class KvView final : public View {
     Q_OBJECT
@@ -32,6 +33,7 @@ public:
     bool settled() const override;
     void activated() override;
 
+    PageMap* pageMap() const { return pageMap_; }
     Chart* chart() const { return chart_; }
     LayerPlot* bars() const { return bars_; }
     SegmentedControl* segments() const { return segments_; }
@@ -42,6 +44,7 @@ private:
     void reload();
     void refresh();
     void updateChart();
+    void updatePages();
     void updateLayers();
     void updateInspector();
     void updateHeader();
@@ -55,10 +58,11 @@ private:
     QCheckBox *predicted_, *noWindow_;
     QStackedWidget *pages_, *twins_;
     Chart* chart_;
-    LegendStrip *curveLegend_, *layerLegend_;
+    LegendStrip *curveLegend_, *pageLegend_, *layerLegend_;
+    PageMap* pageMap_;
     LayerPlot* bars_;
-    QTableView *layerView_, *sampleTwin_, *layerTwin_;
-    FlatTreeModel *layerModel_, *sampleModel_;
+    QTableView *layerView_, *sampleTwin_, *pageTwin_, *layerTwin_;
+    FlatTreeModel *layerModel_, *pageModel_, *sampleModel_;
     QScrollArea* panel_;
     DockHeader* panelHeader_;
     FactTable *values_, *layout_;

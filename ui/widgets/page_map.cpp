@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/widgets/page_map.h"
+
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <algorithm>
+#include <cmath>
+
+#include "ui/models/format.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr double kMargin = 16, kTitle = 24, kAfterGroup = 14;
+constexpr double kSmallest = 10, kLargest = 30, kNumbered = 24;
+
+} // namespace
+
+PageMap::PageMap(const QString& title, QWidget* parent) : PicturePlot(title, parent) {
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
+    setMouseTracking(true);
+}
+
+void PageMap::setPages(std::vector<PageGroup> groups,
+                       std::function<std::vector<CategoryStyle>(const ThemeTokens&)> styles, const QString& empty) {
+    groups_ = std::move(groups);
+    styles_ = std::move(styles);
+    empty_ = empty;
+    if (current_ && (current_->group >= groups_.size() || current_->cell >= groups_[current_->group].cells.size())) {
+        current_.reset();
+    }
+    invalidate();
+}
+
+std::size_t PageMap::cellsOf(const Layout& layout, std::size_t group) const {
+    return (groups_[group].cells.size() + layout.pages - 1) / layout.pages;
+}
+
+PageMap::Layout PageMap::layoutFor(const QSizeF& size) const {
+    Layout layout;
+    const double width = std::max(kLargest, size.width() - 2 * kMargin);
+    const auto place = [&](double side, std::size_t pages) {
+        layout.side = side;
+        layout.pages = pages;
+        layout.columns = static_cast<std::size_t>(std::max(1.0, std::floor(width / side)));
+        layout.tops.clear();
+        double y = kMargin;
+        for (std::size_t group = 0; group < groups_.size(); ++group) {
+            y += kTitle;
+            layout.tops.push_back(y);
+            const std::size_t rows = (cellsOf(layout, group) + layout.columns - 1) / layout.columns;
+            y += static_cast<double>(rows) * side + kAfterGroup;
+        }
+        return y <= size.height();
+    };
+    for (double side = kLargest; side >= kSmallest; side -= 2) {
+        if (place(side, 1)) {
+            return layout;
+        }
+    }
+    std::size_t most = 1;
+    for (const PageGroup& group : groups_) {
+        most = std::max(most, group.cells.size());
+    }
+    for (std::size_t pages = 2; pages < most && !place(kSmallest, pages); pages *= 2) {
+    }
+    return layout;
+}
+
+QRectF PageMap::cellRect(const Layout& layout, std::size_t group, std::size_t cell) const {
+    return {kMargin + static_cast<double>(cell % layout.columns) * layout.side,
+            layout.tops[group] + static_cast<double>(cell / layout.columns) * layout.side, layout.side - 2,
+            layout.side - 2};
+}
+
+QImage PageMap::picture(const QSizeF& size, double dpr) const {
+    const ThemeTokens& t = themeTokens();
+    QImage image = plotCanvas(size, dpr, t.canvas);
+    QPainter painter(&image);
+    if (groups_.empty() || !styles_) {
+        drawText(painter, QRectF(QPointF(), size), Qt::AlignCenter, empty_, t.text3,
+                 Theme::instance().font(TypeRole::Body));
+        return image;
+    }
+    const std::vector<CategoryStyle> styles = styles_(t);
+    const Layout layout = layoutFor(size);
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+        const PageGroup& group = groups_[g];
+        const CategoryStyle& style = styles[static_cast<std::size_t>(group.style)];
+        const QString title = layout.pages > 1
+                                  ? tr("%1, %2 a cell").arg(group.title, countText(static_cast<qint64>(layout.pages)))
+                                  : group.title;
+        drawText(painter, QRectF(kMargin, layout.tops[g] - kTitle, size.width() - 2 * kMargin, 18), Qt::AlignVCenter,
+                 title, t.text2, Theme::instance().font(TypeRole::Table));
+        for (std::size_t cell = 0; cell < cellsOf(layout, g); ++cell) {
+            const std::size_t first = cell * layout.pages;
+            const std::size_t last = std::min(first + layout.pages, group.cells.size());
+            double used = 0;
+            for (std::size_t page = first; page < last; ++page) {
+                used += group.cells[page].used.value_or(1);
+            }
+            used /= static_cast<double>(last - first);
+            const QRectF box = cellRect(layout, g, cell);
+            painter.fillRect(box, t.line0);
+            const double height = used > 0 ? std::max(1.0, std::round(box.height() * used)) : 0;
+            fillCategory(painter, QRectF(box.left(), box.bottom() - height, box.width(), height), style, dpr);
+            if (layout.pages == 1 && layout.side >= kNumbered && used > 0.7) {
+                drawText(painter, box, Qt::AlignCenter, QString::number(first), style.ink, font);
+            }
+        }
+    }
+    return image;
+}
+
+QString PageMap::spoken() const {
+    if (!current_) {
+        return {};
+    }
+    const Layout layout = layoutFor(size());
+    const PageGroup& group = groups_[current_->group];
+    const std::size_t first = std::min(current_->cell * layout.pages, group.cells.size() - 1);
+    const std::size_t last = std::min(first + layout.pages, group.cells.size()) - 1;
+    return first == last ? group.cells[first].words
+                         : tr("%1 to %2").arg(group.cells[first].words, group.cells[last].words);
+}
+
+void PageMap::setCurrent(std::optional<Place> place) {
+    if (place != current_) {
+        current_ = place;
+        update();
+        announce();
+        if (!current_) {
+            emit readoutChanged({});
+        }
+    }
+}
+
+void PageMap::keyPressEvent(QKeyEvent* event) {
+    const Layout layout = layoutFor(size());
+    const int key = event->key();
+    const int step = key == Qt::Key_Right  ? 1
+                     : key == Qt::Key_Left ? -1
+                     : key == Qt::Key_Down ? static_cast<int>(layout.columns)
+                     : key == Qt::Key_Up   ? -static_cast<int>(layout.columns)
+                                           : 0;
+    if (step != 0 && !groups_.empty()) {
+        Place place = current_.value_or(Place{});
+        const auto next = static_cast<std::int64_t>(place.cell) + (current_ ? step : 0);
+        if (next < 0) {
+            place = place.group > 0 ? Place{place.group - 1, cellsOf(layout, place.group - 1) - 1} : Place{};
+        } else if (static_cast<std::size_t>(next) < cellsOf(layout, place.group)) {
+            place.cell = static_cast<std::size_t>(next);
+        } else if (place.group + 1 < groups_.size()) {
+            place = {place.group + 1, 0};
+        }
+        return setCurrent(place);
+    }
+    if (key == Qt::Key_Escape && current_) {
+        return setCurrent({});
+    }
+    PicturePlot::keyPressEvent(event);
+}
+
+void PageMap::mouseMoveEvent(QMouseEvent* event) {
+    const Layout layout = layoutFor(size());
+    const QPointF at = event->position();
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+        const double x = (at.x() - kMargin) / layout.side, y = (at.y() - layout.tops[g]) / layout.side;
+        if (x < 0 || y < 0 || x >= static_cast<double>(layout.columns)) {
+            continue;
+        }
+        const std::size_t cell = static_cast<std::size_t>(y) * layout.columns + static_cast<std::size_t>(x);
+        if (cell < cellsOf(layout, g)) {
+            return setCurrent(Place{g, cell});
+        }
+    }
+    setCurrent({});
+}
+
+void PageMap::leaveEvent(QEvent* event) {
+    PicturePlot::leaveEvent(event);
+    setCurrent({});
+}
+
+void PageMap::paintOver(QPainter& painter) {
+    const Layout layout = layoutFor(size());
+    if (current_ && current_->group < groups_.size() && current_->cell < cellsOf(layout, current_->group)) {
+        painter.setPen(QPen(themeTokens().accent, 1));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(cellRect(layout, current_->group, current_->cell).adjusted(-1.5, -1.5, 0.5, 0.5));
+    }
+}
+
+} // namespace vitrine::ui

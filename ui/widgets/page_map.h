@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Pages as cells, group after group. Cells are as large as there is room, from 10 px; where even those do not fit, a cell
+// stands for several pages, and the title of its group says so.
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "ui/widgets/paint.h"
+#include "ui/widgets/plot_widget.h"
+
+namespace vitrine::ui {
+
+struct PageCell {
+    std::optional<double> used; ///< filled from below up to here; nothing: whole
+    QString words;              ///< readout
+};
+
+struct PageGroup {
+    QString title; ///< "full layers, 512 pages of 256 tokens"
+    int style = 0; ///< of PageMap's styles
+    std::vector<PageCell> cells;
+};
+
+class PageMap final : public PicturePlot {
+    Q_OBJECT
+
+public:
+    PageMap(const QString& title, QWidget* parent);
+
+    /// `styles` makes the fills that groups name, in the theme's colours; `empty` is said when there are no cells.
+    void setPages(std::vector<PageGroup> groups, std::function<std::vector<CategoryStyle>(const ThemeTokens&)> styles,
+                  const QString& empty);
+
+    QImage picture(const QSizeF& size, double dpr) const override;
+    QString spoken() const override;
+    QSize minimumSizeHint() const override { return {300, 200}; }
+    QSize sizeHint() const override { return {600, 400}; }
+
+    struct Layout {
+        double side = 0;       ///< of a cell, gap included
+        std::size_t pages = 1; ///< that one cell stands for
+        std::size_t columns = 1;
+        std::vector<double> tops; ///< of each group's first row of cells
+    };
+    Layout layoutFor(const QSizeF& size) const;
+    QRectF cellRect(const Layout& layout, std::size_t group, std::size_t cell) const;
+
+protected:
+    void keyPressEvent(QKeyEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void paintOver(QPainter& painter) override;
+
+private:
+    struct Place {
+        std::size_t group = 0, cell = 0;
+        friend bool operator==(const Place&, const Place&) = default;
+    };
+    std::size_t cellsOf(const Layout& layout, std::size_t group) const;
+    void setCurrent(std::optional<Place> place);
+
+    std::vector<PageGroup> groups_;
+    std::function<std::vector<CategoryStyle>(const ThemeTokens&)> styles_;
+    QString empty_;
+    std::optional<Place> current_;
+};
+
+} // namespace vitrine::ui
