@@ -178,10 +178,10 @@ private:
 
     std::string wordFor(const AllocationRow& row, std::string_view name, const ScopePlace& place) const {
         if (row.category == MemoryCategory::KvCache && anyOf(name, {"sliding"})) {
-            return "sliding layers' keys and values";
+            return "KV of sliding layers";
         }
         if (row.category == MemoryCategory::KvCache && anyOf(name, {"full"})) {
-            return "full layers' keys and values";
+            return "KV of full layers";
         }
         std::string word = plainName(name);
         if (word.empty()) {

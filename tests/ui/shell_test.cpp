@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 // The main window: commands, palette, shortcuts, themes, settings, files, narrow windows, long words.
 #include <QAbstractItemModelTester>
+#include <QDockWidget>
 #include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QFile>
@@ -12,6 +13,7 @@
 #include <QSet>
 #include <QTemporaryDir>
 #include <QTest>
+#include <nlohmann/json.hpp>
 
 #include "tests/ui/fake_runs.h"
 #include "ui/views/shell/command_palette.h"
@@ -23,6 +25,34 @@
 
 using namespace vitrine;
 using namespace vitrine::ui;
+
+namespace {
+
+/// Runs that only begin.
+class BeginningRuns final : public RunController {
+public:
+    void start(const nlohmann::json&, const QString&) override {
+        running_ = true;
+        emit started(1);
+    }
+    void stop() override {}
+    bool running() const override { return running_; }
+    quint64 price(const nlohmann::json&) override { return 0; }
+
+private:
+    bool running_ = false;
+};
+
+sessions::RunInfo doneRun() {
+    sessions::RunInfo run;
+    run.id = 1;
+    run.name = run.workload = "generate";
+    run.specJson = R"({"vitrine": 1, "workload": "generate"})";
+    run.status = sessions::RunStatus::Done;
+    return run;
+}
+
+} // namespace
 
 class ShellTest final : public QObject {
     Q_OBJECT
@@ -166,6 +196,44 @@ private slots:
                  QStringLiteral("vitrine generate --max-new-tokens 8 --model 'a b' --raw --stop x"));
         run.specJson = "[]";
         QVERIFY(Drawer::commandLine(run).isEmpty());
+    }
+
+    void runAgainLeavesSingleKeysToTheView() {
+        BeginningRuns runs;
+        MainWindow window(&runs, {});
+        window.show();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        window.document()->show(QStringLiteral("x.vitrine"), {doneRun()}, {});
+        auto* again = window.findChild<QPushButton*>(QStringLiteral("runAgain"));
+        again->setFocus();
+        QTest::mouseClick(again, Qt::LeftButton);
+        QTRY_VERIFY(!again->isEnabled());
+        QVERIFY(window.focusWidget() == window.currentView() ||
+                window.currentView()->isAncestorOf(window.focusWidget()));
+        QVERIFY(!window.searchField()->hasFocus());
+    }
+
+    void undoSaysWhereItWorks() {
+        window_->openView(QStringLiteral("memory"));
+        for (const char* id : {"edit.undo", "edit.redo"}) {
+            const QAction* action = window_->actionList()->action(QString::fromLatin1(id));
+            QVERIFY(!action->isEnabled());
+            QVERIFY(!window_->currentView()->whyNot(QString::fromLatin1(id)).isEmpty());
+        }
+    }
+
+    void inspectorFoldsToItsHeadInLowWindows() {
+        auto* dock = window_->findChild<QDockWidget*>(QStringLiteral("inspector"));
+        window_->resize(1440, 900);
+        QTRY_VERIFY(dock->isVisible() && dock->height() > 400);
+        window_->resize(1024, 700);
+        QTRY_VERIFY(dock->isVisible() && dock->height() == 28);
+        window_->actionList()->action(QStringLiteral("panel.inspector"))->trigger();
+        QTRY_VERIFY2(dock->height() > 150, qPrintable(QString::number(dock->height())));
+        window_->actionList()->action(QStringLiteral("panel.inspector"))->trigger();
+        QTRY_VERIFY(!dock->isVisible());
+        window_->resize(1440, 900);
+        QTRY_VERIFY(dock->isVisible() && dock->height() > 400);
     }
 
     void wordsFitNarrowAndLong() {

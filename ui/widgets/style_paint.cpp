@@ -71,7 +71,9 @@ void paintCheckBox(const QStyleOption* option, QPainter* painter) {
 
 void paintScrollBar(const QStyleOptionSlider* option, QPainter* painter, const QRect& handle) {
     const ThemeTokens& t = themeTokens();
-    painter->fillRect(option->rect, t.panel);
+    // A table that lies on another surface than the canvas has its colour as base: the groove is part of it.
+    const QColor base = option->palette.color(QPalette::Base);
+    painter->fillRect(option->rect, base == t.canvas ? t.panel : base);
     if (option->maximum <= option->minimum) {
         return;
     }

@@ -144,7 +144,8 @@ QString MemoryView::whyNot(const QString& action) const {
     }
     const bool needsEvents = action.startsWith(QLatin1String("go.peak")) || action == QLatin1String("select.next") ||
                              action == QLatin1String("select.previous");
-    return needsEvents && (!timeline_ || timeline_->events() == 0) ? tr("This run has no memory events") : QString();
+    return needsEvents && (!timeline_ || timeline_->events() == 0) ? tr("This run has no memory events")
+                                                                   : View::whyNot(action);
 }
 
 QString MemoryView::find(const QString& text, int direction) {

@@ -91,6 +91,7 @@ private:
     void saveLayout(const QString& view);
     void restoreLayout(const QString& view);
     void defaultLayout();
+    void foldInspector(bool folded);
     void moveFocus(int direction);
     std::optional<TimeRange> markedRange() const; ///< the mark, else the measured range, else the cursor
     std::unique_ptr<QSettings> settings() const;
@@ -122,6 +123,9 @@ private:
     DeviceStrip* device_ = nullptr;
     QDockWidget *inspectorDock_ = nullptr, *drawerDock_ = nullptr, *runsDock_ = nullptr;
     QStackedWidget *inspectorStack_ = nullptr, *inspectorHeads_ = nullptr;
+    QWidget* inspectorFrame_ = nullptr;
+    QPushButton* unfold_ = nullptr; ///< on the head of the inspector where it lies below the view
+    bool inspectorFolded_ = false;  ///< only its head is seen: in a low window the plot needs the height
     std::map<QString, int> inspectorPage_;
     Drawer* drawer_ = nullptr;
     QMenu* recentMenu_ = nullptr;

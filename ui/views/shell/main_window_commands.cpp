@@ -156,7 +156,12 @@ MainWindow::Commands MainWindow::panelCommands() {
     return {
         {"panel.inspector",
          [this] {
-             inspectorDock_->setVisible(!inspectorDock_->isVisible() && inspectorPage_.contains(currentView()->id()));
+             if (inspectorDock_->isVisible() && inspectorFolded_) {
+                 foldInspector(false);
+             } else {
+                 inspectorDock_->setVisible(!inspectorDock_->isVisible() &&
+                                            inspectorPage_.contains(currentView()->id()));
+             }
          }},
         {"panel.drawer", [this] { drawerDock_->setVisible(!drawerDock_->isVisible()); }},
         {"panel.runs", [this] { runsDock_->setVisible(!runsDock_->isVisible()); }},
@@ -313,9 +318,16 @@ void MainWindow::updateAvailability() {
         (run->status == sessions::RunStatus::OutOfMemory ||
          (document_->timeline(run->id).timeline && !document_->timeline(run->id).timeline->outOfMemory().empty()));
     set("go.oom", oom, tr("This run did not run out of memory"));
+    // A button that goes hands its focus to the view: Qt would give it to the next field, where single keys are typed.
+    const bool again = actions_->action(QStringLiteral("run.again"))->isEnabled();
+    const bool stop = actions_->action(QStringLiteral("run.stop"))->isEnabled();
+    if (currentView() != nullptr &&
+        ((runAgain_->hasFocus() && !again) || (stop_->hasFocus() && !stop) || (whyOom_->hasFocus() && !oom))) {
+        currentView()->setFocus();
+    }
     whyOom_->setVisible(oom);
-    runAgain_->setEnabled(actions_->action(QStringLiteral("run.again"))->isEnabled());
-    stop_->setEnabled(actions_->action(QStringLiteral("run.stop"))->isEnabled());
+    runAgain_->setEnabled(again);
+    stop_->setEnabled(stop);
     if (const View* now = currentView()) {
         for (QAction* action : actions_->all()) {
             const QString reason = now->whyNot(ActionList::idOf(action));

@@ -12,6 +12,7 @@
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
+#include "ui/widgets/icons.h"
 
 namespace vitrine::ui {
 
@@ -20,6 +21,7 @@ namespace {
 constexpr int kLayoutVersion = 1;
 constexpr int kNarrowWidth = 1200;
 constexpr int kTinyWidth = 1100;
+constexpr int kLowHeight = 760;
 
 } // namespace
 
@@ -38,6 +40,9 @@ void MainWindow::restoreLayout(const QString& view) {
              : QByteArray();
     if (state.isEmpty() || !restoreState(state, kLayoutVersion)) {
         defaultLayout();
+    } else {
+        unfold_->setVisible(narrow_);
+        foldInspector(narrow_ && inspectorFolded_);
     }
     if (!inspectorPage_.contains(view) || !currentView()->wantsInspector()) {
         inspectorDock_->hide();
@@ -73,16 +78,32 @@ void MainWindow::defaultLayout() {
     if (hasInspector) {
         const bool low = narrow_;
         addDockWidget(low ? Qt::BottomDockWidgetArea : Qt::RightDockWidgetArea, inspectorDock_);
-        inspectorDock_->setVisible(!low || height() >= 760); // in low windows the plot needs the height; I opens it
-        resizeDocks({inspectorDock_}, {low ? 220 : now->inspectorWidth()}, low ? Qt::Vertical : Qt::Horizontal);
+        unfold_->setVisible(low);
+        foldInspector(low && height() < kLowHeight); // there the plot needs the height
+        if (!low) {
+            resizeDocks({inspectorDock_}, {now->inspectorWidth()}, Qt::Horizontal);
+        }
     }
     resizeDocks({drawerDock_}, {220}, Qt::Vertical);
+}
+
+void MainWindow::foldInspector(bool folded) {
+    inspectorFolded_ = folded;
+    inspectorFrame_->setVisible(!folded);
+    inspectorDock_->setMinimumHeight(folded ? inspectorHeads_->height() : 0);
+    inspectorDock_->setMaximumHeight(folded ? inspectorHeads_->height() : QWIDGETSIZE_MAX);
+    unfold_->setIcon(icon(folded ? QStringLiteral("chevron-right") : QStringLiteral("chevron-down")));
+    unfold_->setAccessibleName(folded ? tr("Open the inspector") : tr("Fold the inspector"));
+    unfold_->setToolTip(unfold_->accessibleName());
+    if (!folded && narrow_) {
+        resizeDocks({inspectorDock_}, {220}, Qt::Vertical);
+    }
 }
 
 void MainWindow::moveFocus(int direction) {
     QList<QWidget*> stops = {pickerA_, rail_->buttonOf(actions_->action(QStringLiteral("go.") + currentView()->id()))};
     stops << currentView()->header()->findChildren<QAbstractButton*>().value(0) << currentView()->focusStops();
-    if (inspectorDock_->isVisible()) {
+    if (inspectorDock_->isVisible() && !inspectorFolded_) {
         stops << inspectorStack_->currentWidget();
     }
     if (drawerDock_->isVisible()) {
