@@ -75,29 +75,36 @@ protected:
             GTEST_SKIP() << why;
         }
     }
-    void compare(kernels::DType dtype, double tolerance) {
-        const ModelSource source = openModel(test::fixture(GetParam()));
-        const auto cpu = test::makeContext(kernels::Backend::Cpu);
-        const std::vector<float> expected = logitsOf(*cpu, source, kernels::DType::F32);
-        const auto gpu = cudaContext();
-        const std::vector<float> found = logitsOf(*gpu, source, dtype);
-        ASSERT_EQ(expected.size(), found.size());
+    /// The largest difference from the CPU's float32 logits, as a share of their spread.
+    static double error(const std::vector<float>& expected, const std::vector<float>& found) {
+        EXPECT_EQ(expected.size(), found.size());
         double largest = 0;
-        for (std::size_t i = 0; i < found.size(); ++i) {
+        for (std::size_t i = 0; i < std::min(found.size(), expected.size()); ++i) {
             const double difference = std::abs(static_cast<double>(found[i]) - expected[i]);
             largest = std::isfinite(difference) ? std::max(largest, difference) : 1e30;
         }
-        EXPECT_LT(largest / spread(expected), tolerance);
+        return largest / spread(expected);
+    }
+    static std::vector<float> onCpu(const ModelSource& source, kernels::DType dtype) {
+        const auto context = test::makeContext(kernels::Backend::Cpu);
+        return logitsOf(*context, source, dtype);
     }
 };
 
 TEST_P(GpuModel, LogitsInFloat32) {
-    compare(kernels::DType::F32, 2e-3);
+    const ModelSource source = openModel(test::fixture(GetParam()));
+    const auto context = cudaContext();
+    EXPECT_LT(error(onCpu(source, kernels::DType::F32), logitsOf(*context, source, kernels::DType::F32)), 2e-3);
 }
 
-// The largest single difference; the mean is far smaller.
+// Rounding to bfloat16 may send a token to other experts, on every backend: the GPU's error is measured by the CPU's.
 TEST_P(GpuModel, LogitsInBfloat16) {
-    compare(kernels::DType::BF16, 0.12);
+    const ModelSource source = openModel(test::fixture(GetParam()));
+    const std::vector<float> exact = onCpu(source, kernels::DType::F32);
+    const double usual = error(exact, onCpu(source, kernels::DType::BF16));
+    const auto context = cudaContext();
+    const double found = error(exact, logitsOf(*context, source, kernels::DType::BF16));
+    EXPECT_LT(found, std::max(0.12, 2 * usual)) << "the CPU's is " << usual;
 }
 
 std::vector<std::string> generated(kernels::Context& context, const std::string& model, test::RecordingSink& sink) {
