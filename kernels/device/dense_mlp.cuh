@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Gate and up products of up to 16 rows with norm and activation; see weight_stream.cuh. A unit is four gate rows and the
+// four up rows of the same numbers. VT_FORM is RmsNormForm, or 3 for no norm.
+
+#include "device/abi/dense_mlp.h"
+#include "device/activation.cuh"
+#include "device/weight_stream.cuh"
+
+namespace vt {
+
+using DenseMlpParams = vitrine::kernels::abi::DenseMlpParams;
+
+class GateUpWork {
+public:
+    static constexpr int kPairs = stream::kUnit / 2;
+
+    __device__ __forceinline__ explicit GateUpWork(const DenseMlpParams& p) : p_(p) {
+        const i64 width = p.width;
+        first_ = static_cast<int>(width * blockIdx.x / gridDim.x);
+        last_ = static_cast<int>(width * (blockIdx.x + 1) / gridDim.x);
+    }
+    __device__ __forceinline__ int units() const { return ceilDiv(last_ - first_, kPairs); }
+    __device__ __forceinline__ const u8* row(int unit, int r) const {
+        const int at = first_ + unit * kPairs + r % kPairs;
+        return at < last_ ? static_cast<const u8*>(p_.weight[r / kPairs]) + static_cast<i64>(at) * VT_DIM * 2 : nullptr;
+    }
+    __device__ __forceinline__ void prepare(int unit, int i, int, int r) {
+        const int at = first_ + unit * kPairs + r % kPairs;
+        const void* bias = p_.bias[r / kPairs];
+        add_[i] = at < last_ && bias != nullptr ? toFloat(static_cast<const StorageOf<VT_BIAS_DTYPE>*>(bias)[at]) : 0.0F;
+    }
+    __device__ __forceinline__ void finish(int unit, int i, int token, int r, float sum) const {
+        const float mine = sum + add_[i];
+        const float up = __shfl_xor_sync(kAllLanes, mine, kPairs);
+        const int at = first_ + unit * kPairs + r;
+        if (r < kPairs && at < last_ && token < p_.rows) {
+            static_cast<bf16*>(p_.active)[token * p_.activeStride + at] =
+                fromFloat<bf16>(gatedActivation<VT_ACTIVATION>(mine, up, p_.alpha, p_.limit));
+        }
+    }
+
+private:
+    const DenseMlpParams& p_;
+    int first_, last_;
+    float add_[stream::kOutputs];
+};
+
+extern "C" __global__ void __launch_bounds__(stream::kThreads, stream::kBlocks)
+    dense_mlp_gate_up(const __grid_constant__ DenseMlpParams p) {
+    extern __shared__ __align__(128) u8 memory[];
+    __shared__ stream::Fixed fixed;
+    GateUpWork work(p);
+    stream::beginRing(fixed);
+    pdl::launchDependents();
+    const auto* x = static_cast<const bf16*>(p.x);
+    const auto row = [&](int token) { return x + token * p.xStride; };
+    stream::run(work, p.rows, row, p.normWeight, p.eps, fixed, memory);
+}
+
+} // namespace vt

@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The experts of one token; see expert_stream.cuh. `mxfp4_gate_up` writes the activations of the k chosen experts,
+// `mxfp4_down` their weighted sum. The ids are written by the kernel before mxfp4_gate_up, and mxfp4_gate_up lets its
+// successor start only after its own wait: so mxfp4_down may read the ids, and bring weights, before it waits.
+
+#include "device/abi/mxfp4_gemv.h"
+#include "device/activation.cuh"
+#include "device/expert_stream.cuh"
+
+namespace vt {
+
+using Mxfp4GemvParams = vitrine::kernels::abi::Mxfp4GemvParams;
+
+namespace experts {
+
+inline constexpr int kDim = VT_DIM;     ///< of the token
+inline constexpr int kWidth = VT_WIDTH; ///< of an expert
+inline constexpr int kChosen = VT_CHOSEN;
+inline constexpr int kHalfUnit = kUnitRows / 2;
+inline constexpr int kUnitsOfExpert = ceilDiv(kWidth, kHalfUnit);
+inline constexpr int kRowsTogether = kUnitRows / kChosen; ///< rows of the sum in a unit of mxfp4_down
+static_assert(kWidth % kHalfUnit == 0 && kChosen <= 8, "units of eight pairs; a column for each expert");
+
+using Bias = StorageOf<VT_BIAS_DTYPE>;
+
+__device__ __forceinline__ int loadFresh(const int* from) {
+    int out;
+    asm volatile("ld.global.cg.s32 %0, [%1];" : "=r"(out) : "l"(from));
+    return out;
+}
+
+/// Row r of a gate-up unit: pairs of gate and up rows as they lie (layout 1), or eight gate rows, then eight up rows.
+__device__ __forceinline__ i64 gateUpRow(int unit, int r) {
+    return VT_LAYOUT == 1 ? unit * kUnitRows + r : unit * kHalfUnit + r % kHalfUnit + r / kHalfUnit * kWidth;
+}
+
+} // namespace experts
+
+extern "C" __global__ void __launch_bounds__(experts::kThreads, experts::kBlocks)
+    mxfp4_gate_up(const __grid_constant__ Mxfp4GemvParams p) {
+    using namespace experts;
+    using S = Shape<kDim>;
+    extern __shared__ __align__(128) u8 memory[];
+    __shared__ Ring<VT_SLOTS> ring;
+    using Rows = SharedRows<kDim, kWarps * 32>;
+    __shared__ Rows::Scratch scratch;
+    __shared__ float factors[1];
+    __shared__ float parts[2][kWarps][kUnitRows];
+    const u32 x = sharedAddress(memory) + VT_SLOTS * S::kSlotBytes;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    constexpr i64 kUnits = static_cast<i64>(kChosen) * kUnitsOfExpert;
+    const int begin = static_cast<int>(kUnits * blockIdx.x / gridDim.x);
+    const int end = static_cast<int>(kUnits * (blockIdx.x + 1) / gridDim.x);
+    beginRing(ring);
+    pdl::wait();
+    pdl::launchDependents();
+    const int id = lane < kChosen ? loadFresh(p.ids + lane) : 0;
+    if (warp == kWarps) {
+        RingPlace<VT_SLOTS> place;
+        for (int at = begin; at < end; ++at) {
+            const i64 expert = __shfl_sync(kAllLanes, id, at / kUnitsOfExpert);
+            const int unit = at % kUnitsOfExpert;
+            const i64 base = expert * 2 * kWidth;
+            UnitPiece piece;
+            if (lane < kUnitRows) {
+                piece.row = p.gateUpBlocks + (base + gateUpRow(unit, lane)) * (kDim / 2);
+            } else if (lane < kUnitRows + 2) {
+                const int half = lane - kUnitRows;
+                piece.scales = p.gateUpScales + (base + gateUpRow(unit, half * kHalfUnit)) * S::kGroups;
+                piece.scaleBytes = kHalfUnit * S::kGroups;
+                piece.scalesTo = static_cast<u32>(half * kHalfUnit * S::kGroups);
+            }
+            copyUnit<kDim>(ring, sharedAddress(memory), place, piece);
+        }
+        return;
+    }
+    HalfRows halves{factors};
+    Rows::load(1, [&](int) { return static_cast<const bf16*>(p.x); }, halves, scratch, x);
+    namedBarrier(1, kWarps * 32);
+    const float factor = factors[0];
+    const int g = lane / 4;
+    const int low = g * S::kGroups;
+    const int high = (g + kHalfUnit) * S::kGroups;
+    RingPlace<VT_SLOTS> place;
+    for (int at = begin; at < end; ++at) {
+        const int pair = at / kUnitsOfExpert;
+        const int unit = at % kUnitsOfExpert;
+        const bool mine = (at - begin) % kWarps == warp;
+        float bias = 0;
+        if (mine && p.gateUpBias != nullptr) {
+            const i64 expert = __shfl_sync(kAllLanes, id, pair);
+            if (lane < kUnitRows) {
+                bias = toFloat(static_cast<const Bias*>(p.gateUpBias)[expert * 2 * kWidth + gateUpRow(unit, lane)]);
+            }
+        }
+        float c[1][4] = {};
+        multiplyUnit<kDim, 1>(ring, sharedAddress(memory), x, 1, place, low, high, c);
+        if (lane % 4 == 0) {
+            parts[(at - begin) % 2][warp][g] = c[0][0];
+            parts[(at - begin) % 2][warp][g + 8] = c[0][2];
+        }
+        namedBarrier(1, kWarps * 32);
+        if (mine) {
+            float sum = 0;
+#pragma unroll
+            for (int i = 0; i < kWarps; ++i) {
+                sum += parts[(at - begin) % 2][i][lane % kUnitRows];
+            }
+            sum = sum * factor + bias;
+            // The lane of the gate row finishes the pair.
+            const float up = __shfl_down_sync(kAllLanes, sum, VT_LAYOUT == 1 ? 1 : kHalfUnit);
+            if (VT_LAYOUT == 1 ? lane < kUnitRows && lane % 2 == 0 : lane < kHalfUnit) {
+                const int number = VT_LAYOUT == 1 ? lane / 2 : lane;
+                static_cast<bf16*>(p.active)[static_cast<i64>(pair) * kWidth + unit * kHalfUnit + number] =
+                    fromFloat<bf16>(gatedActivation<VT_ACTIVATION>(sum, up, p.alpha, p.limit));
+            }
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(experts::kThreads, experts::kBlocks)
+    mxfp4_down(const __grid_constant__ Mxfp4GemvParams p) {
+    using namespace experts;
+    using S = Shape<kWidth>;
+    extern __shared__ __align__(128) u8 memory[];
+    __shared__ Ring<VT_DOWN_SLOTS> ring;
+    using Rows = SharedRows<kWidth, kWarps * 32>;
+    __shared__ Rows::Scratch scratch;
+    __shared__ float factors[kChosen];
+    __shared__ float parts[2][kWarps][kUnitRows];
+    const u32 x = sharedAddress(memory) + VT_DOWN_SLOTS * S::kSlotBytes;
+    constexpr int kSegment = ceilDiv(kRowsTogether * S::kGroups + 15, 16) * 16; ///< bytes of an expert's scales, aligned
+    static_assert(kChosen * kSegment <= S::kScaleBytes, "room for the scales");
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int begin = static_cast<int>(static_cast<i64>(kDim) * blockIdx.x / gridDim.x);
+    const int end = static_cast<int>(static_cast<i64>(kDim) * (blockIdx.x + 1) / gridDim.x);
+    beginRing(ring);
+    pdl::launchDependents();
+    const int id = lane < kChosen ? loadFresh(p.ids + lane) : 0;
+    if (warp == kWarps) {
+        RingPlace<VT_DOWN_SLOTS> place;
+        const i64 rowExpert = __shfl_sync(kAllLanes, id, lane / kRowsTogether);
+        const auto pieceAt = [&](int first) {
+            const int row = first + lane % kRowsTogether;
+            UnitPiece piece;
+            if (lane < kChosen * kRowsTogether && row < end) {
+                piece.row = p.downBlocks + (rowExpert * kDim + row) * (kWidth / 2);
+            }
+            if (lane < kChosen) {
+                // Whole 16-byte pieces around the segment; the stack of scales is a multiple of 16 long.
+                const int rows = end - first < kRowsTogether ? end - first : kRowsTogether;
+                const i64 at = (static_cast<i64>(id) * kDim + first) * S::kGroups;
+                const i64 aligned = at / 16 * 16;
+                piece.scales = p.downScales + aligned;
+                piece.scaleBytes = static_cast<u32>((at + rows * S::kGroups + 15) / 16 * 16 - aligned);
+                piece.scalesTo = static_cast<u32>(lane * kSegment);
+            }
+            return piece;
+        };
+        for (int first = begin; first < end; first += kRowsTogether) {
+            if (place.used == VT_DOWN_SLOTS) {
+                // The rest comes as far as the second-level cache while mxfp4_gate_up ends.
+                for (int later = first; later < end; later += kRowsTogether) {
+                    prefetchUnit<kWidth>(pieceAt(later));
+                }
+            }
+            copyUnit<kWidth>(ring, sharedAddress(memory), place, pieceAt(first));
+        }
+        pdl::wait();
+        return;
+    }
+    pdl::wait();
+    HalfRows halves{factors};
+    const auto* active = static_cast<const bf16*>(p.active);
+    Rows::load(kChosen, [&](int column) { return active + static_cast<i64>(column) * kWidth; }, halves, scratch, x);
+    namedBarrier(1, kWarps * 32);
+    // Row m of a unit is row m % kRowsTogether of expert m / kRowsTogether, which is column m / kRowsTogether of x.
+    const int g = lane / 4;
+    const int expertOfLane = lane / kRowsTogether < kChosen ? lane / kRowsTogether : 0;
+    const float factor = factors[expertOfLane];
+    const float share = lane < kChosen * kRowsTogether ? p.weights[expertOfLane] : 0.0F;
+    const i64 expert = __shfl_sync(kAllLanes, id, expertOfLane);
+    const int lowExpert = g / kRowsTogether < kChosen ? g / kRowsTogether : 0;
+    const int highExpert = (g + 8) / kRowsTogether < kChosen ? (g + 8) / kRowsTogether : 0;
+    const i64 lowId = __shfl_sync(kAllLanes, id, lowExpert);
+    const i64 highId = __shfl_sync(kAllLanes, id, highExpert);
+    RingPlace<VT_DOWN_SLOTS> place;
+    int turn = 0;
+    for (int first = begin; first < end; first += kRowsTogether, ++turn) {
+        const int row = first + lane % kRowsTogether;
+        const bool mine = turn % kWarps == warp;
+        const bool inside = lane < kChosen * kRowsTogether && row < end;
+        float bias = 0;
+        float residual = 0;
+        if (mine && inside) {
+            if (p.downBias != nullptr) {
+                bias = toFloat(static_cast<const Bias*>(p.downBias)[expert * kDim + row]);
+            }
+            if (p.residual != nullptr && lane < kRowsTogether) {
+                residual = toFloat(static_cast<const StorageOf<VT_RESIDUAL_DTYPE>*>(p.residual)[row]);
+            }
+        }
+        const int low = lowExpert * kSegment + static_cast<int>((lowId * kDim + first) * S::kGroups % 16) +
+                        g % kRowsTogether * S::kGroups;
+        const int high = highExpert * kSegment + static_cast<int>((highId * kDim + first) * S::kGroups % 16) +
+                         (g + 8) % kRowsTogether * S::kGroups;
+        float c[1][4] = {};
+        multiplyUnit<kWidth, 1>(ring, sharedAddress(memory), x, kChosen, place, low, high, c);
+        // Of a row's eight sums the one of its own expert counts.
+        if (lane % 4 == lowExpert / 2) {
+            parts[turn % 2][warp][g] = lowExpert % 2 == 0 ? c[0][0] : c[0][1];
+        }
+        if (lane % 4 == highExpert / 2) {
+            parts[turn % 2][warp][g + 8] = highExpert % 2 == 0 ? c[0][2] : c[0][3];
+        }
+        namedBarrier(1, kWarps * 32);
+        if (mine) {
+            float value = 0;
+            if (inside) {
+#pragma unroll
+                for (int i = 0; i < kWarps; ++i) {
+                    value += parts[turn % 2][i][lane];
+                }
+                value = value * factor + bias;
+                value = toFloat(fromFloat<bf16>(value)) * share;
+            }
+            float sum = 0;
+#pragma unroll
+            for (int j = 0; j < kChosen; ++j) {
+                sum += __shfl_sync(kAllLanes, value, j * kRowsTogether + lane % kRowsTogether);
+            }
+            if (inside && lane < kRowsTogether) {
+                using Out = StorageOf<VT_OUT_DTYPE>;
+                static_cast<Out*>(p.out)[row] = fromFloat<Out>(sum + residual);
+            }
+        }
+    }
+}
+
+} // namespace vt

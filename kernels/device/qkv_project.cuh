@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Norm, the q, k and v products with bias, RoPE and the cache write of up to 16 tokens in one launch; see
+// weight_stream.cuh. The rows of the three matrices are taken in pairs (i, i + headDim / 2) of a head; a unit is four
+// pairs. VT_FORM is RmsNormForm, or 3 for no norm.
+
+#include "device/abi/qkv_project.h"
+#include "device/kv_view.cuh"
+#include "device/rope_angles.cuh"
+#include "device/weight_stream.cuh"
+
+namespace vt {
+
+using QkvProjectParams = vitrine::kernels::abi::QkvProjectParams;
+
+/// Where each token's keys and values go in the cache; -1: nowhere. One warp finds them out while others multiply.
+struct CacheSlots {
+    alignas(8) u64 ready;
+    i64 keys[stream::kTokens];
+    i64 values[stream::kTokens];
+};
+
+class QkvWork {
+public:
+    static constexpr int kPairs = stream::kUnit / 2;
+    static constexpr int kHalfHead = VT_HEAD_DIM / 2;
+
+    __device__ __forceinline__ QkvWork(const QkvProjectParams& p, const CacheSlots& slots) : p_(p), slots_(slots) {
+        const i64 pairs = static_cast<i64>(p.heads + 2 * p.kvHeads) * kHalfHead;
+        first_ = static_cast<int>(pairs * blockIdx.x / gridDim.x);
+        last_ = static_cast<int>(pairs * (blockIdx.x + 1) / gridDim.x);
+    }
+    __device__ __forceinline__ int units() const { return ceilDiv(last_ - first_, kPairs); }
+    __device__ __forceinline__ bool hasKeysOrValues() const { return last_ > p_.heads * kHalfHead; }
+    __device__ __forceinline__ const u8* row(int unit, int r) const {
+        const Row at = rowOf(unit, r);
+        return at.part < 0 ? nullptr
+                           : static_cast<const u8*>(p_.weight[at.part]) + static_cast<i64>(at.row) * VT_DIM * 2;
+    }
+    __device__ __forceinline__ void prepare(int unit, int i, int token, int r) {
+        const Row at = rowOf(unit, r);
+        add_[i] = 0;
+        angle_[i] = {1, 0};
+        if (at.part >= 0 && token < p_.tokens) {
+            const void* bias = p_.bias[at.part];
+            add_[i] = bias == nullptr ? 0.0F : toFloat(static_cast<const StorageOf<VT_BIAS_DTYPE>*>(bias)[at.row]);
+            if (at.part < 2) {
+                angle_[i] = ropeAngle<bf16>(p_.positions[token], p_.inverseFrequency[at.pair], p_.ropeScale);
+            }
+        }
+    }
+    __device__ __forceinline__ void finish(int unit, int i, int token, int r, float sum) const {
+        const Row at = rowOf(unit, r);
+        const float mine = rounded<bf16>(sum + add_[i]);
+        const float other = __shfl_xor_sync(kAllLanes, mine, kPairs);
+        if (at.part < 0 || token >= p_.tokens) {
+            return;
+        }
+        const float turned = mine * angle_[i].cosine + (r < kPairs ? -other : other) * angle_[i].sine;
+        const bf16 value = fromFloat<bf16>(at.part < 2 ? turned : mine);
+        static_cast<bf16*>(p_.out[at.part])[token * p_.outStride[at.part] + at.row] = value;
+        if (at.part > 0 && p_.writeCache != 0) {
+            barrier::wait(sharedAddress(&slots_.ready), 0);
+            const i64 slot = at.part == 1 ? slots_.keys[token] : slots_.values[token];
+            if (slot >= 0) {
+                using Cache = StorageOf<VT_CACHE_DTYPE>;
+                static_cast<Cache*>(at.part == 1 ? p_.cache.keys : p_.cache.values)[slot + at.row] =
+                    fromFloat<Cache>(toFloat(value));
+            }
+        }
+    }
+
+private:
+    struct Row {
+        int part; ///< 0 q, 1 k, 2 v, -1 behind the end
+        int row;  ///< of that matrix
+        int pair; ///< in its head
+    };
+    __device__ __forceinline__ Row rowOf(int unit, int r) const {
+        const int at = first_ + unit * kPairs + r % kPairs;
+        if (at >= last_) {
+            return {-1, 0, 0};
+        }
+        int head = at / kHalfHead;
+        const int pair = at % kHalfHead;
+        int part = 0;
+        if (head >= p_.heads) {
+            head -= p_.heads;
+            part = head >= p_.kvHeads ? 2 : 1;
+            head -= part == 2 ? p_.kvHeads : 0;
+        }
+        return {part, head * VT_HEAD_DIM + pair + r / kPairs * kHalfHead, pair};
+    }
+
+    const QkvProjectParams& p_;
+    const CacheSlots& slots_;
+    int first_, last_;
+    float add_[stream::kOutputs];
+    CosSin angle_[stream::kOutputs];
+};
+
+/// A lane for a token. After pdl::wait().
+__device__ __forceinline__ void findCacheSlots(const QkvProjectParams& p, CacheSlots& slots) {
+    const int token = static_cast<int>(threadIdx.x) % 32;
+    if (token < p.tokens) {
+        const int position = p.positions[token];
+        const KvSequence sequence(p.cache, p.sequence[token]);
+        KvSequence::Slot slot{-1, 0};
+        if (position >= sequence.first() && position < sequence.end()) {
+            slot = sequence.slot(position);
+        }
+        const i64 inPage = static_cast<i64>(slot.inPage) * p.cache.tokenStride;
+        slots.keys[token] = slot.page < 0 ? -1 : slot.page * p.cache.keyPageStride + inPage;
+        slots.values[token] = slot.page < 0 ? -1 : slot.page * p.cache.valuePageStride + inPage;
+    }
+    __syncwarp();
+    if (token == 0) {
+        barrier::arrive(sharedAddress(&slots.ready));
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(stream::kThreads + 32, stream::kBlocks)
+    qkv_project(const __grid_constant__ QkvProjectParams p) {
+    extern __shared__ __align__(128) u8 memory[];
+    __shared__ stream::Fixed fixed;
+    __shared__ CacheSlots slots;
+    QkvWork work(p, slots);
+    if (threadIdx.x == 0) {
+        barrier::init(sharedAddress(&slots.ready), 1);
+    }
+    stream::beginRing(fixed);
+    pdl::launchDependents();
+    if (threadIdx.x / 32 > stream::kWarps) {
+        pdl::wait();
+        if (p.writeCache != 0 && work.hasKeysOrValues()) {
+            findCacheSlots(p, slots);
+        }
+        return;
+    }
+    const auto* x = static_cast<const bf16*>(p.x);
+    const auto row = [&](int token) { return x + token * p.xStride; };
+    stream::run(work, p.tokens, row, p.normWeight, p.eps, fixed, memory);
+}
+
+} // namespace vt
