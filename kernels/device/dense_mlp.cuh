@@ -48,16 +48,15 @@ private:
     float add_[stream::kOutputs];
 };
 
-extern "C" __global__ void __launch_bounds__(stream::kThreads, stream::kBlocks)
+extern "C" __global__ void __launch_bounds__(stream::kThreads, VT_BLOCKS)
     dense_mlp_gate_up(const __grid_constant__ DenseMlpParams p) {
     extern __shared__ __align__(128) u8 memory[];
     __shared__ stream::Fixed fixed;
     GateUpWork work(p);
     stream::beginRing(fixed);
-    pdl::launchDependents();
     const auto* x = static_cast<const bf16*>(p.x);
     const auto row = [&](int token) { return x + token * p.xStride; };
-    stream::run(work, p.rows, row, p.normWeight, p.eps, fixed, memory);
+    stream::run(work, p.rows, row, p.normWeight, p.eps, fixed, memory, [] {});
 }
 
 } // namespace vt

@@ -5,7 +5,7 @@
 // A few rows of x times rows of MXFP4 matrices, near the rate of memory (sm_90 and later).
 //
 // A unit is sixteen weight rows. One warp brings units with their scales into a ring in shared memory by bulk copies. The
-// other warps share the groups of 32 columns: a unit is the A operand of mma.sync, eight rows of x (in shared memory) are
+// others form teams that take the units in turns; the warps of a team share the groups of 32 columns: a unit is the A operand of mma.sync, eight rows of x (in shared memory) are
 // the B operand; a group's products are multiplied by the rows' scales in float32. The sums of the warps meet in shared memory, and the warps take turns in finishing a unit.
 // Weights enter as halves, 2^-14 of their value; a row of x is multiplied by the power of two that brings its largest
 // value to 2^14 .. 2^15, so that a half holds every bf16 down to 2^-32 of it. Both factors are powers of two and are
@@ -18,15 +18,13 @@
 
 namespace vt::experts {
 
-inline constexpr int kWarps = VT_WARPS; ///< that multiply; one more copies
-inline constexpr int kThreads = (kWarps + 1) * 32;
-/// Blocks of one token's kernels that must fit into a multiprocessor, so that the next kernel's weights can arrive
-/// behind this one's.
-#if __CUDA_ARCH__ == 900
-inline constexpr int kBlocks = 2;
-#else
-inline constexpr int kBlocks = 1;
+#ifndef VT_BLOCKS
+#define VT_BLOCKS 1
 #endif
+inline constexpr int kTeams = VT_TEAMS;     ///< that take units in turns
+inline constexpr int kTeamWarps = VT_WARPS; ///< that share a unit
+inline constexpr int kWarps = kTeams * kTeamWarps; ///< that multiply; one more copies
+inline constexpr int kThreads = (kWarps + 1) * 32;
 inline constexpr int kUnitRows = 16;
 inline constexpr int kMaxTokens = 64;
 inline constexpr int kMaxPairs = 512;
@@ -42,10 +40,12 @@ template <int kIn> struct Shape {
     static constexpr int kScalesAt = kUnitRows * kRowBytes;
     static constexpr int kScaleBytes = kUnitRows * kGroups + 16 * 16; ///< with room for segments that begin unaligned
     static constexpr int kSlotBytes = kScalesAt + kScaleBytes;
-    static constexpr int kSteps = ceilDiv(kGroups, kWarps); ///< groups of a warp
+    static constexpr int kSteps = ceilDiv(kGroups, kTeamWarps); ///< groups of a warp
 };
 
 template <int kSlots> struct Ring {
+    // So that a slot belongs to one team: a wait cannot tell apart phases that lie two apart.
+    static_assert(kSlots % kTeams == 0, "the same number of slots for every team");
     alignas(8) u64 full[kSlots];
     u64 empty[kSlots];
 };
@@ -63,11 +63,22 @@ template <int kSlots> struct RingPlace {
     }
 };
 
+/// Number of this warp's team, and its own in the team.
+__device__ __forceinline__ int teamOf() {
+    return static_cast<int>(threadIdx.x) / (kTeamWarps * 32);
+}
+__device__ __forceinline__ int memberOf() {
+    return static_cast<int>(threadIdx.x) / 32 % kTeamWarps;
+}
+__device__ __forceinline__ void teamBarrier() {
+    namedBarrier(2 + teamOf(), kTeamWarps * 32);
+}
+
 template <int kSlots> __device__ __forceinline__ void beginRing(Ring<kSlots>& ring) {
     if (threadIdx.x == 0) {
         for (int i = 0; i < kSlots; ++i) {
             barrier::init(sharedAddress(&ring.full[i]), 1);
-            barrier::init(sharedAddress(&ring.empty[i]), kWarps);
+            barrier::init(sharedAddress(&ring.empty[i]), kTeamWarps);
         }
         barrier::fenceInit();
     }
@@ -123,45 +134,55 @@ __device__ __forceinline__ void copyUnit(Ring<kSlots>& ring, u32 memory, RingPla
     place.advance();
 }
 
-/// The same piece into the second-level cache only.
-template <int kIn> __device__ __forceinline__ void prefetchUnit(const UnitPiece& piece) {
-    const u32 rowBytes = runBytes<kIn>(piece.row);
-    if (rowBytes != 0) {
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(piece.row), "r"(rowBytes) : "memory");
-    }
-    if (piece.scaleBytes != 0) {
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(piece.scales), "r"(piece.scaleBytes) : "memory");
-    }
-}
-
 /// Rows of x as halves in the order of expandMxfp4, multiplied by a power of two; `factors` gets what undoes it (and the
 /// weights' own) for each row.
-struct HalfRows {
-    static constexpr bool kMeasures = true;
-    float* factors;
+class HalfRows {
+public:
+    struct Scratch {
+        float largest[2][kWarps];
+    };
 
-    __device__ __forceinline__ float measure(float most, const u32x4& v) const {
-        return fmaxf(fmaxf(fmaxf(fmaxf(most, larger(v.x)), larger(v.y)), larger(v.z)), larger(v.w));
-    }
-    __device__ __forceinline__ float join(float a, float b) const { return fmaxf(a, b); }
-    __device__ __forceinline__ u32x4 store(int row, float most, int at, int, const u32x4& v) const {
+    __device__ __forceinline__ HalfRows(Scratch& scratch, float* factors) : scratch_(scratch), factors_(factors) {}
+
+    template <int kCount> __device__ __forceinline__ void begin(int row, const u32x4 (&pieces)[kCount]) {
+        float most = 0;
+#pragma unroll
+        for (const u32x4& v : pieces) {
+            most = fmaxf(fmaxf(fmaxf(fmaxf(most, larger(v.x)), larger(v.y)), larger(v.z)), larger(v.w));
+        }
+        most = warpMax(most);
+        if (threadIdx.x % 32 == 0) {
+            scratch_.largest[row % 2][threadIdx.x / 32] = most;
+        }
+        namedBarrier(1, kWarps * 32);
+#pragma unroll
+        for (int i = 0; i < kWarps; ++i) {
+            most = fmaxf(most, scratch_.largest[row % 2][i]);
+        }
         // 2^power brings the largest to 2^14 .. 2^15. Powers stay normal floats whatever x holds.
         int power = 14 + 127 - static_cast<int>(__float_as_uint(most) >> 23);
         power = power > 126 ? 126 : power;
-        const float up = __uint_as_float(static_cast<u32>(power + 127) << 23);
-        if (at == 0) {
-            factors[row] = __uint_as_float(static_cast<u32>(kMxfp4HalfExponent - power + 127) << 23);
+        up_ = __uint_as_float(static_cast<u32>(power + 127) << 23);
+        if (threadIdx.x == 0) {
+            factors_[row] = __uint_as_float(static_cast<u32>(kMxfp4HalfExponent - power + 127) << 23);
         }
+    }
+    __device__ __forceinline__ u32x4 take(int, int, const u32x4& v) const {
         // (e0, e4), (e2, e6), (e1, e5), (e3, e7)
-        return {packPair<f16>(lowBf16(v.x) * up, lowBf16(v.z) * up), packPair<f16>(lowBf16(v.y) * up, lowBf16(v.w) * up),
-                packPair<f16>(highBf16(v.x) * up, highBf16(v.z) * up),
-                packPair<f16>(highBf16(v.y) * up, highBf16(v.w) * up)};
+        return {packPair<f16>(lowBf16(v.x) * up_, lowBf16(v.z) * up_),
+                packPair<f16>(lowBf16(v.y) * up_, lowBf16(v.w) * up_),
+                packPair<f16>(highBf16(v.x) * up_, highBf16(v.z) * up_),
+                packPair<f16>(highBf16(v.y) * up_, highBf16(v.w) * up_)};
     }
 
 private:
     __device__ __forceinline__ static float larger(u32 pair) {
         return fmaxf(fabsf(lowBf16(pair)), fabsf(highBf16(pair)));
     }
+
+    Scratch& scratch_;
+    float* factors_;
+    float up_ = 1;
 };
 
 __device__ __forceinline__ u32 loadWord(u32 address) {
@@ -175,47 +196,82 @@ __device__ __forceinline__ u32 loadByte(u32 address) {
     return out;
 }
 
-/// The sums of the next unit over this warp's groups, as mma16816's C, for `rows` rows that lie at `x` (SharedRows).
+/// Whether a warp has a group in its step `step`; known to the compiler for all but the last step.
+template <class S> __device__ __forceinline__ bool isGroup(int step, int group) {
+    return step < S::kSteps && ((step + 1) * kTeamWarps <= S::kGroups || group < S::kGroups);
+}
+
+/// Steps whose loads go ahead together.
+inline constexpr int kTogether = VT_TOGETHER;
+
+/// The sums of the unit at `place` over this warp's groups, as mma16816's C, for `rows` rows that lie at `x` (SharedRows).
 /// `low` and `high` are where the scales of rows g and g + 8 lie behind the slot's scales.
 template <int kIn, int kTiles, int kSlots>
-__device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32 x, int rows, RingPlace<kSlots>& place,
-                                             int low, int high, float (&c)[kTiles][4]) {
+__device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32 x, int rows,
+                                             const RingPlace<kSlots>& place, int low, int high,
+                                             float (&c)[kTiles][4]) {
     using S = Shape<kIn>;
     constexpr u32 kStride = SharedRows<kIn, kWarps * 32>::kStride;
-    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int member = memberOf();
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int g = lane / 4;
     const int t = lane % 4;
     const u32 slot = memory + static_cast<u32>(place.slot * S::kSlotBytes);
     const u32 words = slot + static_cast<u32>(g * S::kRowBytes + t * 4);
     const u32 scales = slot + S::kScalesAt;
-    const u32 own = x + static_cast<u32>(g) * kStride + static_cast<u32>(t * 16);
+    // Rows that are not there repeat the last one: nobody reads their sums.
+    u32 own[kTiles];
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+        const int row = tile * 8 + g < rows ? tile * 8 + g : rows - 1;
+        own[tile] = x + static_cast<u32>(row) * kStride + static_cast<u32>(t * 16);
+    }
     barrier::wait(sharedAddress(&ring.full[place.slot]), place.phase);
+    // Loads of a few steps go ahead of their products: the steps do not wait for each other.
 #pragma unroll
-    for (int step = 0; step < S::kSteps; ++step) {
-        const int group = warp + step * kWarps;
-        if ((step + 1) * kWarps <= S::kGroups || group < S::kGroups) {
-            const u32 at = static_cast<u32>(group);
-            u32 first[4];
-            u32 second[4];
-            expandMxfp4(loadWord(words + at * 16), first);
-            expandMxfp4(loadWord(words + 8 * S::kRowBytes + at * 16), second);
-            const float scaleLow = e8m0(loadByte(scales + static_cast<u32>(low) + at));
-            const float scaleHigh = e8m0(loadByte(scales + static_cast<u32>(high) + at));
-            const u32 a[4] = {first[0], second[0], first[1], second[1]};
-            const u32 b[4] = {first[2], second[2], first[3], second[3]};
+    for (int first = 0; first < S::kSteps; first += kTogether) {
+        u32 lowWords[kTogether];
+        u32 highWords[kTogether];
+        u32 lowScales[kTogether];
+        u32 highScales[kTogether];
+        u32x4 columns[kTogether][kTiles];
 #pragma unroll
-            for (int tile = 0; tile < kTiles; ++tile) {
-                const u32x4 v = g + tile * 8 < rows
-                                    ? loadShared16(own + static_cast<u32>(tile * 8) * kStride + at * 64)
-                                    : u32x4{0, 0, 0, 0};
-                float d[4] = {};
-                mma16816<f16>(d, a, v.x, v.y);
-                mma16816<f16>(d, b, v.z, v.w);
-                c[tile][0] += scaleLow * d[0];
-                c[tile][1] += scaleLow * d[1];
-                c[tile][2] += scaleHigh * d[2];
-                c[tile][3] += scaleHigh * d[3];
+        for (int i = 0; i < kTogether; ++i) {
+            const int group = member + (first + i) * kTeamWarps;
+            if (isGroup<S>(first + i, group)) {
+                const u32 at = static_cast<u32>(group);
+                lowWords[i] = loadWord(words + at * 16);
+                highWords[i] = loadWord(words + 8 * S::kRowBytes + at * 16);
+                lowScales[i] = loadByte(scales + static_cast<u32>(low) + at);
+                highScales[i] = loadByte(scales + static_cast<u32>(high) + at);
+#pragma unroll
+                for (int tile = 0; tile < kTiles; ++tile) {
+                    columns[i][tile] = loadShared16(own[tile] + at * 64);
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) {
+            if (isGroup<S>(first + i, member + (first + i) * kTeamWarps)) {
+                u32 lowPairs[4];
+                u32 highPairs[4];
+                expandMxfp4(lowWords[i], lowPairs);
+                expandMxfp4(highWords[i], highPairs);
+                const float lowScale = e8m0(lowScales[i]);
+                const float highScale = e8m0(highScales[i]);
+                const u32 a[4] = {lowPairs[0], highPairs[0], lowPairs[1], highPairs[1]};
+                const u32 b[4] = {lowPairs[2], highPairs[2], lowPairs[3], highPairs[3]};
+#pragma unroll
+                for (int tile = 0; tile < kTiles; ++tile) {
+                    const u32x4& v = columns[i][tile];
+                    float d[4] = {};
+                    mma16816<f16>(d, a, v.x, v.y);
+                    mma16816<f16>(d, b, v.z, v.w);
+                    c[tile][0] += lowScale * d[0];
+                    c[tile][1] += lowScale * d[1];
+                    c[tile][2] += highScale * d[2];
+                    c[tile][3] += highScale * d[3];
+                }
             }
         }
     }
@@ -223,17 +279,16 @@ __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32
     if (lane == 0) {
         barrier::arrive(sharedAddress(&ring.empty[place.slot]));
     }
-    place.advance();
 }
 
-/// The sums of all warps: part[warp][tile][row][column]. A warp stores its own; after the barrier `sum` adds them.
+/// The sums of a team's warps: part[warp][tile][row][column]. A warp stores its own; after the barrier `sum` adds them.
 template <int kTiles> struct Partials {
     static constexpr int kWarpFloats = kTiles * kUnitRows * 8;
-    static constexpr int kFloats = kWarps * kWarpFloats;
+    static constexpr int kFloats = kTeamWarps * kWarpFloats;
 
     __device__ __forceinline__ static void store(float* part, const float (&c)[kTiles][4]) {
         const int lane = static_cast<int>(threadIdx.x) % 32;
-        float* to = part + static_cast<int>(threadIdx.x) / 32 * kWarpFloats + lane / 4 * 8 + lane % 4 * 2;
+        float* to = part + memberOf() * kWarpFloats + lane / 4 * 8 + lane % 4 * 2;
 #pragma unroll
         for (int tile = 0; tile < kTiles; ++tile) {
             *reinterpret_cast<float2*>(to + tile * 128) = float2{c[tile][0], c[tile][1]};
@@ -243,7 +298,7 @@ template <int kTiles> struct Partials {
     __device__ __forceinline__ static float sum(const float* part, int tile, int row, int column) {
         float out = 0;
 #pragma unroll
-        for (int i = 0; i < kWarps; ++i) {
+        for (int i = 0; i < kTeamWarps; ++i) {
             out += part[i * kWarpFloats + tile * 128 + row * 8 + column];
         }
         return out;

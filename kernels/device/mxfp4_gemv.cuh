@@ -39,16 +39,16 @@ __device__ __forceinline__ i64 gateUpRow(int unit, int r) {
 
 } // namespace experts
 
-extern "C" __global__ void __launch_bounds__(experts::kThreads, experts::kBlocks)
+extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads : 512, VT_BLOCKS)
     mxfp4_gate_up(const __grid_constant__ Mxfp4GemvParams p) {
     using namespace experts;
     using S = Shape<kDim>;
     extern __shared__ __align__(128) u8 memory[];
     __shared__ Ring<VT_SLOTS> ring;
     using Rows = SharedRows<kDim, kWarps * 32>;
-    __shared__ Rows::Scratch scratch;
+    __shared__ HalfRows::Scratch scratch;
     __shared__ float factors[1];
-    __shared__ float parts[2][kWarps][kUnitRows];
+    __shared__ float parts[kTeams][2][kTeamWarps][kUnitRows];
     const u32 x = sharedAddress(memory) + VT_SLOTS * S::kSlotBytes;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -78,18 +78,23 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, experts::kBlocks
         }
         return;
     }
-    HalfRows halves{factors};
-    Rows::load(1, [&](int) { return static_cast<const bf16*>(p.x); }, halves, scratch, x);
+    Rows::load(1, [&](int) { return static_cast<const bf16*>(p.x); }, HalfRows(scratch, factors), x);
     namedBarrier(1, kWarps * 32);
     const float factor = factors[0];
     const int g = lane / 4;
     const int low = g * S::kGroups;
     const int high = (g + kHalfUnit) * S::kGroups;
     RingPlace<VT_SLOTS> place;
-    for (int at = begin; at < end; ++at) {
+    const int team = teamOf();
+    const int member = memberOf();
+    for (int at = begin; at < end; ++at, place.advance()) {
         const int pair = at / kUnitsOfExpert;
         const int unit = at % kUnitsOfExpert;
-        const bool mine = (at - begin) % kWarps == warp;
+        const int turn = (at - begin) / kTeams;
+        if ((at - begin) % kTeams != team) {
+            continue;
+        }
+        const bool mine = turn % kTeamWarps == member;
         float bias = 0;
         if (mine && p.gateUpBias != nullptr) {
             const i64 expert = __shfl_sync(kAllLanes, id, pair);
@@ -100,15 +105,15 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, experts::kBlocks
         float c[1][4] = {};
         multiplyUnit<kDim, 1>(ring, sharedAddress(memory), x, 1, place, low, high, c);
         if (lane % 4 == 0) {
-            parts[(at - begin) % 2][warp][g] = c[0][0];
-            parts[(at - begin) % 2][warp][g + 8] = c[0][2];
+            parts[team][turn % 2][member][g] = c[0][0];
+            parts[team][turn % 2][member][g + 8] = c[0][2];
         }
-        namedBarrier(1, kWarps * 32);
+        teamBarrier();
         if (mine) {
             float sum = 0;
 #pragma unroll
-            for (int i = 0; i < kWarps; ++i) {
-                sum += parts[(at - begin) % 2][i][lane % kUnitRows];
+            for (int i = 0; i < kTeamWarps; ++i) {
+                sum += parts[team][turn % 2][i][lane % kUnitRows];
             }
             sum = sum * factor + bias;
             // The lane of the gate row finishes the pair.
@@ -122,16 +127,16 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, experts::kBlocks
     }
 }
 
-extern "C" __global__ void __launch_bounds__(experts::kThreads, experts::kBlocks)
+extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads : 512, VT_BLOCKS)
     mxfp4_down(const __grid_constant__ Mxfp4GemvParams p) {
     using namespace experts;
     using S = Shape<kWidth>;
     extern __shared__ __align__(128) u8 memory[];
     __shared__ Ring<VT_DOWN_SLOTS> ring;
     using Rows = SharedRows<kWidth, kWarps * 32>;
-    __shared__ Rows::Scratch scratch;
+    __shared__ HalfRows::Scratch scratch;
     __shared__ float factors[kChosen];
-    __shared__ float parts[2][kWarps][kUnitRows];
+    __shared__ float parts[kTeams][2][kTeamWarps][kUnitRows];
     const u32 x = sharedAddress(memory) + VT_DOWN_SLOTS * S::kSlotBytes;
     constexpr int kSegment = ceilDiv(kRowsTogether * S::kGroups + 15, 16) * 16; ///< bytes of an expert's scales, aligned
     static_assert(kChosen * kSegment <= S::kScaleBytes, "room for the scales");
@@ -163,21 +168,15 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, experts::kBlocks
             return piece;
         };
         for (int first = begin; first < end; first += kRowsTogether) {
-            if (place.used == VT_DOWN_SLOTS) {
-                // The rest comes as far as the second-level cache while mxfp4_gate_up ends.
-                for (int later = first; later < end; later += kRowsTogether) {
-                    prefetchUnit<kWidth>(pieceAt(later));
-                }
-            }
             copyUnit<kWidth>(ring, sharedAddress(memory), place, pieceAt(first));
         }
         pdl::wait();
         return;
     }
     pdl::wait();
-    HalfRows halves{factors};
     const auto* active = static_cast<const bf16*>(p.active);
-    Rows::load(kChosen, [&](int column) { return active + static_cast<i64>(column) * kWidth; }, halves, scratch, x);
+    Rows::load(
+        kChosen, [&](int column) { return active + static_cast<i64>(column) * kWidth; }, HalfRows(scratch, factors), x);
     namedBarrier(1, kWarps * 32);
     // Row m of a unit is row m % kRowsTogether of expert m / kRowsTogether, which is column m / kRowsTogether of x.
     const int g = lane / 4;
@@ -190,10 +189,16 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, experts::kBlocks
     const i64 lowId = __shfl_sync(kAllLanes, id, lowExpert);
     const i64 highId = __shfl_sync(kAllLanes, id, highExpert);
     RingPlace<VT_DOWN_SLOTS> place;
-    int turn = 0;
-    for (int first = begin; first < end; first += kRowsTogether, ++turn) {
+    const int team = teamOf();
+    const int member = memberOf();
+    int unit = 0;
+    for (int first = begin; first < end; first += kRowsTogether, ++unit, place.advance()) {
+        const int turn = unit / kTeams;
+        if (unit % kTeams != team) {
+            continue;
+        }
         const int row = first + lane % kRowsTogether;
-        const bool mine = turn % kWarps == warp;
+        const bool mine = turn % kTeamWarps == member;
         const bool inside = lane < kChosen * kRowsTogether && row < end;
         float bias = 0;
         float residual = 0;
@@ -213,18 +218,18 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, experts::kBlocks
         multiplyUnit<kWidth, 1>(ring, sharedAddress(memory), x, kChosen, place, low, high, c);
         // Of a row's eight sums the one of its own expert counts.
         if (lane % 4 == lowExpert / 2) {
-            parts[turn % 2][warp][g] = lowExpert % 2 == 0 ? c[0][0] : c[0][1];
+            parts[team][turn % 2][member][g] = lowExpert % 2 == 0 ? c[0][0] : c[0][1];
         }
         if (lane % 4 == highExpert / 2) {
-            parts[turn % 2][warp][g + 8] = highExpert % 2 == 0 ? c[0][2] : c[0][3];
+            parts[team][turn % 2][member][g + 8] = highExpert % 2 == 0 ? c[0][2] : c[0][3];
         }
-        namedBarrier(1, kWarps * 32);
+        teamBarrier();
         if (mine) {
             float value = 0;
             if (inside) {
 #pragma unroll
-                for (int i = 0; i < kWarps; ++i) {
-                    value += parts[turn % 2][i][lane];
+                for (int i = 0; i < kTeamWarps; ++i) {
+                    value += parts[team][turn % 2][i][lane];
                 }
                 value = value * factor + bias;
                 value = toFloat(fromFloat<bf16>(value)) * share;

@@ -37,14 +37,13 @@ __device__ __forceinline__ i64 gateUpRow(int unit, int r) {
 /// Dynamic shared memory: the ring, the sums, the rows of x.
 template <int kIn> struct Memory {
     static constexpr int kPartsAt = VT_SLOTS * Shape<kIn>::kSlotBytes;
-    static constexpr int kRowsAt = kPartsAt + 2 * Partials<kTiles>::kFloats * 4;
+    static constexpr int kRowsAt = kPartsAt + kTeams * 2 * Partials<kTiles>::kFloats * 4;
 };
 
 struct BatchShared {
     Ring<VT_SLOTS> ring;
     Items items;
-    SharedRows<kDim, kWarps * 32>::Scratch up;
-    SharedRows<kWidth, kWarps * 32>::Scratch down;
+    HalfRows::Scratch rows;
     float factors[2][kTiles * 8];
     int pairs[2][kTiles * 8];
     int pairsOfWarp[kWarps][kTiles * 8];
@@ -91,30 +90,35 @@ public:
     }
 
     __device__ __forceinline__ void multiply() {
-        const int warp = static_cast<int>(threadIdx.x) / 32;
+        const int team = teamOf();
         const int g = static_cast<int>(threadIdx.x) % 32 / 4;
         const int low = g * S::kGroups;
         const int high = (g + kHalfUnit) * S::kGroups;
         const u32 x = memory_ + Memory<kIn>::kRowsAt;
+        float* parts = parts_ + team * 2 * Partials<kTiles>::kFloats;
         RingPlace<VT_SLOTS> place;
         int item = -1;
         int rows = 0;
-        int turn = 0; // of items, for the buffers that a late warp may still read
+        int buffer = 0; // of an item's facts: a late warp may still read the other
         i64 expert = 0;
-        for (int at = begin_; at < end_; ++at) {
+        for (int at = begin_; at < end_; ++at, place.advance()) {
             if (at / kUnitsOfItem != item) {
                 item = at / kUnitsOfItem;
-                turn ^= 1;
+                buffer ^= 1;
                 expert = shared_.items.expertOf(item);
-                rows = loadItem(x, item, static_cast<int>(expert), turn);
+                rows = loadItem(x, item, static_cast<int>(expert), buffer);
             }
+            if ((at - begin_) % kTeams != team) {
+                continue;
+            }
+            const int turn = (at - begin_) / kTeams;
             float c[kTiles][4] = {};
             multiplyUnit<kIn, kTiles>(shared_.ring, memory_, x, rows, place, low, high, c);
-            float* part = parts_ + (at - begin_) % 2 * Partials<kTiles>::kFloats;
+            float* part = parts + turn % 2 * Partials<kTiles>::kFloats;
             Partials<kTiles>::store(part, c);
-            namedBarrier(1, kWarps * 32);
-            if ((at - begin_) % kWarps == warp) {
-                finish(part, turn, expert, at % kUnitsOfItem);
+            teamBarrier();
+            if (turn % kTeamWarps == memberOf()) {
+                finish(part, buffer, expert, at % kUnitsOfItem);
             }
         }
     }
@@ -142,12 +146,7 @@ private:
                        : static_cast<const bf16*>(p_.active) + pair * kWidth;
         };
         namedBarrier(1, kWarps * 32); // nobody multiplies by the rows before
-        HalfRows halves{shared_.factors[turn]};
-        if constexpr (kUp) {
-            Rows::load(count, row, halves, shared_.up, x);
-        } else {
-            Rows::load(count, row, halves, shared_.down, x);
-        }
+        Rows::load(count, row, HalfRows(shared_.rows, shared_.factors[turn]), x);
         namedBarrier(1, kWarps * 32);
         return count;
     }

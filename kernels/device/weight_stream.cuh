@@ -6,7 +6,8 @@
 //
 // A block takes a stretch of the matrix's rows in units of eight. One warp brings them in slabs of columns into a ring in
 // shared memory by bulk copies; it begins before pdl::wait(), so that weights arrive while the kernel before still
-// runs. The rows of x lie in shared memory, normed if asked for. The other warps share the columns: x is the A operand of
+// ends. A block takes most of a multiprocessor's shared memory, so that there is one to each: two of the same kernel on
+// one multiprocessor would leave another one idle. The rows of x lie in shared memory, normed if asked for. The other warps share the columns: x is the A operand of
 // mma.sync, a unit the B operand; the sums of the warps meet in shared memory, and the warps take turns in finishing a
 // unit. Columns go to lanes so that a lane's 16 bytes of a row are its operands of two products, for x as for weights.
 // A row's sums do not depend on the number of rows of x.
@@ -20,14 +21,11 @@ namespace vt::stream {
 inline constexpr int kUnit = 8;
 inline constexpr int kWarps = VT_WARPS; ///< that multiply; one more copies
 inline constexpr int kThreads = (kWarps + 1) * 32;
+#ifndef VT_BLOCKS
+#define VT_BLOCKS 1
+#endif
 inline constexpr int kTokens = VT_TOKENS; ///< rows of x at most: 8 or 16
 inline constexpr int kDim = VT_DIM;
-/// Blocks that must fit into a multiprocessor, so that the next kernel's weights can arrive behind this one's.
-#if __CUDA_ARCH__ == 900
-inline constexpr int kBlocks = kTokens == 8 ? 2 : 1;
-#else
-inline constexpr int kBlocks = 1;
-#endif
 inline constexpr int kSlabs = ceilDiv(kDim, 4096);
 inline constexpr int kSlab = ceilDiv(ceilDiv(kDim, kSlabs), 32) * 32; ///< columns
 /// Whole rows lie as in the matrix, so that neighbours come in one copy; of slabs of rows each is padded, 64 bytes more
@@ -52,7 +50,8 @@ using Rows = SharedRows<kDim, kWarps * 32>;
 struct Fixed {
     alignas(8) u64 full[kSlots];
     u64 empty[kSlots];
-    Rows::Scratch rows;
+    float squares[kTokens][kWarps];
+    float factors[kTokens]; ///< of the sums of a row of x
 };
 
 struct RingPlace {
@@ -81,20 +80,14 @@ __device__ __forceinline__ void beginRing(Fixed& fixed) {
     __syncthreads();
 }
 
-/// Into the second-level cache only.
-__device__ __forceinline__ void prefetchBulk(const void* from, u32 bytes) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-}
-
-/// The copying warp. `rows.row(unit, r)` is the address of a row or null. What does not fit into the ring before the block
-/// may read x is asked for as well, up to kAhead slots, so that memory works on while the kernel before comes to its end.
-inline constexpr int kAhead = VT_AHEAD;
-template <class Rows> __device__ __forceinline__ void copyRows(const Rows& rows, Fixed& fixed, u32 ring) {
+/// The copying warp. `rows.row(unit, r)` is the address of a row or null. `whenFull` is called once, when the ring is full
+/// or everything is under way.
+template <class Rows, class Then>
+__device__ __forceinline__ void copyRows(const Rows& rows, Fixed& fixed, u32 ring, const Then& whenFull) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int slots = rows.units() * kUnitSlots;
     RingPlace place;
     // The slots of a unit in order; a unit's slabs follow each other.
-    const auto bring = [&](int index, int slab, bool ahead) {
+    const auto bring = [&](int index, int slab) {
         const u8* row = lane < kSlotRows ? rows.row(index / kUnitSlots, index % kUnitSlots * kSlotRows + lane) : nullptr;
         const u32 rowBytes = static_cast<u32>(slabColumns(slab)) * 2;
         const u32 there = __ballot_sync(kAllLanes, row != nullptr);
@@ -110,12 +103,6 @@ template <class Rows> __device__ __forceinline__ void copyRows(const Rows& rows,
         if (row != nullptr) {
             row += slab * kSlab * 2;
         }
-        if (ahead) {
-            if (bytes != 0) {
-                prefetchBulk(row, bytes);
-            }
-            return;
-        }
         const u32 full = sharedAddress(&fixed.full[place.slot]);
         if (lane == 0) {
             barrier::arriveExpect(full, rowBytes * static_cast<u32>(__popc(there)));
@@ -130,18 +117,18 @@ template <class Rows> __device__ __forceinline__ void copyRows(const Rows& rows,
     for (int unit = 0; unit < rows.units(); ++unit) {
         for (int slab = 0; slab < kSlabs; ++slab) {
             for (int part = 0; part < kUnitSlots; ++part, ++copied) {
-                const int index = unit * kUnitSlots + part;
                 if (copied == kSlots) {
-                    for (int next = index; kSlabs == 1 && next < slots && next < index + kAhead; ++next) {
-                        bring(next, 0, true);
-                    }
+                    whenFull();
                 }
                 if (copied >= kSlots) {
                     barrier::wait(sharedAddress(&fixed.empty[place.slot]), place.phase ^ 1);
                 }
-                bring(index, slab, false);
+                bring(unit * kUnitSlots + part, slab);
             }
         }
+    }
+    if (copied <= kSlots) {
+        whenFull();
     }
 }
 
@@ -152,7 +139,9 @@ __device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, u32 x, int 
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int g = lane / 4;
     const int t = lane % 4;
-    const u32 own = x + static_cast<u32>(g * Rows::kStride + t * 16);
+    // Rows that are not there repeat the last one: nobody reads their sums.
+    const u32 own = x + static_cast<u32>((g < rows ? g : rows - 1) * Rows::kStride + t * 16);
+    const u32 ownHigh = x + static_cast<u32>((g + 8 < rows ? g + 8 : rows - 1) * Rows::kStride + t * 16);
     float second[4] = {};
 #pragma unroll
     for (int slab = 0; slab < kSlabs; ++slab) {
@@ -167,24 +156,27 @@ __device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, u32 x, int 
             place.advance();
         }
         constexpr int kColumns = slabColumns(kSlabs - 1) < kSlab ? slabColumns(kSlabs - 1) : kSlab;
+        u32x4 weights[kSteps];
+        u32x4 low[kSteps];
+        u32x4 high[kSteps];
+        // All loads go ahead of the products.
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
             const int local = warp + step * kWarps;
-            if ((step + 1) * kWarps * 32 <= kColumns || local * 32 < slabColumns(slab)) {
-                const bool inside = kDim % 32 == 0 || slab * kSlab + local * 32 + 8 * t < kDim;
-                const u32 at = static_cast<u32>(slab * kSlab * 2 + local * 64);
-                // Behind a row's end, and in rows that are not there, lies what nobody wrote.
-                const u32x4 w = inside ? loadShared16(base + static_cast<u32>(local * 64)) : u32x4{0, 0, 0, 0};
-                const u32x4 low = inside && g < rows ? loadShared16(own + at) : u32x4{0, 0, 0, 0};
-                u32x4 high{0, 0, 0, 0};
-                if (kHalves == 2 && inside && g + 8 < rows) {
-                    high = loadShared16(own + 8 * Rows::kStride + at);
-                }
-                const u32 a[4] = {low.x, high.x, low.y, high.y};
-                const u32 b[4] = {low.z, high.z, low.w, high.w};
-                mma16816<bf16>(c, a, w.x, w.y);
-                mma16816<bf16>(second, b, w.z, w.w);
-            }
+            const bool inside = ((step + 1) * kWarps * 32 <= kColumns || local * 32 < slabColumns(slab)) &&
+                                (kDim % 32 == 0 || slab * kSlab + local * 32 + 8 * t < kDim);
+            const u32 at = static_cast<u32>(slab * kSlab * 2 + local * 64);
+            // Behind a row's end lies what nobody wrote.
+            weights[step] = inside ? loadShared16(base + static_cast<u32>(local * 64)) : u32x4{0, 0, 0, 0};
+            low[step] = inside ? loadShared16(own + at) : u32x4{0, 0, 0, 0};
+            high[step] = kHalves == 2 && inside ? loadShared16(ownHigh + at) : u32x4{0, 0, 0, 0};
+        }
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step) {
+            const u32 a[4] = {low[step].x, high[step].x, low[step].y, high[step].y};
+            const u32 b[4] = {low[step].z, high[step].z, low[step].w, high[step].w};
+            mma16816<bf16>(c, a, weights[step].x, weights[step].y);
+            mma16816<bf16>(second, b, weights[step].z, weights[step].w);
         }
         __syncwarp();
         if (lane < kUnitSlots) {
@@ -238,34 +230,50 @@ __device__ __forceinline__ void multiplyRows(Work& work, int rows, Fixed& fixed,
                 for (int other = 0; other < kWarps; ++other) {
                     sum += buffer[other * kPartials + i * 32 + lane];
                 }
-                work.finish(unit, i, (i * 32 + lane) / kUnit, lane % kUnit, sum);
+                const int token = (i * 32 + lane) / kUnit;
+                work.finish(unit, i, token, lane % kUnit, sum * fixed.factors[token]);
             }
         }
     }
 }
 
 /// A whole kernel but for the beginning of the ring: copies on the copying warp; on the others loads x (norm of VT_FORM,
-/// 3: none) and multiplies. `address(token)` is a row of x.
-template <class Work, class Address>
+/// 3: none) and multiplies. `address(token)` is a row of x. `whenFull` is for the copying warp, once, after pdl::wait().
+template <class Work, class Address, class Then>
 __device__ __forceinline__ void run(Work& work, int rows, const Address& address, const void* normWeight, float eps,
-                                    Fixed& fixed, u8* memory) {
+                                    Fixed& fixed, u8* memory, const Then& whenFull) {
+    pdl::launchDependents();
     if (threadIdx.x / 32 == kWarps) {
-        copyRows(work, fixed, sharedAddress(memory));
-        pdl::wait();
+        copyRows(work, fixed, sharedAddress(memory), [&] {
+            pdl::wait();
+            whenFull();
+        });
         return;
     }
     const u32 x = sharedAddress(memory) + kRowsAt;
+    const int thread = static_cast<int>(threadIdx.x);
     if constexpr (VT_FORM == 3) {
         pdl::wait();
-        PlainRows plain;
-        Rows::load(rows, address, plain, fixed.rows, x);
+        Rows::load(rows, address, PlainRows(), x);
+        if (thread < kTokens) {
+            fixed.factors[thread] = 1;
+        }
+        namedBarrier(1, kWarps * 32);
     } else {
         using W = StorageOf<VT_NORM_DTYPE>;
-        NormedRows<VT_FORM, kDim, kWarps * 32, W> normed(static_cast<const W*>(normWeight), eps);
+        const ScaledRows<VT_FORM, kDim, kWarps * 32, W> scaled(static_cast<const W*>(normWeight), &fixed.squares[0][0]);
         pdl::wait();
-        Rows::load(rows, address, normed, fixed.rows, x);
+        Rows::load(rows, address, scaled, x);
+        namedBarrier(1, kWarps * 32);
+        if (thread < rows) {
+            float sum = 0;
+            for (int i = 0; i < kWarps; ++i) {
+                sum += fixed.squares[thread][i];
+            }
+            // The factor is the same for all columns of a row: the sums take it.
+            fixed.factors[thread] = 1.0F / sqrtf(sum / static_cast<float>(kDim) + eps);
+        }
     }
-    namedBarrier(1, kWarps * 32);
     multiplyRows(work, rows, fixed, memory);
 }
 

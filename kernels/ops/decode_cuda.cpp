@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/decode_cuda.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "kernels/cuda_context.h"
+#include "kernels/device/abi/dense_mlp.h"
+#include "kernels/device/abi/gemv.h"
+#include "kernels/device/abi/qkv_project.h"
+#include "kernels/device/abi/route.h"
+#include "kernels/ops/kernel_calls.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+constexpr std::int64_t kMaxRows = 16;
+constexpr std::int64_t kWarps = 15;  ///< that multiply in weight_stream.cuh
+constexpr std::int64_t kUnit = 8;    ///< weight rows
+constexpr std::int64_t kNoNorm = 3;  ///< VT_FORM
+constexpr std::int64_t kStatic = 4096; ///< shared memory that is not in the expressions: barriers, sums of squares
+
+/// How weight_stream.cuh lays out shared memory: as many slots as fit beside the rows of x.
+struct StreamLayout {
+    std::int64_t tokens = 8, slots = 0, slotRows = 4, sharedBytes = 0;
+
+    StreamLayout(std::int64_t dim, std::int64_t rows, std::int64_t limit) {
+        tokens = rows <= 8 ? 8 : 16;
+        const std::int64_t slabs = (dim + 4095) / 4096;
+        const std::int64_t slab = ((dim + slabs - 1) / slabs + 31) / 32 * 32;
+        slotRows = slab > 3072 ? 2 : 4;
+        const std::int64_t rowBytes = slabs == 1 ? dim * 2 : paddedRow(slab);
+        const std::int64_t slotBytes = (slotRows * rowBytes + 127) / 128 * 128;
+        // A layout for one row and one for each tile, so that few specialisations serve all batches.
+        const std::int64_t rowsOfX = rows == 1 ? 1 : tokens;
+        const std::int64_t fixed = 2 * kWarps * kUnit * tokens * 4 + rowsOfX * paddedRow(dim);
+        slots = std::clamp<std::int64_t>((limit - kStatic - fixed) / slotBytes, 0, kMaxSlots);
+        sharedBytes = slots * slotBytes + fixed;
+        if (slots * slotRows < kUnit) {
+            slots = 0;
+        }
+    }
+
+private:
+    static constexpr std::int64_t kMaxSlots = 12;
+    static std::int64_t paddedRow(std::int64_t columns) { return (columns * 2 + 63) / 128 * 128 + 64; }
+};
+
+bool alignedRows(const TensorView& tensor) {
+    return startsAligned(tensor) && bytesOf(tensor.dtype, tensor.stride0()) % 16 == 0;
+}
+
+/// A plain matrix whose rows follow each other.
+bool packedMatrix(const WeightView& weight) {
+    return !weight.quantized() && !weight.transposed && weight.dense.shape.rank() == 2 && startsAligned(weight.dense) &&
+           weight.dense.stride0() == weight.dense.shape[1];
+}
+
+/// The dtype of an optional tensor for specialisation: an absent one shares the kernels of bf16.
+std::int64_t dtypeOrBf16(const TensorView& optional) {
+    return numberOf(optional.empty() ? DType::BF16 : optional.dtype);
+}
+
+std::int64_t formOf(const NormWeights& norm) {
+    return norm.weight.empty() ? kNoNorm : static_cast<std::int64_t>(norm.form);
+}
+
+template <std::size_t kCount> using Variables = std::array<KernelVariable, kCount>;
+
+bool launchIfFits(CudaContext& context, const KernelCall& call) {
+    if (!context.fits(call)) {
+        return false;
+    }
+    context.launch(call);
+    return true;
+}
+
+abi::KvViewParams paramsOf(const KvView& view) {
+    abi::KvViewParams params{};
+    if (view.keys.empty()) {
+        return params;
+    }
+    params.keys = view.keys.data;
+    params.values = view.values.data;
+    params.blockTable = view.blockTable.as<const int>();
+    params.first = view.first.as<const int>();
+    params.lengths = view.lengths.as<const int>();
+    params.keyPageStride = view.keys.stride0();
+    params.valuePageStride = view.values.stride0();
+    params.sequences = static_cast<int>(view.blockTable.shape[0]);
+    params.columns = static_cast<int>(view.blockTable.shape[1]);
+    params.pageTokens = static_cast<int>(view.keys.shape[1]);
+    params.tokenStride = static_cast<int>(view.keys.shape[2] * view.keys.shape[3]);
+    const auto pageTokens = static_cast<unsigned>(params.pageTokens);
+    params.pageShift = std::has_single_bit(pageTokens) ? std::countr_zero(pageTokens) : -1;
+    params.ring = view.ring ? 1 : 0;
+    return params;
+}
+
+} // namespace
+
+bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product) {
+    const std::int64_t rows = product.out.shape[0];
+    if (rows == 0 || rows > kMaxRows || !packedMatrix(product.linear.weight)) {
+        return false;
+    }
+    const TensorView& weight = product.linear.weight.dense;
+    abi::GemvParams params{};
+    params.x = product.x.data;
+    params.gather = product.gather.as<const int>();
+    params.normWeight = product.norm.weight.data;
+    params.weight = weight.data;
+    params.bias = product.linear.bias.data;
+    params.residual = product.residual.data;
+    params.out = product.out.data;
+    params.xStride = product.x.stride0();
+    params.weightStride = weight.stride0();
+    params.residualStride = product.residual.empty() ? 0 : product.residual.stride0();
+    params.outStride = product.out.stride0();
+    params.rows = static_cast<int>(rows);
+    params.outFeatures = static_cast<int>(weight.shape[0]);
+    params.eps = product.norm.eps;
+    params.softCap = product.softCap;
+    const StreamLayout layout(weight.shape[1], rows, context.device().sharedPerBlock);
+    const Variables<15> variables{{{"x_dtype", numberOf(product.x.dtype)},
+                                   {"w_dtype", numberOf(weight.dtype)},
+                                   {"norm_dtype", dtypeOrBf16(product.norm.weight)},
+                                   {"bias_dtype", dtypeOrBf16(product.linear.bias)},
+                                   {"residual_dtype", dtypeOrBf16(product.residual)},
+                                   {"out_dtype", numberOf(product.out.dtype)},
+                                   {"form", formOf(product.norm)},
+                                   {"dim", weight.shape[1]},
+                                   {"out", weight.shape[0]},
+                                   {"rows", rows},
+                                   {"tokens", layout.tokens},
+                                   {"slots", layout.slots},
+                                   {"slot_rows", layout.slotRows},
+                                   {"shared_bytes", layout.sharedBytes},
+                                   {"aligned", alignedRows(product.x) && startsAligned(product.norm.weight) ? 1 : 0}}};
+    return launchIfFits(context, callOf("gemv", abi::kGemvAbi, params, variables));
+}
+
+bool projectFewTokens(CudaContext& context, const QkvProject& op) {
+    const std::int64_t tokens = op.x.shape[0];
+    const std::array<const LinearView*, 3> linears{&op.q, &op.k, &op.v};
+    const std::array<const TensorView*, 3> outs{&op.outQ, &op.outK, &op.outV};
+    const bool packed =
+        std::all_of(linears.begin(), linears.end(), [](const LinearView* l) { return packedMatrix(l->weight); });
+    if (tokens == 0 || tokens > kMaxRows || !packed || !op.qNorm.weight.empty() || !op.kNorm.weight.empty()) {
+        return false;
+    }
+    abi::QkvProjectParams params{};
+    params.x = op.x.data;
+    params.normWeight = op.norm.weight.data;
+    std::int64_t biasType = 0;
+    bool same = true;
+    for (std::size_t i = 0; i < linears.size(); ++i) {
+        params.weight[i] = linears[i]->weight.dense.data;
+        params.bias[i] = linears[i]->bias.data;
+        params.out[i] = outs[i]->data;
+        params.outStride[i] = outs[i]->stride0();
+        const std::int64_t type = dtypeOf(linears[i]->bias);
+        same = same && linears[i]->weight.dense.dtype == DType::BF16 && outs[i]->dtype == DType::BF16 &&
+               (type == 0 || biasType == 0 || type == biasType);
+        biasType = type == 0 ? biasType : type;
+    }
+    params.positions = op.positions.as<const int>();
+    params.sequence = op.sequence.as<const int>();
+    params.inverseFrequency = op.inverseFrequency.as<const float>();
+    params.xStride = op.x.stride0();
+    params.cache = paramsOf(op.cache);
+    params.tokens = static_cast<int>(tokens);
+    params.heads = static_cast<int>(op.outQ.shape[1]);
+    params.kvHeads = static_cast<int>(op.outK.shape[1]);
+    params.writeCache = op.writeCache ? 1 : 0;
+    params.eps = op.norm.eps;
+    params.ropeScale = op.ropeScale;
+    const StreamLayout layout(op.x.shape[1], tokens, context.device().sharedPerBlock);
+    const std::int64_t pairs = static_cast<std::int64_t>(params.heads + 2 * params.kvHeads) * op.outQ.shape[2] / 2;
+    const Variables<14> variables{{{"x_dtype", numberOf(op.x.dtype)},
+                                   {"bf16", same ? 1 : 0},
+                                   {"norm_dtype", dtypeOrBf16(op.norm.weight)},
+                                   {"bias_dtype", biasType == 0 ? numberOf(DType::BF16) : biasType},
+                                   {"cache_dtype", dtypeOrBf16(op.cache.keys)},
+                                   {"form", formOf(op.norm)},
+                                   {"dim", op.x.shape[1]},
+                                   {"head_dim", op.outQ.shape[2]},
+                                   {"pairs", pairs},
+                                   {"tokens", layout.tokens},
+                                   {"slots", layout.slots},
+                                   {"slot_rows", layout.slotRows},
+                                   {"shared_bytes", layout.sharedBytes},
+                                   {"aligned", alignedRows(op.x) && startsAligned(op.norm.weight) ? 1 : 0}}};
+    return launchIfFits(context, callOf("qkv_project", abi::kQkvProjectAbi, params, variables));
+}
+
+bool activateFewTokens(CudaContext& context, const DenseMlp& op, const TensorView& active) {
+    const std::int64_t rows = op.x.shape[0];
+    if (rows == 0 || rows > kMaxRows || !packedMatrix(op.gate.weight) || !packedMatrix(op.up.weight)) {
+        return false;
+    }
+    abi::DenseMlpParams params{};
+    params.x = op.x.data;
+    params.normWeight = op.norm.weight.data;
+    params.weight[0] = op.gate.weight.dense.data;
+    params.weight[1] = op.up.weight.dense.data;
+    params.bias[0] = op.gate.bias.data;
+    params.bias[1] = op.up.bias.data;
+    params.active = active.data;
+    params.xStride = op.x.stride0();
+    params.activeStride = active.stride0();
+    params.rows = static_cast<int>(rows);
+    params.width = static_cast<int>(active.shape[1]);
+    params.eps = op.norm.eps;
+    const GatedActivation defaults;
+    params.alpha = defaults.alpha;
+    params.limit = defaults.limit;
+    const bool same = op.gate.weight.dense.dtype == DType::BF16 && op.up.weight.dense.dtype == DType::BF16 &&
+                      active.dtype == DType::BF16 && dtypeOf(op.gate.bias) == dtypeOf(op.up.bias);
+    const StreamLayout layout(op.x.shape[1], rows, context.device().sharedPerBlock);
+    const Variables<13> variables{{{"x_dtype", numberOf(op.x.dtype)},
+                                   {"bf16", same ? 1 : 0},
+                                   {"norm_dtype", dtypeOrBf16(op.norm.weight)},
+                                   {"bias_dtype", dtypeOrBf16(op.gate.bias)},
+                                   {"activation", static_cast<std::int64_t>(op.activation)},
+                                   {"form", formOf(op.norm)},
+                                   {"dim", op.x.shape[1]},
+                                   {"width", active.shape[1]},
+                                   {"tokens", layout.tokens},
+                                   {"slots", layout.slots},
+                                   {"slot_rows", layout.slotRows},
+                                   {"shared_bytes", layout.sharedBytes},
+                                   {"aligned", alignedRows(op.x) && startsAligned(op.norm.weight) ? 1 : 0}}};
+    return launchIfFits(context, callOf("dense_mlp", abi::kDenseMlpAbi, params, variables));
+}
+
+bool routeTokens(CudaContext& context, const Route& op) {
+    const std::int64_t tokens = op.x.shape[0];
+    if (tokens == 0 || op.norm.weight.empty() || !packedMatrix(op.router.weight)) {
+        return false;
+    }
+    abi::RouteParams params{};
+    params.x = op.x.data;
+    params.normWeight = op.norm.weight.data;
+    params.router = op.router.weight.dense.data;
+    params.bias = op.router.bias.data;
+    params.normed = op.normed.data;
+    params.ids = op.ids.as<int>();
+    params.weights = op.weights.as<float>();
+    params.xStride = op.x.stride0();
+    params.normedStride = op.normed.stride0();
+    params.tokens = static_cast<int>(tokens);
+    params.k = static_cast<int>(op.ids.shape[1]);
+    params.normalize = op.normalize ? 1 : 0;
+    params.eps = op.norm.eps;
+    const bool aligned = alignedRows(op.x) && alignedRows(op.normed) && startsAligned(op.norm.weight);
+    const Variables<11> variables{{{"x_dtype", numberOf(op.x.dtype)},
+                                   {"normed_dtype", numberOf(op.normed.dtype)},
+                                   {"w_dtype", numberOf(op.router.weight.dense.dtype)},
+                                   {"norm_dtype", numberOf(op.norm.weight.dtype)},
+                                   {"bias_dtype", dtypeOrBf16(op.router.bias)},
+                                   {"form", formOf(op.norm)},
+                                   {"order", static_cast<std::int64_t>(op.order)},
+                                   {"dim", op.x.shape[1]},
+                                   {"experts", op.router.weight.dense.shape[0]},
+                                   {"tokens", tokens},
+                                   {"aligned", aligned ? 1 : 0}}};
+    return launchIfFits(context, callOf("route", abi::kRouteAbi, params, variables));
+}
+
+} // namespace vitrine::kernels
