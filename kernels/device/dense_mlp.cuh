@@ -27,13 +27,16 @@ public:
         const int at = first_ + unit * kPairs + r % kPairs;
         return at < last_ ? static_cast<const u8*>(p_.weight[r / kPairs]) + static_cast<i64>(at) * VT_DIM * 2 : nullptr;
     }
-    __device__ __forceinline__ void prepare(int unit, int i, int, int r) {
+    __device__ __forceinline__ void request(int unit) {
+        const int r = static_cast<int>(threadIdx.x) % stream::kUnit;
         const int at = first_ + unit * kPairs + r % kPairs;
         const void* bias = p_.bias[r / kPairs];
-        add_[i] = at < last_ && bias != nullptr ? toFloat(static_cast<const StorageOf<VT_BIAS_DTYPE>*>(bias)[at]) : 0.0F;
+        if (bias != nullptr) {
+            bias_ = static_cast<const Bias*>(bias)[at < last_ ? at : last_ - 1];
+        }
     }
-    __device__ __forceinline__ void finish(int unit, int i, int token, int r, float sum) const {
-        const float mine = sum + add_[i];
+    __device__ __forceinline__ void finish(int unit, int, int token, int r, float sum) const {
+        const float mine = p_.bias[r / kPairs] != nullptr ? sum + toFloat(bias_) : sum;
         const float up = __shfl_xor_sync(kAllLanes, mine, kPairs);
         const int at = first_ + unit * kPairs + r;
         if (r < kPairs && at < last_ && token < p_.rows) {
@@ -43,9 +46,11 @@ public:
     }
 
 private:
+    using Bias = StorageOf<VT_BIAS_DTYPE>;
+
     const DenseMlpParams& p_;
     int first_, last_;
-    float add_[stream::kOutputs];
+    Bias bias_{};
 };
 
 extern "C" __global__ void __launch_bounds__(stream::kThreads, VT_BLOCKS)

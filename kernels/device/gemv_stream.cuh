@@ -24,36 +24,43 @@ public:
         const int at = first_ + unit * stream::kUnit + r;
         return at < last_ ? static_cast<const u8*>(p_.weight) + at * p_.weightStride * 2 : nullptr;
     }
-    __device__ __forceinline__ void prepare(int unit, int i, int token, int r) {
-        const int at = first_ + unit * stream::kUnit + r;
-        add_[i] = 0;
-        residual_[i] = 0;
-        if (at < last_ && token < p_.rows) {
-            if (p_.bias != nullptr) {
-                add_[i] = toFloat(static_cast<const StorageOf<VT_BIAS_DTYPE>*>(p_.bias)[at]);
-            }
-            if (p_.residual != nullptr) {
-                residual_[i] =
-                    toFloat(static_cast<const StorageOf<VT_RESIDUAL_DTYPE>*>(p_.residual)[token * p_.residualStride + at]);
+    __device__ __forceinline__ void request(int unit) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const int at = first_ + unit * stream::kUnit + lane % stream::kUnit;
+        const int inside = at < last_ ? at : last_ - 1;
+        if (p_.bias != nullptr) {
+            bias_ = static_cast<const Bias*>(p_.bias)[inside];
+        }
+        if (p_.residual != nullptr) {
+#pragma unroll
+            for (int i = 0; i < stream::kOutputs; ++i) {
+                const int token = (i * 32 + lane) / stream::kUnit;
+                const i64 row = token < p_.rows ? token : p_.rows - 1;
+                residual_[i] = static_cast<const Residual*>(p_.residual)[row * p_.residualStride + inside];
             }
         }
     }
     __device__ __forceinline__ void finish(int unit, int i, int token, int r, float sum) const {
         const int at = first_ + unit * stream::kUnit + r;
         if (at < last_ && token < p_.rows) {
-            float value = sum + add_[i];
+            float value = p_.bias != nullptr ? sum + toFloat(bias_) : sum;
             if (p_.softCap > 0) {
                 value = p_.softCap * tanhf(value / p_.softCap);
             }
+            value = p_.residual != nullptr ? value + toFloat(residual_[i]) : value;
             using Out = StorageOf<VT_OUT_DTYPE>;
-            static_cast<Out*>(p_.out)[token * p_.outStride + at] = fromFloat<Out>(value + residual_[i]);
+            static_cast<Out*>(p_.out)[token * p_.outStride + at] = fromFloat<Out>(value);
         }
     }
 
 private:
+    using Bias = StorageOf<VT_BIAS_DTYPE>;
+    using Residual = StorageOf<VT_RESIDUAL_DTYPE>;
+
     const GemvParams& p_;
     int first_, last_;
-    float add_[stream::kOutputs], residual_[stream::kOutputs];
+    Bias bias_{};
+    Residual residual_[stream::kOutputs]{};
 };
 
 extern "C" __global__ void __launch_bounds__(stream::kThreads, VT_BLOCKS)

@@ -25,6 +25,7 @@ inline constexpr int kRowsTogether = kUnitRows / kChosen; ///< rows of the sum i
 static_assert(kWidth % kHalfUnit == 0 && kChosen <= 8, "units of eight pairs; a column for each expert");
 
 using Bias = StorageOf<VT_BIAS_DTYPE>;
+using Residual = StorageOf<VT_RESIDUAL_DTYPE>;
 
 __device__ __forceinline__ int loadFresh(const int* from) {
     int out;
@@ -78,6 +79,20 @@ extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads 
         }
         return;
     }
+    // A warp finishes every kTeamWarps-th unit of its team and asks for its biases long before, without waiting for them.
+    const int team = teamOf();
+    const int member = memberOf();
+    Bias bias{};
+    const auto requestBias = [&](int turn) {
+        const int at = begin + turn * kTeams + team;
+        const int inside = at < end ? at : end - 1;
+        const i64 expert = __shfl_sync(kAllLanes, id, inside / kUnitsOfExpert);
+        if (p.gateUpBias != nullptr) {
+            bias = static_cast<const Bias*>(
+                p.gateUpBias)[expert * 2 * kWidth + gateUpRow(inside % kUnitsOfExpert, lane % kUnitRows)];
+        }
+    };
+    requestBias(member);
     Rows::load(1, [&](int) { return static_cast<const bf16*>(p.x); }, HalfRows(scratch, factors), x);
     namedBarrier(1, kWarps * 32);
     const float factor = factors[0];
@@ -85,22 +100,12 @@ extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads 
     const int low = g * S::kGroups;
     const int high = (g + kHalfUnit) * S::kGroups;
     RingPlace<VT_SLOTS> place;
-    const int team = teamOf();
-    const int member = memberOf();
     for (int at = begin; at < end; ++at, place.advance()) {
         const int pair = at / kUnitsOfExpert;
         const int unit = at % kUnitsOfExpert;
         const int turn = (at - begin) / kTeams;
         if ((at - begin) % kTeams != team) {
             continue;
-        }
-        const bool mine = turn % kTeamWarps == member;
-        float bias = 0;
-        if (mine && p.gateUpBias != nullptr) {
-            const i64 expert = __shfl_sync(kAllLanes, id, pair);
-            if (lane < kUnitRows) {
-                bias = toFloat(static_cast<const Bias*>(p.gateUpBias)[expert * 2 * kWidth + gateUpRow(unit, lane)]);
-            }
         }
         float c[1][4] = {};
         multiplyUnit<kDim, 1>(ring, sharedAddress(memory), x, 1, place, low, high, c);
@@ -109,13 +114,14 @@ extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads 
             parts[team][turn % 2][member][g + 8] = c[0][2];
         }
         teamBarrier();
-        if (mine) {
+        if (turn % kTeamWarps == member) {
             float sum = 0;
 #pragma unroll
             for (int i = 0; i < kTeamWarps; ++i) {
                 sum += parts[team][turn % 2][i][lane % kUnitRows];
             }
-            sum = sum * factor + bias;
+            sum = sum * factor + (p.gateUpBias != nullptr ? toFloat(bias) : 0.0F);
+            requestBias(turn + kTeamWarps);
             // The lane of the gate row finishes the pair.
             const float up = __shfl_down_sync(kAllLanes, sum, VT_LAYOUT == 1 ? 1 : kHalfUnit);
             if (VT_LAYOUT == 1 ? lane < kUnitRows && lane % 2 == 0 : lane < kHalfUnit) {
@@ -175,22 +181,36 @@ extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads 
     }
     pdl::wait();
     const auto* active = static_cast<const bf16*>(p.active);
+    const int team = teamOf();
+    const int member = memberOf();
+    const int expertOfLane = lane / kRowsTogether < kChosen ? lane / kRowsTogether : 0;
+    const i64 expert = __shfl_sync(kAllLanes, id, expertOfLane);
+    const bool used = lane < kChosen * kRowsTogether;
+    Bias bias{};
+    Residual residual{};
+    const auto request = [&](int turn) {
+        const int row = begin + (turn * kTeams + team) * kRowsTogether + lane % kRowsTogether;
+        const int inside = row < end ? row : end - 1;
+        if (p.downBias != nullptr) {
+            bias = static_cast<const Bias*>(p.downBias)[expert * kDim + inside];
+        }
+        if (p.residual != nullptr) {
+            residual = static_cast<const Residual*>(p.residual)[inside];
+        }
+    };
+    request(member);
+    const float share = used ? p.weights[expertOfLane] : 0.0F;
     Rows::load(
         kChosen, [&](int column) { return active + static_cast<i64>(column) * kWidth; }, HalfRows(scratch, factors), x);
     namedBarrier(1, kWarps * 32);
     // Row m of a unit is row m % kRowsTogether of expert m / kRowsTogether, which is column m / kRowsTogether of x.
     const int g = lane / 4;
-    const int expertOfLane = lane / kRowsTogether < kChosen ? lane / kRowsTogether : 0;
     const float factor = factors[expertOfLane];
-    const float share = lane < kChosen * kRowsTogether ? p.weights[expertOfLane] : 0.0F;
-    const i64 expert = __shfl_sync(kAllLanes, id, expertOfLane);
     const int lowExpert = g / kRowsTogether < kChosen ? g / kRowsTogether : 0;
     const int highExpert = (g + 8) / kRowsTogether < kChosen ? (g + 8) / kRowsTogether : 0;
     const i64 lowId = __shfl_sync(kAllLanes, id, lowExpert);
     const i64 highId = __shfl_sync(kAllLanes, id, highExpert);
     RingPlace<VT_DOWN_SLOTS> place;
-    const int team = teamOf();
-    const int member = memberOf();
     int unit = 0;
     for (int first = begin; first < end; first += kRowsTogether, ++unit, place.advance()) {
         const int turn = unit / kTeams;
@@ -198,18 +218,7 @@ extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads 
             continue;
         }
         const int row = first + lane % kRowsTogether;
-        const bool mine = turn % kTeamWarps == member;
-        const bool inside = lane < kChosen * kRowsTogether && row < end;
-        float bias = 0;
-        float residual = 0;
-        if (mine && inside) {
-            if (p.downBias != nullptr) {
-                bias = toFloat(static_cast<const Bias*>(p.downBias)[expert * kDim + row]);
-            }
-            if (p.residual != nullptr && lane < kRowsTogether) {
-                residual = toFloat(static_cast<const StorageOf<VT_RESIDUAL_DTYPE>*>(p.residual)[row]);
-            }
-        }
+        const bool inside = used && row < end;
         const int low = lowExpert * kSegment + static_cast<int>((lowId * kDim + first) * S::kGroups % 16) +
                         g % kRowsTogether * S::kGroups;
         const int high = highExpert * kSegment + static_cast<int>((highId * kDim + first) * S::kGroups % 16) +
@@ -224,14 +233,14 @@ extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads 
             parts[team][turn % 2][member][g + 8] = highExpert % 2 == 0 ? c[0][2] : c[0][3];
         }
         teamBarrier();
-        if (mine) {
+        if (turn % kTeamWarps == member) {
             float value = 0;
             if (inside) {
 #pragma unroll
                 for (int i = 0; i < kTeamWarps; ++i) {
                     value += parts[team][turn % 2][i][lane];
                 }
-                value = value * factor + bias;
+                value = value * factor + (p.downBias != nullptr ? toFloat(bias) : 0.0F);
                 value = toFloat(fromFloat<bf16>(value)) * share;
             }
             float sum = 0;
@@ -241,8 +250,9 @@ extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads 
             }
             if (inside && lane < kRowsTogether) {
                 using Out = StorageOf<VT_OUT_DTYPE>;
-                static_cast<Out*>(p.out)[row] = fromFloat<Out>(sum + residual);
+                static_cast<Out*>(p.out)[row] = fromFloat<Out>(sum + (p.residual != nullptr ? toFloat(residual) : 0.0F));
             }
+            request(turn + kTeamWarps);
         }
     }
 }

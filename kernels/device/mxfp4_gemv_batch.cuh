@@ -112,13 +112,18 @@ public:
                 continue;
             }
             const int turn = (at - begin_) / kTeams;
+            const bool mine = turn % kTeamWarps == memberOf();
+            Bias biases[2]{};
+            if (mine) {
+                requestBiases(expert, at % kUnitsOfItem, biases);
+            }
             float c[kTiles][4] = {};
             multiplyUnit<kIn, kTiles>(shared_.ring, memory_, x, rows, place, low, high, c);
             float* part = parts + turn % 2 * Partials<kTiles>::kFloats;
             Partials<kTiles>::store(part, c);
             teamBarrier();
-            if (turn % kTeamWarps == memberOf()) {
-                finish(part, buffer, expert, at % kUnitsOfItem);
+            if (mine) {
+                finish(part, buffer, at % kUnitsOfItem, biases);
             }
         }
     }
@@ -151,12 +156,30 @@ private:
         return count;
     }
 
-    __device__ __forceinline__ void finish(const float* part, int turn, i64 expert, int unit) const {
-        const int lane = static_cast<int>(threadIdx.x) % 32;
-        const auto* bias = static_cast<const Bias*>(kUp ? p_.gateUpBias : p_.downBias);
-        if (bias != nullptr) {
-            bias += expert * (kUp ? 2 * kWidth : kDim);
+    /// The two rows of a unit that a lane finishes: gate and up of a pair, or two rows of the product.
+    __device__ __forceinline__ static int firstRow() {
+        const int number = static_cast<int>(threadIdx.x) % 8;
+        return kUp && VT_LAYOUT == 1 ? 2 * number : number;
+    }
+    __device__ __forceinline__ static int secondRow() {
+        return kUp && VT_LAYOUT == 1 ? firstRow() + 1 : firstRow() + kHalfUnit;
+    }
+    __device__ __forceinline__ const Bias* biasOf() const {
+        return static_cast<const Bias*>(kUp ? p_.gateUpBias : p_.downBias);
+    }
+    /// Asked for before the unit's products and used after them: the team does not wait for this warp.
+    __device__ __forceinline__ void requestBiases(i64 expert, int unit, Bias (&biases)[2]) const {
+        if (biasOf() != nullptr) {
+            const Bias* bias = biasOf() + expert * (kUp ? 2 * kWidth : kDim);
+            biases[0] = bias[rowOf(unit, firstRow())];
+            biases[1] = bias[rowOf(unit, secondRow())];
         }
+    }
+
+    __device__ __forceinline__ void finish(const float* part, int turn, int unit, const Bias (&biases)[2]) const {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const float addFirst = biasOf() != nullptr ? toFloat(biases[0]) : 0.0F;
+        const float addSecond = biasOf() != nullptr ? toFloat(biases[1]) : 0.0F;
         // Lanes take neighbouring rows of a pair, so that stores lie together.
 #pragma unroll
         for (int i = 0; i < kTiles * 2; ++i) {
@@ -166,16 +189,9 @@ private:
                 continue;
             }
             const int number = lane % 8;
-            // Gate and up of a pair, or two rows of the product.
-            const int first = kUp && VT_LAYOUT == 1 ? 2 * number : number;
-            const int second = kUp && VT_LAYOUT == 1 ? 2 * number + 1 : number + kHalfUnit;
             const float factor = shared_.factors[turn][column];
-            float low = Partials<kTiles>::sum(part, column / 8, first, column % 8) * factor;
-            float high = Partials<kTiles>::sum(part, column / 8, second, column % 8) * factor;
-            if (bias != nullptr) {
-                low += toFloat(bias[rowOf(unit, first)]);
-                high += toFloat(bias[rowOf(unit, second)]);
-            }
+            const float low = Partials<kTiles>::sum(part, column / 8, firstRow(), column % 8) * factor + addFirst;
+            const float high = Partials<kTiles>::sum(part, column / 8, secondRow(), column % 8) * factor + addSecond;
             if constexpr (kUp) {
                 static_cast<bf16*>(p_.active)[static_cast<i64>(pair) * kWidth + unit * kHalfUnit + number] =
                     fromFloat<bf16>(gatedActivation<VT_ACTIVATION>(low, high, p_.alpha, p_.limit));

@@ -39,27 +39,35 @@ public:
         return at.part < 0 ? nullptr
                            : static_cast<const u8*>(p_.weight[at.part]) + static_cast<i64>(at.row) * VT_DIM * 2;
     }
-    __device__ __forceinline__ void prepare(int unit, int i, int token, int r) {
-        const Row at = rowOf(unit, r);
-        add_[i] = 0;
-        angle_[i] = {1, 0};
-        if (at.part >= 0 && token < p_.tokens) {
-            const void* bias = p_.bias[at.part];
-            add_[i] = bias == nullptr ? 0.0F : toFloat(static_cast<const StorageOf<VT_BIAS_DTYPE>*>(bias)[at.row]);
-            if (at.part < 2) {
-                angle_[i] = ropeAngle<bf16>(p_.positions[token], p_.inverseFrequency[at.pair], p_.ropeScale);
-            }
+    __device__ __forceinline__ void request(int unit) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        Row at = rowOf(unit, lane % stream::kUnit);
+        at = at.part < 0 ? Row{0, 0, 0} : at;
+        const void* bias = p_.bias[at.part];
+        if (bias != nullptr) {
+            bias_ = static_cast<const Bias*>(bias)[at.row];
+        }
+        frequency_ = p_.inverseFrequency[at.pair];
+#pragma unroll
+        for (int i = 0; i < stream::kOutputs; ++i) {
+            const int token = (i * 32 + lane) / stream::kUnit;
+            position_[i] = p_.positions[token < p_.tokens ? token : p_.tokens - 1];
         }
     }
     __device__ __forceinline__ void finish(int unit, int i, int token, int r, float sum) const {
         const Row at = rowOf(unit, r);
-        const float mine = rounded<bf16>(sum + add_[i]);
+        const bool biased = at.part >= 0 && p_.bias[at.part] != nullptr;
+        const float mine = rounded<bf16>(biased ? sum + toFloat(bias_) : sum);
         const float other = __shfl_xor_sync(kAllLanes, mine, kPairs);
         if (at.part < 0 || token >= p_.tokens) {
             return;
         }
-        const float turned = mine * angle_[i].cosine + (r < kPairs ? -other : other) * angle_[i].sine;
-        const bf16 value = fromFloat<bf16>(at.part < 2 ? turned : mine);
+        float result = mine;
+        if (at.part < 2) {
+            const CosSin angle = ropeAngle<bf16>(position_[i], frequency_, p_.ropeScale);
+            result = mine * angle.cosine + (r < kPairs ? -other : other) * angle.sine;
+        }
+        const bf16 value = fromFloat<bf16>(result);
         static_cast<bf16*>(p_.out[at.part])[token * p_.outStride[at.part] + at.row] = value;
         if (at.part > 0 && p_.writeCache != 0) {
             barrier::wait(sharedAddress(&slots_.ready), 0);
@@ -73,6 +81,7 @@ public:
     }
 
 private:
+    using Bias = StorageOf<VT_BIAS_DTYPE>;
     struct Row {
         int part; ///< 0 q, 1 k, 2 v, -1 behind the end
         int row;  ///< of that matrix
@@ -97,8 +106,9 @@ private:
     const QkvProjectParams& p_;
     const CacheSlots& slots_;
     int first_, last_;
-    float add_[stream::kOutputs];
-    CosSin angle_[stream::kOutputs];
+    Bias bias_{};
+    float frequency_ = 0;
+    int position_[stream::kOutputs]{};
 };
 
 /// A lane for a token. After pdl::wait().

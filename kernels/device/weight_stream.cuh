@@ -192,9 +192,10 @@ __device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, u32 x, int 
     }
 }
 
-/// The multiplying warps' loop. `work.prepare(unit, i, token, row)` may load what output i of this lane needs;
-/// `work.finish(unit, i, token, row, sum)` takes the sum of all warps. Both are called by whole warps; `row` is the row of
-/// the unit.
+/// The multiplying warps' loop. Warp w finishes units w, w + kWarps, ...: `work.request(unit)` asks for what the outputs of
+/// this lane need (it may not use what it loads: a warp that waits there keeps all others waiting), long before
+/// `work.finish(unit, i, token, row, sum)` takes the sum of all warps for output i of the lane. Both are called by whole
+/// warps; `row` is the row of the unit. The first request is the caller's.
 template <class Work>
 __device__ __forceinline__ void multiplyRows(Work& work, int rows, Fixed& fixed, u8* memory) {
     const u32 ring = sharedAddress(memory);
@@ -204,13 +205,6 @@ __device__ __forceinline__ void multiplyRows(Work& work, int rows, Fixed& fixed,
     const int units = work.units();
     RingPlace place;
     for (int unit = 0; unit < units; ++unit) {
-        const bool mine = unit % kWarps == warp;
-        if (mine) {
-#pragma unroll
-            for (int i = 0; i < kOutputs; ++i) {
-                work.prepare(unit, i, (i * 32 + lane) / kUnit, lane % kUnit);
-            }
-        }
         float c[4] = {};
         multiplyUnit(fixed, ring, ring + kRowsAt, rows, place, c);
         float* buffer = sums + unit % 2 * kWarps * kPartials;
@@ -222,7 +216,7 @@ __device__ __forceinline__ void multiplyRows(Work& work, int rows, Fixed& fixed,
             to[8 * kUnit + 1] = c[3];
         }
         namedBarrier(1, kWarps * 32);
-        if (mine) {
+        if (unit % kWarps == warp) {
 #pragma unroll
             for (int i = 0; i < kOutputs; ++i) {
                 float sum = 0;
@@ -233,6 +227,7 @@ __device__ __forceinline__ void multiplyRows(Work& work, int rows, Fixed& fixed,
                 const int token = (i * 32 + lane) / kUnit;
                 work.finish(unit, i, token, lane % kUnit, sum * fixed.factors[token]);
             }
+            work.request(unit + kWarps);
         }
     }
 }
@@ -254,6 +249,7 @@ __device__ __forceinline__ void run(Work& work, int rows, const Address& address
     const int thread = static_cast<int>(threadIdx.x);
     if constexpr (VT_FORM == 3) {
         pdl::wait();
+        work.request(thread / 32);
         Rows::load(rows, address, PlainRows(), x);
         if (thread < kTokens) {
             fixed.factors[thread] = 1;
@@ -263,6 +259,7 @@ __device__ __forceinline__ void run(Work& work, int rows, const Address& address
         using W = StorageOf<VT_NORM_DTYPE>;
         const ScaledRows<VT_FORM, kDim, kWarps * 32, W> scaled(static_cast<const W*>(normWeight), &fixed.squares[0][0]);
         pdl::wait();
+        work.request(thread / 32);
         Rows::load(rows, address, scaled, x);
         namedBarrier(1, kWarps * 32);
         if (thread < rows) {

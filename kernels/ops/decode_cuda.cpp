@@ -18,9 +18,9 @@ namespace vitrine::kernels {
 namespace {
 
 constexpr std::int64_t kMaxRows = 16;
-constexpr std::int64_t kWarps = 15;  ///< that multiply in weight_stream.cuh
-constexpr std::int64_t kUnit = 8;    ///< weight rows
-constexpr std::int64_t kNoNorm = 3;  ///< VT_FORM
+constexpr std::int64_t kWarps = 15;    ///< that multiply in weight_stream.cuh
+constexpr std::int64_t kUnit = 8;      ///< weight rows
+constexpr std::int64_t kNoNorm = 3;    ///< VT_FORM
 constexpr std::int64_t kStatic = 4096; ///< shared memory that is not in the expressions: barriers, sums of squares
 
 /// How weight_stream.cuh lays out shared memory: as many slots as fit beside the rows of x.
