@@ -170,6 +170,7 @@ LoadedKernel& CudaContext::State::kernel(LoadedProgram& program, const KernelLau
         device->check(
             driver().cuFuncGetAttribute(&loaded.staticShared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, loaded.function),
             "cuFuncGetAttribute");
+        loaded.allowedShared -= std::min(loaded.allowedShared, static_cast<unsigned>(loaded.staticShared));
     }
     if (launch.sharedBytes > loaded.allowedShared) {
         device->check(driver().cuFuncSetAttribute(loaded.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,

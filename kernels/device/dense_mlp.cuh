@@ -53,7 +53,7 @@ private:
     Bias bias_{};
 };
 
-extern "C" __global__ void __launch_bounds__(stream::kThreads, VT_BLOCKS)
+extern "C" __global__ void __launch_bounds__(stream::kThreads, 1)
     dense_mlp_gate_up(const __grid_constant__ DenseMlpParams p) {
     extern __shared__ __align__(128) u8 memory[];
     __shared__ stream::Fixed fixed;

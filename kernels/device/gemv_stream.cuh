@@ -63,8 +63,7 @@ private:
     Residual residual_[stream::kOutputs]{};
 };
 
-extern "C" __global__ void __launch_bounds__(stream::kThreads, VT_BLOCKS)
-    gemv_stream(const __grid_constant__ GemvParams p) {
+extern "C" __global__ void __launch_bounds__(stream::kThreads, 1) gemv_stream(const __grid_constant__ GemvParams p) {
     extern __shared__ __align__(128) u8 memory[];
     __shared__ stream::Fixed fixed;
     GemvWork work(p);

@@ -40,7 +40,7 @@ __device__ __forceinline__ i64 gateUpRow(int unit, int r) {
 
 } // namespace experts
 
-extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads : 512, VT_BLOCKS)
+extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
     mxfp4_gate_up(const __grid_constant__ Mxfp4GemvParams p) {
     using namespace experts;
     using S = Shape<kDim>;
@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads : 512, VT_BLOCKS)
+extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
     mxfp4_down(const __grid_constant__ Mxfp4GemvParams p) {
     using namespace experts;
     using S = Shape<kWidth>;
@@ -144,7 +144,8 @@ extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads 
     __shared__ float factors[kChosen];
     __shared__ float parts[kTeams][2][kTeamWarps][kUnitRows];
     const u32 x = sharedAddress(memory) + VT_DOWN_SLOTS * S::kSlotBytes;
-    constexpr int kSegment = ceilDiv(kRowsTogether * S::kGroups + 15, 16) * 16; ///< bytes of an expert's scales, aligned
+    constexpr int kSegment =
+        ceilDiv(kRowsTogether * S::kGroups + 15, 16) * 16; ///< bytes of an expert's scales, aligned
     static_assert(kChosen * kSegment <= S::kScaleBytes, "room for the scales");
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -250,7 +251,8 @@ extern "C" __global__ void __launch_bounds__(VT_BLOCKS == 1 ? experts::kThreads 
             }
             if (inside && lane < kRowsTogether) {
                 using Out = StorageOf<VT_OUT_DTYPE>;
-                static_cast<Out*>(p.out)[row] = fromFloat<Out>(sum + (p.residual != nullptr ? toFloat(residual) : 0.0F));
+                static_cast<Out*>(p.out)[row] =
+                    fromFloat<Out>(sum + (p.residual != nullptr ? toFloat(residual) : 0.0F));
             }
             request(turn + kTeamWarps);
         }

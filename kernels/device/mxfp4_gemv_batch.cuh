@@ -11,7 +11,7 @@
 
 #include "device/abi/mxfp4_gemv.h"
 #include "device/activation.cuh"
-#include "device/expert_stream.cuh"
+#include "device/expert_items.cuh"
 #include "device/vector.cuh"
 
 namespace vt {
@@ -81,7 +81,8 @@ public:
                 piece.row = (kUp ? p_.gateUpBlocks : p_.downBlocks) + (base + rowOf(unit, lane)) * (kIn / 2);
             } else if (lane < kUnitRows + 2) {
                 const int half = lane - kUnitRows;
-                piece.scales = (kUp ? p_.gateUpScales : p_.downScales) + (base + rowOf(unit, half * kHalfUnit)) * S::kGroups;
+                piece.scales =
+                    (kUp ? p_.gateUpScales : p_.downScales) + (base + rowOf(unit, half * kHalfUnit)) * S::kGroups;
                 piece.scaleBytes = kHalfUnit * S::kGroups;
                 piece.scalesTo = static_cast<u32>(half * kHalfUnit * S::kGroups);
             }

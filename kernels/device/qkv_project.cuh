@@ -131,7 +131,7 @@ __device__ __forceinline__ void findCacheSlots(const QkvProjectParams& p, CacheS
     }
 }
 
-extern "C" __global__ void __launch_bounds__(stream::kThreads, VT_BLOCKS)
+extern "C" __global__ void __launch_bounds__(stream::kThreads, 1)
     qkv_project(const __grid_constant__ QkvProjectParams p) {
     extern __shared__ __align__(128) u8 memory[];
     __shared__ stream::Fixed fixed;

@@ -21,9 +21,6 @@ namespace vt::stream {
 inline constexpr int kUnit = 8;
 inline constexpr int kWarps = VT_WARPS; ///< that multiply; one more copies
 inline constexpr int kThreads = (kWarps + 1) * 32;
-#ifndef VT_BLOCKS
-#define VT_BLOCKS 1
-#endif
 inline constexpr int kTokens = VT_TOKENS; ///< rows of x at most: 8 or 16
 inline constexpr int kDim = VT_DIM;
 inline constexpr int kSlabs = ceilDiv(kDim, 4096);
@@ -88,7 +85,8 @@ __device__ __forceinline__ void copyRows(const Rows& rows, Fixed& fixed, u32 rin
     RingPlace place;
     // The slots of a unit in order; a unit's slabs follow each other.
     const auto bring = [&](int index, int slab) {
-        const u8* row = lane < kSlotRows ? rows.row(index / kUnitSlots, index % kUnitSlots * kSlotRows + lane) : nullptr;
+        const u8* row =
+            lane < kSlotRows ? rows.row(index / kUnitSlots, index % kUnitSlots * kSlotRows + lane) : nullptr;
         const u32 rowBytes = static_cast<u32>(slabColumns(slab)) * 2;
         const u32 there = __ballot_sync(kAllLanes, row != nullptr);
         u32 bytes = row == nullptr ? 0 : rowBytes;
@@ -196,8 +194,7 @@ __device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, u32 x, int 
 /// this lane need (it may not use what it loads: a warp that waits there keeps all others waiting), long before
 /// `work.finish(unit, i, token, row, sum)` takes the sum of all warps for output i of the lane. Both are called by whole
 /// warps; `row` is the row of the unit. The first request is the caller's.
-template <class Work>
-__device__ __forceinline__ void multiplyRows(Work& work, int rows, Fixed& fixed, u8* memory) {
+template <class Work> __device__ __forceinline__ void multiplyRows(Work& work, int rows, Fixed& fixed, u8* memory) {
     const u32 ring = sharedAddress(memory);
     float* sums = reinterpret_cast<float*>(memory + kSumsAt);
     const int warp = static_cast<int>(threadIdx.x) / 32;

@@ -1,0 +1,307 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Block ops of few tokens, fused and composed, against the CPU.
+
+#include "kernels/ops/blocks.h"
+#include "tests/gpu/gpu_testing.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using testing::TestTensor;
+
+constexpr double kNarrow = 0.012; ///< of the spread, BF16 results after several roundings
+constexpr double kWide = 2e-5;
+
+class Decode : public ::testing::Test {
+protected:
+    TestTensor random(DType type, const Shape& shape, double deviation = 1) {
+        TestTensor tensor(type, shape);
+        tensor.fillNormal(engine_, deviation);
+        return tensor;
+    }
+    TestTensor matrix(DType type, std::int64_t out, std::int64_t in) {
+        return random(type, Shape{out, in}, 1 / std::sqrt(static_cast<double>(in)));
+    }
+    template <class At> static LinearView linear(At& at, const TestTensor& weight, const TestTensor& bias) {
+        LinearView view;
+        view.weight.dense = at(weight);
+        view.bias = at(bias);
+        return view;
+    }
+    static double tolerance(DType type) { return type == DType::BF16 ? kNarrow : kWide; }
+
+    std::mt19937 engine_{std::random_device{}()};
+    const TestTensor none_;
+};
+
+struct Sizes {
+    std::int64_t tokens, dim;
+    DType type = DType::BF16;
+};
+
+const std::vector<Sizes> kSizes{
+    {1, 64}, {1, 2880}, {2, 96}, {7, 256}, {16, 128}, {16, 2880}, {17, 128}, {3, 72, DType::F32}, {1, 128, DType::F32}};
+
+TEST_F(Decode, LmHeadOfChosenRows) {
+    VITRINE_NEEDS_GPU();
+    for (const Sizes& size : kSizes) {
+        for (const RmsNormForm form :
+             {RmsNormForm::CastThenScale, RmsNormForm::ScaleThenCast, RmsNormForm::OnePlusWeight}) {
+            const TestTensor x = random(size.type, Shape{20, size.dim});
+            const TestTensor norm = random(size.type, Shape{size.dim});
+            const TestTensor head = matrix(size.type, 333, size.dim);
+            std::vector<std::int32_t> chosen;
+            for (std::int64_t i = 0; i < size.tokens; ++i) {
+                chosen.push_back(static_cast<std::int32_t>((i * 7 + 3) % 20));
+            }
+            TestTensor rows(DType::I32, Shape{size.tokens});
+            rows.fillInts(chosen);
+            TestTensor logits(DType::F32, Shape{size.tokens, 333});
+            testing::expectSameOnGpu(
+                *testing::gpu(),
+                [&](auto&& at) {
+                    LmHead op;
+                    op.x = at(x);
+                    op.rows = at(rows);
+                    op.norm = {at(norm), 1e-5F, form};
+                    op.head = linear(at, head, none_);
+                    op.softCap = form == RmsNormForm::OnePlusWeight ? 20.0F : 0.0F;
+                    op.logits = at(logits);
+                    return op;
+                },
+                {&logits}, tolerance(size.type));
+        }
+    }
+}
+
+TEST_F(Decode, OutProjectInPlace) {
+    VITRINE_NEEDS_GPU();
+    for (const Sizes& size : kSizes) {
+        const TestTensor x = random(size.type, Shape{size.tokens, size.dim});
+        const TestTensor o = matrix(size.type, 90, size.dim);
+        const TestTensor bias = random(size.type, Shape{90});
+        TestTensor out = random(size.type, Shape{size.tokens, 90});
+        testing::expectSameOnGpu(
+            *testing::gpu(),
+            [&](auto&& at) {
+                OutProject op;
+                op.x = at(x);
+                op.o = linear(at, o, bias);
+                op.residual = at(out);
+                op.out = at(out);
+                return op;
+            },
+            {&out}, tolerance(size.type));
+    }
+}
+
+TEST_F(Decode, QkvProjectWritesPagesAndRings) {
+    VITRINE_NEEDS_GPU();
+    constexpr std::int64_t kHeads = 6, kKvHeads = 2, kHeadDim = 16, kPageTokens = 8, kColumns = 3;
+    for (const Sizes& size : kSizes) {
+        for (const bool ring : {false, true}) {
+            const std::int64_t tokens = size.tokens;
+            const TestTensor x = random(size.type, Shape{tokens, size.dim});
+            const TestTensor norm = random(size.type, Shape{size.dim});
+            const TestTensor q = matrix(size.type, kHeads * kHeadDim, size.dim);
+            const TestTensor k = matrix(size.type, kKvHeads * kHeadDim, size.dim);
+            const TestTensor v = matrix(size.type, kKvHeads * kHeadDim, size.dim);
+            const TestTensor bias = random(size.type, Shape{kHeads * kHeadDim});
+            TestTensor frequency(DType::F32, Shape{kHeadDim / 2});
+            std::vector<double> frequencies;
+            for (int i = 0; i < kHeadDim / 2; ++i) {
+                frequencies.push_back(std::pow(10000.0, -2.0 * i / kHeadDim));
+            }
+            frequency.fill(frequencies);
+            // A token of each sequence, the last of those kept; the pages lie in reverse.
+            std::vector<std::int32_t> positions, sequences, table, first, lengths;
+            for (std::int64_t i = 0; i < tokens; ++i) {
+                const auto length = static_cast<std::int32_t>(1 + i * 5 % (kPageTokens * kColumns));
+                positions.push_back(static_cast<std::int32_t>(900 + 13 * i));
+                sequences.push_back(static_cast<std::int32_t>(i));
+                lengths.push_back(length);
+                first.push_back(positions.back() + 1 - length);
+                for (std::int64_t column = 0; column < kColumns; ++column) {
+                    table.push_back(static_cast<std::int32_t>(tokens * kColumns - 1 - i * kColumns - column));
+                }
+            }
+            const auto ints = [](const std::vector<std::int32_t>& values, const Shape& shape) {
+                TestTensor tensor(DType::I32, shape);
+                tensor.fillInts(values);
+                return tensor;
+            };
+            const TestTensor positionsOf = ints(positions, Shape{tokens});
+            const TestTensor sequence = ints(sequences, Shape{tokens});
+            const TestTensor tableOf = ints(table, Shape{tokens, kColumns});
+            const TestTensor firstOf = ints(first, Shape{tokens});
+            const TestTensor lengthsOf = ints(lengths, Shape{tokens});
+            const Shape pool{tokens * kColumns, kPageTokens, kKvHeads, kHeadDim};
+            TestTensor keys = random(size.type, pool);
+            TestTensor values = random(size.type, pool);
+            TestTensor outQ(size.type, Shape{tokens, kHeads, kHeadDim});
+            TestTensor outK(size.type, Shape{tokens, kKvHeads, kHeadDim});
+            TestTensor outV(size.type, Shape{tokens, kKvHeads, kHeadDim});
+            testing::expectSameOnGpu(
+                *testing::gpu(),
+                [&](auto&& at) {
+                    QkvProject op;
+                    op.x = at(x);
+                    op.norm = {at(norm), 1e-5F, RmsNormForm::ScaleThenCast};
+                    op.q = linear(at, q, bias);
+                    op.k = linear(at, k, none_);
+                    op.v = linear(at, v, none_);
+                    op.positions = at(positionsOf);
+                    op.inverseFrequency = at(frequency);
+                    op.ropeScale = 1.3F;
+                    op.sequence = at(sequence);
+                    op.cache = {at(keys), at(values), at(tableOf), at(firstOf), at(lengthsOf), 0, ring};
+                    op.outQ = at(outQ);
+                    op.outK = at(outK);
+                    op.outV = at(outV);
+                    return op;
+                },
+                {&outQ, &outK, &outV, &keys, &values}, tolerance(size.type));
+        }
+    }
+}
+
+TEST_F(Decode, DenseMlp) {
+    VITRINE_NEEDS_GPU();
+    for (const Sizes& size : kSizes) {
+        for (const Activation activation : {Activation::Silu, Activation::GeluTanh}) {
+            const TestTensor x = random(size.type, Shape{size.tokens, size.dim});
+            const TestTensor norm = random(size.type, Shape{size.dim});
+            const TestTensor gate = matrix(size.type, 200, size.dim);
+            const TestTensor up = matrix(size.type, 200, size.dim);
+            const TestTensor down = matrix(size.type, size.dim, 200);
+            TestTensor out(size.type, Shape{size.tokens, size.dim});
+            testing::expectSameOnGpu(
+                *testing::gpu(),
+                [&](auto&& at) {
+                    DenseMlp op;
+                    op.x = at(x);
+                    op.norm = {at(norm), 1e-6F, RmsNormForm::CastThenScale};
+                    op.gate = linear(at, gate, none_);
+                    op.up = linear(at, up, none_);
+                    op.down = linear(at, down, none_);
+                    op.activation = activation;
+                    op.out = at(out);
+                    return op;
+                },
+                {&out}, tolerance(size.type));
+        }
+    }
+}
+
+TEST_F(Decode, RouteInBothOrders) {
+    VITRINE_NEEDS_GPU();
+    for (const Sizes& size : kSizes) {
+        for (const RouterOrder order : {RouterOrder::TopKThenSoftmax, RouterOrder::SoftmaxThenTopK}) {
+            const std::int64_t experts = order == RouterOrder::TopKThenSoftmax ? 32 : 13;
+            const TestTensor x = random(size.type, Shape{size.tokens, size.dim});
+            const TestTensor norm = random(size.type, Shape{size.dim}, 0.3);
+            // Far apart, so that rounding does not change the choice.
+            const TestTensor router = random(size.type, Shape{experts, size.dim}, 3);
+            const TestTensor bias = random(size.type, Shape{experts});
+            TestTensor out(size.type, Shape{size.tokens, size.dim});
+            TestTensor ids(DType::I32, Shape{size.tokens, 4});
+            TestTensor weights(DType::F32, Shape{size.tokens, 4});
+            testing::expectSameOnGpu(
+                *testing::gpu(),
+                [&](auto&& at) {
+                    Route op;
+                    op.x = at(x);
+                    op.norm = {at(norm), 1e-5F, RmsNormForm::ScaleThenCast};
+                    op.router = linear(at, router, bias);
+                    op.order = order;
+                    op.normalize = true;
+                    op.normed = at(out);
+                    op.ids = at(ids);
+                    op.weights = at(weights);
+                    return op;
+                },
+                // Rounding of BF16 may swap experts that are nearly equal.
+                size.type == DType::BF16 ? std::vector<TestTensor*>{&out}
+                                         : std::vector<TestTensor*>{&out, &ids, &weights},
+                tolerance(size.type));
+            for (const double id : ids.values()) {
+                EXPECT_TRUE(id >= 0 && id < static_cast<double>(experts));
+            }
+        }
+    }
+}
+
+TEST_F(Decode, ExpertsOfFewTokens) {
+    VITRINE_NEEDS_GPU();
+    struct Case {
+        std::int64_t tokens, dim, width, experts;
+        int k, used;
+        Activation activation;
+        GateLayout layout;
+        DType type = DType::BF16;
+    };
+    const Activation clamped = Activation::ClampedSwiglu, silu = Activation::Silu;
+    const GateLayout mixed = GateLayout::Interleaved, halves = GateLayout::Halves;
+    for (const Case& c : std::vector<Case>{{1, 64, 64, 4, 2, 4, clamped, mixed},
+                                           {1, 2880, 320, 32, 4, 32, clamped, mixed},
+                                           {1, 256, 192, 16, 8, 16, silu, halves},
+                                           {5, 128, 64, 8, 2, 8, silu, halves},
+                                           {16, 320, 128, 32, 4, 32, clamped, mixed},
+                                           {40, 128, 128, 8, 2, 3, clamped, mixed},
+                                           {64, 192, 64, 16, 8, 16, silu, halves},
+                                           {65, 128, 64, 8, 2, 8, clamped, mixed},
+                                           {3, 96, 64, 8, 2, 8, clamped, mixed},
+                                           {2, 128, 64, 8, 2, 8, clamped, mixed, DType::F32}}) {
+        const auto stack = [&](std::int64_t out, std::int64_t in, TestTensor& blocks, TestTensor& scales) {
+            blocks = TestTensor(DType::U8, Shape{c.experts, out, in / 32, 16});
+            scales = TestTensor(DType::U8, Shape{c.experts, out, in / 32});
+            blocks.fillBytes(engine_, 0, 255);
+            scales.fillBytes(engine_, 119, 124);
+        };
+        TestTensor upBlocks, upScales, downBlocks, downScales;
+        stack(2 * c.width, c.dim, upBlocks, upScales);
+        stack(c.dim, c.width, downBlocks, downScales);
+        const TestTensor upBias = random(c.type, Shape{c.experts, 2 * c.width});
+        const TestTensor downBias = random(c.type, Shape{c.experts, c.dim});
+        const TestTensor x = random(c.type, Shape{c.tokens, c.dim});
+        std::vector<std::int32_t> chosen;
+        std::vector<std::int32_t> order(static_cast<std::size_t>(c.used));
+        for (int i = 0; i < c.used; ++i) {
+            order[static_cast<std::size_t>(i)] = i;
+        }
+        std::vector<double> shares;
+        for (std::int64_t token = 0; token < c.tokens; ++token) {
+            std::shuffle(order.begin(), order.end(), engine_);
+            chosen.insert(chosen.end(), order.begin(), order.begin() + c.k);
+            shares.insert(shares.end(), static_cast<std::size_t>(c.k), 1.0 / c.k);
+        }
+        TestTensor ids(DType::I32, Shape{c.tokens, c.k});
+        ids.fillInts(chosen);
+        TestTensor weights(DType::F32, Shape{c.tokens, c.k});
+        weights.fill(shares);
+        TestTensor out = random(c.type, Shape{c.tokens, c.dim});
+        testing::expectSameOnGpu(
+            *testing::gpu(),
+            [&](auto&& at) {
+                ExpertMlp op;
+                op.x = at(x);
+                op.ids = at(ids);
+                op.weights = at(weights);
+                op.gateUp.weight.mxfp4 = {at(upBlocks), at(upScales)};
+                op.gateUp.bias = at(upBias);
+                op.down.weight.mxfp4 = {at(downBlocks), at(downScales)};
+                op.down.bias = at(downBias);
+                op.activation = c.activation;
+                op.layout = c.layout;
+                op.residual = at(out);
+                op.out = at(out);
+                return op;
+            },
+            {&out}, tolerance(c.type));
+    }
+}
+
+} // namespace
+} // namespace vitrine::kernels
