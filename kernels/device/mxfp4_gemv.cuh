@@ -95,6 +95,8 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
     requestBias(member);
     Rows::load(1, [&](int) { return static_cast<const bf16*>(p.x); }, HalfRows(scratch, factors), x);
     namedBarrier(1, kWarps * 32);
+    Columns<kDim, 1, false> columns; // one row is read at once by all lanes: cheap where it is
+    columns.load(x, 1);
     const float factor = factors[0];
     const int g = lane / 4;
     const int low = g * S::kGroups;
@@ -108,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
             continue;
         }
         float c[1][4] = {};
-        multiplyUnit<kDim, 1>(ring, sharedAddress(memory), x, 1, place, low, high, c);
+        multiplyUnit<kDim>(ring, sharedAddress(memory), columns, place, low, high, c);
         if (lane % 4 == 0) {
             parts[team][turn % 2][member][g] = c[0][0];
             parts[team][turn % 2][member][g + 8] = c[0][2];
@@ -204,6 +206,8 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
     Rows::load(
         kChosen, [&](int column) { return active + static_cast<i64>(column) * kWidth; }, HalfRows(scratch, factors), x);
     namedBarrier(1, kWarps * 32);
+    Columns<kWidth, 1> columns;
+    columns.load(x, kChosen);
     // Row m of a unit is row m % kRowsTogether of expert m / kRowsTogether, which is column m / kRowsTogether of x.
     const int g = lane / 4;
     const float factor = factors[expertOfLane];
@@ -225,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
         const int high = highExpert * kSegment + static_cast<int>((highId * kDim + first) * S::kGroups % 16) +
                          (g + 8) % kRowsTogether * S::kGroups;
         float c[1][4] = {};
-        multiplyUnit<kWidth, 1>(ring, sharedAddress(memory), x, kChosen, place, low, high, c);
+        multiplyUnit<kWidth>(ring, sharedAddress(memory), columns, place, low, high, c);
         // Of a row's eight sums the one of its own expert counts.
         if (lane % 4 == lowExpert / 2) {
             parts[team][turn % 2][member][g] = lowExpert % 2 == 0 ? c[0][0] : c[0][1];

@@ -15,7 +15,7 @@ namespace vt {
 
 using QkvProjectParams = vitrine::kernels::abi::QkvProjectParams;
 
-/// Where each token's keys and values go in the cache; -1: nowhere. The copying warp finds them out.
+/// Where each token's keys and values go in the cache; -1: nowhere. A warp of its own finds them out.
 struct CacheSlots {
     alignas(8) u64 ready;
     i64 keys[stream::kTokens];
@@ -131,7 +131,7 @@ __device__ __forceinline__ void findCacheSlots(const QkvProjectParams& p, CacheS
     }
 }
 
-extern "C" __global__ void __launch_bounds__(stream::kThreads, 1)
+extern "C" __global__ void __launch_bounds__(stream::kThreads + 32, 1)
     qkv_project(const __grid_constant__ QkvProjectParams p) {
     extern __shared__ __align__(128) u8 memory[];
     __shared__ stream::Fixed fixed;
@@ -141,13 +141,16 @@ extern "C" __global__ void __launch_bounds__(stream::kThreads, 1)
         barrier::init(sharedAddress(&slots.ready), 1);
     }
     stream::beginRing(fixed);
-    const auto* x = static_cast<const bf16*>(p.x);
-    const auto row = [&](int token) { return x + token * p.xStride; };
-    stream::run(work, p.tokens, row, p.normWeight, p.eps, fixed, memory, [&] {
+    if (threadIdx.x / 32 > stream::kWarps) {
+        pdl::wait();
         if (p.writeCache != 0 && work.hasKeysOrValues()) {
             findCacheSlots(p, slots);
         }
-    });
+        return;
+    }
+    const auto* x = static_cast<const bf16*>(p.x);
+    const auto row = [&](int token) { return x + token * p.xStride; };
+    stream::run(work, p.tokens, row, p.normWeight, p.eps, fixed, memory);
 }
 
 } // namespace vt

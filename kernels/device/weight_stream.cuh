@@ -25,12 +25,11 @@ inline constexpr int kTokens = VT_TOKENS; ///< rows of x at most: 8 or 16
 inline constexpr int kDim = VT_DIM;
 inline constexpr int kSlabs = ceilDiv(kDim, 4096);
 inline constexpr int kSlab = ceilDiv(ceilDiv(kDim, kSlabs), 32) * 32; ///< columns
-/// Whole rows lie as in the matrix, so that neighbours come in one copy; of slabs of rows each is padded, 64 bytes more
-/// than a multiple of 128.
-inline constexpr int kRowBytes = kSlabs == 1 ? kDim * 2 : (kSlab * 2 + 63) / 128 * 128 + 64;
+/// Of a row in the ring: 64 more than a multiple of 128, so that lanes of two rows lie in different banks.
+inline constexpr int kRowBytes = (kSlab * 2 + 63) / 128 * 128 + 64;
 inline constexpr int kSlotRows = VT_SLOT_ROWS; ///< weight rows of a slot of the ring
 inline constexpr int kUnitSlots = kUnit / kSlotRows;
-inline constexpr int kSlotBytes = (kSlotRows * kRowBytes + 127) / 128 * 128;
+inline constexpr int kSlotBytes = kSlotRows * kRowBytes;
 inline constexpr int kSlots = VT_SLOTS;
 inline constexpr int kSteps = ceilDiv(kSlab / 32, kWarps); ///< of 32 columns, for a warp in a slab
 static_assert(kSlots >= kUnitSlots, "a unit in the ring");
@@ -77,37 +76,24 @@ __device__ __forceinline__ void beginRing(Fixed& fixed) {
     __syncthreads();
 }
 
-/// The copying warp. `rows.row(unit, r)` is the address of a row or null. `whenFull` is called once, when the ring is full
-/// or everything is under way.
-template <class Rows, class Then>
-__device__ __forceinline__ void copyRows(const Rows& rows, Fixed& fixed, u32 ring, const Then& whenFull) {
+/// The copying warp. `rows.row(unit, r)` is the address of a row or null.
+template <class Source> __device__ __forceinline__ void copyRows(const Source& rows, Fixed& fixed, u32 ring) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     RingPlace place;
     // The slots of a unit in order; a unit's slabs follow each other.
     const auto bring = [&](int index, int slab) {
         const u8* row =
             lane < kSlotRows ? rows.row(index / kUnitSlots, index % kUnitSlots * kSlotRows + lane) : nullptr;
-        const u32 rowBytes = static_cast<u32>(slabColumns(slab)) * 2;
-        const u32 there = __ballot_sync(kAllLanes, row != nullptr);
-        u32 bytes = row == nullptr ? 0 : rowBytes;
-        if constexpr (kSlabs == 1) {
-            // The first of neighbouring rows copies them all.
-            const u64 before = __shfl_up_sync(kAllLanes, reinterpret_cast<u64>(row), 1);
-            const bool leads = row != nullptr && (lane == 0 || before + rowBytes != reinterpret_cast<u64>(row));
-            const u32 leaders = __ballot_sync(kAllLanes, leads) | (~there & (there + 1));
-            const u32 later = leaders >> 1 >> lane;
-            bytes = leads ? rowBytes * static_cast<u32>(__ffs(static_cast<int>(later))) : 0;
-        }
-        if (row != nullptr) {
-            row += slab * kSlab * 2;
-        }
+        const u32 bytes = static_cast<u32>(slabColumns(slab)) * 2;
         const u32 full = sharedAddress(&fixed.full[place.slot]);
+        const int count = __popc(__ballot_sync(kAllLanes, row != nullptr));
         if (lane == 0) {
-            barrier::arriveExpect(full, rowBytes * static_cast<u32>(__popc(there)));
+            barrier::arriveExpect(full, bytes * static_cast<u32>(count));
         }
         __syncwarp();
-        if (bytes != 0) {
-            copyBulkOnce(ring + static_cast<u32>(place.slot * kSlotBytes + lane * kRowBytes), row, bytes, full);
+        if (row != nullptr) {
+            copyBulkOnce(ring + static_cast<u32>(place.slot * kSlotBytes + lane * kRowBytes), row + slab * kSlab * 2,
+                         bytes, full);
         }
         place.advance();
     };
@@ -115,9 +101,6 @@ __device__ __forceinline__ void copyRows(const Rows& rows, Fixed& fixed, u32 rin
     for (int unit = 0; unit < rows.units(); ++unit) {
         for (int slab = 0; slab < kSlabs; ++slab) {
             for (int part = 0; part < kUnitSlots; ++part, ++copied) {
-                if (copied == kSlots) {
-                    whenFull();
-                }
                 if (copied >= kSlots) {
                     barrier::wait(sharedAddress(&fixed.empty[place.slot]), place.phase ^ 1);
                 }
@@ -125,21 +108,71 @@ __device__ __forceinline__ void copyRows(const Rows& rows, Fixed& fixed, u32 rin
             }
         }
     }
-    if (copied <= kSlots) {
-        whenFull();
-    }
 }
 
+/// A multiplying warp's columns of x (SharedRows at `x`): in registers, if they are few enough.
+class Columns {
+public:
+    __device__ __forceinline__ Columns(u32 x, int rows) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const int g = lane / 4;
+        // Rows that are not there repeat the last one: nobody reads their sums.
+#pragma unroll
+        for (int half = 0; half < kHalves; ++half) {
+            const int row = g + half * 8 < rows ? g + half * 8 : rows - 1;
+            own_[half] = x + static_cast<u32>(row * Rows::kStride + lane % 4 * 16);
+        }
+        if constexpr (kHeld) {
+            forSteps([&](int slab, int step, int half) { held_[slab][step][half] = load(slab, step, half); });
+        }
+    }
+    __device__ __forceinline__ u32x4 at(int slab, int step, int half) const {
+        if constexpr (kHeld) {
+            return held_[slab][step][half];
+        } else {
+            return load(slab, step, half);
+        }
+    }
+    /// Whether this lane has columns in a step; known to the compiler for all but the last of a row.
+    __device__ __forceinline__ static bool inside(int slab, int step) {
+        constexpr int kFewest = slabColumns(kSlabs - 1);
+        const int local = static_cast<int>(threadIdx.x) / 32 + step * kWarps;
+        return ((step + 1) * kWarps * 32 <= kFewest || local * 32 < slabColumns(slab)) &&
+               (kDim % 32 == 0 || slab * kSlab + local * 32 + 8 * (static_cast<int>(threadIdx.x) % 4) < kDim);
+    }
+
+private:
+    static constexpr bool kHeld = kSlabs * kSteps * kHalves <= 12;
+
+    template <class Body> __device__ __forceinline__ static void forSteps(const Body& body) {
+#pragma unroll
+        for (int slab = 0; slab < kSlabs; ++slab) {
+#pragma unroll
+            for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+                for (int half = 0; half < kHalves; ++half) {
+                    body(slab, step, half);
+                }
+            }
+        }
+    }
+    __device__ __forceinline__ u32x4 load(int slab, int step, int half) const {
+        const int local = static_cast<int>(threadIdx.x) / 32 + step * kWarps;
+        const u32 at = static_cast<u32>(slab * kSlab * 2 + local * 64);
+        return inside(slab, step) ? loadShared16(own_[half] + at) : u32x4{0, 0, 0, 0};
+    }
+
+    u32 own_[kHalves];
+    u32x4 held_[kHeld ? kSlabs : 1][kHeld ? kSteps : 1][kHeld ? kHalves : 1];
+};
+
 /// The products of one unit over this warp's columns: c[0], c[1]: token g, rows 2t and 2t + 1; c[2], c[3]: token g + 8.
-/// `rows` rows of x lie at `x` (SharedRows).
-__device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, u32 x, int rows, RingPlace& place, float (&c)[4]) {
+__device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, const Columns& x, RingPlace& place,
+                                             float (&c)[4]) {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int g = lane / 4;
     const int t = lane % 4;
-    // Rows that are not there repeat the last one: nobody reads their sums.
-    const u32 own = x + static_cast<u32>((g < rows ? g : rows - 1) * Rows::kStride + t * 16);
-    const u32 ownHigh = x + static_cast<u32>((g + 8 < rows ? g + 8 : rows - 1) * Rows::kStride + t * 16);
     float second[4] = {};
 #pragma unroll
     for (int slab = 0; slab < kSlabs; ++slab) {
@@ -153,26 +186,21 @@ __device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, u32 x, int 
             barrier::wait(sharedAddress(&fixed.full[place.slot]), place.phase);
             place.advance();
         }
-        constexpr int kColumns = slabColumns(kSlabs - 1) < kSlab ? slabColumns(kSlabs - 1) : kSlab;
         u32x4 weights[kSteps];
-        u32x4 low[kSteps];
-        u32x4 high[kSteps];
         // All loads go ahead of the products.
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
-            const int local = warp + step * kWarps;
-            const bool inside = ((step + 1) * kWarps * 32 <= kColumns || local * 32 < slabColumns(slab)) &&
-                                (kDim % 32 == 0 || slab * kSlab + local * 32 + 8 * t < kDim);
-            const u32 at = static_cast<u32>(slab * kSlab * 2 + local * 64);
             // Behind a row's end lies what nobody wrote.
-            weights[step] = inside ? loadShared16(base + static_cast<u32>(local * 64)) : u32x4{0, 0, 0, 0};
-            low[step] = inside ? loadShared16(own + at) : u32x4{0, 0, 0, 0};
-            high[step] = kHalves == 2 && inside ? loadShared16(ownHigh + at) : u32x4{0, 0, 0, 0};
+            weights[step] = Columns::inside(slab, step)
+                                ? loadShared16(base + static_cast<u32>((warp + step * kWarps) * 64))
+                                : u32x4{0, 0, 0, 0};
         }
 #pragma unroll
         for (int step = 0; step < kSteps; ++step) {
-            const u32 a[4] = {low[step].x, high[step].x, low[step].y, high[step].y};
-            const u32 b[4] = {low[step].z, high[step].z, low[step].w, high[step].w};
+            const u32x4 low = x.at(slab, step, 0);
+            const u32x4 high = kHalves == 2 ? x.at(slab, step, kHalves - 1) : u32x4{0, 0, 0, 0};
+            const u32 a[4] = {low.x, high.x, low.y, high.y};
+            const u32 b[4] = {low.z, high.z, low.w, high.w};
             mma16816<bf16>(c, a, weights[step].x, weights[step].y);
             mma16816<bf16>(second, b, weights[step].z, weights[step].w);
         }
@@ -200,10 +228,11 @@ template <class Work> __device__ __forceinline__ void multiplyRows(Work& work, i
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int units = work.units();
+    const Columns x(ring + kRowsAt, rows);
     RingPlace place;
     for (int unit = 0; unit < units; ++unit) {
         float c[4] = {};
-        multiplyUnit(fixed, ring, ring + kRowsAt, rows, place, c);
+        multiplyUnit(fixed, ring, x, place, c);
         float* buffer = sums + unit % 2 * kWarps * kPartials;
         float* to = buffer + warp * kPartials + lane / 4 * kUnit + lane % 4 * 2;
         to[0] = c[0];
@@ -230,16 +259,14 @@ template <class Work> __device__ __forceinline__ void multiplyRows(Work& work, i
 }
 
 /// A whole kernel but for the beginning of the ring: copies on the copying warp; on the others loads x (norm of VT_FORM,
-/// 3: none) and multiplies. `address(token)` is a row of x. `whenFull` is for the copying warp, once, after pdl::wait().
-template <class Work, class Address, class Then>
+/// 3: none) and multiplies. `address(token)` is a row of x.
+template <class Work, class Address>
 __device__ __forceinline__ void run(Work& work, int rows, const Address& address, const void* normWeight, float eps,
-                                    Fixed& fixed, u8* memory, const Then& whenFull) {
+                                    Fixed& fixed, u8* memory) {
     pdl::launchDependents();
     if (threadIdx.x / 32 == kWarps) {
-        copyRows(work, fixed, sharedAddress(memory), [&] {
-            pdl::wait();
-            whenFull();
-        });
+        copyRows(work, fixed, sharedAddress(memory));
+        pdl::wait();
         return;
     }
     const u32 x = sharedAddress(memory) + kRowsAt;

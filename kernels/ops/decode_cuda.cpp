@@ -32,8 +32,7 @@ struct StreamLayout {
         const std::int64_t slabs = (dim + 4095) / 4096;
         const std::int64_t slab = ((dim + slabs - 1) / slabs + 31) / 32 * 32;
         slotRows = slab > 3072 ? 2 : 4;
-        const std::int64_t rowBytes = slabs == 1 ? dim * 2 : paddedRow(slab);
-        const std::int64_t slotBytes = (slotRows * rowBytes + 127) / 128 * 128;
+        const std::int64_t slotBytes = slotRows * paddedRow(slab);
         // A layout for one row and one for each tile, so that few specialisations serve all batches.
         const std::int64_t rowsOfX = rows == 1 ? 1 : tokens;
         const std::int64_t fixed = 2 * kWarps * kUnit * tokens * 4 + rowsOfX * paddedRow(dim);
