@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 
-#include "kernels/cuda_context.h"
 #include "kernels/device/abi/dense_mlp.h"
 #include "kernels/device/abi/gemv.h"
 #include "kernels/device/abi/qkv_project.h"
 #include "kernels/device/abi/route.h"
-#include "kernels/ops/kernel_calls.h"
+#include "kernels/ops/cuda_call.h"
 
 namespace vitrine::kernels {
 
@@ -60,7 +58,7 @@ bool packedMatrix(const WeightView& weight) {
 
 /// The dtype of an optional tensor for specialisation: an absent one shares the kernels of bf16.
 std::int64_t dtypeOrBf16(const TensorView& optional) {
-    return numberOf(optional.empty() ? DType::BF16 : optional.dtype);
+    return static_cast<std::int64_t>(optional.empty() ? DType::BF16 : optional.dtype);
 }
 
 std::int64_t formOf(const NormWeights& norm) {
@@ -75,28 +73,6 @@ bool launchIfFits(CudaContext& context, const KernelCall& call) {
     }
     context.launch(call);
     return true;
-}
-
-abi::KvViewParams paramsOf(const KvView& view) {
-    abi::KvViewParams params{};
-    if (view.keys.empty()) {
-        return params;
-    }
-    params.keys = view.keys.data;
-    params.values = view.values.data;
-    params.blockTable = view.blockTable.as<const int>();
-    params.first = view.first.as<const int>();
-    params.lengths = view.lengths.as<const int>();
-    params.keyPageStride = view.keys.stride0();
-    params.valuePageStride = view.values.stride0();
-    params.sequences = static_cast<int>(view.blockTable.shape[0]);
-    params.columns = static_cast<int>(view.blockTable.shape[1]);
-    params.pageTokens = static_cast<int>(view.keys.shape[1]);
-    params.tokenStride = static_cast<int>(view.keys.shape[2] * view.keys.shape[3]);
-    const auto pageTokens = static_cast<unsigned>(params.pageTokens);
-    params.pageShift = std::has_single_bit(pageTokens) ? std::countr_zero(pageTokens) : -1;
-    params.ring = view.ring ? 1 : 0;
-    return params;
 }
 
 } // namespace
@@ -124,12 +100,12 @@ bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product) {
     params.eps = product.norm.eps;
     params.softCap = product.softCap;
     const StreamLayout layout(weight.shape[1], rows, context.device().sharedPerBlock);
-    const Variables<15> variables{{{"x_dtype", numberOf(product.x.dtype)},
-                                   {"w_dtype", numberOf(weight.dtype)},
+    const Variables<15> variables{{{"x_dtype", dtypeNumber(product.x)},
+                                   {"w_dtype", dtypeNumber(weight)},
                                    {"norm_dtype", dtypeOrBf16(product.norm.weight)},
                                    {"bias_dtype", dtypeOrBf16(product.linear.bias)},
                                    {"residual_dtype", dtypeOrBf16(product.residual)},
-                                   {"out_dtype", numberOf(product.out.dtype)},
+                                   {"out_dtype", dtypeNumber(product.out)},
                                    {"form", formOf(product.norm)},
                                    {"dim", weight.shape[1]},
                                    {"out", weight.shape[0]},
@@ -161,7 +137,7 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op) {
         params.bias[i] = linears[i]->bias.data;
         params.out[i] = outs[i]->data;
         params.outStride[i] = outs[i]->stride0();
-        const std::int64_t type = dtypeOf(linears[i]->bias);
+        const std::int64_t type = optionalDtype(linears[i]->bias);
         same = same && linears[i]->weight.dense.dtype == DType::BF16 && outs[i]->dtype == DType::BF16 &&
                (type == 0 || biasType == 0 || type == biasType);
         biasType = type == 0 ? biasType : type;
@@ -170,7 +146,7 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op) {
     params.sequence = op.sequence.as<const int>();
     params.inverseFrequency = op.inverseFrequency.as<const float>();
     params.xStride = op.x.stride0();
-    params.cache = paramsOf(op.cache);
+    params.cache = op.cache.keys.empty() ? abi::KvViewParams{} : kvParameters(op.cache, QkvProject::kName);
     params.tokens = static_cast<int>(tokens);
     params.heads = static_cast<int>(op.outQ.shape[1]);
     params.kvHeads = static_cast<int>(op.outK.shape[1]);
@@ -179,10 +155,10 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op) {
     params.ropeScale = op.ropeScale;
     const StreamLayout layout(op.x.shape[1], tokens, context.device().sharedPerBlock);
     const std::int64_t pairs = static_cast<std::int64_t>(params.heads + 2 * params.kvHeads) * op.outQ.shape[2] / 2;
-    const Variables<14> variables{{{"x_dtype", numberOf(op.x.dtype)},
+    const Variables<14> variables{{{"x_dtype", dtypeNumber(op.x)},
                                    {"bf16", same ? 1 : 0},
                                    {"norm_dtype", dtypeOrBf16(op.norm.weight)},
-                                   {"bias_dtype", biasType == 0 ? numberOf(DType::BF16) : biasType},
+                                   {"bias_dtype", biasType == 0 ? static_cast<std::int64_t>(DType::BF16) : biasType},
                                    {"cache_dtype", dtypeOrBf16(op.cache.keys)},
                                    {"form", formOf(op.norm)},
                                    {"dim", op.x.shape[1]},
@@ -218,9 +194,9 @@ bool activateFewTokens(CudaContext& context, const DenseMlp& op, const TensorVie
     params.alpha = defaults.alpha;
     params.limit = defaults.limit;
     const bool same = op.gate.weight.dense.dtype == DType::BF16 && op.up.weight.dense.dtype == DType::BF16 &&
-                      active.dtype == DType::BF16 && dtypeOf(op.gate.bias) == dtypeOf(op.up.bias);
+                      active.dtype == DType::BF16 && optionalDtype(op.gate.bias) == optionalDtype(op.up.bias);
     const StreamLayout layout(op.x.shape[1], rows, context.device().sharedPerBlock);
-    const Variables<13> variables{{{"x_dtype", numberOf(op.x.dtype)},
+    const Variables<13> variables{{{"x_dtype", dtypeNumber(op.x)},
                                    {"bf16", same ? 1 : 0},
                                    {"norm_dtype", dtypeOrBf16(op.norm.weight)},
                                    {"bias_dtype", dtypeOrBf16(op.gate.bias)},
@@ -256,10 +232,10 @@ bool routeTokens(CudaContext& context, const Route& op) {
     params.normalize = op.normalize ? 1 : 0;
     params.eps = op.norm.eps;
     const bool aligned = alignedRows(op.x) && alignedRows(op.normed) && startsAligned(op.norm.weight);
-    const Variables<11> variables{{{"x_dtype", numberOf(op.x.dtype)},
-                                   {"normed_dtype", numberOf(op.normed.dtype)},
-                                   {"w_dtype", numberOf(op.router.weight.dense.dtype)},
-                                   {"norm_dtype", numberOf(op.norm.weight.dtype)},
+    const Variables<11> variables{{{"x_dtype", dtypeNumber(op.x)},
+                                   {"normed_dtype", dtypeNumber(op.normed)},
+                                   {"w_dtype", dtypeNumber(op.router.weight.dense)},
+                                   {"norm_dtype", dtypeNumber(op.norm.weight)},
                                    {"bias_dtype", dtypeOrBf16(op.router.bias)},
                                    {"form", formOf(op.norm)},
                                    {"order", static_cast<std::int64_t>(op.order)},

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/cuda_context.h"
 #include "kernels/device/abi/mxfp4_gemv.h"
 #include "kernels/ops/block_plans.h"
+#include "kernels/ops/cuda_call.h"
 #include "kernels/ops/decode_cuda.h"
-#include "kernels/ops/kernel_calls.h"
 
 namespace vitrine::kernels {
 
@@ -105,16 +104,18 @@ bool runExpertsOfFewTokens(CudaContext& context, const ExpertMlp& op) {
         return tensor.empty() || (startsAligned(tensor) && bytesOf(tensor.dtype, tensor.stride0()) % 16 == 0);
     };
     const bool aligned = rowsAligned(op.x) && rowsAligned(op.residual) && rowsAligned(op.out);
-    const std::int64_t gateUpBias = dtypeOf(op.gateUp.bias);
-    const std::int64_t downBias = dtypeOf(op.down.bias);
-    const std::int64_t biasType = gateUpBias != 0 ? gateUpBias : downBias != 0 ? downBias : numberOf(DType::BF16);
+    const std::int64_t gateUpBias = optionalDtype(op.gateUp.bias);
+    const std::int64_t downBias = optionalDtype(op.down.bias);
+    const std::int64_t biasType = gateUpBias != 0 ? gateUpBias
+                                  : downBias != 0 ? downBias
+                                                  : static_cast<std::int64_t>(DType::BF16);
     const bool sameBias = (gateUpBias == 0 || gateUpBias == biasType) && (downBias == 0 || downBias == biasType);
     const ExpertLayout layout(dim, width, tokens, chosen, context.device().sharedPerBlock);
     const std::array<KernelVariable, 18> variables{
-        {{"x_dtype", numberOf(op.x.dtype)},
+        {{"x_dtype", dtypeNumber(op.x)},
          {"bias_dtype", biasType},
-         {"residual_dtype", numberOf(op.residual.empty() ? DType::BF16 : op.residual.dtype)},
-         {"out_dtype", numberOf(op.out.dtype)},
+         {"residual_dtype", static_cast<std::int64_t>(op.residual.empty() ? DType::BF16 : op.residual.dtype)},
+         {"out_dtype", dtypeNumber(op.out)},
          {"dim", dim},
          {"width", width},
          {"chosen", chosen},
