@@ -199,70 +199,33 @@ template <class S> __device__ __forceinline__ bool isGroup(int step, int group) 
 /// Steps whose loads go ahead together.
 inline constexpr int kTogether = VT_TOGETHER;
 
-/// A multiplying warp's groups of up to 8 * kTiles rows of x: in registers, if they are few enough.
-template <int kIn, int kTiles, bool kMayHold = true> class Columns {
-    using S = Shape<kIn>;
-
-public:
-    static constexpr bool kHeld = kMayHold && S::kSteps * kTiles <= 16;
-
-    /// `rows` rows lie at `x` (SharedRows).
-    __device__ __forceinline__ void load(u32 x, int rows) {
-        const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile) {
-            // Rows that are not there repeat the last one: nobody reads their sums.
-            const int row = tile * 8 + lane / 4 < rows ? tile * 8 + lane / 4 : rows - 1;
-            own_[tile] = x + static_cast<u32>(row * SharedRows<kIn, kWarps * 32>::kStride + lane % 4 * 16);
-        }
-        if constexpr (kHeld) {
-#pragma unroll
-            for (int step = 0; step < S::kSteps; ++step) {
-#pragma unroll
-                for (int tile = 0; tile < kTiles; ++tile) {
-                    held_[step][tile] = fetch(step, tile);
-                }
-            }
-        }
-    }
-    __device__ __forceinline__ u32x4 at(int step, int tile) const {
-        if constexpr (kHeld) {
-            return held_[step][tile];
-        } else {
-            return fetch(step, tile);
-        }
-    }
-
-private:
-    __device__ __forceinline__ u32x4 fetch(int step, int tile) const {
-        const int group = memberOf() + step * kTeamWarps;
-        return isGroup<S>(step, group) ? loadShared16(own_[tile] + static_cast<u32>(group * 64)) : u32x4{0, 0, 0, 0};
-    }
-
-    u32 own_[kTiles];
-    u32x4 held_[kHeld ? S::kSteps : 1][kHeld ? kTiles : 1];
-};
-
-/// The sums of the unit at `place` over this warp's groups, as mma16816's C. `low` and `high` are where the scales of rows
-/// g and g + 8 lie behind the slot's scales.
-template <int kIn, class X, int kTiles, int kSlots>
-__device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, const X& x, const RingPlace<kSlots>& place,
-                                             int low, int high, float (&c)[kTiles][4]) {
+/// The sums of the unit at `place` over this warp's groups, as mma16816's C, for `rows` rows that lie at `x` (SharedRows).
+/// `low` and `high` are where the scales of rows g and g + 8 lie behind the slot's scales.
+template <int kIn, int kTiles, int kSlots>
+__device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32 x, int rows,
+                                             const RingPlace<kSlots>& place, int low, int high, float (&c)[kTiles][4]) {
     using S = Shape<kIn>;
     const int member = memberOf();
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const u32 slot = memory + static_cast<u32>(place.slot * S::kSlotBytes);
     const u32 words = slot + static_cast<u32>(lane / 4 * S::kRowBytes + lane % 4 * 4);
     const u32 scales = slot + S::kScalesAt;
+    // Rows that are not there repeat the last one: nobody reads their sums.
+    u32 own[kTiles];
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+        const int row = tile * 8 + lane / 4 < rows ? tile * 8 + lane / 4 : rows - 1;
+        own[tile] = x + static_cast<u32>(row * SharedRows<kIn, kWarps * 32>::kStride + lane % 4 * 16);
+    }
     barrier::wait(sharedAddress(&ring.full[place.slot]), place.phase);
     // Loads of a few steps go ahead of their products: the steps do not wait for each other.
-    constexpr int kUnrolled = X::kHeld ? S::kSteps : 1; // registers cannot be found by number
-#pragma unroll kUnrolled
+#pragma unroll
     for (int first = 0; first < S::kSteps; first += kTogether) {
         u32 lowWords[kTogether];
         u32 highWords[kTogether];
         u32 lowScales[kTogether];
         u32 highScales[kTogether];
+        u32x4 columns[kTogether][kTiles];
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
             const int group = member + (first + i) * kTeamWarps;
@@ -272,6 +235,10 @@ __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, con
                 highWords[i] = loadWord(words + 8 * S::kRowBytes + at * 16);
                 lowScales[i] = loadByte(scales + static_cast<u32>(low) + at);
                 highScales[i] = loadByte(scales + static_cast<u32>(high) + at);
+#pragma unroll
+                for (int tile = 0; tile < kTiles; ++tile) {
+                    columns[i][tile] = loadShared16(own[tile] + at * 64);
+                }
             }
         }
 #pragma unroll
@@ -287,7 +254,7 @@ __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, con
                 const u32 b[4] = {lowPairs[2], highPairs[2], lowPairs[3], highPairs[3]};
 #pragma unroll
                 for (int tile = 0; tile < kTiles; ++tile) {
-                    const u32x4 v = x.at(first + i, tile);
+                    const u32x4& v = columns[i][tile];
                     float d[4] = {};
                     mma16816<f16>(d, a, v.x, v.y);
                     mma16816<f16>(d, b, v.z, v.w);

@@ -33,6 +33,54 @@ __device__ __forceinline__ int loadFresh(const int* from) {
     return out;
 }
 
+inline constexpr int kFinishers = 3; ///< warps that finish units in turns
+inline constexpr int kTokenThreads = kThreads + kFinishers * 32;
+inline constexpr int kBuffers = 8;
+
+/// The sums of the multiplying warps on their way to the finishing warps: nobody waits for a result, and what has arrived
+/// is multiplied at once.
+struct Sums {
+    alignas(8) u64 summed[kBuffers];
+    u64 finished[kBuffers];
+    float parts[kBuffers][kTeamWarps][kUnitRows];
+
+    /// By one thread, before the block's barrier.
+    __device__ __forceinline__ void begin() {
+        for (int i = 0; i < kBuffers; ++i) {
+            barrier::init(sharedAddress(&summed[i]), kTeamWarps);
+            barrier::init(sharedAddress(&finished[i]), 1);
+        }
+    }
+    /// By a multiplying warp: the part for unit number `unit` of this block may be written.
+    __device__ __forceinline__ float* part(int unit) {
+        if (unit >= kBuffers) {
+            barrier::wait(sharedAddress(&finished[unit % kBuffers]), static_cast<u32>(unit / kBuffers - 1) % 2);
+        }
+        return parts[unit % kBuffers][memberOf()];
+    }
+    __device__ __forceinline__ void partWritten(int unit) {
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) {
+            barrier::arrive(sharedAddress(&summed[unit % kBuffers]));
+        }
+    }
+    /// By a finishing warp: the sum of row lane % 16.
+    __device__ __forceinline__ float take(int unit) {
+        const int slot = unit % kBuffers;
+        barrier::wait(sharedAddress(&summed[slot]), static_cast<u32>(unit / kBuffers) % 2);
+        float sum = 0;
+#pragma unroll
+        for (int i = 0; i < kTeamWarps; ++i) {
+            sum += parts[slot][i][threadIdx.x % kUnitRows];
+        }
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) {
+            barrier::arrive(sharedAddress(&finished[slot]));
+        }
+        return sum;
+    }
+};
+
 /// Row r of a gate-up unit: pairs of gate and up rows as they lie (layout 1), or eight gate rows, then eight up rows.
 __device__ __forceinline__ i64 gateUpRow(int unit, int r) {
     return VT_LAYOUT == 1 ? unit * kUnitRows + r : unit * kHalfUnit + r % kHalfUnit + r / kHalfUnit * kWidth;
@@ -40,7 +88,7 @@ __device__ __forceinline__ i64 gateUpRow(int unit, int r) {
 
 } // namespace experts
 
-extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
+extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
     mxfp4_gate_up(const __grid_constant__ Mxfp4GemvParams p) {
     using namespace experts;
     using S = Shape<kDim>;
@@ -49,13 +97,16 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
     using Rows = SharedRows<kDim, kWarps * 32>;
     __shared__ HalfRows::Scratch scratch;
     __shared__ float factors[1];
-    __shared__ float parts[kTeams][2][kTeamWarps][kUnitRows];
+    __shared__ Sums sums;
     const u32 x = sharedAddress(memory) + VT_SLOTS * S::kSlotBytes;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     constexpr i64 kUnits = static_cast<i64>(kChosen) * kUnitsOfExpert;
     const int begin = static_cast<int>(kUnits * blockIdx.x / gridDim.x);
     const int end = static_cast<int>(kUnits * (blockIdx.x + 1) / gridDim.x);
+    if (threadIdx.x == 0) {
+        sums.begin();
+    }
     beginRing(ring);
     pdl::wait();
     pdl::launchDependents();
@@ -79,63 +130,54 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
         }
         return;
     }
-    // A warp finishes every kTeamWarps-th unit of its team and asks for its biases long before, without waiting for them.
-    const int team = teamOf();
-    const int member = memberOf();
-    Bias bias{};
-    const auto requestBias = [&](int turn) {
-        const int at = begin + turn * kTeams + team;
-        const int inside = at < end ? at : end - 1;
-        const i64 expert = __shfl_sync(kAllLanes, id, inside / kUnitsOfExpert);
-        if (p.gateUpBias != nullptr) {
-            bias = static_cast<const Bias*>(
-                p.gateUpBias)[expert * 2 * kWidth + gateUpRow(inside % kUnitsOfExpert, lane % kUnitRows)];
-        }
-    };
-    requestBias(member);
-    Rows::load(1, [&](int) { return static_cast<const bf16*>(p.x); }, HalfRows(scratch, factors), x);
-    namedBarrier(1, kWarps * 32);
-    Columns<kDim, 1, false> columns; // one row is read at once by all lanes: cheap where it is
-    columns.load(x, 1);
-    const float factor = factors[0];
-    const int g = lane / 4;
-    const int low = g * S::kGroups;
-    const int high = (g + kHalfUnit) * S::kGroups;
-    RingPlace<VT_SLOTS> place;
-    for (int at = begin; at < end; ++at, place.advance()) {
-        const int pair = at / kUnitsOfExpert;
-        const int unit = at % kUnitsOfExpert;
-        const int turn = (at - begin) / kTeams;
-        if ((at - begin) % kTeams != team) {
-            continue;
-        }
-        float c[1][4] = {};
-        multiplyUnit<kDim>(ring, sharedAddress(memory), columns, place, low, high, c);
-        if (lane % 4 == 0) {
-            parts[team][turn % 2][member][g] = c[0][0];
-            parts[team][turn % 2][member][g + 8] = c[0][2];
-        }
-        teamBarrier();
-        if (turn % kTeamWarps == member) {
-            float sum = 0;
-#pragma unroll
-            for (int i = 0; i < kTeamWarps; ++i) {
-                sum += parts[team][turn % 2][i][lane % kUnitRows];
+    if (warp > kWarps) {
+        Bias bias{};
+        const auto requestBias = [&](int at) {
+            const int inside = at < end ? at : end - 1;
+            const i64 expert = __shfl_sync(kAllLanes, id, inside / kUnitsOfExpert);
+            if (p.gateUpBias != nullptr) {
+                bias = static_cast<const Bias*>(
+                    p.gateUpBias)[expert * 2 * kWidth + gateUpRow(inside % kUnitsOfExpert, lane % kUnitRows)];
             }
-            sum = sum * factor + (p.gateUpBias != nullptr ? toFloat(bias) : 0.0F);
-            requestBias(turn + kTeamWarps);
+        };
+        int at = begin + warp - kWarps - 1;
+        requestBias(at);
+        for (; at < end; at += kFinishers) {
+            const i64 pair = at / kUnitsOfExpert;
+            const int unit = at % kUnitsOfExpert;
+            const float sum = sums.take(at - begin) * factors[0] + (p.gateUpBias != nullptr ? toFloat(bias) : 0.0F);
             // The lane of the gate row finishes the pair.
             const float up = __shfl_down_sync(kAllLanes, sum, VT_LAYOUT == 1 ? 1 : kHalfUnit);
             if (VT_LAYOUT == 1 ? lane < kUnitRows && lane % 2 == 0 : lane < kHalfUnit) {
                 const int number = VT_LAYOUT == 1 ? lane / 2 : lane;
-                static_cast<bf16*>(p.active)[static_cast<i64>(pair) * kWidth + unit * kHalfUnit + number] =
+                static_cast<bf16*>(p.active)[pair * kWidth + unit * kHalfUnit + number] =
                     fromFloat<bf16>(gatedActivation<VT_ACTIVATION>(sum, up, p.alpha, p.limit));
             }
+            requestBias(at + kFinishers);
         }
+        return;
+    }
+    Rows::load(1, [&](int) { return static_cast<const bf16*>(p.x); }, HalfRows(scratch, factors), x);
+    namedBarrier(1, kWarps * 32);
+    const int g = lane / 4;
+    RingPlace<VT_SLOTS> place;
+    for (int unit = 0; unit < end - begin; ++unit, place.advance()) {
+        if (unit % kTeams != teamOf()) {
+            continue;
+        }
+        float c[1][4] = {};
+        multiplyUnit<kDim, 1>(ring, sharedAddress(memory), x, 1, place, g * S::kGroups, (g + kHalfUnit) * S::kGroups,
+                              c);
+        float* part = sums.part(unit);
+        if (lane % 4 == 0) {
+            part[g] = c[0][0];
+            part[g + 8] = c[0][2];
+        }
+        sums.partWritten(unit);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
+extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
     mxfp4_down(const __grid_constant__ Mxfp4GemvParams p) {
     using namespace experts;
     using S = Shape<kWidth>;
@@ -144,7 +186,7 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
     using Rows = SharedRows<kWidth, kWarps * 32>;
     __shared__ HalfRows::Scratch scratch;
     __shared__ float factors[kChosen];
-    __shared__ float parts[kTeams][2][kTeamWarps][kUnitRows];
+    __shared__ Sums sums;
     const u32 x = sharedAddress(memory) + VT_DOWN_SLOTS * S::kSlotBytes;
     constexpr int kSegment =
         ceilDiv(kRowsTogether * S::kGroups + 15, 16) * 16; ///< bytes of an expert's scales, aligned
@@ -153,6 +195,9 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int begin = static_cast<int>(static_cast<i64>(kDim) * blockIdx.x / gridDim.x);
     const int end = static_cast<int>(static_cast<i64>(kDim) * (blockIdx.x + 1) / gridDim.x);
+    if (threadIdx.x == 0) {
+        sums.begin();
+    }
     beginRing(ring);
     pdl::launchDependents();
     const int id = lane < kChosen ? loadFresh(p.ids + lane) : 0;
@@ -183,34 +228,50 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
         return;
     }
     pdl::wait();
+    const int g = lane / 4;
+    if (warp > kWarps) {
+        // Row m of a unit is row m % kRowsTogether of expert m / kRowsTogether, which is column m / kRowsTogether of x.
+        const int choice = lane / kRowsTogether < kChosen ? lane / kRowsTogether : 0;
+        const i64 expert = __shfl_sync(kAllLanes, id, choice);
+        const bool used = lane < kChosen * kRowsTogether;
+        const float share = p.weights[choice];
+        Bias bias{};
+        Residual residual{};
+        const auto request = [&](int first) {
+            const int row = first + lane % kRowsTogether;
+            const int inside = row < end ? row : end - 1;
+            if (p.downBias != nullptr) {
+                bias = static_cast<const Bias*>(p.downBias)[expert * kDim + inside];
+            }
+            if (p.residual != nullptr) {
+                residual = static_cast<const Residual*>(p.residual)[inside];
+            }
+        };
+        int unit = warp - kWarps - 1;
+        int first = begin + unit * kRowsTogether;
+        request(first);
+        for (; first < end; first += kFinishers * kRowsTogether, unit += kFinishers) {
+            const int row = first + lane % kRowsTogether;
+            float value = sums.take(unit) * factors[choice] + (p.downBias != nullptr ? toFloat(bias) : 0.0F);
+            value = toFloat(fromFloat<bf16>(value)) * share;
+            float sum = 0;
+#pragma unroll
+            for (int j = 0; j < kChosen; ++j) {
+                sum += __shfl_sync(kAllLanes, value, j * kRowsTogether + lane % kRowsTogether);
+            }
+            if (used && row < end && lane < kRowsTogether) {
+                using Out = StorageOf<VT_OUT_DTYPE>;
+                static_cast<Out*>(p.out)[row] =
+                    fromFloat<Out>(sum + (p.residual != nullptr ? toFloat(residual) : 0.0F));
+            }
+            request(first + kFinishers * kRowsTogether);
+        }
+        return;
+    }
     const auto* active = static_cast<const bf16*>(p.active);
-    const int team = teamOf();
-    const int member = memberOf();
-    const int expertOfLane = lane / kRowsTogether < kChosen ? lane / kRowsTogether : 0;
-    const i64 expert = __shfl_sync(kAllLanes, id, expertOfLane);
-    const bool used = lane < kChosen * kRowsTogether;
-    Bias bias{};
-    Residual residual{};
-    const auto request = [&](int turn) {
-        const int row = begin + (turn * kTeams + team) * kRowsTogether + lane % kRowsTogether;
-        const int inside = row < end ? row : end - 1;
-        if (p.downBias != nullptr) {
-            bias = static_cast<const Bias*>(p.downBias)[expert * kDim + inside];
-        }
-        if (p.residual != nullptr) {
-            residual = static_cast<const Residual*>(p.residual)[inside];
-        }
-    };
-    request(member);
-    const float share = used ? p.weights[expertOfLane] : 0.0F;
     Rows::load(
         kChosen, [&](int column) { return active + static_cast<i64>(column) * kWidth; }, HalfRows(scratch, factors), x);
     namedBarrier(1, kWarps * 32);
-    Columns<kWidth, 1> columns;
-    columns.load(x, kChosen);
-    // Row m of a unit is row m % kRowsTogether of expert m / kRowsTogether, which is column m / kRowsTogether of x.
-    const int g = lane / 4;
-    const float factor = factors[expertOfLane];
     const int lowExpert = g / kRowsTogether < kChosen ? g / kRowsTogether : 0;
     const int highExpert = (g + 8) / kRowsTogether < kChosen ? (g + 8) / kRowsTogether : 0;
     const i64 lowId = __shfl_sync(kAllLanes, id, lowExpert);
@@ -218,48 +279,24 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
     RingPlace<VT_DOWN_SLOTS> place;
     int unit = 0;
     for (int first = begin; first < end; first += kRowsTogether, ++unit, place.advance()) {
-        const int turn = unit / kTeams;
-        if (unit % kTeams != team) {
+        if (unit % kTeams != teamOf()) {
             continue;
         }
-        const int row = first + lane % kRowsTogether;
-        const bool inside = used && row < end;
         const int low = lowExpert * kSegment + static_cast<int>((lowId * kDim + first) * S::kGroups % 16) +
                         g % kRowsTogether * S::kGroups;
         const int high = highExpert * kSegment + static_cast<int>((highId * kDim + first) * S::kGroups % 16) +
                          (g + 8) % kRowsTogether * S::kGroups;
         float c[1][4] = {};
-        multiplyUnit<kWidth>(ring, sharedAddress(memory), columns, place, low, high, c);
+        multiplyUnit<kWidth, 1>(ring, sharedAddress(memory), x, kChosen, place, low, high, c);
         // Of a row's eight sums the one of its own expert counts.
+        float* part = sums.part(unit);
         if (lane % 4 == lowExpert / 2) {
-            parts[team][turn % 2][member][g] = lowExpert % 2 == 0 ? c[0][0] : c[0][1];
+            part[g] = lowExpert % 2 == 0 ? c[0][0] : c[0][1];
         }
         if (lane % 4 == highExpert / 2) {
-            parts[team][turn % 2][member][g + 8] = highExpert % 2 == 0 ? c[0][2] : c[0][3];
+            part[g + 8] = highExpert % 2 == 0 ? c[0][2] : c[0][3];
         }
-        teamBarrier();
-        if (turn % kTeamWarps == member) {
-            float value = 0;
-            if (inside) {
-#pragma unroll
-                for (int i = 0; i < kTeamWarps; ++i) {
-                    value += parts[team][turn % 2][i][lane];
-                }
-                value = value * factor + (p.downBias != nullptr ? toFloat(bias) : 0.0F);
-                value = toFloat(fromFloat<bf16>(value)) * share;
-            }
-            float sum = 0;
-#pragma unroll
-            for (int j = 0; j < kChosen; ++j) {
-                sum += __shfl_sync(kAllLanes, value, j * kRowsTogether + lane % kRowsTogether);
-            }
-            if (inside && lane < kRowsTogether) {
-                using Out = StorageOf<VT_OUT_DTYPE>;
-                static_cast<Out*>(p.out)[row] =
-                    fromFloat<Out>(sum + (p.residual != nullptr ? toFloat(residual) : 0.0F));
-            }
-            request(turn + kTeamWarps);
-        }
+        sums.partWritten(unit);
     }
 }
 

@@ -99,7 +99,7 @@ public:
         float* parts = parts_ + team * 2 * Partials<kTiles>::kFloats;
         RingPlace<VT_SLOTS> place;
         int item = -1;
-        Columns<kIn, kTiles> columns;
+        int rows = 0;
         int buffer = 0; // of an item's facts: a late warp may still read the other
         i64 expert = 0;
         for (int at = begin_; at < end_; ++at, place.advance()) {
@@ -107,7 +107,7 @@ public:
                 item = at / kUnitsOfItem;
                 buffer ^= 1;
                 expert = shared_.items.expertOf(item);
-                columns.load(x, loadItem(x, item, static_cast<int>(expert), buffer));
+                rows = loadItem(x, item, static_cast<int>(expert), buffer);
             }
             if ((at - begin_) % kTeams != team) {
                 continue;
@@ -119,7 +119,7 @@ public:
                 requestBiases(expert, at % kUnitsOfItem, biases);
             }
             float c[kTiles][4] = {};
-            multiplyUnit<kIn>(shared_.ring, memory_, columns, place, low, high, c);
+            multiplyUnit<kIn, kTiles>(shared_.ring, memory_, x, rows, place, low, high, c);
             float* part = parts + turn % 2 * Partials<kTiles>::kFloats;
             Partials<kTiles>::store(part, c);
             teamBarrier();

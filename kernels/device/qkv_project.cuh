@@ -15,25 +15,17 @@ namespace vt {
 
 using QkvProjectParams = vitrine::kernels::abi::QkvProjectParams;
 
-/// Where each token's keys and values go in the cache; -1: nowhere. A warp of its own finds them out.
-struct CacheSlots {
-    alignas(8) u64 ready;
-    i64 keys[stream::kTokens];
-    i64 values[stream::kTokens];
-};
-
 class QkvWork {
 public:
     static constexpr int kPairs = stream::kUnit / 2;
     static constexpr int kHalfHead = VT_HEAD_DIM / 2;
 
-    __device__ __forceinline__ QkvWork(const QkvProjectParams& p, const CacheSlots& slots) : p_(p), slots_(slots) {
+    __device__ __forceinline__ explicit QkvWork(const QkvProjectParams& p) : p_(p) {
         const i64 pairs = static_cast<i64>(p.heads + 2 * p.kvHeads) * kHalfHead;
         first_ = static_cast<int>(pairs * blockIdx.x / gridDim.x);
         last_ = static_cast<int>(pairs * (blockIdx.x + 1) / gridDim.x);
     }
     __device__ __forceinline__ int units() const { return ceilDiv(last_ - first_, kPairs); }
-    __device__ __forceinline__ bool hasKeysOrValues() const { return last_ > p_.heads * kHalfHead; }
     __device__ __forceinline__ const u8* row(int unit, int r) const {
         const Row at = rowOf(unit, r);
         return at.part < 0 ? nullptr
@@ -53,6 +45,10 @@ public:
             const int token = (i * 32 + lane) / stream::kUnit;
             position_[i] = p_.positions[token < p_.tokens ? token : p_.tokens - 1];
         }
+        if (!found_ && p_.writeCache != 0 && last_ > p_.heads * kHalfHead) {
+            found_ = true;
+            findSlots();
+        }
     }
     __device__ __forceinline__ void finish(int unit, int i, int token, int r, float sum) const {
         const Row at = rowOf(unit, r);
@@ -69,19 +65,32 @@ public:
         }
         const bf16 value = fromFloat<bf16>(result);
         static_cast<bf16*>(p_.out[at.part])[token * p_.outStride[at.part] + at.row] = value;
-        if (at.part > 0 && p_.writeCache != 0) {
-            barrier::wait(sharedAddress(&slots_.ready), 0);
-            const i64 slot = at.part == 1 ? slots_.keys[token] : slots_.values[token];
-            if (slot >= 0) {
-                using Cache = StorageOf<VT_CACHE_DTYPE>;
-                static_cast<Cache*>(at.part == 1 ? p_.cache.keys : p_.cache.values)[slot + at.row] =
-                    fromFloat<Cache>(toFloat(value));
-            }
+        if (at.part > 0 && p_.writeCache != 0 && slot_[i].page >= 0) {
+            using Cache = StorageOf<VT_CACHE_DTYPE>;
+            const i64 page = slot_[i].page * (at.part == 1 ? p_.cache.keyPageStride : p_.cache.valuePageStride);
+            const i64 inPage = static_cast<i64>(slot_[i].inPage) * p_.cache.tokenStride;
+            static_cast<Cache*>(at.part == 1 ? p_.cache.keys : p_.cache.values)[page + inPage + at.row] =
+                fromFloat<Cache>(toFloat(value));
         }
     }
 
 private:
     using Bias = StorageOf<VT_BIAS_DTYPE>;
+
+    /// Where the keys and values of the lane's tokens go in the cache. Blocks that have keys or values only.
+    __device__ __forceinline__ void findSlots() {
+#pragma unroll
+        for (int i = 0; i < stream::kOutputs; ++i) {
+            const int token = (i * 32 + static_cast<int>(threadIdx.x) % 32) / stream::kUnit;
+            slot_[i] = {-1, 0};
+            if (token < p_.tokens) {
+                const KvSequence sequence(p_.cache, p_.sequence[token]);
+                if (position_[i] >= sequence.first() && position_[i] < sequence.end()) {
+                    slot_[i] = sequence.slot(position_[i]);
+                }
+            }
+        }
+    }
     struct Row {
         int part; ///< 0 q, 1 k, 2 v, -1 behind the end
         int row;  ///< of that matrix
@@ -104,50 +113,20 @@ private:
     }
 
     const QkvProjectParams& p_;
-    const CacheSlots& slots_;
     int first_, last_;
     Bias bias_{};
     float frequency_ = 0;
     int position_[stream::kOutputs]{};
+    KvSequence::Slot slot_[stream::kOutputs]; ///< of the lane's tokens; found once
+    bool found_ = false;
 };
 
-/// A lane for a token. After pdl::wait().
-__device__ __forceinline__ void findCacheSlots(const QkvProjectParams& p, CacheSlots& slots) {
-    const int token = static_cast<int>(threadIdx.x) % 32;
-    if (token < p.tokens) {
-        const int position = p.positions[token];
-        const KvSequence sequence(p.cache, p.sequence[token]);
-        KvSequence::Slot slot{-1, 0};
-        if (position >= sequence.first() && position < sequence.end()) {
-            slot = sequence.slot(position);
-        }
-        const i64 inPage = static_cast<i64>(slot.inPage) * p.cache.tokenStride;
-        slots.keys[token] = slot.page < 0 ? -1 : slot.page * p.cache.keyPageStride + inPage;
-        slots.values[token] = slot.page < 0 ? -1 : slot.page * p.cache.valuePageStride + inPage;
-    }
-    __syncwarp();
-    if (token == 0) {
-        barrier::arrive(sharedAddress(&slots.ready));
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(stream::kThreads + 32, 1)
+extern "C" __global__ void __launch_bounds__(stream::kThreads, 1)
     qkv_project(const __grid_constant__ QkvProjectParams p) {
     extern __shared__ __align__(128) u8 memory[];
     __shared__ stream::Fixed fixed;
-    __shared__ CacheSlots slots;
-    QkvWork work(p, slots);
-    if (threadIdx.x == 0) {
-        barrier::init(sharedAddress(&slots.ready), 1);
-    }
+    QkvWork work(p);
     stream::beginRing(fixed);
-    if (threadIdx.x / 32 > stream::kWarps) {
-        pdl::wait();
-        if (p.writeCache != 0 && work.hasKeysOrValues()) {
-            findCacheSlots(p, slots);
-        }
-        return;
-    }
     const auto* x = static_cast<const bf16*>(p.x);
     const auto row = [&](int token) { return x + token * p.xStride; };
     stream::run(work, p.tokens, row, p.normWeight, p.eps, fixed, memory);

@@ -4,12 +4,13 @@
 
 // Few rows of x times a large BF16 matrix, near the rate of memory (sm_90 and later).
 //
-// A block takes a stretch of the matrix's rows in units of eight. One warp brings them in slabs of columns into a ring in
-// shared memory by bulk copies; it begins before pdl::wait(), so that weights arrive while the kernel before still
-// ends. A block takes most of a multiprocessor's shared memory, so that there is one to each: two of the same kernel on
-// one multiprocessor would leave another one idle. The rows of x lie in shared memory, normed if asked for. The other warps share the columns: x is the A operand of
-// mma.sync, a unit the B operand; the sums of the warps meet in shared memory, and the warps take turns in finishing a
-// unit. Columns go to lanes so that a lane's 16 bytes of a row are its operands of two products, for x as for weights.
+// A block takes a stretch of the matrix's rows in units of eight. One warp brings them into a ring in shared memory by bulk
+// copies; it begins before pdl::wait(), so that weights arrive while the kernel before still ends. A block takes most of
+// a multiprocessor's shared memory, so that there is one to each: two of the same kernel on one multiprocessor would
+// leave another one idle. The rows of x lie in shared memory, normed if asked for. The multiplying warps share the
+// columns: x is the A operand of mma.sync, a unit the B operand. Their sums go through a few buffers to the finishing
+// warps, which add them and write: so nobody waits for a result, and what has arrived is multiplied at once.
+// Columns go to lanes so that a lane's 16 bytes of a row are its operands of two products, for x as for weights.
 // A row's sums do not depend on the number of rows of x.
 
 #include "device/mma.cuh"
@@ -19,42 +20,46 @@
 namespace vt::stream {
 
 inline constexpr int kUnit = 8;
-inline constexpr int kWarps = VT_WARPS; ///< that multiply; one more copies
-inline constexpr int kThreads = (kWarps + 1) * 32;
-inline constexpr int kTokens = VT_TOKENS; ///< rows of x at most: 8 or 16
+inline constexpr int kWarps = 15;    ///< that multiply
+inline constexpr int kFinishers = 4; ///< that finish units in turns; between them one warp copies
+inline constexpr int kThreads = (kWarps + 1 + kFinishers) * 32;
+inline constexpr int kTokens = VT_TOKENS; ///< rows of x at most: 1, 8 or 16
 inline constexpr int kDim = VT_DIM;
 inline constexpr int kSlabs = ceilDiv(kDim, 4096);
-inline constexpr int kSlab = ceilDiv(ceilDiv(kDim, kSlabs), 32) * 32; ///< columns
-/// Of a row in the ring: 64 more than a multiple of 128, so that lanes of two rows lie in different banks.
-inline constexpr int kRowBytes = (kSlab * 2 + 63) / 128 * 128 + 64;
+inline constexpr int kSlab = ceilDiv(ceilDiv(kDim, kSlabs), 64) * 64; ///< columns
+/// Whole rows lie as in the matrix, so that neighbours come in one copy; of slabs of rows each is padded.
+inline constexpr int kRowBytes = kSlabs == 1 ? kDim * 2 : kSlab * 2;
 inline constexpr int kSlotRows = VT_SLOT_ROWS; ///< weight rows of a slot of the ring
 inline constexpr int kUnitSlots = kUnit / kSlotRows;
-inline constexpr int kSlotBytes = kSlotRows * kRowBytes;
+inline constexpr int kSlotBytes = (kSlotRows * kRowBytes + 127) / 128 * 128;
 inline constexpr int kSlots = VT_SLOTS;
-inline constexpr int kSteps = ceilDiv(kSlab / 32, kWarps); ///< of 32 columns, for a warp in a slab
+inline constexpr int kBlocks = ceilDiv(kSlab / 32, 2 * kWarps); ///< of 64 columns, for a warp in a slab
 static_assert(kSlots >= kUnitSlots, "a unit in the ring");
-inline constexpr int kHalves = kTokens / 8;
-inline constexpr int kPartials = kUnit * kTokens;
-inline constexpr int kOutputs = kPartials / 32; ///< that a lane finishes
-static_assert(kDim % 8 == 0 && (kTokens == 8 || kTokens == 16), "whole 16-byte pieces, one or two halves of a tile");
+inline constexpr int kHalves = kTokens <= 8 ? 1 : 2;
+inline constexpr int kPartials = kUnit * kTokens;       ///< sums of a unit
+inline constexpr int kOutputs = ceilDiv(kPartials, 32); ///< that a lane finishes
+inline constexpr int kBuffers = kTokens == 1 ? 8 : 4;
+static_assert(kDim % 8 == 0 && (kTokens == 1 || kTokens == 8 || kTokens == 16), "whole 16-byte pieces, tiles of rows");
 
 /// Dynamic shared memory: the ring, the sums, the rows of x.
 inline constexpr int kSumsAt = kSlots * kSlotBytes;
-inline constexpr int kRowsAt = kSumsAt + 2 * kWarps * kPartials * 4;
+inline constexpr int kRowsAt = kSumsAt + kBuffers * kWarps * kPartials * 4;
 using Rows = SharedRows<kDim, kWarps * 32>;
 
 struct Fixed {
     alignas(8) u64 full[kSlots];
     u64 empty[kSlots];
+    u64 summed[kBuffers];
+    u64 finished[kBuffers];
     float squares[kTokens][kWarps];
-    float factors[kTokens]; ///< of the sums of a row of x
 };
 
-struct RingPlace {
+/// Where a ring of kCount is, and in which phase.
+template <int kCount> struct Place {
     int slot = 0;
     u32 phase = 0;
     __device__ __forceinline__ void advance() {
-        if (++slot == kSlots) {
+        if (++slot == kCount) {
             slot = 0;
             phase ^= 1;
         }
@@ -71,6 +76,10 @@ __device__ __forceinline__ void beginRing(Fixed& fixed) {
             barrier::init(sharedAddress(&fixed.full[i]), 1);
             barrier::init(sharedAddress(&fixed.empty[i]), kWarps);
         }
+        for (int i = 0; i < kBuffers; ++i) {
+            barrier::init(sharedAddress(&fixed.summed[i]), kWarps);
+            barrier::init(sharedAddress(&fixed.finished[i]), 1);
+        }
         barrier::fenceInit();
     }
     __syncthreads();
@@ -79,130 +88,137 @@ __device__ __forceinline__ void beginRing(Fixed& fixed) {
 /// The copying warp. `rows.row(unit, r)` is the address of a row or null.
 template <class Source> __device__ __forceinline__ void copyRows(const Source& rows, Fixed& fixed, u32 ring) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    RingPlace place;
-    // The slots of a unit in order; a unit's slabs follow each other.
-    const auto bring = [&](int index, int slab) {
-        const u8* row =
-            lane < kSlotRows ? rows.row(index / kUnitSlots, index % kUnitSlots * kSlotRows + lane) : nullptr;
-        const u32 bytes = static_cast<u32>(slabColumns(slab)) * 2;
-        const u32 full = sharedAddress(&fixed.full[place.slot]);
-        const int count = __popc(__ballot_sync(kAllLanes, row != nullptr));
-        if (lane == 0) {
-            barrier::arriveExpect(full, bytes * static_cast<u32>(count));
-        }
-        __syncwarp();
-        if (row != nullptr) {
-            copyBulkOnce(ring + static_cast<u32>(place.slot * kSlotBytes + lane * kRowBytes), row + slab * kSlab * 2,
-                         bytes, full);
-        }
-        place.advance();
-    };
+    Place<kSlots> place;
     int copied = 0;
     for (int unit = 0; unit < rows.units(); ++unit) {
         for (int slab = 0; slab < kSlabs; ++slab) {
             for (int part = 0; part < kUnitSlots; ++part, ++copied) {
+                const u8* row = lane < kSlotRows ? rows.row(unit, part * kSlotRows + lane) : nullptr;
+                const u32 rowBytes = static_cast<u32>(slabColumns(slab)) * 2;
+                const u32 there = __ballot_sync(kAllLanes, row != nullptr);
+                u32 bytes = row == nullptr ? 0 : rowBytes;
+                if constexpr (kSlabs == 1) {
+                    // The first of neighbouring rows copies them all.
+                    const u64 before = __shfl_up_sync(kAllLanes, reinterpret_cast<u64>(row), 1);
+                    const bool leads = row != nullptr && (lane == 0 || before + rowBytes != reinterpret_cast<u64>(row));
+                    const u32 leaders = __ballot_sync(kAllLanes, leads) | (~there & (there + 1));
+                    bytes = leads ? rowBytes * static_cast<u32>(__ffs(static_cast<int>(leaders >> 1 >> lane))) : 0;
+                }
+                const u32 full = sharedAddress(&fixed.full[place.slot]);
                 if (copied >= kSlots) {
                     barrier::wait(sharedAddress(&fixed.empty[place.slot]), place.phase ^ 1);
                 }
-                bring(unit * kUnitSlots + part, slab);
+                if (lane == 0) {
+                    barrier::arriveExpect(full, rowBytes * static_cast<u32>(__popc(there)));
+                }
+                __syncwarp();
+                if (bytes != 0) {
+                    copyBulkOnce(ring + static_cast<u32>(place.slot * kSlotBytes + lane * kRowBytes),
+                                 row + slab * kSlab * 2, bytes, full);
+                }
+                place.advance();
             }
         }
     }
+}
+
+/// Column of a lane's 16 bytes in step `step` (0, 1) of its block `block` of 64 columns; the warps take blocks in turns.
+__device__ __forceinline__ int columnOf(int block, int step) {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    return (warp + block * kWarps) * 64 + step * 32 + static_cast<int>(threadIdx.x) % 4 * 8;
+}
+/// Whether a slab has it; known to the compiler but for the last block.
+__device__ __forceinline__ bool hasColumn(int slab, int block, int column) {
+    return (block + 1) * kWarps * 64 <= slabColumns(kSlabs - 1) || column < slabColumns(slab);
 }
 
 /// A multiplying warp's columns of x (SharedRows at `x`): in registers, if they are few enough.
 class Columns {
 public:
     __device__ __forceinline__ Columns(u32 x, int rows) {
-        const int lane = static_cast<int>(threadIdx.x) % 32;
-        const int g = lane / 4;
+        const int g = static_cast<int>(threadIdx.x) % 32 / 4;
         // Rows that are not there repeat the last one: nobody reads their sums.
 #pragma unroll
         for (int half = 0; half < kHalves; ++half) {
-            const int row = g + half * 8 < rows ? g + half * 8 : rows - 1;
-            own_[half] = x + static_cast<u32>(row * Rows::kStride + lane % 4 * 16);
+            own_[half] = x + static_cast<u32>((g + half * 8 < rows ? g + half * 8 : rows - 1) * Rows::kStride);
         }
         if constexpr (kHeld) {
-            forSteps([&](int slab, int step, int half) { held_[slab][step][half] = load(slab, step, half); });
-        }
-    }
-    __device__ __forceinline__ u32x4 at(int slab, int step, int half) const {
-        if constexpr (kHeld) {
-            return held_[slab][step][half];
-        } else {
-            return load(slab, step, half);
-        }
-    }
-    /// Whether this lane has columns in a step; known to the compiler for all but the last of a row.
-    __device__ __forceinline__ static bool inside(int slab, int step) {
-        constexpr int kFewest = slabColumns(kSlabs - 1);
-        const int local = static_cast<int>(threadIdx.x) / 32 + step * kWarps;
-        return ((step + 1) * kWarps * 32 <= kFewest || local * 32 < slabColumns(slab)) &&
-               (kDim % 32 == 0 || slab * kSlab + local * 32 + 8 * (static_cast<int>(threadIdx.x) % 4) < kDim);
-    }
-
-private:
-    static constexpr bool kHeld = kSlabs * kSteps * kHalves <= 12;
-
-    template <class Body> __device__ __forceinline__ static void forSteps(const Body& body) {
 #pragma unroll
-        for (int slab = 0; slab < kSlabs; ++slab) {
+            for (int block = 0; block < kBlocks; ++block) {
 #pragma unroll
-            for (int step = 0; step < kSteps; ++step) {
-#pragma unroll
-                for (int half = 0; half < kHalves; ++half) {
-                    body(slab, step, half);
+                for (int step = 0; step < 2; ++step) {
+                    held_[block][step] = load(0, block, step, 0);
                 }
             }
         }
     }
-    __device__ __forceinline__ u32x4 load(int slab, int step, int half) const {
-        const int local = static_cast<int>(threadIdx.x) / 32 + step * kWarps;
-        const u32 at = static_cast<u32>(slab * kSlab * 2 + local * 64);
-        return inside(slab, step) ? loadShared16(own_[half] + at) : u32x4{0, 0, 0, 0};
+    __device__ __forceinline__ u32x4 at(int slab, int block, int step, int half) const {
+        if constexpr (kHeld) {
+            return held_[block][step];
+        } else {
+            return load(slab, block, step, half);
+        }
+    }
+
+private:
+    static constexpr bool kHeld = kSlabs == 1 && kHalves == 1 && kBlocks <= 4;
+
+    __device__ __forceinline__ u32x4 load(int slab, int block, int step, int half) const {
+        const int column = columnOf(block, step);
+        return hasColumn(slab, block, column) ? loadShared16(own_[half] + static_cast<u32>((slab * kSlab + column) * 2))
+                                              : u32x4{0, 0, 0, 0};
     }
 
     u32 own_[kHalves];
-    u32x4 held_[kHeld ? kSlabs : 1][kHeld ? kSteps : 1][kHeld ? kHalves : 1];
+    u32x4 held_[kHeld ? kBlocks : 1][2];
 };
 
 /// The products of one unit over this warp's columns: c[0], c[1]: token g, rows 2t and 2t + 1; c[2], c[3]: token g + 8.
-__device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, const Columns& x, RingPlace& place,
+__device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, const Columns& x, Place<kSlots>& place,
                                              float (&c)[4]) {
-    const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int g = lane / 4;
-    const int t = lane % 4;
+    // Rows of odd number take the two steps of a block in the other order: their 16 bytes lie in other banks then.
+    const bool odd = g % 2 != 0;
     float second[4] = {};
 #pragma unroll
     for (int slab = 0; slab < kSlabs; ++slab) {
-        RingPlace first = place;
+        Place<kSlots> first = place;
         u32 base = 0;
 #pragma unroll
         for (int part = 0; part < kUnitSlots; ++part) {
             if (g / kSlotRows == part) {
-                base = ring + static_cast<u32>(place.slot * kSlotBytes + g % kSlotRows * kRowBytes + t * 16);
+                base = ring + static_cast<u32>(place.slot * kSlotBytes + g % kSlotRows * kRowBytes);
             }
             barrier::wait(sharedAddress(&fixed.full[place.slot]), place.phase);
             place.advance();
         }
-        u32x4 weights[kSteps];
-        // All loads go ahead of the products.
+        u32x4 weights[kBlocks][2];
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
-            // Behind a row's end lies what nobody wrote.
-            weights[step] = Columns::inside(slab, step)
-                                ? loadShared16(base + static_cast<u32>((warp + step * kWarps) * 64))
-                                : u32x4{0, 0, 0, 0};
+        for (int block = 0; block < kBlocks; ++block) {
+#pragma unroll
+            for (int step = 0; step < 2; ++step) {
+                // Behind a row's end lies what nobody wrote.
+                const int column = columnOf(block, odd ? 1 - step : step);
+                weights[block][step] = hasColumn(slab, block, column)
+                                           ? loadShared16(base + static_cast<u32>(column * 2))
+                                           : u32x4{0, 0, 0, 0};
+            }
         }
 #pragma unroll
-        for (int step = 0; step < kSteps; ++step) {
-            const u32x4 low = x.at(slab, step, 0);
-            const u32x4 high = kHalves == 2 ? x.at(slab, step, kHalves - 1) : u32x4{0, 0, 0, 0};
-            const u32 a[4] = {low.x, high.x, low.y, high.y};
-            const u32 b[4] = {low.z, high.z, low.w, high.w};
-            mma16816<bf16>(c, a, weights[step].x, weights[step].y);
-            mma16816<bf16>(second, b, weights[step].z, weights[step].w);
+        for (int block = 0; block < kBlocks; ++block) {
+#pragma unroll
+            for (int step = 0; step < 2; ++step) {
+                const u32x4& w0 = weights[block][step];
+                const u32x4& w1 = weights[block][1 - step];
+                const u32x4 w{odd ? w1.x : w0.x, odd ? w1.y : w0.y, odd ? w1.z : w0.z, odd ? w1.w : w0.w};
+                const u32x4 low = x.at(slab, block, step, 0);
+                const u32x4 high = kHalves == 2 ? x.at(slab, block, step, kHalves - 1) : u32x4{0, 0, 0, 0};
+                const u32 a[4] = {low.x, high.x, low.y, high.y};
+                const u32 b[4] = {low.z, high.z, low.w, high.w};
+                mma16816<bf16>(c, a, w.x, w.y);
+                mma16816<bf16>(second, b, w.z, w.w);
+            }
         }
         __syncwarp();
         if (lane < kUnitSlots) {
@@ -218,84 +234,114 @@ __device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, const Colum
     }
 }
 
-/// The multiplying warps' loop. Warp w finishes units w, w + kWarps, ...: `work.request(unit)` asks for what the outputs of
-/// this lane need (it may not use what it loads: a warp that waits there keeps all others waiting), long before
-/// `work.finish(unit, i, token, row, sum)` takes the sum of all warps for output i of the lane. Both are called by whole
-/// warps; `row` is the row of the unit. The first request is the caller's.
-template <class Work> __device__ __forceinline__ void multiplyRows(Work& work, int rows, Fixed& fixed, u8* memory) {
+/// A multiplying warp: `units` units.
+__device__ __forceinline__ void multiplyRows(int units, int rows, Fixed& fixed, u8* memory) {
     const u32 ring = sharedAddress(memory);
-    float* sums = reinterpret_cast<float*>(memory + kSumsAt);
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int units = work.units();
     const Columns x(ring + kRowsAt, rows);
-    RingPlace place;
+    Place<kSlots> place;
+    Place<kBuffers> buffer;
     for (int unit = 0; unit < units; ++unit) {
         float c[4] = {};
         multiplyUnit(fixed, ring, x, place, c);
-        float* buffer = sums + unit % 2 * kWarps * kPartials;
-        float* to = buffer + warp * kPartials + lane / 4 * kUnit + lane % 4 * 2;
-        to[0] = c[0];
-        to[1] = c[1];
+        if (unit >= kBuffers) {
+            barrier::wait(sharedAddress(&fixed.finished[buffer.slot]), buffer.phase ^ 1);
+        }
+        float* sums = reinterpret_cast<float*>(memory + kSumsAt) + (buffer.slot * kWarps + warp) * kPartials;
+        float* to = sums + lane / 4 * kUnit + lane % 4 * 2;
+        if (kTokens > 1 || lane < 4) {
+            to[0] = c[0];
+            to[1] = c[1];
+        }
         if constexpr (kHalves == 2) {
             to[8 * kUnit] = c[2];
             to[8 * kUnit + 1] = c[3];
         }
-        namedBarrier(1, kWarps * 32);
-        if (unit % kWarps == warp) {
-#pragma unroll
-            for (int i = 0; i < kOutputs; ++i) {
-                float sum = 0;
-#pragma unroll
-                for (int other = 0; other < kWarps; ++other) {
-                    sum += buffer[other * kPartials + i * 32 + lane];
-                }
-                const int token = (i * 32 + lane) / kUnit;
-                work.finish(unit, i, token, lane % kUnit, sum * fixed.factors[token]);
-            }
-            work.request(unit + kWarps);
+        __syncwarp();
+        if (lane == 0) {
+            barrier::arrive(sharedAddress(&fixed.summed[buffer.slot]));
         }
+        buffer.advance();
     }
 }
 
-/// A whole kernel but for the beginning of the ring: copies on the copying warp; on the others loads x (norm of VT_FORM,
-/// 3: none) and multiplies. `address(token)` is a row of x.
+/// A finishing warp: units first, first + kFinishers, ... `work.request(unit)` asks for what the outputs of this lane need,
+/// `work.finish(unit, i, token, row, sum)` takes the sum for output i of the lane; `row` is the row of the unit. Both are
+/// called by whole warps.
+template <class Work>
+__device__ __forceinline__ void finishRows(Work& work, int first, int rows, float eps, Fixed& fixed, const u8* memory) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const auto* sums = reinterpret_cast<const float*>(memory + kSumsAt);
+    float factors[kOutputs];
+    work.request(first);
+    for (int unit = first; unit < work.units(); unit += kFinishers) {
+        const int slot = unit % kBuffers;
+        barrier::wait(sharedAddress(&fixed.summed[slot]), static_cast<u32>(unit / kBuffers % 2));
+        if (unit == first) {
+#pragma unroll
+            for (int i = 0; i < kOutputs; ++i) {
+                // The factor of a norm is the same for all columns of a row: the sums take it.
+                factors[i] = 1;
+                const int token = (i * 32 + lane) / kUnit;
+                if (VT_FORM != 3 && token < rows) {
+                    float squares = 0;
+                    for (int warp = 0; warp < kWarps; ++warp) {
+                        squares += fixed.squares[token][warp];
+                    }
+                    factors[i] = 1.0F / sqrtf(squares / static_cast<float>(kDim) + eps);
+                }
+            }
+        }
+        float values[kOutputs];
+#pragma unroll
+        for (int i = 0; i < kOutputs; ++i) {
+            values[i] = 0;
+#pragma unroll
+            for (int warp = 0; warp < kWarps; ++warp) {
+                values[i] += sums[(slot * kWarps + warp) * kPartials + (i * 32 + lane) % kPartials];
+            }
+        }
+        __syncwarp();
+        if (lane == 0) {
+            barrier::arrive(sharedAddress(&fixed.finished[slot]));
+        }
+#pragma unroll
+        for (int i = 0; i < kOutputs; ++i) {
+            work.finish(unit, i, (i * 32 + lane) / kUnit, lane % kUnit, values[i] * factors[i]);
+        }
+        work.request(unit + kFinishers);
+    }
+}
+
+/// A whole kernel but for the beginning of the ring. x gets the norm of VT_FORM (3: none); `address(token)` is a row of x.
 template <class Work, class Address>
 __device__ __forceinline__ void run(Work& work, int rows, const Address& address, const void* normWeight, float eps,
                                     Fixed& fixed, u8* memory) {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
     pdl::launchDependents();
-    if (threadIdx.x / 32 == kWarps) {
+    if (warp == kWarps) {
         copyRows(work, fixed, sharedAddress(memory));
         pdl::wait();
         return;
     }
+    if (warp > kWarps) {
+        pdl::wait();
+        finishRows(work, warp - kWarps - 1, rows, eps, fixed, memory);
+        return;
+    }
     const u32 x = sharedAddress(memory) + kRowsAt;
-    const int thread = static_cast<int>(threadIdx.x);
     if constexpr (VT_FORM == 3) {
         pdl::wait();
-        work.request(thread / 32);
         Rows::load(rows, address, PlainRows(), x);
-        if (thread < kTokens) {
-            fixed.factors[thread] = 1;
-        }
-        namedBarrier(1, kWarps * 32);
     } else {
         using W = StorageOf<VT_NORM_DTYPE>;
         const ScaledRows<VT_FORM, kDim, kWarps * 32, W> scaled(static_cast<const W*>(normWeight), &fixed.squares[0][0]);
         pdl::wait();
-        work.request(thread / 32);
         Rows::load(rows, address, scaled, x);
-        namedBarrier(1, kWarps * 32);
-        if (thread < rows) {
-            float sum = 0;
-            for (int i = 0; i < kWarps; ++i) {
-                sum += fixed.squares[thread][i];
-            }
-            // The factor is the same for all columns of a row: the sums take it.
-            fixed.factors[thread] = 1.0F / sqrtf(sum / static_cast<float>(kDim) + eps);
-        }
     }
-    multiplyRows(work, rows, fixed, memory);
+    namedBarrier(1, kWarps * 32);
+    multiplyRows(work.units(), rows, fixed, memory);
 }
 
 } // namespace vt::stream

@@ -21,19 +21,21 @@ constexpr std::int64_t kUnit = 8;      ///< weight rows
 constexpr std::int64_t kNoNorm = 3;    ///< VT_FORM
 constexpr std::int64_t kStatic = 4096; ///< shared memory that is not in the expressions: barriers, sums of squares
 
-/// How weight_stream.cuh lays out shared memory: as many slots as fit beside the rows of x.
+/// How weight_stream.cuh lays out shared memory: as many slots as fit beside the sums and the rows of x.
 struct StreamLayout {
-    std::int64_t tokens = 8, slots = 0, slotRows = 4, sharedBytes = 0;
+    std::int64_t tokens = 1; ///< a kernel for one row and one for each tile of rows serve all batches
+    std::int64_t slots = 0, slotRows = 4, sharedBytes = 0;
 
     StreamLayout(std::int64_t dim, std::int64_t rows, std::int64_t limit) {
-        tokens = rows <= 8 ? 8 : 16;
+        tokens = rows == 1 ? 1 : rows <= 8 ? 8 : 16;
         const std::int64_t slabs = (dim + 4095) / 4096;
-        const std::int64_t slab = ((dim + slabs - 1) / slabs + 31) / 32 * 32;
+        const std::int64_t slab = ((dim + slabs - 1) / slabs + 63) / 64 * 64;
         slotRows = slab > 3072 ? 2 : 4;
-        const std::int64_t slotBytes = slotRows * paddedRow(slab);
-        // A layout for one row and one for each tile, so that few specialisations serve all batches.
-        const std::int64_t rowsOfX = rows == 1 ? 1 : tokens;
-        const std::int64_t fixed = 2 * kWarps * kUnit * tokens * 4 + rowsOfX * paddedRow(dim);
+        const std::int64_t rowBytes = slabs == 1 ? dim * 2 : slab * 2;
+        const std::int64_t slotBytes = (slotRows * rowBytes + 127) / 128 * 128;
+        const std::int64_t buffers = tokens == 1 ? 8 : 4;
+        const std::int64_t rowOfX = (dim * 2 + 63) / 128 * 128 + 64;
+        const std::int64_t fixed = buffers * kWarps * kUnit * tokens * 4 + tokens * rowOfX;
         slots = std::clamp<std::int64_t>((limit - kStatic - fixed) / slotBytes, 0, kMaxSlots);
         sharedBytes = slots * slotBytes + fixed;
         if (slots * slotRows < kUnit) {
@@ -43,7 +45,6 @@ struct StreamLayout {
 
 private:
     static constexpr std::int64_t kMaxSlots = 12;
-    static std::int64_t paddedRow(std::int64_t columns) { return (columns * 2 + 63) / 128 * 128 + 64; }
 };
 
 bool alignedRows(const TensorView& tensor) {
