@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/workload/experiment.h"
+#include "engine/workload/load_metrics.h"
 #include "engine/workload/run_setup.h"
 
 namespace vitrine::engine {
@@ -240,7 +241,7 @@ void planLoad(const Run& run, const ModelSource& source) {
     bool allFit = true;
     for (const std::string& variant :
          weights == "both" ? std::vector<std::string>{"quantized", "dequantized"} : std::vector<std::string>{weights}) {
-        Json out = {{"weights", variant}};
+        Json out = {{"weights", variant}, {"disk_bytes", diskBytes(source)}};
         const bool fits = priceLoad(run, source, *context, out);
         out["fits"] = fits;
         addMemoryMetrics(out, *context);

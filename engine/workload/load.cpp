@@ -2,24 +2,13 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/load_metrics.h"
 #include "engine/workload/run_setup.h"
 
 namespace vitrine::engine {
 namespace {
 
 using Json = nlohmann::json;
-
-/// All tensors of the checkpoint; of a synthetic model those that it would have.
-std::uint64_t diskBytes(const ModelSource& source) {
-    if (source.checkpoint != nullptr) {
-        return source.checkpoint->totalBytes();
-    }
-    std::uint64_t bytes = 0;
-    for (const TensorSpec& tensor : expectedTensors(source.config)) {
-        bytes += bytesOf(tensor);
-    }
-    return bytes;
-}
 
 Json loadVariant(const Run& run, const ModelSource& source, kernels::Context& context, const std::string& weights) {
     std::vector<double> seconds;
@@ -40,6 +29,17 @@ Json loadVariant(const Run& run, const ModelSource& source, kernels::Context& co
 }
 
 } // namespace
+
+std::uint64_t diskBytes(const ModelSource& source) {
+    if (source.checkpoint != nullptr) {
+        return source.checkpoint->totalBytes();
+    }
+    std::uint64_t bytes = 0;
+    for (const TensorSpec& tensor : expectedTensors(source.config)) {
+        bytes += bytesOf(tensor);
+    }
+    return bytes;
+}
 
 void runLoad(const Run& run) {
     Json& metrics = run.metrics;

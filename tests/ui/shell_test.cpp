@@ -228,6 +228,7 @@ private slots:
         QTRY_VERIFY(dock->isVisible() && dock->height() > 400);
         window_->resize(1024, 700);
         QTRY_VERIFY(dock->isVisible() && dock->height() == 28);
+        QVERIFY2(dock->width() > 900, qPrintable(QString::number(dock->width())));
         window_->actionList()->action(QStringLiteral("panel.inspector"))->trigger();
         QTRY_VERIFY2(dock->height() > 150, qPrintable(QString::number(dock->height())));
         window_->actionList()->action(QStringLiteral("panel.inspector"))->trigger();

@@ -21,7 +21,7 @@ std::uint64_t sum(const base::CategoryBytes& bytes) {
 }
 
 bool inside(const profiler::MemoryTimeline& timeline, base::TimeNs time) {
-    return time >= timeline.begin() && time <= timeline.end();
+    return time >= timeline.begin() && time <= std::max(timeline.end(), timeline.begin() + kShortestShown);
 }
 
 } // namespace

@@ -36,6 +36,9 @@ struct StackModel {
 };
 using StackModelPtr = std::shared_ptr<const StackModel>;
 
+/// A run of an instant is shown as one of this length: what it held at its end stays to be seen.
+inline constexpr base::TimeNs kShortestShown = 1000;
+
 /// One layer for each category, in stacking order, from the pyramid alone. Columns outside the run are absent.
 StackModelPtr categoryStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns);
 

@@ -15,7 +15,9 @@ namespace {
 
 constexpr double kHeight = 34, kTop = 20, kBraces = 30;
 
-void brace(QPainter& painter, double x0, double x1, double y, const QString& text, const QColor& color, double limit) {
+/// `free` is where its words may begin; after it, where those of the next may.
+void brace(QPainter& painter, double x0, double x1, double y, const QString& text, const QColor& color, double limit,
+           double& free) {
     if (x1 - x0 < 3) {
         return;
     }
@@ -24,7 +26,8 @@ void brace(QPainter& painter, double x0, double x1, double y, const QString& tex
     painter.fillRect(QRectF(x0, y + 4, x1 - x0, 1), color);
     const QFont font = Theme::instance().font(TypeRole::Table);
     const double width = textWidth(text, font);
-    const double x = std::clamp((x0 + x1 - width) / 2, 0.0, std::max(0.0, limit - width));
+    const double x = std::clamp((x0 + x1 - width) / 2, free, std::max(free, limit - width));
+    free = x + width + 12;
     drawText(painter, QRectF(x, y + 7, width + 2, 16), Qt::AlignVCenter, text, color, font);
 }
 
@@ -140,20 +143,23 @@ void BudgetBar::paintEvent(QPaintEvent*) {
     plumbline(painter, budgetX, 2, kTop + kHeight + 5, t.bad);
     const QString budgetWords = tr("Budget %1").arg(bytesText(budget_));
     const double budgetWidth = textWidth(budgetWords, strong);
-    drawText(painter, QRectF(std::max(20.0, budgetX - 6 - budgetWidth), 0, budgetWidth + 2, 16), Qt::AlignVCenter,
-             budgetWords, t.bad, strong);
+    const double budgetLeft = budgetX - 6 - budgetWidth >= 20 ? budgetX - 6 - budgetWidth : budgetX + 6;
+    drawText(painter, QRectF(budgetLeft, 0, budgetWidth + 2, 16), Qt::AlignVCenter, budgetWords, t.bad, strong);
     const QString neededWords = tr("needed %1").arg(bytesText(needed));
     if (needed > budget_ && width() - budgetX > textWidth(neededWords, plain) + 12) {
         drawText(painter, QRectF(0, 0, width() - 1, 16), Qt::AlignRight | Qt::AlignVCenter, neededWords, t.text2,
                  plain);
     }
     const double y = kTop + kHeight + 4;
-    brace(painter, 0, xOf(held_), y, tr("held %1").arg(bytesText(held_)), t.text2, width());
+    double free = 0; // where the words of the next brace may begin
+    brace(painter, 0, xOf(held_), y, tr("held %1").arg(bytesText(held_)), t.text2, width(), free);
     if (budget_ > held_) {
-        brace(painter, xOf(held_) + 1, budgetX, y, tr("free %1").arg(bytesText(budget_ - held_)), t.text2, width());
+        brace(painter, xOf(held_) + 1, budgetX, y, tr("free %1").arg(bytesText(budget_ - held_)), t.text2, width(),
+              free);
     }
     if (needed > budget_) {
-        brace(painter, budgetX + 1, xOf(needed), y, tr("missing %1").arg(bytesText(needed - budget_)), t.bad, width());
+        brace(painter, budgetX + 1, xOf(needed), y, tr("missing %1").arg(bytesText(needed - budget_)), t.bad, width(),
+              free);
     }
 }
 

@@ -76,6 +76,9 @@ double largestPage(const KvFacts& facts) {
 CategoryStyle kvShade(const ThemeTokens& t, bool sliding) {
     CategoryStyle style = t.category(base::MemoryCategory::KvCache);
     style.fill = sliding ? slidingColor(t) : fullColor(t);
+    if (sliding && t.dark) {
+        style.ink = t.text1; // the shade is too dark for the ink of the category
+    }
     style.hatch = sliding ? Hatch::BackDiagonal : Hatch::None;
     style.tile = 6;
     return style;

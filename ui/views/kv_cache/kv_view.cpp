@@ -324,9 +324,9 @@ void KvView::updatePages() {
         const KvLayerGroup& group = pages.groups[i];
         const bool sliding = group.sliding();
         groups[i].style = sliding ? 1 : 0;
-        groups[i].title =
-            tr("%1 layers: %2 pages of %3 tokens")
-                .arg(group.name, countText(static_cast<qint64>(pages.count(i))), countText(group.pageTokens));
+        const auto count = static_cast<qint64>(pages.count(i));
+        groups[i].title = (count == 1 ? tr("%1 layers: %2 page of %3 tokens") : tr("%1 layers: %2 pages of %3 tokens"))
+                              .arg(group.name, countText(count), countText(group.pageTokens));
         items.push_back({sliding ? tr("sliding layers") : tr("full layers"), LegendItem::Mark::Swatch,
                          [sliding](const ThemeTokens& t) { return kvShade(t, sliding); }});
     }

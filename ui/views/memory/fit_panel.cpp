@@ -120,6 +120,10 @@ FitPanel::FitPanel(const ViewContext& context, QWidget* parent) : QWidget(parent
     column->addWidget(rows);
     last_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, this);
     last_->setWordWrap(true);
+    // A height that follows the width makes the page's scroll area take preferred heights for needed ones.
+    QSizePolicy policy = last_->sizePolicy();
+    policy.setHeightForWidth(false);
+    last_->setSizePolicy(policy);
     last_->setContentsMargins(8, 8, 0, 0);
     column->addWidget(last_);
     column->addStretch(1);

@@ -31,6 +31,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kNarrow = 1180;
+constexpr int kChangesWidth = 306;
 constexpr int kHolderRows = 10; ///< seen without scrolling at least
 
 QString coloured(const QString& text, const QColor& color, bool strong) {
@@ -261,6 +262,7 @@ void OomPage::refresh() {
     const FlatTreePtr change = changeTable(*timeline_, facts_);
     changesColumn_->setVisible(change != nullptr);
     dividers_[0]->setVisible(change != nullptr);
+    columns_->setColumnStretch(2, change != nullptr ? kChangesWidth : 0);
     changesModel_->setTree(change);
     if (change) {
         changesTitle_->setText(tr("What changed since %1").arg(scopeTitle(*timeline_, *facts_.before, false)));
@@ -317,7 +319,7 @@ void OomPage::arrange() {
     dividers_[1]->setVisible(!narrow_);
     columns_->setVerticalSpacing(narrow_ ? 16 : 0);
     columns_->setColumnStretch(0, 396);
-    columns_->setColumnStretch(2, 306);
+    columns_->setColumnStretch(2, kChangesWidth);
     columns_->setColumnStretch(4, narrow_ ? 0 : 584);
     fitColumns();
 }

@@ -27,6 +27,7 @@
 
 #include "ui/models/format.h"
 #include "ui/models/run_facts.h"
+#include "ui/models/stack_model.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/rail.h"
@@ -184,7 +185,8 @@ void MainWindow::onTimeline(qint64 run) {
     }
     const TimelineState& state = document_->timeline(run);
     if (state.timeline) {
-        TimeRange extent{state.timeline->begin(), std::max(state.timeline->end(), state.timeline->begin() + 1)};
+        const base::TimeNs begin = state.timeline->begin();
+        TimeRange extent{begin, std::max(state.timeline->end(), begin + kShortestShown)};
         if (!state.timeline->outOfMemory().empty()) {
             extent.end += extent.length() / 22; // room for the request that failed
         }
@@ -210,7 +212,10 @@ void MainWindow::showStatus() {
         return;
     }
     const TimelineState& state = document_->timeline(run->id);
-    events_->setText(state.timeline ? tr("%1 events").arg(countText(qint64(state.timeline->events()))) : QString());
+    const qint64 events = state.timeline ? static_cast<qint64>(state.timeline->events()) : 0;
+    events_->setText(!state.timeline ? QString()
+                     : events == 1   ? tr("1 event")
+                                     : tr("%1 events").arg(countText(events)));
     losses_->setText(run->lostRecords == 0 ? tr("No records lost")
                                            : tr("%1 records lost").arg(countText(qint64(run->lostRecords))));
     losses_->setColor(run->lostRecords == 0 ? TextColor::Text2 : TextColor::Warn);

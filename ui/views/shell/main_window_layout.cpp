@@ -89,7 +89,9 @@ void MainWindow::defaultLayout() {
 
 void MainWindow::foldInspector(bool folded) {
     inspectorFolded_ = folded;
-    inspectorFrame_->setVisible(!folded);
+    // A hidden content would take the dock's width with it: it stays, without a height.
+    inspectorStack_->setVisible(!folded);
+    inspectorFrame_->setMaximumHeight(folded ? 0 : QWIDGETSIZE_MAX);
     inspectorDock_->setMinimumHeight(folded ? inspectorHeads_->height() : 0);
     inspectorDock_->setMaximumHeight(folded ? inspectorHeads_->height() : QWIDGETSIZE_MAX);
     unfold_->setIcon(icon(folded ? QStringLiteral("chevron-right") : QStringLiteral("chevron-down")));
