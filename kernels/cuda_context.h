@@ -156,26 +156,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Copies from the host by several threads at once, for loading: each worker fills pinned buffers of its own in turn and
-/// sends them off on a stream of its own, so that reading and copying overlap. Buffers come from `pinned`.
-class CudaUpload {
-public:
-    CudaUpload(CudaContext& context, MemoryResource& pinned, int workers, std::uint64_t bufferBytes);
-    ~CudaUpload();
-    CudaUpload(const CudaUpload&) = delete; // threads hold its address
-    CudaUpload& operator=(const CudaUpload&) = delete;
-
-    std::uint64_t bufferBytes() const;
-    /// The next buffer of `worker`, once its last copy is through. From that worker's thread.
-    void* buffer(int worker);
-    /// Starts the copy of what buffer() gave to `device`, and returns. From that worker's thread.
-    void send(int worker, void* device, std::uint64_t bytes);
-    /// Waits for every copy. From the context's thread, when no worker is at work.
-    void finish();
-
-private:
-    struct State;
-    std::unique_ptr<State> state_;
-};
-
 } // namespace vitrine::kernels

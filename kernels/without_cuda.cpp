@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "kernels/context.h"
 #include "kernels/cuda_context.h"
+#include "kernels/cuda_upload.h"
 #include "kernels/jit/nvrtc.h"
 
 namespace vitrine::kernels {
@@ -152,7 +153,12 @@ std::uint64_t CudaUpload::bufferBytes() const {
 void* CudaUpload::buffer(int) {
     return nullptr;
 }
-void CudaUpload::send(int, void*, std::uint64_t) {}
+void CudaUpload::send(int, const void*, void*, std::uint64_t, std::uint64_t) {}
+void CudaUpload::beforeCompute() {}
+void CudaUpload::afterCompute() {}
+std::vector<CudaUpload::Copied> CudaUpload::takeCopied() {
+    return {};
+}
 void CudaUpload::finish() {}
 
 } // namespace vitrine::kernels

@@ -41,6 +41,15 @@ public:
     virtual const std::map<std::string, std::string>& metadata() const = 0;
     /// Reads `bytes` bytes at `offset` inside the tensor. Throws BadInput when the file is shorter than it was.
     virtual void read(const TensorEntry& entry, std::uint64_t offset, void* out, std::uint64_t bytes) const = 0;
+
+    /// How much of the file stands in the page cache, from 0 to 1, by a sample of places; 1 where the system cannot tell.
+    virtual double cachedShare() const = 0;
+    /// Alignment that readDirect needs of its buffer, bytes.
+    static constexpr std::uint64_t kDirectAlignment = 4096;
+    /// Like read, but past the page cache (O_DIRECT) where the file system can. `buffer` is aligned to kDirectAlignment and
+    /// has room for `bytes` and two of it more; returns where in it the bytes begin.
+    virtual const std::byte* readDirect(const TensorEntry& entry, std::uint64_t offset, std::byte* buffer,
+                                        std::uint64_t bytes) const = 0;
 };
 
 /// All tensors of a model folder: model.safetensors or model.safetensors.index.json with its shards.

@@ -3,9 +3,11 @@
 #include "engine/checkpoint/synthesize.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -141,21 +143,27 @@ SynthesizedFiles synthesizeCheckpoint(const ModelSource& source, const std::stri
     }
     SynthesizedFiles written;
     std::uint64_t done = 0;
-    std::vector<char> buffer;
+    std::array<std::vector<char>, 2> buffers; // one is made while the other is written
     for (const Shard& shard : shards) {
         const std::string path = (root / shard.file).string();
         auto writer = SafetensorsWriter::create(path, shard.tensors, {{"format", "pt"}});
         std::uint32_t stream = shard.firstStream;
+        std::future<void> writing; // of the last tensor; waits when it goes
         for (const TensorSpec& spec : shard.tensors) {
             base::throwIfStopped(stop);
+            std::vector<char>& buffer = buffers[stream % 2];
             buffer.resize(static_cast<std::size_t>(bytesOf(spec)));
             fill(spec, randomRule(source.config, spec), stream++, buffer.data());
-            writer->write(buffer.data(), buffer.size());
+            if (writing.valid()) {
+                writing.get();
+            }
+            writing = std::async(std::launch::async, [&] { writer->write(buffer.data(), buffer.size()); });
             done += buffer.size();
             if (progress != nullptr) {
                 progress->progress("Writing " + shard.file, done, total);
             }
         }
+        writing.get();
         writer->finish();
         written.files.push_back(shard.file);
     }

@@ -14,7 +14,7 @@ namespace {
 
 using kernels::DType;
 
-constexpr std::uint64_t kStagingTarget = std::uint64_t{64} << 20;
+constexpr std::uint64_t kStagingTarget = std::uint64_t{32} << 20; ///< of one half
 constexpr std::string_view kBlocks = "_blocks";
 constexpr std::string_view kScales = "_scales";
 
@@ -34,7 +34,7 @@ public:
                 plan_.sourceBytes += source.bytes;
             }
             if (piece.expand) {
-                plan_.stagingBytes = std::max(plan_.stagingBytes, stagingOf(piece));
+                plan_.stagingBytes = std::max(plan_.stagingBytes, 2 * stagingOf(piece));
             }
         }
         return std::move(plan_);

@@ -38,13 +38,13 @@ struct WeightPlan {
     std::uint64_t arenaBytes = 0;    ///< sum of aligned pieces
     std::uint64_t residentBytes = 0; ///< sum of pieces
     std::uint64_t sourceBytes = 0;   ///< what is read or filled
-    std::uint64_t stagingBytes = 0;  ///< of the buffer that expanded pieces pass through
+    std::uint64_t stagingBytes = 0;  ///< of the buffer that expanded pieces pass through: two halves, used in turn
 };
 
 /// Throws BadInput when the experts of a layer are stored in different dtypes.
 WeightPlan planWeights(const ModelSource& source, bool dequantize);
 
-/// Experts of an expanded piece that pass through staging at once.
+/// Experts of an expanded piece that pass through one half of staging at once.
 std::int64_t stagedExperts(const WeightPiece& piece);
 
 } // namespace vitrine::engine

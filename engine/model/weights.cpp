@@ -6,12 +6,11 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
-#include <thread>
 
 #include "base/error.h"
 #include "engine/checkpoint/synthesize.h"
+#include "engine/model/weight_mover.h"
 #include "engine/model/weight_plan.h"
-#include "engine/quant/mxfp4.h"
 #include "kernels/ops/weights.h"
 
 namespace vitrine::engine {
@@ -19,18 +18,6 @@ namespace {
 
 using kernels::DType;
 using kernels::TensorView;
-
-constexpr std::uint64_t kReadPiece = std::uint64_t{8} << 20;
-constexpr std::uint64_t kReadBatch = std::uint64_t{256} << 20;
-constexpr int kUploadThreads = 16;
-
-/// Bytes of one source that go to one address.
-struct ReadTask {
-    const WeightSource* source = nullptr;
-    std::uint64_t offset = 0; ///< inside the tensor
-    std::uint64_t bytes = 0;
-    std::byte* out = nullptr;
-};
 
 TensorView viewAt(void* data, DType dtype, const kernels::Shape& shape) {
     TensorView view;
@@ -50,179 +37,140 @@ kernels::Shape rowsOf(const std::vector<std::int64_t>& shape, std::int64_t rows)
     return kernels::Shape(dims);
 }
 
-/// Moves weights into place on one context and keeps account of bytes, times and progress.
+/// Brings weights into place on one context and keeps account of bytes, times and progress.
 class Loader {
 public:
+    /// `staging` (of `stagingBytes`, may be 0) is what expanded pieces pass through.
     Loader(kernels::Context& context, const ModelSource& source, const LoadOptions& options, std::uint64_t total,
-           base::ProgressSink* progress)
-        : context_(context), source_(source), options_(options), total_(total), progress_(progress),
-          begin_(context.clock().now()) {}
+           void* staging, std::uint64_t stagingBytes, base::ProgressSink* progress)
+        : context_(context), source_(source), options_(options), total_(total), staging_(staging),
+          halfBytes_(stagingBytes / 2), progress_(progress), begin_(context.clock().now()) {
+        if (!source.synthetic() || context.isMeta()) {
+            mover_ = makeWeightMover(context, total, [this](const WeightSource& moved, std::uint64_t bytes) {
+                bytesRead_ += bytes;
+                report(moved.spec.name, bytes);
+            });
+        }
+    }
 
     /// Whole sources into place.
     void load(const WeightPiece& piece, void* data) {
         for (const WeightSource& source : piece.sources) {
-            if (source.location == nullptr && !context_.isMeta()) {
-                fill(source,
-                     viewAt(advanced(data, source.offset), source.spec.dtype, kernels::Shape(source.spec.shape)));
+            void* out = advanced(data, source.offset);
+            if (mover_ != nullptr) {
+                move(source, 0, source.bytes, out);
             } else {
-                enqueue(source, 0, source.bytes, advanced(data, source.offset));
+                fill(source, viewAt(out, source.spec.dtype, kernels::Shape(source.spec.shape)));
             }
-        }
-        if (queuedBytes_ >= kReadBatch) {
-            flush();
         }
     }
 
-    /// Packed experts through `staging` into the expanded tensor.
-    void expand(const WeightPiece& piece, const TensorView& out, void* staging) {
-        flush();
-        const WeightSource& blocks = piece.sources[0];
-        const WeightSource& scales = piece.sources[1];
+    /// Packed experts through staging into the expanded tensor: while one half is expanded, the other is filled.
+    void expand(const WeightPiece& piece, const TensorView& out) {
         const std::int64_t experts = piece.shape[0];
         const std::int64_t step = stagedExperts(piece);
-        const auto blockBytes = blocks.bytes / static_cast<std::uint64_t>(experts);
-        const auto scaleBytes = scales.bytes / static_cast<std::uint64_t>(experts);
-        void* stagedScales = advanced(staging, kernels::alignedBytes(blockBytes * static_cast<std::uint64_t>(step)));
+        const auto blockBytes = piece.sources[0].bytes / static_cast<std::uint64_t>(experts);
         for (std::int64_t begin = 0; begin < experts; begin += step) {
             const std::int64_t end = std::min(begin + step, experts);
-            stage(blocks, begin, end, blockBytes, staging);
-            stage(scales, begin, end, scaleBytes, stagedScales);
-            flush();
-            if (kernels::MetaContext* meta = context_.meta()) {
-                meta->joinStreams();
+            void* half = advanced(staging_, (chunks_ % 2) * halfBytes_);
+            if (chunks_ >= 2 && mover_ != nullptr) {
+                mover_->reuse();
             }
-            const base::TimeNs start = context_.clock().now();
-            kernels::DequantizeMxfp4 op;
-            op.weight.blocks = viewAt(staging, DType::U8, rowsOf(blocks.spec.shape, end - begin));
-            op.weight.scales = viewAt(stagedScales, DType::U8, rowsOf(scales.spec.shape, end - begin));
-            op.out = kernels::sliceRows(out, begin, end);
-            context_.run(op);
-            if (kernels::MetaContext* meta = context_.meta()) {
-                meta->joinStreams();
+            ++chunks_;
+            Expansion next;
+            next.name = piece.name;
+            next.op.weight.blocks = stage(piece.sources[0], begin, end, half);
+            next.op.weight.scales =
+                stage(piece.sources[1], begin, end,
+                      advanced(half, kernels::alignedBytes(blockBytes * static_cast<std::uint64_t>(step))));
+            next.op.out = kernels::sliceRows(out, begin, end);
+            next.moves = moves_;
+            if (waiting_) {
+                run(*waiting_);
             }
-            waitForDevice(); // the staging buffer is written again
-            context_.tracer().span("Expand", piece.name, start, context_.clock().now(), op.out.bytes());
+            waiting_ = std::move(next);
         }
     }
 
     /// Everything is in place, on the device too.
     void finish() {
-        flush();
-        waitForDevice();
-    }
-
-    /// Waits for what is queued.
-    void flush() {
-        if (queue_.empty()) {
-            return;
+        if (waiting_) {
+            run(*waiting_);
+            waiting_.reset();
         }
-        context_.throwIfStopped();
-        if (context_.isMeta()) {
-            chargeQueue();
-        } else {
-            readQueue();
+        if (mover_ != nullptr) {
+            mover_->finish();
         }
-        bytesRead_ += queuedBytes_;
-        report(queue_.back().source->spec.name, queuedBytes_);
-        queue_.clear();
-        queuedBytes_ = 0;
+        if (kernels::CudaContext* gpu = context_.cuda()) {
+            gpu->synchronize();
+            reportDeviceSpans();
+        }
     }
 
     std::uint64_t bytesRead() const { return bytesRead_; }
     double seconds() const { return static_cast<double>(context_.clock().now() - begin_) * 1e-9; }
 
 private:
-    void waitForDevice() {
+    /// Experts that are on their way into one half of staging.
+    struct Expansion {
+        std::string name;
+        kernels::DequantizeMxfp4 op;
+        std::uint64_t moves = 0; ///< that must be in place
+    };
+    /// Work on the device whose times are asked for at the end: asking earlier would wait for it.
+    struct DeviceSpan {
+        std::string name;
+        kernels::CudaEvent begin, end;
+        std::uint64_t bytes = 0;
+    };
+
+    void move(const WeightSource& source, std::uint64_t offset, std::uint64_t bytes, void* out) {
+        mover_->move({&source, offset, bytes, static_cast<std::byte*>(out)});
+        ++moves_;
+    }
+
+    TensorView stage(const WeightSource& source, std::int64_t begin, std::int64_t end, void* out) {
+        const auto perExpert = source.bytes / static_cast<std::uint64_t>(source.spec.shape[0]);
+        const TensorView view = viewAt(out, source.spec.dtype, rowsOf(source.spec.shape, end - begin));
+        if (mover_ != nullptr) {
+            move(source, static_cast<std::uint64_t>(begin) * perExpert,
+                 static_cast<std::uint64_t>(end - begin) * perExpert, out);
+        } else {
+            fillExperts(source, begin, end, view);
+        }
+        return view;
+    }
+
+    void run(const Expansion& expansion) {
+        if (mover_ != nullptr) {
+            mover_->wait(expansion.moves);
+        }
         if (kernels::CudaContext* gpu = context_.cuda()) {
-            gpu->synchronize();
-        }
-    }
-
-    void enqueue(const WeightSource& source, std::uint64_t offset, std::uint64_t bytes, void* out) {
-        const std::uint64_t piece = context_.isMeta() ? std::max<std::uint64_t>(bytes, 1) : kReadPiece;
-        for (std::uint64_t done = 0; done < bytes; done += piece) {
-            queue_.push_back(
-                {&source, offset + done, std::min(piece, bytes - done), static_cast<std::byte*>(advanced(out, done))});
-        }
-        queuedBytes_ += bytes;
-    }
-
-    void stage(const WeightSource& source, std::int64_t begin, std::int64_t end, std::uint64_t perExpert, void* out) {
-        if (source.location != nullptr || context_.isMeta()) {
-            enqueue(source, static_cast<std::uint64_t>(begin) * perExpert,
-                    static_cast<std::uint64_t>(end - begin) * perExpert, out);
+            DeviceSpan span{expansion.name, gpu->record(), {}, expansion.op.out.bytes()};
+            if (deviceSpans_.empty()) {
+                span.begin.wait();
+                firstSpan_ = context_.clock().now();
+            }
+            context_.run(expansion.op);
+            span.end = gpu->record();
+            deviceSpans_.push_back(std::move(span));
             return;
         }
-        fillExperts(source, begin, end, viewAt(out, source.spec.dtype, rowsOf(source.spec.shape, end - begin)));
-    }
-
-    void readQueue() {
         const base::TimeNs start = context_.clock().now();
-        if (context_.cuda() != nullptr && upload_ == nullptr) {
-            startUpload();
+        context_.run(expansion.op);
+        if (kernels::MetaContext* meta = context_.meta()) {
+            meta->joinStreams();
         }
-        base::ThreadPool& pool = readers_ == nullptr ? context_.cpu()->pool() : *readers_;
-        pool.parallelFor(static_cast<std::int64_t>(queue_.size()), 1,
-                         [&](std::int64_t begin, std::int64_t end, int worker) {
-                             for (std::int64_t i = begin; i < end; ++i) {
-                                 context_.throwIfStopped();
-                                 read(queue_[static_cast<std::size_t>(i)], worker);
-                             }
-                         });
-        if (upload_ != nullptr) {
-            upload_->finish();
-        }
-        context_.tracer().span("Read", queue_.front().source->spec.name, start, context_.clock().now(), queuedBytes_);
+        context_.tracer().span("Expand", expansion.name, start, context_.clock().now(), expansion.op.out.bytes());
     }
 
-    void read(const ReadTask& task, int worker) {
-        const Checkpoint::Location& location = *task.source->location;
-        void* out = upload_ == nullptr ? task.out : upload_->buffer(worker);
-        location.file->read(*location.entry, task.offset, out, task.bytes);
-        checkScales(task, out);
-        if (upload_ != nullptr) {
-            upload_->send(worker, task.out, task.bytes);
-        }
-    }
-
-    /// Reading threads for a GPU: the file system's cache gives more to several.
-    void startUpload() {
-        const int threads =
-            std::min(kUploadThreads, static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
-        readers_ = std::make_unique<base::ThreadPool>(threads);
-        upload_ = std::make_unique<kernels::CudaUpload>(*context_.cuda(), context_.memory().host(), readers_->threads(),
-                                                        kReadPiece);
-    }
-
-    /// One scale that is no number would poison every token.
-    static void checkScales(const ReadTask& task, const void* data) {
-        const TensorSpec& spec = task.source->spec;
-        if (spec.dtype == DType::U8 && spec.name.ends_with("_scales")) {
-            checkMxfp4Scales({static_cast<const std::uint8_t*>(data), task.bytes},
-                             fmt::format("{}: {}", task.source->location->file->path(), spec.name), task.offset);
-        }
-    }
-
-    /// Disk and bus work at the same time; a tensor is copied when it has been read.
-    void chargeQueue() {
-        const kernels::DeviceTraits& traits = context_.traits();
-        const auto duration = [](std::uint64_t bytes, double rate) {
-            return rate > 0 ? static_cast<double>(bytes) / rate : 0;
+    void reportDeviceSpans() {
+        const auto at = [&](const kernels::CudaEvent& event) {
+            return firstSpan_ +
+                   static_cast<base::TimeNs>(std::llround(event.secondsSince(deviceSpans_.front().begin) * 1e9));
         };
-        for (const ReadTask& task : queue_) {
-            const base::TimeNs before = context_.clock().now();
-            const double readBegin = diskSeconds_;
-            diskSeconds_ += duration(task.bytes, traits.diskBandwidth);
-            const double copyBegin = std::max(static_cast<double>(before - begin_) * 1e-9, diskSeconds_);
-            const double copyEnd = copyBegin + duration(task.bytes, traits.hostToDeviceBandwidth);
-            context_.meta()->joinStreams();
-            context_.meta()->addCopy(copyEnd - static_cast<double>(before - begin_) * 1e-9);
-            const auto at = [&](double seconds) {
-                return begin_ + static_cast<base::TimeNs>(std::llround(seconds * 1e9));
-            };
-            const std::string& name = task.source->spec.name;
-            context_.tracer().span("Read", name, at(readBegin), at(diskSeconds_), task.bytes);
-            context_.tracer().span("Copy", name, at(copyBegin), context_.clock().now(), task.bytes);
+        for (const DeviceSpan& span : deviceSpans_) {
+            context_.tracer().span("Expand", span.name, at(span.begin), at(span.end), span.bytes);
         }
     }
 
@@ -247,15 +195,18 @@ private:
     const ModelSource& source_;
     const LoadOptions& options_;
     std::uint64_t total_;
+    void* staging_;
+    std::uint64_t halfBytes_;
     base::ProgressSink* progress_;
     base::TimeNs begin_;
-    std::vector<ReadTask> queue_;
-    std::uint64_t queuedBytes_ = 0;
+    std::uint64_t moves_ = 0;
+    std::uint64_t chunks_ = 0; ///< that went through staging
+    std::optional<Expansion> waiting_;
+    std::vector<DeviceSpan> deviceSpans_;
+    base::TimeNs firstSpan_ = 0; ///< when the first of them began
     std::uint64_t bytesRead_ = 0;
     std::uint64_t done_ = 0;
-    std::unique_ptr<base::ThreadPool> readers_;   ///< with `upload_`
-    std::unique_ptr<kernels::CudaUpload> upload_; ///< on CUDA: files go through pinned memory
-    double diskSeconds_ = 0;                      ///< when the disk has read everything asked so far
+    std::unique_ptr<WeightMover> mover_; ///< null: a synthetic model is filled in place
 };
 
 void fillOne(kernels::Context& context, const RandomRule& rule, std::uint32_t index, std::uint64_t seed,
@@ -301,12 +252,13 @@ WeightStore::WeightStore(kernels::Context& context, const ModelSource& source, c
                          base::ProgressSink* progress) {
     const WeightPlan plan = planWeights(source, options.dequantize);
     arena_ = context.memory().reserveArena(plan.arenaBytes, "weights");
-    Loader loader(context, source, options, plan.sourceBytes, progress);
-    std::optional<kernels::Tensor> staging;
+    kernels::Tensor staging;
     if (plan.stagingBytes > 0) {
-        staging.emplace(context.memory().general(), base::MemoryCategory::Workspace, "load.staging", DType::U8,
-                        kernels::Shape{static_cast<std::int64_t>(plan.stagingBytes)});
+        staging = kernels::Tensor(context.memory().general(), base::MemoryCategory::Workspace, "load.staging",
+                                  DType::U8, kernels::Shape{static_cast<std::int64_t>(plan.stagingBytes)});
     }
+    // Behind the staging buffer: what is on its way there ends before the buffer goes.
+    Loader loader(context, source, options, plan.sourceBytes, staging.view().data, plan.stagingBytes, progress);
     owned_.reserve(plan.pieces.size());
     std::int32_t layer = -1;
     std::optional<kernels::TraceScope> scope;
@@ -322,7 +274,7 @@ WeightStore::WeightStore(kernels::Context& context, const ModelSource& source, c
             owned_.emplace_back(*arena_, base::MemoryCategory::Weights, piece.name, piece.dtype, piece.shape);
         tensors_.emplace(piece.name, tensor.view());
         if (piece.expand) {
-            loader.expand(piece, tensor.view(), staging->view().data);
+            loader.expand(piece, tensor.view());
         } else {
             loader.load(piece, tensor.view().data);
         }

@@ -28,6 +28,7 @@ nlohmann::json ceilingRow(const std::string& name, const Ceiling& ceiling);
 /// The benchmarks; each fills run.metrics["rows"].
 void benchCpuDecode(const Run& run);
 void benchGptOss(const Run& run);
+void benchLoad(const Run& run);
 void benchCeiling(const Run& run);
 
 } // namespace vitrine::engine

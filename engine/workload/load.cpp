@@ -19,6 +19,7 @@ Json loadVariant(const Run& run, const ModelSource& source, kernels::Context& co
         seconds.push_back(report.seconds);
         out["bytes_read"] = report.bytesRead;
         out["resident_bytes"] = report.residentBytes;
+        out["steady_bytes"] = context.memory().statistics().current;
     }
     const double time = median(seconds);
     out["seconds"] = time;

@@ -54,7 +54,9 @@ bool onCuda(const Run& run) {
     if (backend != "auto") {
         return backend == "cuda";
     }
-    return !run.spec.contains("device_profile") && run.text("bench") != "cpu-decode" && kernels::whyNoCuda().empty();
+    // Files are written from host memory.
+    const bool hostOnly = run.text("bench") == "cpu-decode" || run.text("workload") == "synthesize";
+    return !hostOnly && !run.spec.contains("device_profile") && kernels::whyNoCuda().empty();
 }
 
 kernels::CudaOptions cudaOptions(const Run& run) {

@@ -100,7 +100,9 @@ void runSynthesize(const Run& run) {
     const SynthesizedFiles files = synthesizeCheckpoint(source, run.text("output"), fill, run.sinks.progress, run.stop);
     run.metrics["bytes"] = files.bytes;
     run.metrics["files"] = files.files;
-    run.metrics["seconds"] = static_cast<double>(context->clock().now() - begin) * 1e-9;
+    const double seconds = static_cast<double>(context->clock().now() - begin) * 1e-9;
+    run.metrics["seconds"] = seconds;
+    run.metrics["gb_per_second"] = static_cast<double>(files.bytes) * 1e-9 / seconds;
 }
 
 } // namespace vitrine::engine

@@ -188,14 +188,45 @@ TEST_F(Cuda, UploadsFromManyThreads) {
         CudaUpload upload(*context->cuda(), context->memory().host(), pool.threads(), kPiece);
         pool.parallelFor(kPieces, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
             for (std::int64_t i = begin; i < end; ++i) {
-                std::memset(upload.buffer(worker), static_cast<int>(i + 1), kPiece);
-                upload.send(worker, target.data() + static_cast<std::size_t>(i) * kPiece, kPiece);
+                void* buffer = upload.buffer(worker);
+                std::memset(buffer, static_cast<int>(i + 1), kPiece);
+                upload.send(worker, buffer, target.data() + static_cast<std::size_t>(i) * kPiece, kPiece,
+                            static_cast<std::uint64_t>(i));
             }
         });
         upload.finish();
+        std::vector<CudaUpload::Copied> copied = upload.takeCopied();
+        ASSERT_EQ(copied.size(), std::size_t{kPieces});
+        for (const CudaUpload::Copied& copy : copied) {
+            EXPECT_LE(copy.begin, copy.end);
+        }
     }
     const std::vector<std::uint8_t> back = target.read();
     for (std::size_t i = 0; i < kPieces; ++i) {
+        EXPECT_EQ(back[i * kPiece], i + 1);
+        EXPECT_EQ(back[(i + 1) * kPiece - 1], i + 1);
+    }
+}
+
+// A kernel reads what was sent before it, and a copy over what a kernel reads waits for the kernel.
+TEST_F(Cuda, UploadsKeepTheirPlaceAmongKernels) {
+    const auto context = cudaContext();
+    constexpr std::size_t kPiece = 16 << 20;
+    const DeviceArray<std::uint8_t> staging(*context, std::vector<std::uint8_t>(kPiece, 0));
+    const DeviceArray<std::uint8_t> result(*context, std::vector<std::uint8_t>(4 * kPiece, 0));
+    context->cuda()->synchronize();
+    CudaUpload upload(*context->cuda(), context->memory().host(), 1, kPiece);
+    for (std::size_t i = 0; i < 4; ++i) {
+        void* buffer = upload.buffer(0);
+        std::memset(buffer, static_cast<int>(i + 1), kPiece);
+        upload.afterCompute();
+        upload.send(0, buffer, staging.data(), kPiece, i);
+        upload.beforeCompute();
+        context->cuda()->copyOnDevice(staging.data(), result.data() + i * kPiece, kPiece);
+    }
+    upload.finish();
+    const std::vector<std::uint8_t> back = result.read();
+    for (std::size_t i = 0; i < 4; ++i) {
         EXPECT_EQ(back[i * kPiece], i + 1);
         EXPECT_EQ(back[(i + 1) * kPiece - 1], i + 1);
     }

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// How the bytes of weights get from files to their places on a context: read there by the CPU's threads; through pinned
+// buffers and copies on CUDA, reading and copying at once; only priced on Meta.
+//
+// A mover belongs to the thread of its context and must not outlive it, nor what its moves point to. MXFP4 scales are
+// checked on the way (BadInput "FILE: TENSOR: what"). Movers report spans on the lanes "Read" and "Copy".
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/model/weight_plan.h"
+#include "kernels/context.h"
+
+namespace vitrine::engine {
+
+/// Bytes of one source that go to one address of the context.
+struct WeightMove {
+    const WeightSource* source = nullptr;
+    std::uint64_t offset = 0; ///< inside the tensor
+    std::uint64_t bytes = 0;
+    std::byte* out = nullptr;
+};
+
+class WeightMover {
+public:
+    virtual ~WeightMover() = default;
+
+    /// Takes a move; it happens now or later. Throws what reading throws, Cancelled, DeviceFault; so do the others.
+    virtual void move(const WeightMove& move) = 0;
+    /// Ops run from now on find the first `count` moves in place.
+    virtual void wait(std::uint64_t count) = 0;
+    /// Moves from now on may write over what ops that were run until now read.
+    virtual void reuse() = 0;
+    /// Everything is in place.
+    virtual void finish() = 0;
+};
+
+/// One MXFP4 scale that is no number would poison every token: throws BadInput where `data`, the bytes of the move, holds
+/// one.
+void checkMovedScales(const WeightMove& move, const void* data);
+
+/// Called on the context's thread when bytes of a source have been read.
+using MovedCallback = std::function<void(const WeightSource& source, std::uint64_t bytes)>;
+
+/// The mover of a context. `total` bytes are going to be moved: what buffers are worth having.
+std::unique_ptr<WeightMover> makeWeightMover(kernels::Context& context, std::uint64_t total, MovedCallback moved);
+
+/// What a pipeline of reading threads needs of a device; kernels::CudaUpload has the contract of each member.
+class UploadPort {
+public:
+    /// Seconds since the port was made.
+    struct Copied {
+        std::uint64_t tag = 0;
+        double begin = 0, end = 0;
+    };
+    virtual ~UploadPort() = default;
+    virtual int workers() const = 0;
+    virtual std::uint64_t bufferBytes() const = 0;
+    virtual void* buffer(int worker) = 0;
+    virtual void send(int worker, const void* from, void* device, std::uint64_t bytes, std::uint64_t tag) = 0;
+    virtual void beforeCompute() = 0;
+    virtual void afterCompute() = 0;
+    virtual std::vector<Copied> takeCopied() = 0;
+    virtual void finish() = 0;
+};
+
+/// A mover whose threads (one for each worker of the port) read files into the port's buffers and send them off.
+std::unique_ptr<WeightMover> makePipelineMover(kernels::Context& context, std::unique_ptr<UploadPort> port,
+                                               MovedCallback moved);
+
+/// Threads and buffer bytes of a pipeline over `total` bytes: what `vitrine bench load` measures, too.
+struct PipelineShape {
+    int workers = 1;
+    std::uint64_t bufferBytes = 0; ///< with room for what reading past the page cache needs
+    std::uint64_t pieceBytes = 0;
+};
+PipelineShape pipelineShape(std::uint64_t total);
+
+} // namespace vitrine::engine
