@@ -89,6 +89,8 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
         "Example:\n  vitrine plan generate --model synthetic:gpt-oss-20b --prompt-length 4096 --vram-budget 16GiB\n"
         "`vitrine COMMAND --help` lists the options of a command.\n");
     app.formatter(std::make_shared<HelpFormatter>());
+    // A word behind a command is its argument even where another command has that name: bench load.
+    app.require_subcommand(0, 1);
     app.get_formatter()->column_width(34);
     app.set_version_flag("--version", fmt::format("vitrine {}", programVersion()), "Show the version and exit");
     app.add_flag("--json", line.options.json, "Print one JSON object on standard output and nothing else there");

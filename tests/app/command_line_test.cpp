@@ -180,6 +180,12 @@ TEST(CommandLine, BenchHasAModelOfItsOwn) {
     EXPECT_EQ(named["bench"], "cpu-decode");
     EXPECT_EQ(named["model"], "synthetic:tiny-llama");
     EXPECT_FALSE(named.contains("set"));
+    const json whole = json::parse(test::vitrine({"bench", "gpt-oss", "--dump-spec"}).out);
+    EXPECT_EQ(whole["model"], "synthetic:gpt-oss-20b");
+    EXPECT_FALSE(whole.contains("set"));
+    const json load = json::parse(test::vitrine({"bench", "load", "--model", "x", "--dump-spec"}).out);
+    EXPECT_EQ(load["workload"], "bench") << "load is a command, too";
+    EXPECT_EQ(load["bench"], "load");
 }
 
 TEST(CommandLine, BadSpecFilesNameFileAndKey) {

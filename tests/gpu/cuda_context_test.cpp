@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "kernels/cuda_upload.h"
 #include "kernels/jit/kernel_library.h"
 #include "kernels/ops/floats.h"
 #include "tests/gpu/context_testing.h"
