@@ -47,31 +47,43 @@ public:
     __device__ __forceinline__ int first() const { return first_; }
     __device__ __forceinline__ int last() const { return last_; }
 
-    /// Elements of `position`, kvHead 0, or null where there are none.
+    /// Where a position's key and value lie: a slot of a page, a row of the step's own tokens, or nowhere.
+    struct Place {
+        i64 page; ///< or kNew, kNowhere
+        int at;
+    };
+    __device__ __forceinline__ Place locate(int position) const {
+        if (position < first_ || position > last_) {
+            return {kNowhere, 0};
+        }
+        if (position >= newBegin_) {
+            return {kNew, newRow_ + position - newBegin_};
+        }
+        const KvSequence::Slot slot = kept_.slot(position);
+        return {slot.page < 0 ? kNowhere : slot.page, slot.inPage};
+    }
+    /// Elements of kvHead 0 of a key or value, or null where there are none.
+    template <class T>
+    static __device__ __forceinline__ const T* elements(const AttentionParams& p, const Place& place, bool isValue) {
+        const bool isNew = place.page == kNew;
+        const void* pool = isValue ? p.cache.values : p.cache.keys;
+        const void* added = isValue ? p.newV : p.newK;
+        const i64 pageStride = isValue ? p.cache.valuePageStride : p.cache.keyPageStride;
+        const i64 stride = isNew ? (isValue ? p.newVStride : p.newKStride) : p.cache.tokenStride;
+        const i64 offset = (isNew ? 0 : place.page * pageStride) + place.at * stride;
+        return place.page == kNowhere ? nullptr : static_cast<const T*>(isNew ? added : pool) + offset;
+    }
     template <class T> __device__ __forceinline__ const T* key(const AttentionParams& p, int position) const {
-        return place<T>(p.cache.keys, p.cache.keyPageStride, p.cache.tokenStride, p.newK, p.newKStride, position);
+        return elements<T>(p, locate(position), false);
     }
     template <class T> __device__ __forceinline__ const T* value(const AttentionParams& p, int position) const {
-        return place<T>(p.cache.values, p.cache.valuePageStride, p.cache.tokenStride, p.newV, p.newVStride, position);
+        return elements<T>(p, locate(position), true);
     }
     __device__ __forceinline__ bool isNew(int position) const { return position >= newBegin_; }
 
 private:
-    template <class T>
-    __device__ __forceinline__ const T* place(const void* pool, i64 pageStride, int tokenStride, const void* added,
-                                              i64 addedStride, int position) const {
-        if (position < first_ || position > last_) {
-            return nullptr;
-        }
-        if (position >= newBegin_) {
-            return static_cast<const T*>(added) + (newRow_ + position - newBegin_) * addedStride;
-        }
-        const KvSequence::Slot slot = kept_.slot(position);
-        if (slot.page < 0) {
-            return nullptr;
-        }
-        return static_cast<const T*>(pool) + slot.page * pageStride + static_cast<i64>(slot.inPage) * tokenStride;
-    }
+    static constexpr int kNowhere = -1;
+    static constexpr int kNew = -2;
 
     KvSequence kept_;
     int first_, last_;
@@ -94,10 +106,9 @@ __device__ __forceinline__ KeyRange visibleKeys(const AttentionParams& p, int fi
 /// A product q.k as a score in base 2. The soft cap, cap * tanh(x / cap), has an absolute error of about 1e-7 cap.
 template <bool kSoftCap> __device__ __forceinline__ float score2(const AttentionParams& p, float product) {
     if constexpr (kSoftCap) {
-        const float e = exp2Fast(product * (2.0F * kLog2e * p.scale / p.softCap));
-        return kLog2e * p.softCap * (1.0F - __fdividef(2.0F, 1.0F + e));
+        return p.capOut - __fdividef(2.0F * p.capOut, 1.0F + exp2Fast(product * p.capIn));
     } else {
-        return product * (p.scale * kLog2e);
+        return product * p.scale2;
     }
 }
 

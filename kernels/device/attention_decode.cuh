@@ -213,7 +213,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
             const u32 stage = ring + static_cast<u32>((tileNumber - tileBegin) % kStages * kStageBytes);
             const int position = tileNumber * kTileKeys + warp * 16 + lane % 16;
             const bool wanted = position >= range.lo && position <= range.hi;
-            const T* mine = !wanted ? nullptr : lane < 16 ? keys.key<T>(p, position) : keys.value<T>(p, position);
+            const T* mine = wanted ? SequenceKeys::elements<T>(p, keys.locate(position), lane >= 16) : nullptr;
             mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead) * kDim;
 #pragma unroll kDim <= 128 ? kPieces : 4
             for (int i = 0; i < kPieces; ++i) {

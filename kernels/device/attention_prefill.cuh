@@ -23,6 +23,7 @@ inline constexpr int kKeyTiles = kKeys / 8;
 inline constexpr int kStageBytes = 2 * kKeys * kPitch;
 inline constexpr bool kQueryInRegisters = kDim * kRowTiles <= 128;
 inline constexpr int kBlocksOfSm = kWarps <= 4 ? 2 : 1;
+inline constexpr int kTableInShared = 512; ///< entries of a block table
 
 /// A block's work: a tile of a sequence. sequence -1: none.
 struct Work {
@@ -70,6 +71,24 @@ __device__ __forceinline__ Pair pairOf(const Work& work, int kvHead, int inTile)
             pair < (work.rowEnd - work.rowBegin) * kGroup};
 }
 
+/// What a block needs to know of its work. In shared memory, because registers are short.
+struct Scene {
+    __device__ __forceinline__ Scene(const AttentionParams& p, const Work& item, const int* table)
+        : work(item), position(p.positions[item.rowBegin]),
+          keys(p, KvSequence(p.cache, table, p.cache.first[item.sequence], p.cache.lengths[item.sequence]),
+               item.rowBegin, item.rowEnd, position) {
+        const int lastRow = (item.tile * kRows + kRows - 1) / kGroup;
+        const int rows = item.rowEnd - item.rowBegin;
+        first = visibleKeys(p, keys.first(), keys.last(), position + item.tile * kRows / kGroup);
+        last = visibleKeys(p, keys.first(), keys.last(), position + (lastRow < rows ? lastRow : rows - 1));
+    }
+
+    Work work;
+    int position; ///< of the sequence's first row
+    SequenceKeys keys;
+    KeyRange first, last; ///< what the tile's first and last row see
+};
+
 __device__ __forceinline__ void loadQueries(const AttentionParams& p, const Work& work, int kvHead, u32 to) {
     for (int piece = static_cast<int>(threadIdx.x); piece < kRows * kPieces; piece += kThreads) {
         const int r = piece / kPieces;
@@ -82,14 +101,16 @@ __device__ __forceinline__ void loadQueries(const AttentionParams& p, const Work
     }
 }
 
+inline constexpr int kShare = kKeys / kWarps; ///< rows of a tile of keys that a warp brings
+
 /// Keys and values from position `begin` on: a warp brings its share of the rows. Positions without a key give zeros.
 __device__ __forceinline__ void loadKeys(const AttentionParams& p, const SequenceKeys& keys, int kvHead, int begin,
                                          u32 to) {
-    constexpr int kShare = kKeys / kWarps;
+    static_assert(2 * kShare <= 32, "a lane has one row");
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int rowBegin = static_cast<int>(threadIdx.x) / 32 * kShare;
-    const int position = begin + rowBegin + lane % kShare;
-    const T* mine = lane < kShare ? keys.key<T>(p, position) : keys.value<T>(p, position);
+    const SequenceKeys::Place place = keys.locate(begin + rowBegin + lane % kShare);
+    const T* mine = SequenceKeys::elements<T>(p, place, lane >= kShare);
     mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead) * kDim;
 #pragma unroll
     for (int i = 0; i < 2 * kShare * kPieces / 32; ++i) {
@@ -116,16 +137,6 @@ __device__ __forceinline__ void multiplyKeys(Scores& scores, u32 keysAt, u32 que
                                              u32 (&q)[kQueryInRegisters ? kDimSteps : 1][kRowTiles][4]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-#pragma unroll
-        for (int j = 0; j < kKeyTiles; ++j) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                scores[r][j][i] = 0;
-            }
-        }
-    }
-#pragma unroll
     for (int k = 0; k < kDimSteps; ++k) {
         u32(&a)[kRowTiles][4] = q[kQueryInRegisters ? k : 0];
         if constexpr (!kQueryInRegisters) {
@@ -140,8 +151,13 @@ __device__ __forceinline__ void multiplyKeys(Scores& scores, u32 keysAt, u32 que
             loadMatrix4(b, keysAt + keyMatrixOffset(lane) + static_cast<u32>(j * 8 * kPitch + k * 32));
 #pragma unroll
             for (int r = 0; r < kRowTiles; ++r) {
-                mma16816<T>(scores[r][j], a[r], b[0], b[1]);
-                mma16816<T>(scores[r][j + 1], a[r], b[2], b[3]);
+                if (k == 0) {
+                    mmaFirst<T>(scores[r][j], a[r], b[0], b[1]);
+                    mmaFirst<T>(scores[r][j + 1], a[r], b[2], b[3]);
+                } else {
+                    mma16816<T>(scores[r][j], a[r], b[0], b[1]);
+                    mma16816<T>(scores[r][j + 1], a[r], b[2], b[3]);
+                }
             }
         }
     }
@@ -218,25 +234,34 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
     const int kvHead = static_cast<int>(blockIdx.x) % p.kvHeads;
     pdl::wait();
     pdl::launchDependents();
-    const Work work = workOf(p, static_cast<int>(blockIdx.x) / p.kvHeads);
-    if (work.sequence < 0) {
-        return;
+    __shared__ __align__(16) unsigned char scenePlace[sizeof(Scene)];
+    __shared__ int table[kTableInShared];
+    const Scene& scene = *reinterpret_cast<const Scene*>(scenePlace);
+    {
+        const Work work = workOf(p, static_cast<int>(blockIdx.x) / p.kvHeads);
+        if (work.sequence < 0) {
+            return;
+        }
+        const int* whole = p.cache.blockTable + static_cast<i64>(work.sequence) * p.cache.columns;
+        const bool copied = p.cache.columns <= kTableInShared;
+        for (int i = static_cast<int>(threadIdx.x); copied && i < p.cache.columns; i += kThreads) {
+            table[i] = whole[i];
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            *reinterpret_cast<Scene*>(scenePlace) = Scene(p, work, copied ? table : whole);
+        }
+        __syncthreads();
     }
-    // In shared memory, because registers are short.
-    __shared__ __align__(16) unsigned char keysPlace[sizeof(SequenceKeys)];
-    const SequenceKeys& keys = *reinterpret_cast<const SequenceKeys*>(keysPlace);
-    if (threadIdx.x == 0) {
-        *reinterpret_cast<SequenceKeys*>(keysPlace) = SequenceKeys(p, work.sequence, work.rowBegin, work.rowEnd);
+    const SequenceKeys& keys = scene.keys;
+    const Work& work = scene.work;
+    __shared__ KeyRange ranges[kRows]; // what each row of the tile sees
+    if (threadIdx.x < kRows) {
+        const int pair = work.tile * kRows + static_cast<int>(threadIdx.x);
+        ranges[threadIdx.x] = visibleKeys(p, keys.first(), keys.last(), scene.position + pair / kGroup);
     }
-    __syncthreads();
-    const int firstPosition = p.positions[work.rowBegin];
-    const int lastPosition = firstPosition + work.rowEnd - work.rowBegin - 1;
-    const int tileFirst = firstPosition + work.tile * kRows / kGroup;
-    const int tileEnd = firstPosition + (work.tile * kRows + kRows - 1) / kGroup;
-    const KeyRange ofFirst = visibleKeys(p, keys.first(), keys.last(), tileFirst);
-    const KeyRange ofLast = visibleKeys(p, keys.first(), keys.last(), tileEnd < lastPosition ? tileEnd : lastPosition);
-    const int begin = ofFirst.lo / kKeys;
-    const int end = ofLast.hi < ofFirst.lo ? begin : ofLast.hi / kKeys + 1;
+    const int begin = scene.first.lo / kKeys;
+    const int end = scene.last.hi < scene.first.lo ? begin : scene.last.hi / kKeys + 1;
 
     const u32 queries = sharedAddress(shared);
     const u32 ring = queries + kRows * kPitch;
@@ -291,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
         }
         Scores scores;
         multiplyKeys(scores, stageOf(tileNumber), queriesAt, q);
-        float factor = p.scale * kLog2e;
+        float factor = p.scale2;
         if constexpr (kCapped) {
             factor = 1;
 #pragma unroll
@@ -301,13 +326,12 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
             }
         }
         const int keyBegin = tileNumber * kKeys;
-        if (keyBegin < ofLast.lo || keyBegin + kKeys - 1 > ofFirst.hi) {
+        if (keyBegin < scene.last.lo || keyBegin + kKeys - 1 > scene.first.hi) {
 #pragma unroll
             for (int r = 0; r < kRowTiles; ++r) {
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
-                    const int pair = work.tile * kRows + warpRow + r * 16 + half * 8 + g;
-                    const KeyRange range = visibleKeys(p, keys.first(), keys.last(), firstPosition + pair / kGroup);
+                    const KeyRange range = ranges[warpRow + r * 16 + half * 8 + g];
 #pragma unroll
                     for (int j = 0; j < kKeyTiles; ++j) {
 #pragma unroll

@@ -496,6 +496,7 @@ extern "C" __global__ void __launch_bounds__(filtered::kThreads)
     if constexpr (VT_SHARED_VALUES == 0) {
         values.data = static_cast<float*>(p.scratch) + static_cast<i64>(slot) * p.vocab + slice.begin;
     }
+    Blocks::sync(); // no block writes into another that has not begun
     pdl::wait();
     pdl::launchDependents();
     for (int row = slot; row < p.rows; row += p.slots) {

@@ -35,8 +35,12 @@ abi::AttentionParams parametersOf(const Attention& op) {
     out.causal = op.program.causal ? 1 : 0;
     out.window = static_cast<int>(std::min<std::int64_t>(op.program.window, std::numeric_limits<int>::max()));
     out.splits = 1;
-    out.scale = op.scale;
-    out.softCap = op.program.softCap;
+    constexpr float kLog2e = 1.4426950408889634F;
+    out.scale2 = op.scale * kLog2e;
+    if (op.program.softCap > 0) {
+        out.capIn = 2 * out.scale2 / op.program.softCap;
+        out.capOut = op.program.softCap * kLog2e;
+    }
     return out;
 }
 
@@ -117,13 +121,15 @@ struct PrefillTiles {
 };
 
 /// The largest tiles whose accumulators stay in registers and whose stages fit into the device's shared memory.
-PrefillTiles tilesFor(std::int64_t headDim, std::int64_t sharedPerBlock) {
+PrefillTiles tilesFor(std::int64_t headDim, bool capped, std::int64_t sharedPerBlock) {
     if (headDim <= 64) {
         return {4, 2, 64, 2};
     }
+    const bool twoRowTiles = headDim <= (capped ? 96 : 128);
     const PrefillTiles choices[] = {{4, 2, 32, 2}, {8, 1, 32, 2}, {4, 1, 32, 2}, {4, 1, 32, 1}};
     for (const PrefillTiles& choice : choices) {
-        if (choice.shared(headDim) <= sharedPerBlock && (headDim <= 128 || choice.rowTiles == 1)) {
+        constexpr std::int64_t kOther = 4096; // static shared memory
+        if (choice.shared(headDim) + kOther <= sharedPerBlock && (twoRowTiles || choice.rowTiles == 1)) {
             return choice;
         }
     }
@@ -132,7 +138,7 @@ PrefillTiles tilesFor(std::int64_t headDim, std::int64_t sharedPerBlock) {
 
 void runManyRows(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
     const std::int64_t headDim = op.q.shape[2];
-    const PrefillTiles tiles = tilesFor(headDim, context.device().sharedPerBlock);
+    const PrefillTiles tiles = tilesFor(headDim, op.program.softCap > 0, context.device().sharedPerBlock);
     launchFamily(context, "attention_prefill", abi::kAttentionAbi, parameters,
                  {{"q_dtype", dtypeNumber(op.q)},
                   {"cache_dtype", dtypeNumber(op.cache.keys)},

@@ -23,11 +23,12 @@ struct AttentionParams {
     KvViewParams cache;
     int tokens, heads, kvHeads;
     int causal;
-    int window; ///< INT_MAX: none
-    int byRow;  ///< single rows: 1: every row of q is one, whatever its sequence; 0: sequences of exactly one row
-    int splits; ///< the most parts into which a row's keys are cut
-    float scale;
-    float softCap; ///< 0: none
+    int window;   ///< INT_MAX: none
+    int byRow;    ///< single rows: 1: every row of q is one, whatever its sequence; 0: sequences of exactly one row
+    int splits;   ///< the most parts into which a row's keys are cut
+    float scale2; ///< scale * log2(e): scores are in base 2
+    /// A soft cap's constants: cap * tanh(x * scale / cap) * log2(e) = capOut - 2 * capOut / (1 + 2^(x * capIn)).
+    float capIn, capOut;
 };
 
 } // namespace vitrine::kernels::abi

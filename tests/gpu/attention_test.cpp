@@ -1,0 +1,326 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/attention.h"
+
+#include "tests/gpu/gpu_testing.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using testing::TestTensor;
+
+struct Case {
+    std::string name;
+    std::vector<std::int64_t> past, added; ///< tokens of each sequence: of earlier steps, and rows of q
+    std::int64_t heads, kvHeads, dim;
+    std::int64_t pageTokens = 64;
+    std::int64_t window = AttentionProgram::kNoWindow;
+    bool ring = false, causal = true, sinks = true;
+    float softCap = 0;
+    DType type = DType::BF16, cacheType = DType::BF16, outType = DType::BF16;
+    std::int64_t extraPages = 0;
+    std::int64_t qExtra = 8;
+};
+
+class Scene {
+public:
+    explicit Scene(const Case& item) : item_(item) {
+        std::mt19937 random(15);
+        const auto batch = static_cast<std::int64_t>(item.past.size());
+        std::vector<std::int32_t> offsetList{0}, positionList, firstList, lengthList, tableList;
+        std::int64_t longest = 1;
+        for (std::size_t b = 0; b < item.past.size(); ++b) {
+            const std::int64_t past = item.past[b], added = item.added[b];
+            offsetList.push_back(offsetList.back() + static_cast<std::int32_t>(added));
+            for (std::int64_t i = 0; i < added; ++i) {
+                positionList.push_back(static_cast<std::int32_t>(past + i));
+            }
+            const std::int64_t kept = item.ring ? std::min(past, item.window - 1) : past + added;
+            firstList.push_back(static_cast<std::int32_t>(item.ring ? past - kept : 0));
+            lengthList.push_back(static_cast<std::int32_t>(kept));
+            longest = std::max(longest, item.ring ? item.window - 1 : kept);
+        }
+        const std::int64_t used = (longest + item.pageTokens - 1) / item.pageTokens;
+        const std::int64_t columns = used + item.extraPages;
+        std::vector<std::int32_t> pages(static_cast<std::size_t>(used * batch));
+        std::iota(pages.begin(), pages.end(), 0);
+        std::shuffle(pages.begin(), pages.end(), random);
+        for (std::int64_t i = 0; i < batch * columns; ++i) {
+            const std::int64_t column = i % columns;
+            tableList.push_back(column < used ? pages[static_cast<std::size_t>(i / columns * used + column)] : -1);
+        }
+        const std::int64_t tokens = offsetList.back(), width = item.kvHeads * item.dim;
+        keys = normal(item.cacheType, Shape{used * batch, item.pageTokens, item.kvHeads, item.dim}, random,
+                      item.pageTokens * width + 16);
+        values = normal(item.cacheType, Shape{used * batch, item.pageTokens, item.kvHeads, item.dim}, random,
+                        item.pageTokens * width + 24);
+        table = ints(Shape{batch, columns}, tableList);
+        first = ints(Shape{batch}, firstList);
+        lengths = ints(Shape{batch}, lengthList);
+        offsets = ints(Shape{batch + 1}, offsetList);
+        positions = ints(Shape{tokens}, positionList);
+        q = normal(item.type, Shape{tokens, item.heads, item.dim}, random, item.heads * item.dim + item.qExtra);
+        if (item.ring) {
+            k = normal(item.type, Shape{tokens, item.kvHeads, item.dim}, random, width + 8);
+            v = normal(item.type, Shape{tokens, item.kvHeads, item.dim}, random);
+        }
+        if (item.sinks) {
+            sinks = normal(DType::BF16, Shape{item.heads}, random);
+        }
+        out = TestTensor(item.outType, Shape{tokens, item.heads, item.dim}, item.heads * item.dim + 8);
+        lse = TestTensor(DType::F32, Shape{tokens, item.heads});
+    }
+
+    template <class At> Attention operator()(At&& at) const {
+        Attention op;
+        op.q = at(q);
+        op.offsets = at(offsets);
+        op.positions = at(positions);
+        op.cache = KvView{at(keys), at(values), at(table), at(first), at(lengths), 0, item_.ring};
+        op.newK = at(k);
+        op.newV = at(v);
+        op.sinks = at(sinks);
+        op.program.causal = item_.causal;
+        op.program.window = item_.window;
+        op.program.softCap = item_.softCap;
+        op.scale = 1 / std::sqrt(static_cast<float>(item_.dim));
+        op.out = at(out);
+        op.lse = at(lse);
+        return op;
+    }
+
+    TestTensor keys, values, table, first, lengths, offsets, positions, q, k, v, sinks, out, lse;
+
+private:
+    static TestTensor ints(const Shape& shape, const std::vector<std::int32_t>& numbers) {
+        TestTensor tensor(DType::I32, shape);
+        tensor.fillInts(numbers);
+        return tensor;
+    }
+    static TestTensor normal(DType type, const Shape& shape, std::mt19937& random, std::int64_t stride = 0) {
+        TestTensor tensor(type, shape, stride);
+        tensor.fillNormal(random);
+        return tensor;
+    }
+
+    const Case& item_;
+};
+
+void expectSame(const Case& item) {
+    SCOPED_TRACE(item.name);
+    Scene scene(item);
+    const bool wide = item.type == DType::F32;
+    testing::expectSameOnGpu(*testing::gpu(), scene, {&scene.out}, wide ? 1e-6 : 6e-3);
+    testing::expectSameOnGpu(*testing::gpu(), scene, {&scene.lse}, wide ? 1e-6 : 1e-5);
+}
+
+TEST(AttentionGpu, SingleRows) {
+    VITRINE_NEEDS_GPU();
+    expectSame({.name = "groups of 8",
+                .past = {0, 16, 299, 1023, 2999},
+                .added = {1, 1, 1, 1, 1},
+                .heads = 64,
+                .kvHeads = 8,
+                .dim = 64});
+    expectSame({.name = "a table wider than needed",
+                .past = {5, 700},
+                .added = {1, 1},
+                .heads = 16,
+                .kvHeads = 2,
+                .dim = 64,
+                .pageTokens = 128,
+                .extraPages = 60});
+    expectSame({.name = "ring",
+                .past = {1, 100, 127, 128, 1000},
+                .added = {1, 1, 1, 1, 1},
+                .heads = 64,
+                .kvHeads = 8,
+                .dim = 64,
+                .pageTokens = 43,
+                .window = 128,
+                .ring = true});
+    expectSame({.name = "window without ring",
+                .past = {4, 500, 900},
+                .added = {1, 1, 1},
+                .heads = 6,
+                .kvHeads = 2,
+                .dim = 96,
+                .pageTokens = 32,
+                .window = 300});
+    expectSame({.name = "groups of 7, soft cap",
+                .past = {4, 600},
+                .added = {1, 1},
+                .heads = 28,
+                .kvHeads = 4,
+                .dim = 128,
+                .pageTokens = 16,
+                .sinks = false,
+                .softCap = 20});
+    expectSame({.name = "groups of 20", .past = {4, 600}, .added = {1, 1}, .heads = 40, .kvHeads = 2, .dim = 80});
+    expectSame({.name = "head dim 256", .past = {4, 600}, .added = {1, 1}, .heads = 8, .kvHeads = 4, .dim = 256});
+    expectSame({.name = "no groups, half floats",
+                .past = {4, 600},
+                .added = {1, 1},
+                .heads = 3,
+                .kvHeads = 3,
+                .dim = 16,
+                .type = DType::F16,
+                .cacheType = DType::F16,
+                .outType = DType::F32});
+    expectSame({.name = "as many rows as sequences, but not one each",
+                .past = {300, 5, 700, 64},
+                .added = {2, 0, 1, 1},
+                .heads = 8,
+                .kvHeads = 2,
+                .dim = 64});
+}
+
+TEST(AttentionGpu, ManyRowsAndMixedBatches) {
+    VITRINE_NEEDS_GPU();
+    expectSame({.name = "prefill", .past = {0, 23}, .added = {300, 77}, .heads = 16, .kvHeads = 2, .dim = 64});
+    expectSame(
+        {.name = "mixed", .past = {1000, 399, 128, 0}, .added = {130, 1, 2, 1}, .heads = 16, .kvHeads = 2, .dim = 64});
+    expectSame({.name = "mixed ring",
+                .past = {1000, 399, 128, 0},
+                .added = {130, 1, 2, 1},
+                .heads = 16,
+                .kvHeads = 2,
+                .dim = 64,
+                .pageTokens = 43,
+                .window = 128,
+                .ring = true});
+    expectSame({.name = "groups of 3, window",
+                .past = {87},
+                .added = {200},
+                .heads = 6,
+                .kvHeads = 2,
+                .dim = 128,
+                .pageTokens = 16,
+                .window = 50,
+                .sinks = false});
+    expectSame({.name = "not causal",
+                .past = {87, 0},
+                .added = {60, 90},
+                .heads = 4,
+                .kvHeads = 2,
+                .dim = 64,
+                .causal = false,
+                .softCap = 30});
+    expectSame({.name = "head dim 256",
+                .past = {10, 0},
+                .added = {100, 3},
+                .heads = 4,
+                .kvHeads = 2,
+                .dim = 256,
+                .window = 70,
+                .softCap = 50});
+    expectSame({.name = "head dim 192",
+                .past = {10},
+                .added = {100},
+                .heads = 4,
+                .kvHeads = 2,
+                .dim = 192,
+                .outType = DType::F32});
+    expectSame({.name = "head dim 16, half floats",
+                .past = {10},
+                .added = {100},
+                .heads = 4,
+                .kvHeads = 2,
+                .dim = 16,
+                .type = DType::F16,
+                .cacheType = DType::F16,
+                .outType = DType::F16});
+}
+
+TEST(AttentionGpu, WithoutTensorCores) {
+    VITRINE_NEEDS_GPU();
+    expectSame({.name = "float32",
+                .past = {299, 0, 88},
+                .added = {1, 40, 2},
+                .heads = 6,
+                .kvHeads = 2,
+                .dim = 64,
+                .type = DType::F32,
+                .cacheType = DType::F32,
+                .outType = DType::F32});
+    expectSame({.name = "float32 over a bf16 ring",
+                .past = {299, 100, 88},
+                .added = {1, 40, 2},
+                .heads = 6,
+                .kvHeads = 2,
+                .dim = 20,
+                .pageTokens = 16,
+                .window = 33,
+                .ring = true,
+                .softCap = 10,
+                .type = DType::F32,
+                .outType = DType::F32});
+    expectSame({.name = "odd head dim", .past = {3}, .added = {4}, .heads = 6, .kvHeads = 2, .dim = 30});
+    expectSame({.name = "unaligned rows", .past = {3}, .added = {4}, .heads = 6, .kvHeads = 2, .dim = 32, .qExtra = 3});
+}
+
+/// What one sequence's rows give does not depend on what else is in the batch.
+TEST(AttentionGpu, RowsDoNotDependOnTheBatch) {
+    VITRINE_NEEDS_GPU();
+    CudaContext& context = *testing::gpu();
+    const Case item{
+        .name = "batch", .past = {100, 1023, 40}, .added = {1, 1, 60}, .heads = 16, .kvHeads = 2, .dim = 64};
+    Scene scene(item);
+    const auto run = [&](bool alone) {
+        testing::OnDevice device(context);
+        Attention op = scene(device);
+        if (alone) {
+            op.q = sliceRows(op.q, 1, 2);
+            op.positions = sliceRows(op.positions, 1, 2);
+            op.cache.blockTable = sliceRows(op.cache.blockTable, 1, 2);
+            op.cache.first = sliceRows(op.cache.first, 1, 2);
+            op.cache.lengths = sliceRows(op.cache.lengths, 1, 2);
+            op.offsets = sliceRows(op.offsets, 0, 2);
+            op.out = sliceRows(op.out, 1, 2);
+            op.lse = sliceRows(op.lse, 1, 2);
+        }
+        device.giveScratch(op);
+        execute(context, op);
+        device.synchronize();
+        device.download(scene.out);
+        const std::vector<double> all = scene.out.values();
+        return std::vector<double>(all.begin() + 16 * 64, all.begin() + 2 * 16 * 64);
+    };
+    EXPECT_EQ(run(false), run(true));
+}
+
+TEST(AttentionGpu, RowsThatSeeNothingGiveZero) {
+    VITRINE_NEEDS_GPU();
+    CudaContext& context = *testing::gpu();
+    for (const std::int64_t added : {1, 3}) {
+        const Case item{
+            .name = "nothing", .past = {0}, .added = {added}, .heads = 4, .kvHeads = 2, .dim = 64, .sinks = false};
+        Scene scene(item);
+        scene.lengths.fillInts({0});
+        testing::OnDevice device(context);
+        Attention op = scene(device);
+        device.giveScratch(op);
+        execute(context, op);
+        device.synchronize();
+        device.download(scene.out);
+        device.download(scene.lse);
+        for (const double value : scene.out.values()) {
+            EXPECT_EQ(value, 0);
+        }
+        for (const double value : scene.lse.values()) {
+            EXPECT_EQ(value, -std::numeric_limits<double>::infinity());
+        }
+    }
+}
+
+TEST(AttentionGpu, ScratchFollowsFromShapesAndTraits) {
+    const Case item{.name = "scratch", .past = {1023, 5}, .added = {1, 1}, .heads = 64, .kvHeads = 8, .dim = 64};
+    const Scene scene(item);
+    const Attention op = scene([](const TestTensor& tensor) { return tensor.view(); });
+    const DeviceTraits gpu = loadDeviceProfile("h200");
+    EXPECT_GT(scratch(op, gpu), 0U);
+    EXPECT_EQ(scratch(op, cpuTraits(2)), 0U);
+}
+
+} // namespace
+} // namespace vitrine::kernels

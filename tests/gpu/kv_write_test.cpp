@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/kv_write.h"
+
+#include "tests/gpu/gpu_testing.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using testing::TestTensor;
+
+TestTensor ints(const Shape& shape, const std::vector<std::int32_t>& values) {
+    TestTensor tensor(DType::I32, shape);
+    tensor.fillInts(values);
+    return tensor;
+}
+
+/// Tokens of three sequences land in shuffled pages; what the window has passed is left out.
+void expectSame(DType type, DType cacheType, std::int64_t headDim, bool ring) {
+    SCOPED_TRACE(::testing::Message() << headDim << (ring ? " ring" : ""));
+    std::mt19937 random(14);
+    const std::int64_t width = 2 * headDim;
+    TestTensor keys(cacheType, Shape{9, 5, 2, headDim}, 5 * width + 8);
+    TestTensor values(cacheType, Shape{9, 5, 2, headDim}, 5 * width + 16);
+    keys.fillNormal(random);
+    values.fillNormal(random);
+    TestTensor k(type, Shape{12, 2, headDim}, width + 8), v(type, Shape{12, 2, headDim});
+    k.fillNormal(random);
+    v.fillNormal(random);
+    const TestTensor table = ints(Shape{3, 3}, {4, 1, ring ? -1 : 7, 2, 0, ring ? -1 : 3, 8, 5, 6});
+    const TestTensor first = ints(Shape{3}, {0, 20, ring ? 3 : 0});
+    const TestTensor lengths = ints(Shape{3}, {8, 4, 10});
+    const TestTensor sequence = ints(Shape{12}, {0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2, 2});
+    const TestTensor positions = ints(Shape{12}, {5, 6, 7, 22, 23, 2, 3, 4, 5, 6, 7, 8});
+    testing::expectSameOnGpu(
+        *testing::gpu(),
+        [&](auto&& at) {
+            return KvWrite{at(k), at(v), at(sequence), at(positions),
+                           KvView{at(keys), at(values), at(table), at(first), at(lengths), 0, ring}};
+        },
+        {&keys, &values}, 0);
+}
+
+TEST(KvWriteGpu, PagesAndRings) {
+    VITRINE_NEEDS_GPU();
+    for (const bool ring : {false, true}) {
+        expectSame(DType::BF16, DType::BF16, 64, ring);
+        expectSame(DType::F32, DType::BF16, 24, ring);
+        expectSame(DType::F32, DType::F32, 5, ring);
+    }
+}
+
+} // namespace
+} // namespace vitrine::kernels

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/sample.h"
+
+#include "tests/gpu/gpu_testing.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using testing::TestTensor;
+
+TestTensor randomLogits(DType type, std::int64_t rows, std::int64_t vocab, double deviation) {
+    std::mt19937 random(16);
+    TestTensor logits(type, Shape{rows, vocab});
+    logits.fillNormal(random, deviation);
+    return logits;
+}
+
+/// The same ids, log-probabilities and best on the CPU and on the device.
+void expectSame(TestTensor& logits, const std::vector<SampleParameters>& parameters, std::int32_t best) {
+    CudaContext& context = *testing::gpu();
+    const std::int64_t rows = logits.view().shape[0];
+    TestTensor ids(DType::I32, Shape{rows}), logprobs(DType::F32, Shape{rows});
+    TestTensor topIds, topLogprobs, packed;
+    if (best > 0) {
+        topIds = TestTensor(DType::I32, Shape{rows, best});
+        topLogprobs = TestTensor(DType::F32, Shape{rows, best});
+    }
+    const std::vector<std::int32_t> words = packSampleParameters(parameters);
+    packed = TestTensor(DType::I32, Shape{static_cast<std::int64_t>(words.size())});
+    packed.fillInts(words);
+    const auto make = [&](auto&& at) {
+        Sample op;
+        op.logits = at(logits);
+        op.parameters = parameters;
+        op.packed = at(packed);
+        op.ids = at(ids);
+        op.logprobs = at(logprobs);
+        op.topLogprobs = best;
+        op.topIds = at(topIds);
+        op.topLogprobValues = at(topLogprobs);
+        return op;
+    };
+    testing::expectSameOnGpu(context, make, {&ids}, 0);
+    testing::expectSameOnGpu(context, make, {&logprobs}, 1e-5);
+    if (best > 0) {
+        testing::expectSameOnGpu(context, make, {&topIds}, 0);
+        testing::expectSameOnGpu(context, make, {&topLogprobs}, 1e-5);
+    }
+}
+
+TEST(SampleGpu, GreedyTakesTheLowerIdOfEqualLogits) {
+    VITRINE_NEEDS_GPU();
+    for (const std::int64_t vocab : {201088, 1000, 517, 1}) {
+        for (const DType type : {DType::F32, DType::BF16}) {
+            SCOPED_TRACE(vocab);
+            TestTensor logits = randomLogits(type, 5, vocab, 4);
+            std::vector<double> values = logits.values();
+            for (std::int64_t id = vocab / 3; id < vocab / 2; ++id) {
+                values[static_cast<std::size_t>(id)] = 60; // row 0: many largest
+            }
+            logits.fill(values);
+            expectSame(logits, std::vector<SampleParameters>(5), 0);
+        }
+    }
+}
+
+TEST(SampleGpu, BrokenLogitsDoNotWin) {
+    VITRINE_NEEDS_GPU();
+    TestTensor logits(DType::F32, Shape{1, 4100});
+    std::vector<double> values(4100, -1);
+    values[7] = std::numeric_limits<double>::quiet_NaN();
+    values[4099] = 2;
+    logits.fill(values);
+    expectSame(logits, std::vector<SampleParameters>(1), 0);
+    expectSame(logits, std::vector<SampleParameters>(1), 3);
+}
+
+TEST(SampleGpu, FiltersAndDrawsAsOnTheCpu) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(17);
+    for (const std::int64_t vocab : {201088, 999}) {
+        SCOPED_TRACE(vocab);
+        constexpr std::int64_t kRows = 40;
+        TestTensor logits = randomLogits(DType::F32, kRows, vocab, 3);
+        const std::vector<std::int32_t> history{1, 5, 5, 77, 300, static_cast<std::int32_t>(vocab - 1)};
+        const std::vector<std::int32_t> forbidden{0, 2};
+        std::vector<SampleParameters> parameters(kRows);
+        const auto pick = [&](auto... choices) {
+            const std::array all{static_cast<double>(choices)...};
+            return all[random() % all.size()];
+        };
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            SampleParameters& row = parameters[i];
+            row.temperature = static_cast<float>(pick(0, 0.7, 1, 1.4));
+            row.topK = static_cast<std::int32_t>(pick(0, 1, 5, 50, 1000));
+            row.topP = static_cast<float>(pick(1, 0.95, 0.5, 0.05));
+            row.minP = static_cast<float>(pick(0, 0, 0.02));
+            row.repetitionPenalty = static_cast<float>(pick(1, 1.3));
+            row.seed = (std::uint64_t{random()} << 32) | random();
+            row.request = static_cast<std::uint32_t>(i);
+            row.position = static_cast<std::int64_t>(random() % 100000);
+            row.history = history.data();
+            row.historyLength = static_cast<std::int64_t>(history.size());
+            row.forbidden = forbidden.data();
+            row.forbiddenCount = static_cast<std::int64_t>(i % 3);
+        }
+        for (SampleParameters& row : parameters) {
+            row.forbiddenCount = std::min<std::int64_t>(row.forbiddenCount, 2);
+        }
+        expectSame(logits, parameters, 0);
+        expectSame(logits, parameters, 20);
+    }
+}
+
+TEST(SampleGpu, PackedParametersGrowInSteps) {
+    const std::vector<std::int32_t> history(3000, 1);
+    SampleParameters row;
+    row.repetitionPenalty = 2;
+    row.history = history.data();
+    row.historyLength = 1;
+    const std::size_t small = packSampleParameters(std::span(&row, 1)).size();
+    row.historyLength = 1000;
+    EXPECT_EQ(packSampleParameters(std::span(&row, 1)).size(), small);
+    row.historyLength = 3000;
+    EXPECT_GT(packSampleParameters(std::span(&row, 1)).size(), small);
+    row.repetitionPenalty = 1;
+    EXPECT_LT(packSampleParameters(std::span(&row, 1)).size(), small);
+    EXPECT_TRUE(plainlyGreedy(std::span(&row, 1)));
+}
+
+} // namespace
+} // namespace vitrine::kernels
