@@ -28,6 +28,7 @@ inline constexpr int kTableInShared = 512; ///< entries of a block table
 /// A block's work: a tile of a sequence. sequence -1: none.
 struct Work {
     int sequence, rowBegin, rowEnd, tile;
+    int kvHead = 0;
 };
 
 /// The `index`-th tile over all sequences; within a sequence the last comes first, because it sees the most keys.
@@ -65,9 +66,9 @@ struct Pair {
     int head;
     bool inside;
 };
-__device__ __forceinline__ Pair pairOf(const Work& work, int kvHead, int inTile) {
+__device__ __forceinline__ Pair pairOf(const Work& work, int inTile) {
     const int pair = work.tile * kRows + inTile;
-    return {work.rowBegin + pair / kGroup, kvHead * kGroup + pair % kGroup,
+    return {work.rowBegin + pair / kGroup, work.kvHead * kGroup + pair % kGroup,
             pair < (work.rowEnd - work.rowBegin) * kGroup};
 }
 
@@ -89,10 +90,10 @@ struct Scene {
     KeyRange first, last; ///< what the tile's first and last row see
 };
 
-__device__ __forceinline__ void loadQueries(const AttentionParams& p, const Work& work, int kvHead, u32 to) {
+__device__ __forceinline__ void loadQueries(const AttentionParams& p, const Work& work, u32 to) {
     for (int piece = static_cast<int>(threadIdx.x); piece < kRows * kPieces; piece += kThreads) {
         const int r = piece / kPieces;
-        const Pair pair = pairOf(work, kvHead, r);
+        const Pair pair = pairOf(work, r);
         const T* from = static_cast<const T*>(p.q);
         if (pair.inside) {
             from += pair.row * p.qStride + static_cast<i64>(pair.head) * kDim + piece % kPieces * 8;
@@ -104,14 +105,14 @@ __device__ __forceinline__ void loadQueries(const AttentionParams& p, const Work
 inline constexpr int kShare = kKeys / kWarps; ///< rows of a tile of keys that a warp brings
 
 /// Keys and values from position `begin` on: a warp brings its share of the rows. Positions without a key give zeros.
-__device__ __forceinline__ void loadKeys(const AttentionParams& p, const SequenceKeys& keys, int kvHead, int begin,
-                                         u32 to) {
+__device__ __forceinline__ void loadKeys(const AttentionParams& p, const Scene& scene, int begin, u32 to) {
     static_assert(2 * kShare <= 32, "a lane has one row");
+    static_assert(2 * kShare * kPieces % 32 == 0, "lanes have equal shares");
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int rowBegin = static_cast<int>(threadIdx.x) / 32 * kShare;
-    const SequenceKeys::Place place = keys.locate(begin + rowBegin + lane % kShare);
+    const SequenceKeys::Place place = scene.keys.locate(begin + rowBegin + lane % kShare);
     const T* mine = SequenceKeys::elements<T>(p, place, lane >= kShare);
-    mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead) * kDim;
+    mine = mine == nullptr ? nullptr : mine + static_cast<i64>(scene.work.kvHead) * kDim;
 #pragma unroll
     for (int i = 0; i < 2 * kShare * kPieces / 32; ++i) {
         const int piece = i * 32 + lane;
@@ -231,14 +232,14 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
     extern __shared__ __align__(16) unsigned char shared[];
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int kvHead = static_cast<int>(blockIdx.x) % p.kvHeads;
     pdl::wait();
     pdl::launchDependents();
     __shared__ __align__(16) unsigned char scenePlace[sizeof(Scene)];
     __shared__ int table[kTableInShared];
     const Scene& scene = *reinterpret_cast<const Scene*>(scenePlace);
     {
-        const Work work = workOf(p, static_cast<int>(blockIdx.x) / p.kvHeads);
+        Work work = workOf(p, static_cast<int>(blockIdx.x) / p.kvHeads);
+        work.kvHead = static_cast<int>(blockIdx.x) % p.kvHeads;
         if (work.sequence < 0) {
             return;
         }
@@ -265,13 +266,14 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
 
     const u32 queries = sharedAddress(shared);
     const u32 ring = queries + kRows * kPitch;
-    const auto stageOf = [&](int tileNumber) {
-        return ring + static_cast<u32>((tileNumber - begin) % kStages * kStageBytes);
+    const auto otherStage = [&](u32 stage) {
+        static_assert(kStages <= 2, "one tile is loaded ahead");
+        return kStages == 1 ? ring : 2 * ring + kStageBytes - stage;
     };
-    loadQueries(p, work, kvHead, queries);
+    loadQueries(p, work, queries);
     copyAsyncCommit();
     if (begin < end) {
-        loadKeys(p, keys, kvHead, begin * kKeys, stageOf(begin));
+        loadKeys(p, scene, begin * kKeys, ring);
     }
     copyAsyncCommit();
 
@@ -307,15 +309,16 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
             }
         }
     }
+    u32 stage = ring;
     for (int tileNumber = begin; tileNumber < end; ++tileNumber) {
         copyAsyncWait<0>();
         __syncthreads(); // the tile is here, and all warps are done with the one before it
         if (kStages > 1 && tileNumber + 1 < end) {
-            loadKeys(p, keys, kvHead, (tileNumber + 1) * kKeys, stageOf(tileNumber + 1));
+            loadKeys(p, scene, (tileNumber + 1) * kKeys, otherStage(stage));
             copyAsyncCommit();
         }
         Scores scores;
-        multiplyKeys(scores, stageOf(tileNumber), queriesAt, q);
+        multiplyKeys(scores, stage, queriesAt, q);
         float factor = p.scale2;
         if constexpr (kCapped) {
             factor = 1;
@@ -346,12 +349,13 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
             }
         }
         softmax(accumulator, scores, factor);
-        multiplyValues(accumulator, scores, stageOf(tileNumber) + kKeys * kPitch);
+        multiplyValues(accumulator, scores, stage + kKeys * kPitch);
         if (kStages == 1 && tileNumber + 1 < end) {
             __syncthreads();
-            loadKeys(p, keys, kvHead, (tileNumber + 1) * kKeys, stageOf(tileNumber + 1));
+            loadKeys(p, scene, (tileNumber + 1) * kKeys, otherStage(stage));
             copyAsyncCommit();
         }
+        stage = otherStage(stage);
     }
     copyAsyncWait<0>();
 #pragma unroll
@@ -359,7 +363,7 @@ extern "C" __global__ void __launch_bounds__(prefill::kThreads, prefill::kBlocks
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const float sum = quadSum(accumulator.total[r][half]);
-            const Pair pair = pairOf(work, kvHead, warpRow + r * 16 + half * 8 + g);
+            const Pair pair = pairOf(work, warpRow + r * 16 + half * 8 + g);
             if (!pair.inside) {
                 continue;
             }

@@ -128,8 +128,9 @@ PrefillTiles tilesFor(std::int64_t headDim, bool capped, std::int64_t sharedPerB
     const bool twoRowTiles = headDim <= (capped ? 96 : 128);
     const PrefillTiles choices[] = {{4, 2, 32, 2}, {8, 1, 32, 2}, {4, 1, 32, 2}, {4, 1, 32, 1}};
     for (const PrefillTiles& choice : choices) {
-        constexpr std::int64_t kOther = 4096; // static shared memory
-        if (choice.shared(headDim) + kOther <= sharedPerBlock && (twoRowTiles || choice.rowTiles == 1)) {
+        constexpr std::int64_t kOther = 4096;                            // static shared memory
+        const bool equalShares = choice.warps == 4 || headDim % 32 == 0; // of the lanes that load a warp's four rows
+        if (choice.shared(headDim) + kOther <= sharedPerBlock && equalShares && (twoRowTiles || choice.rowTiles == 1)) {
             return choice;
         }
     }

@@ -221,6 +221,15 @@ TEST(AttentionGpu, ManyRowsAndMixedBatches) {
                 .kvHeads = 2,
                 .dim = 192,
                 .outType = DType::F32});
+    for (const std::int64_t dim : {112, 144, 176, 208}) {
+        expectSame({.name = "head dim " + std::to_string(dim),
+                    .past = {10},
+                    .added = {100},
+                    .heads = 4,
+                    .kvHeads = 2,
+                    .dim = dim,
+                    .softCap = 40});
+    }
     expectSame({.name = "head dim 16, half floats",
                 .past = {10},
                 .added = {100},
