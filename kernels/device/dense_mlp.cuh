@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Gate and up products of up to 16 rows with norm and activation; see weight_stream.cuh. A unit is four gate rows and the
-// four up rows of the same numbers. VT_FORM is RmsNormForm, or 3 for no norm.
+// Gate and up products of up to 16 rows with norm and activation; see weight_stream.cuh. A unit is four gate rows and
+// the four up rows of the same numbers. VT_FORM is RmsNormForm, or 3 for no norm.
 
 #include "device/abi/dense_mlp.h"
 #include "device/activation.cuh"

@@ -13,7 +13,6 @@ using namespace vt;
 extern "C" __global__ void __launch_bounds__(256)
     dequantize_mxfp4(const __grid_constant__ vitrine::kernels::abi::DequantizeMxfp4Params p) {
     pdl::wait();
-    pdl::launchDependents();
     const i64 word = gridThread();
     if (word >= p.groups * 4) {
         return;

@@ -10,8 +10,8 @@ namespace vt::experts {
 
 inline constexpr int kMaxPairs = 512;
 
-/// The (expert, up to 8 * kTiles of its pairs) items of a batch, in order of expert and pair. Every block makes the list
-/// for itself from the ids.
+/// The (expert, up to 8 * kTiles of its pairs) items of a batch, in order of expert and pair. Every block makes the
+/// list for itself from the ids.
 template <int kTiles> struct ItemList {
     static constexpr int kPairs = 8 * kTiles; ///< of an item at most
     short ids[kMaxPairs];
@@ -70,8 +70,8 @@ template <int kTiles> struct ItemList {
         }
         return 0;
     }
-    /// By a whole warp: the pairs of an item into `out` (kPairs numbers, -1 where there is none), as this lane sees them
-    /// at `out[column]` after a __syncwarp.
+    /// By a whole warp: the pairs of an item into `out` (kPairs numbers, -1 where there is none), as this lane sees
+    /// them at `out[column]` after a __syncwarp.
     __device__ __forceinline__ void pairsOf(int item, int expert, int pairs, int* out) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         if (lane < kPairs) {

@@ -4,12 +4,13 @@
 
 // A few rows of x times rows of MXFP4 matrices, near the rate of memory (sm_90 and later).
 //
-// A unit is sixteen weight rows. One warp brings units with their scales into a ring in shared memory by bulk copies. The
-// others form teams that take the units in turns; the warps of a team share the groups of 32 columns: a unit is the A operand of mma.sync, eight rows of x (in shared memory) are
-// the B operand; a group's products are multiplied by the rows' scales in float32. The sums of the warps meet in shared memory, and the warps take turns in finishing a unit.
-// Weights enter as halves, 2^-14 of their value; a row of x is multiplied by the power of two that brings its largest
-// value to 2^14 .. 2^15, so that a half holds every bf16 down to 2^-32 of it. Both factors are powers of two and are
-// undone at the end. A row's sums do not depend on the other rows.
+// A unit is sixteen weight rows. One warp brings units with their scales into a ring in shared memory by bulk copies.
+// The multiplying warps form teams that take the units in turns; the warps of a team share the groups of 32 columns:
+// a unit is the A operand of mma.sync, eight rows of x (in shared memory) are the B operand; a group's products are
+// multiplied by the rows' scales in float32. A block takes most of a multiprocessor's shared memory, so that there is
+// one to each. Weights enter as halves, 2^-14 of their value; a row of x is multiplied by the power of two that
+// brings its largest value to 2^14 .. 2^15, so that a half holds every bf16 down to 2^-32 of it. Both factors are
+// powers of two and are undone at the end. A row's sums do not depend on the other rows.
 
 #include "device/mma.cuh"
 #include "device/mxfp4_half.cuh"
@@ -28,8 +29,8 @@ inline constexpr int kUnitRows = 16;
 template <int kIn> struct Shape {
     static_assert(kIn % 64 == 0, "an even number of groups");
     static constexpr int kGroups = kIn / 32;
-    /// Rows lie as in the matrix, so that neighbours come in one copy, unless too many would lie in the same banks; padded
-    /// rows are an odd number of 16 bytes.
+    /// Rows lie as in the matrix, so that neighbours come in one copy, unless too many would lie in the same banks;
+    /// padded rows are an odd number of 16 bytes.
     static constexpr bool kPacked = kIn / 8 % 16 != 0;
     static constexpr int kRowBytes = kPacked ? kIn / 2 : (kGroups | 1) * 16;
     static constexpr int kScalesAt = kUnitRows * kRowBytes;
@@ -129,8 +130,8 @@ __device__ __forceinline__ void copyUnit(Ring<kSlots>& ring, u32 memory, RingPla
     place.advance();
 }
 
-/// Rows of x as halves in the order of expandMxfp4, multiplied by a power of two; `factors` gets what undoes it (and the
-/// weights' own) for each row.
+/// Rows of x as halves in the order of expandMxfp4, multiplied by a power of two; `factors` gets what undoes it (and
+/// the weights' own) for each row.
 class HalfRows {
 public:
     struct Scratch {
@@ -199,8 +200,8 @@ template <class S> __device__ __forceinline__ bool isGroup(int step, int group) 
 /// Steps whose loads go ahead together.
 inline constexpr int kTogether = VT_TOGETHER;
 
-/// The sums of the unit at `place` over this warp's groups, as mma16816's C, for `rows` rows that lie at `x` (SharedRows).
-/// `low` and `high` are where the scales of rows g and g + 8 lie behind the slot's scales.
+/// The sums of the unit at `place` over this warp's groups, as mma16816's C, for `rows` rows that lie at `x`
+/// (SharedRows). `low` and `high` are where the scales of rows g and g + 8 lie behind the slot's scales.
 template <int kIn, int kTiles, int kSlots>
 __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32 x, int rows,
                                              const RingPlace<kSlots>& place, int low, int high, float (&c)[kTiles][4]) {

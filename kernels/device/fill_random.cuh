@@ -91,14 +91,12 @@ __device__ __forceinline__ Value valueOf(const abi::FillRandomParams& p, const B
 
 extern "C" __global__ void __launch_bounds__(256) fill_random_table(const __grid_constant__ abi::FillRandomParams p) {
     pdl::wait();
-    pdl::launchDependents();
     const u32 cell = blockIdx.x * 256 + threadIdx.x;
     quantiles[cell] = static_cast<float>(normalQuantile((cell + 0.5) / kCells));
 }
 
 extern "C" __global__ void __launch_bounds__(256) fill_random(const __grid_constant__ abi::FillRandomParams p) {
     pdl::wait();
-    pdl::launchDependents();
     const i64 index = static_cast<i64>(blockIdx.x) * 256 + threadIdx.x;
     const i64 first = index * kPerBlock;
     if (first >= p.elements) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// BF16 x of up to 16 rows times BF16 weights through the weight stream; see weight_stream.cuh. VT_FORM is RmsNormForm, or
-// 3 for no norm.
+// BF16 x of up to 16 rows times BF16 weights through the weight stream; see weight_stream.cuh. VT_FORM is
+// RmsNormForm, or 3 for no norm.
 
 #include "device/abi/gemv.h"
 #include "device/weight_stream.cuh"

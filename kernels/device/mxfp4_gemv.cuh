@@ -37,8 +37,8 @@ inline constexpr int kFinishers = 3; ///< warps that finish units in turns
 inline constexpr int kTokenThreads = kThreads + kFinishers * 32;
 inline constexpr int kBuffers = 8;
 
-/// The sums of the multiplying warps on their way to the finishing warps: nobody waits for a result, and what has arrived
-/// is multiplied at once.
+/// The sums of the multiplying warps on their way to the finishing warps: nobody waits for a result, and what has
+/// arrived is multiplied at once.
 struct Sums {
     alignas(8) u64 summed[kBuffers];
     u64 finished[kBuffers];
@@ -86,32 +86,21 @@ __device__ __forceinline__ i64 gateUpRow(int unit, int r) {
     return VT_LAYOUT == 1 ? unit * kUnitRows + r : unit * kHalfUnit + r % kHalfUnit + r / kHalfUnit * kWidth;
 }
 
-} // namespace experts
-
-extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
-    mxfp4_gate_up(const __grid_constant__ Mxfp4GemvParams p) {
-    using namespace experts;
+/// The gate and up products of one token, by a block's roles.
+struct TokenGateUp {
     using S = Shape<kDim>;
-    extern __shared__ __align__(128) u8 memory[];
-    __shared__ Ring<VT_SLOTS> ring;
-    using Rows = SharedRows<kDim, kWarps * 32>;
-    __shared__ HalfRows::Scratch scratch;
-    __shared__ float factors[1];
-    __shared__ Sums sums;
-    const u32 x = sharedAddress(memory) + VT_SLOTS * S::kSlotBytes;
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    constexpr i64 kUnits = static_cast<i64>(kChosen) * kUnitsOfExpert;
-    const int begin = static_cast<int>(kUnits * blockIdx.x / gridDim.x);
-    const int end = static_cast<int>(kUnits * (blockIdx.x + 1) / gridDim.x);
-    if (threadIdx.x == 0) {
-        sums.begin();
-    }
-    beginRing(ring);
-    pdl::wait();
-    pdl::launchDependents();
-    const int id = lane < kChosen ? loadFresh(p.ids + lane) : 0;
-    if (warp == kWarps) {
+    static constexpr i64 kUnits = static_cast<i64>(kChosen) * kUnitsOfExpert;
+
+    const Mxfp4GemvParams& p;
+    Ring<VT_SLOTS>& ring;
+    Sums& sums;
+    u32 memory;
+    int begin = static_cast<int>(kUnits * blockIdx.x / gridDim.x);
+    int end = static_cast<int>(kUnits * (blockIdx.x + 1) / gridDim.x);
+    int id = 0; ///< of the lane's choice
+
+    __device__ __forceinline__ void copy() {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
         RingPlace<VT_SLOTS> place;
         for (int at = begin; at < end; ++at) {
             const i64 expert = __shfl_sync(kAllLanes, id, at / kUnitsOfExpert);
@@ -126,22 +115,25 @@ extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
                 piece.scaleBytes = kHalfUnit * S::kGroups;
                 piece.scalesTo = static_cast<u32>(half * kHalfUnit * S::kGroups);
             }
-            copyUnit<kDim>(ring, sharedAddress(memory), place, piece);
+            copyUnit<kDim>(ring, memory, place, piece);
         }
-        return;
     }
-    if (warp > kWarps) {
-        Bias bias{};
-        const auto requestBias = [&](int at) {
-            const int inside = at < end ? at : end - 1;
-            const i64 expert = __shfl_sync(kAllLanes, id, inside / kUnitsOfExpert);
-            if (p.gateUpBias != nullptr) {
-                bias = static_cast<const Bias*>(
-                    p.gateUpBias)[expert * 2 * kWidth + gateUpRow(inside % kUnitsOfExpert, lane % kUnitRows)];
-            }
-        };
-        int at = begin + warp - kWarps - 1;
-        requestBias(at);
+
+    __device__ __forceinline__ Bias biasOf(int at) const {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const int inside = at < end ? at : end - 1;
+        const i64 expert = __shfl_sync(kAllLanes, id, inside / kUnitsOfExpert);
+        return p.gateUpBias == nullptr
+                   ? Bias{}
+                   : static_cast<const Bias*>(
+                         p.gateUpBias)[expert * 2 * kWidth + gateUpRow(inside % kUnitsOfExpert, lane % kUnitRows)];
+    }
+
+    /// Units first, first + kFinishers, ... of the block.
+    __device__ __forceinline__ void finish(int first, const float* factors) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        int at = begin + first;
+        Bias bias = biasOf(at);
         for (; at < end; at += kFinishers) {
             const i64 pair = at / kUnitsOfExpert;
             const int unit = at % kUnitsOfExpert;
@@ -153,65 +145,63 @@ extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
                 static_cast<bf16*>(p.active)[pair * kWidth + unit * kHalfUnit + number] =
                     fromFloat<bf16>(gatedActivation<VT_ACTIVATION>(sum, up, p.alpha, p.limit));
             }
-            requestBias(at + kFinishers);
+            bias = biasOf(at + kFinishers);
         }
-        return;
     }
-    Rows::load(1, [&](int) { return static_cast<const bf16*>(p.x); }, HalfRows(scratch, factors), x);
-    namedBarrier(1, kWarps * 32);
-    const int g = lane / 4;
-    RingPlace<VT_SLOTS> place;
-    for (int unit = 0; unit < end - begin; ++unit, place.advance()) {
-        if (unit % kTeams != teamOf()) {
-            continue;
-        }
-        float c[1][4] = {};
-        multiplyUnit<kDim, 1>(ring, sharedAddress(memory), x, 1, place, g * S::kGroups, (g + kHalfUnit) * S::kGroups,
-                              c);
-        float* part = sums.part(unit);
-        if (lane % 4 == 0) {
-            part[g] = c[0][0];
-            part[g + 8] = c[0][2];
-        }
-        sums.partWritten(unit);
-    }
-}
 
-extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
-    mxfp4_down(const __grid_constant__ Mxfp4GemvParams p) {
-    using namespace experts;
-    using S = Shape<kWidth>;
-    extern __shared__ __align__(128) u8 memory[];
-    __shared__ Ring<VT_DOWN_SLOTS> ring;
-    using Rows = SharedRows<kWidth, kWarps * 32>;
-    __shared__ HalfRows::Scratch scratch;
-    __shared__ float factors[kChosen];
-    __shared__ Sums sums;
-    const u32 x = sharedAddress(memory) + VT_DOWN_SLOTS * S::kSlotBytes;
-    constexpr int kSegment =
-        ceilDiv(kRowsTogether * S::kGroups + 15, 16) * 16; ///< bytes of an expert's scales, aligned
-    static_assert(kChosen * kSegment <= S::kScaleBytes, "room for the scales");
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int begin = static_cast<int>(static_cast<i64>(kDim) * blockIdx.x / gridDim.x);
-    const int end = static_cast<int>(static_cast<i64>(kDim) * (blockIdx.x + 1) / gridDim.x);
-    if (threadIdx.x == 0) {
-        sums.begin();
+    __device__ __forceinline__ void multiply(u32 x) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const int g = lane / 4;
+        RingPlace<VT_SLOTS> place;
+        for (int unit = 0; unit < end - begin; ++unit, place.advance()) {
+            if (unit % kTeams != teamOf()) {
+                continue;
+            }
+            float c[1][4] = {};
+            multiplyUnit<kDim, 1>(ring, memory, x, 1, place, g * S::kGroups, (g + kHalfUnit) * S::kGroups, c);
+            float* part = sums.part(unit);
+            if (lane % 4 == 0) {
+                part[g] = c[0][0];
+                part[g + 8] = c[0][2];
+            }
+            sums.partWritten(unit);
+        }
     }
-    beginRing(ring);
-    pdl::launchDependents();
-    const int id = lane < kChosen ? loadFresh(p.ids + lane) : 0;
-    if (warp == kWarps) {
+};
+
+/// The down products of one token's experts and their weighted sum. Row m of a unit is row m % kRowsTogether of expert
+/// m / kRowsTogether, which is column m / kRowsTogether of x.
+struct TokenDown {
+    using S = Shape<kWidth>;
+    /// Bytes of an expert's scales in a slot: whole 16-byte pieces around them.
+    static constexpr int kSegment = ceilDiv(kRowsTogether * S::kGroups + 15, 16) * 16;
+    static_assert(kChosen * kSegment <= S::kScaleBytes, "room for the scales");
+
+    const Mxfp4GemvParams& p;
+    Ring<VT_DOWN_SLOTS>& ring;
+    Sums& sums;
+    u32 memory;
+    int begin = static_cast<int>(static_cast<i64>(kDim) * blockIdx.x / gridDim.x);
+    int end = static_cast<int>(static_cast<i64>(kDim) * (blockIdx.x + 1) / gridDim.x);
+    int id = 0; ///< of the lane's choice
+
+    __device__ __forceinline__ static int choiceOf(int m) {
+        return m / kRowsTogether < kChosen ? m / kRowsTogether : 0;
+    }
+    __device__ __forceinline__ static bool isUsed(int m) { return m < kChosen * kRowsTogether; }
+
+    __device__ __forceinline__ void copy() {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const i64 rowExpert = __shfl_sync(kAllLanes, id, choiceOf(lane));
         RingPlace<VT_DOWN_SLOTS> place;
-        const i64 rowExpert = __shfl_sync(kAllLanes, id, lane / kRowsTogether);
-        const auto pieceAt = [&](int first) {
+        for (int first = begin; first < end; first += kRowsTogether) {
             const int row = first + lane % kRowsTogether;
             UnitPiece piece;
-            if (lane < kChosen * kRowsTogether && row < end) {
+            if (isUsed(lane) && row < end) {
                 piece.row = p.downBlocks + (rowExpert * kDim + row) * (kWidth / 2);
             }
             if (lane < kChosen) {
-                // Whole 16-byte pieces around the segment; the stack of scales is a multiple of 16 long.
+                // The stack of scales is a multiple of 16 long: the pieces lie in it.
                 const int rows = end - first < kRowsTogether ? end - first : kRowsTogether;
                 const i64 at = (static_cast<i64>(id) * kDim + first) * S::kGroups;
                 const i64 aligned = at / 16 * 16;
@@ -219,21 +209,15 @@ extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
                 piece.scaleBytes = static_cast<u32>((at + rows * S::kGroups + 15) / 16 * 16 - aligned);
                 piece.scalesTo = static_cast<u32>(lane * kSegment);
             }
-            return piece;
-        };
-        for (int first = begin; first < end; first += kRowsTogether) {
-            copyUnit<kWidth>(ring, sharedAddress(memory), place, pieceAt(first));
+            copyUnit<kWidth>(ring, memory, place, piece);
         }
-        pdl::wait();
-        return;
     }
-    pdl::wait();
-    const int g = lane / 4;
-    if (warp > kWarps) {
-        // Row m of a unit is row m % kRowsTogether of expert m / kRowsTogether, which is column m / kRowsTogether of x.
-        const int choice = lane / kRowsTogether < kChosen ? lane / kRowsTogether : 0;
+
+    /// Units number, number + kFinishers, ... of the block.
+    __device__ __forceinline__ void finish(int number, const float* factors) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const int choice = choiceOf(lane);
         const i64 expert = __shfl_sync(kAllLanes, id, choice);
-        const bool used = lane < kChosen * kRowsTogether;
         const float share = p.weights[choice];
         Bias bias{};
         Residual residual{};
@@ -247,57 +231,125 @@ extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
                 residual = static_cast<const Residual*>(p.residual)[inside];
             }
         };
-        int unit = warp - kWarps - 1;
-        int first = begin + unit * kRowsTogether;
+        int first = begin + number * kRowsTogether;
         request(first);
-        for (; first < end; first += kFinishers * kRowsTogether, unit += kFinishers) {
+        for (; first < end; first += kFinishers * kRowsTogether, number += kFinishers) {
             const int row = first + lane % kRowsTogether;
-            float value = sums.take(unit) * factors[choice] + (p.downBias != nullptr ? toFloat(bias) : 0.0F);
+            float value = sums.take(number) * factors[choice] + (p.downBias != nullptr ? toFloat(bias) : 0.0F);
             value = toFloat(fromFloat<bf16>(value)) * share;
             float sum = 0;
 #pragma unroll
             for (int j = 0; j < kChosen; ++j) {
                 sum += __shfl_sync(kAllLanes, value, j * kRowsTogether + lane % kRowsTogether);
             }
-            if (used && row < end && lane < kRowsTogether) {
+            if (row < end && lane < kRowsTogether) {
                 using Out = StorageOf<VT_OUT_DTYPE>;
                 static_cast<Out*>(p.out)[row] =
                     fromFloat<Out>(sum + (p.residual != nullptr ? toFloat(residual) : 0.0F));
             }
             request(first + kFinishers * kRowsTogether);
         }
+    }
+
+    __device__ __forceinline__ void multiply(u32 x) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const int g = lane / 4;
+        const int low = choiceOf(g);
+        const int high = choiceOf(g + 8);
+        const i64 lowId = __shfl_sync(kAllLanes, id, low);
+        const i64 highId = __shfl_sync(kAllLanes, id, high);
+        RingPlace<VT_DOWN_SLOTS> place;
+        int unit = 0;
+        for (int first = begin; first < end; first += kRowsTogether, ++unit, place.advance()) {
+            if (unit % kTeams != teamOf()) {
+                continue;
+            }
+            const int lowScales = low * kSegment + static_cast<int>((lowId * kDim + first) * S::kGroups % 16) +
+                                  g % kRowsTogether * S::kGroups;
+            const int highScales = high * kSegment + static_cast<int>((highId * kDim + first) * S::kGroups % 16) +
+                                   (g + 8) % kRowsTogether * S::kGroups;
+            float c[1][4] = {};
+            multiplyUnit<kWidth, 1>(ring, memory, x, kChosen, place, lowScales, highScales, c);
+            // Of a row's eight sums the one of its own expert counts.
+            float* part = sums.part(unit);
+            if (lane % 4 == low / 2) {
+                part[g] = low % 2 == 0 ? c[0][0] : c[0][1];
+            }
+            if (lane % 4 == high / 2) {
+                part[g + 8] = high % 2 == 0 ? c[0][2] : c[0][3];
+            }
+            sums.partWritten(unit);
+        }
+    }
+};
+
+} // namespace experts
+
+extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
+    mxfp4_gate_up(const __grid_constant__ Mxfp4GemvParams p) {
+    using namespace experts;
+    using Rows = SharedRows<kDim, kWarps * 32>;
+    extern __shared__ __align__(128) u8 memory[];
+    __shared__ Ring<VT_SLOTS> ring;
+    __shared__ Sums sums;
+    __shared__ HalfRows::Scratch scratch;
+    __shared__ float factors[1];
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    TokenGateUp product{p, ring, sums, sharedAddress(memory)};
+    if (threadIdx.x == 0) {
+        sums.begin();
+    }
+    beginRing(ring);
+    pdl::wait();
+    pdl::launchDependents();
+    product.id = lane < kChosen ? loadFresh(p.ids + lane) : 0;
+    if (warp == kWarps) {
+        product.copy();
+    } else if (warp > kWarps) {
+        product.finish(warp - kWarps - 1, factors);
+    } else {
+        const u32 x = sharedAddress(memory) + VT_SLOTS * TokenGateUp::S::kSlotBytes;
+        Rows::load(1, [&](int) { return static_cast<const bf16*>(p.x); }, HalfRows(scratch, factors), x);
+        namedBarrier(1, kWarps * 32);
+        product.multiply(x);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
+    mxfp4_down(const __grid_constant__ Mxfp4GemvParams p) {
+    using namespace experts;
+    using Rows = SharedRows<kWidth, kWarps * 32>;
+    extern __shared__ __align__(128) u8 memory[];
+    __shared__ Ring<VT_DOWN_SLOTS> ring;
+    __shared__ Sums sums;
+    __shared__ HalfRows::Scratch scratch;
+    __shared__ float factors[kChosen];
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    TokenDown product{p, ring, sums, sharedAddress(memory)};
+    if (threadIdx.x == 0) {
+        sums.begin();
+    }
+    beginRing(ring);
+    pdl::launchDependents();
+    product.id = lane < kChosen ? loadFresh(p.ids + lane) : 0;
+    if (warp == kWarps) {
+        product.copy();
+        pdl::wait();
         return;
     }
+    pdl::wait();
+    if (warp > kWarps) {
+        product.finish(warp - kWarps - 1, factors);
+        return;
+    }
+    const u32 x = sharedAddress(memory) + VT_DOWN_SLOTS * TokenDown::S::kSlotBytes;
     const auto* active = static_cast<const bf16*>(p.active);
     Rows::load(
         kChosen, [&](int column) { return active + static_cast<i64>(column) * kWidth; }, HalfRows(scratch, factors), x);
     namedBarrier(1, kWarps * 32);
-    const int lowExpert = g / kRowsTogether < kChosen ? g / kRowsTogether : 0;
-    const int highExpert = (g + 8) / kRowsTogether < kChosen ? (g + 8) / kRowsTogether : 0;
-    const i64 lowId = __shfl_sync(kAllLanes, id, lowExpert);
-    const i64 highId = __shfl_sync(kAllLanes, id, highExpert);
-    RingPlace<VT_DOWN_SLOTS> place;
-    int unit = 0;
-    for (int first = begin; first < end; first += kRowsTogether, ++unit, place.advance()) {
-        if (unit % kTeams != teamOf()) {
-            continue;
-        }
-        const int low = lowExpert * kSegment + static_cast<int>((lowId * kDim + first) * S::kGroups % 16) +
-                        g % kRowsTogether * S::kGroups;
-        const int high = highExpert * kSegment + static_cast<int>((highId * kDim + first) * S::kGroups % 16) +
-                         (g + 8) % kRowsTogether * S::kGroups;
-        float c[1][4] = {};
-        multiplyUnit<kWidth, 1>(ring, sharedAddress(memory), x, kChosen, place, low, high, c);
-        // Of a row's eight sums the one of its own expert counts.
-        float* part = sums.part(unit);
-        if (lane % 4 == lowExpert / 2) {
-            part[g] = lowExpert % 2 == 0 ? c[0][0] : c[0][1];
-        }
-        if (lane % 4 == highExpert / 2) {
-            part[g + 8] = highExpert % 2 == 0 ? c[0][2] : c[0][3];
-        }
-        sums.partWritten(unit);
-    }
+    product.multiply(x);
 }
 
 } // namespace vt

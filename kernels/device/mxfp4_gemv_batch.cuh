@@ -5,9 +5,9 @@
 // The experts of up to 64 tokens; see expert_stream.cuh. Pairs (token, choice) are grouped by expert in items of up to
 // 8 * VT_TILES, so that an expert's weights are read once for all tokens that chose it (of a crowded expert, once for
 // every item). The blocks share the units of all items evenly. `mxfp4_gate_up_batch` writes activations,
-// `mxfp4_down_batch` results of pairs, `mxfp4_combine` their weighted sums in order of choice. The ids are written by the
-// kernel before mxfp4_gate_up_batch, which lets its successor start only after its own wait: so mxfp4_down_batch may
-// read the ids, and bring weights, before it waits.
+// `mxfp4_down_batch` results of pairs, `mxfp4_combine` their weighted sums in order of choice. The ids are written by
+// the kernel before mxfp4_gate_up_batch, which lets its successor start only after its own wait: so mxfp4_down_batch
+// may read the ids, and bring weights, before it waits.
 
 #include "device/abi/mxfp4_gemv.h"
 #include "device/activation.cuh"

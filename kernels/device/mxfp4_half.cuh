@@ -22,8 +22,8 @@ __device__ __forceinline__ void expandMxfp4(u32 word, u32 (&pairs)[4]) {
 /// What undoes the 2^-14.
 inline constexpr int kMxfp4HalfExponent = 14;
 
-/// 2^(s - 127), with 0 for s = 0 (2^-127, below everything that counts) and infinity for 255, which no checkpoint that was
-/// accepted holds.
+/// 2^(s - 127), with 0 for s = 0 (2^-127, below everything that counts) and infinity for 255, which no checkpoint
+/// that was accepted holds.
 __device__ __forceinline__ float e8m0(u32 scale) {
     return __uint_as_float(scale << 23);
 }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Norm, router product and top-k of a token. VT_CLUSTER blocks (one before sm_90) share the experts of a token; the first
-// of them chooses. VT_FORM is RmsNormForm. VT_ORDER 0: choose, then softmax over the chosen; 1: softmax over all, then
-// choose. Router weights are loaded before pdl::wait().
+// Norm, router product and top-k of a token. VT_CLUSTER blocks (one before sm_90) share the experts of a token; the
+// first of them chooses. VT_FORM is RmsNormForm. VT_ORDER 0: choose, then softmax over the chosen; 1: softmax over
+// all, then choose. Router weights are loaded before pdl::wait().
 
 #include "device/abi/route.h"
 #include "device/pdl.cuh"

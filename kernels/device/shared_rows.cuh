@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A few rows of BF16 x into shared memory for kernels that stream weights past them. Every thread takes the same 16-byte
-// pieces of a few rows at a time.
+// A few rows of BF16 x into shared memory for kernels that stream weights past them. Every thread takes the same
+// 16-byte pieces of a few rows at a time.
 
 #include "device/async.cuh"
 #include "device/vector.cuh"
@@ -82,8 +82,8 @@ struct PlainRows {
     __device__ __forceinline__ u32x4 take(int, int, const u32x4& v) const { return v; }
 };
 
-/// Rows times the weight of an RMSNorm; the sums of squares of each warp's pieces go to squares[row][warp]. The weights are
-/// loaded by the constructor, before pdl::wait(). `form` is RmsNormForm.
+/// Rows times the weight of an RMSNorm; the sums of squares of each warp's pieces go to squares[row][warp]. The
+/// weights are loaded by the constructor, before pdl::wait(). `form` is RmsNormForm.
 template <int form, int kIn, int kThreads, class W> class ScaledRows {
     using S = SharedRows<kIn, kThreads>;
 

@@ -29,7 +29,6 @@ extern "C" __global__ void __launch_bounds__(256)
     transpose_copy(const __grid_constant__ vitrine::kernels::abi::TransposeCopyParams p) {
     __shared__ Element tile[kTile][kTile + 4 / (VT_ELEMENT_BYTES < 4 ? VT_ELEMENT_BYTES : 4)];
     pdl::wait();
-    pdl::launchDependents();
     const int x = static_cast<int>(threadIdx.x) % kTile;
     const int y = static_cast<int>(threadIdx.x) / kTile;
     const i64 tilesOfColumns = (p.columns + kTile - 1) / kTile;

@@ -4,14 +4,14 @@
 
 // Few rows of x times a large BF16 matrix, near the rate of memory (sm_90 and later).
 //
-// A block takes a stretch of the matrix's rows in units of eight. One warp brings them into a ring in shared memory by bulk
-// copies; it begins before pdl::wait(), so that weights arrive while the kernel before still ends. A block takes most of
-// a multiprocessor's shared memory, so that there is one to each: two of the same kernel on one multiprocessor would
-// leave another one idle. The rows of x lie in shared memory, normed if asked for. The multiplying warps share the
-// columns: x is the A operand of mma.sync, a unit the B operand. Their sums go through a few buffers to the finishing
-// warps, which add them and write: so nobody waits for a result, and what has arrived is multiplied at once.
-// Columns go to lanes so that a lane's 16 bytes of a row are its operands of two products, for x as for weights.
-// A row's sums do not depend on the number of rows of x.
+// A block takes a stretch of the matrix's rows in units of eight. One warp brings them into a ring in shared memory by
+// bulk copies; it begins before pdl::wait(), so that weights arrive while the kernel before still ends. A block takes
+// most of a multiprocessor's shared memory, so that there is one to each: two of the same kernel on one multiprocessor
+// would leave another one idle. The rows of x lie in shared memory, times the weight of a norm if asked for. The
+// multiplying warps share the columns: x is the A operand of mma.sync, a unit the B operand. Their sums go through a
+// few buffers to the finishing warps, which add them and write: so nobody waits for a result, and what has arrived is
+// multiplied at once. Columns go to lanes so that a lane's 16 bytes of a row are its operands of two products, for x
+// as for weights. A row's sums do not depend on the number of rows of x.
 
 #include "device/mma.cuh"
 #include "device/pdl.cuh"
@@ -122,7 +122,8 @@ template <class Source> __device__ __forceinline__ void copyRows(const Source& r
     }
 }
 
-/// Column of a lane's 16 bytes in step `step` (0, 1) of its block `block` of 64 columns; the warps take blocks in turns.
+/// Column of a lane's 16 bytes in step `step` (0, 1) of its block `block` of 64 columns; the warps take blocks in
+/// turns.
 __device__ __forceinline__ int columnOf(int block, int step) {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     return (warp + block * kWarps) * 64 + step * 32 + static_cast<int>(threadIdx.x) % 4 * 8;
@@ -266,9 +267,9 @@ __device__ __forceinline__ void multiplyRows(int units, int rows, Fixed& fixed, 
     }
 }
 
-/// A finishing warp: units first, first + kFinishers, ... `work.request(unit)` asks for what the outputs of this lane need,
-/// `work.finish(unit, i, token, row, sum)` takes the sum for output i of the lane; `row` is the row of the unit. Both are
-/// called by whole warps.
+/// A finishing warp: units first, first + kFinishers, ... `work.request(unit)` asks for what the outputs of this lane
+/// need, `work.finish(unit, i, token, row, sum)` takes the sum for output i of the lane; `row` is the row of the unit.
+/// Both are called by whole warps.
 template <class Work>
 __device__ __forceinline__ void finishRows(Work& work, int first, int rows, float eps, Fixed& fixed, const u8* memory) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -314,7 +315,8 @@ __device__ __forceinline__ void finishRows(Work& work, int first, int rows, floa
     }
 }
 
-/// A whole kernel but for the beginning of the ring. x gets the norm of VT_FORM (3: none); `address(token)` is a row of x.
+/// A whole kernel but for the beginning of the ring. x gets the norm of VT_FORM (3: none); `address(token)` is a row of
+/// x.
 template <class Work, class Address>
 __device__ __forceinline__ void run(Work& work, int rows, const Address& address, const void* normWeight, float eps,
                                     Fixed& fixed, u8* memory) {

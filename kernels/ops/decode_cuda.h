@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Fused kernels for few tokens: weights stream once, near the rate of memory. Each function runs its op and says true, or
-// does nothing and says false when shapes, types, alignment or the kernel packs do not allow it.
+// Fused kernels for few tokens: weights stream once, near the rate of memory. Each function runs its op and says
+// true, or does nothing and says false when shapes, types, alignment or the kernel packs do not allow it.
 
 #include "kernels/ops/blocks.h"
 #include "kernels/ops/matmul.h"
