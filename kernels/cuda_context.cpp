@@ -22,20 +22,6 @@ constexpr std::uint64_t kDefaultWorkspace = std::uint64_t{32} << 20;
 constexpr unsigned kSharedWithoutAsking = 48 * 1024;
 constexpr unsigned kPortableCluster = 8;
 
-std::string archName(const CudaDeviceInfo& info) {
-    // The tensor cores of 9.0 need its own instruction set; others run their portable one.
-    return fmt::format("sm_{}{}{}", info.major, info.minor, info.major == 9 && info.minor == 0 ? "a" : "");
-}
-
-DeviceArch archOf(const CudaDeviceInfo& info) {
-    DeviceArch arch;
-    arch.name = archName(info);
-    arch.number = info.major * 10 + info.minor;
-    arch.multiprocessors = info.multiprocessors;
-    arch.sharedPerBlock = info.sharedPerBlock;
-    return arch;
-}
-
 /// Rates of a device that no profile describes, from its clocks: what its data sheet would say.
 DeviceTraits estimatedTraits(const CudaDriver& driver, const CudaDeviceInfo& info) {
     CUdevice device = 0;
@@ -72,7 +58,7 @@ DeviceTraits traitsOf(const CudaDriver& driver, const CudaDeviceInfo& info) {
     }
     traits.id = traits.id.empty() ? "cuda" : traits.id;
     traits.name = info.name;
-    traits.arch = archName(info);
+    traits.arch = archOf(info).name;
     traits.memoryBytes = info.memoryBytes;
     traits.multiprocessors = info.multiprocessors;
     traits.sharedMemoryPerBlock = static_cast<std::uint64_t>(info.sharedPerBlock);

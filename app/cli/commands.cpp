@@ -105,6 +105,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     addPlan(app, line);
     addBench(app, line);
     addSession(app, line);
+    addKernels(app, line);
     addWorker(app, line);
     addCompletion(app, line);
 }

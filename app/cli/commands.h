@@ -29,6 +29,7 @@ void addSynthesize(CLI::App& app, CommandLine& line);
 void addPlan(CLI::App& app, CommandLine& line);
 void addBench(CLI::App& app, CommandLine& line);
 void addSession(CLI::App& app, CommandLine& line);
+void addKernels(CLI::App& app, CommandLine& line);
 void addWorker(CLI::App& app, CommandLine& line);
 void addCompletion(CLI::App& app, CommandLine& line);
 

@@ -2,12 +2,16 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/gui/host_run_controller.h"
 
+#include <QCoreApplication>
+#include <QFile>
+#include <QFileInfo>
 #include <QTemporaryDir>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "app/runner/environment.h"
 #include "base/error.h"
+#include "engine/workload/experiment.h"
 #include "profiler/memory_timeline.h"
 #include "sessions/session_file.h"
 
@@ -64,7 +68,7 @@ std::shared_ptr<const profiler::MemoryTimeline> timelineOf(const std::string& fi
 } // namespace
 
 HostRunController::HostRunController(QObject* parent)
-    : RunController(parent), host_(RunHost::inProcess()), pricer_([this] { priceLoop(); }) {}
+    : RunController(parent), here_(RunHost::inProcess()), host_(here_.get()), pricer_([this] { priceLoop(); }) {}
 
 HostRunController::~HostRunController() {
     {
@@ -79,8 +83,30 @@ HostRunController::~HostRunController() {
     }
 }
 
+RunHost& HostRunController::hostFor(const Json& experiment) {
+    // After a device fault a process is lost, and it should not be this one.
+    if (chosenBackend(engine::validateExperiment(experiment, "experiment")) != "cuda") {
+        return *here_;
+    }
+    if (worker_ == nullptr) {
+        const QString program = QCoreApplication::applicationDirPath() + QStringLiteral("/vitrine");
+        if (!QFileInfo(program).isExecutable()) {
+            throw base::Unsupported(
+                tr("%1: runs on a GPU need this program beside vitrine-gui; install both into one folder")
+                    .arg(program)
+                    .toStdString());
+        }
+        worker_ = RunHost::inWorker(QFile::encodeName(program).toStdString());
+    }
+    return *worker_;
+}
+
 void HostRunController::start(const Json& experiment, const QString& sessionFile) {
     try {
+        if (running_) {
+            throw base::Internal("a run is going on; wait for its end or stop it");
+        }
+        host_ = &hostFor(experiment);
         host_->start(experiment, sessionFile.toStdString(), [this](const Json& message) {
             // The run's thread hands a line over; a value would have to be copied anyway.
             QMetaObject::invokeMethod(

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// RunController over RunHost: runs and prices in this process, on threads of the hosts.
+// RunController over RunHost: runs on a GPU happen in `vitrine worker`, all others and pricing in this process, on threads
+// of the hosts.
 
 #include <condition_variable>
 #include <memory>
@@ -33,7 +34,10 @@ private:
     void onMessage(const std::string& line);
     void priceLoop();
 
-    std::unique_ptr<RunHost> host_;
+    RunHost& hostFor(const nlohmann::json& experiment);
+
+    std::unique_ptr<RunHost> here_, worker_; ///< the worker is started by its first run
+    RunHost* host_ = nullptr;                ///< of the last run
     bool running_ = false;
 
     // Pricing and rehearsing: a thread of its own, the newest request of each wins.

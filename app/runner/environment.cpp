@@ -9,16 +9,16 @@
 #include <string>
 #include <sys/utsname.h>
 
+#include "engine/workload/run_setup.h"
+#include "kernels/cuda_context.h"
 #include "kernels/device_traits.h"
+#include "kernels/jit/kernel_library.h"
 
 namespace vitrine::app {
 
 namespace {
 
 using nlohmann::json;
-
-/// Meta without a named device.
-constexpr const char* kDefaultProfile = "h100-80gb";
 
 std::string cpuName() {
     std::ifstream file("/proc/cpuinfo");
@@ -42,6 +42,26 @@ json traitsJson(const kernels::DeviceTraits& traits) {
             {"memory_bandwidth", traits.memoryBandwidth}};
 }
 
+/// What the driver tells of a GPU; a missing one is refused when the run begins.
+json deviceJson(int ordinal) {
+    for (const kernels::CudaDeviceInfo& device : kernels::cudaDevices()) {
+        if (device.ordinal == ordinal) {
+            const std::string profile = engine::profileOfDevice(device.name);
+            kernels::DeviceTraits traits;
+            if (!profile.empty()) {
+                traits = kernels::loadDeviceProfile(profile);
+            }
+            traits.id = profile.empty() ? "cuda" : profile;
+            traits.name = device.name;
+            traits.arch = kernels::archOf(device).name;
+            traits.memoryBytes = device.memoryBytes;
+            traits.multiprocessors = device.multiprocessors;
+            return traitsJson(traits);
+        }
+    }
+    return nullptr;
+}
+
 } // namespace
 
 std::string_view programVersion() {
@@ -62,19 +82,20 @@ json machineEnvironment() {
 }
 
 std::string_view chosenBackend(const json& experiment) {
-    const bool meta = experiment.value("plan", false) || experiment.value("backend", "auto") == "meta";
-    return meta ? "meta" : "cpu";
+    return kernels::backendName(engine::backendOf(experiment));
 }
 
 json runEnvironment(const json& experiment) {
     json result = machineEnvironment();
-    const bool meta = chosenBackend(experiment) == "meta";
-    result["backend"] = chosenBackend(experiment);
+    const kernels::Backend backend = engine::backendOf(experiment);
+    const bool meta = backend == kernels::Backend::Meta;
+    result["backend"] = kernels::backendName(backend);
     result["time_base"] = meta ? "virtual" : "monotonic";
-    const std::string profile = experiment.value("device_profile", "");
     const bool pricesCpu = meta && experiment.value("backend", "auto") == "cpu";
-    if (!profile.empty() || (meta && !pricesCpu)) {
-        result["device"] = traitsJson(kernels::loadDeviceProfile(profile.empty() ? kDefaultProfile : profile));
+    if (backend == kernels::Backend::Cuda) {
+        result["device"] = deviceJson(experiment.value("device", 0));
+    } else if (experiment.contains("device_profile") || (meta && !pricesCpu)) {
+        result["device"] = traitsJson(engine::profileTraits(experiment));
     } else {
         result["device"] = traitsJson(kernels::cpuTraits(experiment.value("threads", 0)));
     }

@@ -18,7 +18,7 @@ nlohmann::json machineEnvironment();
 /// The backend that a validated experiment runs on: what "auto" stands for on this machine, "meta" for a plan.
 std::string_view chosenBackend(const nlohmann::json& experiment);
 
-/// The machine and what a validated experiment chose: "backend" ("cpu", "meta"), "device" (traits), "time_base"
+/// The machine and what a validated experiment chose: "backend" ("cpu", "cuda", "meta"), "device" (traits), "time_base"
 /// ("monotonic" or "virtual"). Throws what reading a device profile throws.
 nlohmann::json runEnvironment(const nlohmann::json& experiment);
 

@@ -200,7 +200,7 @@ public:
     bool running() const override { return running_; }
     RunOutcome wait() override {
         std::unique_lock lock(mutex_);
-        idle_.wait(lock, [this] { return !running_; });
+        idle_.wait(lock, [this] { return !running_ && telling_ == 0; });
         return outcome_;
     }
 
@@ -248,17 +248,23 @@ private:
             const std::lock_guard lock(mutex_);
             outcome_ = outcome;
             sink = sink_;
-            // Who hears of the end may start the next run at once.
+            // Who hears of the end may start the next run at once; who waits for it has heard everything.
             running_ = false;
+            ++telling_;
+        }
+        sink(message);
+        {
+            const std::lock_guard lock(mutex_);
+            --telling_;
         }
         idle_.notify_all();
-        sink(message);
     }
 
     std::string program_;
     std::mutex mutex_; ///< guards the end of a run against who waits for it
     std::condition_variable idle_;
     std::atomic<bool> running_ = false;
+    int telling_ = 0; ///< ends that the sink is being told of
     std::atomic<std::int64_t> run_ = 0;
     RunMessageSink sink_;
     RunOutcome outcome_;

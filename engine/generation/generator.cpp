@@ -3,6 +3,7 @@
 #include "engine/generation/generator.h"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <optional>
 
@@ -126,6 +127,7 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
     }
     chunk_ = prefillChunk(model_.context().traits(), options_.prefillChunk);
     try {
+        prepare(cacheOptions);
         cache_ = std::make_unique<KvCache>(model_.context(), model_.config(), cacheOptions);
         for (const auto& row : rows_) {
             row->sequence = cache_->addSequence();
@@ -146,6 +148,41 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
         throw;
     }
     cache_.reset();
+}
+
+/// Kernels of the first prefill step and of a decode step are compiled before anything is timed.
+void Generator::prepare(const KvCacheOptions& cacheOptions) {
+    if (model_.context().cuda() == nullptr) {
+        return;
+    }
+    std::int64_t budget = chunk_;
+    std::vector<Row*> sampled, all;
+    StepBatch first, next;
+    first.name = "prefill";
+    for (const auto& row : rows_) {
+        const std::vector<std::int32_t>& prompt = row->request.prompt;
+        const auto length = static_cast<std::int64_t>(prompt.size());
+        const std::int64_t count = std::min(budget, length);
+        all.push_back(row.get());
+        next.sequences.push_back({row->number, {prompt.data(), 1}, true});
+        if (count > 0) {
+            first.sequences.push_back(
+                {row->number, {prompt.data(), static_cast<std::size_t>(count)}, count == length, length});
+        }
+        if (count == length) {
+            sampled.push_back(row.get());
+        }
+        budget -= count;
+    }
+    const std::vector<kernels::SampleParameters> firstSampling = samplingOf(sampled), nextSampling = samplingOf(all);
+    first.sampling = firstSampling;
+    next.sampling = nextSampling;
+    first.topLogprobs = next.topLogprobs = options_.topLogprobs;
+    const std::array steps = {first, next};
+    KvCacheOptions cache = cacheOptions;
+    cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
+    cache.maxTokens = 0;
+    model_.prepare(steps, cache, options_.progress);
 }
 
 void Generator::prefill(GenerateReport& report) {
@@ -219,10 +256,9 @@ void Generator::decode(GenerateReport& report) {
     }
 }
 
-void Generator::stepRows(std::string_view name, std::int32_t index, const std::vector<StepSequence>& sequences,
-                         const std::vector<Row*>& sampled) {
+std::vector<kernels::SampleParameters> Generator::samplingOf(const std::vector<Row*>& rows) {
     std::vector<kernels::SampleParameters> parameters;
-    for (const Row* row : sampled) {
+    for (const Row* row : rows) {
         const Sampling& sampling = row->request.sampling;
         kernels::SampleParameters p;
         p.temperature = sampling.temperature;
@@ -239,6 +275,12 @@ void Generator::stepRows(std::string_view name, std::int32_t index, const std::v
         p.forbiddenCount = static_cast<std::int64_t>(row->request.forbidden.size());
         parameters.push_back(p);
     }
+    return parameters;
+}
+
+void Generator::stepRows(std::string_view name, std::int32_t index, const std::vector<StepSequence>& sequences,
+                         const std::vector<Row*>& sampled) {
+    const std::vector<kernels::SampleParameters> parameters = samplingOf(sampled);
     StepBatch batch;
     batch.name = name;
     batch.index = index;

@@ -85,7 +85,7 @@ struct GenerateOptions {
     KvCacheOptions cache;
     std::int64_t prefillChunk = 0; ///< tokens of one prefill step, 0: the choice of prefillChunk() in model.h
     std::int32_t topLogprobs = 0;
-    base::ProgressSink* progress = nullptr;             ///< of the prefill, where it takes several steps
+    base::ProgressSink* progress = nullptr;             ///< of compiling kernels, and of a prefill of several steps
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< how the answer is parted into channels
     /// Planning on Meta: decode steps that repeat the last one's allocations are not run; the clock moves on by their
     /// time. Ids of such tokens are 0.
@@ -116,6 +116,8 @@ private:
 
     void addRow(GenerateRequest request);
     void abandon(FinishReason reason);
+    void prepare(const KvCacheOptions& cacheOptions);
+    static std::vector<kernels::SampleParameters> samplingOf(const std::vector<Row*>& rows);
     void prefill(GenerateReport& report);
     void decode(GenerateReport& report);
     void stepRows(std::string_view name, std::int32_t index, const std::vector<StepSequence>& sequences,

@@ -226,6 +226,22 @@ std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
     if (known != arenaSizes_.end()) {
         return known->second;
     }
+    kernels::Context& dry = dryContext();
+    if (kernels::CudaContext* gpu = context_.cuda()) {
+        {
+            const Prefetch prefetch(*gpu);
+            StepRunner(*this, plan, cache, dry, StepMode::Prefetch).run();
+        }
+        gpu->library().waitForPrefetch(nullptr, context_.stop());
+    } else {
+        StepRunner(*this, plan, cache, dry).run();
+    }
+    const std::uint64_t bytes = dry.memory().step().highWater();
+    arenaSizes_.emplace(std::move(signature), bytes);
+    return bytes;
+}
+
+kernels::Context& Model::dryContext() {
     if (dryContext_ == nullptr) {
         kernels::ContextOptions options;
         options.backend = kernels::Backend::Meta;
@@ -236,18 +252,34 @@ std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
         dryGap_ = kernels::Buffer(dryContext_->memory().general(), kDryBytes, {base::MemoryCategory::Other, "gap"});
         dryContext_->memory().step().ensureCapacity(kDryBytes);
     }
-    if (kernels::CudaContext* gpu = context_.cuda()) {
+    return *dryContext_;
+}
+
+void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& options, base::ProgressSink* progress) {
+    kernels::CudaContext* const gpu = context_.cuda();
+    if (gpu == nullptr) {
+        return;
+    }
+    kernels::Context& dry = dryContext();
+    KvCache cache(dry, config_, options);
+    std::vector<int> sequences;
+    for (const StepBatch& batch : steps) {
+        std::vector<KvAppend> appends;
+        for (const StepSequence& item : batch.sequences) {
+            while (static_cast<int>(sequences.size()) <= item.sequence) {
+                sequences.push_back(cache.addSequence());
+            }
+            appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size())});
+        }
+        cache.reserve(appends);
+        const StepPlan plan(*this, batch, cache);
         {
             const Prefetch prefetch(*gpu);
-            StepRunner(*this, plan, cache, *dryContext_, StepMode::Prefetch).run();
+            StepRunner(*this, plan, cache, dry, StepMode::Prefetch).run();
         }
-        gpu->library().waitForPrefetch(nullptr, context_.stop());
-    } else {
-        StepRunner(*this, plan, cache, *dryContext_).run();
+        cache.commit(appends);
     }
-    const std::uint64_t bytes = dryContext_->memory().step().highWater();
-    arenaSizes_.emplace(std::move(signature), bytes);
-    return bytes;
+    gpu->library().waitForPrefetch(progress, context_.stop());
 }
 
 WeightBytes Model::weightBytes() const {

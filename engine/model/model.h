@@ -106,6 +106,11 @@ public:
     /// cache then keeps its length), BadInput for a token id outside the vocabulary.
     StepOutput step(const StepBatch& batch, KvCache& cache);
 
+    /// On CUDA: compiles what `steps`, taken one after the other from an empty cache of this kind, will launch, all at once
+    /// on the library's threads; elsewhere nothing. Sequences are numbered from 0. So the first steps need not wait.
+    /// Reports progress "Compiling kernels"; `progress` may be null.
+    void prepare(std::span<const StepBatch> steps, const KvCacheOptions& cache, base::ProgressSink* progress);
+
     /// Weight bytes that one decoded token of one sequence reads: all dense weights, expertsPerToken of the experts, one
     /// row of the embedding.
     std::uint64_t weightBytesPerToken() const;
@@ -118,6 +123,7 @@ private:
 
     void bindLayers();
     std::uint64_t arenaBytes(const StepPlan& plan, const KvCache& cache);
+    kernels::Context& dryContext();
     StepOutput runStep(const StepPlan& plan, const KvCache& cache);
     StepGraph* graphOf(const StepPlan& plan, const KvCache& cache);
     kernels::LinearView linear(const std::string& name) const;

@@ -279,6 +279,7 @@ void benchGptOss(const Run& run) {
     const auto gib = [&](std::uint64_t bytes) { return static_cast<double>(bytes) * kGib; };
     rows.push_back(benchRow("weights", gib(bench.model().loadReport().residentBytes), "GiB"));
     addMemoryMetrics(metrics, *context);
+    addKernelMetrics(metrics, *context);
     rows.push_back(
         benchRow("memory peak", gib(context->memory().statistics().peak), "GiB", gib(context->memory().budget())));
     metrics["rows"] = std::move(rows);

@@ -156,10 +156,12 @@ void runGenerate(const Run& run) {
     } catch (...) {
         addReport(metrics, report, hasText, logprobs);
         addMemoryMetrics(metrics, *context);
+        addKernelMetrics(metrics, *context);
         throw;
     }
     addReport(metrics, report, hasText, logprobs);
     addMemoryMetrics(metrics, *context);
+    addKernelMetrics(metrics, *context);
 }
 
 } // namespace vitrine::engine

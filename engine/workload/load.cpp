@@ -57,9 +57,11 @@ void runLoad(const Run& run) {
         }
     } catch (...) {
         addMemoryMetrics(metrics, *context);
+        addKernelMetrics(metrics, *context);
         throw;
     }
     addMemoryMetrics(metrics, *context);
+    addKernelMetrics(metrics, *context);
     measureAfterLoad(run, source, metrics["variants"]);
 }
 

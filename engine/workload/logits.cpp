@@ -118,9 +118,11 @@ void runLogits(const Run& run) {
         metrics["output"] = run.text("output");
     } catch (...) {
         addMemoryMetrics(metrics, *context);
+        addKernelMetrics(metrics, *context);
         throw;
     }
     addMemoryMetrics(metrics, *context);
+    addKernelMetrics(metrics, *context);
 }
 
 } // namespace vitrine::engine

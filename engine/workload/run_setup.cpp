@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "kernels/jit/kernel_library.h"
 
 namespace vitrine::engine {
 namespace {
@@ -44,21 +45,6 @@ kernels::ContextOptions contextOptions(const Run& run, base::TraceSink* trace) {
     return options;
 }
 
-bool forMeta(const Run& run) {
-    return run.flag("plan") || run.text("backend") == "meta";
-}
-
-/// A GPU is taken when there is one, unless the run says otherwise: another device's allocations are rehearsed on the CPU.
-bool onCuda(const Run& run) {
-    const std::string backend = run.text("backend", "auto");
-    if (backend != "auto") {
-        return backend == "cuda";
-    }
-    // Files are written from host memory.
-    const bool hostOnly = run.text("bench") == "cpu-decode" || run.text("workload") == "synthesize";
-    return !hostOnly && !run.spec.contains("device_profile") && kernels::whyNoCuda().empty();
-}
-
 kernels::CudaOptions cudaOptions(const Run& run) {
     kernels::CudaOptions options;
     options.device = static_cast<int>(run.integer("device", 0));
@@ -92,6 +78,44 @@ bool Run::flag(const char* key) const {
     return spec.value(key, false);
 }
 
+kernels::Backend backendOf(const Json& experiment) {
+    const std::string backend = experiment.value("backend", "auto");
+    if (experiment.value("plan", false) || backend == "meta") {
+        return kernels::Backend::Meta;
+    }
+    if (backend != "auto") {
+        return backend == "cuda" ? kernels::Backend::Cuda : kernels::Backend::Cpu;
+    }
+    // Another device's allocations are rehearsed on the CPU, and files are written from host memory.
+    const bool cpu = experiment.contains("device_profile") || experiment.value("bench", "") == "cpu-decode" ||
+                     experiment.value("workload", "") == "synthesize" || !kernels::whyNoCuda().empty();
+    return cpu ? kernels::Backend::Cpu : kernels::Backend::Cuda;
+}
+
+std::string profileOfDevice(const std::string& deviceName) {
+    for (const std::string& name : kernels::deviceProfileNames()) {
+        if (kernels::loadDeviceProfile(name).name == deviceName) {
+            return name;
+        }
+    }
+    return {};
+}
+
+kernels::DeviceTraits profileTraits(const Json& experiment, std::string* name) {
+    std::string profile = experiment.value("device_profile", "");
+    if (profile.empty()) {
+        const std::vector<kernels::CudaDeviceInfo> devices = kernels::cudaDevices();
+        profile = devices.empty() ? std::string() : profileOfDevice(devices.front().name);
+    }
+    if (profile.empty()) {
+        profile = "h100-80gb";
+    }
+    if (name != nullptr) {
+        *name = profile;
+    }
+    return kernels::loadDeviceProfile(profile);
+}
+
 kernels::DeviceTraits planTraits(const Run& run, std::string* name) {
     if (run.text("backend") == "cpu" && !run.spec.contains("device_profile")) {
         kernels::DeviceTraits traits = kernels::cpuTraits(static_cast<int>(run.integer("threads", 0)));
@@ -100,11 +124,7 @@ kernels::DeviceTraits planTraits(const Run& run, std::string* name) {
         }
         return traits;
     }
-    const std::string profile = run.text("device_profile", "h100-80gb");
-    if (name != nullptr) {
-        *name = profile;
-    }
-    return kernels::loadDeviceProfile(profile);
+    return profileTraits(run.spec, name);
 }
 
 std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSink* trace, bool bounded) {
@@ -118,11 +138,12 @@ std::unique_ptr<kernels::Context> makePlanContext(const Run& run, base::TraceSin
 }
 
 std::unique_ptr<kernels::Context> makeContext(const Run& run) {
-    if (forMeta(run)) {
+    const kernels::Backend backend = backendOf(run.spec);
+    if (backend == kernels::Backend::Meta) {
         return makePlanContext(run, run.sinks.trace);
     }
     kernels::ContextOptions options = contextOptions(run, run.sinks.trace);
-    if (onCuda(run)) {
+    if (backend == kernels::Backend::Cuda) {
         options.backend = kernels::Backend::Cuda;
         options.cuda = cudaOptions(run);
         return std::make_unique<kernels::Context>(options);
@@ -205,6 +226,41 @@ void addMemoryMetrics(Json& metrics, kernels::Context& context) {
     metrics["peak_reserved_bytes"] = statistics.peakReserved;
     metrics["host_peak_bytes"] = context.memory().hostStatistics().peak;
     metrics["budget_bytes"] = context.memory().budget();
+}
+
+void addKernelMetrics(Json& metrics, kernels::Context& context) {
+    if (context.cuda() == nullptr) {
+        return;
+    }
+    const kernels::KernelLibrary& library = context.cuda()->library();
+    metrics["kernel_compile_seconds"] = library.waitedSeconds();
+    Json rows = Json::array();
+    for (const kernels::KernelUse& use : library.uses()) {
+        Json row = {{"family", use.family},
+                    {"variant", use.variant},
+                    {"pack", use.pack},
+                    {"arch", use.arch},
+                    {"specialization", use.specialization},
+                    {"reason", use.reason},
+                    {"origin", use.origin},
+                    {"compile_seconds", use.compileSeconds},
+                    {"calls", use.calls}};
+        // A variant of several launches is as heavy as its heaviest.
+        kernels::KernelFacts most;
+        std::int64_t cubinBytes = 0;
+        for (const kernels::KernelFacts& facts : use.kernels) {
+            most.registers = std::max(most.registers, facts.registers);
+            most.spillBytes = std::max(most.spillBytes, facts.spillBytes);
+            most.staticShared = std::max(most.staticShared, facts.staticShared);
+            cubinBytes = std::max(cubinBytes, facts.cubinBytes);
+        }
+        row["registers"] = most.registers;
+        row["spill_bytes"] = most.spillBytes;
+        row["shared_bytes"] = most.staticShared;
+        row["cubin_bytes"] = cubinBytes;
+        rows.push_back(std::move(row));
+    }
+    metrics["kernels"] = std::move(rows);
 }
 
 double median(std::vector<double> values) {

@@ -33,9 +33,17 @@ struct Run {
     bool flag(const char* key) const;
 };
 
-/// The traits of an experiment on Meta: of `device_profile`, of this machine's CPU where the backend is cpu, else
-/// h100-80gb. `name` (may be null) receives what the result reports as device_profile.
+/// The traits of an experiment on Meta: of `device_profile`, of this machine's CPU where the backend is cpu, of this
+/// machine's GPU when a profile describes it, else h100-80gb. `name` (may be null) receives what the result reports as device_profile.
 kernels::DeviceTraits planTraits(const Run& run, std::string* name);
+
+/// Where a validated experiment runs: "auto" is a GPU when this machine has one that can be used. Meta for a plan.
+kernels::Backend backendOf(const nlohmann::json& experiment);
+/// The shipped profile of a device by its name as the driver tells it; empty when there is none.
+std::string profileOfDevice(const std::string& deviceName);
+/// The traits of an experiment's device_profile; without one, of the GPU present when a profile describes it, else
+/// h100-80gb. `name` (may be null) receives the profile's name.
+kernels::DeviceTraits profileTraits(const nlohmann::json& experiment, std::string* name = nullptr);
 
 /// The context that the experiment runs on. Throws Unsupported, with what to do, for cuda where there is none.
 std::unique_ptr<kernels::Context> makeContext(const Run& run);
@@ -65,6 +73,8 @@ void checkTokenIds(const std::vector<std::vector<std::int32_t>>& rows, std::int6
 void addContextMetrics(const Run& run, kernels::Context& context);
 /// peak_bytes, peak_by_category, max_by_category, current and reserved bytes, host_peak_bytes.
 void addMemoryMetrics(nlohmann::json& metrics, kernels::Context& context);
+/// On CUDA: kernel_compile_seconds (waited for compilers and the disk cache) and kernels, every variant in use.
+void addKernelMetrics(nlohmann::json& metrics, kernels::Context& context);
 nlohmann::json categoryJson(const base::CategoryBytes& bytes);
 
 /// kv_cache: dtype, kind, and for each group of layers its layers, window (0: keeps everything) and bytes of one token.

@@ -12,14 +12,26 @@
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "kernels/cuda_context.h"
 #include "kernels/jit/variant_compiler.h"
 
 namespace vitrine::kernels {
+
+DeviceArch archOf(const CudaDeviceInfo& device) {
+    DeviceArch arch;
+    // The tensor cores of 9.0 need its own instruction set; others run their portable one.
+    arch.name = fmt::format("sm_{}{}{}", device.major, device.minor, device.major == 9 && device.minor == 0 ? "a" : "");
+    arch.number = device.major * 10 + device.minor;
+    arch.multiprocessors = device.multiprocessors;
+    arch.sharedPerBlock = device.sharedPerBlock;
+    return arch;
+}
 
 std::int64_t variable(const KernelCall& call, std::string_view name) {
     for (const KernelVariable& item : call.variables) {
@@ -108,6 +120,19 @@ std::string misfit(const Candidate& candidate, const KernelCall& call, const Dev
     return {};
 }
 
+/// Adds the time until its end to `sum`, which the holder of the library's lock may read.
+class Stopwatch {
+public:
+    explicit Stopwatch(double& sum) : sum_(sum), begin_(std::chrono::steady_clock::now()) {}
+    ~Stopwatch() { sum_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+    Stopwatch(const Stopwatch&) = delete; // one begin, one end
+    Stopwatch& operator=(const Stopwatch&) = delete;
+
+private:
+    double& sum_;
+    std::chrono::steady_clock::time_point begin_;
+};
+
 } // namespace
 
 class KernelLibrary::Entry {
@@ -142,6 +167,8 @@ struct KernelLibrary::State {
     std::unordered_map<std::string, Entry*> byCall; ///< family and values; null: nothing fits
     std::deque<Entry*> queue;
     std::size_t prefetched = 0, prefetchDone = 0;
+    double waited = 0; ///< seconds
+    std::set<std::string> announced;
     bool stopping = false;
     std::vector<std::thread> workers;
 
@@ -326,11 +353,14 @@ const KernelLibrary::Entry& KernelLibrary::entry(const KernelCall& call) {
         throw base::Unsupported(fmt::format("kernel {}: no variant fits ({} on {}): {}", call.family, valuesText(call),
                                             state.arch.name, why));
     }
-    if (entry->status == Entry::Status::Waiting) {
-        state.compile(*entry, lock);
+    if (entry->status == Entry::Status::Waiting || entry->status == Entry::Status::Compiling) {
+        const Stopwatch watch(state.waited);
+        if (entry->status == Entry::Status::Waiting) {
+            state.compile(*entry, lock);
+        }
+        state.changed.wait(
+            lock, [&] { return entry->status == Entry::Status::Done || entry->status == Entry::Status::Failed; });
     }
-    state.changed.wait(lock,
-                       [&] { return entry->status == Entry::Status::Done || entry->status == Entry::Status::Failed; });
     if (entry->failure) {
         std::rethrow_exception(entry->failure);
     }
@@ -338,10 +368,17 @@ const KernelLibrary::Entry& KernelLibrary::entry(const KernelCall& call) {
     if (!entry->announced) {
         entry->announced = true;
         const KernelUse& use = entry->use;
-        const std::string text = fmt::format("using {} from pack {} ({}, {}): {} {}: {}", opName(use.family), use.pack,
-                                             use.arch, use.origin, use.variant, use.specialization, use.reason);
+        // Once for all values that a family is specialised for: those are for -vv.
+        const bool compiled = !entry->compiled.facts.empty() && use.compileSeconds > 0;
+        const std::string where = fmt::format("{} {} {}", use.family, use.pack, compiled ? "compiled" : use.origin);
+        const bool first = state.announced.insert(where).second;
         lock.unlock();
-        base::logInfo(text);
+        if (first) {
+            base::logInfo(
+                fmt::format("using {} from pack {} ({}, {})", opName(use.family), use.pack, use.arch, use.origin));
+        }
+        base::logDebug(fmt::format("kernel {}/{} {}: {}; {}", use.family, use.variant, use.specialization, use.reason,
+                                   use.origin));
     }
     return *entry;
 }
@@ -367,6 +404,7 @@ void KernelLibrary::prefetch(const KernelCall& call) {
 void KernelLibrary::waitForPrefetch(base::ProgressSink* progress, const base::StopToken& stop) {
     State& state = *state_;
     std::unique_lock lock(state.mutex);
+    const Stopwatch watch(state.waited);
     std::size_t told = 0;
     while (state.prefetchDone < state.prefetched) {
         state.changed.wait_for(lock, std::chrono::milliseconds(50));
@@ -433,6 +471,55 @@ std::vector<KernelUse> KernelLibrary::uses() const {
         if (entry->status == Entry::Status::Done) {
             out.push_back(entry->use);
             out.back().calls = entry->calls.load(std::memory_order_relaxed);
+        }
+    }
+    return out;
+}
+
+double KernelLibrary::waitedSeconds() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->waited;
+}
+
+std::vector<KernelLibrary::Listing> KernelLibrary::list() const {
+    const State& state = *state_;
+    std::vector<Listing> out;
+    for (const auto& [family, candidates] : state.families) {
+        // The built-in variants, which every family of the program has, tell the version that it passes.
+        const auto shipped =
+            std::find_if(candidates.begin(), candidates.end(), [](const auto& item) { return item.pack->isBuiltin(); });
+        const std::size_t begin = out.size();
+        for (const auto& item : candidates) {
+            const KernelVariant& variant = *item.variant;
+            const bool known = shipped != candidates.end() && shipped->variant->abi == variant.abi;
+            const bool runs = known && std::any_of(variant.archs.begin(), variant.archs.end(), [&](const auto& listed) {
+                                  return archRuns(listed, state.arch.name);
+                              });
+            out.push_back({item.pack, &variant, runs});
+        }
+        int examples = 0;
+        for (const auto& item : candidates) {
+            for (const auto& example : item.variant->examples) {
+                const Expression::Lookup lookup = [&](std::string_view name) -> std::optional<std::int64_t> {
+                    const auto found = example.find(std::string(name));
+                    return found != example.end() ? std::optional(found->second) : deviceVariable(state.arch, name);
+                };
+                const auto fits = [&](const Listing& candidate) {
+                    try {
+                        return candidate.runs && candidate.variant->when.evaluate(lookup) != 0;
+                    } catch (const base::BadInput&) {
+                        return false; // the example of another variant lacks a name that this one's condition needs
+                    }
+                };
+                const auto taken = std::find_if(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(), fits);
+                if (taken != out.end()) {
+                    ++taken->chosen;
+                    ++examples;
+                }
+            }
+        }
+        for (std::size_t i = begin; i < out.size(); ++i) {
+            out[i].examples = examples;
         }
     }
     return out;

@@ -19,6 +19,9 @@
 
 namespace vitrine::kernels {
 
+class KernelPack;
+struct KernelVariant;
+
 /// What a variant is compiled for and chosen by.
 struct DeviceArch {
     std::string name = "sm_90a"; ///< "sm_80", "sm_89", "sm_90a", "sm_100", "sm_120"
@@ -26,6 +29,9 @@ struct DeviceArch {
     int multiprocessors = 132;
     std::int64_t sharedPerBlock = 227 * 1024;
 };
+
+struct CudaDeviceInfo;
+DeviceArch archOf(const CudaDeviceInfo& device);
 
 /// One compiled entry of a variant, as the compiler and the driver tell.
 struct KernelFacts {
@@ -88,6 +94,19 @@ public:
 
     /// Every variant in use so far, in order of first use.
     std::vector<KernelUse> uses() const;
+    /// Seconds that callers of entry() and waitForPrefetch() have waited for compilers and the disk cache.
+    double waitedSeconds() const;
+
+    /// A variant as the library sees it, in the order of choice inside its family.
+    struct Listing {
+        const KernelPack* pack = nullptr;
+        const KernelVariant* variant = nullptr;
+        bool runs = false; ///< on this arch, with the parameters that this program passes
+        int chosen = 0;    ///< of `examples`, for how many calls it would be taken
+        int examples = 0;  ///< examples of all variants of its family that some variant fits
+    };
+    /// Every variant of every pack; families in alphabetical order. Compiles nothing.
+    std::vector<Listing> list() const;
     const DeviceArch& arch() const;
 
 private:

@@ -84,6 +84,7 @@ TEST(CommandLine, EveryCommandHasHelpWithAnExample) {
                                                                    {"plan", "generate"},
                                                                    {"plan", "load"},
                                                                    {"bench"},
+                                                                   {"kernels"},
                                                                    {"session"},
                                                                    {"session", "ls"},
                                                                    {"session", "show"},

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Compiles every example of every built-in variant for every arch that its manifest names; needs NVRTC, no GPU. One test
-// for each kernel family: kernels_tests --gtest_filter='*DeviceCompile*/rms_norm'. Results stay in the build folder, so
+// Compiles every example of every variant of the built-in pack and of the packs that come with the program, for every arch
+// that its manifest names; needs NVRTC, no GPU. One test for each kernel family:
+// kernels_tests --gtest_filter='*DeviceCompile*/rms_norm'. Results stay in the build folder, so
 // that only what changed is compiled again.
 
 #include <algorithm>
@@ -17,6 +18,7 @@ namespace vitrine::kernels {
 namespace {
 
 struct Job {
+    const KernelPack* pack = nullptr;
     const KernelVariant* variant = nullptr;
     const std::map<std::string, std::int64_t>* example = nullptr;
     DeviceArch arch;
@@ -42,21 +44,26 @@ DeviceArch deviceOf(const std::string& name) {
     return arch;
 }
 
-std::vector<std::string> families() {
+const KernelPack& simpleMoe() {
+    static const KernelPack kPack = KernelPack::load(VITRINE_RESOURCES "/kernel-packs/simple-moe");
+    return kPack;
+}
+
+std::vector<std::string> familiesOf(const KernelPack& pack) {
     std::set<std::string> names;
-    for (const KernelVariant& variant : KernelPack::builtin().variants()) {
+    for (const KernelVariant& variant : pack.variants()) {
         names.insert(variant.family);
     }
     return {names.begin(), names.end()};
 }
 
-std::vector<Job> jobsOf(const std::string& family) {
+std::vector<Job> jobsOf(const KernelPack& pack, const std::string& family) {
     std::vector<Job> jobs;
-    for (const KernelVariant& variant : KernelPack::builtin().variants()) {
+    for (const KernelVariant& variant : pack.variants()) {
         for (const std::string& arch : variant.archs) {
             for (const auto& example : variant.examples) {
                 if (variant.family == family) {
-                    jobs.push_back({&variant, &example, deviceOf(arch), {}});
+                    jobs.push_back({&pack, &variant, &example, deviceOf(arch), {}});
                 }
             }
         }
@@ -104,7 +111,7 @@ std::string problemOf(const Job& job, CubinCache& cache) {
             return "the example does not meet `when`: " + job.variant->when.text();
         }
         const CompiledVariant compiled =
-            compileVariant(specialize(KernelPack::builtin(), *job.variant, lookup, job.arch.name), cache);
+            compileVariant(specialize(*job.pack, *job.variant, lookup, job.arch.name), cache);
         std::string warnings;
         for (const std::string& warning : compiled.kernel.warnings) {
             warnings += warning + "\n";
@@ -119,12 +126,8 @@ std::string problemOf(const Job& job, CubinCache& cache) {
 
 class DeviceCompile : public testing::TestWithParam<std::string> {};
 
-TEST_P(DeviceCompile, EveryExampleForEveryArch) {
-    if (Nvrtc::find() == nullptr) {
-        GTEST_SKIP() << Nvrtc::whyMissing();
-    }
+void compileAll(std::vector<Job> jobs) {
     CubinCache cache(VITRINE_BINARY_DIR "/cubins", std::uint64_t{1} << 30);
-    std::vector<Job> jobs = jobsOf(GetParam());
     EXPECT_FALSE(jobs.empty()) << "the family has no examples";
     base::ThreadPool pool;
     pool.parallelFor(static_cast<std::int64_t>(jobs.size()), 1, [&](std::int64_t begin, std::int64_t end, int) {
@@ -138,8 +141,24 @@ TEST_P(DeviceCompile, EveryExampleForEveryArch) {
     }
 }
 
+TEST_P(DeviceCompile, EveryExampleForEveryArch) {
+    if (Nvrtc::find() == nullptr) {
+        GTEST_SKIP() << Nvrtc::whyMissing();
+    }
+    compileAll(jobsOf(KernelPack::builtin(), GetParam()));
+}
+
+TEST(DeviceCompilePacks, simple_moe) {
+    if (Nvrtc::find() == nullptr) {
+        GTEST_SKIP() << Nvrtc::whyMissing();
+    }
+    for (const std::string& family : familiesOf(simpleMoe())) {
+        compileAll(jobsOf(simpleMoe(), family));
+    }
+}
+
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceCompile);
-INSTANTIATE_TEST_SUITE_P(Builtin, DeviceCompile, testing::ValuesIn(families()),
+INSTANTIATE_TEST_SUITE_P(Builtin, DeviceCompile, testing::ValuesIn(familiesOf(KernelPack::builtin())),
                          [](const auto& family) { return family.param; });
 
 } // namespace

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "kernels/jit/nvrtc.h"
 #include "tests/kernels/jit/pack_testing.h"
 
@@ -152,6 +153,29 @@ TEST_F(Library, ManyThreadsWaitForOneCompilation) {
     }
     EXPECT_EQ(entries[0], entries[3]);
     EXPECT_EQ(library.uses()[0].calls, 4U);
+}
+
+TEST_F(Library, SaysOnceWhichPackAnswersAFamily) {
+    if (Nvrtc::find() == nullptr) {
+        GTEST_SKIP() << Nvrtc::whyMissing();
+    }
+    writePack(doubleVariant("plain", "", kDoubleSource));
+    std::vector<std::string> lines;
+    base::setLogSink([&](base::LogLevel level, std::string_view text) {
+        if (level == base::LogLevel::Info && text.starts_with("using ")) {
+            lines.emplace_back(text);
+        }
+    });
+    KernelLibrary cold(h200(), options());
+    cold.entry(call(2, 3));
+    cold.entry(call(2, 4));
+    EXPECT_GT(cold.waitedSeconds(), 0);
+    KernelLibrary warm(h200(), options());
+    warm.entry(call(2, 3));
+    base::setLogSink({});
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_TRUE(lines[0].starts_with("using Double from pack mine (sm_90a, compiled in ")) << lines[0];
+    EXPECT_EQ(lines[1], "using Double from pack mine (sm_90a, cubin cache)");
 }
 
 TEST_F(Library, ASourceThatDoesNotCompileShowsTheLog) {
