@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <future>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -143,30 +144,43 @@ SynthesizedFiles synthesizeCheckpoint(const ModelSource& source, const std::stri
     }
     SynthesizedFiles written;
     std::uint64_t done = 0;
-    std::array<std::vector<char>, 2> buffers; // one is made while the other is written
+    std::uint64_t largest = 0;
+    for (const Shard& shard : shards) {
+        for (const TensorSpec& spec : shard.tensors) {
+            largest = std::max(largest, bytesOf(spec));
+        }
+    }
+    // One is made while the other is written. Left unset: the threads that fill them touch their pages first.
+    const std::array buffers{std::unique_ptr<char[]>(new char[largest]), std::unique_ptr<char[]>(new char[largest])};
+    std::future<void> finishing; // of the last shard: its bytes reach the disk while the next is made
     for (const Shard& shard : shards) {
         const std::string path = (root / shard.file).string();
-        auto writer = SafetensorsWriter::create(path, shard.tensors, {{"format", "pt"}});
+        const std::shared_ptr<SafetensorsWriter> writer =
+            SafetensorsWriter::create(path, shard.tensors, {{"format", "pt"}});
         std::uint32_t stream = shard.firstStream;
         std::future<void> writing; // of the last tensor; waits when it goes
         for (const TensorSpec& spec : shard.tensors) {
             base::throwIfStopped(stop);
-            std::vector<char>& buffer = buffers[stream % 2];
-            buffer.resize(static_cast<std::size_t>(bytesOf(spec)));
-            fill(spec, randomRule(source.config, spec), stream++, buffer.data());
+            char* buffer = buffers[stream % 2].get();
+            const std::uint64_t bytes = bytesOf(spec);
+            fill(spec, randomRule(source.config, spec), stream++, buffer);
             if (writing.valid()) {
                 writing.get();
             }
-            writing = std::async(std::launch::async, [&] { writer->write(buffer.data(), buffer.size()); });
-            done += buffer.size();
+            writing = std::async(std::launch::async, [writer, buffer, bytes] { writer->write(buffer, bytes); });
+            done += bytes;
             if (progress != nullptr) {
                 progress->progress("Writing " + shard.file, done, total);
             }
         }
         writing.get();
-        writer->finish();
+        if (finishing.valid()) {
+            finishing.get();
+        }
+        finishing = std::async(std::launch::async, [writer] { writer->finish(); });
         written.files.push_back(shard.file);
     }
+    finishing.get();
     const auto text = [&](const std::string& name, const std::string& content) {
         writeTextFile((root / name).string(), content);
         written.files.push_back(name);
