@@ -118,6 +118,8 @@ Context::Context(const ContextOptions& options)
     : backend_(makeBackend(options)), traits_(traitsOf(options, cuda())), stop_(options.stop) {
     if (MetaContext* virtualDevice = meta()) {
         clock_ = virtualDevice;
+    } else if (options.clock != nullptr) {
+        clock_ = options.clock;
     } else {
         ownClock_ = std::make_unique<base::MonotonicClock>();
         clock_ = ownClock_.get();

@@ -83,7 +83,8 @@ struct ContextOptions {
     CudaOptions cuda;
     MemoryOptions memory;
     ProfileLevel profile = ProfileLevel::Light;
-    base::TraceSink* sink = nullptr; ///< null: nothing is recorded
+    base::TraceSink* sink = nullptr;    ///< null: nothing is recorded
+    const base::Clock* clock = nullptr; ///< of the run; null: the context makes one. Meta is its own clock
     base::StopToken stop;
 };
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "app/runner/environment.h"
+#include "app/runner/gpu_profiling.h"
 #include "app/runner/outcome.h"
 #include "app/runner/run_host.h"
 #include "app/runner/run_recording.h"
@@ -211,8 +212,22 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
         }
         sink_({{"type", "metric"}, {"name", name}, {"value", value}});
     };
-    return experiment.value("plan", false) ? engine::planExperiment(experiment, sinks, stop)
-                                           : engine::runExperiment(experiment, sinks, stop, &partial);
+    const base::MonotonicClock clock;
+    const auto gpu = recording_ != nullptr ? profileGpu(experiment, *recording_, clock) : nullptr;
+    if (gpu == nullptr) {
+        return experiment.value("plan", false) ? engine::planExperiment(experiment, sinks, stop)
+                                               : engine::runExperiment(experiment, sinks, stop, &partial);
+    }
+    sinks.trace = gpu.get();
+    sinks.clock = &clock;
+    try {
+        json result = engine::runExperiment(experiment, sinks, stop, &partial);
+        finishGpuProfile(*gpu, *recording_, result);
+        return result;
+    } catch (...) {
+        finishGpuProfile(*gpu, *recording_, partial);
+        throw;
+    }
 }
 
 void InProcessHost::work(const json& experiment, const base::StopToken& stop) {

@@ -14,6 +14,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "kernels/cuda_context.h"
 #include "kernels/device_traits.h"
+#include "profiler/gpu/readiness.h"
 
 namespace vitrine::app {
 
@@ -102,9 +103,18 @@ json machineReport() {
           {"memory_bytes", cpu.memoryBytes},
           {"threads", cpu.multiprocessors}}},
         {"gpus", gpus},
-        {"libraries", libraries}};
+        {"libraries", libraries},
+        {"profiling", json::array()}};
     report["profiles"] = namesOrWarning([] { return kernels::deviceProfileNames(); }, warnings);
     report["synthetic"] = namesOrWarning([] { return engine::syntheticNames(); }, warnings);
+    if (!gpu.devices.empty()) {
+        for (const profiler::GpuReadiness& row : profiler::gpuReadiness()) {
+            report["profiling"].push_back({{"name", row.name}, {"ready", row.ready}, {"reason", row.reason}});
+            if (!row.ready) {
+                warnings.push_back(fmt::format("no {}: {}", row.name, row.reason));
+            }
+        }
+    }
     report["warnings"] = warnings;
     return report;
 }

@@ -9,7 +9,8 @@
 namespace vitrine::app {
 
 /// {"version", "machine": {...}, "backends": [{"name", "available", "reason"}], "device": {...}, "gpus": [...],
-///  "libraries": [{"name", "found", "path", "version", "needed_for", "install", "error"}], "profiles": [...],
+///  "libraries": [{"name", "found", "path", "version", "needed_for", "install", "error"}],
+///  "profiling": [{"name", "ready", "reason"}] (where there is a GPU), "profiles": [...],
 ///  "synthetic": [...], "warnings": [...]}. Works with no driver and no toolkit; never throws for what is missing.
 nlohmann::json machineReport();
 

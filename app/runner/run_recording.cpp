@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/run_recording.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <fmt/format.h>
@@ -46,6 +47,7 @@ struct RunRecording::State {
     std::set<std::string> changedTexts; // kinds
     std::map<std::string, double, std::less<>> liveValues;
     bool liveValuesChanged = false;
+    std::atomic<std::uint64_t> lostElsewhere = 0;
 
     // The writer thread's own; finish() takes them over when it has joined the thread.
     std::vector<base::ColumnChunk> waiting;
@@ -106,7 +108,7 @@ bool RunRecording::State::write() {
         if (!live.empty()) {
             session->setMetrics(run, live);
         }
-        const std::uint64_t lost = recorder.lostRecords() + droppedRows;
+        const std::uint64_t lost = recorder.lostRecords() + droppedRows + lostElsewhere;
         if (lost != writtenLost) {
             session->setLostRecords(run, lost);
             writtenLost = lost;
@@ -174,6 +176,10 @@ void RunRecording::setLiveValue(std::string_view name, double value) {
     const std::lock_guard lock(state_->mutex);
     state_->liveValues[std::string(name)] = value;
     state_->liveValuesChanged = true;
+}
+
+void RunRecording::addLost(std::uint64_t records) {
+    state_->lostElsewhere += records;
 }
 
 void RunRecording::finish(sessions::RunStatus status, const std::string& metricsJson, const std::string& error) {

@@ -35,6 +35,8 @@ public:
     void appendText(const std::string& kind, std::string_view more);
     void setText(const std::string& kind, std::string body);
     void setLiveValue(std::string_view name, double value);
+    /// Records that were lost before they came to trace().
+    void addLost(std::uint64_t records);
 
     /// Writes what is left, the metrics and the end of the run, and stops the thread. Once.
     void finish(sessions::RunStatus status, const std::string& metricsJson, const std::string& error);

@@ -129,6 +129,12 @@ constexpr std::array kOptions = {
     OptionSpec{"profile", OptionType::Choice, "light", "", 0, 0, "off|light|full", "", "Run",
                "What is recorded: nothing, memory and steps, or every layer and op too",
                kForward | kPlan | kSynthesize},
+    OptionSpec{"profile_window", OptionType::Integer, "20", "", 1, 1000000, "", "steps", "Run",
+               "Full profile on a GPU: trace every kernel in this many decode steps of each profile_every", kForward},
+    OptionSpec{"profile_every", OptionType::Integer, "200", "", 1, 1000000, "", "steps", "Run",
+               "Full profile on a GPU: how many decode steps lie between the beginnings of two windows", kForward},
+    OptionSpec{"profile_counters", OptionType::Integer, "1000", "", 0, 10000, "", "us", "Run",
+               "Sample the GPU's hardware counters this often, from 100; 0: not at all", kForward},
     OptionSpec{"plan", OptionType::Bool, "false", "", 0, 0, "", "", "Run",
                "Price it on Meta with the device profile instead of running it", kGenerate | kLoad | kPlan},
 };

@@ -41,6 +41,7 @@ kernels::ContextOptions contextOptions(const Run& run, base::TraceSink* trace) {
     options.memory.hostBudget = run.spec.value("host_budget", std::uint64_t{0});
     options.profile = profileLevel(run.text("profile", "light"));
     options.sink = trace;
+    options.clock = run.sinks.clock;
     options.stop = run.stop;
     return options;
 }

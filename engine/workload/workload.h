@@ -33,6 +33,8 @@ struct StreamedToken {
 /// Where a run reports while it works. Called on the run's thread; must not throw. Null members are skipped.
 struct WorkloadSinks {
     base::TraceSink* trace = nullptr;
+    /// The run's clock where others measure the same run; null: the run makes its own. Not used on virtual time.
+    const base::Clock* clock = nullptr;
     base::ProgressSink* progress = nullptr;
     std::function<void(const StreamedToken&)> token;
     /// A live value for the status line: "tokens_per_second", "decode_tokens", "kv_bytes".

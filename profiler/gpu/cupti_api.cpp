@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/shared_library.h"
+#include "profiler/gpu/readiness.h"
 
 namespace vitrine::profiler {
 
@@ -94,6 +95,16 @@ std::string CuptiApi::describe(CUptiResult code) const {
         return fmt::format("CUPTI error {}", static_cast<int>(code));
     }
     return fmt::format("{} (CUPTI error {})", text, static_cast<int>(code));
+}
+
+std::string whyNoCupti(bool counters) {
+    const CuptiApi* api = CuptiApi::find();
+    if (api == nullptr) {
+        return CuptiApi::whyMissing();
+    }
+    return !counters || api->samples
+               ? std::string()
+               : fmt::format("{}: cannot sample hardware counters; install CUPTI of CUDA 13", api->path);
 }
 
 } // namespace vitrine::profiler

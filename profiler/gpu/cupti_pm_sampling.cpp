@@ -13,6 +13,7 @@
 
 #include "profiler/gpu/cupti_api.h"
 #include "profiler/gpu/pm_sampling.h"
+#include "profiler/gpu/readiness.h"
 
 namespace vitrine::profiler {
 
@@ -345,16 +346,11 @@ void PmSampler::collect(const std::function<void(const CounterSampleRow&)>& take
 } // namespace
 
 std::unique_ptr<CounterSampler> openCounterSampler(int ordinal, base::TimeNs interval, std::string& why) {
-    const CuptiApi* api = CuptiApi::find();
-    if (api == nullptr) {
-        why = CuptiApi::whyMissing();
+    why = whyNoCupti(true);
+    if (!why.empty()) {
         return nullptr;
     }
-    if (!api->samples) {
-        why = fmt::format("{}: cannot sample hardware counters; install CUPTI of CUDA 12.6 or later", api->path);
-        return nullptr;
-    }
-    auto sampler = std::make_unique<PmSampler>(*api, ordinal);
+    auto sampler = std::make_unique<PmSampler>(*CuptiApi::find(), ordinal);
     why = sampler->start(interval);
     if (!why.empty()) {
         return nullptr;

@@ -4,8 +4,10 @@
 // The one CUPTI session of this process. It lives until the process ends: CUPTI 13.0 gives graphs' launches wrong
 // correlation ids in sessions after the first, and its callbacks may come late. Runs switch kinds on and off inside it.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <fmt/format.h>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "base/launch_scope.h"
+#include "base/shared_library.h"
 #include "profiler/gpu/cupti_api.h"
 #include "profiler/gpu/cupti_records.h"
 #include "profiler/gpu/device_work.h"
@@ -105,12 +108,30 @@ constexpr std::array kRuntimeLaunchCalls = {
     CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020,
     CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020,
 };
+/// Calls that make an executable graph.
+constexpr std::array kInstantiateCalls = {
+    CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz,
+};
 constexpr std::array kGraphCalls = {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
 constexpr std::array kGraphResources = {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
                                         CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING};
 constexpr std::array kEverything = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                     CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
                                     CUPTI_ACTIVITY_KIND_OVERHEAD};
+
+/// Of a full command buffer CUPTI allocates details, which the reader frees; other kinds leave the pointer undefined.
+void freeDetails(CUpti_Activity& record) {
+    if (record.kind == CUPTI_ACTIVITY_KIND_OVERHEAD) {
+        auto& overhead = reinterpret_cast<CUpti_ActivityOverhead3&>(record);
+        if (overhead.overheadKind == CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL) {
+            std::free(overhead.overheadData);
+        }
+    }
+}
 
 class Session {
 public:
@@ -128,6 +149,7 @@ private:
     explicit Session(const CuptiApi& api) : api_(api) {}
     std::string start();
     void setKind(CUpti_ActivityKind kind, bool on);
+    void onInstantiate(bool begins);
     void setCallbacks(bool everything, bool graphs);
     void onResource(CUpti_CallbackId id, const CUpti_ResourceData& data);
     void parse(const BufferRing::Full& buffer, const std::function<void(const DeviceWork&)>& take);
@@ -145,6 +167,7 @@ private:
     std::mutex detailMutex_;
     TraceDetail detail_ = TraceDetail::Nothing;
     bool resources_ = false;
+    int (*synchronize_)() = nullptr; ///< of the driver: waits for the current device
     std::atomic<std::uint64_t> lost_ = 0;
 };
 
@@ -200,6 +223,8 @@ std::string Session::start() {
         api_.cuptiUnsubscribe(subscriber_);
         return api_.describe(code);
     }
+    const std::vector<std::string> driver{"libcuda.so.1"};
+    synchronize_ = reinterpret_cast<int (*)()>(base::SharedLibrary::find(driver).symbol("cuCtxSynchronize"));
     api_.cuptiActivityEnableAllSyncRecords(0); // polls that find nothing are not worth a record
     return {};
 }
@@ -234,6 +259,13 @@ void Session::setDetail(TraceDetail detail) {
         for (const auto id : kGraphResources) {
             api_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id);
         }
+        for (const auto id : kInstantiateCalls) {
+            api_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+        }
+    }
+    if (everything(detail_) && synchronize_ != nullptr) {
+        // A graph that still runs would keep CUPTI's instruments, and its next launches their correlation id.
+        synchronize_();
     }
     setCallbacks(everything(detail), detail != TraceDetail::Nothing);
     if (detail_ == TraceDetail::Graphs) {
@@ -248,6 +280,15 @@ void Session::setDetail(TraceDetail detail) {
         setKind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, true);
     }
     detail_ = detail;
+}
+
+/// CUPTI 13.0 crashes in the launch of a graph that was made while graphs were not traced once they are. So they are, for
+/// as long as it is made.
+void Session::onInstantiate(bool begins) {
+    const std::lock_guard lock(detailMutex_);
+    if (detail_ != TraceDetail::Graphs) {
+        setKind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, begins);
+    }
 }
 
 void Session::onResource(CUpti_CallbackId id, const CUpti_ResourceData& data) {
@@ -283,6 +324,11 @@ void Session::onCallback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id
             return;
         }
         const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+        if (domain == CUPTI_CB_DOMAIN_DRIVER_API &&
+            std::ranges::find(kInstantiateCalls, id) != kInstantiateCalls.end()) {
+            session->onInstantiate(call.callbackSite == CUPTI_API_ENTER);
+            return;
+        }
         if (call.callbackSite == CUPTI_API_ENTER) {
             session->launches_.launched(call.correlationId, base::launchScope());
         }
@@ -322,9 +368,7 @@ void Session::parse(const BufferRing::Full& buffer, const std::function<void(con
             take(*work);
         }
         lost_ += lostTimes ? 1 : 0;
-        if (record->kind == CUPTI_ACTIVITY_KIND_OVERHEAD) {
-            std::free(reinterpret_cast<CUpti_ActivityOverhead3*>(record)->overheadData); // ours to free
-        }
+        freeDetails(*record);
     }
     std::size_t dropped = 0;
     if (api_.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {

@@ -5,6 +5,7 @@
 
 #include "profiler/gpu/device_work.h"
 #include "profiler/gpu/pm_sampling.h"
+#include "profiler/gpu/readiness.h"
 
 namespace vitrine::profiler {
 
@@ -20,6 +21,10 @@ std::unique_ptr<WorkSource> openCupti(std::string& why) {
 std::unique_ptr<CounterSampler> openCounterSampler(int, base::TimeNs, std::string& why) {
     why = kReason;
     return nullptr;
+}
+
+std::string whyNoCupti(bool) {
+    return kReason;
 }
 
 } // namespace vitrine::profiler
