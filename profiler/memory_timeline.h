@@ -21,6 +21,7 @@
 
 #include "base/column_chunk.h"
 #include "base/trace.h"
+#include "profiler/counter_index.h"
 #include "profiler/lazy_rows.h"
 
 namespace vitrine::profiler {
@@ -145,6 +146,9 @@ public:
     /// A counter's samples: "reserved_bytes", "budget_bytes", "largest_free_bytes", "kv_tokens", ...
     virtual std::vector<std::pair<base::TimeNs, double>> counter(std::string_view name) const = 0;
     virtual std::vector<std::string> counters() const = 0;
+    /// What a counter did in `columns` neighbouring pieces of [begin, end); not known where it has no samples.
+    virtual std::vector<CounterColumn> counterColumns(std::string_view name, base::TimeNs begin, base::TimeNs end,
+                                                      int columns) const;
     virtual std::span<const base::SpanEvent> spans() const = 0; ///< names by text(lane.value), text(name.value)
     virtual std::span<const base::TokenEvent> tokens() const = 0;
 };

@@ -5,7 +5,9 @@
 // What only the sources of a snapshot share: the row sources and what a snapshot makes when it is first asked for.
 
 #include <atomic>
+#include <map>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -56,8 +58,9 @@ struct TimelineSnapshot::Lazy {
     AllocationSource allocations;
     ScopeSource scopes;
 
-    std::mutex mutex; ///< of scopeRows
+    std::mutex mutex; ///< of the two maps
     std::unordered_map<std::uint64_t, std::unique_ptr<const ScopeRow>> scopeRows;
+    std::map<std::string, CounterIndex, std::less<>> counters;
 
     std::once_flag stackOnce, openOnce, openStackOnce, scopeIdsOnce, replayIdsOnce;
     std::atomic<std::uint64_t> stackedEvents{0};

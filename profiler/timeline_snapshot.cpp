@@ -175,6 +175,49 @@ std::vector<std::string> TimelineSnapshot::counters() const {
     return names;
 }
 
+namespace {
+
+/// Borders of equal pieces of a time, without gaps.
+std::vector<CounterColumn> columnsOf(const CounterIndex& index, TimeNs begin, TimeNs end, int columns) {
+    std::vector<CounterColumn> out;
+    out.reserve(static_cast<std::size_t>(columns));
+    const auto border = [&](int column) {
+        return begin + static_cast<TimeNs>(static_cast<__int128>(end - begin) * column / columns);
+    };
+    for (int column = 0; column < columns; ++column) {
+        const TimeNs from = border(column);
+        out.push_back(index.column(from, std::max(from + 1, border(column + 1))));
+    }
+    return out;
+}
+
+} // namespace
+
+std::vector<CounterColumn> MemoryTimeline::counterColumns(std::string_view name, TimeNs begin, TimeNs end,
+                                                          int columns) const {
+    std::vector<CounterSample> samples;
+    for (const auto& [time, value] : counter(name)) {
+        samples.push_back({time, value});
+    }
+    return columnsOf(CounterIndex(samples), begin, end, columns);
+}
+
+std::vector<CounterColumn> TimelineSnapshot::counterColumns(std::string_view name, TimeNs begin, TimeNs end,
+                                                            int columns) const {
+    const auto samples = parts_.counters.find(name);
+    if (samples == parts_.counters.end()) {
+        return std::vector<CounterColumn>(static_cast<std::size_t>(columns));
+    }
+    const std::lock_guard lock(lazy_->mutex);
+    auto index = lazy_->counters.find(name);
+    if (index == lazy_->counters.end()) {
+        index =
+            lazy_->counters.emplace(std::string(name), CounterIndex({samples->second.begin(), samples->second.size()}))
+                .first;
+    }
+    return columnsOf(index->second, begin, end, columns);
+}
+
 std::span<const base::SpanEvent> TimelineSnapshot::spans() const {
     return {parts_.spans.begin(), parts_.spans.size()};
 }

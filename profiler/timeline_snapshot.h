@@ -21,11 +21,6 @@
 
 namespace vitrine::profiler {
 
-struct CounterSample {
-    base::TimeNs time = 0;
-    double value = 0;
-};
-
 /// Between which memory records an allocation failed.
 struct FailurePlace {
     base::TimeNs time = 0;
@@ -89,6 +84,8 @@ public:
     std::span<const base::OutOfMemoryEvent> outOfMemory() const override;
     std::vector<std::pair<base::TimeNs, double>> counter(std::string_view name) const override;
     std::vector<std::string> counters() const override;
+    std::vector<CounterColumn> counterColumns(std::string_view name, base::TimeNs begin, base::TimeNs end,
+                                              int columns) const override;
     std::span<const base::SpanEvent> spans() const override;
     std::span<const base::TokenEvent> tokens() const override;
 

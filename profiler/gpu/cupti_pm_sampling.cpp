@@ -9,6 +9,7 @@
 #include <cuda.h>
 #include <fmt/format.h>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "profiler/gpu/cupti_api.h"
@@ -20,7 +21,9 @@ namespace vitrine::profiler {
 namespace {
 
 constexpr std::size_t kHardwareBuffer = std::size_t{64} << 20;
-constexpr std::uint32_t kSamplesAtOnce = 4096;
+constexpr base::TimeNs kImageTime = 400'000'000; ///< samples of this time fit one image: several of collect()'s periods
+constexpr base::TimeNs kMinImageSamples = 128;
+constexpr base::TimeNs kMaxImageSamples = 4096; ///< 127 MB of host memory
 constexpr base::TimeNs kShortest = 50'000;
 constexpr base::TimeNs kLongest = 1'000'000'000;
 constexpr double kSystemClock = 1.6e9; ///< about; chips that trigger by clocks vary it
@@ -132,6 +135,7 @@ public:
     std::uint64_t lost() const override { return lost_; }
 
 private:
+    bool tryMetrics(const std::vector<Metric>& metrics, CUptiResult& code);
     CUptiResult chooseMetrics();
     CUptiResult enable(base::TimeNs interval);
     CUptiResult clearImage();
@@ -146,6 +150,7 @@ private:
     std::vector<const char*> names_;
     CUpti_PmSampling_Object* sampling_ = nullptr;
     bool running_ = false;
+    bool first_ = true;
     ClockFit fit_;
     std::uint64_t lost_ = 0;
 };
@@ -163,30 +168,49 @@ PmSampler::~PmSampler() {
     }
 }
 
-CUptiResult PmSampler::chooseMetrics() {
-    const auto known = [&](const Metric& metric) {
-        return std::ranges::any_of(metrics_, [&](const Metric& m) { return m.counter == metric.counter; });
-    };
-    for (const Metric& metric : kMetrics) {
-        if (known(metric)) {
-            continue;
-        }
-        std::vector<const char*> names = names_;
+/// Takes these metrics when they fit one pass together. A host object keeps what was added, so each try makes one; that
+/// takes most of a second.
+bool PmSampler::tryMetrics(const std::vector<Metric>& metrics, CUptiResult& code) {
+    std::vector<const char*> names;
+    for (const Metric& metric : metrics) {
         names.push_back(metric.name);
-        // A host object keeps what was added: each try gets its own.
-        auto host = std::make_unique<HostObject>(api_, chip_.c_str(), available_);
-        if (host->code() != CUPTI_SUCCESS) {
-            return host->code();
-        }
-        std::vector<std::uint8_t> config = host->configure(names);
-        if (!config.empty()) {
-            names_ = std::move(names);
-            metrics_.push_back(metric);
-            config_ = std::move(config);
-            host_ = std::move(host);
+    }
+    auto host = std::make_unique<HostObject>(api_, chip_.c_str(), available_);
+    std::vector<std::uint8_t> config = host->configure(names);
+    code = host->code();
+    if (config.empty()) {
+        return false;
+    }
+    metrics_ = metrics;
+    names_ = std::move(names);
+    config_ = std::move(config);
+    host_ = std::move(host);
+    return true;
+}
+
+CUptiResult PmSampler::chooseMetrics() {
+    const auto known = [](const std::vector<Metric>& metrics, const Metric& metric) {
+        return std::ranges::any_of(metrics, [&](const Metric& m) { return m.counter == metric.counter; });
+    };
+    // The best of each, which Hopper has in one pass.
+    std::vector<Metric> wanted;
+    for (const Metric& metric : kMetrics) {
+        if (!known(wanted, metric)) {
+            wanted.push_back(metric);
         }
     }
-    return metrics_.empty() ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS;
+    CUptiResult code = CUPTI_SUCCESS;
+    if (tryMetrics(wanted, code)) {
+        return CUPTI_SUCCESS;
+    }
+    for (const Metric& metric : kMetrics) {
+        if (!known(metrics_, metric)) {
+            std::vector<Metric> more = metrics_;
+            more.push_back(metric);
+            tryMetrics(more, code);
+        }
+    }
+    return !metrics_.empty() ? CUPTI_SUCCESS : code == CUPTI_SUCCESS ? CUPTI_ERROR_NOT_SUPPORTED : code;
 }
 
 CUptiResult PmSampler::clearImage() {
@@ -228,7 +252,7 @@ CUptiResult PmSampler::enable(base::TimeNs interval) {
     size.pPmSamplingObject = sampling_;
     size.pMetricNames = names_.data();
     size.numMetrics = names_.size();
-    size.maxSamples = kSamplesAtOnce;
+    size.maxSamples = static_cast<std::uint32_t>(std::clamp(kImageTime / interval, kMinImageSamples, kMaxImageSamples));
     if ((code = api_.cuptiPmSamplingGetCounterDataSize(&size)) != CUPTI_SUCCESS) {
         return code;
     }
@@ -310,8 +334,9 @@ void PmSampler::collect(const std::function<void(const CounterSampleRow&)>& take
         decode.pPmSamplingObject = sampling_;
         decode.pCounterDataImage = image_.data();
         decode.counterDataImageSize = image_.size();
-        const CUptiResult code = api_.cuptiPmSamplingDecodeData(&decode);
+        // Before: decoding takes milliseconds, in which the device does not hand over later samples.
         const base::TimeNs seen = base::monotonicNs();
+        const CUptiResult code = api_.cuptiPmSamplingDecodeData(&decode);
         lost_ += decode.overflow != 0 || code == CUPTI_ERROR_OUT_OF_MEMORY ? 1 : 0;
         auto info =
             zeroed<CUpti_PmSampling_GetCounterDataInfo_Params>(CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE);
@@ -332,6 +357,9 @@ void PmSampler::collect(const std::function<void(const CounterSampleRow&)>& take
             fit_.see(rows.back().first, seen);
         }
         for (auto& [deviceEnd, sample] : rows) {
+            if (std::exchange(first_, false)) {
+                continue; // it reaches back to when the device was last reset
+            }
             sample.end = fit_.hostTime(deviceEnd);
             sample.begin += sample.end;
             take(sample);

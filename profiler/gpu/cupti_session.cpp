@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <mutex>
 #include <pthread.h>
+#include <unordered_set>
 #include <vector>
 
 #include "base/launch_scope.h"
@@ -118,7 +119,9 @@ constexpr std::array kInstantiateCalls = {
 };
 constexpr std::array kGraphCalls = {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
 constexpr std::array kGraphResources = {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
-                                        CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING};
+                                        CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING,
+                                        CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED,
+                                        CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING};
 constexpr std::array kEverything = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                                     CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
                                     CUPTI_ACTIVITY_KIND_OVERHEAD};
@@ -150,6 +153,7 @@ private:
     std::string start();
     void setKind(CUpti_ActivityKind kind, bool on);
     void onInstantiate(bool begins);
+    void onGraphLaunch(CUgraphExec graph);
     void setCallbacks(bool everything, bool graphs);
     void onResource(CUpti_CallbackId id, const CUpti_ResourceData& data);
     void parse(const BufferRing::Full& buffer, const std::function<void(const DeviceWork&)>& take);
@@ -166,8 +170,10 @@ private:
     BufferRing buffers_;
     std::mutex detailMutex_;
     TraceDetail detail_ = TraceDetail::Nothing;
-    bool resources_ = false;
-    int (*synchronize_)() = nullptr; ///< of the driver: waits for the current device
+    bool foreignGraphs_ = false;
+    std::mutex graphsMutex_;
+    std::unordered_set<const void*> graphs_; ///< made while graphs were traced
+    int (*synchronize_)() = nullptr;         ///< of the driver: waits for the current device
     std::atomic<std::uint64_t> lost_ = 0;
 };
 
@@ -225,6 +231,13 @@ std::string Session::start() {
     }
     const std::vector<std::string> driver{"libcuda.so.1"};
     synchronize_ = reinterpret_cast<int (*)()>(base::SharedLibrary::find(driver).symbol("cuCtxSynchronize"));
+    // These stay on: a graph that is captured now may be looked into later.
+    for (const auto id : kGraphResources) {
+        api_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id);
+    }
+    for (const auto id : kInstantiateCalls) {
+        api_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+    }
     api_.cuptiActivityEnableAllSyncRecords(0); // polls that find nothing are not worth a record
     return {};
 }
@@ -254,21 +267,12 @@ void Session::setDetail(TraceDetail detail) {
         return;
     }
     const auto everything = [](TraceDetail value) { return value == TraceDetail::Everything; };
-    if (!resources_) {
-        resources_ = true; // and it stays: a graph that is captured now may be looked into later
-        for (const auto id : kGraphResources) {
-            api_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id);
-        }
-        for (const auto id : kInstantiateCalls) {
-            api_.cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
-        }
-    }
     if (everything(detail_) && synchronize_ != nullptr) {
         // A graph that still runs would keep CUPTI's instruments, and its next launches their correlation id.
         synchronize_();
     }
     setCallbacks(everything(detail), detail != TraceDetail::Nothing);
-    if (detail_ == TraceDetail::Graphs) {
+    if (detail_ == TraceDetail::Graphs && !foreignGraphs_) {
         setKind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false); // it hides the nodes
     }
     if (everything(detail) != everything(detail_)) {
@@ -276,7 +280,7 @@ void Session::setDetail(TraceDetail detail) {
             setKind(kind, everything(detail));
         }
     }
-    if (detail == TraceDetail::Graphs) {
+    if (detail == TraceDetail::Graphs && !foreignGraphs_) {
         setKind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, true);
     }
     detail_ = detail;
@@ -286,13 +290,38 @@ void Session::setDetail(TraceDetail detail) {
 /// as long as it is made.
 void Session::onInstantiate(bool begins) {
     const std::lock_guard lock(detailMutex_);
-    if (detail_ != TraceDetail::Graphs) {
+    if (detail_ != TraceDetail::Graphs || foreignGraphs_) {
         setKind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, begins);
     }
 }
 
+/// A graph from before this session would crash: its like is not traced any more.
+void Session::onGraphLaunch(CUgraphExec graph) {
+    {
+        const std::lock_guard lock(graphsMutex_);
+        if (graphs_.contains(graph)) {
+            return;
+        }
+    }
+    const std::lock_guard lock(detailMutex_);
+    if (detail_ == TraceDetail::Graphs && !foreignGraphs_) {
+        setKind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, false);
+    }
+    foreignGraphs_ = true;
+}
+
 void Session::onResource(CUpti_CallbackId id, const CUpti_ResourceData& data) {
     const auto* graph = static_cast<const CUpti_GraphData*>(data.resourceDescriptor);
+    if (graph != nullptr && id == CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED) {
+        const std::lock_guard lock(graphsMutex_);
+        graphs_.insert(graph->graphExec);
+        return;
+    }
+    if (graph != nullptr && id == CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING) {
+        const std::lock_guard lock(graphsMutex_);
+        graphs_.erase(graph->graphExec);
+        return;
+    }
     std::uint64_t node = 0;
     if (graph == nullptr || api_.cuptiGetGraphNodeId(graph->node, &node) != CUPTI_SUCCESS) {
         return;
@@ -330,6 +359,10 @@ void Session::onCallback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id
             return;
         }
         if (call.callbackSite == CUPTI_API_ENTER) {
+            if (domain == CUPTI_CB_DOMAIN_DRIVER_API && std::ranges::find(kGraphCalls, id) != kGraphCalls.end()) {
+                // Both forms of the call begin with the graph.
+                session->onGraphLaunch(*static_cast<CUgraphExec const*>(call.functionParams));
+            }
             session->launches_.launched(call.correlationId, base::launchScope());
         }
     } catch (const std::exception&) {

@@ -46,14 +46,15 @@ struct GpuProfiler::State {
     std::condition_variable wake;
     bool stopping = false;
     std::vector<std::string> notes;
-    std::thread thread;
+    std::thread thread, samplerThread;
     bool finished = false;
 
-    // The thread's own.
+    // The first thread's own.
     WorkWriter writer;
     GpuCounters counters;
     UntrackedMemory untracked;
     std::unique_ptr<NvmlMonitor> monitor;
+    // The second thread's own: decoding samples takes up to 60 us each.
     std::unique_ptr<CounterSampler> sampler;
     bool samplerTried = false;
 
@@ -62,7 +63,7 @@ struct GpuProfiler::State {
     void startSampler();
     void readMonitor();
     void sample();
-    void loop();
+    template <class Work> void loop(Work work);
 };
 
 void GpuProfiler::State::note(std::string text) {
@@ -79,7 +80,6 @@ void GpuProfiler::State::collect(bool last) {
 }
 
 void GpuProfiler::State::startSampler() {
-    samplerTried = true;
     std::string why;
     sampler = openCounterSampler(options.device, options.counterInterval, why);
     if (sampler == nullptr) {
@@ -118,18 +118,14 @@ void GpuProfiler::State::sample() {
     lostSamples = sampler->lost();
 }
 
-void GpuProfiler::State::loop() {
+/// Every period until the end; what it throws is told.
+template <class Work> void GpuProfiler::State::loop(Work work) {
     std::unique_lock lock(mutex);
     while (!stopping) {
         wake.wait_for(lock, kPeriod, [this] { return stopping; });
         lock.unlock();
         try {
-            if (options.deviceCounters && contextExists && !samplerTried) {
-                startSampler();
-            }
-            readMonitor();
-            sample();
-            collect(false);
+            work();
         } catch (const std::exception& error) {
             base::logWarning(fmt::format("profiling of the GPU: {}", error.what()));
         }
@@ -153,7 +149,22 @@ GpuProfiler::GpuProfiler(base::TraceSink& next, const base::MonotonicClock& cloc
     if (state.monitor == nullptr) {
         state.note(fmt::format("no power, clocks and memory of the device in this run: {}", why));
     }
-    state.thread = std::thread([this] { state_->loop(); });
+    state.thread = std::thread([&state] {
+        state.loop([&state] {
+            state.readMonitor();
+            state.collect(false);
+        });
+    });
+    if (options.deviceCounters) {
+        state.samplerThread = std::thread([&state] {
+            state.loop([&state] {
+                if (state.contextExists && !std::exchange(state.samplerTried, true)) {
+                    state.startSampler();
+                }
+                state.sample();
+            });
+        });
+    }
 }
 
 GpuProfiler::~GpuProfiler() {
@@ -199,6 +210,9 @@ void GpuProfiler::finish() {
     }
     state.wake.notify_all();
     state.thread.join();
+    if (state.samplerThread.joinable()) {
+        state.samplerThread.join();
+    }
     try {
         state.readMonitor();
         state.sample();
@@ -208,8 +222,7 @@ void GpuProfiler::finish() {
             state.collect(true);
         }
         if (const std::uint64_t lost = lostRecords(); lost > 0) {
-            state.note(
-                fmt::format("the device dropped {} records of this run; a longer profile_every keeps more", lost));
+            state.note(fmt::format("{} records of the device's work or counters were dropped or have no time", lost));
         }
     } catch (const std::exception& error) {
         base::logWarning(fmt::format("profiling of the GPU: {}", error.what()));

@@ -6,6 +6,10 @@
 
 namespace vitrine::profiler {
 
+namespace {
+constexpr std::int64_t kSameClock = 5'000'000'000;
+} // namespace
+
 std::string_view counterName(DeviceCounter counter) {
     switch (counter) {
     case DeviceCounter::DramRead:
@@ -23,14 +27,19 @@ std::string_view counterName(DeviceCounter counter) {
 }
 
 void ClockFit::see(std::uint64_t device, base::TimeNs host) {
-    distances_[count_ % kPairs] = host - static_cast<std::int64_t>(device);
+    const std::int64_t distance = host - static_cast<std::int64_t>(device);
+    if (count_ == 0) {
+        // A sample is seen soon after it was over; clocks that are not the same are minutes or years apart.
+        same_ = distance > -kSameClock && distance < kSameClock;
+    }
+    distances_[count_ % kPairs] = distance;
     ++count_;
     smallest_ = *std::min_element(distances_.begin(),
                                   distances_.begin() + static_cast<std::ptrdiff_t>(std::min(count_, kPairs)));
 }
 
 base::TimeNs ClockFit::hostTime(std::uint64_t device) const {
-    return static_cast<std::int64_t>(device) + smallest_;
+    return static_cast<std::int64_t>(device) + (same_ ? 0 : smallest_);
 }
 
 } // namespace vitrine::profiler

@@ -40,8 +40,9 @@ public:
 /// exist. Null with one sentence in `why` when that cannot be done.
 std::unique_ptr<CounterSampler> openCounterSampler(int ordinal, base::TimeNs interval, std::string& why);
 
-/// Relates the device's time stamps to this process's clock, from pairs that are only known to be in order: a sample was
-/// over (device time) before it was seen (host time). The smallest distance of the last pairs is the closest to the truth.
+/// Relates the time stamps of samples to this process's clock. While CUPTI knows that clock (openCupti tells it) the stamps
+/// are on it. Otherwise only pairs are known that are in order: a sample was over (stamp) before it was seen (host time).
+/// The smallest distance of the last pairs is then the closest to the truth.
 class ClockFit {
 public:
     void see(std::uint64_t device, base::TimeNs host);
@@ -52,6 +53,7 @@ private:
     std::array<std::int64_t, kPairs> distances_{};
     std::size_t count_ = 0;
     std::int64_t smallest_ = 0;
+    bool same_ = false; ///< the first stamp was on the host's clock already
 };
 
 } // namespace vitrine::profiler

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "profiler/gpu/device_work.h"
 
@@ -26,16 +27,19 @@ public:
         if (!full_) {
             return TraceDetail::Graphs;
         }
-        if (stepName != "decode") {
+        if (stepName != "decode" || decoded_++ % period_ < steps_) {
+            afterWindow_ = true;
             return TraceDetail::Everything;
         }
-        return decoded_++ % period_ < steps_ ? TraceDetail::Everything : TraceDetail::Graphs;
+        // A graph sheds what was put into it for tracing its kernels only in a launch that nobody traces.
+        return std::exchange(afterWindow_, false) ? TraceDetail::Nothing : TraceDetail::Graphs;
     }
 
 private:
     bool full_;
     std::int64_t steps_, period_;
     std::int64_t decoded_ = 0;
+    bool afterWindow_ = true;
 };
 
 } // namespace vitrine::profiler

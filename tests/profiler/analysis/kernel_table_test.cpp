@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "profiler/analysis/kernel_table.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "profiler/recorder.h"

@@ -156,9 +156,10 @@ TEST(TraceWindow, FullLooksAtSomeStepsOfManyAndAtAllOthersThanDecode) {
     EXPECT_EQ(window.next("prefill"), TraceDetail::Everything);
     std::string seen;
     for (int step = 0; step < 12; ++step) {
-        seen += window.next("decode") == TraceDetail::Everything ? 'x' : '.';
+        const TraceDetail detail = window.next("decode");
+        seen += detail == TraceDetail::Everything ? 'x' : detail == TraceDetail::Graphs ? 'g' : '.';
     }
-    EXPECT_EQ(seen, "xx...xx...xx");
+    EXPECT_EQ(seen, "xx.ggxx.ggxx") << "one untraced step behind each window";
     EXPECT_EQ(window.next("prefill"), TraceDetail::Everything);
     TraceWindow light(false, 2, 5);
     EXPECT_EQ(light.atStart(), TraceDetail::Graphs);
@@ -220,17 +221,25 @@ TEST(UntrackedMemory, IsWhatGrowsBeyondTheReservations) {
 }
 
 TEST(ClockFit, TakesTheClosestPair) {
+    constexpr base::TimeNs kHour = 3'600'000'000'000;
     ClockFit fit;
-    fit.see(1'000, 51'500); // seen 500 after it was over
-    EXPECT_EQ(fit.hostTime(1'000), 51'500);
-    fit.see(2'000, 52'020);
-    fit.see(3'000, 53'900);
-    EXPECT_EQ(fit.hostTime(3'000), 53'020);
+    fit.see(1'000, kHour + 1'500); // seen 500 after it was over
+    EXPECT_EQ(fit.hostTime(1'000), kHour + 1'500);
+    fit.see(2'000, kHour + 2'020);
+    fit.see(3'000, kHour + 3'900);
+    EXPECT_EQ(fit.hostTime(3'000), kHour + 3'020);
     // The device's clock runs late: what is old is forgotten.
     for (std::uint64_t i = 0; i < 256; ++i) {
-        fit.see(10'000 + i, static_cast<base::TimeNs>(60'100 + i));
+        fit.see(10'000 + i, static_cast<base::TimeNs>(kHour + 10'100 + i));
     }
-    EXPECT_EQ(fit.hostTime(10'000), 60'100);
+    EXPECT_EQ(fit.hostTime(10'000), kHour + 10'100);
+}
+
+TEST(ClockFit, LeavesStampsThatAreOnTheHostsClockAlready) {
+    ClockFit fit;
+    fit.see(90'000'000'000, 90'000'700'000);
+    fit.see(90'100'000'000, 90'100'020'000);
+    EXPECT_EQ(fit.hostTime(90'050'000'000), 90'050'000'000);
 }
 
 } // namespace
