@@ -3,6 +3,7 @@
 #include "profiler/export/chrome_trace.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "base/units.h"
 #include "profiler/analysis/scope_places.h"
+#include "profiler/gpu/device_work.h"
 
 namespace vitrine::profiler {
 
@@ -18,6 +20,7 @@ using base::TimeNs;
 namespace {
 
 constexpr int kProcess = 1;
+constexpr int kDeviceProcess = 2;
 constexpr int kScopeTrack = 1; // and the following, should scopes overlap without nesting
 constexpr int kTokenTrack = 90;
 constexpr int kSpanTrack = 100;
@@ -51,6 +54,12 @@ std::string_view kindName(base::ScopeKind kind) {
         break;
     }
     return "op";
+}
+
+/// Whether a lane shows what a GPU did.
+bool ofDevice(std::string_view lane) {
+    return std::ranges::any_of(std::array{WorkKind::Kernel, WorkKind::Copy, WorkKind::Memset, WorkKind::Graph},
+                               [lane](WorkKind kind) { return laneName(kind) == lane; });
 }
 
 /// Gives slices that overlap without nesting tracks of their own: a track may hold only nested ones.
@@ -152,22 +161,28 @@ private:
             lanes[span.lane.value].push_back(&span);
         }
         int next = kSpanTrack;
+        bool device = false;
         for (const auto& [lane, spans] : lanes) {
+            const std::string_view text = timeline_.text(lane);
+            const int process = ofDevice(text) ? kDeviceProcess : kProcess;
+            device = device || process == kDeviceProcess;
             Tracks tracks(next);
             for (const base::SpanEvent* span : spans) {
                 const TimeNs length = std::max<TimeNs>(0, span->end - span->begin);
                 event(R"({{"ph":"X","name":{},"cat":"span","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"bytes":{},)"
-                      R"("flops":{}}}}})",
-                      jsonText(timeline_.text(span->name.value)), kProcess,
+                      R"("flops":{},"scope":{}}}}})",
+                      jsonText(timeline_.text(span->name.value)), process,
                       tracks.place(span->begin, span->begin + length), micros(span->begin), micros(length), span->bytes,
-                      span->flops);
+                      span->flops, span->scope.value);
             }
             for (std::size_t track = 0; track < tracks.count(); ++track) {
-                const std::string_view text = timeline_.text(lane);
-                name("thread_name", kProcess, next + static_cast<int>(track),
+                name("thread_name", process, next + static_cast<int>(track),
                      track == 0 ? std::string(text) : fmt::format("{} {}", text, track + 1));
             }
             next += static_cast<int>(std::max<std::size_t>(1, tracks.count()));
+        }
+        if (device) {
+            name("process_name", kDeviceProcess, 0, "GPU");
         }
     }
 

@@ -4,7 +4,8 @@
 
 // A run as Chrome trace JSON, which Perfetto and chrome://tracing open.
 //
-// Scopes are nested slices, spans are slices on a track for each lane, memory is one counter with a key for each category
+// Scopes are nested slices, spans are slices on a track for each lane (what a GPU did stands under a process "GPU"; the
+// argument `scope` is the `id` of the slice that launched it), memory is one counter with a key for each category
 // (Perfetto shows a track for each, chrome://tracing stacks them), other counters stand alone, tokens and out-of-memory are
 // instants, allocations (when asked for) asynchronous slices. `ts` is in microseconds with three decimals: exact
 // nanoseconds. The time base is named in `otherData.time_base` and in the process's name; times of two bases never mix.

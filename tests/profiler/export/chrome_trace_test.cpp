@@ -45,6 +45,7 @@ TEST(ChromeTrace, HoldsScopesSpansCountersAndFailures) {
     run.end();
     run.span("Read", "a", 100, 300, 50);
     run.span("Read", "b", 200, 400, 60);
+    run.span("Kernels", "norm", 500, 600, 10);
     run.counter("kv_tokens", 17);
     run.counter("tokens_per_second", std::numeric_limits<double>::infinity());
     run.outOfMemory("grad_logits", MemoryCategory::Logits, 3 * kGiB, 4 * kGiB, 2 * kGiB, kGiB);
@@ -63,6 +64,10 @@ TEST(ChromeTrace, HoldsScopesSpansCountersAndFailures) {
     EXPECT_EQ(named(trace, "X", "ExpertMlp").at(0).at("cat"), "op");
     // Spans that overlap without nesting need two tracks.
     EXPECT_NE(named(trace, "X", "a").at(0).at("tid"), named(trace, "X", "b").at(0).at("tid"));
+    // What the device did is a process of its own.
+    EXPECT_EQ(named(trace, "X", "b").at(0).at("pid"), 1);
+    EXPECT_EQ(named(trace, "X", "norm").at(0).at("pid"), 2);
+    EXPECT_EQ(named(trace, "M", "process_name").at(1).at("args").at("name"), "GPU");
     const std::vector<json> memory = named(trace, "C", "memory");
     ASSERT_EQ(memory.size(), 2U);
     EXPECT_EQ(memory[0].at("args").at("activations"), 2 * kGiB);
