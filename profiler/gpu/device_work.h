@@ -16,6 +16,7 @@
 namespace vitrine::profiler {
 
 enum class WorkKind : std::uint8_t { Kernel, Copy, Memset, Sync, Overhead, Graph };
+inline constexpr std::size_t kWorkKinds = 6;
 /// The lane of its spans: "Kernels", "Copies", "Memsets", "Sync", "Profiler overhead", "Graphs".
 std::string_view laneName(WorkKind kind);
 

@@ -36,6 +36,12 @@ std::string_view laneName(WorkKind kind) {
     return "Graphs";
 }
 
+WorkWriter::WorkWriter(base::TraceSink& sink, base::TimeNs start) : sink_(sink), start_(start) {
+    for (std::size_t kind = 0; kind < kWorkKinds; ++kind) {
+        lanes_[kind] = sink.intern(laneName(static_cast<WorkKind>(kind)));
+    }
+}
+
 const WorkWriter::Named& WorkWriter::named(const DeviceWork& work) {
     const std::string_view symbol = work.name;
     const auto known = names_.find(symbol);
@@ -58,7 +64,7 @@ void WorkWriter::add(const DeviceWork& work) {
     Waiting waiting;
     waiting.span.begin = std::max<base::TimeNs>(0, work.begin - start_);
     waiting.span.end = std::max(waiting.span.begin, work.end - start_);
-    waiting.span.lane = sink_.intern(laneName(work.kind));
+    waiting.span.lane = lanes_[static_cast<std::size_t>(work.kind)];
     waiting.span.name = name.id;
     waiting.span.bytes = work.bytes;
     waiting.correlation = work.correlation;

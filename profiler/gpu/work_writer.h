@@ -5,7 +5,7 @@
 // Turns a device's records into spans of a run: names interned, times on the run's axis, scopes looked up. Records whose
 // step has not ended wait. One thread at a time but for kernels().
 
-#include <deque>
+#include <array>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -19,7 +19,7 @@ namespace vitrine::profiler {
 
 class WorkWriter {
 public:
-    WorkWriter(base::TraceSink& sink, base::TimeNs start) : sink_(sink), start_(start) {}
+    WorkWriter(base::TraceSink& sink, base::TimeNs start);
 
     /// Takes one record; it is written by the next write().
     void add(const DeviceWork& work);
@@ -47,6 +47,7 @@ private:
 
     base::TraceSink& sink_;
     base::TimeNs start_;
+    std::array<base::StringId, kWorkKinds> lanes_{};
     std::unordered_map<std::string, Named, TextHash, std::equal_to<>> names_;
     std::vector<Waiting> waiting_;
     mutable std::mutex mutex_; // summaries
