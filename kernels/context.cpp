@@ -129,7 +129,8 @@ Context::Context(const ContextOptions& options)
         ownSink_ = std::make_unique<base::NullTraceSink>();
         sink = ownSink_.get();
     }
-    tracer_ = std::make_unique<Tracer>(*sink, *clock_, options.sink == nullptr ? ProfileLevel::Off : options.profile);
+    tracer_ = std::make_unique<Tracer>(*sink, *clock_, options.sink == nullptr ? ProfileLevel::Off : options.profile,
+                                       options.foldSteps);
     MemoryOptions memory = options.memory;
     if (memory.deviceBudget == 0) {
         memory.deviceBudget = traits_.memoryBytes;

@@ -83,6 +83,7 @@ struct ContextOptions {
     CudaOptions cuda;
     MemoryOptions memory;
     ProfileLevel profile = ProfileLevel::Light;
+    bool foldSteps = false;             ///< see Tracer
     base::TraceSink* sink = nullptr;    ///< null: nothing is recorded
     const base::Clock* clock = nullptr; ///< of the run; null: the context makes one. Meta is its own clock
     base::StopToken stop;

@@ -49,12 +49,13 @@ private:
 } // namespace
 
 struct Tracer::State {
-    State(base::TraceSink& traceSink, const base::Clock& traceClock, ProfileLevel profileLevel)
-        : sink(traceSink), clock(traceClock), level(profileLevel) {}
+    State(base::TraceSink& traceSink, const base::Clock& traceClock, ProfileLevel profileLevel, bool fold)
+        : sink(traceSink), clock(traceClock), level(profileLevel), foldSteps(fold) {}
 
     base::TraceSink& sink;
     const base::Clock& clock;
     ProfileLevel level;
+    bool foldSteps; ///< in full mode
     std::uint64_t nextId = 1;
     std::vector<base::ScopeId> scopes;
     std::unordered_map<std::string, base::StringId, TextHash, std::equal_to<>> names;
@@ -276,8 +277,8 @@ void Tracer::State::finishStep(base::TimeNs end) {
     sink.stepEnded(stepScope, split.scopes);
 }
 
-Tracer::Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level)
-    : state_(std::make_unique<State>(sink, clock, level)) {}
+Tracer::Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level, bool foldSteps)
+    : state_(std::make_unique<State>(sink, clock, level, foldSteps)) {}
 
 Tracer::~Tracer() {
     if (state_->holding) {
@@ -287,6 +288,10 @@ Tracer::~Tracer() {
 
 ProfileLevel Tracer::level() const {
     return state_->level;
+}
+
+bool Tracer::foldsSteps() const {
+    return state_->level != ProfileLevel::Full || state_->foldSteps;
 }
 
 base::TimeNs Tracer::now() const {
@@ -385,7 +390,7 @@ void Tracer::outOfMemory(const base::OutOfMemoryEvent& event, std::string_view n
     state_->sink.record(full);
 }
 
-void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t tokens, bool graph) {
+void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t tokens) {
     State& state = *state_;
     if (state.inStep) {
         throw base::Internal("a step began inside a step");
@@ -395,7 +400,7 @@ void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t t
     state.stepIndex = index;
     state.stepName = name;
     state.stepBegin = now();
-    state.holding = state.level == ProfileLevel::Light || (graph && state.level == ProfileLevel::Full);
+    state.holding = state.level != ProfileLevel::Off && foldsSteps();
     state.stepScope = beginScope(base::ScopeKind::Step, name, index, tokens);
     state.lastTemplate.reset();
     if (state.level != ProfileLevel::Off) {

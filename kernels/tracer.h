@@ -23,12 +23,15 @@ enum class ProfileLevel : std::uint8_t { Off, Light, Full };
 
 class Tracer {
 public:
-    Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level);
+    /// `foldSteps`: full mode folds repeated steps as light mode does, as is right where steps become captured graphs: ops do
+    /// not run on the host then, and the device tells when they ran.
+    Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level, bool foldSteps = false);
     ~Tracer();
     Tracer(const Tracer&) = delete; // scopes hold its address
     Tracer& operator=(const Tracer&) = delete;
 
     ProfileLevel level() const;
+    bool foldsSteps() const; ///< or, when off, records none
     base::TimeNs now() const;
     base::ScopeId currentScope() const;
 
@@ -48,13 +51,12 @@ public:
     void token(std::int32_t request, std::int32_t position, std::int32_t token, float logprob);
     void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name);
 
-    /// A step. In light mode its events are held back until endStep: if the same sequence of allocations, frees and
+    /// A step. Where steps are folded its events are held back until endStep: if the same sequence of allocations, frees and
     /// scopes (names, sizes, categories; not times) was recorded as a template, one StepReplayedEvent is written;
     /// else the step is written as it is and, when every allocation made inside was freed inside or is reported as
     /// outliving, kept as a new template. Allocations that outlive the step and spans are always written as they are, in the
-    /// scopes of the replay. `graph`: the step is or becomes a captured graph, whose replays need a template: it is held
-    /// back in full mode too.
-    void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens, bool graph = false);
+    /// scopes of the replay.
+    void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens);
     void endStep();
     /// The template that the last step made or repeated; none when it was written as it is.
     std::optional<std::uint32_t> lastTemplate() const;

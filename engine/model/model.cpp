@@ -176,7 +176,7 @@ StepGraph* Model::graphOf(const StepPlan& plan, const KvCache& cache) {
                         plan.batch.logits == StepLogits::Last && plan.batch.logitsOut == nullptr &&
                         plan.batch.expertUse == nullptr;
     if (context_.cuda() == nullptr || !decode || !plan.frequencies.empty() || context_.memory().guarded() ||
-        context_.tracer().level() == kernels::ProfileLevel::Full) {
+        !context_.tracer().foldsSteps()) {
         return nullptr;
     }
     std::vector<std::int64_t> key = plan.signature();

@@ -146,6 +146,7 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run) {
     kernels::ContextOptions options = contextOptions(run, run.sinks.trace);
     if (backend == kernels::Backend::Cuda) {
         options.backend = kernels::Backend::Cuda;
+        options.foldSteps = true; // decode steps become graphs
         options.cuda = cudaOptions(run);
         return std::make_unique<kernels::Context>(options);
     }

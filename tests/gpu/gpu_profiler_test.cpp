@@ -60,11 +60,11 @@ protected:
         gpu.synchronize();
         int step = 0;
         for (; step < 2; ++step) {
-            tracer.beginStep("decode", step, 1, true);
+            tracer.beginStep("decode", step, 1);
             work(context, memory.data());
             tracer.endStep();
         }
-        tracer.beginStep("decode", step++, 1, true);
+        tracer.beginStep("decode", step++, 1);
         gpu.beginCapture();
         work(context, memory.data());
         const kernels::CudaGraph graph = gpu.endCapture();
@@ -89,6 +89,7 @@ protected:
             made.sink = &profiler;
             made.clock = &clock;
             made.profile = kernels::ProfileLevel::Full;
+            made.foldSteps = true;
             {
                 kernels::Context context(made);
                 run(context, replays);

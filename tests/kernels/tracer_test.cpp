@@ -214,6 +214,22 @@ TEST_F(TracerFixture, AGraphsReplayRepeatsATemplateUnderNewIds) {
     EXPECT_THROW(tracer.beginReplay(99, 0), base::Internal);
 }
 
+TEST_F(TracerFixture, FullFoldsStepsWhereTheyAreGraphs) {
+    Tracer plain(sink, clock, ProfileLevel::Full);
+    EXPECT_FALSE(plain.foldsSteps());
+    Tracer tracer(sink, clock, ProfileLevel::Full, true);
+    EXPECT_TRUE(tracer.foldsSteps());
+    step(tracer, 0, 100);
+    step(tracer, 1, 100);
+    EXPECT_EQ(sink.all<base::StepReplayedEvent>().size(), 1U);
+    // Ops outside of steps are recorded all the same.
+    const std::size_t before = sink.all<base::ScopeBeginEvent>().size();
+    {
+        const TraceScope op(tracer, ScopeKind::Op, "Fill");
+    }
+    EXPECT_EQ(sink.all<base::ScopeBeginEvent>().size(), before + 1);
+}
+
 TEST_F(TracerFixture, TheLaunchScopeFollowsTheInnermostScope) {
     for (const ProfileLevel level : {ProfileLevel::Light, ProfileLevel::Full}) {
         Tracer tracer(sink, clock, level);

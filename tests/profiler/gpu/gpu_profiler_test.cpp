@@ -79,7 +79,7 @@ TEST(GpuProfiler, KernelsStandUnderTheOpsOfTheirReplays) {
     kernels::Tracer tracer(profiler, clock, kernels::ProfileLevel::Light);
     const auto at = [&](base::TimeNs time) { return clock.start() + time; };
     const auto step = [&](int index, bool capture) {
-        tracer.beginStep("decode", index, 1, true);
+        tracer.beginStep("decode", index, 1);
         for (int layer = 0; layer < 2; ++layer) {
             const kernels::TraceScope scope(tracer, base::ScopeKind::Layer, "layer", layer);
             const kernels::TraceScope op(tracer, base::ScopeKind::Op, layer == 0 ? "RmsNorm" : "MatMul");
