@@ -9,7 +9,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <fmt/format.h>
 #include <mutex>
 #include <pthread.h>
@@ -18,6 +17,7 @@
 
 #include "base/launch_scope.h"
 #include "base/shared_library.h"
+#include "profiler/gpu/buffer_ring.h"
 #include "profiler/gpu/cupti_api.h"
 #include "profiler/gpu/cupti_records.h"
 #include "profiler/gpu/device_work.h"
@@ -28,61 +28,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 constexpr std::size_t kBuffersAtOnce = 4;
-constexpr std::size_t kMaxBuffers = 128; ///< beyond it records are dropped and counted
-
-/// 8-byte aligned blocks that CUPTI fills and collect() empties. Locks are held for a push or a pop.
-class BufferRing {
-public:
-    struct Full {
-        std::uint8_t* data = nullptr;
-        std::size_t bytes = 0;
-    };
-
-    BufferRing() {
-        for (std::size_t i = 0; i < kBuffersAtOnce; ++i) {
-            free_.push_back(add());
-        }
-    }
-    /// Null when the reader does not keep up.
-    std::uint8_t* take() {
-        const std::lock_guard lock(mutex_);
-        if (free_.empty()) {
-            return all_.size() < kMaxBuffers ? add() : nullptr;
-        }
-        std::uint8_t* buffer = free_.back();
-        free_.pop_back();
-        return buffer;
-    }
-    void fill(std::uint8_t* data, std::size_t bytes) {
-        const std::lock_guard lock(mutex_);
-        full_.push_back({data, bytes});
-    }
-    bool next(Full& out) {
-        const std::lock_guard lock(mutex_);
-        if (full_.empty()) {
-            return false;
-        }
-        out = full_.front();
-        full_.pop_front();
-        return true;
-    }
-    void giveBack(std::uint8_t* data) {
-        const std::lock_guard lock(mutex_);
-        free_.push_back(data);
-    }
-
-private:
-    std::uint8_t* add() {
-        // The C++ allocator aligns to 16 bytes.
-        all_.push_back(std::make_unique_for_overwrite<std::uint8_t[]>(kBufferBytes));
-        return all_.back().get();
-    }
-
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<std::uint8_t[]>> all_;
-    std::vector<std::uint8_t*> free_;
-    std::deque<Full> full_;
-};
+constexpr std::size_t kMaxBuffers = 128;
 
 /// Calls of the driver that put work on a device: their correlation ids are what records carry.
 constexpr std::array kLaunchCalls = {
@@ -167,7 +113,7 @@ private:
     const CuptiApi& api_;
     CUpti_SubscriberHandle subscriber_ = nullptr;
     LaunchMap launches_;
-    BufferRing buffers_;
+    BufferRing buffers_{kBufferBytes, kBuffersAtOnce, kMaxBuffers};
     std::mutex detailMutex_;
     TraceDetail detail_ = TraceDetail::Nothing;
     bool foreignGraphs_ = false;
