@@ -80,6 +80,7 @@ std::vector<std::string> exportCsv(const sessions::SessionFile& session, session
         {"scopes.csv", [&](std::ostream& out) { profiler::writeScopesCsv(*timeline, out); }},
         {"counters.csv", [&](std::ostream& out) { profiler::writeCountersCsv(*timeline, out); }},
         {"spans.csv", [&](std::ostream& out) { profiler::writeSpansCsv(*timeline, out); }},
+        {"kernels.csv", [&](std::ostream& out) { profiler::writeKernelsCsv(*timeline, out); }},
         {"memory.csv", [&](std::ostream& out) { profiler::writeTotalsCsv(*timeline, kTotalsRows, out); }},
     };
     std::vector<std::string> files;

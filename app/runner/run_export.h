@@ -11,7 +11,8 @@
 
 namespace vitrine::app {
 
-/// Tables into `folder`, which is made when it is missing: allocations.csv, scopes.csv, counters.csv, spans.csv, memory.csv.
+/// Tables into `folder`, which is made when it is missing: allocations.csv, scopes.csv, counters.csv, spans.csv,
+/// kernels.csv, memory.csv.
 /// Returns the paths. Throws BadInput when the run is not there or a file cannot be written.
 std::vector<std::string> exportCsv(const sessions::SessionFile& session, sessions::RunId run,
                                    const std::string& folder);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "kernels/dtype.h"
+#include "profiler/analysis/kernel_table.h"
 
 namespace vitrine::profiler {
 
@@ -145,10 +146,21 @@ void writeCountersCsv(const MemoryTimeline& timeline, std::ostream& out) {
 }
 
 void writeSpansCsv(const MemoryTimeline& timeline, std::ostream& out) {
-    Table table(out, "lane,name,begin_ns,end_ns,bytes,flops");
+    Table table(out, "lane,name,begin_ns,end_ns,bytes,flops,scope");
     for (const base::SpanEvent& span : timeline.spans()) {
         table.text(timeline.text(span.lane.value)).text(timeline.text(span.name.value));
-        table.time(span.begin).time(span.end).number(span.bytes).number(span.flops).endRow();
+        table.time(span.begin).time(span.end).number(span.bytes).number(span.flops);
+        table.number(span.scope.value).endRow();
+    }
+    table.finish();
+}
+
+void writeKernelsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+    Table table(out, "name,op,launches,total_ns,mean_ns,min_ns,max_ns,share,bytes,flops,bytes_per_second");
+    for (const KernelRow& row : kernelTable(timeline).kernels) {
+        table.text(row.name).text(row.op).number(row.launches).time(row.total).number(row.mean());
+        table.time(row.shortest).time(row.longest).number(row.share);
+        table.number(row.bytes).number(row.flops).number(row.bytesPerSecond()).endRow();
     }
     table.finish();
 }

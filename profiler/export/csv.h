@@ -20,8 +20,12 @@ void writeScopesCsv(const MemoryTimeline& timeline, std::ostream& out);
 /// time_ns, name, value: by name, then by time
 void writeCountersCsv(const MemoryTimeline& timeline, std::ostream& out);
 
-/// lane, name, begin_ns, end_ns, bytes, flops
+/// lane, name, begin_ns, end_ns, bytes, flops, scope
 void writeSpansCsv(const MemoryTimeline& timeline, std::ostream& out);
+
+/// Of a run whose kernels were traced on a GPU: name, op, launches, total_ns, mean_ns, min_ns, max_ns, share (of the time of
+/// all kernels), bytes, flops, bytes_per_second (0 where the op launched other kernels too)
+void writeKernelsCsv(const MemoryTimeline& timeline, std::ostream& out);
 
 /// begin_ns, end_ns, events, min_total, max_total, max_time_ns and the split at that instant by category, for `rows` equal
 /// pieces of the run.
