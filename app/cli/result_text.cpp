@@ -236,6 +236,14 @@ std::string doctorText(const json& report) {
                                 library.value("needed_for", ""), library.value("install", ""));
         }
     }
+    if (!report["profiling"].empty()) {
+        text += "\nProfiling of the GPU\n";
+    }
+    for (const json& part : report["profiling"]) {
+        const bool ready = part.value("ready", false);
+        text +=
+            fmt::format("  {}: {}{}\n", part.value("name", ""), ready ? "ready" : "off: ", part.value("reason", ""));
+    }
     for (const json& warning : report["warnings"]) {
         text += fmt::format("\nWarning: {}\n", warning.get<std::string>());
     }

@@ -57,7 +57,7 @@ TEST(Csv, WritesAllocationsScopesCountersSpansAndTotals) {
               "1,0,phase,\"load, \"\"quoted\"\"\",,0,10,,0,0,\"load, \"\"quoted\"\"\"\n");
     EXPECT_EQ(text([&](std::ostream& out) { writeCountersCsv(*timeline, out); }), "time_ns,name,value\n30,x,0.1\n");
     EXPECT_EQ(text([&](std::ostream& out) { writeSpansCsv(*timeline, out); }),
-              "lane,name,begin_ns,end_ns,bytes,flops,scope\nRead,w,10,30,600,0,1\n");
+              "lane,name,begin_ns,end_ns,bytes,flops,scope\nRead,w,10,30,600,0,0\n");
     EXPECT_EQ(text([&](std::ostream& out) { writeKernelsCsv(*timeline, out); }),
               "name,op,launches,total_ns,mean_ns,min_ns,max_ns,share,bytes,flops,bytes_per_second\n");
     EXPECT_EQ(text([&](std::ostream& out) { writeTotalsCsv(*timeline, 2, out); }),
