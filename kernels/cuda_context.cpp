@@ -350,11 +350,11 @@ void CudaContext::setPrefetching(bool on) {
 void CudaContext::multiply(const DenseProduct& product) {
     State& state = *state_;
     state.device->throwIfFaulted();
+    if (state.products == nullptr) {
+        state.products = std::make_unique<CublasLt>(); // opening the library takes a while: also when prefetching
+    }
     if (state.prefetching || product.m == 0 || product.n == 0) {
         return;
-    }
-    if (state.products == nullptr) {
-        state.products = std::make_unique<CublasLt>();
     }
     state.device->launched("cuBLASLt");
     state.products->multiply(product, state.device->compute(), reinterpret_cast<void*>(state.workspace),

@@ -129,7 +129,7 @@ std::string cubinKey(const CompileRequest& request, const std::string& compilerV
         hash.add(fmt::format("{}:", text.size()));
         hash.add(text);
     };
-    add("vitrine cubin 1");
+    add("vitrine cubin 2");
     add(compilerVersion);
     add(request.arch);
     add(request.name);

@@ -29,7 +29,7 @@ std::vector<float> logitsOf(kernels::Context& context, const ModelSource& source
     Model model(context, source, {false, kernels::DType::BF16, 3}, nullptr);
     KvCache cache(context, source.config, {});
     std::vector<std::int32_t> ids;
-    for (int i = 0; i < 33; ++i) {
+    for (int i = 0; i < 200; ++i) {
         ids.push_back((i * 7 + 3) % static_cast<int>(source.config.vocab));
     }
     std::vector<float> logits(ids.size() * static_cast<std::size_t>(source.config.vocab));
@@ -45,7 +45,7 @@ std::vector<float> logitsOf(kernels::Context& context, const ModelSource& source
 class KernelPacksGpu : public GpuTest {};
 
 TEST_F(KernelPacksGpu, TheSimplePackAgreesWithTheBuiltinKernels) {
-    const ModelSource source = openModel("synthetic:tiny-gpt-oss");
+    const ModelSource source = openModel("synthetic:gpt-oss-20b", {{"num_hidden_layers", "2"}, {"vocab_size", "512"}});
     const auto builtin = contextWith({});
     const std::vector<float> expected = logitsOf(*builtin, source);
     const auto packed = contextWith({VITRINE_RESOURCES "/kernel-packs/simple-moe"});
