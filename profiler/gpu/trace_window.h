@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// In which steps every kernel is traced. Tracing costs time, so full mode looks closely at a few steps out of many: the
-// first `steps` of every `period` decode steps, and every step of another kind (prefill, load, logits).
+// In which steps the device is traced. Tracing costs time (whole graphs 8 % of a decode step, every kernel more), so it looks
+// at a few steps out of many: the first `steps` of every `period` decode steps, and every step of another kind (prefill, load,
+// logits). Light mode traces whole graphs there, full mode every kernel.
 
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include "profiler/gpu/device_work.h"
 
@@ -24,22 +24,13 @@ public:
 
     /// For the step that begins now.
     TraceDetail next(std::string_view stepName) {
-        if (!full_) {
-            return TraceDetail::Graphs;
-        }
-        if (stepName != "decode" || decoded_++ % period_ < steps_) {
-            afterWindow_ = true;
-            return TraceDetail::Everything;
-        }
-        // A graph sheds what was put into it for tracing its kernels only in a launch that nobody traces.
-        return std::exchange(afterWindow_, false) ? TraceDetail::Nothing : TraceDetail::Graphs;
+        return stepName != "decode" || decoded_++ % period_ < steps_ ? atStart() : TraceDetail::Nothing;
     }
 
 private:
     bool full_;
     std::int64_t steps_, period_;
     std::int64_t decoded_ = 0;
-    bool afterWindow_ = true;
 };
 
 } // namespace vitrine::profiler

@@ -146,7 +146,7 @@ TEST_F(GpuProfile, LightTracesWholeGraphsAndSamplesCounters) {
             EXPECT_GE(places.of(span.scope.value).step, 2);
         }
     }
-    EXPECT_EQ(lanes["Graphs"], 21);
+    EXPECT_EQ(lanes["Graphs"], 18) << "of the first 20 steps, two of which were launched one by one";
     EXPECT_EQ(lanes.count("Kernels"), 0U);
     EXPECT_FALSE(timeline->counter("gpu.memory_used_bytes").empty());
 }
