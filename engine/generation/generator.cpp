@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <new>
 #include <optional>
 
@@ -99,6 +100,7 @@ void Generator::addRow(GenerateRequest request) {
 }
 
 void Generator::abandon(FinishReason reason) {
+    model_.dropLaunched();
     for (const auto& row : rows_) {
         row->result->finish = row->done() ? row->result->finish : reason;
         if (row->answer) {
@@ -233,21 +235,19 @@ void Generator::decode(GenerateReport& report) {
     const double begin = now();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "decode");
     for (std::int32_t index = 0;; ++index) {
-        std::vector<StepSequence> sequences;
-        std::vector<Row*> sampled;
-        for (const auto& row : rows_) {
-            if (!row->done()) {
-                sequences.push_back({row->sequence, {&row->history.back(), 1}, true});
-                sampled.push_back(row.get());
-            }
-        }
-        if (sequences.empty()) {
+        index += decodeAhead(report, index, begin);
+        const std::vector<Row*> rows = liveRows();
+        if (rows.empty()) {
             break;
         }
+        std::vector<StepSequence> sequences;
+        for (const Row* row : rows) {
+            sequences.push_back({row->sequence, {&row->history.back(), 1}, true});
+        }
         const double stepBegin = now();
-        stepRows("decode", index, sequences, sampled);
+        stepRows("decode", index, sequences, rows);
         report.stepSeconds = now() - stepBegin;
-        report.decodedTokens += static_cast<std::int64_t>(sampled.size());
+        report.decodedTokens += static_cast<std::int64_t>(rows.size());
         ++report.decodeSteps;
         if (options_.jumpEqualSteps) {
             jump(report, report.stepSeconds);
@@ -256,7 +256,59 @@ void Generator::decode(GenerateReport& report) {
     }
 }
 
-std::vector<kernels::SampleParameters> Generator::samplingOf(const std::vector<Row*>& rows) {
+std::vector<Generator::Row*> Generator::liveRows() const {
+    std::vector<Row*> rows;
+    for (const auto& row : rows_) {
+        if (!row->done()) {
+            rows.push_back(row.get());
+        }
+    }
+    return rows;
+}
+
+/// Steps whose ids stay on the device: each is launched before the ids of the one before it are read, so that the device
+/// never waits for the host. Stop conditions lag by a step: what a request that has ended got is dropped. Returns the
+/// steps done; it ends when a request ends or a step has no graph yet.
+std::int32_t Generator::decodeAhead(GenerateReport& report, std::int32_t index, double phaseBegin) {
+    const std::vector<Row*> rows = liveRows();
+    const bool needsHistory = std::any_of(rows.begin(), rows.end(),
+                                          [](const Row* row) { return row->request.sampling.repetitionPenalty != 1; });
+    if (rows.empty() || needsHistory || options_.expertUse != nullptr || !launchRows(index, rows, false)) {
+        return 0;
+    }
+    std::int32_t steps = 0;
+    double begin = now();
+    while (model_.launchedAny()) {
+        std::exception_ptr failure;
+        const bool someEnd = std::any_of(rows.begin(), rows.end(), [](const Row* row) {
+            return row->done() || static_cast<std::int64_t>(row->result->ids.size()) + 1 >= row->request.maxNewTokens;
+        });
+        try {
+            if (!someEnd) {
+                launchRows(index + steps + 1, rows, true);
+            }
+        } catch (...) {
+            // What the step under way gives is kept.
+            failure = std::current_exception();
+        }
+        const StepOutput out = model_.finishLaunched(*cache_);
+        report.decodedTokens += std::count_if(rows.begin(), rows.end(), [](const Row* row) { return !row->done(); });
+        ++report.decodeSteps;
+        ++steps;
+        take(out, rows);
+        const double end = now();
+        report.stepSeconds = end - begin;
+        report.decodeSeconds = end - phaseBegin;
+        begin = end;
+        if (failure != nullptr) {
+            std::rethrow_exception(failure);
+        }
+    }
+    return steps;
+}
+
+/// `pending`: tokens of each row that the device has sampled and the host has not read.
+std::vector<kernels::SampleParameters> Generator::samplingOf(const std::vector<Row*>& rows, std::int64_t pending) {
     std::vector<kernels::SampleParameters> parameters;
     for (const Row* row : rows) {
         const Sampling& sampling = row->request.sampling;
@@ -268,7 +320,7 @@ std::vector<kernels::SampleParameters> Generator::samplingOf(const std::vector<R
         p.repetitionPenalty = sampling.repetitionPenalty;
         p.seed = sampling.seed;
         p.request = static_cast<std::uint32_t>(row->number);
-        p.position = static_cast<std::int64_t>(row->history.size());
+        p.position = static_cast<std::int64_t>(row->history.size()) + pending;
         p.history = row->history.data();
         p.historyLength = static_cast<std::int64_t>(row->history.size());
         p.forbidden = row->request.forbidden.data();
@@ -276,6 +328,22 @@ std::vector<kernels::SampleParameters> Generator::samplingOf(const std::vector<R
         parameters.push_back(p);
     }
     return parameters;
+}
+
+bool Generator::launchRows(std::int32_t index, const std::vector<Row*>& rows, bool idsFromLast) {
+    const std::vector<kernels::SampleParameters> parameters = samplingOf(rows, idsFromLast ? 1 : 0);
+    StepBatch batch;
+    batch.index = index;
+    for (const Row* row : rows) {
+        batch.sequences.push_back({row->sequence, {&row->history.back(), 1}, true});
+    }
+    batch.sampling = parameters;
+    batch.topLogprobs = options_.topLogprobs;
+    const bool launched = model_.launch(batch, *cache_, idsFromLast);
+    if (launched) {
+        noteCache();
+    }
+    return launched;
 }
 
 void Generator::stepRows(std::string_view name, std::int32_t index, const std::vector<StepSequence>& sequences,
@@ -290,14 +358,20 @@ void Generator::stepRows(std::string_view name, std::int32_t index, const std::v
     batch.expertUse = name == "decode" ? options_.expertUse : nullptr;
     const StepOutput out = model_.step(batch, *cache_);
     noteCache();
+    take(out, sampled);
+}
 
+void Generator::take(const StepOutput& out, const std::vector<Row*>& rows) {
     const auto best = static_cast<std::size_t>(options_.topLogprobs);
-    for (std::size_t i = 0; i < sampled.size(); ++i) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (rows[i]->done()) {
+            continue;
+        }
         std::vector<std::pair<std::int32_t, float>> top;
         for (std::size_t j = 0; j < best; ++j) {
             top.emplace_back(out.topIds[i * best + j], out.topLogprobs[i * best + j]);
         }
-        accept(*sampled[i], out.ids[i], out.logprobs[i], std::move(top));
+        accept(*rows[i], out.ids[i], out.logprobs[i], std::move(top));
     }
 }
 

@@ -117,9 +117,13 @@ private:
     void addRow(GenerateRequest request);
     void abandon(FinishReason reason);
     void prepare(const KvCacheOptions& cacheOptions);
-    static std::vector<kernels::SampleParameters> samplingOf(const std::vector<Row*>& rows);
     void prefill(GenerateReport& report);
     void decode(GenerateReport& report);
+    std::int32_t decodeAhead(GenerateReport& report, std::int32_t index, double phaseBegin);
+    std::vector<Row*> liveRows() const;
+    static std::vector<kernels::SampleParameters> samplingOf(const std::vector<Row*>& rows, std::int64_t pending = 0);
+    bool launchRows(std::int32_t index, const std::vector<Row*>& rows, bool idsFromLast);
+    void take(const StepOutput& out, const std::vector<Row*>& rows);
     void stepRows(std::string_view name, std::int32_t index, const std::vector<StepSequence>& sequences,
                   const std::vector<Row*>& sampled);
     void accept(Row& row, std::int32_t id, float logprob, std::vector<std::pair<std::int32_t, float>> top);

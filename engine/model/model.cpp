@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -83,7 +84,9 @@ Model::Model(kernels::Context& context, const ModelSource& source, const ModelOp
     }
 }
 
-Model::~Model() = default;
+Model::~Model() {
+    dropLaunched();
+}
 
 kernels::NormWeights Model::norm(const std::string& name) const {
     return {weights_->get(name + ".weight"), static_cast<float>(config_.normEps), config_.normForm};
@@ -171,14 +174,7 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
     return out;
 }
 
-StepGraph* Model::graphOf(const StepPlan& plan, const KvCache& cache) {
-    const bool decode = plan.tokens == static_cast<std::int64_t>(plan.appends.size()) && plan.rows == plan.tokens &&
-                        plan.batch.logits == StepLogits::Last && plan.batch.logitsOut == nullptr &&
-                        plan.batch.expertUse == nullptr;
-    if (context_.cuda() == nullptr || !decode || !plan.frequencies.empty() || context_.memory().guarded() ||
-        !context_.tracer().foldsSteps()) {
-        return nullptr;
-    }
+std::vector<std::int64_t> Model::graphKey(const StepPlan& plan, const KvCache& cache) const {
     std::vector<std::int64_t> key = plan.signature();
     // The arena's address changes only when it grows.
     key.push_back(static_cast<std::int64_t>(context_.memory().step().capacity()));
@@ -190,6 +186,18 @@ StepGraph* Model::graphOf(const StepPlan& plan, const KvCache& cache) {
         key.push_back(view.keys.shape[1]);
         key.push_back(static_cast<std::int64_t>(view.keys.dtype));
     }
+    return key;
+}
+
+StepGraph* Model::graphOf(const StepPlan& plan, const KvCache& cache) {
+    const bool decode = plan.tokens == static_cast<std::int64_t>(plan.appends.size()) && plan.rows == plan.tokens &&
+                        plan.batch.logits == StepLogits::Last && plan.batch.logitsOut == nullptr &&
+                        plan.batch.expertUse == nullptr;
+    if (context_.cuda() == nullptr || !decode || !plan.frequencies.empty() || context_.memory().guarded() ||
+        !context_.tracer().foldsSteps()) {
+        return nullptr;
+    }
+    std::vector<std::int64_t> key = graphKey(plan, cache);
     if (graphs_.size() >= kMaxGraphs && graphs_.count(key) == 0) {
         graphs_.clear();
     }
@@ -198,6 +206,15 @@ StepGraph* Model::graphOf(const StepPlan& plan, const KvCache& cache) {
         graph = std::make_unique<StepGraph>();
     }
     return graph.get();
+}
+
+StepGraph* Model::capturedGraph(const StepPlan& plan, const KvCache& cache) const {
+    const auto size = arenaSizes_.find(plan.signature());
+    if (size == arenaSizes_.end() || size->second > context_.memory().step().capacity()) {
+        return nullptr;
+    }
+    const auto found = graphs_.find(graphKey(plan, cache));
+    return found == graphs_.end() || found->second->graph.empty() ? nullptr : found->second.get();
 }
 
 StepOutput Model::runStep(const StepPlan& plan, const KvCache& cache) {
@@ -218,6 +235,108 @@ StepOutput Model::runStep(const StepPlan& plan, const KvCache& cache) {
     gpu.replay(graph->graph);
     // The books are kept while the device works.
     return StepRunner(*this, plan, cache, context_, StepMode::Account, graph).run();
+}
+
+bool Model::launch(const StepBatch& batch, KvCache& cache, bool idsFromLast) {
+    context_.throwIfStopped();
+    kernels::CudaContext* const gpu = context_.cuda();
+    // A full profile places every kernel under the scope of its step, which has to be open when the graph is launched.
+    if (gpu == nullptr || batch.expertUse != nullptr || batch.logitsOut != nullptr || batch.sampling.empty() ||
+        context_.memory().guarded() || context_.tracer().level() == kernels::ProfileLevel::Full ||
+        launched_.size() >= resultSlots_.size() || (idsFromLast && launched_.empty())) {
+        return false;
+    }
+    std::vector<KvAppend> appends;
+    std::vector<int> sequences;
+    for (const StepSequence& sequence : batch.sequences) {
+        appends.push_back({sequence.sequence, static_cast<std::int64_t>(sequence.tokens.size())});
+        sequences.push_back(sequence.sequence);
+    }
+    if (cache.roomBeforeGrowth(sequences) < 1) {
+        // Pages are added between steps, so that the order of allocations is the same on every backend.
+        return false;
+    }
+    auto step = std::make_unique<LaunchedStep>(batch);
+    const StepPlan& plan = step->plan.emplace(*this, step->batch, cache);
+    step->graph = capturedGraph(plan, cache);
+    if (step->graph == nullptr || step->graph->ids.empty()) {
+        return false;
+    }
+    const kernels::TensorView& inputs = step->graph->inputs;
+    std::int64_t known = 0; // inputs that the device has already
+    if (idsFromLast) {
+        const kernels::TensorView& ids = launched_.back()->graph->ids;
+        if (plan.ids.offset != 0 || ids.shape.count() != plan.ids.count) {
+            return false;
+        }
+        gpu->copyOnDevice(ids.data, inputs.data, ids.bytes());
+        known = plan.ids.count;
+    }
+    gpu->copyToDevice(plan.inputs.data() + known, inputs.as<std::int32_t>() + known,
+                      inputs.bytes() - static_cast<std::uint64_t>(known) * sizeof(std::int32_t));
+    gpu->replay(step->graph->graph);
+    fetch(*step);
+    cache.commit(appends);
+    launched_.push_back(std::move(step));
+    return true;
+}
+
+void Model::fetch(LaunchedStep& step) {
+    kernels::CudaContext& gpu = *context_.cuda();
+    const std::array<kernels::TensorView, 4> parts = {step.graph->ids, step.graph->logprobs, step.graph->topIds,
+                                                      step.graph->topLogprobs};
+    std::uint64_t bytes = 0;
+    for (const kernels::TensorView& part : parts) {
+        bytes += part.empty() ? 0 : part.bytes();
+    }
+    kernels::Buffer& slot = resultSlots_[nextSlot_++ % resultSlots_.size()];
+    if (slot.bytes() < bytes) {
+        slot = kernels::Buffer(context_.memory().host(), bytes, {base::MemoryCategory::Logits, "step.results"});
+    }
+    step.results = static_cast<std::byte*>(slot.data());
+    std::byte* out = step.results;
+    for (const kernels::TensorView& part : parts) {
+        if (!part.empty()) {
+            gpu.copyToHost(part.data, out, part.bytes());
+            out += part.bytes();
+        }
+    }
+    step.fetched = gpu.record();
+}
+
+StepOutput Model::finishLaunched(const KvCache& cache) {
+    const std::unique_ptr<LaunchedStep> step = std::move(launched_.front());
+    launched_.pop_front();
+    const TracedStep traced(context_.tracer(), step->batch, step->plan->tokens);
+    // The books are kept while the device works.
+    StepRunner(*this, *step->plan, cache, context_, StepMode::Books, step->graph).run();
+    step->fetched.wait();
+    StepOutput out;
+    const std::byte* in = step->results;
+    const auto read = [&](const kernels::TensorView& part, auto& values) {
+        if (!part.empty()) {
+            values.resize(static_cast<std::size_t>(part.shape.count()));
+            std::memcpy(values.data(), in, part.bytes());
+            in += part.bytes();
+        }
+    };
+    read(step->graph->ids, out.ids);
+    read(step->graph->logprobs, out.logprobs);
+    read(step->graph->topIds, out.topIds);
+    read(step->graph->topLogprobs, out.topLogprobs);
+    return out;
+}
+
+void Model::dropLaunched() noexcept {
+    for (const auto& step : launched_) {
+        try {
+            step->fetched.wait();
+        } catch (const base::Error&) {
+            // The next call to the device tells of the fault.
+            break;
+        }
+    }
+    launched_.clear();
 }
 
 std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {

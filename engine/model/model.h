@@ -13,7 +13,9 @@
 // level is Full, which wants every op.
 // A model belongs to the thread of its context and must not outlive it.
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <span>
@@ -37,6 +39,7 @@ struct ModelOptions {
 };
 
 struct StepGraph;
+struct LaunchedStep;
 struct StepPlan;
 
 /// Bytes of a model's weights by who reads them.
@@ -110,6 +113,17 @@ public:
     /// on the library's threads; elsewhere nothing. Sequences are numbered from 0. So the first steps need not wait.
     /// Reports progress "Compiling kernels"; `progress` may be null.
     void prepare(std::span<const StepBatch> steps, const KvCacheOptions& cache, base::ProgressSink* progress);
+    /// Launches a decode step (one token a sequence, every row sampled) and returns while the device works; the cache
+    /// advances. `idsFromLast`: the tokens are what the step launched before it samples, for the same sequences in the
+    /// same order; those of `batch` are not looked at. False, and nothing happened, where such a step cannot be replayed
+    /// from a graph (always but on CUDA, and for its first steps): use step(). At most two steps may be under way.
+    /// Throws as step() does.
+    bool launch(const StepBatch& batch, KvCache& cache, bool idsFromLast);
+    /// Waits for the oldest launched step and writes its trace. Throws DeviceFault.
+    StepOutput finishLaunched(const KvCache& cache);
+    bool launchedAny() const { return !launched_.empty(); }
+    /// Waits for what was launched and forgets it.
+    void dropLaunched() noexcept;
 
     /// Weight bytes that one decoded token of one sequence reads: all dense weights, expertsPerToken of the experts, one
     /// row of the embedding.
@@ -125,7 +139,10 @@ private:
     std::uint64_t arenaBytes(const StepPlan& plan, const KvCache& cache);
     kernels::Context& dryContext();
     StepOutput runStep(const StepPlan& plan, const KvCache& cache);
+    std::vector<std::int64_t> graphKey(const StepPlan& plan, const KvCache& cache) const;
     StepGraph* graphOf(const StepPlan& plan, const KvCache& cache);
+    void fetch(LaunchedStep& step);
+    StepGraph* capturedGraph(const StepPlan& plan, const KvCache& cache) const;
     kernels::LinearView linear(const std::string& name) const;
     kernels::LinearView experts(const std::string& name) const;
     kernels::NormWeights norm(const std::string& name) const;
@@ -146,6 +163,9 @@ private:
     std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by step signature
     /// On CUDA: decode steps by signature and by every address that the kernels were given.
     std::map<std::vector<std::int64_t>, std::unique_ptr<StepGraph>> graphs_;
+    std::deque<std::unique_ptr<LaunchedStep>> launched_; ///< oldest first
+    std::array<kernels::Buffer, 2> resultSlots_;         ///< pinned; launched steps take them in turn
+    std::size_t nextSlot_ = 0;
 };
 
 /// Tokens of one prefill step. `asked` 0 leaves the choice: 512 where the traits are a CPU's, so that activations stay in

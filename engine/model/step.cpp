@@ -132,7 +132,7 @@ template <class Op> void StepRunner::execute(const Op& op) {
         kernels::execute(*model_.context_.cuda(), op);
         return;
     }
-    if (mode_ != StepMode::Account) {
+    if (!onlyBooks()) {
         context_.run(op);
         return;
     }
@@ -158,7 +158,7 @@ template <class Op> void StepRunner::runWithScratch(Op op) {
 }
 
 void StepRunner::upload(const void* host, const TensorView& device) {
-    if (mode_ != StepMode::Account) {
+    if (!onlyBooks()) {
         context_.upload(host, device.data, device.bytes());
     }
 }
@@ -202,7 +202,9 @@ StepOutput StepRunner::run() {
     embedding.scale = model_.embeddingScale_;
     execute(embedding);
     for (std::size_t i = 0; i < model_.layers_.size(); ++i) {
-        context_.throwIfStopped();
+        if (!onlyBooks()) {
+            context_.throwIfStopped();
+        }
         const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "layer",
                                         static_cast<std::int32_t>(i));
         attention(model_.layers_[i], static_cast<int>(i), x.view());
@@ -412,6 +414,15 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     const kernels::Tensor space = takeScratch(op);
     execute(op);
     endCapture();
+    if (mode_ == StepMode::Books) {
+        return {};
+    }
+    if (mode_ == StepMode::Capture) {
+        graph_->ids = ids.view();
+        graph_->logprobs = logprobs.view();
+        graph_->topIds = topIds.view();
+        graph_->topLogprobs = topLogprobs.view();
+    }
 
     StepOutput out;
     const auto fetch = [&](const kernels::Tensor& tensor, auto& values) {

@@ -58,6 +58,24 @@ struct StepGraph {
     bool known = false; ///< such a step ran before: everything it needs is compiled and loaded
     kernels::CudaGraph graph;
     kernels::TensorView inputs;
+    kernels::TensorView ids, logprobs, topIds, topLogprobs; ///< of the sampled rows; empty where nothing is sampled
+};
+
+/// A decode step whose graph was launched and whose results were not read.
+struct LaunchedStep {
+    explicit LaunchedStep(const StepBatch& stepBatch)
+        : batch(stepBatch), sampling(stepBatch.sampling.begin(), stepBatch.sampling.end()) {
+        batch.sampling = sampling;
+    }
+    LaunchedStep(const LaunchedStep&) = delete; // the batch views the sampling beside it
+    LaunchedStep& operator=(const LaunchedStep&) = delete;
+
+    StepBatch batch;
+    std::vector<kernels::SampleParameters> sampling;
+    std::optional<StepPlan> plan;
+    StepGraph* graph = nullptr;
+    std::byte* results = nullptr; ///< pinned: ids, logprobs, topIds, topLogprobs behind each other
+    kernels::CudaEvent fetched;   ///< the results are in place
 };
 
 enum class StepMode : std::uint8_t {
@@ -65,6 +83,7 @@ enum class StepMode : std::uint8_t {
     Prefetch, ///< a dry run that hands the ops to the model's CUDA context, which compiles their kernels
     Capture,  ///< ops become `graph`, which is then replayed
     Account,  ///< the graph is under way: only allocations and scopes are recorded, and results fetched
+    Books,    ///< as Account, but results are fetched by others
 };
 
 /// Runs a planned step on a context: the model's own, or a Meta context that only wants to know sizes.
@@ -82,6 +101,7 @@ private:
     kernels::Tensor make(base::MemoryCategory category, std::string_view name, kernels::DType dtype,
                          const kernels::Shape& shape);
     kernels::Tensor activation(std::string_view name, const kernels::Shape& shape);
+    bool onlyBooks() const { return mode_ == StepMode::Account || mode_ == StepMode::Books; }
     template <class Op> void execute(const Op& op);
     template <class Op> kernels::Tensor takeScratch(Op& op);
     template <class Op> void runWithScratch(Op op);

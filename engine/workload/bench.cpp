@@ -6,6 +6,7 @@
 #include "engine/workload/bench.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "kernels/ops/read_bandwidth.h"

@@ -4,7 +4,7 @@
 
 // What the named benchmarks share: rows, and the ceilings of the machine that they are measured against.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "engine/workload/run_setup.h"

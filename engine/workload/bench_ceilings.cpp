@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "engine/workload/bench.h"
 #include "kernels/ops/matmul.h"

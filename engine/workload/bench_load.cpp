@@ -5,6 +5,7 @@
 // parallel reads into the loader's (on CUDA pinned) buffers, and copies of such buffers to the device.
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "engine/model/weight_mover.h"

@@ -4,6 +4,7 @@
 // bench gpt-oss on a tiny model: rows, their bytes and ceilings. Nothing is asserted about speed.
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "engine/generation/generator.h"

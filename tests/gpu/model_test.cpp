@@ -126,6 +126,39 @@ std::vector<std::string> generated(kernels::Context& context, const std::string&
     return sink.lines();
 }
 
+GenerateReport greedy(kernels::Context& context, const std::string& model, std::int32_t stop) {
+    Model loaded(context, openModel(model), {false, kernels::DType::F32, 7}, nullptr);
+    GenerateOptions options;
+    options.cache.dtype = kernels::DType::F32;
+    options.cache.pageTokens = 16;
+    std::vector<GenerateRequest> requests(3);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        for (std::size_t t = 0; t < 5 + 6 * i; ++t) {
+            requests[i].prompt.push_back(static_cast<std::int32_t>((7 * t + i) % 100));
+        }
+        requests[i].maxNewTokens = 20 + static_cast<std::int64_t>(7 * i);
+        requests[i].stopTokens = {stop};
+    }
+    GenerateReport report;
+    Generator(loaded, nullptr, options).run(requests, report, {});
+    return report;
+}
+
+// Steps are launched before the ids of the last one are read: ends by length and by a stop token must not be missed.
+TEST_P(GpuModel, GreedyIdsAsOnTheCpu) {
+    const std::string model = test::fixture(GetParam());
+    const auto cpu = test::makeContext(kernels::Backend::Cpu);
+    const std::int32_t stop = greedy(*cpu, model, -1).results[2].ids[11];
+    const GenerateReport expected = greedy(*cpu, model, stop);
+    const auto gpu = cudaContext();
+    const GenerateReport found = greedy(*gpu, model, stop);
+    EXPECT_EQ(found.decodedTokens, expected.decodedTokens);
+    for (std::size_t i = 0; i < expected.results.size(); ++i) {
+        EXPECT_EQ(found.results[i].ids, expected.results[i].ids) << "request " << i;
+        EXPECT_EQ(found.results[i].finish, expected.results[i].finish) << "request " << i;
+    }
+}
+
 TEST_P(GpuModel, AllocatesAsMetaDoes) {
     test::RecordingSink gpuSink;
     std::vector<std::string> gpu;
@@ -138,11 +171,12 @@ TEST_P(GpuModel, AllocatesAsMetaDoes) {
     test::RecordingSink metaSink;
     const auto context = test::makeContext(kernels::Backend::Meta, &metaSink, &traits);
     const std::vector<std::string> meta = generated(*context, test::fixture(GetParam()), metaSink);
-    // Pinned buffers of the loader are host memory; the device's sequence is what must agree.
+    // Pinned buffers are host memory; the device's sequence is what must agree.
     const auto device = [](const std::vector<std::string>& lines) {
         std::vector<std::string> out;
         for (const std::string& line : lines) {
-            if (line.starts_with("+") && line.find("load.pinned") == std::string::npos) {
+            if (line.starts_with("+") && line.find("load.pinned") == std::string::npos &&
+                line.find("step.results") == std::string::npos) {
                 out.push_back(line.substr(line.find(' ', 2)));
             }
         }
