@@ -71,6 +71,7 @@ TEST(IncludeMatrix, TheEngineHasAnOrder) {
 
 TEST(IncludeMatrix, DeviceCodeIsAlone) {
     EXPECT_EQ(problemOf("kernels/device/x.cuh", "\"device/abi/y.h\""), "");
+    EXPECT_EQ(problemOf("resources/kernel-packs/p/x.cuh", "\"device/abi/y.h\""), "");
     EXPECT_NE(problemOf("kernels/ops/x_cuda.cpp", "\"device/abi/y.h\""), "");
     EXPECT_NE(problemOf("kernels/device/x.cuh", "\"kernels/tensor.h\""), "");
     EXPECT_NE(problemOf("kernels/device/x.cuh", "\"base/philox.h\""), "");

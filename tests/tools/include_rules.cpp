@@ -100,7 +100,7 @@ std::optional<std::ptrdiff_t> enginePlace(std::string_view path) {
 }
 
 bool isDevice(std::string_view path) {
-    return path.starts_with("kernels/device/");
+    return path.starts_with("kernels/device/") || path.starts_with("resources/kernel-packs/");
 }
 
 /// Why `folder`'s file at `path` may not include `target` of this tree; empty when it may.
