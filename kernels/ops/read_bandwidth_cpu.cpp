@@ -10,8 +10,10 @@
 #include <atomic>
 #include <cstring>
 #include <immintrin.h>
+#include <iterator>
 #include <memory>
 #include <new>
+#include <numeric>
 
 #include "base/clock.h"
 
@@ -30,7 +32,10 @@ __attribute__((target("avx512f"))) std::uint64_t sumAvx512(const std::byte* data
         }
     }
     const __m512i all = _mm512_add_epi64(_mm512_add_epi64(sums[0], sums[1]), _mm512_add_epi64(sums[2], sums[3]));
-    return static_cast<std::uint64_t>(_mm512_reduce_add_epi64(all));
+    // Not by _mm512_reduce_add_epi64: it adds signed numbers, which may overflow.
+    std::uint64_t lanes[8];
+    _mm512_storeu_si512(lanes, all);
+    return std::accumulate(std::begin(lanes), std::end(lanes), std::uint64_t{0});
 }
 
 __attribute__((target("avx2"))) std::uint64_t sumAvx2(const std::byte* data, std::int64_t bytes) {

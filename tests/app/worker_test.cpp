@@ -103,7 +103,7 @@ TEST(Worker, ADeadWorkerEndsItsRunAndTheNextRunWorks) {
     const std::string file = folder.file("runs.vitrine");
     const auto host = RunHost::inWorker(kProgram);
     startLongRun(*host, file);
-    ASSERT_EQ(::kill(workerPid(), SIGSEGV), 0);
+    ASSERT_EQ(::kill(workerPid(), SIGABRT), 0);
     const RunOutcome outcome = host->wait();
     EXPECT_EQ(outcome.status, RunOutcome::Status::Failed);
     EXPECT_EQ(outcome.errorKind, base::ErrorKind::DeviceFault);
