@@ -56,6 +56,8 @@ public:
     ~CudaGraph();
     CudaGraph(CudaGraph&&) noexcept;
     CudaGraph& operator=(CudaGraph&&) noexcept;
+    CudaGraph(const CudaGraph&) = delete; // owns a graph
+    CudaGraph& operator=(const CudaGraph&) = delete;
     bool empty() const;
 
 private:
@@ -71,6 +73,8 @@ public:
     ~CudaEvent();
     CudaEvent(CudaEvent&&) noexcept;
     CudaEvent& operator=(CudaEvent&&) noexcept;
+    CudaEvent(const CudaEvent&) = delete; // owns an event
+    CudaEvent& operator=(const CudaEvent&) = delete;
     /// Waits on the host; throws DeviceFault.
     void wait() const;
     bool done() const;
@@ -89,6 +93,8 @@ public:
     ~CudaContext();
     CudaContext(CudaContext&&) noexcept;
     CudaContext& operator=(CudaContext&&) noexcept;
+    CudaContext(const CudaContext&) = delete; // owns streams
+    CudaContext& operator=(const CudaContext&) = delete;
 
     const CudaDeviceInfo& device() const;
     /// Traits of the device: the shipped profile of its name with what the driver says, so that Meta with these traits
