@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Programs as CUDA C++: one __device__ __forceinline__ function each, over scalars, that tile kernels inline.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernels/program/derivative.h"
+#include "kernels/program/interval_analysis.h"
+#include "kernels/program/program.h"
+
+namespace vitrine::kernels {
+
+/// Raise when the emitted text changes: part of the keys of compiled kernels.
+inline constexpr int kEmitterVersion = 1;
+
+struct EmitOptions {
+    bool fastTanh = true; ///< tanh.approx.f32 (one instruction, 5e-4 relative); false: tanhf
+};
+
+/// `bool NAME(int b, int h, int q_idx, int kv_idx, const Captures& c)` for a mask,
+/// `float NAME(float score, int b, int h, int q_idx, int kv_idx, const Captures& c)` for a score.
+/// `Captures` is abi::ProgramCaptures (kernels/device/abi/program.h): for every capture a pointer, its dtype number is part of
+/// the text (`dtypes`, in the order of captures), its extents and strides are read from c. Int32 arithmetic is 32-bit.
+std::string emitProgram(const Program& program, std::span<const DType> dtypes, std::string_view name,
+                        const EmitOptions& options = {});
+
+/// `float NAME(float score, float upstream, int b, ..., const Captures& c)`: d loss / d score; and for every capture gradient g
+/// `NAME_capture(...)`, which calls `sink(g, offset, value)` of a template parameter for each.
+std::string emitGradient(const ScoreGradient& gradient, std::span<const DType> dtypes, std::string_view name,
+                         const EmitOptions& options = {});
+
+/// `void NAME(int b, int h, int q_idx, const Captures& c, int& low, int& high)` of a closed form (interval_analysis.h).
+std::string emitIntervalRows(const IntervalRows& rows, std::span<const DType> dtypes, std::string_view name);
+
+/// One node as Python text, with the least parentheses: "q_idx - kv_idx <= window".
+std::string printNode(const Program& program, std::int32_t node);
+/// The whole program as a Python function that means the same.
+std::string printProgram(const Program& program, std::string_view name);
+
+} // namespace vitrine::kernels
