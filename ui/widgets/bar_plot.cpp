@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/widgets/bar_plot.h"
 
-#include <QKeyEvent>
-#include <QMouseEvent>
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +13,7 @@ constexpr double kFacts = 90, kLabels = 120, kAir = 11, kTopAir = 8;
 
 } // namespace
 
-BarPlot::BarPlot(const QString& title, QWidget* parent) : PicturePlot(title, parent) {
+BarPlot::BarPlot(const QString& title, QWidget* parent) : ItemPlot(title, parent) {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
@@ -25,7 +23,7 @@ void BarPlot::setGroups(std::function<std::vector<BarGroup>(const ThemeTokens&)>
     gutter_ = gutter;
     factHead_ = factHead;
     groups_ = make_ ? make_(themeTokens()) : std::vector<BarGroup>();
-    current_ = -1;
+    forgetCurrentItem();
     setFixedHeight(sizeHint().height());
     updateGeometry();
     invalidate();
@@ -107,68 +105,41 @@ QImage BarPlot::picture(const QSizeF& size, double dpr) const {
     return image;
 }
 
+QString BarPlot::itemWords(int item) const {
+    const BarGroup& group = groups_[static_cast<std::size_t>(item)];
+    QStringList values;
+    for (const BarRow& row : group.rows) {
+        values << row.text;
+    }
+    return group.name + QStringLiteral(": ") + values.join(QStringLiteral(", "));
+}
+
 QString BarPlot::spoken() const {
+    if (currentItem() >= 0) {
+        return itemWords(currentItem());
+    }
     QStringList words;
-    for (std::size_t g = 0; g < groups_.size(); ++g) {
-        if (current_ >= 0 && static_cast<std::size_t>(current_) != g) {
-            continue;
-        }
-        QStringList values;
-        for (const BarRow& row : groups_[g].rows) {
-            values << row.text;
-        }
-        words << groups_[g].name + QStringLiteral(": ") + values.join(QStringLiteral(", "));
+    for (int group = 0; group < itemCount(); ++group) {
+        words << itemWords(group);
     }
     return words.join(QStringLiteral(". "));
 }
 
-void BarPlot::setCurrent(int group) {
-    if (group != current_) {
-        current_ = group;
-        update();
-        announce();
-        if (current_ < 0) {
-            emit readoutChanged({});
-        }
-    }
-}
-
-void BarPlot::keyPressEvent(QKeyEvent* event) {
-    const int last = static_cast<int>(groups_.size()) - 1;
-    if (event->key() == Qt::Key_Down && last >= 0) {
-        return setCurrent(std::min(last, current_ + 1));
-    }
-    if (event->key() == Qt::Key_Up && last >= 0) {
-        return setCurrent(std::max(0, current_ - 1));
-    }
-    if (event->key() == Qt::Key_Escape && current_ >= 0) {
-        return setCurrent(-1);
-    }
-    PicturePlot::keyPressEvent(event);
-}
-
-void BarPlot::mouseMoveEvent(QMouseEvent* event) {
-    int found = -1;
+int BarPlot::itemAt(QPointF position) const {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-        const double y = event->position().y();
-        if (y >= groupTop(g) && y < groupTop(g + 1)) {
-            found = static_cast<int>(g);
+        if (position.y() >= groupTop(g) && position.y() < groupTop(g + 1)) {
+            return static_cast<int>(g);
         }
     }
-    setCurrent(found);
+    return -1;
 }
 
-void BarPlot::leaveEvent(QEvent* event) {
-    PicturePlot::leaveEvent(event);
-    setCurrent(-1);
-}
-
-void BarPlot::paintOver(QPainter& painter) {
-    if (current_ >= 0 && hasFocus()) {
-        const auto g = static_cast<std::size_t>(current_);
-        painter.setPen(QPen(themeTokens().accent, 1));
-        painter.drawRect(QRectF(2.5, groupTop(g) - 3.5, width() - 5, groupTop(g + 1) - groupTop(g) - kAir + 7));
+QRectF BarPlot::itemFrame(int item) const {
+    if (!hasFocus()) {
+        return {}; // under the pointer alone the bars speak for themselves
     }
+    const auto g = static_cast<std::size_t>(item);
+    return {2.5, groupTop(g) - 3.5, static_cast<double>(width() - 5), groupTop(g + 1) - groupTop(g) - kAir + 7};
 }
 
 } // namespace vitrine::ui

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "ui/widgets/item_plot.h"
 #include "ui/widgets/paint.h"
-#include "ui/widgets/plot_widget.h"
 
 namespace vitrine::ui {
 
@@ -28,7 +28,7 @@ struct BarGroup {
     bool strong = false; ///< of the fact
 };
 
-class BarPlot final : public PicturePlot {
+class BarPlot final : public ItemPlot {
     Q_OBJECT
 
 public:
@@ -48,21 +48,19 @@ public:
     QRectF barRect(std::size_t group, std::size_t row, double width) const;
 
 protected:
-    void keyPressEvent(QKeyEvent* event) override;
-    void mouseMoveEvent(QMouseEvent* event) override;
-    void leaveEvent(QEvent* event) override;
-    void paintOver(QPainter& painter) override;
+    int itemCount() const override { return static_cast<int>(groups_.size()); }
+    int itemAt(QPointF position) const override;
+    QString itemWords(int item) const override;
+    QRectF itemFrame(int item) const override;
 
 private:
     double top() const;
     double groupTop(std::size_t group) const;
-    void setCurrent(int group);
 
     std::function<std::vector<BarGroup>(const ThemeTokens&)> make_;
     std::vector<BarGroup> groups_; ///< in the theme of now, for sizes and words
     int gutter_ = 76;
     QString factHead_;
-    int current_ = -1;
 };
 
 } // namespace vitrine::ui

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/widgets/layer_plot.h"
 
-#include <QKeyEvent>
-#include <QMouseEvent>
 #include <algorithm>
 #include <cmath>
 
@@ -34,7 +32,7 @@ Unit unitOf(double bytes) {
 
 } // namespace
 
-LayerPlot::LayerPlot(const QString& title, QWidget* parent) : PicturePlot(title, parent) {
+LayerPlot::LayerPlot(const QString& title, QWidget* parent) : ItemPlot(title, parent) {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
 }
 
@@ -43,7 +41,9 @@ void LayerPlot::setBars(std::vector<LayerBar> bars,
     bars_ = std::move(bars);
     styles_ = std::move(styles);
     axis_ = axis;
-    current_ = current_ < static_cast<int>(bars_.size()) ? current_ : -1;
+    if (currentItem() >= static_cast<int>(bars_.size())) {
+        forgetCurrentItem();
+    }
     updateGeometry();
     invalidate();
 }
@@ -123,58 +123,23 @@ QImage LayerPlot::picture(const QSizeF& size, double dpr) const {
     return image;
 }
 
-QString LayerPlot::spoken() const {
-    return current_ >= 0 ? bars_[static_cast<std::size_t>(current_)].words : QString();
+QString LayerPlot::itemWords(int item) const {
+    return bars_[static_cast<std::size_t>(item)].words;
 }
 
-void LayerPlot::setCurrent(int row) {
-    if (row != current_) {
-        current_ = row;
-        update();
-        announce();
-        if (current_ < 0) {
-            emit readoutChanged({});
-        }
-    }
-}
-
-void LayerPlot::keyPressEvent(QKeyEvent* event) {
-    const int last = static_cast<int>(bars_.size()) - 1;
-    if (event->key() == Qt::Key_Down && last >= 0) {
-        return setCurrent(std::min(last, current_ + 1));
-    }
-    if (event->key() == Qt::Key_Up && last >= 0) {
-        return setCurrent(std::max(0, current_ - 1));
-    }
-    if (event->key() == Qt::Key_Escape && current_ >= 0) {
-        return setCurrent(-1);
-    }
-    PicturePlot::keyPressEvent(event);
-}
-
-void LayerPlot::mouseMoveEvent(QMouseEvent* event) {
-    const double y = event->position().y();
+int LayerPlot::itemAt(QPointF position) const {
     for (std::size_t i = 0; i < bars_.size(); ++i) {
         const QRectF row = rowRect(i, size());
-        if (y >= row.top() && y < row.bottom()) {
-            return setCurrent(static_cast<int>(i));
+        if (position.y() >= row.top() && position.y() < row.bottom()) {
+            return static_cast<int>(i);
         }
     }
-    setCurrent(-1);
+    return -1;
 }
 
-void LayerPlot::leaveEvent(QEvent* event) {
-    PicturePlot::leaveEvent(event);
-    setCurrent(-1);
-}
-
-void LayerPlot::paintOver(QPainter& painter) {
-    if (current_ >= 0) {
-        painter.setPen(QPen(themeTokens().accent, 1));
-        painter.setBrush(Qt::NoBrush);
-        const QRectF row = rowRect(static_cast<std::size_t>(current_), size());
-        painter.drawRect(QRectF(4.5, row.top() + 0.5, width() - 10, row.height() - 1));
-    }
+QRectF LayerPlot::itemFrame(int item) const {
+    const QRectF row = rowRect(static_cast<std::size_t>(item), size());
+    return {4.5, row.top() + 0.5, static_cast<double>(width() - 10), row.height() - 1};
 }
 
 } // namespace vitrine::ui

@@ -8,8 +8,8 @@
 #include <functional>
 #include <vector>
 
+#include "ui/widgets/item_plot.h"
 #include "ui/widgets/paint.h"
-#include "ui/widgets/plot_widget.h"
 
 namespace vitrine::ui {
 
@@ -21,7 +21,7 @@ struct LayerBar {
     QString words;      ///< readout: "Layer 3, sliding: 254 KiB, without window 256 MiB"
 };
 
-class LayerPlot final : public PicturePlot {
+class LayerPlot final : public ItemPlot {
     Q_OBJECT
 
 public:
@@ -32,26 +32,23 @@ public:
                  const QString& axis);
 
     QImage picture(const QSizeF& size, double dpr) const override;
-    QString spoken() const override;
     QSize minimumSizeHint() const override;
     QSize sizeHint() const override { return minimumSizeHint().expandedTo({600, 300}); }
     /// Rectangle of a row in a plot of that size, from the gutter to the right end.
     QRectF rowRect(std::size_t row, const QSizeF& size) const;
 
 protected:
-    void keyPressEvent(QKeyEvent* event) override;
-    void mouseMoveEvent(QMouseEvent* event) override;
-    void leaveEvent(QEvent* event) override;
-    void paintOver(QPainter& painter) override;
+    int itemCount() const override { return static_cast<int>(bars_.size()); }
+    int itemAt(QPointF position) const override;
+    QString itemWords(int item) const override;
+    QRectF itemFrame(int item) const override;
 
 private:
     double top() const;
-    void setCurrent(int row);
 
     std::vector<LayerBar> bars_;
     std::function<std::vector<CategoryStyle>(const ThemeTokens&)> styles_;
     QString axis_;
-    int current_ = -1;
 };
 
 } // namespace vitrine::ui

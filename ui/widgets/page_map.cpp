@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/widgets/page_map.h"
 
-#include <QKeyEvent>
-#include <QMouseEvent>
 #include <algorithm>
 #include <cmath>
 
@@ -18,9 +16,8 @@ constexpr double kSmallest = 10, kLargest = 30, kNumbered = 24;
 
 } // namespace
 
-PageMap::PageMap(const QString& title, QWidget* parent) : PicturePlot(title, parent) {
+PageMap::PageMap(const QString& title, QWidget* parent) : ItemPlot(title, parent) {
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
-    setMouseTracking(true);
 }
 
 void PageMap::setPages(std::vector<PageGroup> groups,
@@ -28,8 +25,8 @@ void PageMap::setPages(std::vector<PageGroup> groups,
     groups_ = std::move(groups);
     styles_ = std::move(styles);
     empty_ = empty;
-    if (current_ && (current_->group >= groups_.size() || current_->cell >= groups_[current_->group].cells.size())) {
-        current_.reset();
+    if (currentItem() >= itemCount()) {
+        forgetCurrentItem();
     }
     invalidate();
 }
@@ -115,83 +112,86 @@ QImage PageMap::picture(const QSizeF& size, double dpr) const {
     return image;
 }
 
-QString PageMap::spoken() const {
-    if (!current_) {
+std::optional<PageMap::Place> PageMap::placeOf(const Layout& layout, int item) const {
+    auto left = static_cast<std::size_t>(std::max(0, item));
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+        if (const std::size_t cells = cellsOf(layout, group); left < cells) {
+            return Place{group, left};
+        } else {
+            left -= cells;
+        }
+    }
+    return std::nullopt;
+}
+
+int PageMap::itemOf(const Layout& layout, Place place) const {
+    std::size_t item = place.cell;
+    for (std::size_t group = 0; group < place.group; ++group) {
+        item += cellsOf(layout, group);
+    }
+    return static_cast<int>(item);
+}
+
+int PageMap::itemCount() const {
+    const Layout layout = layoutFor(size());
+    return groups_.empty() ? 0 : itemOf(layout, {groups_.size() - 1, cellsOf(layout, groups_.size() - 1)});
+}
+
+QString PageMap::itemWords(int item) const {
+    const Layout layout = layoutFor(size());
+    const std::optional<Place> place = placeOf(layout, item);
+    if (!place) {
         return {};
     }
-    const Layout layout = layoutFor(size());
-    const PageGroup& group = groups_[current_->group];
-    const std::size_t first = std::min(current_->cell * layout.pages, group.cells.size() - 1);
+    const PageGroup& group = groups_[place->group];
+    const std::size_t first = std::min(place->cell * layout.pages, group.cells.size() - 1);
     const std::size_t last = std::min(first + layout.pages, group.cells.size()) - 1;
     return first == last ? group.cells[first].words
                          : tr("%1 to %2").arg(group.cells[first].words, group.cells[last].words);
 }
 
-void PageMap::setCurrent(std::optional<Place> place) {
-    if (place != current_) {
-        current_ = place;
-        update();
-        announce();
-        if (!current_) {
-            emit readoutChanged({});
-        }
+int PageMap::itemBeside(int item, int key) const {
+    const Layout layout = layoutFor(size());
+    if (item < 0) {
+        return 0;
     }
+    const auto columns = static_cast<int>(layout.columns);
+    const int step = key == Qt::Key_Right ? 1 : key == Qt::Key_Left ? -1 : key == Qt::Key_Down ? columns : -columns;
+    const std::optional<Place> from = placeOf(layout, item);
+    if (!from) {
+        return 0;
+    }
+    Place place = *from;
+    const auto next = static_cast<std::int64_t>(place.cell) + step;
+    if (next < 0) {
+        place = place.group > 0 ? Place{place.group - 1, cellsOf(layout, place.group - 1) - 1} : Place{};
+    } else if (static_cast<std::size_t>(next) < cellsOf(layout, place.group)) {
+        place.cell = static_cast<std::size_t>(next);
+    } else if (place.group + 1 < groups_.size()) {
+        place = {place.group + 1, 0};
+    }
+    return itemOf(layout, place);
 }
 
-void PageMap::keyPressEvent(QKeyEvent* event) {
+int PageMap::itemAt(QPointF position) const {
     const Layout layout = layoutFor(size());
-    const int key = event->key();
-    const int step = key == Qt::Key_Right  ? 1
-                     : key == Qt::Key_Left ? -1
-                     : key == Qt::Key_Down ? static_cast<int>(layout.columns)
-                     : key == Qt::Key_Up   ? -static_cast<int>(layout.columns)
-                                           : 0;
-    if (step != 0 && !groups_.empty()) {
-        Place place = current_.value_or(Place{});
-        const auto next = static_cast<std::int64_t>(place.cell) + (current_ ? step : 0);
-        if (next < 0) {
-            place = place.group > 0 ? Place{place.group - 1, cellsOf(layout, place.group - 1) - 1} : Place{};
-        } else if (static_cast<std::size_t>(next) < cellsOf(layout, place.group)) {
-            place.cell = static_cast<std::size_t>(next);
-        } else if (place.group + 1 < groups_.size()) {
-            place = {place.group + 1, 0};
-        }
-        return setCurrent(place);
-    }
-    if (key == Qt::Key_Escape && current_) {
-        return setCurrent({});
-    }
-    PicturePlot::keyPressEvent(event);
-}
-
-void PageMap::mouseMoveEvent(QMouseEvent* event) {
-    const Layout layout = layoutFor(size());
-    const QPointF at = event->position();
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-        const double x = (at.x() - kMargin) / layout.side, y = (at.y() - layout.tops[g]) / layout.side;
+        const double x = (position.x() - kMargin) / layout.side, y = (position.y() - layout.tops[g]) / layout.side;
         if (x < 0 || y < 0 || x >= static_cast<double>(layout.columns)) {
             continue;
         }
         const std::size_t cell = static_cast<std::size_t>(y) * layout.columns + static_cast<std::size_t>(x);
         if (cell < cellsOf(layout, g)) {
-            return setCurrent(Place{g, cell});
+            return itemOf(layout, {g, cell});
         }
     }
-    setCurrent({});
+    return -1;
 }
 
-void PageMap::leaveEvent(QEvent* event) {
-    PicturePlot::leaveEvent(event);
-    setCurrent({});
-}
-
-void PageMap::paintOver(QPainter& painter) {
+QRectF PageMap::itemFrame(int item) const {
     const Layout layout = layoutFor(size());
-    if (current_ && current_->group < groups_.size() && current_->cell < cellsOf(layout, current_->group)) {
-        painter.setPen(QPen(themeTokens().accent, 1));
-        painter.setBrush(Qt::NoBrush);
-        painter.drawRect(cellRect(layout, current_->group, current_->cell).adjusted(-1.5, -1.5, 0.5, 0.5));
-    }
+    const std::optional<Place> place = placeOf(layout, item);
+    return place ? cellRect(layout, place->group, place->cell).adjusted(-1.5, -1.5, 0.5, 0.5) : QRectF();
 }
 
 } // namespace vitrine::ui

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "ui/widgets/item_plot.h"
 #include "ui/widgets/paint.h"
-#include "ui/widgets/plot_widget.h"
 
 namespace vitrine::ui {
 
@@ -25,7 +25,7 @@ struct PageGroup {
     std::vector<PageCell> cells;
 };
 
-class PageMap final : public PicturePlot {
+class PageMap final : public ItemPlot {
     Q_OBJECT
 
 public:
@@ -36,7 +36,6 @@ public:
                   const QString& empty);
 
     QImage picture(const QSizeF& size, double dpr) const override;
-    QString spoken() const override;
     QSize minimumSizeHint() const override { return {300, 200}; }
     QSize sizeHint() const override { return {600, 400}; }
 
@@ -50,23 +49,24 @@ public:
     QRectF cellRect(const Layout& layout, std::size_t group, std::size_t cell) const;
 
 protected:
-    void keyPressEvent(QKeyEvent* event) override;
-    void mouseMoveEvent(QMouseEvent* event) override;
-    void leaveEvent(QEvent* event) override;
-    void paintOver(QPainter& painter) override;
+    int itemCount() const override;
+    int itemAt(QPointF position) const override;
+    int itemBeside(int item, int key) const override;
+    QString itemWords(int item) const override;
+    QRectF itemFrame(int item) const override;
 
 private:
     struct Place {
         std::size_t group = 0, cell = 0;
-        friend bool operator==(const Place&, const Place&) = default;
     };
     std::size_t cellsOf(const Layout& layout, std::size_t group) const;
-    void setCurrent(std::optional<Place> place);
+    /// Cells are items in the order of the groups.
+    std::optional<Place> placeOf(const Layout& layout, int item) const;
+    int itemOf(const Layout& layout, Place place) const;
 
     std::vector<PageGroup> groups_;
     std::function<std::vector<CategoryStyle>(const ThemeTokens&)> styles_;
     QString empty_;
-    std::optional<Place> current_;
 };
 
 } // namespace vitrine::ui
