@@ -9,10 +9,13 @@
 //
 // Semantics are PyTorch's on tensors of rank 0: indices are int32, integers wrap in their width, `//` and `%` round as
 // Python's do (towards minus infinity), comparisons give Bool. Float is the compute type of whoever runs the program:
-// float32 on the device, float or double in the interpreter; loads of BF16 and F16 are widened first.
+// float32 on the device, float or double in the interpreter; loads of BF16 and F16 are widened first. A division of
+// integers by zero gives 0. Comparisons and arithmetic of two Bool become logic in the builder.
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -123,6 +126,15 @@ inline constexpr std::int32_t kMaxProgramNodes = 20000;
 inline constexpr int kMaxProgramCaptures = 32;
 inline constexpr int kMaxCaptureRank = 3;
 
+/// The nodes that a node reads: the indices of a Load, the operands of an operation.
+inline std::span<const std::int32_t> argsOf(const ProgramNode& node) {
+    std::size_t count = 0;
+    while (count < node.args.size() && node.args[count] >= 0) {
+        ++count;
+    }
+    return {node.args.data(), count};
+}
+
 /// What a node's value can depend on, as bits; a node's set is the union of its args' sets.
 enum ProgramInputs : unsigned {
     kOnScore = 1,
@@ -148,6 +160,8 @@ struct CaptureBinding {
 };
 /// Throws BadInput "NAME: what, and what to do" when a capture is missing, or has another rank or type, or no elements.
 void checkCaptures(const Program& program, const CaptureBinding& binding);
+/// What loads of a tensor of this dtype give; none when programs cannot read it.
+std::optional<ProgramType> loadedType(DType dtype);
 
 std::string_view programOpName(ProgramOp op);       ///< "floor_div"
 std::string_view programTypeName(ProgramType type); ///< "int32"

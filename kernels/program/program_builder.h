@@ -57,7 +57,8 @@ public:
     std::optional<std::int64_t> integer(Value value) const; ///< when a constant integer
     std::optional<double> real(Value value) const;          ///< when a constant number
 
-    /// The program of one result (or of several: `results` receives their nodes in it), without nodes that nothing uses.
+    /// The program of one result (or of several: `results` receives their nodes in it), without nodes and captures that
+    /// nothing uses.
     Program finish(Value result) const;
     Program finish(std::span<const Value> roots, std::vector<std::int32_t>& results) const;
 
