@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+#include "device/abi/program.h"
+
+namespace vitrine::kernels::abi {
+
+constexpr int kFlexAttentionAbi = 1;
+constexpr int kFlexCaptureGradients = 16;
+
+/// A tensor (batch, heads, rows, headDim); rows are contiguous, strides in elements.
+struct FlexTensor {
+    void* data;
+    long long batchStride, headStride, rowStride;
+};
+
+/// Neighbouring blocks of one kind.
+struct FlexRun {
+    int first;
+    int count; ///< negative: that many partial blocks; positive: full ones
+};
+
+/// kernels/ops/flex_attention.h, forward and backward; what a kernel does not use is null.
+struct FlexAttentionParams {
+    FlexTensor q, k, v, out, gradOut, dq, dk, dv;
+    const void* sinks;              ///< (heads) or null
+    float* lse;                     ///< (batch, heads, queries), natural logarithm
+    float* delta;                   ///< (batch, heads, queries): sums of out * gradOut over a row
+    float* dSinks;                  ///< (heads)
+    const long long* rowOffsets;    ///< (maskBatch * maskHeads * queryBlocks + 1) into rowRuns
+    const FlexRun* rowRuns;         ///< ascending
+    const long long* columnOffsets; ///< (maskBatch * maskHeads * keyBlocks + 1) into columnRuns
+    const FlexRun* columnRuns;
+    int batch, heads, kvHeads, queries, keys;
+    int maskBatch, maskHeads; ///< 1: the same for all
+    int queryBlock, keyBlock; ///< rows and keys of a mask block; multiples of the kernel's tiles
+    float scale;              ///< scores are q.k * scale before the score program
+    int captureBits;          ///< a capture gradient's largest term counts 2^captureBits
+    unsigned* captureLargest; ///< (capture gradients): bits of the largest term, 0 at the start
+    unsigned long long* captureSums[kFlexCaptureGradients]; ///< 64-bit integers, one for each element, 0 at the start
+    ProgramCaptures captures;
+};
+
+} // namespace vitrine::kernels::abi
