@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "app/runner/machine_report.h"
 #include "base/units.h"
 
 namespace vitrine::app {
@@ -232,8 +233,7 @@ std::string doctorText(const json& report) {
             text += fmt::format("  {:<9} {} {}\n", library.value("name", ""), library.value("version", ""),
                                 library.value("path", ""));
         } else {
-            text += fmt::format("  {:<9} not found; off: {}; to have it: {}\n", library.value("name", ""),
-                                library.value("needed_for", ""), library.value("install", ""));
+            text += fmt::format("  {:<9} {}\n", library.value("name", ""), missingText(library));
         }
     }
     if (!report["profiling"].empty()) {

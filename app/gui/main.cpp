@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// vitrine-gui [FILE...] [--render DIR]
+// vitrine-gui [FILE...] [--render DIR [--size WxH]]
 
 #include <QApplication>
 #include <QCommandLineParser>
@@ -9,6 +9,7 @@
 #include <exception>
 
 #include "app/gui/host_run_controller.h"
+#include "app/gui/machine_device_feed.h"
 #include "app/gui/render.h"
 #include "ui/models/run_controller.h"
 #include "ui/views/shell/main_window.h"
@@ -45,20 +46,30 @@ int runProgram(int argc, char** argv) {
     const QCommandLineOption render(QStringLiteral("render"), QObject::tr("Write a PNG of every view to DIR and exit"),
                                     QStringLiteral("DIR"));
     parser.addOption(render);
+    const QCommandLineOption size(QStringLiteral("size"), QObject::tr("Window of the PNGs; at least 900x600"),
+                                  QStringLiteral("WxH"), QStringLiteral("1440x900"));
+    parser.addOption(size);
     parser.process(app);
 
     const QStringList files = parser.positionalArguments();
     if (parser.isSet(render)) {
+        const QSize window = vitrine::app::windowSize(parser.value(size));
+        if (window.isEmpty()) {
+            std::fprintf(stderr, "vitrine-gui: error: --size: %s is no size from 900x600 to 8192x8192\n",
+                         qPrintable(parser.value(size)));
+            return 2;
+        }
         vitrine::ui::Theme::instance().install();
-        return scaled ? vitrine::app::renderSession(files, parser.value(render))
-                      : vitrine::app::renderAllRatios(files, parser.value(render));
+        return scaled ? vitrine::app::renderSession(files, parser.value(render), window)
+                      : vitrine::app::renderAllRatios(files, parser.value(render), parser.value(size));
     }
 
     vitrine::ui::Theme::instance().install();
     vitrine::app::HostRunController runs;
     const QString settings =
         QStandardPaths::writableLocation(QStandardPaths::AppConfigLocation) + QStringLiteral("/vitrine.ini");
-    vitrine::ui::MainWindow window(&runs, settings);
+    vitrine::app::MachineDeviceFeed devices;
+    vitrine::ui::MainWindow window(&runs, settings, nullptr, &devices);
     for (const QString& file : files) {
         window.openFile(file);
     }

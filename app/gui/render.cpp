@@ -15,6 +15,7 @@
 #include <functional>
 
 #include "app/gui/host_run_controller.h"
+#include "app/gui/machine_device_feed.h"
 #include "ui/models/session_document.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/widgets/theme.h"
@@ -24,6 +25,7 @@ namespace vitrine::app {
 namespace {
 
 constexpr int kLoadLimitMs = 120'000;
+constexpr int kDevicesLimitMs = 5'000;
 
 void say(const QString& text) {
     std::printf("%s\n", qPrintable(text));
@@ -149,14 +151,16 @@ bool saveViews(ui::MainWindow& window, const QString& folder, const QString& pre
 
 } // namespace
 
-int renderSession(const QStringList& files, const QString& folder) {
+int renderSession(const QStringList& files, const QString& folder, const QSize& size) {
     if (!QDir().mkpath(folder)) {
         return fail(QObject::tr("%1: the folder cannot be made, name another one").arg(folder));
     }
     HostRunController runs; // prices what would have fitted
-    ui::MainWindow window(&runs, {});
-    window.resize(1440, 900);
+    MachineDeviceFeed devices;
+    ui::MainWindow window(&runs, {}, nullptr, &devices);
+    window.resize(size);
     window.show();
+    waitFor([&] { return devices.chosen() >= 0 && devices.reading(devices.chosen()).has_value(); }, kDevicesLimitMs);
     QString error;
     bool open = false;
     QObject::connect(window.document(), &ui::SessionDocument::opened, [&] { open = true; });
@@ -184,7 +188,15 @@ int renderSession(const QStringList& files, const QString& folder) {
     return 0;
 }
 
-int renderAllRatios(const QStringList& files, const QString& folder) {
+QSize windowSize(const QString& text) {
+    const QStringList parts = text.split(QLatin1Char('x'));
+    constexpr int kLargest = 8192;
+    const QSize size = parts.size() == 2 ? QSize(parts[0].toInt(), parts[1].toInt()) : QSize();
+    return size.width() >= 900 && size.height() >= 600 && std::max(size.width(), size.height()) <= kLargest ? size
+                                                                                                            : QSize();
+}
+
+int renderAllRatios(const QStringList& files, const QString& folder, const QString& size) {
     for (const char* ratio : {"1", "2"}) {
         QProcess child;
         QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
@@ -192,7 +204,8 @@ int renderAllRatios(const QStringList& files, const QString& folder) {
         environment.insert(QStringLiteral("QT_QPA_PLATFORM"), QStringLiteral("offscreen"));
         child.setProcessEnvironment(environment);
         child.setProcessChannelMode(QProcess::ForwardedChannels);
-        child.start(QCoreApplication::applicationFilePath(), files + QStringList{QStringLiteral("--render"), folder});
+        child.start(QCoreApplication::applicationFilePath(),
+                    files + QStringList{QStringLiteral("--render"), folder, QStringLiteral("--size"), size});
         if (!child.waitForFinished(-1) || child.exitStatus() != QProcess::NormalExit) {
             return fail(QObject::tr("rendering stopped early, see the messages above"));
         }

@@ -119,4 +119,29 @@ json machineReport() {
     return report;
 }
 
+std::string missingText(const json& library) {
+    return fmt::format("not found; off: {}; to have it: {}", library.value("needed_for", ""),
+                       library.value("install", ""));
+}
+
+std::vector<std::string> whatIsOff(const json& report) {
+    std::vector<std::string> sentences;
+    for (const json& backend : report["backends"]) {
+        if (!backend.value("available", false)) {
+            sentences.push_back(fmt::format("{} off: {}", backend.value("name", ""), backend.value("reason", "")));
+        }
+    }
+    for (const json& library : report["libraries"]) {
+        if (!library.value("found", false)) {
+            sentences.push_back(fmt::format("{} {}", library.value("name", ""), missingText(library)));
+        }
+    }
+    for (const json& part : report["profiling"]) {
+        if (!part.value("ready", false)) {
+            sentences.push_back(fmt::format("{}: off: {}", part.value("name", ""), part.value("reason", "")));
+        }
+    }
+    return sentences;
+}
+
 } // namespace vitrine::app

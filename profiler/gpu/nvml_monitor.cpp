@@ -61,7 +61,7 @@ struct NvmlMonitor::State {
     NvmlDevice device = nullptr;
 
     void readMemory(GpuReading& reading) const;
-    std::optional<std::uint64_t> processBytes() const;
+    std::optional<std::uint64_t> processBytes(std::span<const int> wanted) const;
 };
 
 void NvmlMonitor::State::readMemory(GpuReading& reading) const {
@@ -81,7 +81,7 @@ void NvmlMonitor::State::readMemory(GpuReading& reading) const {
     }
 }
 
-std::optional<std::uint64_t> NvmlMonitor::State::processBytes() const {
+std::optional<std::uint64_t> NvmlMonitor::State::processBytes(std::span<const int> wanted) const {
     if (api->computeProcesses == nullptr) {
         return std::nullopt;
     }
@@ -96,12 +96,16 @@ std::optional<std::uint64_t> NvmlMonitor::State::processBytes() const {
     if (code != kNvmlSuccess) {
         return std::nullopt;
     }
-    const auto end = processes.begin() + std::min<std::ptrdiff_t>(count, std::ssize(processes));
-    // In a container the driver may number processes in another way than this one is numbered: then it is not found.
-    const auto own = std::find_if(processes.begin(), end, [](const NvmlProcess& process) {
-        return process.pid == static_cast<unsigned>(::getpid());
-    });
-    return own == end || own->usedBytes == kUnknownBytes ? std::nullopt : std::optional(own->usedBytes);
+    // In a container the driver may number processes in another way than these are numbered: then none is found.
+    processes.resize(std::min<std::size_t>(count, processes.size()));
+    std::optional<std::uint64_t> sum;
+    for (const NvmlProcess& process : processes) {
+        const bool mine = std::find(wanted.begin(), wanted.end(), static_cast<int>(process.pid)) != wanted.end();
+        if (mine && process.usedBytes != kUnknownBytes) {
+            sum = sum.value_or(0) + process.usedBytes;
+        }
+    }
+    return sum;
 }
 
 NvmlMonitor::NvmlMonitor(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -124,11 +128,16 @@ std::unique_ptr<NvmlMonitor> NvmlMonitor::open(const std::string& pciBusId, std:
 }
 
 GpuReading NvmlMonitor::read() const {
+    const int own = ::getpid();
+    return read(std::span(&own, 1));
+}
+
+GpuReading NvmlMonitor::read(std::span<const int> processes) const {
     const NvmlApi& api = *state_->api;
     const NvmlDevice device = state_->device;
     GpuReading reading;
     state_->readMemory(reading);
-    reading.memoryProcess = state_->processBytes();
+    reading.memoryProcess = state_->processBytes(processes);
     reading.power = scaled(ask<unsigned>(api.powerMilliwatts, device), 1e-3);
     reading.powerLimit = scaled(ask<unsigned>(api.powerLimitMilliwatts, device), 1e-3);
     reading.energy = scaled(ask<unsigned long long>(api.energyMillijoules, device), 1e-3);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ namespace vitrine::profiler {
 struct GpuReading {
     std::optional<std::uint64_t> memoryUsed;    ///< bytes, by everyone
     std::optional<std::uint64_t> memoryTotal;   ///< bytes
-    std::optional<std::uint64_t> memoryProcess; ///< bytes, by this process, where the driver knows it
+    std::optional<std::uint64_t> memoryProcess; ///< bytes, by the processes asked for, where the driver knows them
     std::optional<double> power;                ///< watts
     std::optional<double> powerLimit;           ///< watts
     std::optional<double> energy;               ///< joules since the driver was loaded: differences are exact
@@ -40,8 +41,10 @@ public:
     static std::unique_ptr<NvmlMonitor> open(const std::string& pciBusId, std::string& why);
     ~NvmlMonitor();
 
-    /// From any thread.
+    /// From any thread. Memory is asked for this process.
     GpuReading read() const;
+    /// The same with memory by all of `processes` together.
+    GpuReading read(std::span<const int> processes) const;
 
 private:
     struct State;

@@ -11,6 +11,7 @@
 #include <QWidget>
 #include <functional>
 
+#include "ui/models/device_feed.h"
 #include "ui/models/run_controller.h"
 #include "ui/models/session_document.h"
 #include "ui/models/time_cursor.h"
@@ -29,7 +30,8 @@ struct ViewContext {
     TimeCursor* time = nullptr;
     RunController* runs = nullptr;
     ActionList* actions = nullptr;
-    QString settingsFile = {}; ///< where choices are kept; empty: nowhere
+    QString settingsFile = {};     ///< where choices are kept; empty: nowhere
+    DeviceFeed* devices = nullptr; ///< devices of this machine; null: nothing is known of them
 };
 
 /// The row at the top of a view, 32 high: title, controls, facts at the right, the table button.

@@ -68,6 +68,10 @@ RunView::RunView(const ViewContext& context, QWidget* parent)
     });
     connect(live_, &LivePanel::runWanted, this, [this](qint64 run) { this->context().document->setRunA(run); });
     connectRuns();
+    if (context.devices != nullptr) {
+        connect(context.devices, &DeviceFeed::choiceChanged, this, &RunView::takeDevice);
+        connect(context.devices, &DeviceFeed::devicesChanged, this, &RunView::tellDevice);
+    }
     onFormReloaded();
     onSelection();
 }
@@ -205,6 +209,7 @@ void RunView::onFormReloaded() {
                                     : tr("Prompt. Ctrl+Return runs it."));
     command_->setPlainText(commandText());
     updateButtons();
+    tellDevice();
     if (isVisible()) {
         fit_->refresh(); // prices are made one at a time: a view that is not seen leaves them to the others
     }
@@ -314,6 +319,48 @@ void RunView::chooseFile(const QString& key) {
     if (!path.isEmpty()) {
         fields_->edit(key, path);
     }
+}
+
+void RunView::takeDevice() {
+    if (choosing_) {
+        return;
+    }
+    choosing_ = true;
+    const std::vector<DeviceEntry> known = context().devices->devices();
+    const int choice = context().devices->choice();
+    const bool named = choice >= 0 && choice < static_cast<int>(known.size());
+    const DeviceEntry* device = named ? &known[static_cast<std::size_t>(choice)] : nullptr;
+    const std::pair<const char*, QString> values[] = {
+        {"backend", device != nullptr ? device->backend : ExperimentForm::defaultText(QStringLiteral("backend"))},
+        {"device", device != nullptr && device->gpu() ? QString::number(device->ordinal)
+                                                      : ExperimentForm::defaultText(QStringLiteral("device"))}};
+    for (const auto& [key, text] : values) {
+        fields_->edit(QString::fromLatin1(key), text);
+    }
+    choosing_ = false;
+}
+
+void RunView::tellDevice() {
+    if (context().devices == nullptr || choosing_) {
+        return;
+    }
+    const QString backend = form_.text(QStringLiteral("backend"));
+    const int ordinal = form_.text(QStringLiteral("device")).toInt();
+    if (backend == QLatin1String("meta")) {
+        return; // that needs no device
+    }
+    choosing_ = true;
+    int choice = -1;
+    const bool automatic = !form_.changed(QStringLiteral("backend")) && !form_.changed(QStringLiteral("device"));
+    const std::vector<DeviceEntry> known = context().devices->devices();
+    for (std::size_t i = 0; i < known.size() && !automatic && choice < 0; ++i) {
+        const bool named = backend == known[i].backend || (known[i].gpu() && !form_.changed(QStringLiteral("backend")));
+        if (named && (!known[i].gpu() || known[i].ordinal == ordinal)) {
+            choice = static_cast<int>(i);
+        }
+    }
+    context().devices->choose(choice);
+    choosing_ = false;
 }
 
 bool RunView::settled() const {

@@ -76,6 +76,8 @@ private:
     void updateNumbers();
     void updateButtons();
     void chooseFile(const QString& key);
+    void takeDevice(); ///< the form follows the device that was chosen
+    void tellDevice(); ///< the choice of device follows the form
 
     ExperimentForm form_;
     SegmentedControl* segments_ = nullptr;
@@ -95,6 +97,7 @@ private:
     bool follow_ = false;          ///< a run of this view becomes A when the session knows it
     bool readingTexts_ = false;
     bool filling_ = false;
+    bool choosing_ = false;    ///< a device is being taken over
     bool formGiven_ = false;   ///< the form was filled by a preset, "Try" or a folder
     bool promptTyped_ = false; ///< the prompt was edited since it was filled
     QString sessionFolder_;

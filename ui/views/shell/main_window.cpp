@@ -49,9 +49,9 @@ bool takesKeys(QObject* object) {
 
 } // namespace
 
-MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget* parent)
-    : QMainWindow(parent), settingsFile_(settingsFile), runs_(runs), document_(new SessionDocument(this)),
-      time_(new TimeCursor(this)), actions_(new ActionList(this)) {
+MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget* parent, DeviceFeed* devices)
+    : QMainWindow(parent), settingsFile_(settingsFile), runs_(runs), devices_(devices),
+      document_(new SessionDocument(this)), time_(new TimeCursor(this)), actions_(new ActionList(this)) {
     setObjectName(QStringLiteral("main"));
     setMinimumSize(900, 600);
     setAcceptDrops(true);
@@ -343,6 +343,9 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
             event->accept();
             return true;
         }
+    }
+    if (watched == tools_ && (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest)) {
+        fitDeviceStrip();
     }
     if (watched == search_ && event->type() == QEvent::KeyPress) {
         const auto* key = static_cast<QKeyEvent*>(event);

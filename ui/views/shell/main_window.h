@@ -37,7 +37,9 @@ class MainWindow final : public QMainWindow {
 
 public:
     /// `runs` may be null: nothing can be started then. `settingsFile` empty keeps nothing (tests, --render).
-    MainWindow(RunController* runs, const QString& settingsFile, QWidget* parent = nullptr);
+    /// `devices` may be null too: then nothing is said of this machine.
+    MainWindow(RunController* runs, const QString& settingsFile, QWidget* parent = nullptr,
+               DeviceFeed* devices = nullptr);
     ~MainWindow() override;
 
     SessionDocument* document() const { return document_; }
@@ -50,6 +52,7 @@ public:
     View* view(const QString& id) const;
     std::vector<View*> views() const { return views_; }
     QLineEdit* searchField() const { return search_; }
+    DeviceStrip* deviceStrip() const { return device_; }
     Drawer* drawer() const { return drawer_; }
 
     /// Files that were opened, newest first.
@@ -98,6 +101,7 @@ private:
 
     QString settingsFile_;
     RunController* runs_;
+    DeviceFeed* devices_;
     SessionDocument* document_;
     TimeCursor* time_;
     ActionList* actions_;
@@ -111,6 +115,8 @@ private:
 
     QStackedWidget* stack_ = nullptr;
     EdgeBar* toolBar_ = nullptr;
+    QWidget* tools_ = nullptr; ///< what stands in the tool bar
+    void fitDeviceStrip();
     Rail* rail_ = nullptr;
     RunPicker *pickerA_ = nullptr, *pickerB_ = nullptr;
     QPushButton *runAgain_ = nullptr, *stop_ = nullptr, *whyOom_ = nullptr;

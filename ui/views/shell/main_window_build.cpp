@@ -17,6 +17,7 @@
 
 #include "ui/models/flat_tree.h"
 #include "ui/views/shell/command_palette.h"
+#include "ui/views/shell/device_strip.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
@@ -116,6 +117,7 @@ void MainWindow::buildToolBar() {
     toolBar_->setObjectName(QStringLiteral("toolbar"));
     toolBar_->setFixedHeight(40);
     auto* content = new QWidget(toolBar_);
+    tools_ = content;
     auto* row = new QHBoxLayout(content);
     row->setContentsMargins(12, 0, 12, 1);
     row->setSpacing(8);
@@ -167,7 +169,7 @@ void MainWindow::buildToolBar() {
     searchKey_->setGeometry(224 - 6 - keySize.width(), (26 - keySize.height()) / 2, keySize.width(), keySize.height());
     search_->installEventFilter(this);
     row->addWidget(search_);
-    device_ = new DeviceStrip(document_, content);
+    device_ = new DeviceStrip(document_, devices_, content);
     row->addWidget(device_);
     content->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
     toolBar_->addWidget(content);
@@ -184,7 +186,7 @@ void MainWindow::buildRailAndViews() {
     inspectorHeads_ = new QStackedWidget(this);
     inspectorHeads_->setFixedHeight(28);
     auto* group = new QActionGroup(this);
-    const ViewContext context{document_, time_, runs_, actions_, settingsFile_};
+    const ViewContext context{document_, time_, runs_, actions_, settingsFile_, devices_};
     for (const ViewEntry& entry : viewEntries()) {
         const QString id = QString::fromLatin1(entry.id);
         QAction* action = actions_->action(QStringLiteral("go.") + id);

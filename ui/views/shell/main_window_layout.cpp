@@ -4,11 +4,13 @@
 #include <QAbstractButton>
 #include <QApplication>
 #include <QDockWidget>
+#include <QLayout>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSettings>
 #include <QStackedWidget>
 
+#include "ui/views/shell/device_strip.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
@@ -67,6 +69,21 @@ void MainWindow::updateForSize() {
         narrow_ = narrow;
         defaultLayout();
     }
+}
+
+void MainWindow::fitDeviceStrip() {
+    // Its parts go before the titles of runs are cut.
+    const QLayout* row = tools_->layout();
+    int others = row->contentsMargins().left() + row->contentsMargins().right();
+    for (int i = 0; i < row->count(); ++i) {
+        QLayoutItem* item = row->itemAt(i);
+        if (item->spacerItem() != nullptr) {
+            others += item->sizeHint().width();
+        } else if (item->widget() != device_ && !item->isEmpty()) {
+            others += item->sizeHint().width() + row->spacing();
+        }
+    }
+    device_->fit(tools_->width() - others);
 }
 
 void MainWindow::defaultLayout() {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Bars of the main window: the rail of views, the run pickers, the device strip and the crumbs of filters.
+// Bars of the main window: the rail of views, the run pickers and the crumbs of filters.
 
 #include <QToolBar>
 #include <QToolButton>
@@ -64,27 +64,6 @@ private:
     SessionDocument* document_;
     QString title_;
     bool active_ = false;
-};
-
-/// "H200  budget 80 GiB [bar]" of run A; the bar is the peak against the budget.
-class DeviceStrip final : public QWidget {
-    Q_OBJECT
-
-public:
-    DeviceStrip(SessionDocument* document, QWidget* parent);
-    void setNarrow(bool narrow);
-    QSize sizeHint() const override;
-    QSize minimumSizeHint() const override { return sizeHint(); }
-
-protected:
-    void paintEvent(QPaintEvent* event) override;
-
-private:
-    void refresh();
-    SessionDocument* document_;
-    QString device_, budget_;
-    double used_ = 0;
-    bool narrow_ = false;
 };
 
 /// All time > [Steps 2 and 3 x]: the filters that narrow all views; each can be removed.
