@@ -40,6 +40,7 @@ public:
     Range range(std::int32_t node) const;
 
 private:
+    IntervalAnalysis(const IntervalAnalysis& from, int threadTag);
     struct State;
     std::unique_ptr<State> state_;
 };

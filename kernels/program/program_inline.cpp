@@ -64,8 +64,19 @@ Value ProgramBuilder::inlined(const Program& program, std::span<const Substituti
     for (const std::string& text : program.sources) {
         sources.push_back(addSource(text));
     }
+    std::vector<std::uint8_t> used(program.nodes.size(), 0);
+    used.at(static_cast<std::size_t>(program.result)) = 1;
+    for (std::size_t i = program.nodes.size(); i-- > 0;) {
+        for (const std::int32_t arg : argsOf(program.nodes[i])) {
+            used[static_cast<std::size_t>(arg)] |= used[i];
+        }
+    }
     std::vector<Value> values;
     for (const ProgramNode& node : program.nodes) {
+        if (used[values.size()] == 0) {
+            values.push_back(-1);
+            continue;
+        }
         const auto given =
             std::find_if(inputs.begin(), inputs.end(), [&](const Substitution& item) { return item.op == node.op; });
         if (given != inputs.end()) {

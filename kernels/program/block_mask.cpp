@@ -1,0 +1,334 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/program/block_mask.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+#include <mutex>
+#include <optional>
+
+#include "base/error.h"
+#include "kernels/program/box_walk.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+constexpr std::int64_t kLongestSide = std::int64_t{1} << 30;
+constexpr std::int64_t kMostLines = std::int64_t{1} << 26; ///< block rows or columns over all heads
+constexpr std::int64_t kMostRuns = std::int64_t{1} << 31;
+
+std::size_t at(std::int64_t index) {
+    return static_cast<std::size_t>(index);
+}
+
+void checkShape(const BlockMaskShape& shape) {
+    const auto require = [](std::int64_t value, std::string_view name, std::int64_t most) {
+        if (value <= 0 || value > most) {
+            throw base::BadInput(fmt::format("{}: {} is outside 1 to {}; give a size in it", name, value, most));
+        }
+    };
+    require(shape.queries, "q_len", kLongestSide);
+    require(shape.keys, "kv_len", kLongestSide);
+    require(shape.queryBlock, "block_size", kLongestSide);
+    require(shape.keyBlock, "block_size", kLongestSide);
+    require(shape.batch, "batch", kMostLines);
+    require(shape.heads, "heads", kMostLines);
+    const std::int64_t lines = std::max(shape.queryBlocks(), shape.keyBlocks());
+    if (shape.batch * shape.heads > kMostLines / lines) {
+        throw base::BadInput(fmt::format(
+            "block_size: {} x {} masks of {} blocks a side are too many; choose larger blocks or fewer heads",
+            shape.batch, shape.heads, lines));
+    }
+}
+
+/// Runs of the block rows of one strip.
+struct Strip {
+    std::vector<std::vector<BlockRun>> rows;
+};
+
+/// Fills strips of block rows; one for each thread.
+class StripBuilder {
+public:
+    StripBuilder(const BlockMaskShape& shape, const Program& mask, const CaptureBinding& binding,
+                 const IntervalAnalysis& analysis)
+        : shape_(shape), walk_(mask, binding, analysis) {}
+
+    void build(std::int64_t batch, std::int64_t head, std::int64_t begin, std::int64_t end, Strip& strip,
+               const base::StopToken& stop) {
+        batch_ = batch;
+        head_ = head;
+        begin_ = begin;
+        strip_ = &strip;
+        stop_ = &stop;
+        strip.rows.assign(at(end - begin), {});
+        visit(begin, end, 0, shape_.keyBlocks());
+    }
+
+private:
+    /// Columns from left to right, so that runs of a row arrive in order.
+    void visit(std::int64_t row0, std::int64_t row1, std::int64_t column0, std::int64_t column1) {
+        const ProgramBox box = boxOf(row0, row1, column0, column1);
+        const MaskVerdict verdict = walk_.verdict(box);
+        if (verdict == MaskVerdict::Empty) {
+            return;
+        }
+        if (verdict == MaskVerdict::Full) {
+            append(row0, row1, column0, column1, true);
+            return;
+        }
+        const std::int64_t height = row1 - row0;
+        const std::int64_t width = column1 - column0;
+        if (height == 1 && width == 1) {
+            base::throwIfStopped(*stop_);
+            const MaskVerdict exact = walk_.classifyUndecided(box, *stop_);
+            if (exact != MaskVerdict::Empty) {
+                append(row0, row1, column0, column1, exact == MaskVerdict::Full);
+            }
+            return;
+        }
+        if (width >= height) {
+            const std::int64_t middle = column0 + halfOf(width);
+            visit(row0, row1, column0, middle);
+            visit(row0, row1, middle, column1);
+        } else {
+            const std::int64_t middle = row0 + halfOf(height);
+            visit(row0, middle, column0, column1);
+            visit(middle, row1, column0, column1);
+        }
+    }
+
+    ProgramBox boxOf(std::int64_t row0, std::int64_t row1, std::int64_t column0, std::int64_t column1) const {
+        return {batch_,
+                batch_,
+                head_,
+                head_,
+                row0 * shape_.queryBlock,
+                std::min(row1 * shape_.queryBlock, shape_.queries) - 1,
+                column0 * shape_.keyBlock,
+                std::min(column1 * shape_.keyBlock, shape_.keys) - 1};
+    }
+
+    void append(std::int64_t row0, std::int64_t row1, std::int64_t column0, std::int64_t column1, bool full) {
+        const BlockRun run{static_cast<std::int32_t>(column0), static_cast<std::int32_t>(column1 - column0), full};
+        for (std::int64_t row = row0; row < row1; ++row) {
+            std::vector<BlockRun>& runs = strip_->rows[at(row - begin_)];
+            if (!runs.empty() && runs.back().full == full && runs.back().first + runs.back().count == run.first) {
+                runs.back().count += run.count;
+            } else {
+                runs.push_back(run);
+            }
+        }
+    }
+
+    BlockMaskShape shape_;
+    BoxWalk walk_;
+    std::int64_t batch_ = 0, head_ = 0, begin_ = 0;
+    Strip* strip_ = nullptr;
+    const base::StopToken* stop_ = nullptr;
+};
+
+void joinRows(BlockMask& mask, const std::vector<Strip>& strips) {
+    std::int64_t total = 0;
+    mask.rowOffsets = {0};
+    for (const Strip& strip : strips) {
+        for (const std::vector<BlockRun>& runs : strip.rows) {
+            total += static_cast<std::int64_t>(runs.size());
+            mask.rowOffsets.push_back(total);
+        }
+    }
+    if (total > kMostRuns) {
+        throw base::BadInput("block_size: the mask has more than 2^31 runs of blocks; choose larger blocks");
+    }
+    mask.rowRuns.reserve(at(total));
+    for (const Strip& strip : strips) {
+        for (const std::vector<BlockRun>& runs : strip.rows) {
+            mask.rowRuns.insert(mask.rowRuns.end(), runs.begin(), runs.end());
+        }
+    }
+    for (const BlockRun& run : mask.rowRuns) {
+        (run.full ? mask.full : mask.partial) += run.count;
+    }
+    const BlockMaskShape& shape = mask.shape;
+    mask.empty = shape.batch * shape.heads * shape.queryBlocks() * shape.keyBlocks() - mask.full - mask.partial;
+}
+
+/// Runs of columns from runs of rows: rows from top to bottom, touching only columns whose kind changes.
+class ColumnSweep {
+public:
+    ColumnSweep(const BlockMask& mask, std::int64_t batch, std::int64_t head)
+        : mask_(mask), batch_(batch), head_(head), openRow_(at(mask.shape.keyBlocks()), 0) {}
+
+    void run(std::vector<std::int64_t>& counts, std::vector<BlockRun>& runs) {
+        const std::int64_t rows = mask_.shape.queryBlocks();
+        std::span<const BlockRun> above;
+        for (std::int64_t row = 0; row < rows; ++row) {
+            const std::span<const BlockRun> here = mask_.row(batch_, head_, row);
+            change(above, here, static_cast<std::int32_t>(row));
+            above = here;
+        }
+        change(above, {}, static_cast<std::int32_t>(rows));
+        sortByColumn(counts, runs);
+    }
+
+private:
+    enum Kind : std::uint8_t { kNone, kPartial, kFull };
+    struct Closed {
+        std::int32_t column;
+        BlockRun run;
+    };
+
+    /// Walks the runs of two rows from edge to edge.
+    struct Cursor {
+        std::span<const BlockRun> runs;
+        std::size_t next = 0;
+
+        Kind kind(std::int32_t column) const {
+            if (next == runs.size() || column < runs[next].first) {
+                return kNone;
+            }
+            return runs[next].full ? kFull : kPartial;
+        }
+        /// First column after `column` where the kind may change.
+        std::int32_t edge(std::int32_t column, std::int32_t end) const {
+            if (next == runs.size()) {
+                return end;
+            }
+            return column < runs[next].first ? runs[next].first : runs[next].first + runs[next].count;
+        }
+        void advance(std::int32_t column) {
+            if (next < runs.size() && column >= runs[next].first + runs[next].count) {
+                ++next;
+            }
+        }
+    };
+
+    void change(std::span<const BlockRun> above, std::span<const BlockRun> here, std::int32_t row) {
+        Cursor before{above};
+        Cursor after{here};
+        const auto end = static_cast<std::int32_t>(openRow_.size());
+        for (std::int32_t column = 0; column < end;) {
+            const std::int32_t edge = std::min(before.edge(column, end), after.edge(column, end));
+            const Kind was = before.kind(column);
+            if (was != after.kind(column)) {
+                for (std::int32_t i = column; i < edge; ++i) {
+                    if (was != kNone) {
+                        closed_.push_back({i, {openRow_[at(i)], row - openRow_[at(i)], was == kFull}});
+                    }
+                    openRow_[at(i)] = row;
+                }
+            }
+            column = edge;
+            before.advance(column);
+            after.advance(column);
+        }
+    }
+
+    /// Stable: runs of a column were closed from top to bottom.
+    void sortByColumn(std::vector<std::int64_t>& counts, std::vector<BlockRun>& runs) {
+        counts.assign(openRow_.size(), 0);
+        for (const Closed& item : closed_) {
+            ++counts[at(item.column)];
+        }
+        std::vector<std::int64_t> place(openRow_.size(), 0);
+        for (std::size_t i = 1; i < place.size(); ++i) {
+            place[i] = place[i - 1] + counts[i - 1];
+        }
+        runs.resize(closed_.size());
+        for (const Closed& item : closed_) {
+            runs[at(place[at(item.column)]++)] = item.run;
+        }
+    }
+
+    const BlockMask& mask_;
+    std::int64_t batch_, head_;
+    std::vector<std::int32_t> openRow_; ///< where the kind of a column last changed
+    std::vector<Closed> closed_;
+};
+
+void addColumns(BlockMask& mask, base::ThreadPool& pool, const base::StopToken& stop) {
+    const std::int64_t planes = mask.shape.batch * mask.shape.heads;
+    std::vector<std::vector<std::int64_t>> counts(at(planes));
+    std::vector<std::vector<BlockRun>> runs(at(planes));
+    pool.parallelFor(planes, 1, [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t plane = begin; plane < end; ++plane) {
+            base::throwIfStopped(stop);
+            ColumnSweep(mask, plane / mask.shape.heads, plane % mask.shape.heads)
+                .run(counts[at(plane)], runs[at(plane)]);
+        }
+    });
+    mask.columnOffsets = {0};
+    for (std::size_t plane = 0; plane < counts.size(); ++plane) {
+        for (const std::int64_t count : counts[plane]) {
+            mask.columnOffsets.push_back(mask.columnOffsets.back() + count);
+        }
+        mask.columnRuns.insert(mask.columnRuns.end(), runs[plane].begin(), runs[plane].end());
+    }
+}
+
+} // namespace
+
+std::span<const BlockRun> BlockMask::row(std::int64_t batch, std::int64_t head, std::int64_t block) const {
+    const std::size_t index = at(
+        ((shape.batch == 1 ? 0 : batch) * shape.heads + (shape.heads == 1 ? 0 : head)) * shape.queryBlocks() + block);
+    return std::span(rowRuns).subspan(at(rowOffsets[index]), at(rowOffsets[index + 1] - rowOffsets[index]));
+}
+
+std::span<const BlockRun> BlockMask::column(std::int64_t batch, std::int64_t head, std::int64_t block) const {
+    const std::size_t index =
+        at(((shape.batch == 1 ? 0 : batch) * shape.heads + (shape.heads == 1 ? 0 : head)) * shape.keyBlocks() + block);
+    return std::span(columnRuns).subspan(at(columnOffsets[index]), at(columnOffsets[index + 1] - columnOffsets[index]));
+}
+
+std::uint64_t BlockMask::metadataBytes() const {
+    return (rowOffsets.size() + columnOffsets.size()) * sizeof(std::int64_t) +
+           (rowRuns.size() + columnRuns.size()) * sizeof(BlockRun);
+}
+
+double BlockMask::blockSparsity() const {
+    return 1 - static_cast<double>(full + partial) / static_cast<double>(full + partial + empty);
+}
+
+double BlockMask::fullShare() const {
+    return full + partial == 0 ? 0 : static_cast<double>(full) / static_cast<double>(full + partial);
+}
+
+BlockMask buildBlockMask(const Program& mask, const CaptureBinding& binding, BlockMaskShape shape,
+                         base::ThreadPool& pool, base::ProgressSink* progress, const base::StopToken& stop) {
+    if (!mask.isMask()) {
+        throw base::BadInput("mask: the program gives a number, not a boolean; compare it, or pass it as the score");
+    }
+    const unsigned inputs = inputsOf(mask)[at(mask.result)];
+    shape.batch = (inputs & kOnBatch) != 0 ? shape.batch : 1;
+    shape.heads = (inputs & kOnHead) != 0 ? shape.heads : 1;
+    checkShape(shape);
+    BlockMask out;
+    out.shape = shape;
+    const std::int64_t blockRows = shape.queryBlocks();
+    const std::int64_t height = std::max<std::int64_t>(1, blockRows / 64);
+    const std::int64_t perPlane = (blockRows + height - 1) / height;
+    const std::int64_t planes = shape.batch * shape.heads;
+    std::vector<Strip> strips(at(planes * perPlane));
+    const IntervalAnalysis analysis(mask, binding);
+    std::mutex progressMutex;
+    std::uint64_t done = 0;
+    pool.parallelFor(static_cast<std::int64_t>(strips.size()), 1, [&](std::int64_t begin, std::int64_t end, int) {
+        StripBuilder builder(shape, mask, binding, analysis);
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t plane = i / perPlane;
+            const std::int64_t first = i % perPlane * height;
+            builder.build(plane / shape.heads, plane % shape.heads, first, std::min(first + height, blockRows),
+                          strips[at(i)], stop);
+            if (progress != nullptr) {
+                const std::scoped_lock lock(progressMutex);
+                progress->progress("Building the block mask", ++done, strips.size());
+            }
+        }
+    });
+    joinRows(out, strips);
+    addColumns(out, pool, stop);
+    return out;
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Questions about all elements of a box of a mask: interval analysis first, halves while it cannot decide, elements only at
+// the end. One for each thread.
+
+#include <bit>
+#include <cstdint>
+
+#include "base/stop.h"
+#include "kernels/program/interpreter.h"
+#include "kernels/program/interval_analysis.h"
+
+namespace vitrine::kernels {
+
+/// Where to cut a length so that the first part is a power of two: halves then lie where ranges of captured tensors do.
+inline std::int64_t halfOf(std::int64_t length) {
+    return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(length - 1)));
+}
+
+/// Boxes of one batch entry and one head.
+class BoxWalk {
+public:
+    BoxWalk(const Program& mask, const CaptureBinding& binding, const IntervalAnalysis& analysis)
+        : analysis_(analysis.forAnotherThread()), interpreter_(mask, binding) {}
+
+    MaskVerdict verdict(const ProgramBox& box) { return analysis_.mask(box); }
+    /// Full when all elements are allowed, Empty when none is, else Undecided. For a box whose verdict is Undecided.
+    MaskVerdict classifyUndecided(const ProgramBox& box, const base::StopToken& stop);
+    /// Allowed elements.
+    std::int64_t count(const ProgramBox& box, const base::StopToken& stop);
+
+private:
+    enum Seen : unsigned { kNothing = 0, kAllowed = 1, kBlocked = 2, kBoth = 3 };
+
+    template <class Visit> void halves(const ProgramBox& box, const Visit& visit);
+    void look(const ProgramBox& box, unsigned& seen, const base::StopToken& stop);
+    void lookAtHalves(const ProgramBox& box, unsigned& seen, const base::StopToken& stop);
+    void lookAtRow(const ProgramBox& box, std::int64_t query, std::int64_t keyEnd, unsigned& seen);
+    std::int64_t allowedInRow(const ProgramBox& box, std::int64_t query, std::int64_t key, int count);
+
+    IntervalAnalysis analysis_;
+    Interpreter<float> interpreter_;
+};
+
+} // namespace vitrine::kernels
