@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "engine/workload/decode_roofline.h"
 #include "engine/workload/experiment.h"
 #include "engine/workload/load_metrics.h"
 #include "engine/workload/run_setup.h"
@@ -49,6 +50,7 @@ struct Attempt {
     std::uint64_t reserved = 0; ///< most that was asked of the device
     GenerateReport report;
     LoadReport load;
+    std::optional<DecodeRoofline> roofline;
 };
 
 class GeneratePlanner {
@@ -92,6 +94,9 @@ public:
             groups[name] = bytes;
         }
         metrics["kv_page_bytes_by_group"] = std::move(groups);
+        if (attempt.roofline) {
+            addRooflineMetrics(run_, *context, *attempt.roofline);
+        }
     }
 
     /// The longest context (prompt and new tokens of each request) that fits; 0: none.
@@ -136,6 +141,7 @@ private:
             }
             Generator generator(model, nullptr, generate);
             generator.run(std::move(requests), attempt.report, {});
+            attempt.roofline = decodeRoofline(model, attempt.report, generate);
             attempt.fits = true;
             attempt.reserved = context.memory().statistics().peakReserved;
         } catch (const base::OutOfMemory& error) {

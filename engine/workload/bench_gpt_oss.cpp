@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "engine/workload/bench.h"
+#include "engine/workload/decode_roofline.h"
 
 namespace vitrine::engine {
 namespace {
@@ -48,12 +49,6 @@ std::vector<std::int64_t> numbers(const Run& run, const char* key) {
         at = comma + 1;
     }
     return out;
-}
-
-/// Different experts of `count` that `tokens` tokens with `each` of them hit on average, when all are equally likely.
-double expectedExperts(std::int64_t count, std::int64_t each, std::int64_t tokens) {
-    const double missed = 1 - static_cast<double>(each) / static_cast<double>(count);
-    return static_cast<double>(count) * (1 - std::pow(missed, static_cast<double>(tokens)));
 }
 
 /// Sum over new tokens of how many positions each sees: `before` tokens, those before it, itself; `window` 0: all.
@@ -183,7 +178,7 @@ private:
         }
         if (context_.isMeta()) {
             return static_cast<double>(bytes_.moeLayers) *
-                   expectedExperts(config.experts, config.expertsPerToken, batch);
+                   expectedExperts(config.experts, config.expertsPerToken, static_cast<double>(batch));
         }
         ExpertUse use;
         GenerateOptions options = behind(prior);
@@ -199,11 +194,9 @@ private:
         const double hit = expertsHit(batch, prior);
         const int elementBytes = static_cast<int>(kernels::bytesOf(options_.cache.dtype, 1));
         const auto sequences = static_cast<double>(batch);
-        const double shared = static_cast<double>(bytes_.shared) + sequences * static_cast<double>(bytes_.embeddingRow);
-        const double experts = hit * static_cast<double>(bytes_.expert);
-        const auto head = static_cast<double>(bytes_.head);
         const double kv = sequences * static_cast<double>(model_->config().kvBytes(context, elementBytes));
-        const double byBytes = (shared + experts + head + kv) / copy_.rate;
+        const DecodeBytes bytes = decodeBytes(*model_, sequences, hit, kv);
+        const double byBytes = bytes.total() / copy_.rate;
         const double byFlops = sequences * flopsOf(model_->config(), context - 1, 1) / multiply_.rate;
         Json row = benchRow(name, sequences / seconds, "tokens/s", sequences / std::max(byBytes, byFlops));
         row["what"] = byBytes >= byFlops ? "bytes" : "FLOPs";
@@ -211,10 +204,10 @@ private:
         if (bytes_.moeLayers > 0) {
             row["experts_hit"] = hit / static_cast<double>(bytes_.moeLayers);
         }
-        row["experts_bytes"] = std::llround(experts);
-        row["attention_bytes"] = std::llround(shared);
-        row["head_bytes"] = std::llround(head);
-        row["kv_bytes"] = std::llround(kv);
+        row["experts_bytes"] = std::llround(bytes.experts);
+        row["attention_bytes"] = std::llround(bytes.shared);
+        row["head_bytes"] = std::llround(bytes.head);
+        row["kv_bytes"] = std::llround(bytes.kv);
         return row;
     }
 
@@ -230,10 +223,10 @@ private:
         const double seconds = median(times);
         const ModelConfig& config = model_->config();
         const double flops = flopsOf(config, 0, tokens);
-        const double experts = bytes_.moeLayers == 0
-                                   ? 0
-                                   : static_cast<double>(bytes_.moeLayers) *
-                                         expectedExperts(config.experts, config.expertsPerToken, tokens);
+        const double experts = bytes_.moeLayers == 0 ? 0
+                                                     : static_cast<double>(bytes_.moeLayers) *
+                                                           expectedExperts(config.experts, config.expertsPerToken,
+                                                                           static_cast<double>(tokens));
         const double bytes = static_cast<double>(bytes_.shared + bytes_.head) +
                              static_cast<double>(bytes_.embeddingRow) * static_cast<double>(tokens) +
                              experts * static_cast<double>(bytes_.expert);

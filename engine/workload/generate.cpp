@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 
+#include "engine/workload/decode_roofline.h"
 #include "engine/workload/run_setup.h"
 
 namespace vitrine::engine {
@@ -130,6 +132,7 @@ void runGenerate(const Run& run) {
     const bool hasText = prompts.tokenizer != nullptr;
     const bool logprobs = run.integer("logprobs", 0) > 0;
     GenerateReport report;
+    std::optional<DecodeRoofline> roofline;
     try {
         const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
         Model model(*context, source, options, run.sinks.progress);
@@ -153,6 +156,7 @@ void runGenerate(const Run& run) {
         }
         report.prefillSeconds = median(prefill);
         report.decodeSeconds = median(decode);
+        roofline = decodeRoofline(model, report, generate);
     } catch (...) {
         addReport(metrics, report, hasText, logprobs);
         addMemoryMetrics(metrics, *context);
@@ -162,6 +166,9 @@ void runGenerate(const Run& run) {
     addReport(metrics, report, hasText, logprobs);
     addMemoryMetrics(metrics, *context);
     addKernelMetrics(metrics, *context);
+    if (roofline) {
+        addRooflineMetrics(run, *context, *roofline);
+    }
 }
 
 } // namespace vitrine::engine

@@ -8,8 +8,8 @@
 
 namespace vitrine::kernels {
 
-/// Bytes per second, the best of several passes of all threads over a buffer far larger than the caches (1 GiB, or what
-/// the machine can spare). Takes about a second.
-double measureReadBandwidth(CpuContext& context);
+/// Bytes per second, the best of several passes of all threads over a buffer far larger than the caches: `most` bytes, or what
+/// the machine can spare. 1 GiB takes about a second.
+double measureReadBandwidth(CpuContext& context, std::uint64_t most = std::uint64_t{1} << 30);
 
 } // namespace vitrine::kernels

@@ -81,23 +81,24 @@ struct FreeAligned {
 };
 using AlignedBytes = std::unique_ptr<std::byte[], FreeAligned>;
 
-/// As much as can be had, from 1 GiB down to 64 MiB.
+/// As much as can be had, from `bytes` down to 64 MiB.
 AlignedBytes largestBuffer(std::int64_t& bytes) {
-    for (bytes = std::int64_t{1} << 30; bytes > std::int64_t{1} << 26; bytes /= 2) {
+    for (; bytes > std::int64_t{1} << 26; bytes /= 2) {
         auto* data = static_cast<std::byte*>(
             ::operator new[](static_cast<std::size_t>(bytes), std::align_val_t{kBlock}, std::nothrow));
         if (data != nullptr) {
             return AlignedBytes(data);
         }
     }
+    bytes = std::int64_t{1} << 26;
     return AlignedBytes(
         static_cast<std::byte*>(::operator new[](static_cast<std::size_t>(bytes), std::align_val_t{kBlock})));
 }
 
 } // namespace
 
-double measureReadBandwidth(CpuContext& context) {
-    std::int64_t bytes = 0;
+double measureReadBandwidth(CpuContext& context, std::uint64_t most) {
+    auto bytes = static_cast<std::int64_t>(most);
     const AlignedBytes buffer = largestBuffer(bytes);
     const std::int64_t blocks = bytes / kBlock;
     const SimdLevel simd = context.simd();

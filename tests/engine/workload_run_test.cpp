@@ -72,6 +72,64 @@ TEST_F(WorkloadRun, GenerateReportsWhatScriptsReadAndStreamsEveryToken) {
     EXPECT_EQ(out["kv_bytes"], 2 * 2 * 16 * 4 * (2 * 14 + 2 * 7));
 }
 
+TEST_F(WorkloadRun, GenerateSaysWhatATokenReadsByPart) {
+    const Json out = run({{"workload", "generate"},
+                          {"model", "synthetic:gpt-oss-20b"},
+                          {"backend", "meta"},
+                          {"device_profile", "h200"},
+                          {"prompt_length", 1023},
+                          {"max_new_tokens", 3}});
+    const Json& roofline = out["roofline"];
+    EXPECT_DOUBLE_EQ(roofline["bandwidth"].get<double>(), 4.25e12);
+    EXPECT_EQ(roofline["bandwidth_source"], "device profile");
+    EXPECT_DOUBLE_EQ(roofline["sequences"].get<double>(), 1.0);
+    EXPECT_DOUBLE_EQ(roofline["context_tokens"].get<double>(), 1024.5); // two steps, of 1,024 and 1,025 tokens
+    const Json& parts = roofline["parts"];
+    // 24 layers of 4 experts of 3 x 2880 x 2880 weights in 4.25 bits, with biases in BF16.
+    EXPECT_NEAR(parts["experts"].get<double>(), 24.0 * 4 * (3 * 2880 * 2880 * 4.25 / 8 + 3 * 2880 * 2), 1e3);
+    EXPECT_EQ(parts["head"], 201088 * 2880 * 2.0);
+    EXPECT_DOUBLE_EQ(parts["kv_cache"].get<double>(), 2 * 8 * 64 * 2 * (12 * 1024.5 + 12 * 127));
+    double bytes = 0;
+    for (const auto& [name, part] : parts.items()) {
+        bytes += part.get<double>();
+    }
+    EXPECT_NEAR(roofline["bytes_per_token"].get<double>(), bytes, 1);
+    EXPECT_NEAR(roofline["floor_seconds_per_token"].get<double>(), bytes / 4.25e12, 1e-12);
+    EXPECT_NEAR(roofline["seconds_per_token"].get<double>() * out["decode_tokens_per_second"].get<double>(), 1, 1e-9);
+    EXPECT_NEAR(roofline["ratio"].get<double>() * roofline["seconds_per_token"].get<double>(), bytes / 4.25e12, 1e-12);
+}
+
+TEST_F(WorkloadRun, SequencesThatDecodeTogetherShareTheWeights) {
+    const Json alone = {{"workload", "generate"},
+                        {"model", test::fixture("gpt-oss-mxfp4")},
+                        {"tokens", {4, 5, 6}},
+                        {"max_new_tokens", 6},
+                        {"ignore_eos", true}};
+    Json together = alone;
+    together["batch"] = 4;
+    const Json one = run(alone)["roofline"], four = run(together)["roofline"];
+    EXPECT_DOUBLE_EQ(four["sequences"].get<double>(), 4.0);
+    EXPECT_DOUBLE_EQ(four["parts"]["head"].get<double>() * 4, one["parts"]["head"].get<double>());
+    EXPECT_DOUBLE_EQ(four["parts"]["kv_cache"].get<double>(), one["parts"]["kv_cache"].get<double>());
+    EXPECT_GT(four["experts_hit"].get<double>(), one["experts_hit"].get<double>());
+    EXPECT_LT(four["experts_hit"].get<double>(), 4 * one["experts_hit"].get<double>());
+    EXPECT_EQ(one["bandwidth_source"], "assumed: too short a run to measure after");
+    // One token comes from the prefill: nothing was decoded.
+    Json first = alone;
+    first["max_new_tokens"] = 1;
+    EXPECT_FALSE(run(first).contains("roofline"));
+}
+
+TEST_F(WorkloadRun, ModelsWithoutExpertsReadLayers) {
+    const Json parts = run({{"workload", "generate"},
+                            {"model", "synthetic:tiny-llama"},
+                            {"tokens", {1, 2}},
+                            {"max_new_tokens", 4}})["roofline"]["parts"];
+    EXPECT_TRUE(parts.contains("layers"));
+    EXPECT_FALSE(parts.contains("experts"));
+    EXPECT_FALSE(parts.contains("attention"));
+}
+
 TEST_F(WorkloadRun, ABatchListsItsRequestsAndATokensFileIsABatch) {
     const Json copies = run({{"workload", "generate"},
                              {"model", "synthetic:tiny-qwen3"},

@@ -24,7 +24,7 @@ QString words(const char* text) {
 
 bool isBytes(const QString& path) {
     return path.contains(QLatin1String("bytes")) || path.contains(QLatin1String("by_category")) ||
-           path.endsWith(QLatin1String("_budget")) ||
+           path.startsWith(QLatin1String("roofline.parts.")) || path.endsWith(QLatin1String("_budget")) ||
            (path.startsWith(QLatin1String("out_of_memory.")) && !path.endsWith(QLatin1String("message")));
 }
 
@@ -33,7 +33,7 @@ QString numberText(const QString& path, double value) {
     if (key.contains(QLatin1String("seconds")) && value >= 0 && value < 1e9) {
         return durationText(base::TimeNs(std::llround(value * 1e9)));
     }
-    if (key == QLatin1String("memory_bandwidth")) {
+    if (key.endsWith(QLatin1String("bandwidth"))) {
         return rateText(value);
     }
     if (isBytes(path) && value >= 0 && value < 9e18) {

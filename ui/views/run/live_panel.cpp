@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/run/live_panel.h"
 
+#include <QBoxLayout>
 #include <QFormLayout>
 #include <QHeaderView>
 #include <QPainter>
 #include <QTreeView>
-#include <QVBoxLayout>
 #include <cmath>
 
 #include "ui/models/format.h"
@@ -14,6 +14,7 @@
 #include "ui/models/run_filter.h"
 #include "ui/widgets/delegates.h"
 #include "ui/widgets/paint.h"
+#include "ui/widgets/roofline_plot.h"
 #include "ui/widgets/timeline/stack_painter.h"
 
 namespace vitrine::ui {
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::size_t kLastRuns = 5;
 constexpr double kStripGutter = 52;
+constexpr int kSideBySide = 640; ///< from this width on the blocks stand beside each other
 
 } // namespace
 
@@ -67,9 +69,34 @@ void MemoryStrip::paintEvent(QPaintEvent*) {
 
 LivePanel::LivePanel(QWidget* parent) : QWidget(parent) {
     header_ = new DockHeader(tr("Live"), this);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(1, 0, 0, 0);
+    blocks_ = new QBoxLayout(QBoxLayout::TopToBottom, this);
+    blocks_->setContentsMargins(1, 0, 0, 0);
+    blocks_->setSpacing(0);
+    blocks_->addWidget(buildNumbers());
+    blocks_->addWidget(buildRoofline());
+    blocks_->addWidget(buildRuns(), 1);
+}
+
+namespace {
+
+TextLabel* caption(const QString& text, QWidget* parent) {
+    auto* label = new TextLabel(text, TypeRole::Table, TextColor::Text1, true, parent);
+    label->setContentsMargins(12, 4, 12, 6);
+    return label;
+}
+
+QVBoxLayout* columnOf(QWidget* block) {
+    auto* column = new QVBoxLayout(block);
+    column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
+    return column;
+}
+
+} // namespace
+
+QWidget* LivePanel::buildNumbers() {
+    auto* block = new QWidget(this);
+    QVBoxLayout* column = columnOf(block);
     auto* rows = new QFormLayout;
     rows->setContentsMargins(12, 8, 12, 10);
     rows->setHorizontalSpacing(12);
@@ -78,24 +105,45 @@ LivePanel::LivePanel(QWidget* parent) : QWidget(parent) {
     const QString names[] = {tr("State"),  tr("Speed"),    tr("First token"),
                              tr("Tokens"), tr("KV cache"), tr("Peak memory")};
     for (std::size_t i = 0; i < values_.size(); ++i) {
-        auto* label = new TextLabel(names[i], TypeRole::Table, TextColor::Text3, false, this);
+        auto* label = new TextLabel(names[i], TypeRole::Table, TextColor::Text3, false, block);
         label->setFixedWidth(84);
-        values_[i] = new TextLabel(unknownText(), TypeRole::Table, TextColor::Text1, false, this);
+        values_[i] = new TextLabel(unknownText(), TypeRole::Table, TextColor::Text1, false, block);
         values_[i]->setElide(true);
         rows->addRow(label, values_[i]);
     }
     column->addLayout(rows);
-    const auto caption = [&](const QString& text) {
-        auto* label = new TextLabel(text, TypeRole::Table, TextColor::Text1, true, this);
-        label->setContentsMargins(12, 4, 12, 6);
-        column->addWidget(label);
-    };
-    caption(tr("Memory by category"));
-    strip_ = new MemoryStrip(this);
+    column->addStretch(1);
+    return block;
+}
+
+QWidget* LivePanel::buildRoofline() {
+    auto* block = new QWidget(this);
+    QVBoxLayout* column = columnOf(block);
+    column->addWidget(caption(tr("Memory by category"), block));
+    strip_ = new MemoryStrip(block);
     column->addWidget(strip_);
     column->addSpacing(8);
-    caption(tr("Last runs"));
-    runs_ = new QTreeView(this);
+    rooflineBlock_ = new QWidget(block);
+    QVBoxLayout* lines = columnOf(rooflineBlock_);
+    lines->addWidget(caption(tr("Decode roofline"), rooflineBlock_));
+    rooflineSentence_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, rooflineBlock_);
+    rooflineSentence_->setWordWrap(true);
+    rooflineSentence_->setContentsMargins(12, 0, 12, 4);
+    lines->addWidget(rooflineSentence_);
+    roofline_ = new RooflinePlot(rooflineBlock_);
+    lines->addWidget(roofline_);
+    lines->addSpacing(8);
+    rooflineBlock_->hide();
+    column->addWidget(rooflineBlock_);
+    column->addStretch(1);
+    return block;
+}
+
+QWidget* LivePanel::buildRuns() {
+    auto* block = new QWidget(this);
+    QVBoxLayout* column = columnOf(block);
+    column->addWidget(caption(tr("Last runs"), block));
+    runs_ = new QTreeView(block);
     runs_->setAccessibleName(tr("Last runs"));
     setUpTable(runs_, false, true);
     runs_->setSortingEnabled(false);
@@ -109,6 +157,19 @@ LivePanel::LivePanel(QWidget* parent) : QWidget(parent) {
     };
     connect(runs_, &QTreeView::clicked, this, open);
     connect(runs_, &QTreeView::activated, this, open);
+    return block;
+}
+
+void LivePanel::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    blocks_->setDirection(width() > kSideBySide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
+}
+
+void LivePanel::setRoofline(const std::optional<RooflineFacts>& facts) {
+    rooflineBlock_->setVisible(facts.has_value());
+    rooflineSentence_->setText(facts ? rooflineSentence(*facts) : QString());
+    roofline_->setToolTip(facts ? rooflineFootnote(*facts) : QString());
+    roofline_->setFacts(facts.value_or(RooflineFacts{}));
 }
 
 void LivePanel::setNumbers(const QString& title, const LiveNumbers& numbers) {

@@ -2,19 +2,24 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Numbers of the run that goes on, or of the saved one that is shown: speed, tokens, a small memory stack, last runs.
+// Numbers of the run that goes on, or of the saved one that is shown: speed, tokens, a small memory stack, the decode
+// roofline, last runs. Below each other at the side of a window, beside each other below it.
 
 #include <QImage>
 #include <QWidget>
 #include <array>
 
 #include "ui/models/flat_tree.h"
+#include "ui/models/roofline_facts.h"
 #include "ui/models/session_document.h"
 #include "ui/widgets/controls.h"
 
+class QBoxLayout;
 class QTreeView;
 
 namespace vitrine::ui {
+
+class RooflinePlot;
 
 /// Memory by category over the whole run, 120 high.
 class MemoryStrip final : public QWidget {
@@ -49,21 +54,33 @@ public:
     DockHeader* header() const { return header_; }
     void setNumbers(const QString& title, const LiveNumbers& numbers);
     void setTimeline(TimelinePtr timeline);
+    /// Nothing: the run has none, and the panel no room for it.
+    void setRoofline(const std::optional<RooflineFacts>& facts);
     void setRuns(const std::vector<sessions::RunInfo>& runs, sessions::RunId shown);
     QString valueText(int row) const { return values_[std::size_t(row)]->text(); }
+    RooflinePlot* roofline() const { return roofline_; }
+    QString rooflineText() const { return rooflineSentence_->text(); }
 
 signals:
     void runWanted(qint64 run);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
+    QWidget* buildNumbers();
+    QWidget* buildRoofline();
+    QWidget* buildRuns();
     DockHeader* header_;
+    QBoxLayout* blocks_;
+    QWidget* rooflineBlock_ = nullptr;
+    TextLabel* rooflineSentence_ = nullptr;
+    RooflinePlot* roofline_ = nullptr;
     std::array<TextLabel*, 6> values_{};
-    MemoryStrip* strip_;
-    QTreeView* runs_;
-    FlatTreeModel* model_;
+    MemoryStrip* strip_ = nullptr;
+    QTreeView* runs_ = nullptr;
+    FlatTreeModel* model_ = nullptr;
 };
 
 } // namespace vitrine::ui

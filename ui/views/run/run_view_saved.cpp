@@ -112,6 +112,7 @@ void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions
 void RunView::updateNumbers() {
     const sessions::RunInfo* run = context().document->run(context().document->runA());
     const bool running = context().runs != nullptr && context().runs->running();
+    live_->setRoofline(running || run == nullptr ? std::nullopt : rooflineFacts(run->metricsJson));
     if (running || run == nullptr || run->id == liveRun_) {
         live_->setNumbers(running ? tr("Live") : tr("Last run"), numbers_);
         return;
