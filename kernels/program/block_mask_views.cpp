@@ -19,14 +19,14 @@ std::size_t at(std::int64_t index) {
 }
 
 /// Allowed elements of masks whose rows are intervals, as a sum over rows.
-std::int64_t countIntervals(const IntervalRows& rows, const CaptureBinding& low, const CaptureBinding& high,
-                            const BlockMaskShape& shape, base::ThreadPool& pool, const base::StopToken& stop) {
+std::int64_t countIntervals(const IntervalRows& rows, const CaptureBinding& binding, const BlockMaskShape& shape,
+                            base::ThreadPool& pool, const base::StopToken& stop) {
     const std::int64_t all = shape.batch * shape.heads * shape.queries;
     constexpr std::int64_t kPiece = 4096;
     std::vector<std::int64_t> sums(at((all + kPiece - 1) / kPiece), 0);
     pool.parallelFor(static_cast<std::int64_t>(sums.size()), 1, [&](std::int64_t begin, std::int64_t end, int) {
-        Interpreter<double> lows(rows.low, low);
-        Interpreter<double> highs(rows.high, high);
+        Interpreter<double> lows(rows.low, binding);
+        Interpreter<double> highs(rows.high, binding);
         for (std::int64_t piece = begin; piece < end; ++piece) {
             base::throwIfStopped(stop);
             for (std::int64_t i = piece * kPiece; i < std::min(all, (piece + 1) * kPiece); ++i) {
@@ -157,17 +157,6 @@ private:
     std::vector<std::uint8_t> member_;
 };
 
-/// Contents of a mask's captures for a program that has some of them under the same names.
-CaptureBinding bindingFor(const Program& program, const Program& mask, const CaptureBinding& binding) {
-    CaptureBinding out;
-    for (const ProgramCapture& capture : program.captures) {
-        const auto found = std::find_if(mask.captures.begin(), mask.captures.end(),
-                                        [&](const ProgramCapture& item) { return item.name == capture.name; });
-        out.tensors.push_back(binding.tensors.at(at(found - mask.captures.begin())));
-    }
-    return out;
-}
-
 } // namespace
 
 double elementDensity(const BlockMask& blocks, const Program& mask, const CaptureBinding& binding,
@@ -176,9 +165,7 @@ double elementDensity(const BlockMask& blocks, const Program& mask, const Captur
     const std::int64_t planes = shape.batch * shape.heads;
     std::int64_t allowed = 0;
     if (const std::optional<IntervalRows> rows = intervalRows(mask)) {
-        const CaptureBinding low = bindingFor(rows->low, mask, binding);
-        const CaptureBinding high = bindingFor(rows->high, mask, binding);
-        allowed = countIntervals(*rows, low, high, shape, pool, stop);
+        allowed = countIntervals(*rows, binding, shape, pool, stop);
     } else {
         const IntervalAnalysis analysis(mask, binding);
         const std::int64_t blockRows = shape.queryBlocks();

@@ -47,6 +47,7 @@ private:
 
 /// The closed form of a mask: row q allows exactly the keys lo(b, h, q) .. hi(b, h, q) (none when lo > hi), cut to the keys
 /// that exist. Found by structure: comparisons that are linear in the key, intersections, unions of half-lines to one side.
+/// Both programs have the mask's captures, in its order. Sums of positions and captured numbers are taken not to wrap.
 struct IntervalRows {
     Program low;                                      ///< Int64, without Key
     Program high;                                     ///< Int64, without Key

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "kernels/program/interval_analysis.h"
-#include "kernels/program/program_builder.h"
+#include "kernels/program/program_copy.h"
 
 namespace vitrine::kernels {
 
@@ -31,7 +31,7 @@ struct Linear {
 
 class Finder {
 public:
-    explicit Finder(const Program& mask) : mask_(mask), part_(mask), inputs_(inputsOf(mask)) {}
+    explicit Finder(const Program& mask) : mask_(mask), inputs_(inputsOf(mask)) {}
 
     std::optional<IntervalRows> find() {
         const std::optional<Interval> interval = intervalOf(mask_.result, true, 0);
@@ -41,8 +41,9 @@ public:
         IntervalRows rows;
         rows.lowUnbounded = !interval->low.has_value();
         rows.highUnbounded = !interval->high.has_value();
-        rows.low = builder_.finish(interval->low.value_or(number(0)));
-        rows.high = builder_.finish(interval->high.value_or(number(std::numeric_limits<std::int32_t>::max())));
+        rows.low = withCapturesOf(builder_.finish(interval->low.value_or(number(0))), mask_);
+        rows.high = withCapturesOf(
+            builder_.finish(interval->high.value_or(number(std::numeric_limits<std::int32_t>::max()))), mask_);
         return rows;
     }
 
@@ -58,8 +59,8 @@ private:
         if (known != copies_.end()) {
             return known->second;
         }
-        part_.result = node;
-        return copies_[node] = builder_.inlined(part_);
+        const std::vector<Value> values = copyNodes(builder_, mask_, {&node, 1});
+        return copies_[node] = values[static_cast<std::size_t>(node)];
     }
     Value copyWide(std::int32_t node) { return builder_.cast(ProgramType::Int64, copy(node)); }
 
@@ -290,7 +291,6 @@ private:
     static constexpr std::int64_t kEverything = std::numeric_limits<std::int32_t>::max();
 
     const Program& mask_;
-    Program part_; ///< mask_ with another result
     std::vector<unsigned> inputs_;
     ProgramBuilder builder_;
     std::map<std::int32_t, Value> copies_;

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "kernels/program/program_builder.h"
+#include "kernels/program/program_copy.h"
 
 namespace vitrine::kernels {
 
@@ -59,13 +59,16 @@ template <class Combine> Program combined(const Program& a, const Program& b, co
 
 } // namespace
 
-Value ProgramBuilder::inlined(const Program& program, std::span<const Substitution> inputs) {
+std::vector<Value> copyNodes(ProgramBuilder& builder, const Program& program, std::span<const std::int32_t> roots,
+                             std::span<const ProgramBuilder::Substitution> inputs) {
     std::vector<std::int32_t> sources;
     for (const std::string& text : program.sources) {
-        sources.push_back(addSource(text));
+        sources.push_back(builder.addSource(text));
     }
     std::vector<std::uint8_t> used(program.nodes.size(), 0);
-    used.at(static_cast<std::size_t>(program.result)) = 1;
+    for (const std::int32_t root : roots) {
+        used.at(static_cast<std::size_t>(root)) = 1;
+    }
     for (std::size_t i = program.nodes.size(); i-- > 0;) {
         for (const std::int32_t arg : argsOf(program.nodes[i])) {
             used[static_cast<std::size_t>(arg)] |= used[i];
@@ -77,23 +80,45 @@ Value ProgramBuilder::inlined(const Program& program, std::span<const Substituti
             values.push_back(-1);
             continue;
         }
-        const auto given =
-            std::find_if(inputs.begin(), inputs.end(), [&](const Substitution& item) { return item.op == node.op; });
+        const auto given = std::find_if(inputs.begin(), inputs.end(),
+                                        [&](const ProgramBuilder::Substitution& item) { return item.op == node.op; });
         if (given != inputs.end()) {
             values.push_back(given->value);
             continue;
         }
+        ProgramSpan span;
         if (node.span.source >= 0) {
-            setSpan({sources.at(static_cast<std::size_t>(node.span.source)), node.span.begin, node.span.end});
+            span = {sources.at(static_cast<std::size_t>(node.span.source)), node.span.begin, node.span.end};
         }
+        builder.setSpan(span);
         std::vector<Value> args;
         for (const std::int32_t arg : argsOf(node)) {
             args.push_back(values[static_cast<std::size_t>(arg)]);
         }
-        values.push_back(copyNode(*this, program, node, args));
+        values.push_back(copyNode(builder, program, node, args));
     }
-    setSpan({});
-    return values.at(static_cast<std::size_t>(program.result));
+    builder.setSpan({});
+    return values;
+}
+
+Program withCapturesOf(Program program, const Program& origin) {
+    std::vector<std::int32_t> place;
+    for (const ProgramCapture& capture : program.captures) {
+        const auto found = std::find_if(origin.captures.begin(), origin.captures.end(),
+                                        [&](const ProgramCapture& item) { return item.name == capture.name; });
+        place.push_back(static_cast<std::int32_t>(found - origin.captures.begin()));
+    }
+    for (ProgramNode& node : program.nodes) {
+        if (node.capture >= 0) {
+            node.capture = place[static_cast<std::size_t>(node.capture)];
+        }
+    }
+    program.captures = origin.captures;
+    return program;
+}
+
+Value ProgramBuilder::inlined(const Program& program, std::span<const Substitution> inputs) {
+    return copyNodes(*this, program, {&program.result, 1}, inputs)[static_cast<std::size_t>(program.result)];
 }
 
 Program causalMask() {

@@ -141,21 +141,8 @@ void expectRows(const Program& mask, const Captures& captures, std::int64_t leng
         return;
     }
     EXPECT_EQ(inputsOf(rows->low)[static_cast<std::size_t>(rows->low.result)] & kOnKey, 0U);
-    const auto binding = [&](const Program& program) {
-        CaptureBinding out;
-        for (const ProgramCapture& capture : program.captures) {
-            for (std::size_t i = 0; i < mask.captures.size(); ++i) {
-                if (mask.captures[i].name == capture.name) {
-                    out.tensors.push_back(captures.binding.tensors[i]);
-                }
-            }
-        }
-        return out;
-    };
-    const CaptureBinding lowBinding = binding(rows->low);
-    const CaptureBinding highBinding = binding(rows->high);
-    Interpreter<double> low(rows->low, lowBinding);
-    Interpreter<double> high(rows->high, highBinding);
+    Interpreter<double> low(rows->low, captures.binding);
+    Interpreter<double> high(rows->high, captures.binding);
     Interpreter<float> exact(mask, captures.binding);
     for (std::int64_t head = 0; head < 3; ++head) {
         for (std::int64_t q = 0; q < length; ++q) {
@@ -206,7 +193,8 @@ TEST(IntervalRows, ClosedFormsOfTheUsualMasks) {
 
 TEST(IntervalRows, SaysNothingOfOtherShapes) {
     Maker m;
-    EXPECT_FALSE(intervalRows(m.finish((m.k < m.number(4)) | (((m.q - m.k) < m.number(3)) & (m.q >= m.k)))).has_value());
+    EXPECT_FALSE(
+        intervalRows(m.finish((m.k < m.number(4)) | (((m.q - m.k) < m.number(3)) & (m.q >= m.k)))).has_value());
     EXPECT_FALSE(intervalRows(m.finish((m.q - m.k) % 2 == m.number(0))).has_value());
     EXPECT_FALSE(intervalRows(m.finish(m.q != m.k)).has_value());
     const Expr ids = m.load("ids", ProgramType::Int32, {m.k});
