@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace vitrine::kernels {
@@ -22,12 +23,20 @@ struct KernelVariable {
     std::int64_t value = 0;
 };
 
+/// Device source that is written for a call: what the family includes as kGeneratedHeader, in place of the file of that name.
+struct GeneratedSource {
+    std::string text;
+    std::string digest; ///< SHA-256 of the text: equal digests mean equal kernels
+};
+inline constexpr std::string_view kGeneratedHeader = "device/generated/program.cuh";
+
 struct KernelCall {
     std::string_view family;          ///< "rms_norm"
     int abi = 1;                      ///< version of the parameter struct
     const void* parameters = nullptr; ///< the struct, copied at launch
     std::size_t parameterBytes = 0;
     std::span<const KernelVariable> variables;
+    const GeneratedSource* generated = nullptr; ///< or null; copied when a kernel is compiled
     bool dependent = true; ///< may start before the kernel before it has ended (programmatic dependent launch): the
                            ///< sources of a family say where they wait
 };

@@ -218,6 +218,9 @@ KernelLibrary::Entry* KernelLibrary::State::choose(const KernelCall& call, std::
         key.append(item.name);
         key.append(reinterpret_cast<const char*>(&item.value), sizeof(item.value));
     }
+    if (call.generated != nullptr) {
+        key.append(call.generated->digest);
+    }
     const auto known = byCall.find(key);
     if (known != byCall.end() && (known->second != nullptr || why == nullptr)) {
         return known->second;
@@ -251,9 +254,11 @@ KernelLibrary::Entry* KernelLibrary::State::choose(const KernelCall& call, std::
 
 KernelLibrary::Entry* KernelLibrary::State::make(const Candidate& candidate, const KernelCall& call,
                                                  const std::string& reason) {
-    Specialization what = specialize(*candidate.pack, *candidate.variant, lookupOf(call, arch), arch.name);
+    Specialization what =
+        specialize(*candidate.pack, *candidate.variant, lookupOf(call, arch), arch.name, call.generated);
     const std::string specialization = what.text();
-    const std::string key = fmt::format("{}/{} {}", call.family, candidate.text(), specialization);
+    const std::string key =
+        fmt::format("{}/{} {} {}", call.family, candidate.text(), specialization, what.generated.digest);
     const auto known = bySpecialization.find(key);
     if (known != bySpecialization.end()) {
         return known->second;

@@ -53,12 +53,16 @@ std::vector<std::string> includedNames(std::string_view text) {
     return names;
 }
 
-void collectHeaders(const KernelPack& pack, const std::string& text, std::map<std::string, std::string>& headers) {
+void collectHeaders(const Specialization& what, const std::string& text, std::map<std::string, std::string>& headers) {
     for (const std::string& name : includedNames(text)) {
-        const std::string* found = headers.count(name) == 0 ? findFile(pack, name) : nullptr;
+        if (headers.count(name) != 0) {
+            continue;
+        }
+        const bool generated = name == kGeneratedHeader && !what.generated.text.empty();
+        const std::string* found = generated ? &what.generated.text : findFile(*what.pack, name);
         if (found != nullptr) {
             headers.emplace(name, *found);
-            collectHeaders(pack, *found, headers);
+            collectHeaders(what, *found, headers);
         }
     }
 }
@@ -73,6 +77,9 @@ std::string Specialization::text() const {
         const std::string shown =
             isDtype ? std::string(safetensorsName(static_cast<DType>(value))) : fmt::to_string(value);
         out += name + "=" + shown;
+    }
+    if (!generated.digest.empty()) {
+        out += (out.empty() ? "program=" : " program=") + generated.digest.substr(0, 12);
     }
     return out;
 }
@@ -91,8 +98,8 @@ std::optional<std::int64_t> deviceVariable(const DeviceArch& arch, std::string_v
 }
 
 Specialization specialize(const KernelPack& pack, const KernelVariant& variant, const Expression::Lookup& lookup,
-                          const std::string& arch) {
-    Specialization out{&pack, &variant, {}, arch};
+                          const std::string& arch, const GeneratedSource* generated) {
+    Specialization out{&pack, &variant, {}, arch, generated == nullptr ? GeneratedSource{} : *generated};
     for (const std::string& name : variant.specialize) {
         const std::optional<std::int64_t> value = lookup(name);
         if (!value) {
@@ -112,7 +119,7 @@ CompileRequest compileRequest(const Specialization& what) {
     request.arch = what.arch;
     request.errorKind = what.pack->isBuiltin() ? base::ErrorKind::Internal : base::ErrorKind::BadInput;
     std::map<std::string, std::string> headers;
-    collectHeaders(*what.pack, request.source, headers);
+    collectHeaders(what, request.source, headers);
     request.headers.assign(headers.begin(), headers.end());
     for (const auto& [name, value] : what.variant->defines) {
         request.options.push_back(fmt::format("-D{}={}", name, value));

@@ -22,6 +22,7 @@ struct Specialization {
     const KernelVariant* variant = nullptr;
     std::vector<std::pair<std::string, std::int64_t>> values;
     std::string arch;
+    GeneratedSource generated; ///< empty: the file of the pack
 
     std::string text() const; ///< "dim=2880 x_dtype=BF16"
 };
@@ -31,7 +32,7 @@ std::optional<std::int64_t> deviceVariable(const DeviceArch& arch, std::string_v
 
 /// Takes the values of variant.specialize from `lookup`. Throws BadInput that names the variant for one that is missing.
 Specialization specialize(const KernelPack& pack, const KernelVariant& variant, const Expression::Lookup& lookup,
-                          const std::string& arch);
+                          const std::string& arch, const GeneratedSource* generated = nullptr);
 
 /// What the compiler gets: the first file, the files that it includes (transitively), macros.
 CompileRequest compileRequest(const Specialization& what);
