@@ -21,8 +21,14 @@ struct FlexRun {
     int count; ///< negative: that many partial blocks; positive: full ones
 };
 
+/// A tensor map (cuTensorMapEncodeTiled): headDim in chunks of 64 with the 128-byte swizzle, rows, heads, batch.
+struct alignas(64) FlexTensorMap {
+    unsigned char bytes[128];
+};
+
 /// kernels/ops/flex_attention.h, forward and backward; what a kernel does not use is null.
 struct FlexAttentionParams {
+    FlexTensorMap queryMap, keyMap, valueMap, gradOutMap; ///< boxes of 128 rows (hopper forms only)
     FlexTensor q, k, v, out, gradOut, dq, dk, dv;
     const void* sinks;              ///< (heads) or null
     float* lse;                     ///< (batch, heads, queries), natural logarithm

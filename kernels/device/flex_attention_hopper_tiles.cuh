@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the Hopper forms of FlexAttention share (sm_90a; head dims 64 and 128): tiles by tensor maps in chunks of 64 columns,
+// stages of a ring, products of a warpgroup's 64 rows. A block has two consuming warpgroups and one that copies.
+
+#include "device/flex_attention_tiles.cuh"
+#include "device/wgmma.cuh"
+
+namespace vt {
+
+namespace flex {
+
+inline constexpr int kGroups = 2; ///< consuming warpgroups
+inline constexpr int kRows = kGroups * 64;
+inline constexpr int kStages = VT_STAGES;
+inline constexpr int kChunks = kDim / 64;   ///< tiles of 64 columns (128 bytes) side by side
+inline constexpr int kBoxRows = 64;         ///< of the tensor maps
+inline constexpr int kRegistersOfProducer = 40;
+inline constexpr int kRegistersOfConsumer = 232;
+
+static_assert(kDim == 64 || kDim == 128, "other head dims have the portable form");
+
+struct Stage {
+    int index = 0;
+    u32 phase = 0;
+    __device__ __forceinline__ void next() {
+        ++index;
+        if (index == kStages) {
+            index = 0;
+            phase ^= 1;
+        }
+    }
+};
+
+/// kTile rows from `row` on, in chunks one behind the other.
+template <int kTile>
+__device__ __forceinline__ void bring(u32 to, const void* map, int row, int head, int batch, u32 full) {
+#pragma unroll
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
+#pragma unroll
+        for (int box = 0; box < kTile / kBoxRows; ++box) {
+            copyTile4(to + static_cast<u32>((chunk * kTile + box * kBoxRows) * 128), map, chunk * 64,
+                      row + box * kBoxRows, head, batch, full);
+        }
+    }
+}
+
+/// products (64 x kColumns) = A B^T over headDim. A is 64 rows of a tile of kTileRows, B a tile of kColumns rows.
+template <int kTileRows, int kColumns>
+__device__ __forceinline__ void issueProducts(float (&products)[kColumns / 2], u32 a, u32 b) {
+    wgmma::fence();
+#pragma unroll
+    for (int k = 0; k < kDimSteps; ++k) {
+        const u64 left = wgmma::descriptor128(a + static_cast<u32>(k / 4 * kTileRows * 128)) + 2 * (k % 4);
+        const u64 right = wgmma::descriptor128(b + static_cast<u32>(k / 4 * kColumns * 128)) + 2 * (k % 4);
+        wgmma::Product<T, kColumns>::run(products, left, right, k > 0 ? 1 : 0);
+    }
+    wgmma::commit();
+}
+
+/// A (64 x kColumns) in registers, packed.
+template <int kColumns> using Fragments = u32[kColumns / 16][4];
+
+/// sums (64 x headDim) += A B: B is a tile of kColumns rows.
+template <int kColumns>
+__device__ __forceinline__ void issueSums(float (&sums)[kDim / 2], const Fragments<kColumns>& a, u32 b) {
+    const u64 right = wgmma::descriptor128(b, kColumns * 128);
+    wgmma::fence();
+#pragma unroll
+    for (int k = 0; k < kColumns / 16; ++k) {
+        wgmma::Product<T, kDim>::template run<1>(sums, a[k], right + 128 * k, 1);
+    }
+    wgmma::commit();
+}
+
+template <int kColumns>
+__device__ __forceinline__ void pack(const float (&values)[kColumns / 2], Fragments<kColumns>& to) {
+#pragma unroll
+    for (int k = 0; k < kColumns / 16; ++k) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            to[k][i] = packPair<T>(values[k * 8 + 2 * i], values[k * 8 + 2 * i + 1]);
+        }
+        // Keeps the compiler from finishing the fragments between the products.
+        asm volatile("" : "+r"(to[k][0]), "+r"(to[k][1]), "+r"(to[k][2]), "+r"(to[k][3])::"memory");
+    }
+}
+
+/// One arrival for a warpgroup whose products have ended.
+__device__ __forceinline__ void release(u32 empty) {
+    if (threadIdx.x % 128 == 0) {
+        barrier::arrive(empty);
+    }
+}
+
+__device__ __forceinline__ void clear(float (&sums)[kDim / 2]) {
+#pragma unroll
+    for (int i = 0; i < kDim / 2; ++i) {
+        sums[i] = 0;
+    }
+}
+
+/// This thread's two rows of a warpgroup's sums.
+__device__ __forceinline__ void storeRows(const float (&sums)[kDim / 2], T* to, i64 stride, int row, int end,
+                                          float factor) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        if (row + half * 8 < end) {
+            T* out = to + (row + half * 8) * stride + static_cast<int>(threadIdx.x) % 4 * 2;
+#pragma unroll
+            for (int j = 0; j < kDim / 8; ++j) {
+                storePair(out + j * 8, sums[j * 4 + half * 2] * factor, sums[j * 4 + half * 2 + 1] * factor);
+            }
+        }
+    }
+}
+
+} // namespace flex
+
+} // namespace vt
