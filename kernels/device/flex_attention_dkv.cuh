@@ -4,8 +4,7 @@
 
 // FlexAttention backward, the pass for dk and dv: a block owns kRows keys of one key head and walks the tiles of queries of
 // every head that reads it, in order; scores are made transposed, so that P^T and dS^T multiply from registers.
-// Gradients of captured tensors are summed in 64-bit integers, in a unit that the pass for dq has fixed: the order of
-// atomic additions does not matter. VT_RESULTS: 1 dk, 2 dv, 3 both (two passes where both do not fit into registers).
+// VT_RESULTS: 1 dk, 2 dv, 3 both (two passes where both do not fit into registers).
 
 #include "device/flex_attention_gradient.cuh"
 
@@ -14,61 +13,6 @@ namespace vt {
 namespace flex {
 
 inline constexpr int kStageBytes = 2 * kColumns * kPitch + 2 * kColumns * 4;
-
-/// Terms of the capture gradients. A thread adds up neighbours that go to the same element; lanes that agree add up first.
-struct TermSums {
-    const FlexAttentionParams* p;
-    float unit[VT_CAPTURE_GRADIENTS + 1];
-    i64 place[VT_CAPTURE_GRADIENTS + 1];
-    i64 sum[VT_CAPTURE_GRADIENTS + 1];
-
-    __device__ __forceinline__ explicit TermSums(const FlexAttentionParams& params) : p(&params) {
-#pragma unroll
-        for (int g = 0; g < VT_CAPTURE_GRADIENTS; ++g) {
-            unit[g] = unitOf(params.captureLargest[g], params.captureBits);
-            place[g] = -1;
-            sum[g] = 0;
-        }
-    }
-    __device__ __forceinline__ void operator()(int gradient, i64 offset, float value) {
-#pragma unroll
-        for (int g = 0; g < VT_CAPTURE_GRADIENTS; ++g) {
-            if (g == gradient) {
-                if (place[g] != offset) {
-                    flush(g);
-                    place[g] = offset;
-                }
-                sum[g] += __float2ll_rn(value * unit[g]);
-            }
-        }
-    }
-    __device__ __forceinline__ void flush(int g) {
-        if (sum[g] != 0) {
-            atomicAdd(p->captureSums[g] + place[g], static_cast<u64>(sum[g]));
-        }
-        sum[g] = 0;
-    }
-    __device__ __forceinline__ void finish() {
-#pragma unroll
-        for (int g = 0; g < VT_CAPTURE_GRADIENTS; ++g) {
-            const i64 first = __shfl_sync(kAllLanes, place[g], 0);
-            if (__all_sync(kAllLanes, place[g] == first)) {
-#pragma unroll
-                for (int lanes = 16; lanes > 0; lanes /= 2) {
-                    sum[g] += __shfl_xor_sync(kAllLanes, sum[g], lanes);
-                }
-                sum[g] = threadIdx.x % 32 == 0 ? sum[g] : 0;
-            }
-            flush(g);
-        }
-    }
-    /// 2^bits over the largest term rounded up to a power of two.
-    __device__ __forceinline__ static float unitOf(unsigned largest, int bits) {
-        const int exponent = static_cast<int>(largest >> 23) - 127 + 1;
-        const int power = bits - exponent;
-        return exp2f(static_cast<float>(power < 120 ? power : 120));
-    }
-};
 
 } // namespace flex
 
@@ -96,12 +40,10 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         loadRows<kColumns, kThreads>(rowsOf(p.q, batch, head), p.q.rowStride, queryBegin, p.queries, stage);
         loadRows<kColumns, kThreads>(rowsOf(p.gradOut, batch, head), p.gradOut.rowStride, queryBegin, p.queries,
                                      stage + kColumns * kPitch);
-        const i64 base = (static_cast<i64>(batch) * p.heads + head) * p.queries;
+        const i64 base = (static_cast<i64>(batch) * p.heads + head) * p.paddedQueries + queryBegin;
         for (int i = static_cast<int>(threadIdx.x); i < 2 * kColumns; i += kThreads) {
-            const int query = queryBegin + i % kColumns;
-            const bool inside = query < p.queries;
             copyAsyncSmall<4>(stage + 2 * kColumns * kPitch + i * 4,
-                              (i < kColumns ? p.lse : p.delta) + base + (inside ? query : 0), inside);
+                              (i < kColumns ? p.offsets : p.delta) + base + i % kColumns);
         }
     };
     const auto open = [&](int head) {
@@ -161,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
 #pragma unroll
             for (int odd = 0; odd < 2; ++odd) {
                 const int column = j * 8 + lane % 4 * 2 + odd;
-                const float offset = offsetOf(rows[column]);
+                const float offset = rows[column];
                 const float delta = rows[kColumns + column];
 #pragma unroll
                 for (int r = 0; r < kRowTiles; ++r) {

@@ -3,7 +3,6 @@
 #pragma once
 
 // FlexAttention backward, the pass for dq: a block owns kRows queries of one head and walks their tiles of keys in order.
-// When captures need gradients it also finds the largest term of each, which fixes the unit in which the other pass sums.
 
 #include "device/flex_attention_gradient.cuh"
 
@@ -12,24 +11,6 @@ namespace vt {
 namespace flex {
 
 inline constexpr int kStageBytes = 2 * kColumns * kPitch;
-
-/// The largest magnitude of a capture gradient's terms, as the bits of a float.
-struct LargestTerm {
-    float largest[VT_CAPTURE_GRADIENTS + 1] = {};
-
-    __device__ __forceinline__ void operator()(int gradient, i64, float value) {
-        largest[gradient] = fmaxf(largest[gradient], fabsf(value));
-    }
-    __device__ __forceinline__ void finish(unsigned* to) const {
-#pragma unroll
-        for (int g = 0; g < VT_CAPTURE_GRADIENTS; ++g) {
-            const float all = warpMax(largest[g]);
-            if (threadIdx.x % 32 == 0) {
-                atomicMax(to + g, __float_as_uint(all)); // non-negative floats order as their bits
-            }
-        }
-    }
-};
 
 } // namespace flex
 
@@ -47,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
     const int kvHead = head / (p.heads / p.kvHeads);
     const T* keys = rowsOf(p.k, batch, kvHead);
     const T* values = rowsOf(p.v, batch, kvHead);
-    const i64 rowBase = (static_cast<i64>(batch) * p.heads + head) * p.queries;
+    const i64 rowBase = (static_cast<i64>(batch) * p.heads + head) * p.paddedQueries;
 
     const u32 queries = sharedAddress(shared);
     const u32 upstream = queries + kRows * kPitch;
@@ -81,9 +62,8 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int query = begin + warpRow + r * 16 + half * 8 + lane / 4;
-            const bool inside = query < p.queries;
-            offset[r][half] = inside ? offsetOf(p.lse[rowBase + query]) : 0.0F;
-            delta[r][half] = inside ? p.delta[rowBase + query] : 0.0F;
+            offset[r][half] = p.offsets[rowBase + query];
+            delta[r][half] = p.delta[rowBase + query];
         }
     }
     float sums[kRowTiles][kDimTiles][4];

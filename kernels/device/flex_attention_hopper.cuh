@@ -24,7 +24,9 @@ inline constexpr int kTurn = 2; ///< the first of two named barriers for taking 
 struct Shared {
     u32 base;
 
-    __device__ __forceinline__ u32 keys(int stage) const { return base + kRingAt + static_cast<u32>(stage * kTileBytes); }
+    __device__ __forceinline__ u32 keys(int stage) const {
+        return base + kRingAt + static_cast<u32>(stage * kTileBytes);
+    }
     __device__ __forceinline__ u32 values(int stage) const {
         return base + kRingAt + static_cast<u32>((kStages + stage) * kTileBytes);
     }
@@ -119,11 +121,11 @@ __device__ void produce(const FlexAttentionParams& p, const Shared& shared) {
                 barrier::wait(shared.keysEmpty(stage.index), stage.phase ^ 1);
                 barrier::arriveExpect(shared.keysFull(stage.index), kTileBytes);
                 bring<kKeys>(shared.keys(stage.index), &p.keyMap, walk.begin(), kvHead, work.batch,
-                      shared.keysFull(stage.index));
+                             shared.keysFull(stage.index));
                 barrier::wait(shared.valuesEmpty(stage.index), stage.phase ^ 1);
                 barrier::arriveExpect(shared.valuesFull(stage.index), kTileBytes);
                 bring<kKeys>(shared.values(stage.index), &p.valueMap, walk.begin(), kvHead, work.batch,
-                      shared.valuesFull(stage.index));
+                             shared.valuesFull(stage.index));
             }
         }
     }
@@ -141,8 +143,8 @@ struct Rows {
 };
 
 /// The score program over a tile, then the mask where the tile needs it.
-__device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, const Rows& rows, int keyBegin, bool partial,
-                                              Scores& scores) {
+__device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, const Rows& rows, int keyBegin,
+                                              bool partial, Scores& scores) {
     const int t = static_cast<int>(threadIdx.x) % 4;
     if constexpr (VT_SCORE != 0) {
 #pragma unroll
@@ -170,7 +172,8 @@ __device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, cons
             const int key = keyBegin + i / 4 * 8 + 2 * t + i % 2;
             bool allowed = key >= low && key <= high;
             if constexpr (VT_MASK == 1) {
-                allowed = allowed && (!partial || maskMod(rows.batch, rows.head, rows.query + half * 8, key, p.captures));
+                allowed =
+                    allowed && (!partial || maskMod(rows.batch, rows.head, rows.query + half * 8, key, p.captures));
             }
             scores[i] = allowed ? scores[i] : minusInfinity();
         }
@@ -256,8 +259,11 @@ __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int 
     const int count = workCount(p);
     for (int item = static_cast<int>(blockIdx.x); item < count; item += static_cast<int>(gridDim.x)) {
         const Work work(p, item);
-        Rows rows{work.batch, work.head, work.begin + group * 64 + warp * 16 + lane / 4,
-                  {minusInfinity(), minusInfinity()}, {0, 0}};
+        Rows rows{work.batch,
+                  work.head,
+                  work.begin + group * 64 + warp * 16 + lane / 4,
+                  {minusInfinity(), minusInfinity()},
+                  {0, 0}};
         Walk walk = walkOf(p, work);
         Sums sums;
         clear(sums);

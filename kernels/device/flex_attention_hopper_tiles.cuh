@@ -15,8 +15,8 @@ namespace flex {
 inline constexpr int kGroups = 2; ///< consuming warpgroups
 inline constexpr int kRows = kGroups * 64;
 inline constexpr int kStages = VT_STAGES;
-inline constexpr int kChunks = kDim / 64;   ///< tiles of 64 columns (128 bytes) side by side
-inline constexpr int kBoxRows = 64;         ///< of the tensor maps
+inline constexpr int kChunks = kDim / 64; ///< tiles of 64 columns (128 bytes) side by side
+inline constexpr int kBoxRows = 64;       ///< of the tensor maps
 inline constexpr int kRegistersOfProducer = 40;
 inline constexpr int kRegistersOfConsumer = 232;
 
@@ -55,7 +55,11 @@ __device__ __forceinline__ void issueProducts(float (&products)[kColumns / 2], u
     for (int k = 0; k < kDimSteps; ++k) {
         const u64 left = wgmma::descriptor128(a + static_cast<u32>(k / 4 * kTileRows * 128)) + 2 * (k % 4);
         const u64 right = wgmma::descriptor128(b + static_cast<u32>(k / 4 * kColumns * 128)) + 2 * (k % 4);
-        wgmma::Product<T, kColumns>::run(products, left, right, k > 0 ? 1 : 0);
+        if (k == 0) {
+            wgmma::Product<T, kColumns>::first(products, left, right);
+        } else {
+            wgmma::Product<T, kColumns>::run(products, left, right, 1);
+        }
     }
     wgmma::commit();
 }
@@ -95,9 +99,9 @@ __device__ __forceinline__ void release(u32 empty) {
     }
 }
 
-__device__ __forceinline__ void clear(float (&sums)[kDim / 2]) {
+template <int kSize> __device__ __forceinline__ void clear(float (&sums)[kSize]) {
 #pragma unroll
-    for (int i = 0; i < kDim / 2; ++i) {
+    for (int i = 0; i < kSize; ++i) {
         sums[i] = 0;
     }
 }

@@ -62,6 +62,13 @@ template <class T, int kColumns> struct Product;
 #define VT_D32(i) VT_D16(i), VT_D16((i) + 16)
 #define VT_D64(i) VT_D32(i), VT_D32((i) + 32)
 
+#define VT_N8(i)                                                                                                       \
+    "=f"(d[i]), "=f"(d[(i) + 1]), "=f"(d[(i) + 2]), "=f"(d[(i) + 3]), "=f"(d[(i) + 4]), "=f"(d[(i) + 5]),              \
+        "=f"(d[(i) + 6]), "=f"(d[(i) + 7])
+#define VT_N16(i) VT_N8(i), VT_N8((i) + 8)
+#define VT_N32(i) VT_N16(i), VT_N16((i) + 16)
+#define VT_N64(i) VT_N32(i), VT_N32((i) + 32)
+
 #define VT_T0 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define VT_T8 "%8, %9, %10, %11, %12, %13, %14, %15"
 #define VT_T16 "%16, %17, %18, %19, %20, %21, %22, %23"
@@ -79,7 +86,7 @@ template <class T, int kColumns> struct Product;
 #define VT_T112 "%112, %113, %114, %115, %116, %117, %118, %119"
 #define VT_T120 "%120, %121, %122, %123, %124, %125, %126, %127"
 
-#define VT_PRODUCT(type, name, columns, list, o0, o1, o2, o3, o4, o5, o6, outputs)                                     \
+#define VT_PRODUCT(type, name, columns, list, o0, o1, o2, o3, o4, o5, o6, outputs, news)                               \
     template <> struct Product<type, columns> {                                                                        \
         static constexpr int kRegisters = (columns) / 2;                                                               \
         template <int kTransposedB = 0, int kSize>                                                                     \
@@ -100,59 +107,87 @@ template <class T, int kColumns> struct Product;
                          : outputs                                                                                     \
                          : "l"(a), "l"(b), "r"(accumulate), "n"(kTransposedA), "n"(kTransposedB));                     \
         }                                                                                                              \
+        /* D = A B: for the compiler D is new, so that nothing is moved into it between products. */                   \
+        template <int kTransposedB = 0, int kTransposedA = 0, int kSize>                                               \
+        static __device__ __forceinline__ void first(float (&d)[kSize], u64 a, u64 b) {                                \
+            static_assert(kSize >= kRegisters, "too few registers for the result");                                    \
+            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"                                                    \
+                         "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." name "." name " {" list "}, %" #o0    \
+                         ", %" #o1 ", p, 1, 1, %" #o2 ", %" #o3 ";\n}\n"                                               \
+                         : news                                                                                        \
+                         : "l"(a), "l"(b), "n"(kTransposedA), "n"(kTransposedB));                                      \
+        }                                                                                                              \
     };
 
 #define VT_OUT16 VT_D8(0)
+#define VT_NEW16 VT_N8(0)
 #define VT_LIST16 VT_T0
 #define VT_OUT32 VT_D16(0)
+#define VT_NEW32 VT_N16(0)
 #define VT_LIST32 VT_T0 ", " VT_T8
 #define VT_OUT64 VT_D32(0)
+#define VT_NEW64 VT_N32(0)
 #define VT_LIST64 VT_T0 ", " VT_T8 ", " VT_T16 ", " VT_T24
 #define VT_OUT96 VT_D32(0), VT_D16(32)
+#define VT_NEW96 VT_N32(0), VT_N16(32)
 #define VT_LIST96 VT_T0 ", " VT_T8 ", " VT_T16 ", " VT_T24 ", " VT_T32 ", " VT_T40
 #define VT_OUT128 VT_D64(0)
+#define VT_NEW128 VT_N64(0)
 #define VT_LIST128 VT_T0 ", " VT_T8 ", " VT_T16 ", " VT_T24 ", " VT_T32 ", " VT_T40 ", " VT_T48 ", " VT_T56
 #define VT_OUT192 VT_D64(0), VT_D32(64)
+#define VT_NEW192 VT_N64(0), VT_N32(64)
 #define VT_LIST192                                                                                                     \
     VT_T0 ", " VT_T8 ", " VT_T16 ", " VT_T24 ", " VT_T32 ", " VT_T40 ", " VT_T48 ", " VT_T56 ", " VT_T64 ", " VT_T72   \
           ", " VT_T80 ", " VT_T88
 #define VT_OUT256 VT_D64(0), VT_D64(64)
+#define VT_NEW256 VT_N64(0), VT_N64(64)
 #define VT_LIST256                                                                                                     \
     VT_T0 ", " VT_T8 ", " VT_T16 ", " VT_T24 ", " VT_T32 ", " VT_T40 ", " VT_T48 ", " VT_T56 ", " VT_T64 ", " VT_T72   \
           ", " VT_T80 ", " VT_T88 ", " VT_T96 ", " VT_T104 ", " VT_T112 ", " VT_T120
-VT_PRODUCT(bf16, "bf16", 16, VT_LIST16, 8, 9, 10, 11, 12, 13, 14, VT_OUT16)
-VT_PRODUCT(f16, "f16", 16, VT_LIST16, 8, 9, 10, 11, 12, 13, 14, VT_OUT16)
-VT_PRODUCT(bf16, "bf16", 32, VT_LIST32, 16, 17, 18, 19, 20, 21, 22, VT_OUT32)
-VT_PRODUCT(f16, "f16", 32, VT_LIST32, 16, 17, 18, 19, 20, 21, 22, VT_OUT32)
-VT_PRODUCT(bf16, "bf16", 64, VT_LIST64, 32, 33, 34, 35, 36, 37, 38, VT_OUT64)
-VT_PRODUCT(f16, "f16", 64, VT_LIST64, 32, 33, 34, 35, 36, 37, 38, VT_OUT64)
-VT_PRODUCT(bf16, "bf16", 96, VT_LIST96, 48, 49, 50, 51, 52, 53, 54, VT_OUT96)
-VT_PRODUCT(f16, "f16", 96, VT_LIST96, 48, 49, 50, 51, 52, 53, 54, VT_OUT96)
-VT_PRODUCT(bf16, "bf16", 128, VT_LIST128, 64, 65, 66, 67, 68, 69, 70, VT_OUT128)
-VT_PRODUCT(f16, "f16", 128, VT_LIST128, 64, 65, 66, 67, 68, 69, 70, VT_OUT128)
-VT_PRODUCT(bf16, "bf16", 192, VT_LIST192, 96, 97, 98, 99, 100, 101, 102, VT_OUT192)
-VT_PRODUCT(f16, "f16", 192, VT_LIST192, 96, 97, 98, 99, 100, 101, 102, VT_OUT192)
-VT_PRODUCT(bf16, "bf16", 256, VT_LIST256, 128, 129, 130, 131, 132, 133, 134, VT_OUT256)
-VT_PRODUCT(f16, "f16", 256, VT_LIST256, 128, 129, 130, 131, 132, 133, 134, VT_OUT256)
+VT_PRODUCT(bf16, "bf16", 16, VT_LIST16, 8, 9, 10, 11, 12, 13, 14, VT_OUT16, VT_NEW16)
+VT_PRODUCT(f16, "f16", 16, VT_LIST16, 8, 9, 10, 11, 12, 13, 14, VT_OUT16, VT_NEW16)
+VT_PRODUCT(bf16, "bf16", 32, VT_LIST32, 16, 17, 18, 19, 20, 21, 22, VT_OUT32, VT_NEW32)
+VT_PRODUCT(f16, "f16", 32, VT_LIST32, 16, 17, 18, 19, 20, 21, 22, VT_OUT32, VT_NEW32)
+VT_PRODUCT(bf16, "bf16", 64, VT_LIST64, 32, 33, 34, 35, 36, 37, 38, VT_OUT64, VT_NEW64)
+VT_PRODUCT(f16, "f16", 64, VT_LIST64, 32, 33, 34, 35, 36, 37, 38, VT_OUT64, VT_NEW64)
+VT_PRODUCT(bf16, "bf16", 96, VT_LIST96, 48, 49, 50, 51, 52, 53, 54, VT_OUT96, VT_NEW96)
+VT_PRODUCT(f16, "f16", 96, VT_LIST96, 48, 49, 50, 51, 52, 53, 54, VT_OUT96, VT_NEW96)
+VT_PRODUCT(bf16, "bf16", 128, VT_LIST128, 64, 65, 66, 67, 68, 69, 70, VT_OUT128, VT_NEW128)
+VT_PRODUCT(f16, "f16", 128, VT_LIST128, 64, 65, 66, 67, 68, 69, 70, VT_OUT128, VT_NEW128)
+VT_PRODUCT(bf16, "bf16", 192, VT_LIST192, 96, 97, 98, 99, 100, 101, 102, VT_OUT192, VT_NEW192)
+VT_PRODUCT(f16, "f16", 192, VT_LIST192, 96, 97, 98, 99, 100, 101, 102, VT_OUT192, VT_NEW192)
+VT_PRODUCT(bf16, "bf16", 256, VT_LIST256, 128, 129, 130, 131, 132, 133, 134, VT_OUT256, VT_NEW256)
+VT_PRODUCT(f16, "f16", 256, VT_LIST256, 128, 129, 130, 131, 132, 133, 134, VT_OUT256, VT_NEW256)
 
 #undef VT_PRODUCT
 #undef VT_D8
+#undef VT_N8
 #undef VT_D16
+#undef VT_N16
 #undef VT_D32
+#undef VT_N32
 #undef VT_D64
+#undef VT_N64
 #undef VT_OUT16
+#undef VT_NEW16
 #undef VT_LIST16
 #undef VT_OUT32
+#undef VT_NEW32
 #undef VT_LIST32
 #undef VT_OUT64
+#undef VT_NEW64
 #undef VT_LIST64
 #undef VT_OUT96
+#undef VT_NEW96
 #undef VT_LIST96
 #undef VT_OUT128
+#undef VT_NEW128
 #undef VT_LIST128
 #undef VT_OUT192
+#undef VT_NEW192
 #undef VT_LIST192
 #undef VT_OUT256
+#undef VT_NEW256
 #undef VT_LIST256
 #undef VT_T0
 #undef VT_T8

@@ -28,17 +28,19 @@ struct alignas(64) FlexTensorMap {
 
 /// kernels/ops/flex_attention.h, forward and backward; what a kernel does not use is null.
 struct FlexAttentionParams {
-    FlexTensorMap queryMap, keyMap, valueMap, gradOutMap; ///< boxes of 128 rows (hopper forms only)
+    FlexTensorMap queryMap, keyMap, valueMap, gradOutMap; ///< boxes of 64 rows (hopper forms only)
     FlexTensor q, k, v, out, gradOut, dq, dk, dv;
     const void* sinks;              ///< (heads) or null
     float* lse;                     ///< (batch, heads, queries), natural logarithm
-    float* delta;                   ///< (batch, heads, queries): sums of out * gradOut over a row
+    float* delta;                   ///< (batch, heads, paddedQueries): sums of out * gradOut over a row
+    float* offsets;                 ///< (batch, heads, paddedQueries): lse in base 2, as the backward passes use it
     float* dSinks;                  ///< (heads)
     const long long* rowOffsets;    ///< (maskBatch * maskHeads * queryBlocks + 1) into rowRuns
     const FlexRun* rowRuns;         ///< ascending
     const long long* columnOffsets; ///< (maskBatch * maskHeads * keyBlocks + 1) into columnRuns
     const FlexRun* columnRuns;
     int batch, heads, kvHeads, queries, keys;
+    int paddedQueries;        ///< a multiple of 128
     int maskBatch, maskHeads; ///< 1: the same for all
     int queryBlock, keyBlock; ///< rows and keys of a mask block; multiples of the kernel's tiles
     float scale;              ///< scores are q.k * scale before the score program
