@@ -117,6 +117,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
                 }
             }
         }
+        terms.endTile();
         if constexpr (kMakesValues) {
             accumulateRows(valueSums, weights, stage + kColumns * kPitch);
         }

@@ -16,43 +16,47 @@ namespace flex {
 inline constexpr int kQueries = VT_COLUMNS; ///< of a tile that comes by
 inline constexpr int kKeyBytes = kRows * kDim * 2;
 inline constexpr int kQueryBytes = kQueries * kDim * 2;
-inline constexpr int kStageBytes = 2 * kQueryBytes + 1024; ///< queries, gradOut, offsets and deltas; whole kilobytes
-inline constexpr int kRingAt = 2 * kKeyBytes;
-inline constexpr int kBarriersAt = kRingAt + kStages * kStageBytes;
-
-static_assert(kQueries * 8 <= 1024, "offsets and deltas have a kilobyte");
+inline constexpr int kFactBytes = 2 * kQueries * 4; ///< offsets and deltas
+inline constexpr int kRowStages = 2;                ///< buffers of keys and values
+inline constexpr bool kSumsOverlap = kDim <= 64;    ///< a tile's sums run while the next one's scores are made
+inline constexpr int kRingAt = 2 * kRowStages * kKeyBytes;
+inline constexpr int kFactsAt = kRingAt + 2 * kStages * kQueryBytes;
+inline constexpr int kNotesAt = kFactsAt + kStages * kFactBytes;
+inline constexpr int kBarriersAt = kNotesAt + kStages * Note::kBytes;
 
 struct Shared {
     u32 base;
 
-    __device__ __forceinline__ u32 keys() const { return base; }
-    __device__ __forceinline__ u32 values() const { return base + kKeyBytes; }
+    __device__ __forceinline__ u32 keys(int stage) const { return base + static_cast<u32>(2 * stage * kKeyBytes); }
+    __device__ __forceinline__ u32 values(int stage) const { return keys(stage) + kKeyBytes; }
     __device__ __forceinline__ u32 queries(int stage) const {
-        return base + kRingAt + static_cast<u32>(stage * kStageBytes);
+        return base + kRingAt + static_cast<u32>(2 * stage * kQueryBytes);
     }
     __device__ __forceinline__ u32 upstream(int stage) const { return queries(stage) + kQueryBytes; }
-    __device__ __forceinline__ u32 facts(int stage) const { return queries(stage) + 2 * kQueryBytes; }
+    __device__ __forceinline__ u32 facts(int stage) const {
+        return base + kFactsAt + static_cast<u32>(stage * kFactBytes);
+    }
+    __device__ __forceinline__ u32 note(int stage) const {
+        return base + kNotesAt + static_cast<u32>(stage * Note::kBytes);
+    }
     __device__ __forceinline__ u32 barrier(int index) const { return base + kBarriersAt + static_cast<u32>(index * 8); }
-    __device__ __forceinline__ u32 keysFull() const { return barrier(0); }
-    __device__ __forceinline__ u32 keysEmpty() const { return barrier(1); }
-    __device__ __forceinline__ u32 full(int stage) const { return barrier(2 + stage); }
-    __device__ __forceinline__ u32 empty(int stage) const { return barrier(2 + kStages + stage); }
+    __device__ __forceinline__ u32 keysFull(int stage) const { return barrier(stage); }
+    __device__ __forceinline__ u32 keysEmpty(int stage) const { return barrier(kRowStages + stage); }
+    __device__ __forceinline__ u32 full(int stage) const { return barrier(2 * kRowStages + stage); }
+    __device__ __forceinline__ u32 empty(int stage) const { return full(kStages + stage); }
 };
 
 /// 128 keys of one key head; those that the most queries see (in causal masks) come first.
 struct Work {
     int batch, kvHead, begin;
 
-    __device__ __forceinline__ Work(const FlexAttentionParams& p, int item) {
-        const int tiles = ceilDiv(p.keys, kRows);
-        begin = item % tiles * kRows;
-        kvHead = item / tiles % p.kvHeads;
-        batch = item / tiles / p.kvHeads;
-    }
+    __device__ __forceinline__ Work(const FlexAttentionParams& p, const Schedule& schedule)
+        : batch(schedule.head() / p.kvHeads), kvHead(schedule.head() % p.kvHeads), begin(schedule.tile() * kRows) {}
 };
 
-__device__ __forceinline__ int workCount(const FlexAttentionParams& p) {
-    return ceilDiv(p.keys, kRows) * p.kvHeads * p.batch;
+__device__ __forceinline__ Schedule scheduleOf(const FlexAttentionParams& p) {
+    return {ceilDiv(p.keys, kRows), p.batch * p.kvHeads, static_cast<i64>(p.queries) * kDim * 4 * (p.heads / p.kvHeads),
+            1};
 }
 
 /// The tiles of queries of every head of the group, in order.
@@ -92,30 +96,39 @@ private:
     Walk walk_;
 };
 
+__device__ __forceinline__ void bringTile(const FlexAttentionParams& p, const Shared& shared, const Work& work,
+                                          const Stage& stage, const Note& note) {
+    const u32 full = shared.full(stage.index);
+    barrier::wait(shared.empty(stage.index), stage.phase ^ 1);
+    note.write(shared.note(stage.index));
+    barrier::arriveExpect(full, note.empty() ? 0 : 2 * kQueryBytes + kFactBytes);
+    if (!note.empty()) {
+        const i64 row = (static_cast<i64>(work.batch) * p.heads + note.head) * p.paddedQueries + note.begin;
+        bring<kQueries>(shared.queries(stage.index), &p.queryMap, note.begin, note.head, work.batch, full);
+        bring<kQueries>(shared.upstream(stage.index), &p.gradOutMap, note.begin, note.head, work.batch, full);
+        copyBulk(shared.facts(stage.index), p.offsets + row, kQueries * 4, full);
+        copyBulk(shared.facts(stage.index) + kQueries * 4, p.delta + row, kQueries * 4, full);
+    }
+}
+
 __device__ void produce(const FlexAttentionParams& p, const Shared& shared) {
     Stage stage;
-    u32 keysPhase = 0;
-    const int count = workCount(p);
-    for (int item = static_cast<int>(blockIdx.x); item < count; item += static_cast<int>(gridDim.x)) {
-        const Work work(p, item);
+    RingPlace<kRowStages> keys;
+    for (Schedule schedule = scheduleOf(p); schedule.next(); keys.next()) {
+        const Work work(p, schedule);
+        const u32 full = shared.keysFull(keys.index);
         GroupWalk walk(p, work);
+        barrier::wait(shared.keysEmpty(keys.index), keys.phase ^ 1);
+        barrier::arriveExpect(full, 2 * kKeyBytes);
+        bring<kRows>(shared.keys(keys.index), &p.keyMap, work.begin, work.kvHead, work.batch, full);
+        bring<kRows>(shared.values(keys.index), &p.valueMap, work.begin, work.kvHead, work.batch, full);
         if (walk.done()) {
-            continue;
+            bringTile(p, shared, work, stage, {0, 0, Note::kEmpty | Note::kLast});
+            stage.next();
         }
-        barrier::wait(shared.keysEmpty(), keysPhase ^ 1);
-        keysPhase ^= 1;
-        barrier::arriveExpect(shared.keysFull(), 2 * kKeyBytes);
-        bring<kRows>(shared.keys(), &p.keyMap, work.begin, work.kvHead, work.batch, shared.keysFull());
-        bring<kRows>(shared.values(), &p.valueMap, work.begin, work.kvHead, work.batch, shared.keysFull());
-        for (; !walk.done(); walk.next(), stage.next()) {
-            const u32 full = shared.full(stage.index);
-            const i64 row = (static_cast<i64>(work.batch) * p.heads + walk.head()) * p.paddedQueries + walk.begin();
-            barrier::wait(shared.empty(stage.index), stage.phase ^ 1);
-            barrier::arriveExpect(full, 2 * kQueryBytes + kQueries * 8);
-            bring<kQueries>(shared.queries(stage.index), &p.queryMap, walk.begin(), walk.head(), work.batch, full);
-            bring<kQueries>(shared.upstream(stage.index), &p.gradOutMap, walk.begin(), walk.head(), work.batch, full);
-            copyBulk(shared.facts(stage.index), p.offsets + row, kQueries * 4, full);
-            copyBulk(shared.facts(stage.index) + kQueries * 4, p.delta + row, kQueries * 4, full);
+        for (; !walk.done(); stage.next()) {
+            const int head = walk.head();
+            bringTile(p, shared, work, stage, Note::of(walk, head));
         }
     }
 }
@@ -155,45 +168,60 @@ __device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, 
 __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int group) {
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const u32 keys = shared.keys() + static_cast<u32>(group * 64 * 128);
-    const u32 values = shared.values() + static_cast<u32>(group * 64 * 128);
+    const u32 mine = static_cast<u32>(group * 64 * 128);
     Stage stage;
-    u32 keysPhase = 0;
+    RingPlace<kRowStages> place;
     TermSums terms(p);
-    const int count = workCount(p);
-    for (int item = static_cast<int>(blockIdx.x); item < count; item += static_cast<int>(gridDim.x)) {
-        const Work work(p, item);
-        GroupWalk walk(p, work);
+    for (Schedule schedule = scheduleOf(p); schedule.next(); place.next()) {
+        const Work work(p, schedule);
         Keys at{work.batch, 0, work.begin + group * 64 + warp * 16 + lane / 4};
         float keySums[kDim / 2];
         float valueSums[kDim / 2];
         clear(keySums);
         clear(valueSums);
-        if (!walk.done()) {
-            barrier::wait(shared.keysFull(), keysPhase);
-            keysPhase ^= 1;
-            Fragments<kQueries> weights;
-            Fragments<kQueries> slopes;
-            for (; !walk.done(); walk.next(), stage.next()) {
-                Scores scores;
-                Scores gradients;
-                barrier::wait(shared.full(stage.index), stage.phase);
-                issueProducts<kRows, kQueries>(scores, keys, shared.queries(stage.index));
-                issueProducts<kRows, kQueries>(gradients, values, shared.upstream(stage.index));
-                wgmma::wait<0>();
-                at.head = walk.head();
-                const bool tested =
-                    walk.partial() || work.begin + kRows > p.keys || walk.begin() + kQueries > p.queries;
-                differentiateTile(p, at, walk.begin(), tested, walk.partial(), shared.facts(stage.index), scores,
-                                  gradients, terms);
-                pack<kQueries>(scores, weights);
-                pack<kQueries>(gradients, slopes);
-                issueSums<kQueries>(valueSums, weights, shared.upstream(stage.index));
-                issueSums<kQueries>(keySums, slopes, shared.queries(stage.index));
-                wgmma::wait<0>();
-                release(shared.empty(stage.index));
+        barrier::wait(shared.keysFull(place.index), place.phase);
+        Fragments<kQueries> weights;
+        Fragments<kQueries> slopes;
+        u32 used = 0; ///< barrier of the stage whose sums are under way
+        for (bool last = false; !last; stage.next()) {
+            Scores scores;
+            Scores gradients;
+            barrier::wait(shared.full(stage.index), stage.phase);
+            const Note note = Note::read(shared.note(stage.index));
+            last = note.last();
+            if (note.empty()) {
+                used = shared.empty(stage.index);
+                if (!kSumsOverlap) {
+                    release(used);
+                }
+                continue;
             }
-            release(shared.keysEmpty());
+            issueProducts<kRows, kQueries>(scores, shared.keys(place.index) + mine, shared.queries(stage.index));
+            issueProducts<kRows, kQueries>(gradients, shared.values(place.index) + mine, shared.upstream(stage.index));
+            if (kSumsOverlap && used != 0) {
+                wgmma::wait<2>(); // the sums of the tile before are done
+                release(used);
+            }
+            wgmma::wait<0>();
+            at.head = note.head;
+            const bool tested = note.partial() || work.begin + kRows > p.keys || note.begin + kQueries > p.queries;
+            differentiateTile(p, at, note.begin, tested, note.partial(), shared.facts(stage.index), scores, gradients,
+                              terms);
+            terms.endTile();
+            pack<kQueries>(scores, weights);
+            pack<kQueries>(gradients, slopes);
+            issueSums<kQueries>(valueSums, weights, shared.upstream(stage.index));
+            issueSums<kQueries>(keySums, slopes, shared.queries(stage.index));
+            used = shared.empty(stage.index);
+            if (!kSumsOverlap) { // registers do not suffice for more
+                wgmma::wait<0>();
+                release(used);
+            }
+        }
+        release(shared.keysEmpty(place.index)); // the products that read keys have ended
+        if (kSumsOverlap) {
+            wgmma::wait<0>();
+            release(used);
         }
         storeRows(keySums, rowsOf(p.dk, work.batch, work.kvHead), p.dk.rowStride, at.key, p.keys, p.scale);
         storeRows(valueSums, rowsOf(p.dv, work.batch, work.kvHead), p.dv.rowStride, at.key, p.keys, 1.0F);
@@ -211,8 +239,10 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     extern __shared__ __align__(1024) unsigned char memory[];
     const Shared shared{sharedAddress(memory)};
     if (threadIdx.x == 0) {
-        barrier::init(shared.keysFull(), 1);
-        barrier::init(shared.keysEmpty(), kGroups);
+        for (int stage = 0; stage < kRowStages; ++stage) {
+            barrier::init(shared.keysFull(stage), 1);
+            barrier::init(shared.keysEmpty(stage), kGroups);
+        }
         for (int stage = 0; stage < kStages; ++stage) {
             barrier::init(shared.full(stage), 1);
             barrier::init(shared.empty(stage), kGroups);

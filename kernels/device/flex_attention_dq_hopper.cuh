@@ -15,75 +15,83 @@ namespace flex {
 inline constexpr int kKeys = VT_COLUMNS; ///< of a tile that comes by
 inline constexpr int kQueryBytes = kRows * kDim * 2;
 inline constexpr int kTileBytes = kKeys * kDim * 2;
-inline constexpr int kRingAt = 2 * kQueryBytes;
-inline constexpr int kBarriersAt = kRingAt + 2 * kStages * kTileBytes;
+inline constexpr int kRowStages = 2; ///< buffers of queries and gradOut
+inline constexpr int kRingAt = 2 * kRowStages * kQueryBytes;
+inline constexpr int kNotesAt = kRingAt + 2 * kStages * kTileBytes;
+inline constexpr int kBarriersAt = kNotesAt + kStages * Note::kBytes;
 
 struct Shared {
     u32 base;
 
-    __device__ __forceinline__ u32 queries() const { return base; }
-    __device__ __forceinline__ u32 upstream() const { return base + kQueryBytes; }
+    __device__ __forceinline__ u32 queries(int stage) const { return base + static_cast<u32>(2 * stage * kQueryBytes); }
+    __device__ __forceinline__ u32 upstream(int stage) const { return queries(stage) + kQueryBytes; }
     __device__ __forceinline__ u32 keys(int stage) const {
         return base + kRingAt + static_cast<u32>(2 * stage * kTileBytes);
     }
     __device__ __forceinline__ u32 values(int stage) const { return keys(stage) + kTileBytes; }
+    __device__ __forceinline__ u32 note(int stage) const {
+        return base + kNotesAt + static_cast<u32>(stage * Note::kBytes);
+    }
     __device__ __forceinline__ u32 barrier(int index) const { return base + kBarriersAt + static_cast<u32>(index * 8); }
-    __device__ __forceinline__ u32 queriesFull() const { return barrier(0); }
-    __device__ __forceinline__ u32 queriesEmpty() const { return barrier(1); }
-    __device__ __forceinline__ u32 full(int stage) const { return barrier(2 + stage); }
-    __device__ __forceinline__ u32 empty(int stage) const { return barrier(2 + kStages + stage); }
+    __device__ __forceinline__ u32 queriesFull(int stage) const { return barrier(stage); }
+    __device__ __forceinline__ u32 queriesEmpty(int stage) const { return barrier(kRowStages + stage); }
+    __device__ __forceinline__ u32 full(int stage) const { return barrier(2 * kRowStages + stage); }
+    __device__ __forceinline__ u32 empty(int stage) const { return full(kStages + stage); }
 };
 
-/// 128 queries of one head; those that see the most keys (in causal masks) come first.
+/// 128 queries of one head; the last come first, because they see the most in causal masks.
 struct Work {
     int batch, head, begin;
 
-    __device__ __forceinline__ Work(const FlexAttentionParams& p, int item) {
-        const int tiles = ceilDiv(p.queries, kRows);
-        begin = (tiles - 1 - item % tiles) * kRows;
-        head = item / tiles % p.heads;
-        batch = item / tiles / p.heads;
-    }
+    __device__ __forceinline__ Work(const FlexAttentionParams& p, const Schedule& schedule)
+        : batch(schedule.head() / p.heads), head(schedule.head() % p.heads),
+          begin((ceilDiv(p.queries, kRows) - 1 - schedule.tile()) * kRows) {}
 };
 
-__device__ __forceinline__ int workCount(const FlexAttentionParams& p) {
-    return ceilDiv(p.queries, kRows) * p.heads * p.batch;
+__device__ __forceinline__ Schedule scheduleOf(const FlexAttentionParams& p) {
+    return {ceilDiv(p.queries, kRows), p.batch * p.heads, static_cast<i64>(p.keys) * kDim * 4, p.heads / p.kvHeads};
 }
 
 #if VT_MASK == 1
-using Walk = RunWalk<kKeys>;
-__device__ __forceinline__ Walk walkOf(const FlexAttentionParams& p, const Work& work) {
+__device__ __forceinline__ RunWalk<kKeys> walkOf(const FlexAttentionParams& p, const Work& work) {
     return walkRow<kKeys>(p, work.batch, work.head, work.begin);
 }
 #else
-using Walk = IntervalWalk<kKeys>;
-__device__ __forceinline__ Walk walkOf(const FlexAttentionParams& p, const Work&) {
+__device__ __forceinline__ IntervalWalk<kKeys> walkOf(const FlexAttentionParams& p, const Work&) {
     return {0, p.keys - 1, 0, p.keys - 1};
 }
 #endif
 
+__device__ __forceinline__ void bringTile(const FlexAttentionParams& p, const Shared& shared, const Work& work,
+                                          const Stage& stage, const Note& note) {
+    const int kvHead = work.head / (p.heads / p.kvHeads);
+    const u32 full = shared.full(stage.index);
+    barrier::wait(shared.empty(stage.index), stage.phase ^ 1);
+    note.write(shared.note(stage.index));
+    barrier::arriveExpect(full, note.empty() ? 0 : 2 * kTileBytes);
+    if (!note.empty()) {
+        bring<kKeys>(shared.keys(stage.index), &p.keyMap, note.begin, kvHead, work.batch, full);
+        bring<kKeys>(shared.values(stage.index), &p.valueMap, note.begin, kvHead, work.batch, full);
+    }
+}
+
 __device__ void produce(const FlexAttentionParams& p, const Shared& shared) {
     Stage stage;
-    u32 queriesPhase = 0;
-    const int count = workCount(p);
-    for (int item = static_cast<int>(blockIdx.x); item < count; item += static_cast<int>(gridDim.x)) {
-        const Work work(p, item);
-        const int kvHead = work.head / (p.heads / p.kvHeads);
-        Walk walk = walkOf(p, work);
+    RingPlace<kRowStages> queries;
+    for (Schedule schedule = scheduleOf(p); schedule.next(); queries.next()) {
+        const Work work(p, schedule);
+        const u32 full = shared.queriesFull(queries.index);
+        auto walk = walkOf(p, work);
+        barrier::wait(shared.queriesEmpty(queries.index), queries.phase ^ 1);
+        barrier::arriveExpect(full, 2 * kQueryBytes);
+        bring<kRows>(shared.queries(queries.index), &p.queryMap, work.begin, work.head, work.batch, full);
+        bring<kRows>(shared.upstream(queries.index), &p.gradOutMap, work.begin, work.head, work.batch, full);
         if (walk.done()) {
-            continue;
+            bringTile(p, shared, work, stage, {0, work.head, Note::kEmpty | Note::kLast});
+            stage.next();
         }
-        barrier::wait(shared.queriesEmpty(), queriesPhase ^ 1);
-        queriesPhase ^= 1;
-        barrier::arriveExpect(shared.queriesFull(), 2 * kQueryBytes);
-        bring<kRows>(shared.queries(), &p.queryMap, work.begin, work.head, work.batch, shared.queriesFull());
-        bring<kRows>(shared.upstream(), &p.gradOutMap, work.begin, work.head, work.batch, shared.queriesFull());
-        for (; !walk.done(); walk.next(), stage.next()) {
-            const u32 full = shared.full(stage.index);
-            barrier::wait(shared.empty(stage.index), stage.phase ^ 1);
-            barrier::arriveExpect(full, 2 * kTileBytes);
-            bring<kKeys>(shared.keys(stage.index), &p.keyMap, walk.begin(), kvHead, work.batch, full);
-            bring<kKeys>(shared.values(stage.index), &p.valueMap, walk.begin(), kvHead, work.batch, full);
+        for (; !walk.done(); stage.next()) {
+            bringTile(p, shared, work, stage, Note::of(walk, work.head));
         }
     }
 }
@@ -113,15 +121,12 @@ __device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, 
 __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int group) {
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const u32 queries = shared.queries() + static_cast<u32>(group * 64 * 128);
-    const u32 upstream = shared.upstream() + static_cast<u32>(group * 64 * 128);
+    const u32 mine = static_cast<u32>(group * 64 * 128);
     Stage stage;
-    u32 queriesPhase = 0;
+    RingPlace<kRowStages> place;
     LargestTerm largest;
-    const int count = workCount(p);
-    for (int item = static_cast<int>(blockIdx.x); item < count; item += static_cast<int>(gridDim.x)) {
-        const Work work(p, item);
-        Walk walk = walkOf(p, work);
+    for (Schedule schedule = scheduleOf(p); schedule.next(); place.next()) {
+        const Work work(p, schedule);
         Rows rows{work.batch, work.head, work.begin + group * 64 + warp * 16 + lane / 4, {}, {}};
         const i64 base = (static_cast<i64>(work.batch) * p.heads + work.head) * p.paddedQueries + rows.query;
 #pragma unroll
@@ -131,26 +136,35 @@ __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int 
         }
         float sums[kDim / 2];
         clear(sums);
-        if (!walk.done()) {
-            barrier::wait(shared.queriesFull(), queriesPhase);
-            queriesPhase ^= 1;
-            Fragments<kKeys> slopes;
-            for (; !walk.done(); walk.next(), stage.next()) {
-                Scores scores;
-                Scores gradients;
-                barrier::wait(shared.full(stage.index), stage.phase);
-                issueProducts<kRows, kKeys>(scores, queries, shared.keys(stage.index));
-                issueProducts<kRows, kKeys>(gradients, upstream, shared.values(stage.index));
-                wgmma::wait<0>();
-                const bool tested = walk.partial() || walk.begin() + kKeys > p.keys;
-                differentiateTile(p, rows, walk.begin(), tested, walk.partial(), scores, gradients, largest);
-                pack<kKeys>(scores, slopes);
-                issueSums<kKeys>(sums, slopes, shared.keys(stage.index));
-                wgmma::wait<0>();
-                release(shared.empty(stage.index));
+        barrier::wait(shared.queriesFull(place.index), place.phase);
+        Fragments<kKeys> slopes;
+        u32 used = 0; ///< barrier of the stage whose sums are under way
+        for (bool last = false; !last; stage.next()) {
+            Scores scores;
+            Scores gradients;
+            barrier::wait(shared.full(stage.index), stage.phase);
+            const Note note = Note::read(shared.note(stage.index));
+            last = note.last();
+            if (note.empty()) {
+                used = shared.empty(stage.index);
+                continue;
             }
-            release(shared.queriesEmpty());
+            issueProducts<kRows, kKeys>(scores, shared.queries(place.index) + mine, shared.keys(stage.index));
+            issueProducts<kRows, kKeys>(gradients, shared.upstream(place.index) + mine, shared.values(stage.index));
+            wgmma::wait<2>(); // the sums of the tile before are done
+            if (used != 0) {
+                release(used);
+            }
+            wgmma::wait<0>();
+            const bool tested = note.partial() || note.begin + kKeys > p.keys;
+            differentiateTile(p, rows, note.begin, tested, note.partial(), scores, gradients, largest);
+            pack<kKeys>(scores, slopes);
+            issueSums<kKeys>(sums, slopes, shared.keys(stage.index));
+            used = shared.empty(stage.index);
         }
+        release(shared.queriesEmpty(place.index)); // the products that read queries have ended
+        wgmma::wait<0>();
+        release(used);
         storeRows(sums, rowsOf(p.dq, work.batch, work.head), p.dq.rowStride, rows.query, p.queries, p.scale);
     }
     if constexpr (VT_CAPTURE_GRADIENTS != 0) {
@@ -166,8 +180,10 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     extern __shared__ __align__(1024) unsigned char memory[];
     const Shared shared{sharedAddress(memory)};
     if (threadIdx.x == 0) {
-        barrier::init(shared.queriesFull(), 1);
-        barrier::init(shared.queriesEmpty(), kGroups);
+        for (int stage = 0; stage < kRowStages; ++stage) {
+            barrier::init(shared.queriesFull(stage), 1);
+            barrier::init(shared.queriesEmpty(stage), kGroups);
+        }
         for (int stage = 0; stage < kStages; ++stage) {
             barrier::init(shared.full(stage), 1);
             barrier::init(shared.empty(stage), kGroups);

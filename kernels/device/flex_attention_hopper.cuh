@@ -16,54 +16,54 @@ namespace flex {
 
 inline constexpr int kKeys = 128;
 inline constexpr int kTileBytes = kKeys * kDim * 2; ///< of keys or values
-inline constexpr int kRingAt = kRows * kDim * 2;
-inline constexpr int kBarriersAt = kRingAt + 2 * kStages * kTileBytes;
+inline constexpr int kQueryBytes = kRows * kDim * 2;
+inline constexpr int kQueryStages = 2;
+inline constexpr int kRingAt = kQueryStages * kQueryBytes;
+inline constexpr int kNotesAt = kRingAt + 2 * kStages * kTileBytes;
+inline constexpr int kBarriersAt = kNotesAt + kStages * Note::kBytes;
 inline constexpr int kTurn = 2; ///< the first of two named barriers for taking turns
 
-/// Shared memory: queries, then kStages tiles of keys, then as many of values, then barriers.
+/// Shared memory: queries, kStages tiles of keys, as many of values, notes, barriers.
 struct Shared {
     u32 base;
 
+    __device__ __forceinline__ u32 queries(int stage) const { return base + static_cast<u32>(stage * kQueryBytes); }
     __device__ __forceinline__ u32 keys(int stage) const {
         return base + kRingAt + static_cast<u32>(stage * kTileBytes);
     }
-    __device__ __forceinline__ u32 values(int stage) const {
-        return base + kRingAt + static_cast<u32>((kStages + stage) * kTileBytes);
+    __device__ __forceinline__ u32 values(int stage) const { return keys(kStages + stage); }
+    __device__ __forceinline__ u32 note(int stage) const {
+        return base + kNotesAt + static_cast<u32>(stage * Note::kBytes);
     }
     __device__ __forceinline__ u32 barrier(int index) const { return base + kBarriersAt + static_cast<u32>(index * 8); }
-    __device__ __forceinline__ u32 queriesFull() const { return barrier(0); }
-    __device__ __forceinline__ u32 queriesEmpty() const { return barrier(1); }
-    __device__ __forceinline__ u32 keysFull(int stage) const { return barrier(2 + stage); }
-    __device__ __forceinline__ u32 keysEmpty(int stage) const { return barrier(2 + kStages + stage); }
-    __device__ __forceinline__ u32 valuesFull(int stage) const { return barrier(2 + 2 * kStages + stage); }
-    __device__ __forceinline__ u32 valuesEmpty(int stage) const { return barrier(2 + 3 * kStages + stage); }
+    __device__ __forceinline__ u32 queriesFull(int stage) const { return barrier(stage); }
+    __device__ __forceinline__ u32 queriesEmpty(int stage) const { return barrier(kQueryStages + stage); }
+    __device__ __forceinline__ u32 keysFull(int stage) const { return barrier(2 * kQueryStages + stage); }
+    __device__ __forceinline__ u32 keysEmpty(int stage) const { return keysFull(kStages + stage); }
+    __device__ __forceinline__ u32 valuesFull(int stage) const { return keysFull(2 * kStages + stage); }
+    __device__ __forceinline__ u32 valuesEmpty(int stage) const { return keysFull(3 * kStages + stage); }
 };
 
-/// The item-th piece of work: heads that share keys lie side by side, the rows that see the most come first.
+/// 128 queries of one head; the last come first, because they see the most in causal masks.
 struct Work {
     int batch, head, begin;
 
-    __device__ __forceinline__ Work(const FlexAttentionParams& p, int item) {
-        const int tiles = ceilDiv(p.queries, kRows);
-        begin = (tiles - 1 - item % tiles) * kRows;
-        head = item / tiles % p.heads;
-        batch = item / tiles / p.heads;
-    }
+    __device__ __forceinline__ Work(const FlexAttentionParams& p, const Schedule& schedule)
+        : batch(schedule.head() / p.heads), head(schedule.head() % p.heads),
+          begin((ceilDiv(p.queries, kRows) - 1 - schedule.tile()) * kRows) {}
 };
 
-__device__ __forceinline__ int workCount(const FlexAttentionParams& p) {
-    return ceilDiv(p.queries, kRows) * p.heads * p.batch;
+__device__ __forceinline__ Schedule scheduleOf(const FlexAttentionParams& p) {
+    return {ceilDiv(p.queries, kRows), p.batch * p.heads, static_cast<i64>(p.keys) * kDim * 4, p.heads / p.kvHeads};
 }
 
 #if VT_MASK == 1
-using Walk = RunWalk<kKeys>;
-__device__ __forceinline__ Walk walkOf(const FlexAttentionParams& p, const Work& work) {
+__device__ __forceinline__ RunWalk<kKeys> walkOf(const FlexAttentionParams& p, const Work& work) {
     return walkRow<kKeys>(p, work.batch, work.head, work.begin);
 }
 #else
-using Walk = IntervalWalk<kKeys>;
-/// What the tile's rows see together. Every warp works it out for itself, four rows a lane.
-__device__ __forceinline__ Walk walkOf(const FlexAttentionParams& p, const Work& work) {
+/// What the tile's rows see together; a warp works it out, four rows a lane.
+__device__ __forceinline__ IntervalWalk<kKeys> walkOf(const FlexAttentionParams& p, const Work& work) {
     int low = p.keys;
     int high = -1;
     int fullLow = 0;
@@ -75,8 +75,8 @@ __device__ __forceinline__ Walk walkOf(const FlexAttentionParams& p, const Work&
             int first = 0;
             int last = 0;
             intervalRows(work.batch, work.head, query, p.captures, first, last);
-            first = first > 0 ? first : 0;
-            last = last < p.keys - 1 ? last : p.keys - 1;
+            first = max(first, 0);
+            last = min(last, p.keys - 1);
             if (first <= last) {
                 low = min(low, first);
                 high = max(high, last);
@@ -97,37 +97,49 @@ __device__ __forceinline__ Walk walkOf(const FlexAttentionParams& p, const Work&
 }
 #endif
 
+/// A tile of keys and its values, or the note that there is none.
+__device__ __forceinline__ void bringTile(const FlexAttentionParams& p, const Shared& shared, const Work& work,
+                                          const Stage& stage, const Note& note) {
+    const int kvHead = work.head / (p.heads / p.kvHeads);
+    const u32 bytes = note.empty() ? 0 : kTileBytes;
+    barrier::wait(shared.keysEmpty(stage.index), stage.phase ^ 1);
+    note.write(shared.note(stage.index));
+    barrier::arriveExpect(shared.keysFull(stage.index), bytes);
+    if (!note.empty()) {
+        bring<kKeys>(shared.keys(stage.index), &p.keyMap, note.begin, kvHead, work.batch, shared.keysFull(stage.index));
+    }
+    barrier::wait(shared.valuesEmpty(stage.index), stage.phase ^ 1);
+    barrier::arriveExpect(shared.valuesFull(stage.index), bytes);
+    if (!note.empty()) {
+        bring<kKeys>(shared.values(stage.index), &p.valueMap, note.begin, kvHead, work.batch,
+                     shared.valuesFull(stage.index));
+    }
+}
+
 /// One warp walks, its first lane copies.
 __device__ void produce(const FlexAttentionParams& p, const Shared& shared) {
     Stage stage;
-    u32 queriesPhase = 0;
+    RingPlace<kQueryStages> queries;
     const bool copies = threadIdx.x % 32 == 0;
-    const int count = workCount(p);
-    for (int item = static_cast<int>(blockIdx.x); item < count; item += static_cast<int>(gridDim.x)) {
-        const Work work(p, item);
-        const int kvHead = work.head / (p.heads / p.kvHeads);
-        Walk walk = walkOf(p, work);
-        if (walk.done()) {
-            continue;
-        }
+    Schedule schedule = scheduleOf(p);
+    while (schedule.next()) {
+        const Work work(p, schedule);
+        auto walk = walkOf(p, work);
         if (copies) {
-            barrier::wait(shared.queriesEmpty(), queriesPhase ^ 1);
-            barrier::arriveExpect(shared.queriesFull(), kRows * kDim * 2);
-            bring<kRows>(shared.base, &p.queryMap, work.begin, work.head, work.batch, shared.queriesFull());
-        }
-        queriesPhase ^= 1;
-        for (; !walk.done(); walk.next(), stage.next()) {
-            if (copies) {
-                barrier::wait(shared.keysEmpty(stage.index), stage.phase ^ 1);
-                barrier::arriveExpect(shared.keysFull(stage.index), kTileBytes);
-                bring<kKeys>(shared.keys(stage.index), &p.keyMap, walk.begin(), kvHead, work.batch,
-                             shared.keysFull(stage.index));
-                barrier::wait(shared.valuesEmpty(stage.index), stage.phase ^ 1);
-                barrier::arriveExpect(shared.valuesFull(stage.index), kTileBytes);
-                bring<kKeys>(shared.values(stage.index), &p.valueMap, walk.begin(), kvHead, work.batch,
-                             shared.valuesFull(stage.index));
+            const u32 full = shared.queriesFull(queries.index);
+            barrier::wait(shared.queriesEmpty(queries.index), queries.phase ^ 1);
+            barrier::arriveExpect(full, kQueryBytes);
+            bring<kRows>(shared.queries(queries.index), &p.queryMap, work.begin, work.head, work.batch, full);
+            if (walk.done()) {
+                bringTile(p, shared, work, stage, {0, work.head, Note::kEmpty | Note::kLast});
+                stage.next();
+            }
+            for (; !walk.done(); stage.next()) {
+                bringTile(p, shared, work, stage, Note::of(walk, work.head));
             }
         }
+        queries.next();
+        __syncwarp();
     }
 }
 
@@ -246,70 +258,79 @@ __device__ __forceinline__ void passTurn(int group) {
     namedBarrierArrive(kTurn + 1 - group, 256);
 }
 
+/// Everything that one piece of work sees.
+__device__ __forceinline__ void attend(const FlexAttentionParams& p, const Shared& shared, int group, u32 queries,
+                                       u32 queriesEmpty, Stage& stage, Note note, Rows& rows, Sums& sums) {
+    const float factor = VT_SCORE != 0 ? kLog2e : p.scale * kLog2e;
+    Scores scores;
+    Weights weights;
+    float shrink[2];
+    awaitTurn(group);
+    issueProducts<kRows, kKeys>(scores, queries, shared.keys(stage.index));
+    passTurn(group);
+    wgmma::wait<0>();
+    release(shared.keysEmpty(stage.index));
+    applyPrograms(p, rows, note.begin, note.partial(), scores);
+    softmax(rows, scores, factor, shrink);
+    pack<kKeys>(scores, weights);
+    while (!note.last()) {
+        const Stage before = stage;
+        stage.next();
+        barrier::wait(shared.keysFull(stage.index), stage.phase);
+        note = Note::read(shared.note(stage.index));
+        awaitTurn(group);
+        issueProducts<kRows, kKeys>(scores, queries, shared.keys(stage.index));
+        barrier::wait(shared.valuesFull(before.index), before.phase);
+        issueSums<kKeys>(sums, weights, shared.values(before.index));
+        passTurn(group);
+        wgmma::wait<1>();
+        release(shared.keysEmpty(stage.index));
+        applyPrograms(p, rows, note.begin, note.partial(), scores);
+        softmax(rows, scores, factor, shrink);
+        wgmma::wait<0>();
+        release(shared.valuesEmpty(before.index));
+#pragma unroll
+        for (int i = 0; i < kDim / 2; ++i) {
+            sums[i] *= shrink[i / 2 % 2];
+        }
+        pack<kKeys>(scores, weights);
+    }
+    release(queriesEmpty);
+    barrier::wait(shared.valuesFull(stage.index), stage.phase);
+    issueSums<kKeys>(sums, weights, shared.values(stage.index));
+    wgmma::wait<0>();
+    release(shared.valuesEmpty(stage.index));
+}
+
 __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int group) {
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const float factor = VT_SCORE != 0 ? kLog2e : p.scale * kLog2e;
-    const u32 queries = shared.base + static_cast<u32>(group * 64 * 128);
     Stage stage;
-    u32 queriesPhase = 0;
+    RingPlace<kQueryStages> queries;
     if (group == 1) {
         passTurn(group); // the first turn is the first warpgroup's
     }
-    const int count = workCount(p);
-    for (int item = static_cast<int>(blockIdx.x); item < count; item += static_cast<int>(gridDim.x)) {
-        const Work work(p, item);
+    for (Schedule schedule = scheduleOf(p); schedule.next(); stage.next(), queries.next()) {
+        const Work work(p, schedule);
         Rows rows{work.batch,
                   work.head,
                   work.begin + group * 64 + warp * 16 + lane / 4,
                   {minusInfinity(), minusInfinity()},
                   {0, 0}};
-        Walk walk = walkOf(p, work);
         Sums sums;
         clear(sums);
-        if (!walk.done()) {
-            Scores scores;
-            Weights weights;
-            float shrink[2];
-            barrier::wait(shared.queriesFull(), queriesPhase);
-            queriesPhase ^= 1;
-            barrier::wait(shared.keysFull(stage.index), stage.phase);
-            awaitTurn(group);
-            issueProducts<kRows, kKeys>(scores, queries, shared.keys(stage.index));
-            passTurn(group);
-            wgmma::wait<0>();
+        barrier::wait(shared.queriesFull(queries.index), queries.phase);
+        barrier::wait(shared.keysFull(stage.index), stage.phase);
+        const Note note = Note::read(shared.note(stage.index));
+        const u32 queriesEmpty = shared.queriesEmpty(queries.index);
+        if (note.empty()) {
             release(shared.keysEmpty(stage.index));
-            applyPrograms(p, rows, walk.begin(), walk.partial(), scores);
-            softmax(rows, scores, factor, shrink);
-            pack<kKeys>(scores, weights);
-            walk.next();
-            for (; !walk.done(); walk.next()) {
-                const Stage last = stage;
-                stage.next();
-                barrier::wait(shared.keysFull(stage.index), stage.phase);
-                awaitTurn(group);
-                issueProducts<kRows, kKeys>(scores, queries, shared.keys(stage.index));
-                barrier::wait(shared.valuesFull(last.index), last.phase);
-                issueSums<kKeys>(sums, weights, shared.values(last.index));
-                passTurn(group);
-                wgmma::wait<1>();
-                release(shared.keysEmpty(stage.index));
-                applyPrograms(p, rows, walk.begin(), walk.partial(), scores);
-                softmax(rows, scores, factor, shrink);
-                wgmma::wait<0>();
-                release(shared.valuesEmpty(last.index));
-#pragma unroll
-                for (int i = 0; i < kDim / 2; ++i) {
-                    sums[i] *= shrink[i / 2 % 2];
-                }
-                pack<kKeys>(scores, weights);
-            }
-            release(shared.queriesEmpty());
             barrier::wait(shared.valuesFull(stage.index), stage.phase);
-            issueSums<kKeys>(sums, weights, shared.values(stage.index));
-            wgmma::wait<0>();
             release(shared.valuesEmpty(stage.index));
-            stage.next();
+            release(queriesEmpty);
+        } else {
+            attend(p, shared, group, shared.queries(queries.index) + static_cast<u32>(group * 64 * 128), queriesEmpty,
+                   stage, note, rows, sums);
         }
         storeResult(p, rows, sums);
     }
@@ -326,8 +347,10 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     extern __shared__ __align__(1024) unsigned char memory[];
     const Shared shared{sharedAddress(memory)};
     if (threadIdx.x == 0) {
-        barrier::init(shared.queriesFull(), 1);
-        barrier::init(shared.queriesEmpty(), kGroups);
+        for (int stage = 0; stage < kQueryStages; ++stage) {
+            barrier::init(shared.queriesFull(stage), 1);
+            barrier::init(shared.queriesEmpty(stage), kGroups);
+        }
         for (int stage = 0; stage < kStages; ++stage) {
             barrier::init(shared.keysFull(stage), 1);
             barrier::init(shared.keysEmpty(stage), kGroups);

@@ -22,16 +22,88 @@ inline constexpr int kRegistersOfConsumer = 232;
 
 static_assert(kDim == 64 || kDim == 128, "other head dims have the portable form");
 
-struct Stage {
+/// A place in a ring of buffers, and the phase of its barriers.
+template <int kSize> struct RingPlace {
     int index = 0;
     u32 phase = 0;
     __device__ __forceinline__ void next() {
         ++index;
-        if (index == kStages) {
+        if (index == kSize) {
             index = 0;
             phase ^= 1;
         }
     }
+};
+using Stage = RingPlace<kStages>;
+
+/// What the copying warp says of a stage's tile, in shared memory beside its data.
+struct Note {
+    int begin; ///< first key (or query)
+    int head;  ///< of the queries
+    int flags;
+
+    static constexpr int kBytes = 8;
+    static constexpr int kPartial = 1; ///< the mask decides on its elements
+    static constexpr int kLast = 2;    ///< of this piece of work
+    static constexpr int kEmpty = 4;   ///< there is no tile: the piece of work sees nothing
+
+    __device__ __forceinline__ bool partial() const { return (flags & kPartial) != 0; }
+    __device__ __forceinline__ bool last() const { return (flags & kLast) != 0; }
+    __device__ __forceinline__ bool empty() const { return (flags & kEmpty) != 0; }
+    /// Before the arrival at the stage's barrier.
+    __device__ __forceinline__ void write(u32 to) const {
+        asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(begin), "r"(head * 8 + flags) : "memory");
+    }
+    /// After the wait; the same in all lanes, for the compiler too.
+    __device__ __forceinline__ static Note read(u32 from) {
+        int begin;
+        int rest;
+        asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(begin), "=r"(rest) : "r"(from) : "memory");
+        begin = __shfl_sync(kAllLanes, begin, 0);
+        rest = __shfl_sync(kAllLanes, rest, 0);
+        return {begin, rest / 8, rest % 8};
+    }
+    template <class Walk> __device__ __forceinline__ static Note of(Walk& walk, int head) {
+        Note note{walk.begin(), head, walk.partial() ? kPartial : 0};
+        walk.next();
+        note.flags |= walk.done() ? kLast : 0;
+        return note;
+    }
+};
+
+/// The pieces of work of this block: tiles of rows times heads. Heads whose data share the second-level cache make a
+/// section; inside it the first tile (which sees the most) of every head comes before the second. Blocks take pieces in turn,
+/// every other round backwards, so that nobody always gets the longest.
+class Schedule {
+public:
+    /// `headBytes`: what all tiles of a head read; `together` heads read the same.
+    __device__ __forceinline__ Schedule(int tiles, int heads, i64 headBytes, int together)
+        : tiles_(tiles), heads_(heads) {
+        constexpr i64 kCache = 24 << 20;
+        const i64 fit = kCache / headBytes > 1 ? kCache / headBytes : 1;
+        section_ = fit * together < heads ? static_cast<int>(fit) * together : heads;
+    }
+    __device__ __forceinline__ bool next() {
+        const int blocks = static_cast<int>(gridDim.x);
+        const int block = static_cast<int>(blockIdx.x);
+        const int index = round_ * blocks + (round_ % 2 == 0 ? block : blocks - 1 - block);
+        ++round_;
+        if (index >= tiles_ * heads_) {
+            return false;
+        }
+        const int first = index / (tiles_ * section_) * section_;
+        const int heads = heads_ - first < section_ ? heads_ - first : section_;
+        const int inside = index - first * tiles_;
+        tile_ = inside / heads;
+        head_ = first + inside % heads;
+        return true;
+    }
+    __device__ __forceinline__ int tile() const { return tile_; }
+    __device__ __forceinline__ int head() const { return head_; } ///< over the batch
+
+private:
+    int tiles_, heads_, section_;
+    int round_ = 0, tile_ = 0, head_ = 0;
 };
 
 /// kTile rows from `row` on, in chunks one behind the other.

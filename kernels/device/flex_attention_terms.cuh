@@ -68,11 +68,13 @@ struct LargestTerm {
     }
 };
 
-/// Terms of the capture gradients. A thread adds up neighbours that go to the same element; lanes that agree add up first.
+/// Terms of the capture gradients. A thread adds up neighbours that go to the same element, in float inside a tile;
+/// lanes that agree add up at the end.
 struct TermSums {
     const FlexAttentionParams* p;
     float unit[VT_CAPTURE_GRADIENTS + 1];
     i64 place[VT_CAPTURE_GRADIENTS + 1];
+    float tileSum[VT_CAPTURE_GRADIENTS + 1];
     i64 sum[VT_CAPTURE_GRADIENTS + 1];
 
     __device__ __forceinline__ explicit TermSums(const FlexAttentionParams& params) : p(&params) {
@@ -80,6 +82,7 @@ struct TermSums {
         for (int g = 0; g < VT_CAPTURE_GRADIENTS; ++g) {
             unit[g] = unitOf(params.captureLargest[g], params.captureBits);
             place[g] = -1;
+            tileSum[g] = 0;
             sum[g] = 0;
         }
     }
@@ -91,11 +94,20 @@ struct TermSums {
                     flush(g);
                     place[g] = offset;
                 }
-                sum[g] += __float2ll_rn(value * unit[g]);
+                tileSum[g] += value;
             }
         }
     }
+    __device__ __forceinline__ void endTile() {
+#pragma unroll
+        for (int g = 0; g < VT_CAPTURE_GRADIENTS; ++g) {
+            sum[g] += __float2ll_rn(tileSum[g] * unit[g]);
+            tileSum[g] = 0;
+        }
+    }
     __device__ __forceinline__ void flush(int g) {
+        sum[g] += __float2ll_rn(tileSum[g] * unit[g]);
+        tileSum[g] = 0;
         if (sum[g] != 0) {
             atomicAdd(p->captureSums[g] + place[g], static_cast<u64>(sum[g]));
         }
