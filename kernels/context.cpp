@@ -102,6 +102,9 @@ std::variant<CpuContext, MetaContext, CudaContext> makeBackend(const ContextOpti
     case Backend::Cuda:
         break;
     }
+    if (options.kept != nullptr) {
+        return options.kept->takeCuda(options.cuda);
+    }
     return Variant(std::in_place_type<CudaContext>, options.cuda);
 }
 
@@ -115,7 +118,8 @@ DeviceTraits traitsOf(const ContextOptions& options, const CudaContext* cuda) {
 } // namespace
 
 Context::Context(const ContextOptions& options)
-    : backend_(makeBackend(options)), traits_(traitsOf(options, cuda())), stop_(options.stop) {
+    : backend_(makeBackend(options)), traits_(traitsOf(options, cuda())), stop_(options.stop),
+      kept_(isMeta() ? nullptr : options.kept) {
     if (MetaContext* virtualDevice = meta()) {
         clock_ = virtualDevice;
     } else if (options.clock != nullptr) {
@@ -157,7 +161,12 @@ Context::Context(const ContextOptions& options)
         std::make_unique<Memory>(make(base::MemorySpace::Device), make(base::MemorySpace::Host), memory, *tracer_);
 }
 
-Context::~Context() = default;
+Context::~Context() {
+    memory_.reset();
+    if (kept_ != nullptr && cuda() != nullptr) {
+        kept_->giveCuda(std::move(*cuda()));
+    }
+}
 
 Backend Context::backend() const {
     return static_cast<Backend>(backend_.index());

@@ -18,6 +18,7 @@
 #include "base/thread_pool.h"
 #include "kernels/cuda_context.h"
 #include "kernels/device_traits.h"
+#include "kernels/kept_state.h"
 #include "kernels/memory/memory.h"
 #include "kernels/tracer.h"
 
@@ -87,6 +88,7 @@ struct ContextOptions {
     base::TraceSink* sink = nullptr;    ///< null: nothing is recorded
     const base::Clock* clock = nullptr; ///< of the run; null: the context makes one. Meta is its own clock
     base::StopToken stop;
+    KeptState* kept = nullptr; ///< what an earlier context left, and where this one leaves it; null: nothing is kept
 };
 
 /// Meta computes nothing: check and cost did the work. Sample has an overload of its own.
@@ -109,6 +111,7 @@ public:
     Tracer& tracer() { return *tracer_; }
     const base::Clock& clock() const { return *clock_; }
     const base::StopToken& stop() const { return stop_; }
+    KeptState* kept() const { return kept_; } ///< null where nothing is kept
     void throwIfStopped() const { base::throwIfStopped(stop_); }
 
     /// Runs `op`; see the top of this file. Throws base::Internal when check finds a mistake of ours.
@@ -147,6 +150,7 @@ private:
     std::unique_ptr<Tracer> tracer_;
     std::unique_ptr<Memory> memory_;
     base::StopToken stop_;
+    KeptState* kept_ = nullptr;
 };
 
 } // namespace vitrine::kernels

@@ -325,6 +325,12 @@ KernelLibrary& CudaContext::library() {
     return *state_->library;
 }
 
+void CudaContext::beginRun(std::uint64_t tracked) {
+    const std::uint64_t used = usedBytes();
+    state_->traits.untrackedBytes = used - std::min(used, tracked);
+    state_->library->beginRun();
+}
+
 void CudaContext::launch(const KernelCall& call) {
     State& state = *state_;
     state.device->throwIfFaulted();

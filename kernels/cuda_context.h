@@ -101,6 +101,9 @@ public:
     /// allocates as this context does.
     DeviceTraits traits() const;
     KernelLibrary& library();
+    /// Another run begins on this context: counts of kernels start at zero, and untracked bytes are what the driver counts
+    /// without `tracked`, which others keep for this run.
+    void beginRun(std::uint64_t tracked);
 
     /// Launches a kernel of the library on the compute stream (into the capture, while one is open). Asynchronous.
     void launch(const KernelCall& call);

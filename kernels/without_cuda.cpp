@@ -86,6 +86,7 @@ DeviceTraits CudaContext::traits() const {
 KernelLibrary& CudaContext::library() {
     refuse();
 }
+void CudaContext::beginRun(std::uint64_t) {}
 void CudaContext::launch(const KernelCall&) {
     refuse();
 }

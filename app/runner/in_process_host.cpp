@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "app/runner/environment.h"
 #include "app/runner/gpu_profiling.h"
@@ -17,6 +18,7 @@
 #include "base/stop.h"
 #include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
+#include "kernels/kept_state.h"
 
 namespace vitrine::app {
 
@@ -118,7 +120,7 @@ std::string tokenLine(json message) {
 
 class InProcessHost final : public RunHost {
 public:
-    InProcessHost() = default;
+    explicit InProcessHost(bool keeps) : kept_(keeps ? std::make_unique<kernels::KeptState>() : nullptr) {}
     InProcessHost(const InProcessHost&) = delete; // a thread holds its address
     InProcessHost& operator=(const InProcessHost&) = delete;
     ~InProcessHost() override {
@@ -136,6 +138,13 @@ public:
         join();
         return outcome_;
     }
+    void release() override {
+        const std::lock_guard lock(mutex_);
+        releaseAfter_ = keptInUse_;
+        if (kept_ != nullptr && !keptInUse_) {
+            kept_->release();
+        }
+    }
 
 private:
     void join() {
@@ -144,10 +153,13 @@ private:
         }
     }
     void work(const json& experiment, const base::StopToken& stop);
+    std::uint64_t leaveKept();
     json execute(const json& experiment, const base::StopToken& stop, json& partial);
 
-    std::mutex mutex_; // stop() may come from any thread
+    std::mutex mutex_; // stop() and release() may come from any thread
     base::StopSource stop_;
+    std::unique_ptr<kernels::KeptState> kept_; ///< null: nothing is kept
+    bool keptInUse_ = false, releaseAfter_ = false;
     std::atomic<bool> running_ = false;
     std::thread thread_;
     RunMessageSink sink_;
@@ -180,21 +192,37 @@ void InProcessHost::start(const json& experiment, const std::string& sessionFile
     {
         const std::lock_guard lock(mutex_);
         stop_ = base::StopSource();
+        keptInUse_ = true;
         token = stop_.get_token();
     }
     running_ = true;
     try {
         thread_ = std::thread([this, validated = std::move(validated), token] { work(validated, token); });
     } catch (...) {
+        leaveKept();
         running_ = false;
         throw;
     }
+}
+
+/// The run has no context any more. Returns the bytes that stay.
+std::uint64_t InProcessHost::leaveKept() {
+    const std::lock_guard lock(mutex_);
+    keptInUse_ = false;
+    if (kept_ == nullptr) {
+        return 0;
+    }
+    if (std::exchange(releaseAfter_, false)) {
+        kept_->release();
+    }
+    return kept_->weightBytes();
 }
 
 json InProcessHost::execute(const json& experiment, const base::StopToken& stop, json& partial) {
     ProgressMessages progress(sink_);
     engine::WorkloadSinks sinks;
     sinks.progress = &progress;
+    sinks.kept = kept_.get();
     sinks.trace = recording_ != nullptr ? &recording_->trace() : nullptr;
     sinks.token = [this](const engine::StreamedToken& token) {
         if (recording_ != nullptr && !token.text.empty()) {
@@ -249,6 +277,7 @@ void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
         }
     }
     outcome.run = run;
+    outcome.keptBytes = leaveKept();
     try {
         outcome.metricsJson = metrics.dump(-1, ' ', false, json::error_handler_t::replace);
         if (recording_ != nullptr) {
@@ -271,8 +300,8 @@ void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
 
 } // namespace
 
-std::unique_ptr<RunHost> RunHost::inProcess() {
-    return std::make_unique<InProcessHost>();
+std::unique_ptr<RunHost> RunHost::inProcess(bool keeps) {
+    return std::make_unique<InProcessHost>(keeps);
 }
 
 } // namespace vitrine::app

@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/line_pipe.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <limits>
+#include <poll.h>
 #include <unistd.h>
 
 namespace vitrine::app {
@@ -11,6 +15,33 @@ namespace vitrine::app {
 namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+
+/// While it lives, a write to a pipe that nobody reads raises no signal in this thread.
+class NoPipeSignal {
+public:
+    NoPipeSignal() {
+        sigemptyset(&pipe_);
+        sigaddset(&pipe_, SIGPIPE);
+        sigset_t waiting;
+        sigpending(&waiting);
+        waited_ = sigismember(&waiting, SIGPIPE) == 1;
+        ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+    }
+    ~NoPipeSignal() {
+        if (!waited_) {
+            const timespec now{};
+            while (::sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
+            }
+        }
+        ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    NoPipeSignal(const NoPipeSignal&) = delete; // one begin, one end
+    NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+private:
+    sigset_t pipe_{}, before_{};
+    bool waited_ = false; ///< for someone else
+};
 
 } // namespace
 
@@ -41,7 +72,21 @@ std::optional<std::string> LineReader::next() {
     }
 }
 
+LineReader::Arrived LineReader::wait(std::chrono::milliseconds most, int wake) const {
+    if (buffer_.find('\n', begin_) != std::string::npos) {
+        return Arrived::Input;
+    }
+    std::array<pollfd, 2> ends{{{descriptor_, POLLIN, 0}, {wake, POLLIN, 0}}};
+    const auto longest = std::chrono::milliseconds(std::numeric_limits<int>::max());
+    if (::poll(ends.data(), ends.size(),
+               static_cast<int>(std::clamp(most, std::chrono::milliseconds(0), longest).count())) <= 0) {
+        return Arrived::Nothing;
+    }
+    return ends[1].revents != 0 ? Arrived::Wake : Arrived::Input;
+}
+
 bool writeLine(int descriptor, std::string_view line) {
+    const NoPipeSignal quiet;
     std::string text(line);
     text += '\n';
     for (std::size_t done = 0; done < text.size();) {

@@ -4,6 +4,8 @@
 
 // Lines of text over a file descriptor: how a worker process and its owner talk.
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +20,10 @@ public:
     /// The next line without its end, or nothing when the other side is gone (what came of an unfinished line is
     /// dropped). Blocks. A line over 64 MiB ends the talk too: no message is that long.
     std::optional<std::string> next();
+    enum class Arrived : std::uint8_t { Input, Wake, Nothing };
+    /// Waits until next() has something to read (a line may still be unfinished), or the descriptor `wake` can be read, or
+    /// `most` has passed.
+    Arrived wait(std::chrono::milliseconds most, int wake) const;
 
 private:
     int descriptor_;
@@ -25,7 +31,7 @@ private:
     std::size_t begin_ = 0; ///< of the next line in buffer_
 };
 
-/// Writes a line and its end. False when the other side is gone. SIGPIPE must be ignored in the process.
+/// Writes a line and its end. False when the other side is gone, without a signal.
 bool writeLine(int descriptor, std::string_view line);
 
 } // namespace vitrine::app

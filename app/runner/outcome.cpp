@@ -72,7 +72,8 @@ json endedMessage(const RunOutcome& outcome) {
             {"error_kind", outcome.exitCode == 0 ? "" : base::errorKindName(outcome.errorKind)},
             {"exit_code", outcome.exitCode},
             {"run", outcome.run},
-            {"metrics", json::parse(outcome.metricsJson, nullptr, false)}};
+            {"metrics", json::parse(outcome.metricsJson, nullptr, false)},
+            {"kept_bytes", outcome.keptBytes}};
 }
 
 RunOutcome outcomeOf(const std::exception_ptr& error) {

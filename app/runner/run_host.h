@@ -5,6 +5,7 @@
 // The boundary at which a run happens: an experiment goes in; progress and streamed text come out as JSON lines; events
 // go into the session file. The command line, the GUI and tests start runs through it.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,14 +23,16 @@ struct RunOutcome {
     std::int64_t run = 0; ///< number in the session file, 0 without a session
     int exitCode = 0;
     base::ErrorKind errorKind = base::ErrorKind::Internal;
-    std::string error;       ///< one sentence, empty when done
-    std::string metricsJson; ///< the fields of `--json`; partial when it did not end well
+    std::string error;           ///< one sentence, empty when done
+    std::string metricsJson;     ///< the fields of `--json`; partial when it did not end well
+    std::uint64_t keptBytes = 0; ///< of weights that the host holds for the next run
 };
 
 /// Receives one JSON value a line: {"type": "progress", "what", "done", "total"} | {"type": "token", "request", "index",
 /// "id", "text", "channel", "logprob", "top": [{"id", "logprob", "text"}], "time"} (nanoseconds since the run's start) |
 /// {"type": "metric", "name", "value"} | {"type": "started", "run"} | {"type": "ended", "status", "error", "error_kind",
-/// "exit_code", "run", "metrics"}. Called on the run's thread.
+/// "exit_code", "run", "metrics", "kept_bytes"} | {"type": "notice", "text"}: a sentence for the user, of a worker that was
+/// lost. Called on the run's thread, a notice also inside start().
 /// A session keeps the tokens too, one line each, as texts "tokens.000000", "tokens.000001", ... of 512 tokens.
 using RunMessageSink = std::function<void(const nlohmann::json&)>;
 
@@ -46,11 +49,20 @@ public:
     /// Waits for the end. Returns the outcome of the last run.
     virtual RunOutcome wait() = 0;
 
-    /// Runs inside this process (CPU and Meta; the command line).
-    static std::unique_ptr<RunHost> inProcess();
-    /// Runs inside a child process, `program worker`, which serves one run after the other and is started anew when it is
-    /// gone: after a device fault, a crash or the system's out-of-memory killer. Nothing of this process is touched then.
-    static std::unique_ptr<RunHost> inWorker(const std::string& program);
+    /// Gives back what is held for the next run: weights, compiled kernels, the device's context. While a run is going on
+    /// it happens at the run's end.
+    virtual void release() = 0;
+
+    /// Runs inside this process (CPU and Meta; the command line). `keeps`: a run leaves weights and CUDA context to the next,
+    /// as WorkloadSinks::kept says.
+    static std::unique_ptr<RunHost> inProcess(bool keeps = false);
+
+    /// How long a worker holds weights that no run uses.
+    static constexpr std::chrono::seconds kKeepIdle{600};
+    /// Runs inside a child process, `program worker`, which serves one run after the other and keeps weights between them. It
+    /// is started anew by the next run when it is gone: after a device fault, a crash or the system's out-of-memory killer.
+    /// Nothing of this process is touched then. `keepIdle` 0: nothing is kept.
+    static std::unique_ptr<RunHost> inWorker(const std::string& program, std::chrono::seconds keepIdle = kKeepIdle);
 };
 
 } // namespace vitrine::app

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
@@ -91,6 +92,7 @@ RunOutcome outcomeFrom(const json& ended) {
     outcome.errorKind = kindNamed(ended.value("error_kind", ""));
     outcome.error = ended.value("error", "");
     outcome.metricsJson = ended.contains("metrics") ? ended["metrics"].dump() : "{}";
+    outcome.keptBytes = ended.value("kept_bytes", std::uint64_t{0});
     return outcome;
 }
 
@@ -106,7 +108,7 @@ std::string howItEnded(int status) {
 /// One worker process: its pipes and the thread that reads what it says.
 class WorkerProcess {
 public:
-    WorkerProcess(const std::string& program, std::function<void(const json&)> onMessage,
+    WorkerProcess(const std::string& program, std::chrono::seconds keepIdle, std::function<void(const json&)> onMessage,
                   std::function<void(int status)> onEnd) {
         Pipe requests, answers;
         posix_spawn_file_actions_t actions;
@@ -117,8 +119,8 @@ public:
         posix_spawnattr_init(&attributes);
         // A group of its own: Ctrl-C in the owner's terminal is the owner's affair.
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-        std::array<std::string, 2> words{program, "worker"};
-        std::array<char*, 3> arguments{words[0].data(), words[1].data(), nullptr};
+        std::array<std::string, 4> words{program, "worker", "--keep", std::to_string(keepIdle.count())};
+        std::array<char*, 5> arguments{words[0].data(), words[1].data(), words[2].data(), words[3].data(), nullptr};
         const int error = ::posix_spawn(&pid_, program.c_str(), &actions, &attributes, arguments.data(), environ);
         posix_spawn_file_actions_destroy(&actions);
         posix_spawnattr_destroy(&attributes);
@@ -135,16 +137,18 @@ public:
                     onMessage(message);
                 }
             }
-            int status = 0;
-            while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-            }
-            ended_ = true;
-            onEnd(status);
+            onEnd(waitForEnd());
         });
     }
     ~WorkerProcess() {
-        // The end of its input makes it stop its run, save it and end.
+        // The end of its input makes it stop its run, save it and end. One that does not, as may be in a driver that has lost
+        // its device, is killed.
         in_.reset();
+        std::unique_lock lock(mutex_);
+        if (!end_.wait_for(lock, kLongestEnd, [this] { return ended_.load(); })) {
+            ::kill(pid_, SIGKILL);
+        }
+        lock.unlock();
         reader_.join();
     }
     WorkerProcess(const WorkerProcess&) = delete; // a thread holds its address
@@ -156,47 +160,46 @@ public:
     }
 
 private:
+    static constexpr std::chrono::seconds kLongestEnd{20};
+
+    int waitForEnd() {
+        siginfo_t info{};
+        while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+        }
+        // Until here the process has its number, so that nobody else can be killed by it.
+        const std::lock_guard lock(mutex_);
+        int status = 0;
+        while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+        }
+        ended_ = true;
+        end_.notify_all();
+        return status;
+    }
+
     pid_t pid_ = -1;
     Descriptor in_, out_;
+    std::mutex mutex_; ///< of the process's end
+    std::condition_variable end_;
     std::atomic<bool> ended_ = false;
     std::thread reader_;
 };
 
 class WorkerHost final : public RunHost {
 public:
-    explicit WorkerHost(std::string program) : program_(std::move(program)) {}
-    ~WorkerHost() override { worker_.reset(); }
+    WorkerHost(std::string program, std::chrono::seconds keepIdle)
+        : program_(std::move(program)), keepIdle_(keepIdle) {}
+    ~WorkerHost() override {
+        std::unique_lock lock(mutex_);
+        closing_ = true;
+        const std::unique_ptr<WorkerProcess> last = std::move(worker_), before = std::move(retired_);
+        lock.unlock();
+    }
     WorkerHost(const WorkerHost&) = delete; // the reading thread holds its address
     WorkerHost& operator=(const WorkerHost&) = delete;
 
-    void start(const json& experiment, const std::string& sessionFile, RunMessageSink sink) override {
-        if (running_) {
-            throw base::Internal("a run is going on; wait for its end or stop it");
-        }
-        json validated = engine::validateExperiment(experiment, "experiment");
-        // CUDA asks for a new process after a fault.
-        const bool faulted = outcome_.exitCode != 0 && outcome_.errorKind == base::ErrorKind::DeviceFault;
-        if (worker_ == nullptr || worker_->ended() || faulted) {
-            worker_.reset();
-            worker_ = std::make_unique<WorkerProcess>(
-                program_, [this](const json& message) { onMessage(message); }, [this](int status) { onEnd(status); });
-        }
-        {
-            const std::lock_guard lock(mutex_);
-            sink_ = sink ? std::move(sink) : [](const json&) {};
-            outcome_ = {};
-            run_ = 0;
-            running_ = true;
-        }
-        // A worker that is gone already is told by its reader, which ends the run.
-        worker_->send({{"type", "run"}, {"experiment", std::move(validated)}, {"session", sessionFile}});
-    }
-
-    void stop() override {
-        if (running_ && worker_ != nullptr) {
-            worker_->send({{"type", "stop"}});
-        }
-    }
+    void start(const json& experiment, const std::string& sessionFile, RunMessageSink sink) override;
+    void stop() override { tellWorker({{"type", "stop"}}); }
+    void release() override { tellWorker({{"type", "release"}}); }
     bool running() const override { return running_; }
     RunOutcome wait() override {
         std::unique_lock lock(mutex_);
@@ -205,76 +208,173 @@ public:
     }
 
 private:
-    void onMessage(const json& message) {
-        const std::string type = message.value("type", "");
-        if (type == "ended") {
-            finish(outcomeFrom(message), message);
-            return;
-        }
-        if (type == "refused") {
-            finish(failed(kindNamed(message.value("kind", "")), message.value("error", "")));
-            return;
-        }
-        if (type == "started") {
-            run_ = message.value("run", std::int64_t{0});
-        }
-        sink_(message);
+    std::unique_ptr<WorkerProcess> spawn() {
+        return std::make_unique<WorkerProcess>(
+            program_, keepIdle_, [this](const json& message) { onMessage(message); },
+            [this](int status) { onEnd(status); });
     }
 
-    void onEnd(int status) {
-        if (running_) {
-            finish(failed(base::ErrorKind::DeviceFault,
-                          fmt::format("the worker process {}; what it recorded is in the session, and the next run "
-                                      "starts a new worker",
-                                      howItEnded(status))));
+    void tellWorker(const json& message) {
+        const std::lock_guard lock(mutex_);
+        if (worker_ != nullptr) {
+            worker_->send(message);
         }
     }
 
-    RunOutcome failed(base::ErrorKind kind, std::string error) const {
-        RunOutcome outcome;
-        outcome.status = RunOutcome::Status::Failed;
-        outcome.errorKind = kind;
-        outcome.exitCode = base::exitCode(kind);
-        outcome.error = std::move(error);
-        outcome.run = run_;
-        outcome.metricsJson = json{{"error", {{"kind", base::errorKindName(kind)}, {"message", outcome.error}}}}.dump();
-        return outcome;
-    }
-
+    void onMessage(const json& message);
+    void onEnd(int status);
+    RunOutcome failed(base::ErrorKind kind, std::string error) const;
     void finish(const RunOutcome& outcome) { finish(outcome, endedMessage(outcome)); }
-    void finish(const RunOutcome& outcome, const json& message) {
-        RunMessageSink sink;
-        {
-            const std::lock_guard lock(mutex_);
-            outcome_ = outcome;
-            sink = sink_;
-            // Who hears of the end may start the next run at once; who waits for it has heard everything.
-            running_ = false;
-            ++telling_;
-        }
-        sink(message);
-        {
-            const std::lock_guard lock(mutex_);
-            --telling_;
-        }
-        idle_.notify_all();
-    }
+    void finish(const RunOutcome& outcome, const json& message);
+    /// Says that a worker was lost; empty when none was. With the lock held.
+    json takeNotice();
 
     std::string program_;
-    std::mutex mutex_; ///< guards the end of a run against who waits for it
+    std::chrono::seconds keepIdle_;
+    std::mutex mutex_; ///< of all below that is not atomic
     std::condition_variable idle_;
     std::atomic<bool> running_ = false;
     int telling_ = 0; ///< ends that the sink is being told of
     std::atomic<std::int64_t> run_ = 0;
     RunMessageSink sink_;
     RunOutcome outcome_;
-    std::unique_ptr<WorkerProcess> worker_; ///< last: its thread uses the members above
+    json request_;          ///< the run that is going on
+    bool answered_ = false; ///< the worker has said something of it
+    bool fresh_ = false;    ///< the worker was started for it
+    bool closing_ = false;
+    std::string lost_;                                ///< what became of the last worker, until the user is told
+    std::unique_ptr<WorkerProcess> worker_, retired_; ///< last: their threads use the members above
 };
+
+void WorkerHost::start(const json& experiment, const std::string& sessionFile, RunMessageSink sink) {
+    if (running_) {
+        throw base::Internal("a run is going on; wait for its end or stop it");
+    }
+    json validated = engine::validateExperiment(experiment, "experiment");
+    std::unique_lock lock(mutex_);
+    // CUDA asks for a new process after a fault.
+    const bool faulted = outcome_.exitCode != 0 && outcome_.errorKind == base::ErrorKind::DeviceFault;
+    while (retired_ != nullptr || (worker_ != nullptr && (worker_->ended() || faulted))) {
+        std::unique_ptr<WorkerProcess> gone = std::move(retired_ != nullptr ? retired_ : worker_);
+        lock.unlock(); // its thread may be waiting for it
+        gone.reset();
+        lock.lock();
+    }
+    fresh_ = worker_ == nullptr;
+    if (fresh_) {
+        worker_ = spawn();
+    }
+    sink_ = sink ? std::move(sink) : [](const json&) {};
+    outcome_ = {};
+    run_ = 0;
+    answered_ = false;
+    request_ = {{"type", "run"}, {"experiment", std::move(validated)}, {"session", sessionFile}};
+    const json notice = fresh_ ? takeNotice() : json();
+    const RunMessageSink told = sink_;
+    running_ = true;
+    // A worker that is gone already is told by its reader, which ends the run or gives it to another.
+    worker_->send(request_);
+    lock.unlock();
+    if (!notice.is_null()) {
+        told(notice);
+    }
+}
+
+json WorkerHost::takeNotice() {
+    if (lost_.empty()) {
+        return {};
+    }
+    return {{"type", "notice"},
+            {"text", fmt::format("A new worker process was started, because the last one {}: the model is loaded again",
+                                 std::exchange(lost_, ""))}};
+}
+
+void WorkerHost::onMessage(const json& message) {
+    const std::string type = message.value("type", "");
+    RunMessageSink sink;
+    {
+        const std::lock_guard lock(mutex_);
+        answered_ = true;
+        sink = sink_;
+    }
+    if (type == "ended") {
+        finish(outcomeFrom(message), message);
+        return;
+    }
+    if (type == "refused") {
+        finish(failed(kindNamed(message.value("kind", "")), message.value("error", "")));
+        return;
+    }
+    if (type == "started") {
+        run_ = message.value("run", std::int64_t{0});
+    }
+    sink(message);
+}
+
+void WorkerHost::onEnd(int status) {
+    std::unique_lock lock(mutex_);
+    const bool faulted = outcome_.exitCode != 0 && outcome_.errorKind == base::ErrorKind::DeviceFault;
+    lost_ = faulted ? "had a device fault" : howItEnded(status);
+    if (!running_ || closing_) {
+        return;
+    }
+    if (!fresh_ && !answered_) {
+        // It was gone before it heard of this run, which another worker can take as it is.
+        fresh_ = true;
+        retired_ = std::move(worker_);
+        try {
+            worker_ = spawn();
+            worker_->send(request_);
+            const RunMessageSink sink = sink_;
+            const json notice = takeNotice();
+            lock.unlock();
+            sink(notice);
+            return;
+        } catch (const base::Error& error) {
+            lost_ += fmt::format(", and {}", error.message());
+        }
+    }
+    const std::string how = lost_;
+    lock.unlock();
+    finish(failed(base::ErrorKind::DeviceFault,
+                  fmt::format("the worker process {}; what it recorded is in the session, and the next run "
+                              "starts a new worker",
+                              how)));
+}
+
+RunOutcome WorkerHost::failed(base::ErrorKind kind, std::string error) const {
+    RunOutcome outcome;
+    outcome.status = RunOutcome::Status::Failed;
+    outcome.errorKind = kind;
+    outcome.exitCode = base::exitCode(kind);
+    outcome.error = std::move(error);
+    outcome.run = run_;
+    outcome.metricsJson = json{{"error", {{"kind", base::errorKindName(kind)}, {"message", outcome.error}}}}.dump();
+    return outcome;
+}
+
+void WorkerHost::finish(const RunOutcome& outcome, const json& message) {
+    RunMessageSink sink;
+    {
+        const std::lock_guard lock(mutex_);
+        outcome_ = outcome;
+        sink = sink_;
+        // Who hears of the end may start the next run at once; who waits for it has heard everything.
+        running_ = false;
+        ++telling_;
+    }
+    sink(message);
+    {
+        const std::lock_guard lock(mutex_);
+        --telling_;
+    }
+    idle_.notify_all();
+}
 
 } // namespace
 
-std::unique_ptr<RunHost> RunHost::inWorker(const std::string& program) {
-    return std::make_unique<WorkerHost>(program);
+std::unique_ptr<RunHost> RunHost::inWorker(const std::string& program, std::chrono::seconds keepIdle) {
+    return std::make_unique<WorkerHost>(program, keepIdle);
 }
 
 } // namespace vitrine::app

@@ -39,6 +39,8 @@ public:
     virtual const std::vector<TensorEntry>& tensors() const = 0; ///< by offset
     virtual const TensorEntry* find(std::string_view name) const = 0;
     virtual const std::map<std::string, std::string>& metadata() const = 0;
+    /// Which file this is and when it was written last, as it was on opening: equal texts, equal bytes.
+    virtual const std::string& identity() const = 0;
     /// Reads `bytes` bytes at `offset` inside the tensor. Throws BadInput when the file is shorter than it was.
     virtual void read(const TensorEntry& entry, std::uint64_t offset, void* out, std::uint64_t bytes) const = 0;
 

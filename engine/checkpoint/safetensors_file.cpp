@@ -69,10 +69,13 @@ public:
         if (::fstat(file_.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
             throw base::BadInput(path + ": opening: not a regular file");
         }
+        identity_ = fmt::format("{} {}:{} {} {}.{:09} {}.{:09}", path, info.st_dev, info.st_ino, info.st_size,
+                                info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
         readHeader(static_cast<std::uint64_t>(info.st_size));
     }
 
     const std::string& path() const override { return path_; }
+    const std::string& identity() const override { return identity_; }
     double cachedShare() const override;
     const std::byte* readDirect(const TensorEntry& entry, std::uint64_t offset, std::byte* buffer,
                                 std::uint64_t bytes) const override;
@@ -131,6 +134,7 @@ private:
     }
 
     std::string path_;
+    std::string identity_;
     FileHandle file_;
     mutable std::once_flag directOnce_;
     mutable std::unique_ptr<FileHandle> direct_; ///< of the same file, past the page cache

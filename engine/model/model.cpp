@@ -67,8 +67,11 @@ float embeddingScale(const ModelConfig& config, kernels::DType compute) {
 Model::Model(kernels::Context& context, const ModelSource& source, const ModelOptions& options,
              base::ProgressSink* progress)
     : context_(context), config_(source.config), options_(options) {
-    const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase, "load");
-    weights_ = std::make_unique<WeightStore>(context, source, LoadOptions{options.dequantize, options.seed}, progress);
+    const LoadOptions load{options.dequantize, options.seed};
+    const bool kept = WeightStore::wouldKeep(context, source, load);
+    const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase,
+                                    kept ? "weights kept from the run before" : "load");
+    weights_ = std::make_unique<WeightStore>(context, source, load, progress);
     if (kernels::MetaContext* meta = context.meta()) {
         meta->joinStreams(); // nothing computes before the weights are there
     }

@@ -93,7 +93,8 @@ struct StepOutput {
 
 class Model {
 public:
-    /// Loads the weights inside a phase scope "load". `progress` may be null.
+    /// Loads the weights inside a phase scope "load"; weights that the context kept (LoadReport::kept) come to life in one that
+    /// is named "weights kept from the run before". `progress` may be null.
     Model(kernels::Context& context, const ModelSource& source, const ModelOptions& options,
           base::ProgressSink* progress);
     ~Model();

@@ -6,8 +6,11 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
+#include "base/log.h"
+#include "base/sha256.h"
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weight_mover.h"
 #include "engine/model/weight_plan.h"
@@ -236,6 +239,54 @@ void Loader::fillExperts(const WeightSource& source, std::int64_t begin, std::in
            source.bytes / static_cast<std::uint64_t>(source.spec.shape[0]) * static_cast<std::uint64_t>(end - begin));
 }
 
+/// One scope for the pieces of a layer that come one after the other.
+class LayerScope {
+public:
+    explicit LayerScope(kernels::Tracer& tracer) : tracer_(tracer) {}
+    void enter(std::int32_t layer) {
+        if (layer != layer_) {
+            scope_.reset();
+            layer_ = layer;
+            if (layer >= 0) {
+                scope_ = std::make_unique<kernels::TraceScope>(tracer_, base::ScopeKind::Layer, "layer", layer);
+            }
+        }
+    }
+
+private:
+    kernels::Tracer& tracer_;
+    std::int32_t layer_ = -1;
+    std::unique_ptr<kernels::TraceScope> scope_;
+};
+
+/// Everything that the bytes of the arena depend on.
+std::string weightsKey(kernels::Context& context, const ModelSource& source, const WeightPlan& plan,
+                       std::uint64_t seed) {
+    std::string text =
+        fmt::format("{} {} {}\n", kernels::backendName(context.backend()), context.traits().name, plan.arenaBytes);
+    if (source.synthetic()) {
+        text += fmt::format("synthetic, seed {}\n", seed);
+    }
+    std::set<const SafetensorsFile*> files;
+    for (const WeightPiece& piece : plan.pieces) {
+        text += fmt::format("{} {} {} {}\n", piece.name, kernels::dtypeName(piece.dtype),
+                            fmt::join(piece.shape.dims(), ","), piece.expand);
+        for (const WeightSource& from : piece.sources) {
+            text += fmt::format("  {} {} {} {}", from.index, from.spec.name, from.offset, from.bytes);
+            if (from.location == nullptr) {
+                const RandomRule rule = randomRule(source.config, from.spec);
+                text += fmt::format(" {} {}\n", rule.center, rule.deviation);
+                continue;
+            }
+            text += fmt::format(" {} {}\n", from.location->file->path(), from.location->entry->offset);
+            if (files.insert(from.location->file).second) {
+                text += from.location->file->identity() + "\n";
+            }
+        }
+    }
+    return base::sha256Hex(text);
+}
+
 } // namespace
 
 void fillSynthetic(kernels::Context& context, const TensorSpec& spec, const ModelConfig& config, std::uint32_t index,
@@ -248,9 +299,69 @@ void fillSynthetic(kernels::Context& context, const TensorSpec& spec, const Mode
     }
 }
 
+bool WeightStore::wouldKeep(kernels::Context& context, const ModelSource& source, const LoadOptions& options) {
+    return context.kept() != nullptr && context.kept()->hasWeights(weightsKey(
+                                            context, source, planWeights(source, options.dequantize), options.seed));
+}
+
 WeightStore::WeightStore(kernels::Context& context, const ModelSource& source, const LoadOptions& options,
-                         base::ProgressSink* progress) {
+                         base::ProgressSink* progress)
+    : context_(context) {
     const WeightPlan plan = planWeights(source, options.dequantize);
+    report_.residentBytes = plan.residentBytes;
+    owned_.reserve(plan.pieces.size());
+    kernels::KeptState* const kept = context.kept();
+    const std::string key = kept != nullptr ? weightsKey(context, source, plan, options.seed) : std::string();
+    if (kept != nullptr && kept->hasWeights(key)) {
+        adopt(plan, kept->weights());
+    } else {
+        if (kept != nullptr) {
+            kept->releaseWeights();
+        }
+        load(plan, source, options, progress);
+    }
+    key_ = key;
+}
+
+WeightStore::~WeightStore() {
+    if (key_.empty()) {
+        return;
+    }
+    try {
+        if (kernels::CudaContext* gpu = context_.cuda()) {
+            gpu->synchronize();
+        }
+        owned_.clear();
+        context_.kept()->giveWeights(std::move(key_), context_.memory().detachArena(std::move(arena_)));
+    } catch (const base::Error& error) {
+        // What a faulted device holds is worth nothing.
+        base::logDebug(fmt::format("weights are not kept: {}", error.message()));
+    }
+}
+
+void WeightStore::adopt(const WeightPlan& plan, kernels::KeptBlock& block) {
+    const base::TimeNs begin = context_.clock().now();
+    arena_ = context_.memory().adoptArena(block, "weights");
+    LayerScope scope(context_.tracer());
+    for (const WeightPiece& piece : plan.pieces) {
+        scope.enter(piece.layer);
+        add(piece);
+    }
+    report_.kept = true;
+    report_.seconds = static_cast<double>(context_.clock().now() - begin) * 1e-9;
+}
+
+/// The same pieces in the same order lie at the same places, whoever filled the arena.
+const kernels::Tensor& WeightStore::add(const WeightPiece& piece) {
+    const kernels::Tensor& tensor =
+        owned_.emplace_back(*arena_, base::MemoryCategory::Weights, piece.name, piece.dtype, piece.shape);
+    tensors_.emplace(piece.name, tensor.view());
+    return tensor;
+}
+
+void WeightStore::load(const WeightPlan& plan, const ModelSource& source, const LoadOptions& options,
+                       base::ProgressSink* progress) {
+    kernels::Context& context = context_;
     arena_ = context.memory().reserveArena(plan.arenaBytes, "weights");
     kernels::Tensor staging;
     if (plan.stagingBytes > 0) {
@@ -259,34 +370,22 @@ WeightStore::WeightStore(kernels::Context& context, const ModelSource& source, c
     }
     // Behind the staging buffer: what is on its way there ends before the buffer goes.
     Loader loader(context, source, options, plan.sourceBytes, staging.view().data, plan.stagingBytes, progress);
-    owned_.reserve(plan.pieces.size());
-    std::int32_t layer = -1;
-    std::optional<kernels::TraceScope> scope;
-    for (const WeightPiece& piece : plan.pieces) {
-        if (piece.layer != layer) {
-            scope.reset();
-            layer = piece.layer;
-        }
-        if (layer >= 0 && !scope) {
-            scope.emplace(context.tracer(), base::ScopeKind::Layer, "layer", layer);
-        }
-        const kernels::Tensor& tensor =
-            owned_.emplace_back(*arena_, base::MemoryCategory::Weights, piece.name, piece.dtype, piece.shape);
-        tensors_.emplace(piece.name, tensor.view());
-        if (piece.expand) {
-            loader.expand(piece, tensor.view());
-        } else {
-            loader.load(piece, tensor.view().data);
+    {
+        LayerScope scope(context.tracer());
+        for (const WeightPiece& piece : plan.pieces) {
+            scope.enter(piece.layer);
+            const kernels::Tensor& tensor = add(piece);
+            if (piece.expand) {
+                loader.expand(piece, tensor.view());
+            } else {
+                loader.load(piece, tensor.view().data);
+            }
         }
     }
-    scope.reset();
     loader.finish();
     report_.seconds = loader.seconds();
     report_.bytesRead = source.synthetic() && !context.isMeta() ? 0 : loader.bytesRead();
-    report_.residentBytes = plan.residentBytes;
 }
-
-WeightStore::~WeightStore() = default;
 
 const TensorView& WeightStore::get(std::string_view name) const {
     const auto it = tensors_.find(name);

@@ -10,7 +10,8 @@
 // through one staging buffer of category workspace. Synthetic models are filled from a seed.
 // Meta materialises nothing; its clock is charged with disk and bus, which overlap.
 // Load stages are reported as spans on the lanes "Read" (disk), "Copy" (bus), "Expand" (MXFP4 to BF16) and "Fill"
-// (synthetic). All weights are allocated by one thread in checkpoint order, whatever reads them.
+// (synthetic). Where the context keeps state between runs (kernels/kept_state.h), complete weights stay there when the store
+// goes, and the next store of the same files takes them over; others are freed before its own are loaded. All weights are allocated by one thread in checkpoint order, whatever reads them.
 
 #include <cstdint>
 #include <map>
@@ -31,10 +32,14 @@ struct LoadOptions {
     std::uint64_t seed = 0; ///< of synthetic weights
 };
 
+struct WeightPiece;
+struct WeightPlan;
+
 struct LoadReport {
     double seconds = 0;              ///< on the context's clock
     std::uint64_t bytesRead = 0;     ///< from disk; on Meta what would be read
     std::uint64_t residentBytes = 0; ///< of all weights
+    bool kept = false;               ///< nothing was loaded: they are those of an earlier run of this process
 };
 
 class WeightStore {
@@ -46,6 +51,9 @@ public:
     WeightStore(const WeightStore&) = delete; // views point into its arena
     WeightStore& operator=(const WeightStore&) = delete;
 
+    /// Whether a store of this source would take weights over that an earlier run left.
+    static bool wouldKeep(kernels::Context& context, const ModelSource& source, const LoadOptions& options);
+
     bool has(std::string_view name) const { return tensors_.find(name) != tensors_.end(); }
     /// Throws Internal when there is no such tensor.
     const kernels::TensorView& get(std::string_view name) const;
@@ -55,6 +63,13 @@ public:
     const LoadReport& report() const { return report_; }
 
 private:
+    void load(const WeightPlan& plan, const ModelSource& source, const LoadOptions& options,
+              base::ProgressSink* progress);
+    void adopt(const WeightPlan& plan, kernels::KeptBlock& block);
+    const kernels::Tensor& add(const WeightPiece& piece);
+
+    kernels::Context& context_;
+    std::string key_; ///< of the weights while they are complete, to keep them; empty: nothing is kept
     std::unique_ptr<kernels::Arena> arena_;
     std::vector<kernels::Tensor> owned_;
     std::map<std::string, kernels::TensorView, std::less<>> tensors_;

@@ -136,9 +136,7 @@ void runGenerate(const Run& run) {
     try {
         const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
         Model model(*context, source, options, run.sinks.progress);
-        metrics["load_seconds"] = model.loadReport().seconds;
-        metrics["bytes_read"] = model.loadReport().bytesRead;
-        metrics["resident_bytes"] = model.loadReport().residentBytes;
+        addLoadMetrics(metrics, model.loadReport());
         GenerateOptions generate = generateOptions(run, options);
         generate.chatFormat = prompts.chatFormat;
         addKvMetrics(metrics, *context, model.config(), generate.cache);

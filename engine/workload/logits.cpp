@@ -114,7 +114,7 @@ void runLogits(const Run& run) {
         }
         metrics["shape"] = shape;
         metrics["seconds"] = median(seconds);
-        metrics["load_seconds"] = model.loadReport().seconds;
+        addLoadMetrics(metrics, model.loadReport());
         metrics["output"] = run.text("output");
     } catch (...) {
         addMemoryMetrics(metrics, *context);

@@ -43,6 +43,7 @@ kernels::ContextOptions contextOptions(const Run& run, base::TraceSink* trace) {
     options.sink = trace;
     options.clock = run.sinks.clock;
     options.stop = run.stop;
+    options.kept = run.sinks.kept;
     return options;
 }
 
@@ -218,6 +219,15 @@ Json categoryJson(const base::CategoryBytes& bytes) {
         out[std::string(base::categoryName(static_cast<base::MemoryCategory>(i)))] = bytes[static_cast<std::size_t>(i)];
     }
     return out;
+}
+
+void addLoadMetrics(Json& metrics, const LoadReport& report) {
+    metrics["load_seconds"] = report.seconds;
+    metrics["bytes_read"] = report.bytesRead;
+    metrics["resident_bytes"] = report.residentBytes;
+    if (report.kept) {
+        metrics["weights_kept"] = true;
+    }
 }
 
 void addMemoryMetrics(Json& metrics, kernels::Context& context) {

@@ -71,6 +71,8 @@ void checkTokenIds(const std::vector<std::vector<std::int32_t>>& rows, std::int6
 
 /// Fills in model, weights, dtype, backend, time_base, device, threads (CPU), device_profile (Meta).
 void addContextMetrics(const Run& run, kernels::Context& context);
+/// load_seconds, bytes_read, resident_bytes, and weights_kept where they are those of the run before.
+void addLoadMetrics(nlohmann::json& metrics, const LoadReport& report);
 /// peak_bytes, peak_by_category, max_by_category, current and reserved bytes, host_peak_bytes.
 void addMemoryMetrics(nlohmann::json& metrics, kernels::Context& context);
 /// On CUDA: kernel_compile_seconds (waited for compilers and the disk cache) and kernels, every variant in use.

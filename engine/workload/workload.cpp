@@ -20,8 +20,14 @@ nlohmann::json runExperiment(const nlohmann::json& experiment, const WorkloadSin
         metrics = planExperiment(spec, sinks, std::move(stop));
         return metrics;
     }
-    const Run run{spec, sinks, std::move(stop), metrics};
     const std::string workload = spec["workload"];
+    WorkloadSinks own = sinks;
+    if (own.kept != nullptr && (workload == "load" || workload == "bench")) {
+        // They measure loads and contexts: with nothing left of an earlier run, and leaving nothing.
+        own.kept->release();
+        own.kept = nullptr;
+    }
+    const Run run{spec, own, std::move(stop), metrics};
     if (workload == "generate") {
         runGenerate(run);
     } else if (workload == "load") {

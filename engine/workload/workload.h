@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/trace.h"
+#include "kernels/kept_state.h"
 
 namespace vitrine::engine {
 
@@ -36,6 +37,9 @@ struct WorkloadSinks {
     /// The run's clock where others measure the same run; null: the run makes its own. Not used on virtual time.
     const base::Clock* clock = nullptr;
     base::ProgressSink* progress = nullptr;
+    /// What runs of this process leave to each other: generate and logits take over weights and a CUDA context that fit, and
+    /// leave theirs; load and bench free the weights first. Null: every run starts afresh.
+    kernels::KeptState* kept = nullptr;
     std::function<void(const StreamedToken&)> token;
     /// A live value for the status line: "tokens_per_second", "decode_tokens", "kv_bytes".
     std::function<void(std::string_view name, double value)> metric;

@@ -146,6 +146,7 @@ public:
     std::exception_ptr failure;
     Status status = Status::Waiting; ///< under the library's mutex, as all but `calls`
     bool announced = false;
+    bool earlier = false; ///< compiled for a run before this one, which has not asked for it
     std::atomic<std::uint64_t> calls{0};
 };
 
@@ -372,6 +373,7 @@ const KernelLibrary::Entry& KernelLibrary::entry(const KernelCall& call) {
     entry->calls.fetch_add(1, std::memory_order_relaxed);
     if (!entry->announced) {
         entry->announced = true;
+        entry->earlier = false;
         const KernelUse& use = entry->use;
         // Once for all values that a family is specialised for: those are for -vv.
         const bool compiled = !entry->compiled.facts.empty() && use.compileSeconds > 0;
@@ -392,6 +394,9 @@ void KernelLibrary::prefetch(const KernelCall& call) {
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
     Entry* const entry = state.choose(call, nullptr);
+    if (entry != nullptr) {
+        entry->earlier = false;
+    }
     if (entry == nullptr || entry->status != Entry::Status::Waiting ||
         std::find(state.queue.begin(), state.queue.end(), entry) != state.queue.end()) {
         return;
@@ -473,12 +478,32 @@ std::vector<KernelUse> KernelLibrary::uses() const {
     const std::lock_guard lock(state_->mutex);
     std::vector<KernelUse> out;
     for (const std::unique_ptr<Entry>& entry : state_->entries) {
-        if (entry->status == Entry::Status::Done) {
+        if (entry->status == Entry::Status::Done && !entry->earlier) {
             out.push_back(entry->use);
             out.back().calls = entry->calls.load(std::memory_order_relaxed);
         }
     }
     return out;
+}
+
+void KernelLibrary::beginRun() {
+    State& state = *state_;
+    const std::lock_guard lock(state.mutex);
+    state.waited = 0;
+    state.announced.clear();
+    for (const std::unique_ptr<Entry>& entry : state.entries) {
+        entry->calls = 0;
+        entry->announced = false;
+        if (entry->status == Entry::Status::Done) {
+            entry->earlier = true;
+            entry->use.origin = "kept from the run before";
+            entry->use.compileSeconds = 0;
+        } else if (entry->status == Entry::Status::Failed) {
+            // What failed may have been mended: a compiler that was missing, a full disk.
+            entry->status = Entry::Status::Waiting;
+            entry->failure = nullptr;
+        }
+    }
 }
 
 double KernelLibrary::waitedSeconds() const {

@@ -88,11 +88,15 @@ public:
     /// Waits for all that prefetch started. Reports progress "Compiling kernels".
     void waitForPrefetch(base::ProgressSink* progress, const base::StopToken& stop);
 
+    /// Another run begins: uses() and waitedSeconds() tell of that run alone. What is compiled stays. While no thread waits
+    /// for this library.
+    void beginRun();
+
     static std::vector<KernelLaunch> launches(const Entry& entry, const KernelCall& call);
     static const std::vector<std::uint8_t>& cubin(const Entry& entry);
     static const KernelUse& use(const Entry& entry);
 
-    /// Every variant in use so far, in order of first use.
+    /// Every variant that this run uses so far, in order of first use.
     std::vector<KernelUse> uses() const;
     /// Seconds that callers of entry() and waitForPrefetch() have waited for compilers and the disk cache.
     double waitedSeconds() const;

@@ -88,15 +88,15 @@ void RecordedStepArena::ensureCapacity(std::uint64_t bytes) {
 struct Memory::State {
     State(std::unique_ptr<MemoryResource> deviceResource, std::unique_ptr<MemoryResource> hostResource,
           const MemoryOptions& options, Tracer& tracer)
-        : device(std::move(deviceResource)), hostUpstream(std::move(hostResource)),
+        : handover(std::move(deviceResource)), hostUpstream(std::move(hostResource)),
           ledger(tracer, base::MemorySpace::Device), hostLedger(tracer, base::MemorySpace::Host),
-          failing(*device, options.failFrom), budget(failing, options.deviceBudget, options.untracked, ledger),
+          failing(handover, options.failFrom), budget(failing, options.deviceBudget, options.untracked, ledger),
           hostBudget(*hostUpstream, options.hostBudget, 0, hostLedger), cache(budget), hostCache(hostBudget),
           guard(cache, options.guardAccess),
           general(options.guardBytes ? static_cast<MemoryResource&>(guard) : cache, ledger, budget),
           hostRecording(hostCache, hostLedger, hostBudget) {}
 
-    std::unique_ptr<MemoryResource> device;
+    HandoverResource handover;
     std::unique_ptr<MemoryResource> hostUpstream;
     Ledger ledger;
     Ledger hostLedger;
@@ -149,6 +149,24 @@ std::unique_ptr<Arena> Memory::reserveArena(std::uint64_t bytes, std::string_vie
         }
     }
     throw state_->ledger.failure(bytes, tag, state_->budget.limit(), state_->budget.largestFree());
+}
+
+std::unique_ptr<Arena> Memory::adoptArena(KeptBlock& block, std::string_view name) {
+    const std::uint64_t bytes = block.bytes();
+    const Tag tag{base::MemoryCategory::Weights, name, DType::U8, {}};
+    state_->handover.offer(std::move(block));
+    try {
+        return std::make_unique<RecordedArena>(state_->budget, state_->ledger, bytes, tag);
+    } catch (const base::OutOfMemory&) {
+        block = state_->handover.withdraw();
+    }
+    throw state_->ledger.failure(bytes, tag, state_->budget.limit(), state_->budget.largestFree());
+}
+
+KeptBlock Memory::detachArena(std::unique_ptr<Arena> arena) noexcept {
+    state_->handover.keepNext();
+    arena.reset();
+    return state_->handover.takeKept();
 }
 
 const MemoryStatistics& Memory::statistics() const {

@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/trace.h"
+#include "kernels/memory/handover.h"
 #include "kernels/memory/resource.h"
 #include "kernels/tracer.h"
 
@@ -81,6 +82,11 @@ public:
     MemoryResource& host();
     /// Reserves `bytes` on the device at once.
     std::unique_ptr<Arena> reserveArena(std::uint64_t bytes, std::string_view name);
+    /// An empty arena in a block that another Memory gave up: budget and books count it like a reservation. Takes `block`;
+    /// where the budget refuses, it stays as it was. Throws OutOfMemory.
+    std::unique_ptr<Arena> adoptArena(KeptBlock& block, std::string_view name);
+    /// Gives an arena up without freeing it. Its pieces must be gone.
+    KeptBlock detachArena(std::unique_ptr<Arena> arena) noexcept;
 
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;

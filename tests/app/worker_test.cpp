@@ -18,6 +18,7 @@
 #include "app/runner/run_host.h"
 #include "base/error.h"
 #include "sessions/session_file.h"
+#include "tests/app/worker_testing.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine::app {
@@ -28,7 +29,8 @@ using sessions::OpenMode;
 using sessions::RunStatus;
 using sessions::SessionFile;
 
-const std::string kProgram = VITRINE_BINARY_DIR "/app/vitrine";
+using test::kWorkerProgram;
+using test::workerPid;
 
 json experiment(int newTokens) {
     return {{"vitrine", 1},
@@ -38,23 +40,6 @@ json experiment(int newTokens) {
             {"ignore_eos", true},
             {"set", {{"max_position_embeddings", "2000000"}}},
             {"max_new_tokens", newTokens}};
-}
-
-/// The children of this thread's process whose name is vitrine.
-pid_t workerPid() {
-    for (int attempt = 0; attempt < 600; ++attempt) {
-        std::ifstream children("/proc/self/task/" + std::to_string(::gettid()) + "/children");
-        pid_t pid = 0;
-        while (children >> pid) {
-            std::string name;
-            std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/comm"), name);
-            if (name == "vitrine") {
-                return pid;
-            }
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return -1;
 }
 
 /// Starts a long run and returns when its first token has come.
@@ -73,7 +58,7 @@ TEST(Worker, GivesWhatARunInThisProcessGives) {
     const auto here = RunHost::inProcess();
     here->start(experiment(6), "", {});
     const RunOutcome expected = here->wait();
-    const auto host = RunHost::inWorker(kProgram);
+    const auto host = RunHost::inWorker(kWorkerProgram);
     for (int run = 1; run <= 2; ++run) {
         std::vector<json> messages;
         host->start(experiment(6), folder.file("runs.vitrine"),
@@ -89,7 +74,7 @@ TEST(Worker, GivesWhatARunInThisProcessGives) {
 
 TEST(Worker, StopEndsTheRunSaved) {
     const test::TempFolder folder;
-    const auto host = RunHost::inWorker(kProgram);
+    const auto host = RunHost::inWorker(kWorkerProgram);
     startLongRun(*host, folder.file("runs.vitrine"));
     host->stop();
     const RunOutcome outcome = host->wait();
@@ -101,7 +86,7 @@ TEST(Worker, StopEndsTheRunSaved) {
 TEST(Worker, ADeadWorkerEndsItsRunAndTheNextRunWorks) {
     const test::TempFolder folder;
     const std::string file = folder.file("runs.vitrine");
-    const auto host = RunHost::inWorker(kProgram);
+    const auto host = RunHost::inWorker(kWorkerProgram);
     startLongRun(*host, file);
     ASSERT_EQ(::kill(workerPid(), SIGABRT), 0);
     const RunOutcome outcome = host->wait();
@@ -121,7 +106,7 @@ TEST(Worker, ItsOwnersEndStopsTheRunSaved) {
     const test::TempFolder folder;
     const std::string file = folder.file("runs.vitrine");
     {
-        const auto host = RunHost::inWorker(kProgram);
+        const auto host = RunHost::inWorker(kWorkerProgram);
         startLongRun(*host, file);
     }
     EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->run(1).status, RunStatus::Cancelled);
@@ -129,7 +114,7 @@ TEST(Worker, ItsOwnersEndStopsTheRunSaved) {
 
 TEST(Worker, RefusesBeforeItStartsAndAfter) {
     const test::TempFolder folder;
-    const auto host = RunHost::inWorker(kProgram);
+    const auto host = RunHost::inWorker(kWorkerProgram);
     EXPECT_THROW(host->start({{"vitrine", 1}, {"workload", "generate"}, {"modle", "x"}}, "", {}), base::BadInput);
     std::ofstream(folder.file("notes.txt"))
         << "a file of another program, long enough to have a header of its own ..." << std::string(200, '.');

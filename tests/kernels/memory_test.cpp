@@ -188,6 +188,38 @@ TEST_F(MemoryFixture, WeightsArenaIsReservedAtOnceAndFilledPieceByPiece) {
     EXPECT_THROW(memory->reserveArena(60 * kMiB, "weights"), base::OutOfMemory);
 }
 
+TEST_F(MemoryFixture, AnArenaGoesFromOneMemoryToTheNext) {
+    KeptBlock block;
+    {
+        const auto first = make(false, {});
+        auto arena = first->reserveArena(3 * kMiB, "weights");
+        {
+            const Tensor written = tensor(*arena, kMiB, MemoryCategory::Weights);
+            std::memset(written.view().data, 0x5A, kMiB);
+        }
+        block = first->detachArena(std::move(arena));
+        EXPECT_EQ(first->statistics().reserved, 0U);
+    }
+    ASSERT_EQ(block.bytes(), 3 * kMiB);
+    const auto tight = make(false, {.deviceBudget = 2 * kMiB});
+    EXPECT_THROW(tight->adoptArena(block, "weights"), base::OutOfMemory);
+    EXPECT_EQ(block.bytes(), 3 * kMiB) << "what does not fit stays whose it was";
+    const auto second = make(false, {.deviceBudget = 4 * kMiB});
+    auto arena = second->adoptArena(block, "weights");
+    EXPECT_TRUE(block.empty());
+    EXPECT_EQ(second->statistics().reserved, 3 * kMiB);
+    {
+        const Tensor read = tensor(*arena, kMiB, MemoryCategory::Weights);
+        EXPECT_EQ(static_cast<const std::uint8_t*>(read.view().data)[kMiB - 1], 0x5A);
+        EXPECT_EQ(second->statistics().currentByCategory[static_cast<std::size_t>(MemoryCategory::Weights)], kMiB);
+        EXPECT_THROW(tensor(second->general(), 2 * kMiB), base::OutOfMemory);
+    }
+    block = second->detachArena(std::move(arena));
+    EXPECT_EQ(block.bytes(), 3 * kMiB);
+    arena = second->reserveArena(4 * kMiB, "weights");
+    EXPECT_EQ(second->statistics().reserved, 4 * kMiB);
+}
+
 TEST_F(MemoryFixture, GuardBytesSeeWritesOutside) {
     const auto memory = make(false, {.deviceBudget = 64 * kMiB, .guardBytes = true});
     {

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// How a reservation gets from one Memory to the next: nobody moves it, and in between nobody but its KeptBlock holds it.
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "kernels/memory/resource.h"
+
+namespace vitrine::kernels {
+
+/// An owned reservation of a physical resource, apart from every budget. Move-only; frees it.
+class KeptBlock {
+public:
+    KeptBlock() = default;
+    KeptBlock(std::shared_ptr<MemoryResource> owner, void* address, std::uint64_t bytes)
+        : owner_(std::move(owner)), address_(address), bytes_(bytes) {}
+    ~KeptBlock() { reset(); }
+    KeptBlock(KeptBlock&& other) noexcept { swap(other); }
+    KeptBlock& operator=(KeptBlock&& other) noexcept {
+        KeptBlock(std::move(other)).swap(*this);
+        return *this;
+    }
+    KeptBlock(const KeptBlock&) = delete; // owns memory
+    KeptBlock& operator=(const KeptBlock&) = delete;
+
+    void* address() const { return address_; }
+    std::uint64_t bytes() const { return bytes_; }
+    bool empty() const { return owner_ == nullptr; }
+    void reset() noexcept;
+    void swap(KeptBlock& other) noexcept;
+
+private:
+    std::shared_ptr<MemoryResource> owner_;
+    void* address_ = nullptr;
+    std::uint64_t bytes_ = 0;
+};
+
+/// Stands over the physical resource. A block that was offered answers the next request of its size; a block that is to
+/// be kept is put aside instead of being freed.
+class HandoverResource final : public MemoryResource {
+public:
+    explicit HandoverResource(std::shared_ptr<MemoryResource> upstream) : upstream_(std::move(upstream)) {}
+
+    void* allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) override;
+    void deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept override;
+    base::MemorySpace space() const override { return upstream_->space(); }
+    std::uint64_t largestFree() const override { return upstream_->largestFree(); }
+
+    void offer(KeptBlock block) { offered_ = std::move(block); }
+    /// The block that was offered and that nobody asked for.
+    KeptBlock withdraw() { return std::move(offered_); }
+    /// The block that is freed next is put aside; takeKept() gives it out.
+    void keepNext() { keepNext_ = true; }
+    KeptBlock takeKept() { return std::move(kept_); }
+
+private:
+    std::shared_ptr<MemoryResource> upstream_;
+    KeptBlock offered_, kept_;
+    bool keepNext_ = false;
+    std::unordered_map<void*, KeptBlock> adopted_; ///< in use; each goes back to where it came from
+};
+
+} // namespace vitrine::kernels
