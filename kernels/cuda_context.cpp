@@ -77,6 +77,7 @@ struct LoadedKernel {
 struct LoadedProgram {
     CUlibrary library = nullptr;
     std::string name; ///< "rms_norm/fused"
+    std::string pack; ///< empty: it comes with the program
     std::unordered_map<std::string, LoadedKernel> kernels;
 };
 
@@ -86,7 +87,7 @@ struct LoadedProgram {
 
 struct CudaContext::State {
     State(const CudaDriver& driver, const CudaOptions& given)
-        : options(given), device(std::make_shared<CudaDevice>(driver, given.device)) {}
+        : options(given), device(std::make_shared<CudaDevice>(driver, given.device, given.failFrom)) {}
     ~State();
 
     CudaOptions options;
@@ -133,8 +134,13 @@ LoadedProgram& CudaContext::State::program(const KernelLibrary::Entry& entry) {
     const KernelUse& use = KernelLibrary::use(entry);
     LoadedProgram program;
     program.name = use.family + "/" + use.variant;
-    const CUresult code =
-        driver().cuLibraryLoadData(&program.library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+    program.pack = KernelLibrary::builtin(entry) ? std::string() : use.pack;
+    const CUresult code = device->allocating([&] {
+        return driver().cuLibraryLoadData(&program.library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+    });
+    if (code == CUDA_ERROR_OUT_OF_MEMORY) {
+        device->check(code, "kernel " + program.name);
+    }
     if (code != CUDA_SUCCESS) {
         device->throwIfFaulted();
         throw base::Unsupported(
@@ -202,7 +208,7 @@ void CudaContext::State::start(LoadedProgram& program, const KernelLaunch& launc
     config.attrs = attributes.data();
     config.numAttrs = count;
     std::array<void*, 1> arguments{const_cast<void*>(parameters)};
-    device->launched(program.name);
+    device->launched(program.name, program.pack);
     device->check(driver().cuLaunchKernelEx(&config, loaded.function, arguments.data(), nullptr),
                   fmt::format("{}: launch of {}", program.name, launch.entry));
 }
@@ -299,7 +305,9 @@ CudaContext::CudaContext(const CudaOptions& options) {
     library.overrides = options.kernelOverrides;
     library.cacheFolder = options.cacheFolder;
     state.library = std::make_unique<KernelLibrary>(archOf(info), std::move(library));
-    state.device->check(driver->cuMemAlloc(&state.workspace, state.traits.workspaceBytes), "workspace");
+    state.device->check(
+        state.device->allocating([&] { return driver->cuMemAlloc(&state.workspace, state.traits.workspaceBytes); }),
+        "workspace");
     // What others hold on this device is as little ours as the context and the libraries.
     state.traits.untrackedBytes = usedBytes();
     const Nvrtc* compiler = Nvrtc::find();
@@ -441,11 +449,14 @@ CudaGraph CudaContext::endCapture() {
     CudaGraph graph;
     graph.state_ = std::make_unique<CudaGraph::State>();
     graph.state_->device = state.device;
-    const CUresult code = state.driver().cuGraphInstantiate(&graph.state_->executable, captured, 0);
+    const CUresult code = state.device->allocating(
+        [&] { return state.driver().cuGraphInstantiate(&graph.state_->executable, captured, 0); });
     state.driver().cuGraphDestroy(captured);
-    state.device->check(code, "cuGraphInstantiate");
-    state.device->check(state.driver().cuGraphUpload(graph.state_->executable, state.device->compute()),
-                        "cuGraphUpload");
+    state.device->check(code, "a step's graph");
+    state.device->check(state.device->allocating([&] {
+        return state.driver().cuGraphUpload(graph.state_->executable, state.device->compute());
+    }),
+                        "a step's graph");
     return graph;
 }
 

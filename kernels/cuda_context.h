@@ -47,6 +47,8 @@ struct CudaOptions {
     std::vector<std::pair<std::string, std::string>> kernelOverrides;
     std::string cacheFolder;
     bool dependentLaunch = true; ///< programmatic dependent launch where the device has it
+    /// The driver's memory ends at this request (memory, pinned memory, programs, graphs), 1 is the first; 0: never (tests).
+    std::uint64_t failFrom = 0;
 };
 
 /// A captured stretch of work. Replayed on the compute stream.
@@ -163,6 +165,18 @@ public:
 private:
     struct State;
     std::unique_ptr<State> state_;
+};
+
+/// Prefetching (CudaContext::setPrefetching) while it lives.
+class CudaPrefetch {
+public:
+    explicit CudaPrefetch(CudaContext& gpu) : gpu_(gpu) { gpu_.setPrefetching(true); }
+    ~CudaPrefetch() { gpu_.setPrefetching(false); }
+    CudaPrefetch(const CudaPrefetch&) = delete; // one begin, one end
+    CudaPrefetch& operator=(const CudaPrefetch&) = delete;
+
+private:
+    CudaContext& gpu_;
 };
 
 } // namespace vitrine::kernels

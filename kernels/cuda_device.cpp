@@ -8,6 +8,12 @@
 
 namespace vitrine::kernels {
 
+namespace {
+
+constexpr std::size_t kMostForeign = 16; ///< a sentence names no more
+
+} // namespace
+
 CudaDeviceInfo describeDevice(const CudaDriver& driver, int ordinal) {
     CudaDeviceInfo info;
     info.ordinal = ordinal;
@@ -51,7 +57,8 @@ std::vector<CudaDeviceInfo> cudaDevices() {
     return devices;
 }
 
-CudaDevice::CudaDevice(const CudaDriver& driver, int ordinal) : driver_(driver) {
+CudaDevice::CudaDevice(const CudaDriver& driver, int ordinal, std::uint64_t failFrom)
+    : driver_(driver), failFrom_(failFrom) {
     int count = 0;
     check(driver_.cuDeviceGetCount(&count), "cuDeviceGetCount");
     if (ordinal < 0 || ordinal >= count) {
@@ -90,8 +97,11 @@ void CudaDevice::check(CUresult code, std::string_view call) {
     for (std::size_t back = 0; back < recent_.size() && back < launches_; ++back) {
         last += (last.empty() ? "" : ", ") + recent_[(launches_ - 1 - back) % recent_.size()];
     }
-    fault_ = fmt::format("device: {}; the last kernels launched, newest first: {}; start the program anew",
-                         driver_.describe(code), last.empty() ? "none" : last);
+    const std::string foreign =
+        foreign_.empty() ? ""
+                         : fmt::format("; kernels of named packs among all launched: {}", fmt::join(foreign_, ", "));
+    fault_ = fmt::format("device: {}; the last kernels launched, newest first: {}{}; start the program anew",
+                         driver_.describe(code), last.empty() ? "none" : last, foreign);
     throwIfFaulted();
 }
 
@@ -101,9 +111,12 @@ void CudaDevice::throwIfFaulted() const {
     }
 }
 
-void CudaDevice::launched(std::string_view name) {
+void CudaDevice::launched(std::string_view name, std::string_view pack) {
     recent_[launches_ % recent_.size()].assign(name);
     ++launches_;
+    if (!pack.empty() && foreign_.size() < kMostForeign) {
+        foreign_.insert(fmt::format("{} of pack {}", name, pack));
+    }
 }
 
 } // namespace vitrine::kernels

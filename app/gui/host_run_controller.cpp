@@ -125,6 +125,13 @@ void HostRunController::stop() {
     }
 }
 
+void HostRunController::releaseMemory() {
+    if (worker_ != nullptr) {
+        worker_->release();
+    }
+    keptBytes_ = 0;
+}
+
 bool HostRunController::running() const {
     return running_;
 }
@@ -144,8 +151,13 @@ void HostRunController::onMessage(const std::string& line) {
         emit metric(textAt(message, "name"), numberAt(message, "value"));
     } else if (type == QLatin1String("started")) {
         emit started(static_cast<qint64>(numberAt(message, "run")));
+    } else if (type == QLatin1String("notice")) {
+        emit notice(textAt(message, "text"));
     } else if (type == QLatin1String("ended")) {
         running_ = false;
+        if (host_ == worker_.get()) {
+            keptBytes_ = static_cast<quint64>(numberAt(message, "kept_bytes"));
+        }
         const auto metrics = message.find("metrics");
         emit ended(textAt(message, "status"), textAt(message, "error"),
                    metrics != message.end() ? QString::fromStdString(metrics->dump()) : QString());

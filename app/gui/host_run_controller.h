@@ -27,6 +27,8 @@ public:
     void start(const nlohmann::json& experiment, const QString& sessionFile) override;
     void stop() override;
     bool running() const override;
+    void releaseMemory() override;
+    quint64 keptBytes() const override { return keptBytes_; }
     quint64 price(const nlohmann::json& experiment) override;
     quint64 rehearse(const nlohmann::json& experiment) override;
 
@@ -39,6 +41,7 @@ private:
     std::unique_ptr<RunHost> here_, worker_; ///< the worker is started by its first run
     RunHost* host_ = nullptr;                ///< of the last run
     bool running_ = false;
+    quint64 keptBytes_ = 0;
 
     // Pricing and rehearsing: a thread of its own, the newest request of each wins.
     struct Request {

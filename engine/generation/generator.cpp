@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <exception>
 #include <new>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "engine/generation/answer_text.h"
@@ -34,13 +36,11 @@ FinishReason reasonOf(const base::Error& error) {
 struct Generator::Row {
     GenerateRequest request;
     std::int32_t number = 0;
-    int sequence = -1;
-    std::int64_t prefilled = 0;
+    int sequence = -1;                 ///< of the cache
     std::vector<std::int32_t> history; ///< prompt and new tokens
     std::optional<AnswerText> answer;
     GenerateResult* result = nullptr;
 
-    bool prefilling() const { return prefilled < static_cast<std::int64_t>(request.prompt.size()); }
     bool done() const { return result->finish != FinishReason::None; }
 };
 
@@ -90,6 +90,7 @@ void Generator::addRow(GenerateRequest request) {
     auto row = std::make_unique<Row>();
     row->request = std::move(request);
     row->number = static_cast<std::int32_t>(rows_.size());
+    row->sequence = row->number; // until the cache gives one
     row->history = row->request.prompt;
     row->result = &report_->results[rows_.size()];
     row->result->promptTokens = static_cast<std::int64_t>(row->request.prompt.size());
@@ -152,35 +153,95 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
     cache_.reset();
 }
 
-/// Kernels of the first prefill step and of a decode step are compiled before anything is timed.
+/// The next step of the prefill: as many tokens as it takes of the first rows that have not had all of theirs. `done` of each
+/// row moves on.
+Generator::PrefillStep Generator::nextPrefill(std::vector<std::int64_t>& done) const {
+    PrefillStep step;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+        const std::vector<std::int32_t>& prompt = rows_[i]->request.prompt;
+        const auto length = static_cast<std::int64_t>(prompt.size());
+        const std::int64_t count = std::min(chunk_ - step.tokens, length - done[i]);
+        if (count == 0) {
+            continue;
+        }
+        const bool last = done[i] + count == length;
+        step.sequences.push_back(
+            {rows_[i]->sequence, {prompt.data() + done[i], static_cast<std::size_t>(count)}, last, length});
+        if (last) {
+            step.sampled.push_back(rows_[i].get());
+        }
+        step.tokens += count;
+        done[i] += count;
+    }
+    return step;
+}
+
+/// Batches that decoding may come to: every row that decodes, and what is left of them as rows end. Where only lengths end
+/// rows, those are known; else any number may be left, and beyond some tens of rows kernels are the same for neighbours.
+std::vector<std::vector<Generator::Row*>> Generator::decodeBatches() const {
+    constexpr std::size_t kEveryCount = 64;
+    std::vector<Row*> rows;
+    bool anyEnd = false;
+    for (const auto& row : rows_) {
+        if (row->request.maxNewTokens > 1) {
+            rows.push_back(row.get());
+            anyEnd = anyEnd || !row->request.stopTokens.empty() || !row->request.stopTexts.empty();
+        }
+    }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row* a, const Row* b) { return a->request.maxNewTokens > b->request.maxNewTokens; });
+    std::vector<std::vector<Row*>> batches;
+    for (std::size_t count = rows.size(); count > 0; --count) {
+        const bool isEnd =
+            count == rows.size() || rows[count - 1]->request.maxNewTokens > rows[count]->request.maxNewTokens;
+        const bool powerOfTwo = (count & (count - 1)) == 0;
+        if (isEnd || (anyEnd && (count <= kEveryCount || powerOfTwo))) {
+            batches.emplace_back(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count));
+        }
+    }
+    return batches;
+}
+
+/// Kernels of every step that may come are compiled before anything is timed.
 void Generator::prepare(const KvCacheOptions& cacheOptions) {
     if (model_.context().cuda() == nullptr) {
         return;
     }
-    std::int64_t budget = chunk_;
-    std::vector<Row*> sampled, all;
-    StepBatch first, next;
-    first.name = "prefill";
-    for (const auto& row : rows_) {
-        const std::vector<std::int32_t>& prompt = row->request.prompt;
-        const auto length = static_cast<std::int64_t>(prompt.size());
-        const std::int64_t count = std::min(budget, length);
-        all.push_back(row.get());
-        next.sequences.push_back({row->number, {prompt.data(), 1}, true});
-        if (count > 0) {
-            first.sequences.push_back(
-                {row->number, {prompt.data(), static_cast<std::size_t>(count)}, count == length, length});
+    std::vector<StepBatch> steps;
+    std::deque<std::vector<kernels::SampleParameters>> samplings; // the steps view them
+    std::set<std::array<std::int64_t, 5>> known;
+    const auto add = [&](std::string_view name, std::vector<StepSequence> sequences, const std::vector<Row*>& sampled) {
+        const auto& sampling = samplings.emplace_back(samplingOf(sampled));
+        std::int64_t tokens = 0;
+        std::size_t longest = 0;
+        for (const StepSequence& sequence : sequences) {
+            tokens += static_cast<std::int64_t>(sequence.tokens.size());
+            longest = std::max(longest, sequence.tokens.size());
         }
-        if (count == length) {
-            sampled.push_back(row.get());
+        if (!known
+                 .insert({tokens, static_cast<std::int64_t>(sequences.size()), static_cast<std::int64_t>(longest),
+                          static_cast<std::int64_t>(sampled.size()), kernels::plainlyGreedy(sampling) ? 1 : 0})
+                 .second) {
+            samplings.pop_back();
+            return;
         }
-        budget -= count;
+        StepBatch& step = steps.emplace_back();
+        step.name = name;
+        step.sequences = std::move(sequences);
+        step.sampling = sampling;
+        step.topLogprobs = options_.topLogprobs;
+    };
+    std::vector<std::int64_t> done(rows_.size());
+    for (PrefillStep step = nextPrefill(done); !step.sequences.empty(); step = nextPrefill(done)) {
+        add("prefill", std::move(step.sequences), step.sampled);
     }
-    const std::vector<kernels::SampleParameters> firstSampling = samplingOf(sampled), nextSampling = samplingOf(all);
-    first.sampling = firstSampling;
-    next.sampling = nextSampling;
-    first.topLogprobs = next.topLogprobs = options_.topLogprobs;
-    const std::array steps = {first, next};
+    for (const std::vector<Row*>& batch : decodeBatches()) {
+        std::vector<StepSequence> sequences;
+        for (const Row* row : batch) {
+            sequences.push_back({row->sequence, {row->request.prompt.data(), 1}, true});
+        }
+        add("decode", std::move(sequences), batch);
+    }
     KvCacheOptions cache = cacheOptions;
     cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
     cache.maxTokens = 0;
@@ -195,35 +256,14 @@ void Generator::prefill(GenerateReport& report) {
     for (const auto& row : rows_) {
         total += row->result->promptTokens;
     }
-    for (std::int32_t index = 0;; ++index) {
-        std::int64_t budget = chunk_;
-        std::vector<StepSequence> sequences;
-        std::vector<Row*> sampled;
-        for (const auto& row : rows_) {
-            if (budget == 0 || !row->prefilling()) {
-                continue;
-            }
-            const std::int64_t length = row->result->promptTokens;
-            const std::int64_t count = std::min(budget, length - row->prefilled);
-            const bool last = row->prefilled + count == length;
-            sequences.push_back({row->sequence,
-                                 {row->request.prompt.data() + row->prefilled, static_cast<std::size_t>(count)},
-                                 last,
-                                 length});
-            if (last) {
-                sampled.push_back(row.get());
-            }
-            row->prefilled += count;
-            budget -= count;
-        }
-        if (sequences.empty()) {
-            break;
-        }
+    std::vector<std::int64_t> prefilled(rows_.size());
+    PrefillStep step = nextPrefill(prefilled);
+    for (std::int32_t index = 0; !step.sequences.empty(); ++index, step = nextPrefill(prefilled)) {
         const double stepBegin = now();
-        stepRows("prefill", index, sequences, sampled);
+        stepRows("prefill", index, step.sequences, step.sampled);
+        done += step.tokens;
         report.stepSeconds = std::max(report.stepSeconds, now() - stepBegin);
         report.prefillSeconds = now() - begin;
-        done += chunk_ - budget;
         if (options_.progress != nullptr && total > chunk_) {
             options_.progress->progress("Reading the prompt", static_cast<std::uint64_t>(done),
                                         static_cast<std::uint64_t>(total));

@@ -113,9 +113,16 @@ public:
 
 private:
     struct Row;
+    struct PrefillStep {
+        std::vector<StepSequence> sequences;
+        std::vector<Row*> sampled; ///< whose prompt ends in this step
+        std::int64_t tokens = 0;
+    };
 
     void addRow(GenerateRequest request);
     void abandon(FinishReason reason);
+    PrefillStep nextPrefill(std::vector<std::int64_t>& done) const;
+    std::vector<std::vector<Row*>> decodeBatches() const;
     void prepare(const KvCacheOptions& cacheOptions);
     void prefill(GenerateReport& report);
     void decode(GenerateReport& report);

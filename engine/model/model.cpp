@@ -33,18 +33,6 @@ private:
     kernels::Tracer& tracer_;
 };
 
-/// Kernels of ops that run while it lives are compiled, not launched.
-class Prefetch {
-public:
-    explicit Prefetch(kernels::CudaContext& gpu) : gpu_(gpu) { gpu_.setPrefetching(true); }
-    ~Prefetch() { gpu_.setPrefetching(false); }
-    Prefetch(const Prefetch&) = delete; // one begin, one end
-    Prefetch& operator=(const Prefetch&) = delete;
-
-private:
-    kernels::CudaContext& gpu_;
-};
-
 std::int64_t tokensOf(const StepBatch& batch) {
     std::int64_t tokens = 0;
     for (const StepSequence& sequence : batch.sequences) {
@@ -351,7 +339,7 @@ std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
     kernels::Context& dry = dryContext();
     if (kernels::CudaContext* gpu = context_.cuda()) {
         {
-            const Prefetch prefetch(*gpu);
+            const kernels::CudaPrefetch prefetch(*gpu);
             StepRunner(*this, plan, cache, dry, StepMode::Prefetch).run();
         }
         gpu->library().waitForPrefetch(nullptr, context_.stop());
@@ -396,7 +384,7 @@ void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& opti
         cache.reserve(appends);
         const StepPlan plan(*this, batch, cache);
         {
-            const Prefetch prefetch(*gpu);
+            const kernels::CudaPrefetch prefetch(*gpu);
             StepRunner(*this, plan, cache, dry, StepMode::Prefetch).run();
         }
         cache.commit(appends);

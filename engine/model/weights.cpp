@@ -239,6 +239,23 @@ void Loader::fillExperts(const WeightSource& source, std::int64_t begin, std::in
            source.bytes / static_cast<std::uint64_t>(source.spec.shape[0]) * static_cast<std::uint64_t>(end - begin));
 }
 
+/// The kernels that fill synthetic tensors are compiled side by side; there is one for each kind of values.
+void prefetchFills(kernels::CudaContext& gpu, const ModelSource& source, const WeightPlan& plan,
+                   const LoadOptions& options) {
+    const kernels::CudaPrefetch prefetch(gpu);
+    for (const WeightPiece& piece : plan.pieces) {
+        for (const WeightSource& from : piece.sources) {
+            const RandomRule rule = randomRule(source.config, from.spec);
+            kernels::FillRandom op;
+            op.out = viewAt(nullptr, from.spec.dtype, kernels::Shape{1});
+            op.seed = options.seed;
+            op.center = rule.center;
+            op.deviation = rule.deviation;
+            kernels::execute(gpu, op);
+        }
+    }
+}
+
 /// One scope for the pieces of a layer that come one after the other.
 class LayerScope {
 public:
@@ -367,6 +384,9 @@ void WeightStore::load(const WeightPlan& plan, const ModelSource& source, const 
     if (plan.stagingBytes > 0) {
         staging = kernels::Tensor(context.memory().general(), base::MemoryCategory::Workspace, "load.staging",
                                   DType::U8, kernels::Shape{static_cast<std::int64_t>(plan.stagingBytes)});
+    }
+    if (context.cuda() != nullptr && source.synthetic()) {
+        prefetchFills(*context.cuda(), source, plan, options);
     }
     // Behind the staging buffer: what is on its way there ends before the buffer goes.
     Loader loader(context, source, options, plan.sourceBytes, staging.view().data, plan.stagingBytes, progress);

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "engine/workload/run_setup.h"
@@ -12,67 +14,91 @@ namespace {
 using Json = nlohmann::json;
 using TokenRows = std::vector<std::vector<std::int32_t>>;
 
-/// Runs every row through the model, whole rows together while they fit a step, long rows in pieces; logits come in the
-/// order of the tensor and go straight to the file.
-class LogitsPass {
-public:
-    LogitsPass(Model& model, KvCache& cache, std::int64_t chunk, SafetensorsWriter& writer)
-        : model_(model), cache_(cache), chunk_(chunk), writer_(writer) {}
+/// A piece of a row in one step.
+struct Piece {
+    std::size_t row = 0;
+    std::int64_t begin = 0, count = 0;
+    bool last = false; ///< of its row
+};
 
-    void run(const TokenRows& rows) {
-        for (const auto& row : rows) {
-            const auto length = static_cast<std::int64_t>(row.size());
-            if (tokens_ + length > chunk_) {
-                flush();
+/// Whole rows together while they fit a step, long rows in pieces: so logits come in the order of the tensor.
+std::vector<std::vector<Piece>> stepsOf(const TokenRows& rows, std::int64_t chunk) {
+    std::vector<std::vector<Piece>> steps;
+    std::int64_t room = 0;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+        const auto length = static_cast<std::int64_t>(rows[row].size());
+        for (std::int64_t begin = 0; begin < length; begin += chunk) {
+            const std::int64_t count = std::min(chunk, length - begin);
+            if (steps.empty() || begin > 0 || count > room) {
+                steps.emplace_back();
+                room = chunk;
             }
-            const int sequence = cache_.addSequence();
-            open_.push_back(sequence);
-            for (std::int64_t begin = 0; begin < length; begin += chunk_) {
-                const std::int64_t count = std::min(chunk_, length - begin);
-                batch_.push_back({sequence, {row.data() + begin, static_cast<std::size_t>(count)}, true, length});
-                tokens_ += count;
-                if (begin + count < length) {
-                    step();
-                }
-            }
+            steps.back().push_back({row, begin, count, begin + count == length});
+            room -= count;
         }
-        flush();
     }
+    return steps;
+}
 
-private:
-    void step() {
-        if (batch_.empty()) {
-            return;
-        }
-        std::vector<float> logits(static_cast<std::size_t>(tokens_ * model_.config().vocab));
+StepSequence sequenceOf(const TokenRows& rows, const Piece& piece, int sequence) {
+    const std::vector<std::int32_t>& row = rows[piece.row];
+    return {sequence,
+            {row.data() + piece.begin, static_cast<std::size_t>(piece.count)},
+            true,
+            static_cast<std::int64_t>(row.size())};
+}
+
+/// Compiles what all steps need: one of each shape, as many sequences at a time as it has.
+void prepareSteps(Model& model, const TokenRows& rows, const std::vector<std::vector<Piece>>& steps,
+                  const KvCacheOptions& cache, base::ProgressSink* progress) {
+    std::vector<StepBatch> batches;
+    std::set<std::vector<std::int64_t>> known;
+    for (const std::vector<Piece>& step : steps) {
+        std::vector<std::int64_t> shape;
         StepBatch batch;
         batch.name = "prefill";
-        batch.index = index_++;
-        batch.sequences = batch_;
+        batch.logits = StepLogits::All;
+        for (const Piece& piece : step) {
+            shape.push_back(piece.count);
+            batch.sequences.push_back(sequenceOf(rows, piece, static_cast<int>(batch.sequences.size())));
+        }
+        if (known.insert(std::move(shape)).second) {
+            batches.push_back(std::move(batch));
+        }
+    }
+    model.prepare(batches, cache, progress);
+}
+
+/// Runs every row through the model; logits go straight to the file.
+void runSteps(Model& model, const TokenRows& rows, const std::vector<std::vector<Piece>>& steps, KvCache& cache,
+              SafetensorsWriter& writer) {
+    std::map<std::size_t, int> open; // sequences of rows that are not through
+    for (std::size_t index = 0; index < steps.size(); ++index) {
+        StepBatch batch;
+        batch.name = "prefill";
+        batch.index = static_cast<std::int32_t>(index);
+        std::int64_t tokens = 0;
+        for (const Piece& piece : steps[index]) {
+            const auto [sequence, isNew] = open.try_emplace(piece.row, -1);
+            if (isNew) {
+                sequence->second = cache.addSequence();
+            }
+            batch.sequences.push_back(sequenceOf(rows, piece, sequence->second));
+            tokens += piece.count;
+        }
+        std::vector<float> logits(static_cast<std::size_t>(tokens * model.config().vocab));
         batch.logits = StepLogits::All;
         batch.logitsOut = logits.data();
-        model_.step(batch, cache_);
-        writer_.write(logits.data(), logits.size() * sizeof(float));
-        batch_.clear();
-        tokens_ = 0;
-    }
-    void flush() {
-        step();
-        for (const int sequence : open_) {
-            cache_.removeSequence(sequence);
+        model.step(batch, cache);
+        writer.write(logits.data(), logits.size() * sizeof(float));
+        for (const Piece& piece : steps[index]) {
+            if (piece.last) {
+                cache.removeSequence(open.at(piece.row));
+                open.erase(piece.row);
+            }
         }
-        open_.clear();
     }
-
-    Model& model_;
-    KvCache& cache_;
-    std::int64_t chunk_;
-    SafetensorsWriter& writer_;
-    std::vector<StepSequence> batch_;
-    std::vector<int> open_;
-    std::int64_t tokens_ = 0;
-    std::int32_t index_ = 0;
-};
+}
 
 /// Tokens of one step: every one of them gets a row of logits, so these are bounded too.
 std::int64_t stepTokens(const Run& run, const kernels::Context& context, const ModelConfig& config) {
@@ -98,7 +124,8 @@ void runLogits(const Run& run) {
         const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
         Model model(*context, source, options, run.sinks.progress);
         KvCacheOptions cacheOptions = generateOptions(run, options).cache;
-        const std::int64_t chunk = stepTokens(run, *context, source.config);
+        const std::vector<std::vector<Piece>> steps = stepsOf(rows, stepTokens(run, *context, source.config));
+        prepareSteps(model, rows, steps, cacheOptions, run.sinks.progress);
         const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(rows.size()),
                                                  static_cast<std::int64_t>(rows.front().size()), source.config.vocab};
         TensorSpec spec{"logits", kernels::DType::F32, shape};
@@ -108,7 +135,7 @@ void runLogits(const Run& run) {
             KvCache cache(*context, source.config, cacheOptions);
             const base::TimeNs begin = context->clock().now();
             const kernels::TraceScope phase(context->tracer(), base::ScopeKind::Phase, "prefill");
-            LogitsPass(model, cache, chunk, *writer).run(rows);
+            runSteps(model, rows, steps, cache, *writer);
             seconds.push_back(static_cast<double>(context->clock().now() - begin) * 1e-9);
             writer->finish();
         }

@@ -247,7 +247,11 @@ void addKernelMetrics(Json& metrics, kernels::Context& context) {
     const kernels::KernelLibrary& library = context.cuda()->library();
     metrics["kernel_compile_seconds"] = library.waitedSeconds();
     Json rows = Json::array();
+    double compiling = 0;
+    int compiled = 0;
     for (const kernels::KernelUse& use : library.uses()) {
+        compiling += use.compileSeconds;
+        compiled += use.compileSeconds > 0 ? 1 : 0;
         Json row = {{"family", use.family},
                     {"variant", use.variant},
                     {"pack", use.pack},
@@ -272,6 +276,8 @@ void addKernelMetrics(Json& metrics, kernels::Context& context) {
         row["cubin_bytes"] = cubinBytes;
         rows.push_back(std::move(row));
     }
+    metrics["kernels_compiled"] = compiled;
+    metrics["kernel_compiler_seconds"] = compiling;
     metrics["kernels"] = std::move(rows);
 }
 

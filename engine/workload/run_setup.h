@@ -75,7 +75,8 @@ void addContextMetrics(const Run& run, kernels::Context& context);
 void addLoadMetrics(nlohmann::json& metrics, const LoadReport& report);
 /// peak_bytes, peak_by_category, max_by_category, current and reserved bytes, host_peak_bytes.
 void addMemoryMetrics(nlohmann::json& metrics, kernels::Context& context);
-/// On CUDA: kernel_compile_seconds (waited for compilers and the disk cache) and kernels, every variant in use.
+/// On CUDA: kernel_compile_seconds (waited for compilers and the disk cache), kernels_compiled (not found in the cache),
+/// kernel_compiler_seconds (sum over them, however many at a time) and kernels, every variant in use.
 void addKernelMetrics(nlohmann::json& metrics, kernels::Context& context);
 nlohmann::json categoryJson(const base::CategoryBytes& bytes);
 

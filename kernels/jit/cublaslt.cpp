@@ -71,6 +71,11 @@ void check(cublasStatus_t status, std::string_view what) {
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
         throw base::Unsupported(fmt::format("cuBLASLt: {}: is not supported on this device", what));
     }
+    if (status == CUBLAS_STATUS_ALLOC_FAILED) {
+        base::OutOfMemoryFacts facts;
+        facts.what = fmt::format("cuBLASLt: {}", what);
+        throw base::OutOfMemory(std::move(facts));
+    }
     if (status != CUBLAS_STATUS_SUCCESS) {
         throw base::Internal(fmt::format("cuBLASLt: {}: {}", what, functions().cublasLtGetStatusString(status)));
     }

@@ -427,6 +427,11 @@ void KernelLibrary::waitForPrefetch(base::ProgressSink* progress, const base::St
             lock.lock();
         }
     }
+    if (progress != nullptr && told < state.prefetched) {
+        const std::size_t total = state.prefetched;
+        lock.unlock();
+        progress->progress("Compiling kernels", total, total);
+    }
 }
 
 std::vector<KernelLaunch> KernelLibrary::launches(const Entry& entry, const KernelCall& call) {
@@ -472,6 +477,10 @@ const std::vector<std::uint8_t>& KernelLibrary::cubin(const Entry& entry) {
 
 const KernelUse& KernelLibrary::use(const Entry& entry) {
     return entry.use;
+}
+
+bool KernelLibrary::builtin(const Entry& entry) {
+    return entry.what.pack->isBuiltin();
 }
 
 std::vector<KernelUse> KernelLibrary::uses() const {

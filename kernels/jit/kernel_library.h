@@ -95,6 +95,8 @@ public:
     static std::vector<KernelLaunch> launches(const Entry& entry, const KernelCall& call);
     static const std::vector<std::uint8_t>& cubin(const Entry& entry);
     static const KernelUse& use(const Entry& entry);
+    /// Whether it comes with the program.
+    static bool builtin(const Entry& entry);
 
     /// Every variant that this run uses so far, in order of first use.
     std::vector<KernelUse> uses() const;

@@ -26,7 +26,8 @@ public:
     void* allocate(std::uint64_t bytes, StreamRef, const Tag& tag) override {
         device_->throwIfFaulted();
         CUdeviceptr address = 0;
-        const CUresult code = device_->driver().cuMemAlloc(&address, std::max<std::uint64_t>(bytes, 1));
+        const CUresult code = device_->allocating(
+            [&] { return device_->driver().cuMemAlloc(&address, std::max<std::uint64_t>(bytes, 1)); });
         if (code == CUDA_ERROR_OUT_OF_MEMORY) {
             throwExhausted(bytes, largestFree(), tag);
         }
@@ -57,8 +58,10 @@ public:
     void* allocate(std::uint64_t bytes, StreamRef, const Tag& tag) override {
         device_->throwIfFaulted();
         void* address = nullptr;
-        const CUresult code =
-            device_->driver().cuMemHostAlloc(&address, std::max<std::uint64_t>(bytes, 1), CU_MEMHOSTALLOC_PORTABLE);
+        const CUresult code = device_->allocating([&] {
+            return device_->driver().cuMemHostAlloc(&address, std::max<std::uint64_t>(bytes, 1),
+                                                    CU_MEMHOSTALLOC_PORTABLE);
+        });
         if (code == CUDA_ERROR_OUT_OF_MEMORY) {
             throwExhausted(bytes, 0, tag);
         }

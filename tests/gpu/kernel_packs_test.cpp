@@ -64,27 +64,80 @@ TEST_F(KernelPacksGpu, TheSimplePackAgreesWithTheBuiltinKernels) {
     EXPECT_LT(largest, 0.02F * (*high - *low));
 }
 
-TEST_F(KernelPacksGpu, KernelsAreCompiledBeforeTheFirstStep) {
-    const ModelSource source = openModel("synthetic:tiny-gpt-oss");
+/// Names what compiling and choosing know at a moment.
+std::vector<std::string> kernelsOf(const kernels::KernelLibrary& library) {
+    std::vector<std::string> names;
+    for (const kernels::KernelUse& use : library.uses()) {
+        names.push_back(use.family + "/" + use.variant + " " + use.specialization);
+    }
+    return names;
+}
+
+/// The kernels at the run's end are those of the moment when compiling ended.
+void expectNothingCompiledLate(const std::string& name, const std::vector<GenerateRequest>& requests,
+                               std::int64_t chunk) {
+    const ModelSource source = openModel(name);
     const auto context = contextWith({});
     Model model(*context, source, {false, kernels::DType::BF16, 3}, nullptr);
-    GenerateRequest request;
-    for (int i = 0; i < 21; ++i) {
-        request.prompt.push_back(i);
-    }
-    request.maxNewTokens = 9;
+    /// The last word on compiling is before the first step.
+    class Watch final : public base::ProgressSink {
+    public:
+        explicit Watch(const kernels::KernelLibrary& library) : library_(library) {}
+        void progress(std::string_view what, std::uint64_t done, std::uint64_t total) override {
+            if (what == "Compiling kernels" && done == total) {
+                compiled = kernelsOf(library_);
+            }
+        }
+        std::vector<std::string> compiled;
+
+    private:
+        const kernels::KernelLibrary& library_;
+    } watch(context->cuda()->library());
     GenerateOptions options;
     options.cache.dtype = kernels::DType::BF16;
-    const kernels::KernelLibrary& library = context->cuda()->library();
-    std::size_t atFirst = 0;
+    options.prefillChunk = chunk;
+    options.progress = &watch;
     GenerateReport report;
-    Generator(model, nullptr, options).run({request}, report, [&](const GeneratedToken& token) {
-        if (token.index == 0) {
-            atFirst = library.uses().size();
+    Generator(model, nullptr, options).run(requests, report, {});
+    EXPECT_FALSE(watch.compiled.empty());
+    EXPECT_EQ(kernelsOf(context->cuda()->library()), watch.compiled) << name;
+}
+
+std::vector<GenerateRequest> requestsOf(std::size_t count, const Sampling& sampling) {
+    std::vector<GenerateRequest> requests(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t t = 0; t < 21 + 3 * i; ++t) {
+            requests[i].prompt.push_back(static_cast<std::int32_t>(t));
         }
-    });
-    EXPECT_GT(atFirst, 0U);
-    EXPECT_EQ(library.uses().size(), atFirst) << "a decode step compiled a kernel";
+        requests[i].maxNewTokens = 3 + 2 * static_cast<std::int64_t>(i);
+        requests[i].sampling = sampling;
+    }
+    return requests;
+}
+
+TEST_F(KernelPacksGpu, KernelsAreCompiledBeforeTheFirstStep) {
+    for (const char* name : {"synthetic:tiny-gpt-oss", "synthetic:tiny-llama", "synthetic:tiny-qwen3-moe"}) {
+        expectNothingCompiledLate(name, requestsOf(1, {}), 0);
+        // Batches that shrink from 20 rows to one; the prompts end in pieces of different lengths.
+        expectNothingCompiledLate(name, requestsOf(20, {}), 64);
+        Sampling sampling;
+        sampling.temperature = 0.8F;
+        sampling.topK = 20;
+        expectNothingCompiledLate(name, requestsOf(3, sampling), 17);
+    }
+}
+
+TEST_F(KernelPacksGpu, AnyNumberOfRowsMayBeLeftByStopTokens) {
+    std::vector<GenerateRequest> requests = requestsOf(12, {});
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        requests[i].maxNewTokens = 12;
+        for (std::int32_t id = 0; id < 1000; ++id) {
+            if (id % 12 <= static_cast<std::int32_t>(i)) {
+                requests[i].stopTokens.push_back(id);
+            }
+        }
+    }
+    expectNothingCompiledLate("synthetic:tiny-gpt-oss", requests, 0);
 }
 
 } // namespace

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "engine/generation/generator.h"
@@ -205,6 +206,37 @@ TEST_P(GpuModel, MemoryThatEndsAnywhereIsAnError) {
     const auto context = cudaContext();
     test::RecordingSink sink;
     EXPECT_NO_THROW(generated(*context, model, sink));
+}
+
+// Every request that a run sends to the driver: memory of the load, the prefill and the decode, pinned buffers, programs of
+// kernels, the graphs of steps, and the workspace of a new context. The process and the device stay usable.
+TEST(GpuDriverMemory, ThatEndsAnywhereIsAnError) {
+    if (const std::string why = kernels::whyNoCuda(); !why.empty()) {
+        GTEST_SKIP() << why;
+    }
+    const auto first = cudaContext(); // keeps the device's context alive, so that the others start at once
+    std::set<std::string> refused;
+    bool through = false;
+    for (std::uint64_t from = 1; from < 200 && !through; ++from) {
+        test::RecordingSink sink;
+        kernels::ContextOptions options;
+        options.backend = kernels::Backend::Cuda;
+        options.cuda.failFrom = from;
+        try {
+            kernels::Context context(options);
+            generated(context, test::fixture("gpt-oss-mxfp4"), sink);
+            through = true;
+        } catch (const base::OutOfMemory& error) {
+            refused.insert(error.facts().what);
+        }
+    }
+    EXPECT_TRUE(through);
+    for (const char* what : {"workspace", "weights", "load.pinned", "kernel embedding/pieces", "a step's graph",
+                             "activations of one step", "step.results"}) {
+        EXPECT_EQ(refused.count(what), 1U) << what;
+    }
+    test::RecordingSink sink;
+    EXPECT_NO_THROW(generated(*first, test::fixture("gpt-oss-mxfp4"), sink));
 }
 
 INSTANTIATE_TEST_SUITE_P(Fixture, GpuModel, testing::ValuesIn(test::modelFixtures()), [](const auto& item) {

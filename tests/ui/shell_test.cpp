@@ -11,6 +11,7 @@
 #include <QMimeData>
 #include <QPushButton>
 #include <QSet>
+#include <QStatusBar>
 #include <QTemporaryDir>
 #include <QTest>
 #include <nlohmann/json.hpp>
@@ -38,9 +39,18 @@ public:
     void stop() override {}
     bool running() const override { return running_; }
     quint64 price(const nlohmann::json&) override { return 0; }
+    void releaseMemory() override { kept_ = 0; }
+    quint64 keptBytes() const override { return kept_; }
+
+    void end() {
+        running_ = false;
+        kept_ = 1 << 20;
+        emit ended(QStringLiteral("done"), {}, {});
+    }
 
 private:
     bool running_ = false;
+    quint64 kept_ = 0;
 };
 
 sessions::RunInfo doneRun() {
@@ -211,6 +221,22 @@ private slots:
         QVERIFY(window.focusWidget() == window.currentView() ||
                 window.currentView()->isAncestorOf(window.focusWidget()));
         QVERIFY(!window.searchField()->hasFocus());
+    }
+
+    void deviceMemoryIsReleasedWhileSomethingIsKept() {
+        BeginningRuns runs;
+        MainWindow window(&runs, {});
+        window.show();
+        QVERIFY(QTest::qWaitForWindowActive(&window));
+        QAction* release = window.actionList()->action(QStringLiteral("run.release"));
+        QVERIFY(!release->isEnabled());
+        runs.end();
+        QVERIFY(release->isEnabled());
+        release->trigger();
+        QCOMPARE(runs.keptBytes(), quint64{0});
+        QVERIFY(!release->isEnabled());
+        emit runs.notice(QStringLiteral("A new worker process was started"));
+        QCOMPARE(window.statusBar()->currentMessage(), QStringLiteral("A new worker process was started"));
     }
 
     void undoSaysWhereItWorks() {

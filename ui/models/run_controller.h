@@ -37,6 +37,11 @@ public:
     virtual void stop() = 0;
     virtual bool running() const = 0;
 
+    /// Gives back what runs have left on the device for the next one; of a run in progress at its end.
+    virtual void releaseMemory() {}
+    /// Bytes of weights that were left there when the last run ended; 0 after releaseMemory().
+    virtual quint64 keptBytes() const { return 0; }
+
     /// Prices an experiment on the Meta backend, in the background. A later call replaces one that has not begun;
     /// priced() carries the ticket that this returned. A run in progress does not hold it up.
     virtual quint64 price(const nlohmann::json& experiment) = 0;
@@ -48,6 +53,8 @@ public:
 signals:
     void started(qint64 run); ///< number in the session file, 0 without one
     void refused(const QString& error);
+    /// A sentence about the run that is beginning: the process of the last one was lost.
+    void notice(const QString& text);
     void progress(const QString& what, quint64 done, quint64 total);
     void token(const vitrine::ui::StreamedToken& token);
     void metric(const QString& name, double value);

@@ -32,6 +32,7 @@ constexpr ActionSpec kActions[] = {
     {"run.start", "Run", "Run", "Ctrl+Return", "run"},
     {"run.again", "Run again", "Run", "Ctrl+R", "run-again"},
     {"run.stop", "Stop", "Run", "", "stop"},
+    {"run.release", "Release device memory", "Run", ""},
     {"zoom.in", "Zoom in", "Move and zoom", "W", "", false, true},
     {"zoom.out", "Zoom out", "Move and zoom", "S", "", false, true},
     {"pan.left", "Move left", "Move and zoom", "A", "", false, true},

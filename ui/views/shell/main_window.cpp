@@ -163,6 +163,7 @@ void MainWindow::connectDocument() {
     if (runs_ != nullptr) {
         connect(runs_, &RunController::started, this, [this] { updateAvailability(); });
         connect(runs_, &RunController::ended, this, [this] { updateAvailability(); });
+        connect(runs_, &RunController::notice, this, [this](const QString& text) { statusBar()->showMessage(text); });
         connect(runs_, &RunController::refused, this,
                 [this](const QString& error) { currentView()->showError(error); });
     }

@@ -76,6 +76,12 @@ MainWindow::Commands MainWindow::fileCommands() {
                  runs_->stop();
              }
          }},
+        {"run.release",
+         [this] {
+             if (runs_ != nullptr) {
+                 runs_->releaseMemory();
+             }
+         }},
     };
 }
 
@@ -298,6 +304,7 @@ void MainWindow::updateAvailability() {
     const QString noRun = tr("No run is open");
     set("run.again", canStart && run != nullptr, run == nullptr ? noRun : tr("A run is in progress"));
     set("run.stop", runs_ != nullptr && runs_->running(), tr("Nothing is running"));
+    set("run.release", runs_ != nullptr && runs_->keptBytes() > 0, tr("No weights are kept on the device"));
     set("edit.rename", run != nullptr && !document_->readOnly(), run == nullptr ? noRun : tr("The file is read only"));
     set("compare.baseline", run != nullptr, noRun);
     set("compare.swap", document_->runB() != 0, tr("No baseline is set"));
