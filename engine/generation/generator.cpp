@@ -313,7 +313,7 @@ std::int32_t Generator::decodeAhead(GenerateReport& report, std::int32_t index, 
     const std::vector<Row*> rows = liveRows();
     const bool needsHistory = std::any_of(rows.begin(), rows.end(),
                                           [](const Row* row) { return row->request.sampling.repetitionPenalty != 1; });
-    if (rows.empty() || needsHistory || options_.expertUse != nullptr || !launchRows(index, rows, false)) {
+    if (rows.empty() || needsHistory || counts(index) || !launchRows(index, rows, false)) {
         return 0;
     }
     std::int32_t steps = 0;
@@ -395,7 +395,7 @@ void Generator::stepRows(std::string_view name, std::int32_t index, const std::v
     batch.sequences = sequences;
     batch.sampling = parameters;
     batch.topLogprobs = options_.topLogprobs;
-    batch.expertUse = name == "decode" ? options_.expertUse : nullptr;
+    batch.expertUse = name == "decode" && counts(index) ? options_.expertUse : nullptr;
     const StepOutput out = model_.step(batch, *cache_);
     noteCache();
     take(out, sampled);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -94,6 +95,8 @@ struct GenerateOptions {
     std::int64_t priorTokens = 0;
     std::uint64_t priorSeed = 0;
     ExpertUse* expertUse = nullptr; ///< measurements: counts the experts of decode steps, which makes them slower
+    /// Decode steps to count of each run: the first one runs op by op anyway, and counting it costs next to nothing.
+    std::int64_t countedSteps = std::numeric_limits<std::int64_t>::max();
 };
 
 /// Called after each token, on the run's thread; must not throw.
@@ -128,6 +131,9 @@ private:
     void decode(GenerateReport& report);
     std::int32_t decodeAhead(GenerateReport& report, std::int32_t index, double phaseBegin);
     std::vector<Row*> liveRows() const;
+    bool counts(std::int32_t decodeStep) const {
+        return options_.expertUse != nullptr && decodeStep < options_.countedSteps;
+    }
     static std::vector<kernels::SampleParameters> samplingOf(const std::vector<Row*>& rows, std::int64_t pending = 0);
     bool launchRows(std::int32_t index, const std::vector<Row*>& rows, bool idsFromLast);
     void take(const StepOutput& out, const std::vector<Row*>& rows);

@@ -161,6 +161,7 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
     cache.commit(appends);
     if (batch.expertUse != nullptr && !context_.isMeta()) {
         ++batch.expertUse->steps;
+        batch.expertUse->tokens += plan.tokens;
     }
     return out;
 }

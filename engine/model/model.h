@@ -55,6 +55,7 @@ struct WeightBytes {
 struct ExpertUse {
     std::int64_t steps = 0;
     std::int64_t experts = 0; ///< different ones of a layer, summed over layers and steps
+    std::int64_t tokens = 0;  ///< of the counted steps
 };
 
 /// New tokens of one sequence of the cache.

@@ -17,8 +17,7 @@ struct Ceiling {
     std::string what; ///< how it was measured
 };
 /// Bytes read and written per second by a copy on the device; on the CPU, bytes read by all threads.
-/// `most`: bytes of each of the two buffers on CUDA; less where the device has no room for them.
-Ceiling measureCopy(kernels::Context& context, std::uint64_t seed, std::uint64_t most = std::uint64_t{2} << 30);
+Ceiling measureCopy(kernels::Context& context, std::uint64_t seed);
 /// FLOP/s of one dense product: BF16 of 8192 x 8192 x 8192 by cuBLASLt; float32 of 1024 x 1024 x 1024 on the CPU.
 Ceiling measureMatmul(kernels::Context& context, std::uint64_t seed);
 

@@ -21,6 +21,7 @@ using kernels::Tensor;
 
 constexpr int kWarmUps = 2;
 constexpr int kTimes = 9;
+constexpr std::uint64_t kCopyBytes = std::uint64_t{2} << 30;
 constexpr std::uint64_t kLeastCopyBytes = std::uint64_t{16} << 20;
 
 /// Median seconds of one call; on CUDA by the device's own clock.
@@ -58,7 +59,7 @@ Tensor randomTensor(kernels::Context& context, kernels::Arena& arena, DType dtyp
 
 } // namespace
 
-Ceiling measureCopy(kernels::Context& context, std::uint64_t seed, std::uint64_t most) {
+Ceiling measureCopy(kernels::Context& context, std::uint64_t seed) {
     if (context.isMeta()) {
         return {context.traits().memoryBandwidth, "device profile"};
     }
@@ -66,7 +67,7 @@ Ceiling measureCopy(kernels::Context& context, std::uint64_t seed, std::uint64_t
         return {kernels::measureReadBandwidth(*context.cpu()), "all threads read 1 GiB"};
     }
     const std::uint64_t room = context.memory().general().largestFree() / 4;
-    const std::uint64_t bytes = std::clamp(room, kLeastCopyBytes, most) / kLeastCopyBytes * kLeastCopyBytes;
+    const std::uint64_t bytes = std::clamp(room, kLeastCopyBytes, kCopyBytes) / kLeastCopyBytes * kLeastCopyBytes;
     // An arena goes back to the device at once; the caching allocator would keep its segments.
     const std::unique_ptr<kernels::Arena> arena = context.memory().reserveArena(2 * bytes, "bench.copy");
     const Shape shape{static_cast<std::int64_t>(bytes)};

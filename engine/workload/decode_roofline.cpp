@@ -14,7 +14,6 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::uint64_t kShortCopy = std::uint64_t{512} << 20;
 constexpr std::uint64_t kShortRead = std::uint64_t{256} << 20;
 constexpr double kWorthMeasuring = 1; ///< seconds of decoding that a measurement of a tenth of that may follow
 
@@ -33,7 +32,7 @@ Ceiling measuredCopy(const Run& run, const kernels::DeviceTraits& traits) {
         options.cuda.device = device;
         options.stop = run.stop;
         kernels::Context context(options);
-        return known[device] = measureCopy(context, 0, kShortCopy);
+        return known[device] = measureCopy(context, 0);
     } catch (const base::OutOfMemory&) {
         return {traits.memoryBandwidth, "device profile: no memory was left to measure with"};
     }
@@ -89,7 +88,18 @@ std::optional<DecodeRoofline> decodeRoofline(const Model& model, const GenerateR
     roofline.sequences = tokens / steps;
     roofline.mixture = moeLayers > 0;
     if (roofline.mixture) {
-        roofline.expertsHit = expectedExperts(config.experts, config.expertsPerToken, roofline.sequences);
+        const auto expected = [&](double sequences) {
+            return expectedExperts(config.experts, config.expertsPerToken, sequences);
+        };
+        roofline.expertsHit = expected(roofline.sequences);
+        const ExpertUse* use = options.expertUse;
+        if (use != nullptr && use->steps > 0) {
+            // Requests that ended leave fewer sequences to the mean step than the counted ones had.
+            const auto counted = static_cast<double>(use->steps);
+            roofline.counted = true;
+            roofline.expertsHit *= static_cast<double>(use->experts) / (counted * static_cast<double>(moeLayers)) /
+                                   expected(static_cast<double>(use->tokens) / counted);
+        }
     }
     roofline.step =
         decodeBytes(model, roofline.sequences, roofline.expertsHit * static_cast<double>(moeLayers), kv / steps);
@@ -122,6 +132,7 @@ void addRooflineMetrics(const Run& run, kernels::Context& context, const DecodeR
                                {"context_tokens", roofline.contextTokens}};
     if (roofline.mixture) {
         run.metrics["roofline"]["experts_hit"] = roofline.expertsHit;
+        run.metrics["roofline"]["experts_counted"] = roofline.counted;
     }
 }
 

@@ -37,17 +37,18 @@ struct DecodeRoofline {
     double expertsHit = 0;    ///< of a layer
     double stepSeconds = 0;   ///< measured
     bool mixture = false;     ///< the model has experts
+    bool counted = false;     ///< expertsHit was
     double contextTokens = 0; ///< mean over steps and sequences
 };
 
-/// Experts of one sequence are as many as a token takes; of several, as many as equally likely ones hit. Empty when
-/// nothing was decoded.
+/// Experts are those that options.expertUse has counted, for as many sequences as the mean step had; where nothing was
+/// counted, as many as equally likely ones hit. Empty when nothing was decoded.
 std::optional<DecodeRoofline> decodeRoofline(const Model& model, const GenerateReport& report,
                                              const GenerateOptions& options);
 
 /// metrics["roofline"]: bandwidth (bytes/s) and bandwidth_source, parts {experts, attention (layers of models without
 /// experts), head, kv_cache: bytes per token}, bytes_per_token, floor_seconds_per_token, seconds_per_token, ratio of the
-/// two, sequences, context_tokens, experts_hit. On CUDA the bandwidth is measured once in a process, with what memory the
+/// two, sequences, context_tokens, experts_hit and experts_counted. On CUDA the bandwidth is measured once in a process, with what memory the
 /// device has left: call it when the model is gone. On the CPU it is measured when the run decoded for a second or more.
 void addRooflineMetrics(const Run& run, kernels::Context& context, const DecodeRoofline& roofline);
 

@@ -141,6 +141,11 @@ void runGenerate(const Run& run) {
         generate.chatFormat = prompts.chatFormat;
         addKvMetrics(metrics, *context, model.config(), generate.cache);
         generate.progress = run.sinks.progress;
+        ExpertUse use;
+        if (prompts.requests.size() > 1 && model.weightBytes().moeLayers > 0) { // of one the number is known
+            generate.expertUse = &use;
+            generate.countedSteps = 1;
+        }
         Generator generator(model, prompts.tokenizer, generate);
         std::vector<double> prefill;
         std::vector<double> decode;

@@ -3,7 +3,6 @@
 // The decode roofline: what is read from a run's metrics, what is said of it, and the plot in the Run view's panel.
 #include <QTest>
 
-#include "ui/models/format.h"
 #include "ui/models/roofline_facts.h"
 #include "ui/views/run/live_panel.h"
 #include "ui/widgets/roofline_plot.h"
@@ -32,7 +31,7 @@ private slots:
         QCOMPARE(facts->ratio, 0.8);
         QCOMPARE(facts->parts[0].share, 0.3);
         QCOMPARE(rooflineSentence(*facts),
-                 QStringLiteral("0.80 of what %1 allow; experts: 30 % of the bytes.").arg(rateText(4e12)));
+                 QStringLiteral("0.80 of what 4.00\u00A0TB/s allow; experts: 30 % of the bytes."));
         QVERIFY(rooflineFootnote(*facts).contains(QStringLiteral("1,032 tokens")));
     }
 

@@ -32,6 +32,11 @@ QString words(const char* text) {
     return QCoreApplication::translate("Roofline", text);
 }
 
+/// "4.23 TB/s": two digits behind the point, for a ratio with as many stands beside it.
+QString bandwidthText(double rate) {
+    return rate < 1e12 ? rateText(rate) : QString::number(rate * 1e-12, 'f', 2) + QStringLiteral("\u00A0TB/s");
+}
+
 std::optional<double> positive(const nlohmann::json& object, const char* key) {
     const auto value = numberAt(object, key);
     return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
@@ -86,10 +91,10 @@ QString rooflineSentence(const RooflineFacts& facts) {
                               .arg(std::lround(largest->share * 100));
     if (facts.ratio > 1) {
         return words(QT_TRANSLATE_NOOP("Roofline", "Faster than %1 allow: the caches hold what is read. %2."))
-            .arg(rateText(facts.bandwidth), share);
+            .arg(bandwidthText(facts.bandwidth), share);
     }
     return words(QT_TRANSLATE_NOOP("Roofline", "%1 of what %2 allow; %3."))
-        .arg(QString::number(facts.ratio, 'f', 2), rateText(facts.bandwidth), share);
+        .arg(QString::number(facts.ratio, 'f', 2), bandwidthText(facts.bandwidth), share);
 }
 
 QString rooflineFootnote(const RooflineFacts& facts) {

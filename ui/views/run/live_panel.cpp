@@ -73,6 +73,7 @@ LivePanel::LivePanel(QWidget* parent) : QWidget(parent) {
     blocks_->setContentsMargins(1, 0, 0, 0);
     blocks_->setSpacing(0);
     blocks_->addWidget(buildNumbers());
+    blocks_->addWidget(buildMemory());
     blocks_->addWidget(buildRoofline());
     blocks_->addWidget(buildRuns(), 1);
 }
@@ -116,27 +117,31 @@ QWidget* LivePanel::buildNumbers() {
     return block;
 }
 
-QWidget* LivePanel::buildRoofline() {
+QWidget* LivePanel::buildMemory() {
     auto* block = new QWidget(this);
     QVBoxLayout* column = columnOf(block);
     column->addWidget(caption(tr("Memory by category"), block));
     strip_ = new MemoryStrip(block);
     column->addWidget(strip_);
     column->addSpacing(8);
-    rooflineBlock_ = new QWidget(block);
-    QVBoxLayout* lines = columnOf(rooflineBlock_);
-    lines->addWidget(caption(tr("Decode roofline"), rooflineBlock_));
+    column->addStretch(1);
+    return block;
+}
+
+QWidget* LivePanel::buildRoofline() {
+    rooflineBlock_ = new QWidget(this);
+    QVBoxLayout* column = columnOf(rooflineBlock_);
+    column->addWidget(caption(tr("Decode roofline"), rooflineBlock_));
     rooflineSentence_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, rooflineBlock_);
     rooflineSentence_->setWordWrap(true);
     rooflineSentence_->setContentsMargins(12, 0, 12, 4);
-    lines->addWidget(rooflineSentence_);
+    column->addWidget(rooflineSentence_);
     roofline_ = new RooflinePlot(rooflineBlock_);
-    lines->addWidget(roofline_);
-    lines->addSpacing(8);
-    rooflineBlock_->hide();
-    column->addWidget(rooflineBlock_);
+    column->addWidget(roofline_);
+    column->addSpacing(8);
     column->addStretch(1);
-    return block;
+    rooflineBlock_->hide();
+    return rooflineBlock_;
 }
 
 QWidget* LivePanel::buildRuns() {

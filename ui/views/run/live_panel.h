@@ -70,6 +70,7 @@ protected:
 
 private:
     QWidget* buildNumbers();
+    QWidget* buildMemory();
     QWidget* buildRoofline();
     QWidget* buildRuns();
     DockHeader* header_;
