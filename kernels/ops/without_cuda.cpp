@@ -4,6 +4,7 @@
 // The CUDA overloads of every op in a build without CUDA headers.
 
 #include "kernels/ops/block_plans.h"
+#include "kernels/ops/flex_attention.h"
 #include "kernels/ops/sample.h"
 #include "kernels/ops/weights.h"
 
@@ -31,6 +32,8 @@ VITRINE_WITHOUT_CUDA(Rope)
 VITRINE_WITHOUT_CUDA(Sample)
 VITRINE_WITHOUT_CUDA(DequantizeMxfp4)
 VITRINE_WITHOUT_CUDA(FillRandom)
+VITRINE_WITHOUT_CUDA(FlexAttention)
+VITRINE_WITHOUT_CUDA(FlexAttentionBackward)
 VITRINE_WITHOUT_CUDA(TransposeCopy)
 VITRINE_WITHOUT_CUDA(QkvProject)
 VITRINE_WITHOUT_CUDA(OutProject)

@@ -4,20 +4,20 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kProgramCaptures = 32;
+constexpr int kProgramAbi = 1;
+constexpr int kProgramMaxCaptures = 32;
 
-/// A captured tensor (contiguous but for dimension 0) or, with null data, a captured number.
+/// A captured tensor. Its dtype is part of the emitted text.
 struct ProgramCapture {
     const void* data;
-    long long rowStride; ///< elements between neighbours of dimension 0
-    long long integer;   ///< a captured integer
-    int extents[3];      ///< 1 where the tensor has no such dimension
-    float real;          ///< a captured float
+    long long stride; ///< elements between neighbours of dimension 0
+    int extents[3];   ///< 1 beyond its rank
+    int unused;
 };
 
-/// In the order of Program::captures.
+/// In the order of the program's captures.
 struct ProgramCaptures {
-    ProgramCapture items[kProgramCaptures];
+    ProgramCapture items[kProgramMaxCaptures];
 };
 
 } // namespace vitrine::kernels::abi
