@@ -14,6 +14,7 @@
 #include "device/abi/flex_attention.h"
 #include "device/mma.cuh"
 #include "device/pdl.cuh"
+#include "device/program.cuh"
 #include "device/warp.cuh"
 
 namespace vt {

@@ -261,7 +261,7 @@ public:
                 fmt::format("static_cast<long long>(vt::program::place<{}>({}, c.items[{}].extents[{}]))",
                             ranges_[at(indices[dim])].low >= 0 ? "true" : "false", name(indices[dim]), capture, dim);
             if (dim == 0) {
-                out = strided && indices.size() > 1 ? fmt::format("{} * c.items[{}].stride", place, capture) : place;
+                out = strided && indices.size() > 1 ? fmt::format("{} * c.items[{}].rowStride", place, capture) : place;
             } else if (dim == 1 && strided) {
                 out = indices.size() == 3 ? fmt::format("{} + {} * c.items[{}].extents[2]", out, place, capture)
                                           : fmt::format("{} + {}", out, place);
@@ -302,7 +302,13 @@ private:
 
     std::string expression(const ProgramNode& node) const {
         switch (node.op) {
-        case ProgramOp::Scalar:
+        case ProgramOp::Scalar: {
+            // The launcher gives a number that it knows without memory: then the address is null.
+            const std::string item = fmt::format("c.items[{}]", node.capture);
+            return fmt::format("{0}.data != nullptr ? {1} : static_cast<{2}>({0}.{3})", item,
+                               elementText(dtypes_[at(node.capture)], item, "0LL"), typeName(node.type),
+                               node.type == ProgramType::Float ? "real" : "integer");
+        }
         case ProgramOp::Load:
             return elementText(dtypes_[at(node.capture)], fmt::format("c.items[{}]", node.capture),
                                offsetText(node.capture, argsOf(node), true));
@@ -389,7 +395,7 @@ std::string emitProgram(const Program& program, std::span<const DType> dtypes, s
 }
 
 std::string emitGradient(const ScoreGradient& gradient, std::span<const DType> dtypes, std::string_view name,
-                         const EmitOptions& options) {
+                         std::string_view captureName, const EmitOptions& options) {
     Emitter emitter(gradient.program, dtypes, options);
     const std::int32_t result = gradient.program.result;
     std::string out =
@@ -405,10 +411,9 @@ std::string emitGradient(const ScoreGradient& gradient, std::span<const DType> d
         calls += fmt::format("    sink({}, {}, {});\n", i, emitter.offsetText(item.capture, item.indices, false),
                              emitter.name(item.value));
     }
-    return out +
-           fmt::format("template <class Sink>\n__device__ __forceinline__ void {}_capture(float score, float upstream, "
-                       "int b, int h, int q_idx, int kv_idx, {}, Sink&& sink) {{\n{}{}}}\n",
-                       name, kCaptures, emitter.body(roots), calls);
+    return out + fmt::format("template <class Sink>\n__device__ __forceinline__ void {}(float score, float upstream, "
+                             "int b, int h, int q_idx, int kv_idx, {}, Sink&& sink) {{\n{}{}}}\n",
+                             captureName, kCaptures, emitter.body(roots), calls);
 }
 
 std::string emitIntervalRows(const IntervalRows& rows, std::span<const DType> dtypes, std::string_view name) {

@@ -23,15 +23,16 @@ struct EmitOptions {
 
 /// `bool NAME(int b, int h, int q_idx, int kv_idx, const Captures& c)` for a mask,
 /// `float NAME(float score, int b, int h, int q_idx, int kv_idx, const Captures& c)` for a score.
-/// `Captures` is abi::ProgramCaptures (kernels/device/abi/program.h): for every capture a pointer, its dtype number is part of
-/// the text (`dtypes`, in the order of captures), its extents and strides are read from c. Int32 arithmetic is 32-bit.
+/// The text calls device/program.cuh. `Captures` is abi::ProgramCaptures (kernels/device/abi/program.h): for every capture a
+/// pointer; its dtype is part of the text (`dtypes`, in the order of captures), its extents and stride are read from c. Int32 arithmetic is 32-bit.
 std::string emitProgram(const Program& program, std::span<const DType> dtypes, std::string_view name,
                         const EmitOptions& options = {});
 
-/// `float NAME(float score, float upstream, int b, ..., const Captures& c)`: d loss / d score; and for every capture gradient g
-/// `NAME_capture(...)`, which calls `sink(g, offset, value)` of a template parameter for each.
+/// `float NAME(float score, float upstream, int b, ..., const Captures& c)`: d loss / d score; and
+/// `void CAPTURENAME(float score, ..., const Captures& c, Sink&& sink)`, which calls `sink(g, offset, value)` for every
+/// gradient.captures[g]: `value` belongs to element `offset` (long long) of the contiguous capture.
 std::string emitGradient(const ScoreGradient& gradient, std::span<const DType> dtypes, std::string_view name,
-                         const EmitOptions& options = {});
+                         std::string_view captureName, const EmitOptions& options = {});
 
 /// `void NAME(int b, int h, int q_idx, const Captures& c, int& low, int& high)` of a closed form (interval_analysis.h).
 std::string emitIntervalRows(const IntervalRows& rows, std::span<const DType> dtypes, std::string_view name);

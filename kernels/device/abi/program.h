@@ -4,20 +4,20 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kProgramAbi = 1;
-constexpr int kProgramMaxCaptures = 32;
+constexpr int kProgramCaptures = 32;
 
-/// A captured tensor. Its dtype is part of the emitted text.
+/// A captured tensor (contiguous but for dimension 0) or, with null data, a captured number.
 struct ProgramCapture {
     const void* data;
-    long long stride; ///< elements between neighbours of dimension 0
-    int extents[3];   ///< 1 beyond its rank
-    int unused;
+    long long rowStride; ///< elements between neighbours of dimension 0
+    long long integer;   ///< a captured integer
+    int extents[3];      ///< 1 where the tensor has no such dimension
+    float real;          ///< a captured float
 };
 
-/// In the order of the program's captures.
+/// In the order of Program::captures.
 struct ProgramCaptures {
-    ProgramCapture items[kProgramMaxCaptures];
+    ProgramCapture items[kProgramCaptures];
 };
 
 } // namespace vitrine::kernels::abi

@@ -93,9 +93,9 @@ std::string sourceOf(const Item& item) {
                     "    out[i] += low + high;\n";
         }
     } else {
-        text += emitGradient(derivativeOf(item.program), dtypes, "gradient");
+        text += emitGradient(derivativeOf(item.program), dtypes, "gradient", "captureGradients");
         body += "    out[i + 1] = gradient(in[i], in[i + 1], blockIdx.z, blockIdx.y, blockIdx.x, threadIdx.x, c);\n"
-                "    gradient_capture(in[i], in[i + 1], blockIdx.z, blockIdx.y, blockIdx.x, threadIdx.x, c,\n"
+                "    captureGradients(in[i], in[i + 1], blockIdx.z, blockIdx.y, blockIdx.x, threadIdx.x, c,\n"
                 "        [&](int g, long long at, float value) { out[at * 4 + g] += value; });\n";
     }
     return text +
