@@ -16,7 +16,9 @@
 
 #include "app/gui/host_run_controller.h"
 #include "app/gui/machine_device_feed.h"
+#include "profiler/analysis/scope_places.h"
 #include "ui/models/session_document.h"
+#include "ui/views/kernels/kernels_view.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/widgets/theme.h"
 
@@ -91,6 +93,12 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
     if (view == QLatin1String("run")) {
         wanted =
             newestRun(document, [&](const auto& run) { return done(run, "generate") && run.workload == "generate"; });
+    } else if (view == QLatin1String("kernels")) {
+        wanted = newestRun(document,
+                           [&](const auto& run) { return run.metricsJson.find("\"kernels\"") != std::string::npos; });
+        b = wanted == 0 ? 0 : newestRun(document, [&](const auto& run) {
+            return run.id != wanted && run.metricsJson.find("\"kernels\"") != std::string::npos;
+        });
     } else if (view == QLatin1String("kv-cache")) {
         wanted = newestRun(document, [&](const auto& run) { return done(run, "generate"); });
     } else if (view == QLatin1String("load")) {
@@ -102,6 +110,39 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
     document.setRunB(b);
 }
 
+/// Looks at two layers of the run's last traced step and at one op there: a whole run at once is too small to read, and
+/// somebody who looks at kernels zooms in first.
+void lookAtKernels(ui::MainWindow& window) {
+    const auto* view = qobject_cast<const ui::KernelsView*>(window.currentView());
+    const ui::TraceTrack* kernels =
+        view != nullptr && view->trace() ? view->trace()->track(ui::TraceTrack::Kind::Kernels) : nullptr;
+    const auto timeline = window.document()->timeline(window.document()->runA()).timeline;
+    if (kernels == nullptr || kernels->rows.empty() || !timeline) {
+        return;
+    }
+    const ui::TraceSpan& last = kernels->rows.front().spans.back();
+    const auto* step = profiler::enclosingScope(*timeline, last.scope, base::ScopeKind::Step);
+    if (step == nullptr) {
+        return;
+    }
+    const auto layers = profiler::childScopes(*timeline, step->id, base::ScopeKind::Layer, step->begin,
+                                              profiler::scopeEnd(*timeline, *step));
+    const std::size_t middle = layers.size() / 2;
+    const auto placeOf = [view](std::uint64_t scope) { return view->trace()->placeOfScope(scope); };
+    const auto from = middle > 0 ? placeOf(layers[middle - 1].id) : std::nullopt;
+    const auto to = middle > 0 ? placeOf(layers[middle].id) : std::nullopt;
+    if (!from || !to) {
+        return;
+    }
+    const base::TimeNs begin = view->scopeLane()->span(*from).begin, end = view->scopeLane()->span(*to).end;
+    window.timeCursor()->jumpTo({begin - (end - begin) / 40, end + (end - begin) / 40});
+    const auto ops =
+        profiler::childScopes(*timeline, layers[middle].id, base::ScopeKind::Op, step->begin, timeline->end());
+    if (!ops.empty()) {
+        window.timeCursor()->select({0, ops.back().id});
+    }
+}
+
 /// The other pages of views that have several: pages and layers of the KV cache, both loads in one plot.
 bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString& folder, const QString& prefix) {
     struct Page {
@@ -109,12 +150,16 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
         int segment;
         const char* stem;
     };
-    static constexpr Page kPages[] = {
-        {"kv-cache", 1, "kv-cache-pages"}, {"kv-cache", 2, "kv-cache-layers"}, {"load", 1, "load-overlay"}};
+    static constexpr Page kPages[] = {{"kernels", 1, "kernels-table"},    {"kernels", 2, "kernels-flame"},
+                                      {"kernels", 3, "kernels-variants"}, {"kv-cache", 1, "kv-cache-pages"},
+                                      {"kv-cache", 2, "kv-cache-layers"}, {"load", 1, "load-overlay"}};
     bool saved = true;
     for (const Page& page : kPages) {
         auto* segments = view.header()->findChild<ui::SegmentedControl*>();
         if (saved && view.id() == QLatin1String(page.view) && segments != nullptr && !view.emptyShown()) {
+            if (view.id() == QLatin1String("kernels")) {
+                window.timeCursor()->fitAll();
+            }
             segments->setCurrent(page.segment);
             waitFor([&] { return view.settled(); }, kLoadLimitMs);
             saved = savePicture(window, folder, prefix + QLatin1String(page.stem));
@@ -129,6 +174,7 @@ bool saveViews(ui::MainWindow& window, const QString& folder, const QString& pre
         chooseRuns(*window.document(), view->id());
         window.openView(view->id());
         waitFor([&] { return view->settled(); }, kLoadLimitMs);
+        lookAtKernels(window);
         if (!savePicture(window, folder, prefix + view->id())) {
             return false;
         }

@@ -264,12 +264,15 @@ void addKernelMetrics(Json& metrics, kernels::Context& context) {
         // A variant of several launches is as heavy as its heaviest.
         kernels::KernelFacts most;
         std::int64_t cubinBytes = 0;
+        Json entries = Json::array();
         for (const kernels::KernelFacts& facts : use.kernels) {
+            entries.push_back(facts.entry);
             most.registers = std::max(most.registers, facts.registers);
             most.spillBytes = std::max(most.spillBytes, facts.spillBytes);
             most.staticShared = std::max(most.staticShared, facts.staticShared);
             cubinBytes = std::max(cubinBytes, facts.cubinBytes);
         }
+        row["entries"] = std::move(entries);
         row["registers"] = most.registers;
         row["spill_bytes"] = most.spillBytes;
         row["shared_bytes"] = most.staticShared;

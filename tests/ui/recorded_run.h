@@ -21,10 +21,11 @@ inline base::TimeNs ns(double seconds) {
 class RecordedRun {
 public:
     std::uint64_t scope(base::ScopeKind kind, const std::string& name, double begin, double end,
-                        std::uint64_t parent = 0, std::int32_t index = -1) {
+                        std::uint64_t parent = 0, std::int32_t index = -1, std::uint64_t bytes = 0,
+                        std::uint64_t flops = 0) {
         const std::uint64_t id = ++ids_;
         recorder_.record(base::ScopeBeginEvent{ns(begin), {id}, {parent}, kind, recorder_.intern(name), index, 0});
-        recorder_.record(base::ScopeEndEvent{ns(end), {id}, 0, 0});
+        recorder_.record(base::ScopeEndEvent{ns(end), {id}, bytes, flops});
         return id;
     }
 
@@ -50,13 +51,15 @@ public:
         recorder_.record(base::CounterEvent{ns(time), recorder_.intern(name), value});
     }
 
-    void span(const std::string& lane, const std::string& name, double begin, double end, double bytes) {
+    void span(const std::string& lane, const std::string& name, double begin, double end, double bytes,
+              std::uint64_t scope = 0) {
         base::SpanEvent event;
         event.begin = ns(begin);
         event.end = ns(end);
         event.lane = recorder_.intern(lane);
         event.name = recorder_.intern(name);
         event.bytes = static_cast<std::uint64_t>(bytes);
+        event.scope.value = scope;
         recorder_.record(event);
     }
 

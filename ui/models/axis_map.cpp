@@ -14,27 +14,44 @@ AxisMap AxisMap::ofTime(TimeRange range, double width) {
     return map;
 }
 
-AxisMap AxisMap::ofEvents(const profiler::MemoryTimeline& timeline, TimeRange range, double width) {
-    AxisMap map = ofTime(range, width);
-    if (range.length() <= 0) {
-        return map;
+/// Knots at equal numbers of events; with fewer than two events it stays an axis of time.
+template <class TimeOf> void AxisMap::setKnots(TimeOf timeOf) {
+    if (lastEvent_ - firstEvent_ < 2) {
+        return;
     }
-    map.firstEvent_ = timeline.eventsBefore(range.begin);
-    map.lastEvent_ = timeline.eventsBefore(range.end);
-    if (map.lastEvent_ - map.firstEvent_ < 2) {
-        return map;
-    }
-    map.kind_ = AxisKind::Events;
-    const int knots = static_cast<int>(std::clamp(map.width_, 2.0, 4096.0));
-    const std::uint64_t events = map.lastEvent_ - map.firstEvent_;
-    map.knots_.reserve(static_cast<std::size_t>(knots) + 1);
-    map.knots_.push_back(range.begin);
+    kind_ = AxisKind::Events;
+    const int knots = static_cast<int>(std::clamp(width_, 2.0, 4096.0));
+    const std::uint64_t events = lastEvent_ - firstEvent_;
+    knots_.reserve(static_cast<std::size_t>(knots) + 1);
+    knots_.push_back(range_.begin);
     for (int i = 1; i < knots; ++i) {
         const std::uint64_t event =
-            map.firstEvent_ + events * static_cast<std::uint64_t>(i) / static_cast<std::uint64_t>(knots);
-        map.knots_.push_back(std::clamp(timeline.eventTime(event), map.knots_.back(), range.end));
+            firstEvent_ + events * static_cast<std::uint64_t>(i) / static_cast<std::uint64_t>(knots);
+        knots_.push_back(std::clamp(timeOf(event), knots_.back(), range_.end));
     }
-    map.knots_.push_back(range.end);
+    knots_.push_back(range_.end);
+}
+
+AxisMap AxisMap::ofEvents(const profiler::MemoryTimeline& timeline, TimeRange range, double width) {
+    AxisMap map = ofTime(range, width);
+    if (range.length() > 0) {
+        map.firstEvent_ = timeline.eventsBefore(range.begin);
+        map.lastEvent_ = timeline.eventsBefore(range.end);
+        map.setKnots([&timeline](std::uint64_t event) { return timeline.eventTime(event); });
+    }
+    return map;
+}
+
+AxisMap AxisMap::ofTimes(const std::vector<base::TimeNs>& times, TimeRange range, double width) {
+    AxisMap map = ofTime(range, width);
+    if (range.length() > 0) {
+        const auto before = [&times](base::TimeNs time) {
+            return static_cast<std::uint64_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
+        };
+        map.firstEvent_ = before(range.begin);
+        map.lastEvent_ = before(range.end);
+        map.setKnots([&times](std::uint64_t event) { return times[static_cast<std::size_t>(event)]; });
+    }
     return map;
 }
 

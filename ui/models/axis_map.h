@@ -21,6 +21,8 @@ public:
     static AxisMap ofTime(TimeRange range, double width);
     /// Falls back to time when the range holds fewer than two events.
     static AxisMap ofEvents(const profiler::MemoryTimeline& timeline, TimeRange range, double width);
+    /// The same with other instants as events, by time: begins of kernels.
+    static AxisMap ofTimes(const std::vector<base::TimeNs>& times, TimeRange range, double width);
 
     AxisKind kind() const { return kind_; }
     TimeRange range() const { return range_; }
@@ -36,6 +38,7 @@ public:
     std::vector<profiler::MemoryColumn> columns(const profiler::MemoryTimeline& timeline, int count) const;
 
 private:
+    template <class TimeOf> void setKnots(TimeOf timeOf);
     AxisKind kind_ = AxisKind::Time;
     TimeRange range_;
     double width_ = 1;

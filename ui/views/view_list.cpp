@@ -5,6 +5,7 @@
 #include <QCoreApplication>
 
 #include "ui/views/compare/compare_view.h"
+#include "ui/views/kernels/kernels_view.h"
 #include "ui/views/kv_cache/kv_view.h"
 #include "ui/views/load/load_view.h"
 #include "ui/views/memory/memory_view.h"
@@ -29,10 +30,7 @@ View* makeMemory(const ViewContext& context, QWidget* parent) {
 }
 
 View* makeKernels(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("kernels"), words("Kernels"),
-                           words("Kernels shows what the device ran and when, with bytes and FLOPs against its limits. "
-                                 "It needs a run on a GPU, which this version does not do yet."),
-                           context, parent);
+    return new KernelsView(context, parent);
 }
 
 View* makeKvCache(const ViewContext& context, QWidget* parent) {

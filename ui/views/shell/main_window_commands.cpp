@@ -48,6 +48,9 @@ void MainWindow::onAction(const QString& id) {
         if (id.startsWith(QLatin1String("go.peak")) || id == QLatin1String("go.oom")) {
             openView(QStringLiteral("memory"));
             currentView()->perform(id);
+        } else if (id.startsWith(QLatin1String("kernels."))) {
+            openView(QStringLiteral("kernels"));
+            currentView()->perform(id);
         }
     }
     updateAvailability();

@@ -59,6 +59,11 @@ void CurveLane::setCurves(std::vector<Curve> curves, double top, bool bytes) {
     invalidate();
 }
 
+void CurveLane::setTopText(const QString& text) {
+    topText_ = text;
+    invalidate();
+}
+
 void CurveLane::setFailures(std::vector<base::TimeNs> times) {
     failures_ = std::move(times);
     invalidate();
@@ -76,7 +81,8 @@ QImage CurveLane::paint(const PlotFrame& frame) {
     const QString high = bytes_ ? QString::number(top_ / static_cast<double>(grid.unit), 'f',
                                                   top_ / static_cast<double>(grid.unit) < 10 ? 1 : 0) +
                                       QStringLiteral("\u00A0") + QString::fromLatin1(grid.unitName)
-                                : QString::number(top_, 'g', 3);
+                         : topText_.isEmpty() ? QString::number(top_, 'g', 3)
+                                              : topText_;
     hairline(painter, plot.left(), plot.right(), plot.bottom() - 1, t.line0);
     const bool tall = plot.height() >= kTall;
     if (tall && bytes_) {

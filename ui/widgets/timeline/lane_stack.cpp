@@ -71,6 +71,11 @@ void LaneStack::setAxisKind(AxisKind kind) {
     updateAxis();
 }
 
+void LaneStack::setEventTimes(std::shared_ptr<const std::vector<base::TimeNs>> times) {
+    eventTimes_ = std::move(times);
+    updateAxis();
+}
+
 void LaneStack::setMarks(const std::vector<TimeMark>& marks) {
     if (minimap_ != nullptr) {
         minimap_->setMarks(marks);
@@ -92,10 +97,20 @@ void LaneStack::nextTimeUnit() {
     }
 }
 
-void LaneStack::addLane(Lane* lane) {
-    lanes_.push_back(lane);
-    column_->addWidget(lane, lane->stretch());
+void LaneStack::setPacked() {
+    packed_ = true;
+    column_->addStretch(0); // lanes that stretch come first
+}
+
+void LaneStack::addLane(Lane* lane, const Lane* before) {
+    const auto at = std::find(lanes_.begin(), lanes_.end(), before);
+    const int row = at == lanes_.end() ? column_->count() - (packed_ ? 1 : 0) : column_->indexOf(*at);
+    lanes_.insert(at, lane);
+    column_->insertWidget(row, lane, lane->stretch());
     adopt(lane);
+    if (before != nullptr) {
+        std::rotate(std::find(strips_.begin(), strips_.end(), before), strips_.end() - 1, strips_.end());
+    }
     connect(lane, &Lane::collapsedChanged, this, [this, lane] { column_->setStretchFactor(lane, lane->stretch()); });
     connect(lane, &Lane::pinnedChanged, this, &LaneStack::placeLanes);
 }
@@ -159,7 +174,7 @@ void LaneStack::setLow(bool low) {
     if (minimap_ != nullptr) {
         minimap_->setFixedHeight(low ? 24 : 40);
     }
-    for (std::size_t i = 1; i < lanes_.size(); ++i) {
+    for (std::size_t i = keptOpen_; i < lanes_.size(); ++i) {
         lanes_[i]->setCollapsed(low);
     }
 }
@@ -167,8 +182,13 @@ void LaneStack::setLow(bool low) {
 void LaneStack::updateAxis() {
     const double width = std::max(1.0, this->width() - (strips_.empty() ? kGutter : strips_.front()->gutter()));
     const TimeRange range = time_->range();
-    axis_ = kind_ == AxisKind::Events && timeline_ ? AxisMap::ofEvents(*timeline_, range, width)
-                                                   : AxisMap::ofTime(range, width);
+    if (kind_ == AxisKind::Time) {
+        axis_ = AxisMap::ofTime(range, width);
+    } else if (eventTimes_) {
+        axis_ = AxisMap::ofTimes(*eventTimes_, range, width);
+    } else {
+        axis_ = timeline_ ? AxisMap::ofEvents(*timeline_, range, width) : AxisMap::ofTime(range, width);
+    }
     for (TimeStrip* strip : strips_) {
         strip->setAxis(axis_);
     }

@@ -4,6 +4,7 @@
 
 // Lanes under one ruler: it makes the axis when the range, the size or the kind of axis changes and hands it to all.
 
+#include <memory>
 #include <vector>
 
 #include "ui/widgets/timeline/lane.h"
@@ -36,7 +37,8 @@ public:
     void setMarks(const std::vector<TimeMark>& marks);
     void nextTimeUnit();
 
-    void addLane(Lane* lane);
+    /// At the end, or before another lane.
+    void addLane(Lane* lane, const Lane* before = nullptr);
     /// A ruler at the bottom, for stacks whose lanes are compared (Load).
     Ruler* addRuler();
     const std::vector<Lane*>& lanes() const { return lanes_; }
@@ -46,8 +48,14 @@ public:
     Ruler* ruler() const { return ruler_; }
     Lane* focusedLane() const;
     QList<QWidget*> focusStops() const;
-    /// Low windows: a minimap of 24 px and the second and later lanes collapsed.
+    /// Low windows: a minimap of 24 px and all lanes but the first ones collapsed.
     void setLow(bool low);
+    /// Lanes of fixed height stand close under each other, with what is left below them. Before the first lane.
+    void setPacked();
+    /// How many lanes low windows leave open.
+    void setKeptOpen(std::size_t lanes) { keptOpen_ = lanes; }
+    /// Instants that take equal room on the axis of events, by time; without them those of the timeline do.
+    void setEventTimes(std::shared_ptr<const std::vector<base::TimeNs>> times);
 
 signals:
     void noteWanted(qint64 note);
@@ -76,7 +84,9 @@ private:
     Legend* legend_ = nullptr;
     std::vector<Lane*> lanes_;
     std::vector<TimeStrip*> strips_;
-    bool low_ = false;
+    bool low_ = false, packed_ = false;
+    std::size_t keptOpen_ = 1;
+    std::shared_ptr<const std::vector<base::TimeNs>> eventTimes_;
 };
 
 } // namespace vitrine::ui

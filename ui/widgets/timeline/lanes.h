@@ -142,6 +142,8 @@ class CurveLane final : public Lane {
 public:
     CurveLane(const QString& title, TimeCursor* time, QWidget* parent);
     void setCurves(std::vector<Curve> curves, double top, bool bytes);
+    /// What stands at the top of a scale of plain numbers: "5 TB/s"; empty: the number.
+    void setTopText(const QString& text);
     void setFailures(std::vector<base::TimeNs> times);
     QString spoken() const override;
 
@@ -152,6 +154,7 @@ private:
     std::vector<Curve> curves_;
     double top_ = 1;
     bool bytes_ = true;
+    QString topText_;
     std::vector<base::TimeNs> failures_;
 };
 

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The icicle of device time.
+#include <algorithm>
+#include <map>
+
+#include "profiler/analysis/scope_places.h"
+#include "ui/models/format.h"
+#include "ui/models/kernel_stats.h"
+#include "ui/models/kernel_trace.h"
+
+namespace vitrine::ui {
+
+using base::ScopeKind;
+using profiler::MemoryTimeline;
+using profiler::ScopePlace;
+
+namespace {
+
+QString tr(const char* text) {
+    return QObject::tr(text);
+}
+
+/// Sums by name along a path, in the order of their first appearance.
+class FlameBuilder {
+public:
+    FlameBuilder() { nodes_.push_back({}); }
+
+    std::int32_t child(std::int32_t parent, std::uint64_t key) {
+        const auto [found, fresh] = children_.try_emplace({parent, key}, static_cast<std::int32_t>(nodes_.size()));
+        if (fresh) {
+            nodes_.push_back({parent, key, 0, 0});
+        }
+        return found->second;
+    }
+    void add(std::int32_t leaf, base::TimeNs time) {
+        for (std::int32_t at = leaf; at >= 0; at = nodes_[static_cast<std::size_t>(at)].parent) {
+            nodes_[static_cast<std::size_t>(at)].time += time;
+            ++nodes_[static_cast<std::size_t>(at)].calls;
+        }
+    }
+
+    struct Node {
+        std::int32_t parent = -1;
+        std::uint64_t key = 0;
+        base::TimeNs time = 0;
+        std::uint64_t calls = 0;
+    };
+    const std::vector<Node>& nodes() const { return nodes_; }
+
+private:
+    std::vector<Node> nodes_;
+    std::map<std::pair<std::int32_t, std::uint64_t>, std::int32_t> children_;
+};
+
+/// What a key of a level is: the level in the upper half, a name or a number in the lower one.
+enum Level : std::uint64_t { StepType = 1, Layer, Op, Kernel };
+constexpr int kLevelShift = 32;
+
+std::uint64_t keyOf(Level level, std::uint32_t value) {
+    return static_cast<std::uint64_t>(level) << kLevelShift | value;
+}
+
+std::int32_t pathOf(FlameBuilder& builder, const ScopePlace& place) {
+    std::int32_t at = builder.child(0, keyOf(StepType, place.phase));
+    if (place.layer >= 0) {
+        at = builder.child(at, keyOf(Layer, static_cast<std::uint32_t>(place.layer)));
+    }
+    return place.op != 0 ? builder.child(at, keyOf(Op, place.op)) : at;
+}
+
+QString nameOf(const MemoryTimeline& timeline, std::uint64_t key) {
+    const auto value = static_cast<std::uint32_t>(key);
+    if (key >> kLevelShift == Layer) {
+        return tr("layer %1").arg(value);
+    }
+    if (key >> kLevelShift == StepType && value == 0) {
+        return tr("outside of phases");
+    }
+    return textOf(timeline.text(value));
+}
+
+void sumKernels(const MemoryTimeline& timeline, TimeRange range, FlameBuilder& builder) {
+    profiler::ScopePlaces places(timeline);
+    std::uint32_t lane = 0;
+    for (const base::SpanEvent& span : timeline.spans()) {
+        if (lane == 0 && timeline.text(span.lane.value) == "Kernels") {
+            lane = span.lane.value;
+        }
+        if (lane != 0 && span.lane.value == lane && range.contains(span.begin)) {
+            const std::int32_t op = pathOf(builder, places.of(span.scope.value));
+            builder.add(builder.child(op, keyOf(Kernel, span.name.value)), span.end - span.begin);
+        }
+    }
+}
+
+void sumOps(const MemoryTimeline& timeline, TimeRange range, FlameBuilder& builder) {
+    profiler::ScopePlaces places(timeline);
+    for (const profiler::ScopeRow row : timeline.scopes()) {
+        // Ops inside ops would be counted twice.
+        if (row.kind == ScopeKind::Op && range.contains(row.begin) && places.of(row.parent).op == 0) {
+            builder.add(pathOf(builder, places.of(row.id)), profiler::scopeEnd(timeline, row) - row.begin);
+        }
+    }
+}
+
+FlameTreePtr laidOut(const MemoryTimeline& timeline, const FlameBuilder& builder, bool ofKernels) {
+    auto flame = std::make_shared<FlameTree>();
+    flame->ofKernels = ofKernels;
+    const auto& nodes = builder.nodes();
+    std::vector<std::vector<std::int32_t>> children(nodes.size());
+    for (std::size_t i = 1; i < nodes.size(); ++i) {
+        children[static_cast<std::size_t>(nodes[i].parent)].push_back(static_cast<std::int32_t>(i));
+    }
+    struct Open {
+        std::int32_t source, parent;
+        double begin;
+        int depth;
+    };
+    std::vector<Open> open{{0, -1, 0, 0}};
+    for (std::size_t next = 0; next < open.size(); ++next) {
+        const Open at = open[next];
+        const auto& node = nodes[static_cast<std::size_t>(at.source)];
+        FlameNode shown;
+        shown.name = at.source == 0 ? (ofKernels ? tr("device time") : tr("time of ops")) : nameOf(timeline, node.key);
+        shown.parent = at.parent;
+        shown.depth = at.depth;
+        shown.begin = at.begin;
+        shown.length = static_cast<double>(node.time);
+        shown.calls = node.calls;
+        if (node.key >> kLevelShift == Op) {
+            shown.category =
+                static_cast<std::int8_t>(categoryOfOp(timeline.text(static_cast<std::uint32_t>(node.key))));
+        } else if (node.key >> kLevelShift == Kernel && at.parent >= 0) {
+            shown.category = flame->nodes[static_cast<std::size_t>(at.parent)].category;
+        }
+        const auto self = static_cast<std::int32_t>(flame->nodes.size());
+        flame->nodes.push_back(std::move(shown));
+        flame->depth = std::max(flame->depth, at.depth + 1);
+        auto& inner = children[static_cast<std::size_t>(at.source)];
+        std::ranges::stable_sort(inner, [&nodes](std::int32_t a, std::int32_t b) {
+            const auto &left = nodes[static_cast<std::size_t>(a)], &right = nodes[static_cast<std::size_t>(b)];
+            // Layers are found by their number, all else by its time.
+            const bool layers = left.key >> kLevelShift == Layer && right.key >> kLevelShift == Layer;
+            return layers ? left.key < right.key : left.time > right.time;
+        });
+        double begin = at.begin;
+        for (const std::int32_t child : inner) {
+            open.push_back({child, self, begin, at.depth + 1});
+            begin += static_cast<double>(nodes[static_cast<std::size_t>(child)].time);
+        }
+    }
+    return flame;
+}
+
+} // namespace
+
+FlameTreePtr flameTree(const MemoryTimeline& timeline, TimeRange range) {
+    FlameBuilder kernels;
+    sumKernels(timeline, range, kernels);
+    if (kernels.nodes().size() > 1) {
+        return laidOut(timeline, kernels, true);
+    }
+    FlameBuilder ops;
+    sumOps(timeline, range, ops);
+    return laidOut(timeline, ops, false);
+}
+
+FlatTreePtr flameTable(const FlameTree& flame) {
+    auto tree = std::make_shared<FlatTree>();
+    tree->columns = {{tr("Name"), false},
+                     {tr("Time"), true},
+                     {tr("Share"), true},
+                     {flame.ofKernels ? tr("Kernels") : tr("Ops"), true}};
+    const double whole = flame.nodes.empty() ? 0 : flame.nodes.front().length;
+    for (std::size_t i = 0; i < flame.nodes.size(); ++i) {
+        const FlameNode& node = flame.nodes[i];
+        FlatNode row;
+        row.parent = node.parent;
+        row.key = i + 1;
+        row.emphasis = i == 0;
+        if (node.category >= 0) {
+            row.category = node.category;
+        }
+        const double share = whole > 0 ? node.length / whole : 0;
+        row.cells = {FlatCell(node.name),
+                     FlatCell(durationText(static_cast<base::TimeNs>(node.length)), node.length,
+                              QString::number(node.length, 'f', 0)),
+                     FlatCell(shareText(share), share),
+                     FlatCell(countText(static_cast<std::int64_t>(node.calls)), static_cast<qulonglong>(node.calls))};
+        row.cells[2].share = share;
+        tree->nodes.push_back(std::move(row));
+    }
+    return tree;
+}
+
+} // namespace vitrine::ui

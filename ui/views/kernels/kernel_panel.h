@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The inspector of the Kernels view: one kernel with its variant, times, rates, place on the roofline and compile facts.
+
+#include <QScrollArea>
+#include <map>
+
+#include "ui/models/kernel_variants.h"
+#include "ui/widgets/controls.h"
+
+namespace vitrine::ui {
+
+class FactTable;
+class KernelRoofline;
+
+/// How a kernel was launched first, from the run's text gpu.kernels.
+struct LaunchShape {
+    QString grid, block, cluster; ///< "132 x 1 x 1"; cluster empty: none
+    int registers = 0;
+    std::uint64_t sharedBytes = 0, localBytes = 0;
+    bool same = true; ///< of all its launches
+};
+std::map<std::string, LaunchShape> launchShapes(const std::string& json);
+
+class KernelPanel final : public QScrollArea {
+    Q_OBJECT
+
+public:
+    explicit KernelPanel(QWidget* parent = nullptr);
+
+    DockHeader* header() const { return header_; }
+    void setStats(KernelStatsPtr stats);
+    void setVariants(VariantListPtr variants);
+    void setShapes(std::map<std::string, LaunchShape> shapes);
+    /// Empty: the kernel that takes most of the time.
+    void setKernel(const QString& name);
+    QString kernel() const; ///< what is shown
+    KernelRoofline* roofline() const { return roofline_; }
+    QString asText() const; ///< Markdown
+
+signals:
+    void kernelChosen(const QString& name);
+    void readoutChanged(const QString& text);
+
+private:
+    void refresh();
+    FlatTreePtr variantFacts(const UsedVariant* variant) const;
+    FlatTreePtr timeFacts(const profiler::KernelRow& row) const;
+    FlatTreePtr workFacts(const profiler::KernelRow& row) const;
+    FlatTreePtr launchFacts(const std::string& name, const UsedVariant* variant) const;
+
+    DockHeader* header_;
+    TextLabel *name_, *hint_;
+    FactTable *variant_, *time_, *work_, *launch_;
+    QWidget* rooflineHead_;
+    KernelRoofline* roofline_;
+    KernelStatsPtr stats_;
+    VariantListPtr variants_;
+    std::map<std::string, LaunchShape> shapes_;
+    QString wanted_;
+};
+
+} // namespace vitrine::ui

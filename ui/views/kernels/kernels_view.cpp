@@ -1,0 +1,346 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/kernels/kernels_view.h"
+
+#include <QCheckBox>
+#include <QStackedWidget>
+#include <QTreeView>
+#include <nlohmann/json.hpp>
+
+#include "ui/models/format.h"
+#include "ui/models/json_values.h"
+#include "ui/models/run_facts.h"
+#include "ui/views/kernels/kernel_list.h"
+#include "ui/views/kernels/variants_page.h"
+#include "ui/widgets/flame_plot.h"
+#include "ui/widgets/timeline/lanes.h"
+#include "ui/widgets/timeline/trace_arrows.h"
+
+namespace vitrine::ui {
+
+using sessions::RunInfo;
+
+void KernelsView::showPage(Page page) {
+    if (pageChoice_->current() != page) {
+        pageChoice_->setCurrent(page);
+        return; // the signal comes back
+    }
+    pages_->setCurrentIndex(page);
+    const bool plot = page == Trace || page == Flame;
+    if (!plot) {
+        header()->setTableShown(false); // they are tables themselves
+    }
+    header()->setTableButton(plot);
+    axis_->setEnabled(page == Trace);
+    arrowsCheck_->setEnabled(page == Trace);
+    updateTable();
+    updateFlame();
+    updateTwin();
+    updateReadout();
+    if (page == Variants) {
+        variants_->tellChosen();
+    }
+}
+
+KernelsView::Page KernelsView::page() const {
+    return static_cast<Page>(pageChoice_->current());
+}
+
+void KernelsView::onSelectedRun() {
+    const SessionDocument& document = *context().document;
+    if (document.runA() != run_) {
+        found_.clear();
+        stats_.reset();
+        trace_.reset();
+        listA_.reset();
+        flameTree_.reset();
+        flame_->setFlame(nullptr);
+        panel_->setKernel({});
+        panel_->setShapes({});
+        walkedAt_ = -1;
+    }
+    run_ = document.runA();
+    baseline_ = document.runB() == run_ ? 0 : document.runB();
+    readShapes();
+    onTimeline();
+    onBaseline();
+    updateVariants();
+}
+
+void KernelsView::readShapes() {
+    context().document->readTexts(run_, this, [this, run = run_](const std::vector<sessions::RunText>& texts) {
+        for (const sessions::RunText& text : texts) {
+            if (run == run_ && text.kind == "gpu.kernels") {
+                panel_->setShapes(launchShapes(text.body));
+            }
+        }
+    });
+}
+
+void KernelsView::onTimeline() {
+    const TimelineState state = run_ != 0 ? context().document->timeline(run_) : TimelineState{};
+    timeline_ = state.timeline;
+    lanes_->setTimeline(timeline_);
+    if (!timeline_) {
+        traceJob_.cancel();
+        statsJob_.cancel();
+        takeTrace(nullptr);
+        takeStats(nullptr);
+        return;
+    }
+    const RunInfo* run = context().document->run(run_);
+    const Ceilings ceilings = run != nullptr ? ceilingsOf(*run) : Ceilings();
+    traceJob_.start([timeline = timeline_] { return kernelTrace(*timeline); },
+                    [this](KernelTracePtr trace) { takeTrace(std::move(trace)); });
+    statsJob_.start([timeline = timeline_,
+                     ceilings] { return kernelStats(*timeline, ceilings, {timeline->begin(), timeline->end() + 1}); },
+                    [this](KernelStatsPtr stats) { takeStats(std::move(stats)); });
+    if (state.complete && run != nullptr && run->status != sessions::RunStatus::Running) {
+        readShapes(); // written at the run's end
+    }
+    updateCounters();
+    updateTable();
+    updateFlame();
+    updateEmpty();
+}
+
+void KernelsView::onBaseline() {
+    const TimelineState state = baseline_ != 0 ? context().document->timeline(baseline_) : TimelineState{};
+    const RunInfo* run = context().document->run(baseline_);
+    if (!state.timeline || run == nullptr) {
+        statsJobB_.cancel();
+        statsB_.reset();
+        updateVariants();
+        return;
+    }
+    statsJobB_.start(
+        [timeline = state.timeline, ceilings = ceilingsOf(*run)] {
+            return kernelStats(*timeline, ceilings, {timeline->begin(), timeline->end() + 1});
+        },
+        [this](KernelStatsPtr stats) {
+            statsB_ = std::move(stats);
+            updateVariants();
+        });
+}
+
+void KernelsView::takeTrace(KernelTracePtr trace) {
+    trace_ = std::move(trace);
+    lanes_->setEventTimes(trace_ ? std::shared_ptr<const std::vector<base::TimeNs>>(trace_, &trace_->eventBegins)
+                                 : nullptr);
+    updateLanes();
+    arrows_->setTrace(trace_);
+    updateLit();
+    updateEmpty();
+    updateNote();
+    updateReadout();
+}
+
+void KernelsView::takeStats(KernelStatsPtr stats) {
+    stats_ = std::move(stats);
+    panel_->setStats(stats_);
+    updateVariants();
+    if (stats_ && stats_->table.launches > 0) {
+        header()->setFacts(tr("%1 kernels, %2 busy, %3 inside ops")
+                               .arg(countText(qint64(stats_->table.launches)), durationText(stats_->table.busy),
+                                    shareText(stats_->table.attribution())));
+    } else {
+        header()->setFacts({});
+    }
+}
+
+void KernelsView::updateVariants() {
+    const auto start = [this](LatestJob<VariantListPtr>& job, sessions::RunId id, VariantListPtr KernelsView::* list) {
+        const RunInfo* run = id != 0 ? context().document->run(id) : nullptr;
+        if (run == nullptr) {
+            job.cancel();
+            (this->*list).reset();
+            return;
+        }
+        job.start([info = *run] { return variantList(info); },
+                  [this, list](VariantListPtr found) {
+                      this->*list = std::move(found);
+                      panel_->setVariants(listA_);
+                      variants_->setSides(listA_ ? std::optional(VariantSide{listA_, stats_}) : std::nullopt,
+                                          listB_ ? std::optional(VariantSide{listB_, statsB_}) : std::nullopt);
+                      updateEmpty();
+                  });
+    };
+    start(listJob_, run_, &KernelsView::listA_);
+    start(listJobB_, baseline_, &KernelsView::listB_);
+}
+
+void KernelsView::updateEmpty() {
+    const SessionDocument& document = *context().document;
+    const TimelineState state = run_ != 0 ? context().document->timeline(run_) : TimelineState{};
+    const RunInfo* run = document.run(run_);
+    if (!document.isOpen()) {
+        showEmpty(tr("No session is open. Open a .vitrine file, drop one here, or start a run."), tr("Open…"),
+                  [this] { context().actions->action(QStringLiteral("file.open"))->trigger(); });
+    } else if (run == nullptr) {
+        showEmpty(tr("This session holds no run yet."), tr("Start a run"),
+                  [this] { emit openView(QStringLiteral("run")); });
+    } else if ((trace_ && (trace_->ops > 0 || trace_->tracks.size() > 1)) || (listA_ && !listA_->used.empty())) {
+        showEmpty({});
+    } else if (!state.complete && state.error.isEmpty()) {
+        showEmpty(tr("Reading the events of this run."));
+    } else if (run->status == sessions::RunStatus::Running) {
+        showEmpty(tr("The run has begun and launched nothing yet."));
+    } else if (trace_ || !timeline_) {
+        showEmpty(tr("This run recorded neither kernels nor ops. Run it again with the profile set to full."),
+                  tr("Run in full"), [this] {
+                      if (const RunInfo* again = context().document->run(run_)) {
+                          nlohmann::json spec = parsedObject(again->specJson);
+                          spec["profile"] = "full";
+                          emit experimentWanted(QString::fromStdString(spec.dump()));
+                      }
+                  });
+    }
+}
+
+void KernelsView::updateNote() {
+    const RunInfo* run = context().document->run(run_);
+    QString note;
+    if (run != nullptr && trace_ && trace_->kernels == 0) {
+        const RunFacts facts = runFacts(*run);
+        const nlohmann::json metrics = parsedObject(run->metricsJson);
+        const auto notes = metrics.find("profiler_notes");
+        if (facts.backend == QLatin1String("meta") || facts.virtualTime) {
+            note = tr("Kernels are recorded on a GPU. This run was planned on Meta: its ops have predicted times.");
+        } else if (facts.backend != QLatin1String("cuda")) {
+            note = tr("Kernels are recorded on a GPU. This run was on the CPU: its ops and their times are shown.");
+        } else if (notes != metrics.end() && notes->is_array() && !notes->empty() && notes->front().is_string()) {
+            note = QString::fromStdString(notes->front().get<std::string>());
+        } else if (trace_->graphs > 0) {
+            note = tr("The light profile records whole graphs. Run with the profile set to full to see their kernels.");
+        } else {
+            note = tr("The light profile records no single kernels. Run with the profile set to full to see them.");
+        }
+    }
+    note_->setText(note);
+    note_->setToolTip(note);
+    noteStrip_->setVisible(!note.isEmpty());
+    list_->setWhyEmpty(note);
+}
+
+void KernelsView::updateLanes() {
+    const auto show = [this](TraceLane* lane, std::optional<std::size_t> track) {
+        lane->setVisible(track.has_value());
+        lane->setTrace(track ? trace_ : nullptr, track.value_or(0), timeline_);
+    };
+    std::optional<std::size_t> kernels;
+    std::vector<std::size_t> others;
+    for (std::size_t i = 1; trace_ && i < trace_->tracks.size(); ++i) {
+        if (trace_->tracks[i].kind == TraceTrack::Kind::Kernels) {
+            kernels = i;
+        } else {
+            others.push_back(i);
+        }
+    }
+    const bool scopes = trace_ && trace_->tracks.front().count > 0;
+    show(scopeLane_, scopes ? std::optional<std::size_t>(0) : std::nullopt);
+    show(kernelLane_, kernels);
+    while (otherLanes_.size() < others.size()) {
+        auto* lane = new TraceLane(QString(), context().time, lanes_);
+        lanes_->addLane(lane, counterLanes_.front().lane);
+        lane->setCollapsed(window()->height() < 760);
+        connectLane(lane);
+        otherLanes_.push_back(lane);
+    }
+    for (std::size_t i = 0; i < otherLanes_.size(); ++i) {
+        show(otherLanes_[i], i < others.size() ? std::optional(others[i]) : std::nullopt);
+    }
+}
+
+void KernelsView::updateCounters() {
+    const RunInfo* run = context().document->run(run_);
+    const double ceiling = run != nullptr ? ceilingsOf(*run).bytesPerSecond : 0;
+    const TimeRange range = context().time->range();
+    for (const CounterLane& counter : counterLanes_) {
+        const bool rate = counter.counters.size() > 1;
+        const double unit = rate ? 1e9 : 0.01;
+        const QString unitName = rate ? QStringLiteral("GB/s") : QStringLiteral("%");
+        std::vector<Curve> curves;
+        QStringList facts;
+        for (std::size_t i = 0; timeline_ && i < counter.counters.size(); ++i) {
+            const std::string& name = counter.counters[i];
+            const auto whole = timeline_->counterColumns(name, range.begin, std::max(range.begin + 1, range.end), 1);
+            if (whole.empty() || !whole.front().known) {
+                continue;
+            }
+            Curve curve;
+            curve.name = !rate ? counter.lane->title() : i == 0 ? tr("read") : tr("write");
+            curve.dashed = i == 1;
+            curve.values = [timeline = timeline_, name, unit](const AxisMap& axis, int columns) {
+                std::vector<std::optional<double>> values(static_cast<std::size_t>(columns));
+                for (int x = 0; x < columns; ++x) {
+                    const base::TimeNs from = axis.time(double(x) / columns * axis.width());
+                    const base::TimeNs to = axis.time((x + 1.0) / columns * axis.width());
+                    const auto column = timeline->counterColumns(name, from, std::max(from + 1, to), 1);
+                    if (!column.empty() && column.front().known) {
+                        values[static_cast<std::size_t>(x)] = column.front().mean / unit;
+                    }
+                }
+                return values;
+            };
+            curves.push_back(std::move(curve));
+            const auto words = [&](double value) {
+                return QString::number(value / unit, 'f', rate || value / unit >= 10 ? 0 : 1) +
+                       QStringLiteral("\u00A0") + unitName;
+            };
+            facts << tr("%1mean %2, most %3")
+                         .arg(rate ? curves.back().name + QLatin1Char(' ') : QString(), words(whole.front().mean),
+                              words(whole.front().largest));
+        }
+        counter.lane->setVisible(!curves.empty());
+        const double top = rate ? (ceiling > 0 ? ceiling : 5e12) / unit : 100;
+        counter.lane->setTopText(rate ? rateText(top * unit) : QStringLiteral("100\u00A0%"));
+        counter.lane->setFacts(facts.join(QStringLiteral("   ")));
+        counter.lane->setCurves(std::move(curves), top, false);
+    }
+}
+
+TimeRange KernelsView::countedRange() const {
+    const auto measured = context().time->measured();
+    return measured && measured->length() > 0 ? *measured : context().time->range();
+}
+
+void KernelsView::updateTable() {
+    const bool needed = page() == Table || (page() == Trace && header()->tableShown());
+    if (needed) {
+        const RunInfo* run = context().document->run(run_);
+        list_->setSource(timeline_, run != nullptr ? ceilingsOf(*run) : Ceilings(), countedRange(),
+                         context().time->measured() ? tr("the measured range") : tr("the visible range"));
+    }
+}
+
+void KernelsView::updateFlame() {
+    if (page() != Flame || !timeline_) {
+        return;
+    }
+    flameJob_.start([timeline = timeline_, range = countedRange()] { return flameTree(*timeline, range); },
+                    [this](FlameTreePtr flame) {
+                        flameTree_ = std::move(flame);
+                        flame_->setFlame(flameTree_);
+                        updateTwin();
+                    });
+}
+
+void KernelsView::updateTwin() {
+    if (!header()->tableShown()) {
+        return;
+    }
+    if (page() == Flame) {
+        twinModel_->setTree(flameTree_ ? flameTable(*flameTree_) : std::make_shared<FlatTree>());
+    } else if (list_->stats()) {
+        twinModel_->setTree(kernelTree(*list_->stats(), {}));
+    } else {
+        updateTable();
+        return;
+    }
+    twin_->expandToDepth(1);
+    for (int i = 0; i < twinModel_->columnCount(); ++i) {
+        twin_->setColumnWidth(i, i == 0 ? 300 : 110);
+    }
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the device ran and when: the trace of scopes and kernels with hardware counters below it, the table of kernels, the
+// icicle of device time, and the variant of each op with its A/B.
+
+#include "ui/models/kernel_variants.h"
+#include "ui/models/latest_job.h"
+#include "ui/views/kernels/kernel_panel.h"
+#include "ui/widgets/timeline/lane_stack.h"
+#include "ui/widgets/timeline/trace_lane.h"
+#include "ui/widgets/view.h"
+
+class QStackedWidget;
+class QTreeView;
+
+namespace vitrine::ui {
+
+class CurveLane;
+class FlamePlot;
+class KernelList;
+class TraceArrows;
+class VariantsPage;
+
+class KernelsView final : public View {
+    Q_OBJECT
+
+public:
+    enum Page { Trace, Table, Flame, Variants };
+
+    explicit KernelsView(const ViewContext& context, QWidget* parent = nullptr);
+    ~KernelsView() override;
+
+    QWidget* inspector() override;
+    QWidget* inspectorHeader() override;
+    int inspectorWidth() const override { return 328; }
+    bool perform(const QString& action) override;
+    QString whyNot(const QString& action) const override;
+    QString find(const QString& text, int direction) override;
+    QList<QWidget*> focusStops() const override;
+    bool settled() const override;
+    void activated() override;
+
+    void showPage(Page page);
+    Page page() const;
+    LaneStack* stack() const { return lanes_; }
+    TraceLane* scopeLane() const { return scopeLane_; }
+    TraceLane* kernelLane() const { return kernelLane_; }
+    TraceArrows* arrows() const { return arrows_; }
+    KernelList* list() const { return list_; }
+    FlamePlot* flame() const { return flame_; }
+    VariantsPage* variants() const { return variants_; }
+    KernelPanel* panel() const { return panel_; }
+    const KernelTracePtr& trace() const { return trace_; }
+    QString note() const { return note_->text(); }
+
+private:
+    struct CounterLane {
+        CurveLane* lane = nullptr;
+        std::vector<std::string> counters;
+    };
+
+    void buildTrace();
+    void buildPages();
+    void connectLane(TraceLane* lane);
+    void onSelectedRun();
+    void onTimeline();
+    void onBaseline();
+    void takeTrace(KernelTracePtr trace);
+    void takeStats(KernelStatsPtr stats);
+    void readShapes();
+    void updateEmpty();
+    void updateNote();
+    void updateLanes();
+    void updateCounters();
+    void updateTable();
+    void updateFlame();
+    void updateTwin();
+    void updateVariants();
+    void updateLit();
+    void updateReadout();
+    void chooseKernel(const QString& name);
+    void walkKernels(int direction);
+    void takeChosen(TraceLane* lane);
+    TimeRange countedRange() const;
+    std::uint64_t litScope() const;
+    TraceLane* focusedTrace() const;
+    QString copyText() const;
+    void contextMenu(const QPoint& position, base::TimeNs time);
+
+    TimelinePtr timeline_;
+    sessions::RunId run_ = 0, baseline_ = 0;
+    KernelTracePtr trace_;
+    KernelStatsPtr stats_;
+    VariantListPtr listA_, listB_;
+    KernelStatsPtr statsB_;
+
+    SegmentedControl *pageChoice_ = nullptr, *axis_ = nullptr;
+    QCheckBox* arrowsCheck_ = nullptr;
+    QWidget* noteStrip_ = nullptr;
+    TextLabel* note_ = nullptr;
+    QStackedWidget* pages_ = nullptr;
+    LaneStack* lanes_ = nullptr;
+    TraceLane *scopeLane_ = nullptr, *kernelLane_ = nullptr;
+    std::vector<TraceLane*> otherLanes_; ///< of tracks beyond scopes and kernels
+    std::vector<CounterLane> counterLanes_;
+    TraceArrows* arrows_ = nullptr;
+    KernelList* list_ = nullptr;
+    FlamePlot* flame_ = nullptr;
+    VariantsPage* variants_ = nullptr;
+    KernelPanel* panel_ = nullptr;
+    QTreeView* twin_ = nullptr;
+    FlatTreeModel* twinModel_ = nullptr;
+    FlameTreePtr flameTree_;
+
+    int walkedAt_ = -1; ///< of the kernels of the lit op
+    std::uint64_t walkedScope_ = 0;
+    QString findText_;
+    std::vector<std::pair<base::TimeNs, std::uint64_t>> found_; ///< begin and scope of what the search found
+    std::size_t foundAt_ = 0;
+
+    LatestJob<KernelTracePtr> traceJob_;
+    LatestJob<KernelStatsPtr> statsJob_, statsJobB_;
+    LatestJob<VariantListPtr> listJob_, listJobB_;
+    LatestJob<FlameTreePtr> flameJob_;
+};
+
+} // namespace vitrine::ui

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The widgets of the Kernels view.
+#include <QCheckBox>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QStackedWidget>
+#include <QTreeView>
+#include <QVBoxLayout>
+
+#include "ui/views/kernels/kernel_list.h"
+#include "ui/views/kernels/kernels_view.h"
+#include "ui/views/kernels/variants_page.h"
+#include "ui/widgets/delegates.h"
+#include "ui/widgets/flame_plot.h"
+#include "ui/widgets/kernel_roofline.h"
+#include "ui/widgets/timeline/lanes.h"
+#include "ui/widgets/timeline/trace_arrows.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kCounterHeight = 48;
+
+} // namespace
+
+KernelsView::KernelsView(const ViewContext& context, QWidget* parent)
+    : View(QStringLiteral("kernels"), tr("Kernels"), context, parent), traceJob_(this), statsJob_(this),
+      statsJobB_(this), listJob_(this), listJobB_(this), flameJob_(this) {
+    pageChoice_ = header()->addSegments({tr("Trace"), tr("Table"), tr("Flame"), tr("Variants")}, tr("What is shown"));
+    axis_ = header()->addSegments({tr("Time"), tr("Events")}, tr("Horizontal axis"));
+    arrowsCheck_ = header()->addCheck(tr("Arrows"), true);
+    panel_ = new KernelPanel(this);
+    buildTrace();
+    buildPages();
+    twin_ = new QTreeView(this);
+    setUpTable(twin_, true, false);
+    twinModel_ = new FlatTreeModel(this);
+    twin_->setModel(twinModel_);
+    twin_->setAccessibleName(tr("What the plot shows, as a table"));
+    setTable(twin_);
+
+    connect(pageChoice_, &SegmentedControl::currentChanged, this, [this](int index) { showPage(Page(index)); });
+    connect(axis_, &SegmentedControl::currentChanged, this,
+            [this](int index) { lanes_->setAxisKind(static_cast<AxisKind>(index)); });
+    connect(arrowsCheck_, &QCheckBox::toggled, arrows_, &TraceArrows::setShown);
+    connect(header(), &ViewHeader::tableToggled, this, &KernelsView::updateTwin);
+    SessionDocument* document = context.document;
+    for (const auto signal : {&SessionDocument::selectionChanged, &SessionDocument::opened, &SessionDocument::closed}) {
+        connect(document, signal, this, &KernelsView::onSelectedRun);
+    }
+    // Metrics, with them the variants, come when the run ends.
+    connect(document, &SessionDocument::runsChanged, this, [this] {
+        updateVariants();
+        updateNote();
+    });
+    connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
+        if (run == run_) {
+            onTimeline();
+        } else if (run == baseline_) {
+            onBaseline();
+        }
+    });
+    for (const auto signal : {&TimeCursor::rangeChanged, &TimeCursor::measuredChanged}) {
+        connect(context.time, signal, this, [this] {
+            updateTable();
+            updateFlame();
+        });
+    }
+    connect(context.time, &TimeCursor::rangeChanged, this, &KernelsView::updateCounters);
+    connect(context.time, &TimeCursor::cursorChanged, this, &KernelsView::updateReadout);
+    connect(context.time, &TimeCursor::measuredChanged, this, &KernelsView::updateReadout);
+    connect(context.time, &TimeCursor::selectionChanged, this, &KernelsView::updateLit);
+    showPage(Trace);
+    onSelectedRun();
+}
+
+KernelsView::~KernelsView() = default;
+
+void KernelsView::connectLane(TraceLane* lane) {
+    connect(lane, &TraceLane::chosenByUser, this, [this, lane] { takeChosen(lane); });
+    connect(lane, &TraceLane::pointed, this, &KernelsView::updateReadout);
+}
+
+void KernelsView::buildTrace() {
+    TimeCursor* time = context().time;
+    pages_ = new QStackedWidget(this);
+    lanes_ = new LaneStack(time, LaneStack::WithRuler | LaneStack::WithBands, pages_);
+    lanes_->setPacked();
+    lanes_->setKeptOpen(2);
+    scopeLane_ = new TraceLane(tr("Scope"), time, lanes_);
+    kernelLane_ = new TraceLane(tr("Kernels"), time, lanes_);
+    for (TraceLane* lane : {scopeLane_, kernelLane_}) {
+        lanes_->addLane(lane);
+        connectLane(lane);
+    }
+    scopeLane_->setPinned(true);
+    const std::pair<QString, std::vector<std::string>> counters[] = {
+        {tr("DRAM read and write (dashed)"), {"gpu.dram_read_bytes_per_second", "gpu.dram_write_bytes_per_second"}},
+        {tr("SM active"), {"gpu.sm_active"}},
+        {tr("Tensor pipe"), {"gpu.tensor_active"}},
+    };
+    for (const auto& [title, names] : counters) {
+        auto* lane = new CurveLane(title, time, lanes_);
+        lane->setPlotHeight(kCounterHeight, 1);
+        lanes_->addLane(lane);
+        counterLanes_.push_back({lane, names});
+    }
+    arrows_ = new TraceArrows(scopeLane_, kernelLane_, lanes_);
+    connect(lanes_, &LaneStack::hovered, this, &KernelsView::updateReadout);
+    connect(lanes_, &LaneStack::noteWanted, this, &View::noteWanted);
+    connect(lanes_, &LaneStack::menuWanted, this, &KernelsView::contextMenu);
+}
+
+void KernelsView::buildPages() {
+    auto* body = new Surface(Surface::Fill::Canvas, Surface::None, this);
+    auto* column = new QVBoxLayout(body);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    noteStrip_ = new Surface(Surface::Fill::Panel, Surface::Bottom, body);
+    noteStrip_->setFixedHeight(24);
+    auto* row = new QHBoxLayout(noteStrip_);
+    row->setContentsMargins(12, 0, 12, 0);
+    note_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, noteStrip_);
+    note_->setElide(true);
+    row->addWidget(note_, 1);
+    column->addWidget(noteStrip_);
+    column->addWidget(pages_, 1);
+    list_ = new KernelList(false, pages_);
+    flame_ = new FlamePlot(tr("Device time by step type, layer, op and kernel"), pages_);
+    variants_ = new VariantsPage(context(), pages_);
+    pages_->addWidget(lanes_);
+    pages_->addWidget(list_);
+    pages_->addWidget(flame_);
+    pages_->addWidget(variants_);
+    setBody(body);
+    connect(list_, &KernelList::kernelChosen, this, &KernelsView::chooseKernel);
+    connect(list_, &KernelList::rebuilt, this, &KernelsView::updateTwin);
+    connect(variants_, &VariantsPage::kernelChosen, this, &KernelsView::chooseKernel);
+    connect(variants_, &VariantsPage::availabilityChanged, this, &View::availabilityChanged);
+    connect(panel_, &KernelPanel::kernelChosen, this, &KernelsView::chooseKernel);
+    connect(panel_, &KernelPanel::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(flame_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(flame_, &FlamePlot::nodeChosen, this, [this](const QString& name) {
+        if (stats_ && kernelNamed(stats_->table, name.toStdString())) {
+            chooseKernel(name);
+        }
+    });
+}
+
+QWidget* KernelsView::inspector() {
+    return panel_;
+}
+
+QWidget* KernelsView::inspectorHeader() {
+    return panel_->header();
+}
+
+} // namespace vitrine::ui

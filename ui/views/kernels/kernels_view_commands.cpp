@@ -1,0 +1,313 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// Selection, commands, search and readout of the Kernels view.
+#include <QApplication>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QMenu>
+#include <QStackedWidget>
+#include <QTreeView>
+#include <algorithm>
+
+#include "ui/models/format.h"
+#include "ui/models/memory_facts.h"
+#include "ui/views/kernels/kernel_list.h"
+#include "ui/views/kernels/kernels_view.h"
+#include "ui/views/kernels/variants_page.h"
+#include "ui/widgets/flame_plot.h"
+#include "ui/widgets/timeline/trace_arrows.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr std::size_t kFindMarks = 2000;
+
+} // namespace
+
+/// The selected scope; of an allocation that was pinned elsewhere, the op that made it.
+std::uint64_t KernelsView::litScope() const {
+    const Selection selection = context().time->selection();
+    if (selection.scope != 0 || selection.allocation == 0 || !timeline_) {
+        return selection.scope;
+    }
+    const auto row = timeline_->findAllocation(selection.allocation);
+    return row ? timeline_->allocations()[*row].scope : 0;
+}
+
+void KernelsView::updateLit() {
+    const std::uint64_t scope = litScope();
+    for (TraceLane* lane : lanes_->findChildren<TraceLane*>()) {
+        lane->setLit(scope);
+        if (lane->chosen() && lane->span(*lane->chosen()).scope != scope) {
+            lane->setChosen({});
+        }
+    }
+    arrows_->setLit(scope);
+    if (scope != walkedScope_) {
+        walkedScope_ = scope;
+        walkedAt_ = -1;
+    }
+    updateReadout();
+    emit availabilityChanged();
+}
+
+void KernelsView::takeChosen(TraceLane* lane) {
+    for (TraceLane* other : lanes_->findChildren<TraceLane*>()) {
+        if (other != lane) {
+            other->setChosen({});
+        }
+    }
+    if (lane->chosen() && timeline_) {
+        const TraceSpan& span = lane->span(*lane->chosen());
+        if (lane == kernelLane_) {
+            chooseKernel(traceName(*timeline_, span));
+            const auto chain = trace_->kernelsOf(span.scope);
+            const auto at = std::ranges::find(chain, *lane->chosen());
+            walkedAt_ = at == chain.end() ? -1 : static_cast<int>(at - chain.begin());
+        } else if (const auto launched = trace_->kernelsOf(span.scope); lane == scopeLane_ && !launched.empty()) {
+            chooseKernel(traceName(*timeline_, kernelLane_->span(launched.front())));
+        }
+    }
+    updateReadout();
+}
+
+void KernelsView::chooseKernel(const QString& name) {
+    panel_->setKernel(name);
+    list_->choose(name);
+    variants_->choose(name);
+}
+
+void KernelsView::walkKernels(int direction) {
+    const auto chain = trace_ ? trace_->kernelsOf(litScope()) : std::vector<TracePlace>();
+    if (chain.empty()) {
+        return;
+    }
+    const int count = static_cast<int>(chain.size());
+    walkedAt_ = walkedAt_ < 0 ? (direction > 0 ? 0 : count - 1) : std::clamp(walkedAt_ + direction, 0, count - 1);
+    const TracePlace place = chain[static_cast<std::size_t>(walkedAt_)];
+    kernelLane_->setChosen(place);
+    const TraceSpan& span = kernelLane_->span(place);
+    chooseKernel(traceName(*timeline_, span));
+    context().time->goTo(span.begin);
+    setReadout(tr("Kernel %1 of %2: %3").arg(walkedAt_ + 1).arg(count).arg(kernelLane_->words(place)));
+}
+
+TraceLane* KernelsView::focusedTrace() const {
+    auto* lane = qobject_cast<TraceLane*>(lanes_->focusedLane());
+    return lane != nullptr ? lane : kernelLane_->isVisibleTo(lanes_) ? kernelLane_ : scopeLane_;
+}
+
+bool KernelsView::perform(const QString& action) {
+    static constexpr const char* kPages[] = {"kernels.trace", "kernels.table", "kernels.flame", "kernels.variants"};
+    for (int i = 0; i < 4; ++i) {
+        if (action == QLatin1String(kPages[i])) {
+            showPage(static_cast<Page>(i));
+            return true;
+        }
+    }
+    if (action == QLatin1String("kernels.arrows")) {
+        arrowsCheck_->toggle();
+        return true;
+    }
+    if (action == QLatin1String("kernels.compare")) {
+        showPage(Variants);
+        variants_->startComparison();
+        return true;
+    }
+    if (action == QLatin1String("select.next") || action == QLatin1String("select.previous")) {
+        focusedTrace()->step(action.endsWith(QLatin1String("next")) ? 1 : -1);
+        return true;
+    }
+    if (action == QLatin1String("select.link-next") || action == QLatin1String("select.link-back")) {
+        walkKernels(action.endsWith(QLatin1String("next")) ? 1 : -1);
+        return true;
+    }
+    if (action == QLatin1String("view.table") && (page() == Table || page() == Variants)) {
+        return true; // they are tables
+    }
+    if (action == QLatin1String("view.time-unit")) {
+        lanes_->nextTimeUnit();
+        return true;
+    }
+    if (action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse")) {
+        if (Lane* lane = lanes_->focusedLane()) {
+            action == QLatin1String("lane.pin") ? lane->setPinned(!lane->pinned())
+                                                : lane->setCollapsed(!lane->collapsed());
+        }
+        return true;
+    }
+    if (action == QLatin1String("edit.copy") || action == QLatin1String("edit.copy-why")) {
+        QApplication::clipboard()->setText(action == QLatin1String("edit.copy-why") ? panel_->asText() : copyText());
+        return true;
+    }
+    if (action == QLatin1String("select.clear") && page() == Flame && flame_->zoomed() > 0) {
+        flame_->zoomTo(0);
+        return true;
+    }
+    return View::perform(action);
+}
+
+QString KernelsView::copyText() const {
+    if (header()->tableShown()) {
+        return asTabSeparated(*twinModel_, twin_->selectionModel()->selectedRows());
+    }
+    return page() == Table ? list_->text() : page() == Variants ? variants_->text() : readout();
+}
+
+QString KernelsView::whyNot(const QString& action) const {
+    const bool lane = action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse");
+    if (lane && lanes_->focusedLane() == nullptr) {
+        return tr("Focus a lane first");
+    }
+    if (action.startsWith(QLatin1String("select.link"))) {
+        const bool any = trace_ && !trace_->kernelsOf(litScope()).empty();
+        return any ? QString() : tr("Select an op that launched kernels first");
+    }
+    if (action == QLatin1String("kernels.compare")) {
+        return variants_->whyNot();
+    }
+    const bool spans = action == QLatin1String("select.next") || action == QLatin1String("select.previous");
+    return spans && emptyShown() ? tr("This run has no trace") : View::whyNot(action);
+}
+
+QString KernelsView::find(const QString& text, int direction) {
+    if (!trace_ || !timeline_) {
+        return {};
+    }
+    if (text != findText_ || direction == 0) {
+        findText_ = text;
+        foundAt_ = 0;
+        found_.clear();
+        std::vector<signed char> known; // by name: 0 not asked, 1 matches, -1 does not
+        const auto matches = [&](std::uint32_t name) {
+            known.resize(std::max<std::size_t>(known.size(), name + 1));
+            if (known[name] == 0) {
+                known[name] = textOf(timeline_->text(name)).contains(text, Qt::CaseInsensitive) ? 1 : -1;
+            }
+            return known[name] > 0;
+        };
+        for (const TraceTrack& track : trace_->tracks) {
+            for (const TraceRow& row : track.rows) {
+                for (const TraceSpan& span : row.spans) {
+                    if (!text.isEmpty() && matches(span.name)) {
+                        found_.emplace_back(span.begin, span.scope);
+                    }
+                }
+            }
+        }
+        std::ranges::stable_sort(found_, {}, [](const auto& found) { return found.first; });
+        std::vector<TimeMark> marks;
+        for (std::size_t i = 0; i < std::min(found_.size(), kFindMarks); ++i) {
+            marks.push_back({found_[i].first, TimeMark::Kind::Find, {}});
+        }
+        lanes_->setMarks(marks);
+    } else if (!found_.empty()) {
+        foundAt_ = (foundAt_ + (direction > 0 ? 1 : found_.size() - 1)) % found_.size();
+    }
+    if (found_.empty()) {
+        return text.isEmpty() ? QString() : tr("none");
+    }
+    if (direction != 0) {
+        context().time->select({0, found_[foundAt_].second});
+        context().time->goTo(found_[foundAt_].first);
+    }
+    return tr("%1 of %2").arg(direction == 0 ? 0 : foundAt_ + 1).arg(countText(qint64(found_.size())));
+}
+
+void KernelsView::contextMenu(const QPoint& position, base::TimeNs at) {
+    QMenu menu(this);
+    TimeCursor* time = context().time;
+    connect(menu.addAction(tr("Set the cursor here")), &QAction::triggered, this, [time, at] { time->setCursor(at); });
+    if (timeline_) {
+        if (const profiler::ScopeRow* step = scopeAt(*timeline_, at, base::ScopeKind::Step)) {
+            const TimeRange range{step->begin, step->end < 0 ? timeline_->end() : step->end};
+            const QString name = scopeTitle(*timeline_, *step, false);
+            connect(menu.addAction(tr("Zoom to %1").arg(name)), &QAction::triggered, this,
+                    [time, range] { time->jumpTo(range); });
+            connect(menu.addAction(tr("Narrow all views to %1").arg(name)), &QAction::triggered, this,
+                    [time, range, name] { time->pushFilter({range, name}); });
+        }
+    }
+    menu.addSeparator();
+    for (const char* id :
+         {"measure.filter", "zoom.fit", "zoom.all", "zoom.back", "select.link-next", "edit.copy-why"}) {
+        menu.addAction(context().actions->action(QString::fromLatin1(id)));
+    }
+    menu.exec(position);
+}
+
+void KernelsView::updateReadout() {
+    if (!timeline_ || !trace_ || page() != Trace) {
+        setReadout({});
+        return;
+    }
+    const auto measured = context().time->measured();
+    if (measured && measured->length() > 0) {
+        const auto& begins = trace_->eventBegins;
+        const auto count =
+            std::ranges::lower_bound(begins, measured->end) - std::ranges::lower_bound(begins, measured->begin);
+        setReadout(tr("Range %1 from %2: %3 %4")
+                       .arg(durationText(measured->length()), instantText(measured->begin), countText(count),
+                            trace_->kernels > 0 ? tr("kernels") : tr("ops")));
+        return;
+    }
+    for (const TraceLane* lane : lanes_->findChildren<TraceLane*>()) {
+        if (lane->pointedAt()) {
+            setReadout(lane->words(*lane->pointedAt()));
+            return;
+        }
+    }
+    for (const TimeStrip* strip : lanes_->findChildren<TimeStrip*>()) {
+        if (strip->hovered()) {
+            setReadout(tr("Pointer %1").arg(instantText(*strip->hovered())));
+            return;
+        }
+    }
+    for (const TraceLane* lane : {kernelLane_, scopeLane_}) {
+        if (lane->track() != nullptr && (lane->chosen() || context().time->cursor())) {
+            setReadout(lane->spoken());
+            return;
+        }
+    }
+    setReadout({});
+}
+
+QList<QWidget*> KernelsView::focusStops() const {
+    if (emptyShown()) {
+        return {};
+    }
+    if (header()->tableShown()) {
+        return {twin_};
+    }
+    switch (page()) {
+    case Trace:
+        return lanes_->focusStops();
+    case Table:
+        return {list_->table()};
+    case Flame:
+        return {flame_};
+    case Variants:
+        return {variants_->table()};
+    }
+    return {};
+}
+
+bool KernelsView::settled() const {
+    if (run_ == 0) {
+        return true;
+    }
+    const TimelineState& state = context().document->timeline(run_);
+    return (state.complete || !state.error.isEmpty()) && !traceJob_.busy() && !statsJob_.busy() && !statsJobB_.busy() &&
+           !listJob_.busy() && !listJobB_.busy() && !flameJob_.busy() && !list_->waiting();
+}
+
+void KernelsView::activated() {
+    if (const QList<QWidget*> stops = focusStops(); page() == Trace && scopeLane_->isVisibleTo(lanes_)) {
+        scopeLane_->setFocus();
+    } else if (!stops.isEmpty()) {
+        stops.front()->setFocus();
+    }
+}
+
+} // namespace vitrine::ui
