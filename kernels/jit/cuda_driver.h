@@ -30,6 +30,8 @@ namespace vitrine::kernels {
     F(cuMemFree)                                                                                                       \
     F(cuMemHostAlloc)                                                                                                  \
     F(cuMemFreeHost)                                                                                                   \
+    F(cuMemHostRegister)                                                                                               \
+    F(cuMemHostUnregister)                                                                                             \
     F(cuMemcpyHtoDAsync)                                                                                               \
     F(cuMemcpyDtoHAsync)                                                                                               \
     F(cuMemcpyDtoDAsync)                                                                                               \
