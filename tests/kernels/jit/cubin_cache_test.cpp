@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <iterator>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "tests/kernels/jit/pack_testing.h"
@@ -132,6 +136,24 @@ TEST(CubinCache, AFolderThatCannotBeWrittenIsNoError) {
     cache.store(keyOf(1), kernelOf(10, 1));
     EXPECT_FALSE(cache.load(keyOf(1)));
     EXPECT_TRUE(cache.list().empty());
+}
+
+// A process of its own, whose files may not grow beyond a few hundred bytes.
+TEST(CubinCache, AFullDiskIsNoErrorAndLeavesNothingBehind) {
+    const TestFolder folder;
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::signal(SIGXFSZ, SIG_IGN);
+        const rlimit little{512, 512};
+        ::setrlimit(RLIMIT_FSIZE, &little);
+        CubinCache cache(folder.path(), 1 << 20);
+        cache.store(keyOf(1), kernelOf(10'000, 1));
+        ::_exit(cache.load(keyOf(1)) ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 } // namespace

@@ -155,6 +155,27 @@ TEST_F(Library, ManyThreadsWaitForOneCompilation) {
     EXPECT_EQ(library.uses()[0].calls, 4U);
 }
 
+TEST_F(Library, ANextRunKeepsWhatIsCompiledAndCountsAnew) {
+    if (Nvrtc::find() == nullptr) {
+        GTEST_SKIP() << Nvrtc::whyMissing();
+    }
+    writePack(doubleVariant("plain", "", kDoubleSource));
+    KernelLibrary library(h200(), options());
+    const KernelLibrary::Entry* const entry = &library.entry(call(5, 4));
+    library.entry(call(6, 4));
+    EXPECT_GT(library.waitedSeconds(), 0);
+    library.beginRun();
+    EXPECT_TRUE(library.uses().empty());
+    EXPECT_EQ(library.waitedSeconds(), 0);
+    EXPECT_EQ(&library.entry(call(5, 4)), entry);
+    const std::vector<KernelUse> uses = library.uses();
+    ASSERT_EQ(uses.size(), 1U) << "what this run has not asked for is not its own";
+    EXPECT_EQ(uses[0].calls, 1U);
+    EXPECT_EQ(uses[0].origin, "kept from the run before");
+    EXPECT_EQ(uses[0].compileSeconds, 0);
+    EXPECT_EQ(library.waitedSeconds(), 0);
+}
+
 TEST_F(Library, SaysOnceWhichPackAnswersAFamily) {
     if (Nvrtc::find() == nullptr) {
         GTEST_SKIP() << Nvrtc::whyMissing();
