@@ -13,7 +13,9 @@ namespace vt {
 
 namespace flex {
 
-inline constexpr int kQueries = VT_COLUMNS; ///< of a tile that comes by
+inline constexpr int kQueries = 64; ///< of a tile that comes by
+inline constexpr int kStages = 3;
+using Stage = RingPlace<kStages>;
 inline constexpr int kKeyBytes = kRows * kDim * 2;
 inline constexpr int kQueryBytes = kQueries * kDim * 2;
 inline constexpr int kFactBytes = 2 * kQueries * 4; ///< offsets and deltas

@@ -12,7 +12,9 @@ namespace vt {
 
 namespace flex {
 
-inline constexpr int kKeys = VT_COLUMNS; ///< of a tile that comes by
+inline constexpr int kKeys = 64; ///< of a tile that comes by
+inline constexpr int kStages = 3;
+using Stage = RingPlace<kStages>;
 inline constexpr int kQueryBytes = kRows * kDim * 2;
 inline constexpr int kTileBytes = kKeys * kDim * 2;
 inline constexpr int kRowStages = 2; ///< buffers of queries and gradOut

@@ -15,6 +15,8 @@ namespace vt {
 namespace flex {
 
 inline constexpr int kKeys = 128;
+inline constexpr int kStages = kDim == 64 ? 4 : 2;
+using Stage = RingPlace<kStages>;
 inline constexpr int kTileBytes = kKeys * kDim * 2; ///< of keys or values
 inline constexpr int kQueryBytes = kRows * kDim * 2;
 inline constexpr int kQueryStages = 2;

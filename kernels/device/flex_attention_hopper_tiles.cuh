@@ -14,7 +14,6 @@ namespace flex {
 
 inline constexpr int kGroups = 2; ///< consuming warpgroups
 inline constexpr int kRows = kGroups * 64;
-inline constexpr int kStages = VT_STAGES;
 inline constexpr int kChunks = kDim / 64; ///< tiles of 64 columns (128 bytes) side by side
 inline constexpr int kBoxRows = 64;       ///< of the tensor maps
 inline constexpr int kRegistersOfProducer = 40;
@@ -34,7 +33,6 @@ template <int kSize> struct RingPlace {
         }
     }
 };
-using Stage = RingPlace<kStages>;
 
 /// What the copying warp says of a stage's tile, in shared memory beside its data.
 struct Note {
