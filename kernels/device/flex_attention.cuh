@@ -3,7 +3,7 @@
 #pragma once
 
 // FlexAttention forward, portable form. A block owns VT_WARPS * VT_ROW_TILES * 16 queries of one head and walks the tiles of
-// VT_KEYS keys that the mask leaves, loading one ahead. Online softmax in base 2; a row that sees nothing gives 0 and
+// VT_TILE keys that the mask leaves, loading one ahead. Online softmax in base 2; a row that sees nothing gives 0 and
 // LSE -inf; the sink is one more logit without a value.
 
 #include "device/flex_attention_tiles.cuh"
@@ -15,7 +15,7 @@ namespace flex {
 inline constexpr int kWarps = VT_WARPS;
 inline constexpr int kRowTiles = VT_ROW_TILES; ///< of a warp, 16 rows each
 inline constexpr int kRows = kWarps * kRowTiles * 16;
-inline constexpr int kKeys = VT_KEYS;
+inline constexpr int kKeys = VT_TILE;
 inline constexpr int kStages = VT_STAGES;
 inline constexpr int kThreads = kWarps * 32;
 inline constexpr int kKeyTiles = kKeys / 8;
