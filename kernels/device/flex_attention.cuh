@@ -84,7 +84,7 @@ __device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, cons
 #pragma unroll
                 for (int j = 0; j < kKeyTiles; ++j) {
                     scores[r][j][i] = scoreMod(scores[r][j][i] * p.scale, at.batch, at.head, query,
-                                               keyBegin + j * 8 + 2 * t + i % 2, p.captures);
+                                               keyBegin + j * 8 + 2 * t + i % 2, p.scoreCaptures);
                 }
             }
         }
@@ -108,7 +108,7 @@ __device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, cons
                     const int key = keyBegin + j * 8 + 2 * t + i;
                     bool allowed = key >= range.x && key <= range.y;
                     if constexpr (VT_MASK == 1) {
-                        allowed = allowed && (!partial || maskMod(at.batch, at.head, query, key, p.captures));
+                        allowed = allowed && (!partial || maskMod(at.batch, at.head, query, key, p.maskCaptures));
                     }
                     scores[r][j][half * 2 + i] = allowed ? scores[r][j][half * 2 + i] : minusInfinity();
                 }
@@ -169,7 +169,7 @@ __device__ __forceinline__ IntervalWalk<kKeys> walkIntervals(const FlexAttention
     for (int row = static_cast<int>(threadIdx.x); row < kRows; row += kThreads) {
         if (begin + row < p.queries) {
 #if VT_MASK == 2
-            intervalRows(batch, head, begin + row, p.captures, low, high);
+            intervalRows(batch, head, begin + row, p.maskCaptures, low, high);
             low = low > 0 ? low : 0;
             high = high < p.keys - 1 ? high : p.keys - 1;
 #endif

@@ -76,7 +76,7 @@ __device__ __forceinline__ IntervalWalk<kKeys> walkOf(const FlexAttentionParams&
         if (query < p.queries) {
             int first = 0;
             int last = 0;
-            intervalRows(work.batch, work.head, query, p.captures, first, last);
+            intervalRows(work.batch, work.head, query, p.maskCaptures, first, last);
             first = max(first, 0);
             last = min(last, p.keys - 1);
             if (first <= last) {
@@ -166,7 +166,7 @@ __device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, cons
 #pragma unroll
             for (int i = half * 2; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
                 scores[i] = scoreMod(scores[i] * p.scale, rows.batch, rows.head, rows.query + half * 8,
-                                     keyBegin + i / 4 * 8 + 2 * t + i % 2, p.captures);
+                                     keyBegin + i / 4 * 8 + 2 * t + i % 2, p.scoreCaptures);
             }
         }
     }
@@ -178,7 +178,7 @@ __device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, cons
         int low = 0;
         int high = p.keys - 1;
         if constexpr (VT_MASK == 2) {
-            intervalRows(rows.batch, rows.head, rows.query + half * 8, p.captures, low, high);
+            intervalRows(rows.batch, rows.head, rows.query + half * 8, p.maskCaptures, low, high);
             high = min(high, p.keys - 1);
         }
 #pragma unroll
@@ -187,7 +187,7 @@ __device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, cons
             bool allowed = key >= low && key <= high;
             if constexpr (VT_MASK == 1) {
                 allowed =
-                    allowed && (!partial || maskMod(rows.batch, rows.head, rows.query + half * 8, key, p.captures));
+                    allowed && (!partial || maskMod(rows.batch, rows.head, rows.query + half * 8, key, p.maskCaptures));
             }
             scores[i] = allowed ? scores[i] : minusInfinity();
         }

@@ -9,6 +9,7 @@
 // does not matter: the pass for dq finds the largest term, which fixes the unit; the pass for dk and dv adds.
 
 #include "device/flex_attention_tiles.cuh"
+#include "device/flex_unit.cuh"
 
 namespace vt {
 
@@ -26,24 +27,24 @@ __device__ __forceinline__ void differentiate(const FlexAttentionParams& p, cons
     const float pre = score * p.scale;
     float post = pre;
     if constexpr (VT_SCORE != 0) {
-        post = scoreMod(pre, at.batch, at.head, at.query, at.key, p.captures);
+        post = scoreMod(pre, at.batch, at.head, at.query, at.key, p.scoreCaptures);
     }
     bool allowed = true;
     if (tested) {
         allowed = at.query < p.queries && at.key < p.keys;
         if constexpr (VT_MASK == 1) {
-            allowed = allowed && (!partial || maskMod(at.batch, at.head, at.query, at.key, p.captures));
+            allowed = allowed && (!partial || maskMod(at.batch, at.head, at.query, at.key, p.maskCaptures));
         }
     }
     const float weight = allowed ? exp2Fast(fmaf(post, kLog2e, -offset)) : 0.0F;
     const float upstream = weight * (dWeight - delta);
     float gradient = upstream;
     if constexpr (VT_SCORE != 0) {
-        gradient = allowed ? scoreGradient(pre, upstream, at.batch, at.head, at.query, at.key, p.captures) : 0.0F;
+        gradient = allowed ? scoreGradient(pre, upstream, at.batch, at.head, at.query, at.key, p.scoreCaptures) : 0.0F;
     }
     if constexpr (VT_CAPTURE_GRADIENTS != 0) {
         if (allowed) {
-            captureGradients(pre, upstream, at.batch, at.head, at.query, at.key, p.captures, sink);
+            scoreGradient_capture(pre, upstream, at.batch, at.head, at.query, at.key, p.scoreCaptures, sink);
         }
     }
     score = gradient;
@@ -126,12 +127,6 @@ struct TermSums {
             }
             flush(g);
         }
-    }
-    /// 2^bits over the largest term rounded up to a power of two.
-    __device__ __forceinline__ static float unitOf(unsigned largest, int bits) {
-        const int exponent = static_cast<int>(largest >> 23) - 127 + 1;
-        const int power = bits - exponent;
-        return exp2f(static_cast<float>(power < 120 ? power : 120));
     }
 };
 

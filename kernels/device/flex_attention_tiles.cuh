@@ -5,10 +5,11 @@
 // What the portable kernels of FlexAttention share (mma.sync, sm_80 and later; bf16 or f16): tiles in shared memory, the
 // walk over the blocks that a mask leaves, scores. "device/generated/program.cuh" is written for each pair of programs
 // (kernels/program/emitter.h):
-//   bool maskMod(int b, int h, int q_idx, int kv_idx, const ProgramCaptures& c)           if VT_MASK is 1
-//   void intervalRows(int b, int h, int q_idx, const ProgramCaptures& c, int& low, int& high)   if VT_MASK is 2
-//   float scoreMod(float score, int b, int h, int q_idx, int kv_idx, const ProgramCaptures& c)  if VT_SCORE
-//   float scoreGradient(float score, float upstream, int b, int h, int q_idx, int kv_idx, const ProgramCaptures& c)
+//   bool maskMod(int b, int h, int q_idx, int kv_idx, const Captures& c)
+//   void intervalRows(int b, int h, int q_idx, const Captures& c, int& low, int& high)
+//   float scoreMod(float score, int b, int h, int q_idx, int kv_idx, const Captures& c)
+//   float scoreGradient(float score, float upstream, int b, int h, int q_idx, int kv_idx, const Captures& c)
+//   void scoreGradient_capture(the same, Sink&& sink), which calls sink(gradient, offset, term)
 // VT_MASK: 0 none, 1 runs of blocks with maskMod in the partial ones, 2 an interval of keys for each row.
 
 #include "device/abi/flex_attention.h"
@@ -22,7 +23,6 @@ namespace vt {
 using vitrine::kernels::abi::FlexAttentionParams;
 using vitrine::kernels::abi::FlexRun;
 using vitrine::kernels::abi::FlexTensor;
-using vitrine::kernels::abi::ProgramCaptures;
 
 namespace flex {
 

@@ -59,6 +59,7 @@ namespace vitrine::kernels {
     F(cuKernelGetFunction)                                                                                             \
     F(cuFuncGetAttribute)                                                                                              \
     F(cuFuncSetAttribute)                                                                                              \
+    F(cuTensorMapEncodeTiled)                                                                                          \
     F(cuLaunchKernelEx)
 
 struct CudaDriver {

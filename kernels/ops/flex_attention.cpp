@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "kernels/ops/flex_device_scratch.h"
 #include "kernels/ops/flex_scratch.h"
 #include "kernels/ops/op_check.h"
 #include "kernels/program/interpreter.h"
@@ -148,8 +149,8 @@ Cost cost(const FlexAttention& op, const DeviceTraits&) {
     return cost;
 }
 
-std::uint64_t scratch(const FlexAttention&, const DeviceTraits&) {
-    return 0;
+std::uint64_t scratch(const FlexAttention& op, const DeviceTraits& traits) {
+    return isGpu(traits) ? FlexForwardScratch(op, nullptr).bytes : 0;
 }
 
 void check(const FlexAttentionBackward& op) {
@@ -187,7 +188,6 @@ void check(const FlexAttentionBackward& op) {
             accumulated(op.dCaptures[i], "d." + capture.name);
         }
     }
-    rule.scratch(op.scratch, scratch(op, {}));
 }
 
 Cost cost(const FlexAttentionBackward& op, const DeviceTraits& traits) {
@@ -198,8 +198,8 @@ Cost cost(const FlexAttentionBackward& op, const DeviceTraits& traits) {
     return cost;
 }
 
-std::uint64_t scratch(const FlexAttentionBackward& op, const DeviceTraits&) {
-    return FlexScratch(op, nullptr).bytes;
+std::uint64_t scratch(const FlexAttentionBackward& op, const DeviceTraits& traits) {
+    return isGpu(traits) ? FlexBackwardScratch(op, nullptr).bytes : FlexScratch(op, nullptr).bytes;
 }
 
 } // namespace vitrine::kernels

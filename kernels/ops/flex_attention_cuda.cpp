@@ -2,14 +2,297 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/flex_attention.h"
 
+#include <algorithm>
+#include <bit>
+
+#include "kernels/cuda_tensor_map.h"
+#include "kernels/device/abi/flex_attention.h"
+#include "kernels/ops/cuda_call.h"
+#include "kernels/ops/flex_device_scratch.h"
+#include "kernels/ops/flex_source.h"
+
 namespace vitrine::kernels {
 
-void execute(CudaContext&, const FlexAttention&) {
-    throwNoCuda(FlexAttention::kName);
+namespace {
+
+constexpr std::int64_t kTileRows = 128; ///< of the kernels: mask blocks are multiples of it
+
+abi::FlexTensor tensorOf(const TensorView& tensor) {
+    if (tensor.empty()) {
+        return {};
+    }
+    const Shape& shape = tensor.shape;
+    return {tensor.data, shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3]};
 }
 
-void execute(CudaContext&, const FlexAttentionBackward&) {
-    throwNoCuda(FlexAttentionBackward::kName);
+/// What the Hopper forms copy tiles by; others ignore it.
+abi::FlexTensorMap mapOf(const TensorView& tensor) {
+    constexpr std::uint32_t kBoxColumns = 64;
+    constexpr std::uint32_t kBoxRows = 64;
+    const auto at = [&](int dim) { return static_cast<std::uint64_t>(tensor.shape[dim]); };
+    const std::uint64_t extents[] = {at(3), at(2), at(1), at(0)};
+    const std::uint64_t strides[] = {at(3), at(2) * at(3), at(1) * at(2) * at(3)};
+    const std::uint32_t box[] = {kBoxColumns, kBoxRows, 1, 1};
+    abi::FlexTensorMap map{};
+    encodeTensorMap({tensor.data, tensor.dtype, extents, strides, box}, map.bytes);
+    return map;
+}
+
+abi::ProgramCaptures capturesOf(const BoundProgram& program) {
+    abi::ProgramCaptures out{};
+    for (std::size_t i = 0; i < program.captures.tensors.size(); ++i) {
+        const TensorView& tensor = program.captures.tensors[i];
+        abi::ProgramCapture& item = out.items[i];
+        item.data = tensor.data;
+        item.stride = tensor.shape.rank() == 0 ? 0 : tensor.stride0();
+        for (int dim = 0; dim < kMaxCaptureRank; ++dim) {
+            item.extents[dim] =
+                dim < tensor.shape.rank() ? toInt(tensor.shape[dim], FlexAttention::kName, "captures") : 1;
+        }
+    }
+    return out;
+}
+
+bool hasHopperForm(const CudaContext& context, const FlexAttention& op) {
+    const std::int64_t headDim = op.q.shape[3];
+    return context.device().major == 9 && (headDim == 64 || headDim == 128);
+}
+
+void checkForDevice(const FlexAttention& op) {
+    const auto refuse = [](const std::string& what) { throw base::Unsupported("FlexAttention: " + what); };
+    if (op.q.dtype != DType::BF16 && op.q.dtype != DType::F16) {
+        refuse("q: on a GPU it must be bfloat16 or float16; convert it, or choose the CPU");
+    }
+    if (op.q.shape[3] % 16 != 0 || op.q.shape[3] > 256) {
+        refuse("q: headDim must be a multiple of 16 up to 256 on a GPU; pad it with zeros, or choose the CPU");
+    }
+    if (op.blocks != nullptr &&
+        (op.blocks->shape.queryBlock % kTileRows != 0 || op.blocks->shape.keyBlock % kTileRows != 0)) {
+        refuse("blocks: on a GPU a BlockMask needs blocks that are multiples of 128; build it with 128");
+    }
+    if (op.scale <= 0) {
+        refuse("scale: it must be positive on a GPU");
+    }
+}
+
+FlexDeviceRuns upload(CudaContext& context, const FlexDeviceRuns& to, const std::vector<std::int64_t>& offsets,
+                      const std::vector<BlockRun>& runs) {
+    std::vector<abi::FlexRun> pairs;
+    pairs.reserve(runs.size());
+    for (const BlockRun& run : runs) {
+        pairs.push_back({run.first, run.full ? run.count : -run.count});
+    }
+    context.copyToDevice(offsets.data(), to.offsets.data, offsets.size() * sizeof(std::int64_t));
+    if (!pairs.empty()) {
+        context.copyToDevice(pairs.data(), to.pairs.data, pairs.size() * sizeof(abi::FlexRun));
+    }
+    return to;
+}
+
+abi::FlexAttentionParams parametersOf(const FlexAttention& op, bool maps) {
+    abi::FlexAttentionParams out{};
+    constexpr std::string_view kName = FlexAttention::kName;
+    if (maps) {
+        out.queryMap = mapOf(op.q);
+        out.keyMap = mapOf(op.k);
+        out.valueMap = mapOf(op.v);
+    }
+    out.q = tensorOf(op.q);
+    out.k = tensorOf(op.k);
+    out.v = tensorOf(op.v);
+    out.out = tensorOf(op.out);
+    out.sinks = op.sinks.data;
+    out.lse = op.lse.as<float>();
+    out.batch = toInt(op.q.shape[0], kName, "q");
+    out.heads = toInt(op.q.shape[1], kName, "q");
+    out.kvHeads = toInt(op.k.shape[1], kName, "k");
+    out.queries = toInt(op.q.shape[2], kName, "q");
+    out.keys = toInt(op.k.shape[2], kName, "k");
+    out.scale = op.scale;
+    out.scoreCaptures = capturesOf(op.score);
+    out.maskCaptures = capturesOf(op.mask);
+    if (op.blocks != nullptr) {
+        const BlockMaskShape& shape = op.blocks->shape;
+        out.maskBatch = static_cast<int>(shape.batch);
+        out.maskHeads = static_cast<int>(shape.heads);
+        out.queryBlock = static_cast<int>(shape.queryBlock);
+        out.keyBlock = static_cast<int>(shape.keyBlock);
+    }
+    return out;
+}
+
+void setRows(abi::FlexAttentionParams& to, const FlexDeviceRuns& runs) {
+    to.rowOffsets = runs.offsets.as<const long long>();
+    to.rowRuns = static_cast<const abi::FlexRun*>(runs.pairs.data);
+}
+
+/// The variables that all families of FlexAttention have.
+std::vector<KernelVariable> variablesOf(const FlexAttention& op, const FlexSource& source) {
+    const bool aligned = startsAligned(op.q) && startsAligned(op.k) && startsAligned(op.v) && startsAligned(op.out);
+    return {{"dtype", dtypeNumber(op.q)},
+            {"sinks_dtype", op.sinks.empty() ? static_cast<std::int64_t>(DType::F32) : dtypeNumber(op.sinks)},
+            {"head_dim", op.q.shape[3]},
+            {"mask", static_cast<std::int64_t>(source.mask)},
+            {"score", source.hasScore ? 1 : 0},
+            {"aligned", aligned ? 1 : 0},
+            {"queries", op.q.shape[2]},
+            {"keys", op.k.shape[2]},
+            {"batch_heads", op.q.shape[0] * op.q.shape[1]},
+            {"batch_kv_heads", op.q.shape[0] * op.k.shape[1]}};
+}
+
+/// Tiles of the portable forms: what registers and shared memory allow.
+struct FlexTiles {
+    std::int64_t rowTiles, tile, stages, blocksOfSm;
+
+    void addTo(std::vector<KernelVariable>& variables) const {
+        variables.insert(
+            variables.end(),
+            {{"warps", 4}, {"row_tiles", rowTiles}, {"tile", tile}, {"stages", stages}, {"blocks_of_sm", blocksOfSm}});
+    }
+};
+
+FlexTiles forwardTiles(std::int64_t headDim, const FlexSource& source) {
+    if (headDim <= 64) {
+        return {2, source.hasScore || source.mask == FlexMask::Blocks ? 32 : 64, 2, 2};
+    }
+    if (headDim <= 128) {
+        return {source.hasScore ? 1 : 2, 32, 2, 2};
+    }
+    return {1, 32, 1, 1};
+}
+
+FlexTiles backwardTiles(std::int64_t headDim) {
+    if (headDim <= 64) {
+        return {1, 64, 2, 2};
+    }
+    return headDim <= 128 ? FlexTiles{1, 32, 2, 1} : FlexTiles{1, 16, 1, 1};
+}
+
+template <class Params>
+void launchWith(CudaContext& context, std::string_view family, int abiVersion, const Params& parameters,
+                const std::vector<KernelVariable>& variables, const GeneratedSource* generated) {
+    KernelCall call = callOf(family, abiVersion, parameters, variables);
+    call.generated = generated;
+    context.launch(call);
+}
+
+/// Terms of a gradient are counted so that all of them together stay below 2^62.
+int bitsFor(const FlexAttention& op) {
+    const auto terms = static_cast<std::uint64_t>(op.q.shape[0] * op.q.shape[1]) *
+                       static_cast<std::uint64_t>(op.q.shape[2]) * static_cast<std::uint64_t>(op.k.shape[2]);
+    return std::clamp(62 - static_cast<int>(std::bit_width(terms)), 16, 40);
+}
+
+/// The two passes of the backward kernels.
+void launchPasses(CudaContext& context, const FlexAttentionBackward& op, const FlexSource& source,
+                  const abi::FlexAttentionParams& parameters) {
+    std::vector<KernelVariable> variables = variablesOf(op.forward, source);
+    variables.push_back({"capture_gradients", static_cast<std::int64_t>(source.gradients.size())});
+    backwardTiles(op.forward.q.shape[3]).addTo(variables);
+    launchWith(context, "flex_attention_dq", abi::kFlexAttentionAbi, parameters, variables, &source.text);
+    // Sums of dk and dv do not fit into registers together for wide heads.
+    const bool together = op.forward.q.shape[3] <= 128;
+    for (const int results : together ? std::vector<int>{3} : std::vector<int>{1, 2}) {
+        std::vector<KernelVariable> all = variables;
+        all.push_back({"results", results});
+        launchWith(context, "flex_attention_dkv", abi::kFlexAttentionAbi, parameters, all, &source.text);
+    }
+}
+
+void finishCaptures(CudaContext& context, const FlexAttentionBackward& op, const FlexSource& source,
+                    const abi::FlexAttentionParams& parameters) {
+    for (std::size_t capture = 0; capture < op.dCaptures.size(); ++capture) {
+        const TensorView& out = op.dCaptures[capture];
+        if (out.empty()) {
+            continue;
+        }
+        abi::FlexCaptureParams finish{};
+        for (std::size_t g = 0; g < source.gradients.size(); ++g) {
+            if (source.gradients[g].capture == static_cast<std::int32_t>(capture)) {
+                finish.sums[finish.loads] = parameters.captureSums[g];
+                finish.largest[finish.loads] = parameters.captureLargest + g;
+                ++finish.loads;
+            }
+        }
+        finish.out = out.data;
+        finish.count = out.shape.count();
+        finish.bits = parameters.captureBits;
+        finish.isDouble = out.dtype == DType::F64 ? 1 : 0;
+        launchFamily(context, "flex_capture_gradient", abi::kFlexCaptureAbi, finish, {{"count", finish.count}});
+    }
+}
+
+} // namespace
+
+void execute(CudaContext& context, const FlexAttention& op) {
+    if (op.q.shape.count() == 0) {
+        return;
+    }
+    checkForDevice(op);
+    const std::shared_ptr<const FlexSource> source = forwardSource(op);
+    const FlexForwardScratch scratch(op, op.scratch.data);
+    if (scratch.bytes > 0 && op.scratch.bytes() < scratch.bytes) {
+        throw base::Internal("FlexAttention: scratch: it is smaller than scratch() says");
+    }
+    abi::FlexAttentionParams parameters = parametersOf(op, hasHopperForm(context, op));
+    if (source->mask == FlexMask::Blocks) {
+        setRows(parameters, upload(context, scratch.rows, op.blocks->rowOffsets, op.blocks->rowRuns));
+    }
+    std::vector<KernelVariable> variables = variablesOf(op, *source);
+    forwardTiles(op.q.shape[3], *source).addTo(variables);
+    launchWith(context, "flex_attention", abi::kFlexAttentionAbi, parameters, variables, &source->text);
+}
+
+void execute(CudaContext& context, const FlexAttentionBackward& op) {
+    const FlexAttention& forward = op.forward;
+    if (forward.q.shape.count() == 0) {
+        return;
+    }
+    checkForDevice(forward);
+    if (!op.dSinks.empty() && op.dSinks.dtype != DType::F32) {
+        throw base::Unsupported("FlexAttention: dSinks: on a GPU it must be float32");
+    }
+    const std::shared_ptr<const FlexSource> source = backwardSource(op);
+    if (source->gradients.size() > abi::kFlexCaptureGradients) {
+        throw base::Unsupported("FlexAttention: score: it reads captures that need gradients in more than 16 places");
+    }
+    const FlexBackwardScratch scratch(op, op.scratch.data);
+    if (op.scratch.empty() || op.scratch.bytes() < scratch.bytes) {
+        throw base::Internal("FlexAttentionBackward: scratch: it is smaller than scratch() says");
+    }
+    const bool maps = hasHopperForm(context, forward);
+    abi::FlexAttentionParams parameters = parametersOf(forward, maps);
+    if (maps) {
+        parameters.gradOutMap = mapOf(op.gradOut);
+    }
+    parameters.gradOut = tensorOf(op.gradOut);
+    parameters.dq = tensorOf(op.dq);
+    parameters.dk = tensorOf(op.dk);
+    parameters.dv = tensorOf(op.dv);
+    parameters.dSinks = op.dSinks.as<float>();
+    parameters.delta = scratch.delta.as<float>();
+    parameters.offsets = scratch.offsets.as<float>();
+    parameters.paddedQueries = static_cast<int>(scratch.paddedQueries);
+    parameters.captureBits = bitsFor(forward);
+    parameters.captureLargest = scratch.largest.as<unsigned>();
+    for (std::size_t g = 0; g < source->gradients.size(); ++g) {
+        parameters.captureSums[g] = scratch.sums.at(g).as<unsigned long long>();
+    }
+    if (source->mask == FlexMask::Blocks) {
+        setRows(parameters, upload(context, scratch.rows, forward.blocks->rowOffsets, forward.blocks->rowRuns));
+        const FlexDeviceRuns columns =
+            upload(context, scratch.columns, forward.blocks->columnOffsets, forward.blocks->columnRuns);
+        parameters.columnOffsets = columns.offsets.as<const long long>();
+        parameters.columnRuns = static_cast<const abi::FlexRun*>(columns.pairs.data);
+    }
+    context.fill(static_cast<std::byte*>(op.scratch.data) + scratch.zeroed, 0, scratch.bytes - scratch.zeroed);
+    std::vector<KernelVariable> rows = variablesOf(forward, *source);
+    rows.push_back({"padded_queries", scratch.paddedQueries});
+    rows.push_back({"heads", op.dSinks.empty() ? 0 : forward.q.shape[1]});
+    launchWith(context, "flex_attention_delta", abi::kFlexAttentionAbi, parameters, rows, nullptr);
+    launchPasses(context, op, *source, parameters);
+    finishCaptures(context, op, *source, parameters);
 }
 
 } // namespace vitrine::kernels

@@ -7,6 +7,7 @@
 namespace vitrine::kernels::abi {
 
 constexpr int kFlexAttentionAbi = 1;
+constexpr int kFlexCaptureAbi = 1;
 constexpr int kFlexCaptureGradients = 16;
 
 /// A tensor (batch, heads, rows, headDim); rows are contiguous, strides in elements.
@@ -47,7 +48,16 @@ struct FlexAttentionParams {
     int captureBits;          ///< a capture gradient's largest term counts 2^captureBits
     unsigned* captureLargest; ///< (capture gradients): bits of the largest term, 0 at the start
     unsigned long long* captureSums[kFlexCaptureGradients]; ///< 64-bit integers, one for each element, 0 at the start
-    ProgramCaptures captures;
+    ProgramCaptures scoreCaptures, maskCaptures;
+};
+
+/// One captured tensor's gradient from the sums of the loads that read it.
+struct FlexCaptureParams {
+    const unsigned long long* sums[kFlexCaptureGradients];
+    const unsigned* largest[kFlexCaptureGradients]; ///< bits of each load's largest term
+    void* out;                                      ///< (count) float or double
+    long long count;
+    int loads, bits, isDouble;
 };
 
 } // namespace vitrine::kernels::abi

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Scratch of FlexAttention on a GPU: the block mask's runs, and for the backward pass what each row needs and the sums of
+// captured tensors' gradients.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "kernels/device_traits.h"
+#include "kernels/ops/flex_attention.h"
+#include "kernels/ops/scratch_layout.h"
+
+namespace vitrine::kernels {
+
+inline bool isGpu(const DeviceTraits& traits) {
+    return std::string_view(traits.arch).starts_with("sm_");
+}
+
+/// Runs of one direction: (first, count) pairs behind their offsets.
+struct FlexDeviceRuns {
+    FlexDeviceRuns(ScratchLayout& layout, const std::vector<std::int64_t>& from, std::size_t runs)
+        : offsets(layout.take(DType::I64, Shape{static_cast<std::int64_t>(from.size())})),
+          pairs(layout.take(DType::I32, Shape{static_cast<std::int64_t>(runs), 2})) {}
+    FlexDeviceRuns() = default;
+
+    TensorView offsets, pairs;
+};
+
+struct FlexForwardScratch {
+    FlexForwardScratch(const FlexAttention& op, void* memory) {
+        ScratchLayout layout = memory == nullptr ? ScratchLayout() : ScratchLayout(memory);
+        if (op.blocks != nullptr) {
+            rows = FlexDeviceRuns(layout, op.blocks->rowOffsets, op.blocks->rowRuns.size());
+        }
+        bytes = layout.bytes();
+    }
+
+    FlexDeviceRuns rows;
+    std::uint64_t bytes = 0;
+};
+
+struct FlexBackwardScratch {
+    static constexpr std::int64_t kRowTile = 128;
+
+    FlexBackwardScratch(const FlexAttentionBackward& op, void* memory) {
+        const FlexAttention& forward = op.forward;
+        const Shape& q = forward.q.shape;
+        ScratchLayout layout = memory == nullptr ? ScratchLayout() : ScratchLayout(memory);
+        if (forward.blocks != nullptr) {
+            rows = FlexDeviceRuns(layout, forward.blocks->rowOffsets, forward.blocks->rowRuns.size());
+            columns = FlexDeviceRuns(layout, forward.blocks->columnOffsets, forward.blocks->columnRuns.size());
+        }
+        paddedQueries = (q[2] + kRowTile - 1) / kRowTile * kRowTile;
+        delta = layout.take(DType::F32, Shape{q[0], q[1], paddedQueries});
+        offsets = layout.take(DType::F32, Shape{q[0], q[1], paddedQueries});
+        // A load's sums each: how many loads a capture has is the program's business, as many as nodes read it.
+        zeroed = layout.bytes();
+        if (!forward.score.empty()) {
+            const Program& program = *forward.score.program;
+            for (const ProgramNode& node : program.nodes) {
+                const bool reads = node.op == ProgramOp::Load || node.op == ProgramOp::Scalar;
+                const auto capture = static_cast<std::size_t>(reads ? node.capture : 0);
+                if (reads && capture < op.dCaptures.size() && !op.dCaptures[capture].empty()) {
+                    sums.push_back(layout.take(DType::U64, Shape{op.dCaptures[capture].shape.count()}));
+                }
+            }
+        }
+        largest = layout.take(DType::U32, Shape{static_cast<std::int64_t>(sums.size()) + 1});
+        bytes = layout.bytes();
+    }
+
+    FlexDeviceRuns rows, columns;
+    std::int64_t paddedQueries = 0;
+    TensorView delta, offsets;
+    std::vector<TensorView> sums; ///< at least one for each gradient of FlexSource
+    TensorView largest;
+    std::uint64_t zeroed = 0; ///< from here on scratch starts as zeros
+    std::uint64_t bytes = 0;
+};
+
+} // namespace vitrine::kernels
