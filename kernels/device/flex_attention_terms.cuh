@@ -44,7 +44,7 @@ __device__ __forceinline__ void differentiate(const FlexAttentionParams& p, cons
     }
     if constexpr (VT_CAPTURE_GRADIENTS != 0) {
         if (allowed) {
-            scoreGradient_capture(pre, upstream, at.batch, at.head, at.query, at.key, p.scoreCaptures, sink);
+            captureGradients(pre, upstream, at.batch, at.head, at.query, at.key, p.scoreCaptures, sink);
         }
     }
     score = gradient;

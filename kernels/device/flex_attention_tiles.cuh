@@ -9,7 +9,7 @@
 //   void intervalRows(int b, int h, int q_idx, const Captures& c, int& low, int& high)
 //   float scoreMod(float score, int b, int h, int q_idx, int kv_idx, const Captures& c)
 //   float scoreGradient(float score, float upstream, int b, int h, int q_idx, int kv_idx, const Captures& c)
-//   void scoreGradient_capture(the same, Sink&& sink), which calls sink(gradient, offset, term)
+//   void captureGradients(the same, Sink&& sink), which calls sink(gradient, offset, term)
 // VT_MASK: 0 none, 1 runs of blocks with maskMod in the partial ones, 2 an interval of keys for each row.
 
 #include "device/abi/flex_attention.h"

@@ -44,7 +44,7 @@ abi::ProgramCaptures capturesOf(const BoundProgram& program) {
         const TensorView& tensor = program.captures.tensors[i];
         abi::ProgramCapture& item = out.items[i];
         item.data = tensor.data;
-        item.stride = tensor.shape.rank() == 0 ? 0 : tensor.stride0();
+        item.rowStride = tensor.shape.rank() == 0 ? 0 : tensor.stride0();
         for (int dim = 0; dim < kMaxCaptureRank; ++dim) {
             item.extents[dim] =
                 dim < tensor.shape.rank() ? toInt(tensor.shape[dim], FlexAttention::kName, "captures") : 1;
@@ -154,7 +154,7 @@ struct FlexTiles {
 
 FlexTiles forwardTiles(std::int64_t headDim, const FlexSource& source) {
     if (headDim <= 64) {
-        return {2, source.hasScore || source.mask == FlexMask::Blocks ? 32 : 64, 2, 2};
+        return {2, source.hasScore || source.mask != FlexMask::None ? 32 : 64, 2, 2};
     }
     if (headDim <= 128) {
         return {source.hasScore ? 1 : 2, 32, 2, 2};
@@ -166,7 +166,7 @@ FlexTiles backwardTiles(std::int64_t headDim) {
     if (headDim <= 64) {
         return {1, 64, 2, 2};
     }
-    return headDim <= 128 ? FlexTiles{1, 32, 2, 1} : FlexTiles{1, 16, 1, 1};
+    return headDim == 128 ? FlexTiles{1, 32, 2, 1} : FlexTiles{1, 16, headDim < 128 ? 2 : 1, 1};
 }
 
 template <class Params>

@@ -54,11 +54,11 @@ std::string scoreText(const BoundProgram& score, const ScoreGradient* gradient) 
     std::string out = score.empty() ? absent("float", "scoreMod", "float score, ", "", "return score;")
                                     : emitProgram(*score.program, dtypesOf(score), "scoreMod");
     if (gradient != nullptr) {
-        out += emitGradient(*gradient, dtypesOf(score), "scoreGradient");
+        out += emitGradient(*gradient, dtypesOf(score), "scoreGradient", "captureGradients");
     } else {
         out += absent("float", "scoreGradient", "float score, float upstream, ", "", "return upstream;");
         out += "template <class Sink>\n" +
-               absent("void", "scoreGradient_capture", "float score, float upstream, ", ", Sink&& sink", "");
+               absent("void", "captureGradients", "float score, float upstream, ", ", Sink&& sink", "");
     }
     return out;
 }

@@ -24,7 +24,7 @@ __device__ __forceinline__ float scoreGradient(float, float upstream, int, int, 
 }
 
 template <class Sink>
-__device__ __forceinline__ void scoreGradient_capture(float, float upstream, int, int h, int q_idx, int kv_idx,
+__device__ __forceinline__ void captureGradients(float, float upstream, int, int h, int q_idx, int kv_idx,
                                                       const vt::program::Captures&, Sink&& sink) {
     sink(0, h, upstream * static_cast<float>(kv_idx - q_idx));
 }
