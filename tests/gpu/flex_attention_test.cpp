@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/thread_pool.h"
+#include "kernels/jit/kernel_library.h"
 #include "tests/gpu/gpu_testing.h"
 #include "tests/kernels/program/program_testing.h"
 
@@ -126,14 +127,14 @@ public:
 
 private:
     template <class At> BoundProgram bound(const std::optional<Program>& program, At&& at) const {
-        BoundProgram out;
+        BoundProgram result;
         if (program) {
-            out.program = &*program;
+            result.program = &*program;
             for (const ProgramCapture& capture : program->captures) {
-                out.captures.tensors.push_back(at(capture.name == "slopes" ? slopes : documents));
+                result.captures.tensors.push_back(at(capture.name == "slopes" ? slopes : documents));
             }
         }
-        return out;
+        return result;
     }
 
     const Case& item_;
