@@ -56,12 +56,8 @@ private:
 extern "C" __global__ void __launch_bounds__(stream::kThreads, 1)
     dense_mlp_gate_up(const __grid_constant__ DenseMlpParams p) {
     extern __shared__ __align__(128) u8 memory[];
-    __shared__ stream::Fixed fixed;
-    GateUpWork work(p);
-    stream::beginRing(fixed);
-    const auto* x = static_cast<const bf16*>(p.x);
-    const auto row = [&](int token) { return x + token * p.xStride; };
-    stream::run(work, p.rows, row, p.normWeight, p.eps, fixed, memory);
+    const stream::StridedRows x{p.x, p.xStride};
+    stream::run(GateUpWork(p), p.rows, x, p.normWeight, p.eps, memory);
 }
 
 } // namespace vt

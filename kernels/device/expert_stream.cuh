@@ -135,7 +135,8 @@ __device__ __forceinline__ void copyUnit(Ring<kSlots>& ring, u32 memory, RingPla
 class HalfRows {
 public:
     struct Scratch {
-        float largest[2][kWarps];
+        /// Rows of whole 16 bytes: what is read of one holds nothing of the other, which may be written meanwhile.
+        alignas(16) float largest[2][ceilDiv(kWarps, 4) * 4];
     };
 
     __device__ __forceinline__ HalfRows(Scratch& scratch, float* factors) : scratch_(scratch), factors_(factors) {}

@@ -37,8 +37,15 @@ inline constexpr int kFinishers = 3; ///< warps that finish units in turns
 inline constexpr int kTokenThreads = kThreads + kFinishers * 32;
 inline constexpr int kBuffers = 8;
 
+/// The rows of x and their factors are there: for the warps that multiply and those that finish.
+__device__ __forceinline__ void rowsBarrier() {
+    constexpr int kNumber = 4; // beside those of expert_stream.cuh
+    namedBarrier(kNumber, (kWarps + kFinishers) * 32);
+}
+
 /// The sums of the multiplying warps on their way to the finishing warps: nobody waits for a result, and what has
-/// arrived is multiplied at once.
+/// arrived is multiplied at once. Lanes arrive for themselves: tools that look for races do not see that a __syncwarp
+/// orders what the others did before one lane's arrival.
 struct Sums {
     alignas(8) u64 summed[kBuffers];
     u64 finished[kBuffers];
@@ -47,8 +54,8 @@ struct Sums {
     /// By one thread, before the block's barrier.
     __device__ __forceinline__ void begin() {
         for (int i = 0; i < kBuffers; ++i) {
-            barrier::init(sharedAddress(&summed[i]), kTeamWarps);
-            barrier::init(sharedAddress(&finished[i]), 1);
+            barrier::init(sharedAddress(&summed[i]), kTeamWarps * 32);
+            barrier::init(sharedAddress(&finished[i]), 32);
         }
     }
     /// By a multiplying warp: the part for unit number `unit` of this block may be written.
@@ -58,12 +65,7 @@ struct Sums {
         }
         return parts[unit % kBuffers][memberOf()];
     }
-    __device__ __forceinline__ void partWritten(int unit) {
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) {
-            barrier::arrive(sharedAddress(&summed[unit % kBuffers]));
-        }
-    }
+    __device__ __forceinline__ void partWritten(int unit) { barrier::arrive(sharedAddress(&summed[unit % kBuffers])); }
     /// By a finishing warp: the sum of row lane % 16.
     __device__ __forceinline__ float take(int unit) {
         const int slot = unit % kBuffers;
@@ -73,10 +75,7 @@ struct Sums {
         for (int i = 0; i < kTeamWarps; ++i) {
             sum += parts[slot][i][threadIdx.x % kUnitRows];
         }
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) {
-            barrier::arrive(sharedAddress(&finished[slot]));
-        }
+        barrier::arrive(sharedAddress(&finished[slot]));
         return sum;
     }
 };
@@ -134,6 +133,7 @@ struct TokenGateUp {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         int at = begin + first;
         Bias bias = biasOf(at);
+        rowsBarrier();
         for (; at < end; at += kFinishers) {
             const i64 pair = at / kUnitsOfExpert;
             const int unit = at % kUnitsOfExpert;
@@ -233,6 +233,7 @@ struct TokenDown {
         };
         int first = begin + number * kRowsTogether;
         request(first);
+        rowsBarrier();
         for (; first < end; first += kFinishers * kRowsTogether, number += kFinishers) {
             const int row = first + lane % kRowsTogether;
             float value = sums.take(number) * factors[choice] + (p.downBias != nullptr ? toFloat(bias) : 0.0F);
@@ -311,7 +312,7 @@ extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
     } else {
         const u32 x = sharedAddress(memory) + VT_SLOTS * TokenGateUp::S::kSlotBytes;
         Rows::load(1, [&](int) { return static_cast<const bf16*>(p.x); }, HalfRows(scratch, factors), x);
-        namedBarrier(1, kWarps * 32);
+        rowsBarrier();
         product.multiply(x);
     }
 }
@@ -348,7 +349,7 @@ extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
     const auto* active = static_cast<const bf16*>(p.active);
     Rows::load(
         kChosen, [&](int column) { return active + static_cast<i64>(column) * kWidth; }, HalfRows(scratch, factors), x);
-    namedBarrier(1, kWarps * 32);
+    rowsBarrier();
     product.multiply(x);
 }
 

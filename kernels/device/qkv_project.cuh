@@ -124,12 +124,8 @@ private:
 extern "C" __global__ void __launch_bounds__(stream::kThreads, 1)
     qkv_project(const __grid_constant__ QkvProjectParams p) {
     extern __shared__ __align__(128) u8 memory[];
-    __shared__ stream::Fixed fixed;
-    QkvWork work(p);
-    stream::beginRing(fixed);
-    const auto* x = static_cast<const bf16*>(p.x);
-    const auto row = [&](int token) { return x + token * p.xStride; };
-    stream::run(work, p.tokens, row, p.normWeight, p.eps, fixed, memory);
+    const stream::StridedRows x{p.x, p.xStride};
+    stream::run(QkvWork(p), p.tokens, x, p.normWeight, p.eps, memory);
 }
 
 } // namespace vt

@@ -39,6 +39,9 @@ inline constexpr int kHalves = kTokens <= 8 ? 1 : 2;
 inline constexpr int kPartials = kUnit * kTokens;       ///< sums of a unit
 inline constexpr int kOutputs = ceilDiv(kPartials, 32); ///< that a lane finishes
 inline constexpr int kBuffers = kTokens == 1 ? 8 : 4;
+/// Lanes of a multiplying warp that write sums. Each arrives for itself: tools that look for races do not see that a
+/// __syncwarp orders what the others wrote before one lane's arrival.
+inline constexpr int kWriters = kTokens == 1 ? 4 : 32;
 static_assert(kDim % 8 == 0 && (kTokens == 1 || kTokens == 8 || kTokens == 16), "whole 16-byte pieces, tiles of rows");
 
 /// Dynamic shared memory: the ring, the sums, the rows of x.
@@ -77,8 +80,8 @@ __device__ __forceinline__ void beginRing(Fixed& fixed) {
             barrier::init(sharedAddress(&fixed.empty[i]), kWarps);
         }
         for (int i = 0; i < kBuffers; ++i) {
-            barrier::init(sharedAddress(&fixed.summed[i]), kWarps);
-            barrier::init(sharedAddress(&fixed.finished[i]), 1);
+            barrier::init(sharedAddress(&fixed.summed[i]), kWarps * kWriters);
+            barrier::init(sharedAddress(&fixed.finished[i]), 32);
         }
         barrier::fenceInit();
     }
@@ -251,16 +254,13 @@ __device__ __forceinline__ void multiplyRows(int units, int rows, Fixed& fixed, 
         }
         float* sums = reinterpret_cast<float*>(memory + kSumsAt) + (buffer.slot * kWarps + warp) * kPartials;
         float* to = sums + lane / 4 * kUnit + lane % 4 * 2;
-        if (kTokens > 1 || lane < 4) {
+        if (lane < kWriters) {
             to[0] = c[0];
             to[1] = c[1];
-        }
-        if constexpr (kHalves == 2) {
-            to[8 * kUnit] = c[2];
-            to[8 * kUnit + 1] = c[3];
-        }
-        __syncwarp();
-        if (lane == 0) {
+            if constexpr (kHalves == 2) {
+                to[8 * kUnit] = c[2];
+                to[8 * kUnit + 1] = c[3];
+            }
             barrier::arrive(sharedAddress(&fixed.summed[buffer.slot]));
         }
         buffer.advance();
@@ -303,10 +303,7 @@ __device__ __forceinline__ void finishRows(Work& work, int first, int rows, floa
                 values[i] += sums[(slot * kWarps + warp) * kPartials + (i * 32 + lane) % kPartials];
             }
         }
-        __syncwarp();
-        if (lane == 0) {
-            barrier::arrive(sharedAddress(&fixed.finished[slot]));
-        }
+        barrier::arrive(sharedAddress(&fixed.finished[slot]));
 #pragma unroll
         for (int i = 0; i < kOutputs; ++i) {
             work.finish(unit, i, (i * 32 + lane) / kUnit, lane % kUnit, values[i] * factors[i]);
@@ -315,11 +312,22 @@ __device__ __forceinline__ void finishRows(Work& work, int first, int rows, floa
     }
 }
 
-/// A whole kernel but for the beginning of the ring. x gets the norm of VT_FORM (3: none); `address(token)` is a row of
-/// x.
+/// Addresses of rows that lie at a stride.
+struct StridedRows {
+    const void* x;
+    i64 stride;
+    __device__ __forceinline__ const bf16* operator()(int row) const {
+        return static_cast<const bf16*>(x) + row * stride;
+    }
+};
+
+/// A whole kernel. x gets the norm of VT_FORM (3: none); `address(token)` is a row of x; `memory` is the dynamic shared
+/// memory.
 template <class Work, class Address>
-__device__ __forceinline__ void run(Work& work, int rows, const Address& address, const void* normWeight, float eps,
-                                    Fixed& fixed, u8* memory) {
+__device__ __forceinline__ void run(Work work, int rows, const Address& address, const void* normWeight, float eps,
+                                    u8* memory) {
+    __shared__ Fixed fixed;
+    beginRing(fixed);
     const int warp = static_cast<int>(threadIdx.x) / 32;
     pdl::launchDependents();
     if (warp == kWarps) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "kernels/device/abi/attention.h"
 #include "kernels/ops/attention_splits.h"
@@ -56,20 +57,29 @@ std::int64_t orElse(const TensorView& tensor, const TensorView& other) {
     return dtypeNumber(tensor.empty() ? other : tensor);
 }
 
+/// Launches a family of attention kernels: what all of them are specialised by, and its own variables.
+void launch(CudaContext& context, std::string_view family, const Attention& op, const abi::AttentionParams& parameters,
+            std::initializer_list<KernelVariable> own) {
+    std::vector<KernelVariable> variables{{"q_dtype", dtypeNumber(op.q)},
+                                          {"cache_dtype", dtypeNumber(op.cache.keys)},
+                                          {"new_dtype", orElse(op.newK, op.cache.keys)},
+                                          {"out_dtype", dtypeNumber(op.out)},
+                                          {"sinks_dtype", orElse(op.sinks, op.q)},
+                                          {"soft_cap", op.program.softCap > 0 ? 1 : 0},
+                                          {"head_dim", op.q.shape[2]},
+                                          {"group", op.q.shape[1] / op.cache.keys.shape[2]},
+                                          {"aligned", isAligned(op) ? 1 : 0},
+                                          {"kv_heads", op.cache.keys.shape[2]},
+                                          {"tokens", op.q.shape[0]}};
+    variables.insert(variables.end(), own.begin(), own.end());
+    context.launch(callOf(family, abi::kAttentionAbi, parameters, variables));
+}
+
 /// Attention in any dtype and head dim, without tensor cores.
 void runPlain(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
     const std::int64_t headDim = op.q.shape[2];
-    launchFamily(context, "attention", abi::kAttentionAbi, parameters,
-                 {{"q_dtype", dtypeNumber(op.q)},
-                  {"cache_dtype", dtypeNumber(op.cache.keys)},
-                  {"new_dtype", orElse(op.newK, op.cache.keys)},
-                  {"out_dtype", dtypeNumber(op.out)},
-                  {"sinks_dtype", orElse(op.sinks, op.q)},
-                  {"soft_cap", op.program.softCap > 0 ? 1 : 0},
-                  {"head_dim", headDim},
-                  {"vector", pieceOf(headDim, {&op.cache.keys, &op.newK})},
-                  {"tokens", op.q.shape[0]},
-                  {"heads", op.q.shape[1]}});
+    launch(context, "attention", op, parameters,
+           {{"vector", pieceOf(headDim, {&op.cache.keys, &op.newK})}, {"heads", op.q.shape[1]}});
 }
 
 /// Shared memory of a row of keys, values or queries: padded against bank conflicts.
@@ -95,20 +105,8 @@ void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionPara
     const std::int64_t stages = stagesFor(headDim, context.device().sharedPerBlock);
     parameters.splits = static_cast<int>(cut.splits);
     parameters.byRow = cut.byRow ? 1 : 0;
-    launchFamily(context, "attention_decode", abi::kAttentionAbi, parameters,
-                 {{"q_dtype", dtypeNumber(op.q)},
-                  {"cache_dtype", dtypeNumber(op.cache.keys)},
-                  {"new_dtype", orElse(op.newK, op.cache.keys)},
-                  {"out_dtype", dtypeNumber(op.out)},
-                  {"sinks_dtype", orElse(op.sinks, op.q)},
-                  {"soft_cap", op.program.softCap > 0 ? 1 : 0},
-                  {"head_dim", headDim},
-                  {"group", op.q.shape[1] / op.cache.keys.shape[2]},
-                  {"aligned", 1},
-                  {"decode_stages", stages},
-                  {"splits", cut.splits},
-                  {"kv_heads", op.cache.keys.shape[2]},
-                  {"rows", cut.rows}});
+    launch(context, "attention_decode", op, parameters,
+           {{"decode_stages", stages}, {"splits", cut.splits}, {"rows", cut.rows}});
 }
 
 /// Tiles of the kernel for many rows.
@@ -140,23 +138,12 @@ PrefillTiles tilesFor(std::int64_t headDim, bool capped, std::int64_t sharedPerB
 void runManyRows(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
     const std::int64_t headDim = op.q.shape[2];
     const PrefillTiles tiles = tilesFor(headDim, op.program.softCap > 0, context.device().sharedPerBlock);
-    launchFamily(context, "attention_prefill", abi::kAttentionAbi, parameters,
-                 {{"q_dtype", dtypeNumber(op.q)},
-                  {"cache_dtype", dtypeNumber(op.cache.keys)},
-                  {"new_dtype", orElse(op.newK, op.cache.keys)},
-                  {"out_dtype", dtypeNumber(op.out)},
-                  {"sinks_dtype", orElse(op.sinks, op.q)},
-                  {"soft_cap", op.program.softCap > 0 ? 1 : 0},
-                  {"head_dim", headDim},
-                  {"group", op.q.shape[1] / op.cache.keys.shape[2]},
-                  {"aligned", 1},
-                  {"prefill_warps", tiles.warps},
-                  {"prefill_row_tiles", tiles.rowTiles},
-                  {"prefill_keys", tiles.keys},
-                  {"prefill_stages", tiles.stages},
-                  {"kv_heads", op.cache.keys.shape[2]},
-                  {"tokens", op.q.shape[0]},
-                  {"sequences", op.cache.blockTable.shape[0]}});
+    launch(context, "attention_prefill", op, parameters,
+           {{"prefill_warps", tiles.warps},
+            {"prefill_row_tiles", tiles.rowTiles},
+            {"prefill_keys", tiles.keys},
+            {"prefill_stages", tiles.stages},
+            {"sequences", op.cache.blockTable.shape[0]}});
 }
 
 } // namespace
