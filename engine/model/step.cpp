@@ -207,7 +207,7 @@ StepOutput StepRunner::run() {
         }
         const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "layer",
                                         static_cast<std::int32_t>(i));
-        attention(model_.layers_[i], static_cast<int>(i), x.view());
+        attention(static_cast<int>(i), x.view());
         mlp(model_.layers_[i], x.view());
     }
     if (plan_.rows == 0) {
@@ -216,15 +216,16 @@ StepOutput StepRunner::run() {
     return head(x.view());
 }
 
-void StepRunner::attention(const Model::Layer& layer, int index, const TensorView& x) {
+void StepRunner::attention(int index, const TensorView& x) {
     const ModelConfig& config = model_.config();
+    const Model::Layer& layer = model_.layers_[static_cast<std::size_t>(index)];
     const kernels::KvView view = kvView(index);
     const Shape queryShape{plan_.tokens, config.heads, config.headDim};
     const Shape keyShape{plan_.tokens, config.kvHeads, config.headDim};
     kernels::Tensor q = activation("query", queryShape);
     kernels::Tensor k = activation("key", keyShape);
     kernels::Tensor v = activation("value", keyShape);
-    project(layer, view, x, q.view(), k.view(), v.view());
+    project(index, view, x, q.view(), k.view(), v.view());
 
     const kernels::Tensor out = activation("attention", queryShape);
     kernels::Attention op;
@@ -242,8 +243,8 @@ void StepRunner::attention(const Model::Layer& layer, int index, const TensorVie
     op.scale = static_cast<float>(config.attentionScale);
     op.out = out.view();
     runWithScratch(op);
-    if (view.ring) {
-        writeRing(index, view, k.view(), v.view());
+    if (!writesBeforeAttention(index)) {
+        writeRing(viewAfter(index, view), k.view(), v.view());
     }
     q.reset();
     k.reset();
@@ -258,8 +259,27 @@ void StepRunner::attention(const Model::Layer& layer, int index, const TensorVie
     runWithScratch(project);
 }
 
-void StepRunner::project(const Model::Layer& layer, const kernels::KvView& view, const TensorView& x,
-                         const TensorView& q, const TensorView& k, const TensorView& v) {
+/// A ring's new tokens may replace older ones that attention still needs; a single one that has a place of its own does
+/// not.
+bool StepRunner::writesBeforeAttention(int index) const {
+    const KvGroup& group = cache_.groups()[static_cast<std::size_t>(cache_.groupOf(index))];
+    const bool single = plan_.tokens == static_cast<std::int64_t>(plan_.appends.size());
+    return !group.ring() || (single && group.ringPages * group.pageTokens >= group.window);
+}
+
+/// The cache with the new tokens in it, for who writes them.
+kernels::KvView StepRunner::viewAfter(int index, kernels::KvView view) const {
+    if (view.ring) {
+        const StepPlan::GroupSlices& group = plan_.groups[static_cast<std::size_t>(cache_.groupOf(index))];
+        view.first = input(group.firstAfter);
+        view.lengths = input(group.lengthsAfter);
+    }
+    return view;
+}
+
+void StepRunner::project(int index, const kernels::KvView& view, const TensorView& x, const TensorView& q,
+                         const TensorView& k, const TensorView& v) {
+    const Model::Layer& layer = model_.layers_[static_cast<std::size_t>(index)];
     for (const RopeSpan& span : plan_.ropeSpans) {
         const auto rows = [&](const TensorView& tensor) { return kernels::sliceRows(tensor, span.begin, span.end); };
         kernels::QkvProject op;
@@ -279,8 +299,8 @@ void StepRunner::project(const Model::Layer& layer, const kernels::KvView& view,
             op.inverseFrequency = kernels::sliceRows(frequencies_.view(), span.offset, span.offset + half);
         }
         op.ropeScale = span.scale;
-        op.cache = view;
-        op.writeCache = !view.ring;
+        op.cache = viewAfter(index, view);
+        op.writeCache = writesBeforeAttention(index);
         op.outQ = rows(q);
         op.outK = rows(k);
         op.outV = rows(v);
@@ -288,16 +308,13 @@ void StepRunner::project(const Model::Layer& layer, const kernels::KvView& view,
     }
 }
 
-void StepRunner::writeRing(int layer, const kernels::KvView& view, const TensorView& k, const TensorView& v) {
-    const StepPlan::GroupSlices& group = plan_.groups[static_cast<std::size_t>(cache_.groupOf(layer))];
+void StepRunner::writeRing(const kernels::KvView& after, const TensorView& k, const TensorView& v) {
     kernels::KvWrite op;
     op.k = k;
     op.v = v;
     op.sequence = input(plan_.sequence);
     op.positions = input(plan_.positions);
-    op.cache = view;
-    op.cache.first = input(group.firstAfter);
-    op.cache.lengths = input(group.lengthsAfter);
+    op.cache = after;
     execute(op);
 }
 

@@ -109,10 +109,12 @@ private:
 
     kernels::TensorView input(const StepPlan::Slice& slice) const;
     kernels::KvView kvView(int layer) const;
-    void attention(const Model::Layer& layer, int index, const kernels::TensorView& x);
-    void project(const Model::Layer& layer, const kernels::KvView& view, const kernels::TensorView& x,
-                 const kernels::TensorView& q, const kernels::TensorView& k, const kernels::TensorView& v);
-    void writeRing(int layer, const kernels::KvView& view, const kernels::TensorView& k, const kernels::TensorView& v);
+    void attention(int index, const kernels::TensorView& x);
+    void project(int index, const kernels::KvView& view, const kernels::TensorView& x, const kernels::TensorView& q,
+                 const kernels::TensorView& k, const kernels::TensorView& v);
+    bool writesBeforeAttention(int index) const;
+    kernels::KvView viewAfter(int index, kernels::KvView view) const;
+    void writeRing(const kernels::KvView& after, const kernels::TensorView& k, const kernels::TensorView& v);
     void mlp(const Model::Layer& layer, const kernels::TensorView& x);
     void experts(const Model::Layer& layer, const kernels::TensorView& x);
     void countExperts(const kernels::TensorView& ids);
