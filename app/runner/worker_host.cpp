@@ -39,6 +39,8 @@ class Descriptor {
 public:
     explicit Descriptor(int value = -1) : value_(value) {}
     ~Descriptor() { reset(); }
+    Descriptor(const Descriptor&) = delete; // closes once
+    Descriptor& operator=(const Descriptor&) = delete;
     Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
     Descriptor& operator=(Descriptor&& other) noexcept {
         std::swap(value_, other.value_);
@@ -255,7 +257,8 @@ void WorkerHost::start(const json& experiment, const std::string& sessionFile, R
     // CUDA asks for a new process after a fault.
     const bool faulted = outcome_.exitCode != 0 && outcome_.errorKind == base::ErrorKind::DeviceFault;
     while (retired_ != nullptr || (worker_ != nullptr && (worker_->ended() || faulted))) {
-        std::unique_ptr<WorkerProcess> gone = std::move(retired_ != nullptr ? retired_ : worker_);
+        std::unique_ptr<WorkerProcess> gone;
+        gone.swap(retired_ != nullptr ? retired_ : worker_);
         lock.unlock(); // its thread may be waiting for it
         gone.reset();
         lock.lock();

@@ -237,6 +237,7 @@ void Generator::prepare(const KvCacheOptions& cacheOptions) {
     }
     for (const std::vector<Row*>& batch : decodeBatches()) {
         std::vector<StepSequence> sequences;
+        sequences.reserve(batch.size());
         for (const Row* row : batch) {
             sequences.push_back({row->sequence, {row->request.prompt.data(), 1}, true});
         }

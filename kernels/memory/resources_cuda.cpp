@@ -81,6 +81,7 @@ public:
         : mapped_(other.mapped_), mapping_(std::exchange(other.mapping_, nullptr)), address_(other.address_) {}
     HostPages(const HostPages&) = delete; // owns a mapping
     HostPages& operator=(const HostPages&) = delete;
+    HostPages& operator=(HostPages&&) = delete;
 
     void* address() const { return address_; } ///< null: there is no memory
 

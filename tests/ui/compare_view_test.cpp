@@ -90,6 +90,13 @@ private slots:
         QVERIFY2(cause.contains(QStringLiteral("A decodes 1.50 times faster")), qPrintable(cause));
         QVERIFY2(cause.contains(QStringLiteral("weights (A quantized, B dequantized)")), qPrintable(cause));
         QVERIFY(ui::compareWords(a, a).cause.contains(QStringLiteral("same settings")));
+        // Weights of the run before: no load to compare.
+        auto first = a, second = a;
+        first.metricsJson = R"({"peak_bytes": 1, "load_seconds": 0.3})";
+        second.metricsJson = R"({"peak_bytes": 1, "load_seconds": 0.0003, "weights_kept": true})";
+        cause = ui::compareWords(first, second).cause;
+        QVERIFY2(!cause.contains(QStringLiteral("loads")), qPrintable(cause));
+        QVERIFY2(cause.contains(QStringLiteral("B took its weights over from the run before")), qPrintable(cause));
         a.status = sessions::RunStatus::OutOfMemory;
         QVERIFY(ui::compareWords(a, b).cause.contains(QStringLiteral("A: out of memory")));
         a.metricsJson = "{}";

@@ -77,6 +77,13 @@ void addSpeed(QStringList& out, const RunInfo& a, const RunInfo& b, const char* 
                     faster ? QObject::tr("faster") : QObject::tr("slower"));
 }
 
+/// Whether the run loaded nothing, because a run before it had: its load time is none.
+bool tookWeightsOver(const RunInfo& run) {
+    const nlohmann::json metrics = parsedObject(run.metricsJson);
+    const auto kept = metrics.find("weights_kept");
+    return kept != metrics.end() && *kept == true;
+}
+
 } // namespace
 
 CompareWords compareWords(const RunInfo& a, const RunInfo& b) {
@@ -105,9 +112,16 @@ CompareWords compareWords(const RunInfo& a, const RunInfo& b) {
     QStringList speed;
     addSpeed(speed, a, b, "decode_tokens_per_second", false, QObject::tr("decodes"));
     addSpeed(speed, a, b, "prefill_seconds", true, QObject::tr("prefills"));
-    addSpeed(speed, a, b, "load_seconds", true, QObject::tr("loads"));
+    const bool overA = tookWeightsOver(a), overB = tookWeightsOver(b);
+    if (!overA && !overB) {
+        addSpeed(speed, a, b, "load_seconds", true, QObject::tr("loads"));
+    }
     if (!speed.isEmpty()) {
         parts << speed.join(QStringLiteral(", "));
+    }
+    if (overA != overB) {
+        parts << QObject::tr("%1 took its weights over from the run before")
+                     .arg(overA ? QLatin1Char('A') : QLatin1Char('B'));
     }
     const auto differences = engine::diffExperiments(parsedObject(a.specJson), parsedObject(b.specJson));
     if (differences.empty()) {
