@@ -74,17 +74,18 @@ std::string plainReason(std::string_view text) {
 /// Builds the value from the parser's events; false from an event stops the parser.
 class Builder final : public nlohmann::json_sax<json> {
 public:
-    explicit Builder(const JsonLimits& limits) : limits_(limits) {}
+    /// With `member` the members of the document go there, and the result is an object without any.
+    Builder(const JsonLimits& limits, const JsonMember* member) : limits_(limits), member_(member) {}
 
     json takeResult() { return std::move(root_); }
     const std::string& problem() const { return problem_; }
 
-    bool null() override { return add(nullptr) != nullptr; }
-    bool boolean(bool value) override { return add(value) != nullptr; }
-    bool number_integer(std::int64_t value) override { return add(value) != nullptr; }
-    bool number_unsigned(std::uint64_t value) override { return add(value) != nullptr; }
-    bool number_float(double value, const std::string&) override { return add(value) != nullptr; }
-    bool string(std::string& value) override { return add(std::move(value)) != nullptr; }
+    bool null() override { return addWhole(nullptr); }
+    bool boolean(bool value) override { return addWhole(value); }
+    bool number_integer(std::int64_t value) override { return addWhole(value); }
+    bool number_unsigned(std::uint64_t value) override { return addWhole(value); }
+    bool number_float(double value, const std::string&) override { return addWhole(value); }
+    bool string(std::string& value) override { return addWhole(std::move(value)); }
     bool binary(json::binary_t&) override { return fail("binary values are no JSON"); }
 
     bool start_object(std::size_t) override { return open(json::object()); }
@@ -155,10 +156,30 @@ private:
 
     bool close() {
         stack_.pop_back();
+        handOver();
         return true;
     }
 
+    template <typename Value> bool addWhole(Value&& value) {
+        const bool added = add(std::forward<Value>(value)) != nullptr;
+        handOver();
+        return added;
+    }
+
+    /// A member of the document that has just been finished goes to the caller.
+    void handOver() {
+        if (member_ == nullptr || stack_.size() != 1 || !root_.is_object()) {
+            return;
+        }
+        auto& members = root_.get_ref<json::object_t&>();
+        for (auto& [key, value] : members) {
+            (*member_)(key, std::move(value));
+        }
+        members.clear();
+    }
+
     const JsonLimits& limits_;
+    const JsonMember* member_;
     json root_;
     std::vector<json*> stack_;
     json* slot_ = nullptr; ///< value of the key just read
@@ -174,9 +195,7 @@ private:
     throw BadInput(fmt::format("{}: line {}, column {}: {}", name, line, column, what));
 }
 
-} // namespace
-
-json parseStrictJson(std::string_view text, const std::string& name, const JsonLimits& limits) {
+json build(std::string_view text, const std::string& name, const JsonLimits& limits, const JsonMember* member) {
     if (text.size() > limits.maxBytes) {
         throw BadInput(fmt::format("{}: JSON of {} bytes is larger than the limit of {} bytes", name, text.size(),
                                    limits.maxBytes));
@@ -191,7 +210,7 @@ json parseStrictJson(std::string_view text, const std::string& name, const JsonL
     }
     const char* const begin = text.data();
     const char* reached = begin;
-    Builder builder(limits);
+    Builder builder(limits, member);
     const bool done = json::sax_parse(TrackedIterator(begin, &reached), TrackedIterator(begin + text.size(), &reached),
                                       &builder, json::input_format_t::json, true);
     if (!done) {
@@ -199,6 +218,19 @@ json parseStrictJson(std::string_view text, const std::string& name, const JsonL
         failAt(name, text, read > 0 ? read - 1 : 0, builder.problem());
     }
     return builder.takeResult();
+}
+
+} // namespace
+
+json parseStrictJson(std::string_view text, const std::string& name, const JsonLimits& limits) {
+    return build(text, name, limits, nullptr);
+}
+
+void forStrictMembers(std::string_view text, const std::string& name, const JsonLimits& limits,
+                      const JsonMember& member) {
+    if (!build(text, name, limits, &member).is_object()) {
+        throw BadInput(name + ": is no JSON object");
+    }
 }
 
 json readStrictJson(const std::string& path, const JsonLimits& limits) {

@@ -5,6 +5,7 @@
 // JSON from files that others wrote. Strict: valid UTF-8, one value, no duplicate keys, bounded depth, no trailing text.
 
 #include <cstddef>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -21,6 +22,14 @@ struct JsonLimits {
 /// Parses `text`. Throws BadInput "NAME: line L, column C: what" on any defect (the place is where
 /// reading stopped); never recurses. Refused too: NUL bytes, a byte order mark, numbers beyond the range of a double.
 nlohmann::json parseStrictJson(std::string_view text, const std::string& name, const JsonLimits& limits = {});
+
+/// Takes the members of an object one after the other, in the order of the text.
+using JsonMember = std::function<void(const std::string& key, nlohmann::json value)>;
+
+/// The same for an object with very many members, of which one at a time is in memory. That a key of `text` itself appears
+/// twice is for the caller to notice. What `member` throws comes out.
+void forStrictMembers(std::string_view text, const std::string& name, const JsonLimits& limits,
+                      const JsonMember& member);
 
 /// Reads and parses a whole regular file. Throws BadInput when it cannot be read or is larger than limits.maxBytes.
 nlohmann::json readStrictJson(const std::string& path, const JsonLimits& limits = {});

@@ -31,7 +31,7 @@ base::TimeNs nanoseconds(double seconds) {
 
 double rooflineSeconds(const Cost& cost, const DeviceTraits& traits) {
     const double memory = traits.memoryBandwidth > 0 ? static_cast<double>(cost.bytes()) / traits.memoryBandwidth : 0;
-    const double flops = traits.flops(cost.computeType);
+    const double flops = traits.flops(cost.computeType) * cost.share;
     const double compute = flops > 0 ? static_cast<double>(cost.flops) / flops : 0;
     return std::max(memory, compute) + cost.launches * traits.launchSeconds;
 }

@@ -31,6 +31,7 @@ struct Cost {
     std::uint64_t flops = 0;
     std::uint32_t launches = 1;
     DType computeType = DType::F32;
+    double share = 1; ///< of the device's rate of dense products that the FLOPs can reach
 
     std::uint64_t bytes() const { return bytesRead + bytesWritten; }
 };

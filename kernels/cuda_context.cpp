@@ -40,6 +40,8 @@ DeviceTraits estimatedTraits(const CudaDriver& driver, const CudaDeviceInfo& inf
     const double tensor = info.major >= 9 ? 16 : 8;
     traits.flopsBf16 = traits.flopsF16 = traits.flopsF32 * tensor / 2;
     traits.flopsF8 = traits.flopsBf16 * (info.major >= 9 ? 2 : 1);
+    traits.expertShareMxfp4 = kGpuExpertShareMxfp4;
+    traits.expertShareDense = kGpuExpertShareDense;
     traits.hostToDeviceBandwidth = 2.5e10;
     traits.diskBandwidth = 2e10;
     traits.launchSeconds = 2.5e-6;

@@ -37,6 +37,17 @@ public:
         }
         return number;
     }
+    /// Above 0 and up to 1; `otherwise` where the field is missing.
+    double share(const char* field, double otherwise) const {
+        if (!value_.contains(field)) {
+            return otherwise;
+        }
+        const double share = number(field, 0.001);
+        if (share > 1) {
+            throw base::BadInput(fmt::format("{}: {}: {} is not between 0.001 and 1", file_, field, share));
+        }
+        return share;
+    }
     std::uint64_t count(const char* field) const { return static_cast<std::uint64_t>(number(field, 0)); }
     std::string text(const char* field) const {
         const auto it = value_.find(field);
@@ -112,6 +123,8 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     traits.flopsBf16 = reader.number("flops_bf16", 1e6);
     traits.flopsF16 = reader.number("flops_f16", 1e6);
     traits.flopsF8 = reader.number("flops_f8", 0);
+    traits.expertShareMxfp4 = reader.share("expert_share_mxfp4", kGpuExpertShareMxfp4);
+    traits.expertShareDense = reader.share("expert_share_dense", kGpuExpertShareDense);
     return traits;
 }
 

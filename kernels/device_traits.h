@@ -31,10 +31,18 @@ struct DeviceTraits {
     double flopsBf16 = 0;
     double flopsF16 = 0;
     double flopsF8 = 0;
+    /// Shares of the rate of dense products that grouped expert products reach on tensor cores, by how the weights are stored.
+    double expertShareMxfp4 = 1;
+    double expertShareDense = 1;
     std::vector<std::string> variants; ///< variants in use, "ExpertMlp=fused"
 
     double flops(DType dtype) const;
 };
+
+/// Those shares on an H200 (docs/performance.md, "Expert products of prefill"); they stand for every GPU whose profile
+/// has none of its own.
+inline constexpr double kGpuExpertShareMxfp4 = 0.72;
+inline constexpr double kGpuExpertShareDense = 0.41;
 
 /// Reads a profile; `nameOrPath` is a shipped name ("h200") or a file. Throws BadInput that names the field.
 DeviceTraits loadDeviceProfile(const std::string& nameOrPath);

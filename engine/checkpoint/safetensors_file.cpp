@@ -128,6 +128,7 @@ private:
         std::string text(static_cast<std::size_t>(length), '\0');
         readAt(file_.get(), path_, 8, text.data(), length);
         header_ = parseSafetensorsHeader(text, fileBytes, path_);
+        byName_.reserve(header_.tensors.size());
         for (std::size_t i = 0; i < header_.tensors.size(); ++i) {
             byName_.emplace(header_.tensors[i].name, i);
         }

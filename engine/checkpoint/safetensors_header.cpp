@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.h"
 #include "base/strict_json.h"
@@ -107,6 +108,19 @@ void readMetadata(const json& value, SafetensorsHeader& header, const std::strin
     }
 }
 
+void requireDistinctNames(const std::vector<TensorEntry>& tensors, const std::string& file) {
+    std::vector<std::string_view> names;
+    names.reserve(tensors.size());
+    for (const TensorEntry& entry : tensors) {
+        names.push_back(entry.name);
+    }
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice != names.end()) {
+        bad(file, *twice, "appears twice");
+    }
+}
+
 } // namespace
 
 SafetensorsHeader parseSafetensorsHeader(std::string_view text, std::uint64_t fileBytes, const std::string& file) {
@@ -116,16 +130,24 @@ SafetensorsHeader parseSafetensorsHeader(std::string_view text, std::uint64_t fi
     base::JsonLimits limits;
     limits.maxBytes = kMaxSafetensorsHeader;
     limits.maxDepth = 4;
-    const json root = base::parseStrictJson(text, file + ": header", limits);
     const std::uint64_t dataStart = 8 + text.size();
     SafetensorsHeader header;
-    for (const auto& [name, value] : root.items()) {
+    bool hasMetadata = false;
+    base::forStrictMembers(text, file + ": header", limits, [&](const std::string& name, const json& value) {
         if (name == "__metadata__") {
+            if (std::exchange(hasMetadata, true)) {
+                bad(file, name, "appears twice");
+            }
             readMetadata(value, header, file);
+        } else if (header.tensors.size() == kMaxSafetensorsTensors) {
+            throw base::BadInput(fmt::format("{}: header: describes more than {} tensors; save the model in several "
+                                             "files",
+                                             file, kMaxSafetensorsTensors));
         } else {
             header.tensors.push_back(readEntry(name, value, file));
         }
-    }
+    });
+    requireDistinctNames(header.tensors, file);
     std::sort(header.tensors.begin(), header.tensors.end(), [](const TensorEntry& a, const TensorEntry& b) {
         return std::tie(a.offset, a.bytes, a.name) < std::tie(b.offset, b.bytes, b.name);
     });

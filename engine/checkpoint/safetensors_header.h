@@ -6,6 +6,7 @@
 //   {"NAME": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [begin, end]}, ..., "__metadata__": {"key": "text"}}
 // then the data buffer, which the tensors fill without holes or overlaps.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +19,9 @@ namespace vitrine::engine {
 
 /// A header may not be longer than this many bytes.
 inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;
+
+/// Nor describe more tensors: many times what the largest checkpoints have in one of their files.
+inline constexpr std::size_t kMaxSafetensorsTensors = std::size_t{1} << 18;
 
 struct SafetensorsHeader {
     std::vector<TensorEntry> tensors; ///< by offset; offsets count from the start of the file

@@ -114,7 +114,9 @@ void runLogits(const Run& run) {
     Json& metrics = run.metrics;
     const TokenRows rows = readTokenRows(run.text("tokens_file"));
     const ModelSource source = openSource(run);
-    checkTokenIds(rows, source.config.vocab, run.text("tokens_file") + ": input_ids");
+    const std::string origin = run.text("tokens_file") + ": input_ids";
+    checkTokenIds(rows, source.config.vocab, origin);
+    checkContext(rows, source.config, origin);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     if (context->isMeta()) {
         throw base::Unsupported("backend: meta computes no values, so there are no logits; use cpu");

@@ -114,9 +114,14 @@ std::vector<std::int32_t> textPrompt(const Run& run, const ModelSource& source, 
     return format.stopIds();
 }
 
+/// Whether the model has positions up to a limit only.
+bool hasContextLimit(const ModelConfig& config) {
+    return config.maxPositions > 0 && config.rope.type != RopeType::Dynamic;
+}
+
 /// A real run must stay inside what the model was made for; a plan may ask beyond it.
 void limitToContext(const ModelConfig& config, GenerateRequest& request) {
-    if (config.maxPositions <= 0 || config.rope.type == RopeType::Dynamic) {
+    if (!hasContextLimit(config)) {
         return;
     }
     const auto prompt = static_cast<std::int64_t>(request.prompt.size());
@@ -200,6 +205,17 @@ void checkTokenIds(const std::vector<std::vector<std::int32_t>>& rows, std::int6
                 throw base::BadInput(
                     fmt::format("{}: id {} is outside the model's vocabulary of {}", origin, id, vocab));
             }
+        }
+    }
+}
+
+void checkContext(const std::vector<std::vector<std::int32_t>>& rows, const ModelConfig& config,
+                  const std::string& origin) {
+    for (const auto& row : rows) {
+        if (hasContextLimit(config) && static_cast<std::int64_t>(row.size()) > config.maxPositions) {
+            throw base::BadInput(fmt::format("{}: rows of {} tokens are longer than the model's context of {} "
+                                             "(max_position_embeddings); shorten them",
+                                             origin, row.size(), config.maxPositions));
         }
     }
 }

@@ -68,6 +68,9 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta);
 std::vector<std::vector<std::int32_t>> readTokenRows(const std::string& path);
 /// Throws BadInput "ORIGIN: what" when an id is outside the vocabulary.
 void checkTokenIds(const std::vector<std::vector<std::int32_t>>& rows, std::int64_t vocab, const std::string& origin);
+/// Throws BadInput "ORIGIN: what" when a row is longer than the model's context.
+void checkContext(const std::vector<std::vector<std::int32_t>>& rows, const ModelConfig& config,
+                  const std::string& origin);
 
 /// Fills in model, weights, dtype, backend, time_base, device, threads (CPU), device_profile (Meta).
 void addContextMetrics(const Run& run, kernels::Context& context);

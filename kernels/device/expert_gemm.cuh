@@ -19,6 +19,25 @@ constexpr int kStages = VT_STAGES;
 constexpr int kThreads = 256;
 static_assert(kStages >= 2, "the results need the room of two stages");
 
+/// The weights of one fragment, block after block, loaded to registers one load ahead.
+class FragmentStream {
+public:
+    __device__ __forceinline__ explicit FragmentStream(const FragmentPlace& place) : place_(place) {
+        place_.load(0, raw_);
+    }
+    /// kOdd is block % 2.
+    template <int kOdd> __device__ __forceinline__ void next(int block, u32 (&a)[4][4]) {
+        raw_.template expand<kOdd>(a);
+        if ((kOdd || !VT_MXFP4) && block + 1 < kBlocks) {
+            place_.load(block + 1, raw_);
+        }
+    }
+
+private:
+    const FragmentPlace place_;
+    RawWeights raw_;
+};
+
 /// A tile's rows and the ring that they are copied to.
 struct BlockSource {
     const u8* tile;
@@ -58,11 +77,11 @@ __device__ __forceinline__ void multiplyBlock(const u32 (&a)[2][4][4], u32 stage
 
 /// One block of the contracted axis; kOdd is block % 2. `busy` is whether the warp's rows hold anything.
 template <int kOdd>
-__device__ __forceinline__ void accumulateBlock(int block, WeightStream& weights, const BlockSource& source,
+__device__ __forceinline__ void accumulateBlock(int block, FragmentStream (&weights)[2], const BlockSource& source,
                                                 int firstRow, bool busy, int lane, float (&sums)[2][8][4]) {
     u32 fragments[2][4][4];
-    weights.next<kOdd>(block, 0, fragments[0]);
-    weights.next<kOdd>(block, 1, fragments[1]);
+    weights[0].next<kOdd>(block, fragments[0]);
+    weights[1].next<kOdd>(block, fragments[1]);
     copyAsyncWait<kStages - 2>();
     __syncthreads();
     copyBlock(source, block + kStages - 1);
@@ -146,7 +165,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) expert_gemm(const __gr
     const u8* from = static_cast<const u8*>(p.x) + static_cast<i64>(tile) * kBlocks * kBlockBytes;
 
     const BlockSource source{from, bytes, stages};
-    WeightStream weights(WeightReader(p, expert, group, warp, lane));
+    FragmentStream weights[2] = {FragmentStream(FragmentPlace(p, expert, group, 0, warp, lane)),
+                                 FragmentStream(FragmentPlace(p, expert, group, 1, warp, lane))};
     for (int block = 0; block < kStages - 1; ++block) {
         copyBlock(source, block);
     }

@@ -50,9 +50,22 @@ struct Ring {
 
 struct Place {
     int tile, rows, expert, group;
-    int warp, lane; ///< inside the warpgroup
-    u32 results;    ///< this warpgroup's piece of shared memory
-    int barrier;    ///< and its named barrier
+
+    static __device__ __forceinline__ int lane() { return thread() % 32; }
+    static __device__ __forceinline__ int warp() { return thread() / 32 % 4; } ///< inside the warpgroup
+    /// This warpgroup's piece of shared memory, and its named barrier.
+    static __device__ __forceinline__ u32 results(const Ring& ring) {
+        return ring.base + static_cast<u32>(kResultsAt + thread() / 128 * kBlockBytes);
+    }
+    static __device__ __forceinline__ int barrier() { return 1 + thread() / 128; }
+
+private:
+    /// Read anew each time: a register in the loop is dear.
+    static __device__ __forceinline__ int thread() {
+        int out;
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(out));
+        return out;
+    }
 };
 
 __device__ __forceinline__ int paddedRows(int rows) {
@@ -74,12 +87,45 @@ __device__ void produce(const abi::ExpertGemmParams& p, Ring ring) {
     }
 }
 
+/// The weights of both fragments, block after block. ptxas lets all loads of a loop count on one scoreboard, so waiting for
+/// the oldest is waiting for the newest: they go out together, as early as there is room.
+class WeightStream {
+public:
+    __device__ __forceinline__ WeightStream(const abi::ExpertGemmParams& p, const Place& at)
+        : places_{FragmentPlace(p, at.expert, at.group, 0, at.warp(), at.lane()),
+                  FragmentPlace(p, at.expert, at.group, 1, at.warp(), at.lane())} {
+        places_[0].load(0, raw_[0]);
+        places_[1].load(0, raw_[1]);
+    }
+
+    /// In order of blocks, m 0 before 1; kOdd is block % 2.
+    template <int kOdd> __device__ __forceinline__ void next(int block, int m, u32 (&a)[4][4]) {
+        raw_[m].template expand<kOdd>(a);
+        if (VT_MXFP4) { // two blocks share a load, which goes out two blocks ahead
+            if (kOdd == 0 && m == 0 && block + 2 < kBlocks) {
+                places_[0].load(block + 2, ahead_[0]);
+                places_[1].load(block + 2, ahead_[1]);
+            } else if (kOdd != 0 && m == 1) {
+                raw_[0] = ahead_[0];
+                raw_[1] = ahead_[1];
+            }
+        } else if (block + 1 < kBlocks) {
+            places_[m].load(block + 1, raw_[m]);
+        }
+    }
+
+private:
+    FragmentPlace places_[2];
+    RawWeights raw_[2], ahead_[2];
+};
+
 /// Activated features, one 16-byte piece a warp and fragment, as a block of the next product's tile.
-__device__ __forceinline__ void storeTile(const abi::ExpertGemmParams& p, const Place& at, const float (&sums)[2][64]) {
-    const WeightRows rows(at.group, at.warp, at.lane);
+__device__ __forceinline__ void storeTile(const abi::ExpertGemmParams& p, const Place& at, u32 results,
+                                          const float (&sums)[2][64]) {
+    const WeightRows rows(at.group, at.warp(), at.lane());
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
-        const int piece = 4 * m + at.warp;
+        const int piece = 4 * m + at.warp();
         const bool inside = rows.feature(m) < kFeatures;
         const float gateBias = biasOf(p, at.expert, rows.row(m, 0));
         const float upBias = biasOf(p, at.expert, rows.row(m, 1));
@@ -96,15 +142,15 @@ __device__ __forceinline__ void storeTile(const abi::ExpertGemmParams& p, const 
                 const float second = activate(p, fmaf(c[1], kUndo, gateBias), fmaf(c[3], kUndo, upBias));
                 words[i] = inside ? packBf16(first, second) : 0;
             }
-            storeMatrix4Transposed(at.results + swizzled<128>(32 * part + at.lane, piece * 16), words[0], words[1],
+            storeMatrix4Transposed(results + swizzled<128>(32 * part + at.lane(), piece * 16), words[0], words[1],
                                    words[2], words[3]);
         }
     }
     fenceAsyncProxy();
-    namedBarrier(at.barrier, 128);
-    if (at.warp == 0 && at.lane == 0) {
+    namedBarrier(at.barrier(), 128);
+    if (at.warp() == 0 && at.lane() == 0) {
         const i64 block = static_cast<i64>(at.tile) * blocksOf(kFeatures) + at.group;
-        storeBulk(static_cast<u8*>(p.result) + block * kBlockBytes, at.results,
+        storeBulk(static_cast<u8*>(p.result) + block * kBlockBytes, results,
                   static_cast<u32>(paddedRows(at.rows) * kBlock * 2));
         storeBulkCommit();
     }
@@ -115,9 +161,10 @@ __device__ __forceinline__ u32 biased(float first, float second, float bias) {
 }
 
 /// Rows of the result, one fragment (64 features) after the other.
-__device__ __forceinline__ void storeRows(const abi::ExpertGemmParams& p, const Place& at, const float (&sums)[2][64]) {
-    const int thread = at.warp * 32 + at.lane;
-    const WeightRows rows(at.group, at.warp, at.lane);
+__device__ __forceinline__ void storeRows(const abi::ExpertGemmParams& p, const Place& at, u32 results,
+                                          const float (&sums)[2][64]) {
+    const int thread = at.warp() * 32 + at.lane();
+    const WeightRows rows(at.group, at.warp(), at.lane());
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
         const float lowBias = biasOf(p, at.expert, rows.row(m, 0));
@@ -128,13 +175,13 @@ __device__ __forceinline__ void storeRows(const abi::ExpertGemmParams& p, const 
                 break;
             }
             const float* c = sums[m] + 8 * part;
-            const int row = 16 * part + at.lane % 8 + at.lane / 16 * 8;
-            const int piece = 2 * at.warp + at.lane / 8 % 2;
-            storeMatrix4Transposed(at.results + swizzled<128>(row, piece * 16), biased(c[0], c[1], lowBias),
+            const int row = 16 * part + at.lane() % 8 + at.lane() / 16 * 8;
+            const int piece = 2 * at.warp() + at.lane() / 8 % 2;
+            storeMatrix4Transposed(results + swizzled<128>(row, piece * 16), biased(c[0], c[1], lowBias),
                                    biased(c[2], c[3], highBias), biased(c[4], c[5], lowBias),
                                    biased(c[6], c[7], highBias));
         }
-        namedBarrier(at.barrier, 128);
+        namedBarrier(at.barrier(), 128);
         const int feature = at.group * 128 + 64 * m + thread % 8 * 8;
 #pragma unroll
         for (int part = 0; part < kTileRows / 16; ++part) {
@@ -144,12 +191,12 @@ __device__ __forceinline__ void storeRows(const abi::ExpertGemmParams& p, const 
                 u32x4 words;
                 asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                              : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
-                             : "r"(at.results + swizzled<128>(row, thread % 8 * 16)));
+                             : "r"(results + swizzled<128>(row, thread % 8 * 16)));
                 *reinterpret_cast<u32x4*>(static_cast<u16*>(p.result) + pair * p.resultStride + feature) = words;
             }
         }
         if (m == 0) {
-            namedBarrier(at.barrier, 128);
+            namedBarrier(at.barrier(), 128);
         }
     }
 }
@@ -162,14 +209,25 @@ __device__ __forceinline__ void pin(u32 (&a)[4][4]) {
     }
 }
 
-/// One block of one fragment, for the first N rows of the tile.
-template <int N> __device__ __forceinline__ void products(float (&sums)[64], const u32 (&a)[4][4], u64 rows) {
-    wgmma::fence();
+/// One block of one fragment, for the first `columns` rows of the tile, rounded up to kLow..kHigh in steps of 32: finer
+/// steps cost more by the branches than they save.
+template <int kLow, int kHigh>
+__device__ __forceinline__ void products(int columns, float (&sums)[64], const u32 (&a)[4][4], u64 rows) {
+    if constexpr (kLow == kHigh) {
+        wgmma::fence();
 #pragma unroll
-    for (int step = 0; step < 4; ++step) {
-        wgmma::Product<bf16, N>::run(sums, a[step], rows + 2 * step, 1);
+        for (int step = 0; step < 4; ++step) {
+            wgmma::Product<bf16, kLow>::run(sums, a[step], rows + 2 * step, 1);
+        }
+        wgmma::commit(); // here: behind the branches that choose the width it would be a second group
+    } else {
+        constexpr int kMiddle = (kLow + kHigh) / 64 * 32;
+        if (columns > kMiddle) {
+            products<kMiddle + 32, kHigh>(columns, sums, a, rows);
+        } else {
+            products<kLow, kMiddle>(columns, sums, a, rows);
+        }
     }
-    wgmma::commit(); // here: behind the branches that choose N it would be a second group
 }
 
 /// One block of the contracted axis; kOdd is block % 2.
@@ -181,70 +239,56 @@ __device__ __forceinline__ void accumulateBlock(int block, WeightStream& weights
 #pragma unroll
     for (int m = 0; m < 2; ++m) {
         wgmma::wait<1>(); // the products that read fragments[m] are done
-        if (m == 1 && block > 0 && at.lane == 0) {
+        if (m == 1 && block > 0 && at.lane() == 0) {
             barrier::arrive(ring.emptyBefore());
         }
         weights.next<kOdd>(block, m, fragments[m]);
         pin(fragments[m]);
-        if (at.rows > 96) { // inside the loop: a loop for each width would need registers of its own
-            products<128>(sums[m], fragments[m], rows);
-        } else if (at.rows > 64) {
-            products<96>(sums[m], fragments[m], rows);
-        } else if (at.rows > 32) {
-            products<64>(sums[m], fragments[m], rows);
-        } else {
-            products<32>(sums[m], fragments[m], rows);
-        }
+        // Inside the loop: a loop for each width would need registers of its own.
+        products<32, kTileRows>(at.rows, sums[m], fragments[m], rows);
     }
     ring.next();
 }
 
 /// The sums of a tile over the contracted axis.
-__device__ __forceinline__ void accumulate(const WeightReader& reader, const Place& at, Ring& ring,
-                                           float (&sums)[2][64]) {
-    constexpr int kStep = WeightStream::kTellsOdd ? 2 : 1;
-    WeightStream weights(reader);
+__device__ __forceinline__ void accumulate(WeightStream& weights, const Place& at, Ring& ring, float (&sums)[2][64]) {
     u32 fragments[2][4][4];
 #pragma unroll 1
-    for (int block = 0; block < kBlocks; block += kStep) {
+    for (int block = 0; block < kBlocks; block += 2) {
         accumulateBlock<0>(block, weights, at, ring, fragments, sums);
-        if (kStep == 2) {
-            if (kBlocks % 2 != 0 && block + 1 == kBlocks) {
-                break;
-            }
-            accumulateBlock<1>(block + 1, weights, at, ring, fragments, sums);
+        if (kBlocks % 2 != 0 && block + 1 == kBlocks) {
+            break;
         }
+        accumulateBlock<1>(block + 1, weights, at, ring, fragments, sums);
     }
     wgmma::wait<0>();
 }
 
 __device__ __forceinline__ void multiply(const abi::ExpertGemmParams& p, Place at, Ring& ring) {
-    const WeightReader reader(p, at.expert, at.group, at.warp, at.lane);
+    WeightStream weights(p, at);
     float sums[2][64];
 #pragma unroll
     for (int i = 0; i < 64; ++i) {
         sums[0][i] = sums[1][i] = 0;
     }
-    accumulate(reader, at, ring, sums);
-    if (at.lane == 0) {
+    accumulate(weights, at, ring, sums);
+    if (at.lane() == 0) {
         barrier::arrive(ring.emptyBefore());
     }
-    if (at.warp == 0 && at.lane == 0) {
+    if (at.warp() == 0 && at.lane() == 0) {
         storeBulkWaitRead<0>(); // the results' piece is free again
     }
-    namedBarrier(at.barrier, 128);
-    // What follows has addresses of its own: they must not be made before the loop, and stay in registers through it.
-    asm volatile("" : "+r"(at.lane));
+    namedBarrier(at.barrier(), 128);
     if (kGated) {
-        storeTile(p, at, sums);
+        storeTile(p, at, Place::results(ring), sums);
     } else {
-        storeRows(p, at, sums);
+        storeRows(p, at, Place::results(ring), sums);
     }
 }
 
-__device__ void consume(const abi::ExpertGemmParams& p, Ring ring, Place at) {
+__device__ void consume(const abi::ExpertGemmParams& p, Ring ring, int consumer) {
     const int count = __shfl_sync(kAllLanes, *p.tileCount, 0) * kGroupTiles;
-    const int consumer = at.group;
+    Place at{};
     for (int index = static_cast<int>(blockIdx.x); index < count; index += static_cast<int>(gridDim.x)) {
         at.tile = index / kGroupTiles;
         at.group = index % kGroupTiles * kConsumers + consumer;
@@ -253,7 +297,7 @@ __device__ void consume(const abi::ExpertGemmParams& p, Ring ring, Place at) {
         if (at.group >= kGroups) {
             for (int block = 0; block < kBlocks; ++block) {
                 barrier::wait(ring.full(), ring.phase);
-                if (at.lane == 0) {
+                if (at.lane() == 0) {
                     barrier::arrive(ring.empty());
                 }
                 ring.next();
@@ -262,7 +306,7 @@ __device__ void consume(const abi::ExpertGemmParams& p, Ring ring, Place at) {
             multiply(p, at, ring);
         }
     }
-    if (at.warp == 0 && at.lane == 0) {
+    if (at.warp() == 0 && at.lane() == 0) {
         storeBulkWaitRead<0>();
     }
 }
@@ -291,12 +335,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         }
     } else {
         wgmma::takeRegisters<kRegistersOfConsumer>();
-        Place at{};
-        at.group = warpgroup;
-        at.warp = static_cast<int>(threadIdx.x) / 32 % 4;
-        at.lane = static_cast<int>(threadIdx.x) % 32;
-        at.results = ring.base + static_cast<u32>(kResultsAt + warpgroup * kBlockBytes);
-        at.barrier = 1 + warpgroup;
-        consume(p, ring, at);
+        consume(p, ring, warpgroup);
     }
 }

@@ -58,68 +58,124 @@ inline constexpr int kFeatures = kGated ? kOut / 2 : kOut; ///< values of a resu
 inline constexpr int kGroupFeatures = kGated ? 64 : 128;
 inline constexpr int kGroups = (kFeatures + kGroupFeatures - 1) / kGroupFeatures;
 
-/// The weight rows of a lane, for the four warps that own group `group`: row(m, half) is in slot g + 8 * half of fragment m.
-/// Rows behind the last one repeat it; their results are not stored.
+/// The weight rows of a lane, for the four warps that own group `group`: row(m, half) is in slot g + 8 * half of fragment m,
+/// row(m, 1) always kHighRows behind row(m, 0). Behind the last row earlier ones are repeated; their results are not stored.
+inline constexpr int kHighRows = !kGated ? 8 : VT_HALVES ? kFeatures : 1;
+
 class WeightRows {
 public:
     __device__ __forceinline__ WeightRows(int group, int warp, int lane)
-        : first_(kGated ? valueAt(group, kGroups, warp, lane / 4) : group * 128 + 16 * warp + lane / 4) {}
+        : first_(kGated ? valueAt(group, kGroups, warp, lane / 4) : group * 128 + 16 * warp), slot_(lane / 4) {}
     __device__ __forceinline__ int feature(int m) const { return first_ + 8 * m; } ///< of a gated product
     __device__ __forceinline__ int row(int m, int half) const {
         if (kGated) {
             const int inside = min(feature(m), kFeatures - 1);
-            return VT_HALVES ? inside + half * kFeatures : 2 * inside + half;
+            return (VT_HALVES ? inside : 2 * inside) + half * kHighRows;
         }
-        return min(first_ + 64 * m + 8 * half, kOut - 1);
+        return min(first_ + 64 * m, kOut - 16) + slot_ + half * kHighRows;
     }
 
 private:
     int first_; ///< fragment 1 holds the values of pieces 4 further: 8 further on the axis
+    int slot_;
 };
 
-/// A lane's share of the weights of one block, as loaded, and how it becomes fragments.
+/// A lane's share of one fragment's weights as one load brings it: two blocks of MXFP4, one of BF16; and how a block becomes
+/// the A fragments of its four steps.
 #if VT_MXFP4
 
 struct RawWeights {
-    u32x4 low, high; ///< of slots g and g + 8: 16 elements of this block, then 16 of its partner
+    u32x4 low, high; ///< of slots g and g + 8: 16 elements of an even block, then 16 of its partner
     u32 lowScale, highScale;
+
+    template <int kOdd> __device__ __forceinline__ void expand(u32 (&a)[4][4]) const {
+        expandSlot(kOdd ? low.z : low.x, kOdd ? low.w : low.y, mxfp4Factor(lowScale), a, 0);
+        expandSlot(kOdd ? high.z : high.x, kOdd ? high.w : high.y, mxfp4Factor(highScale), a, 1);
+    }
+
+private:
+    static __device__ __forceinline__ void expandSlot(u32 first, u32 second, u32 factor, u32 (&a)[4][4], int slot) {
+        u32 pairs[4];
+        unpackMxfp4(first, factor, pairs);
+        a[0][slot] = pairs[0];
+        a[0][slot + 2] = pairs[1];
+        a[1][slot] = pairs[2];
+        a[1][slot + 2] = pairs[3];
+        unpackMxfp4(second, factor, pairs);
+        a[2][slot] = pairs[0];
+        a[2][slot + 2] = pairs[1];
+        a[3][slot] = pairs[2];
+        a[3][slot + 2] = pairs[3];
+    }
 };
 
-class WeightReader {
+#else
+
+struct RawWeights {
+    u32x4 low[2], high[2];
+
+    template <int kOdd> __device__ __forceinline__ void expand(u32 (&a)[4][4]) const {
+#pragma unroll
+        for (int part = 0; part < 2; ++part) {
+            expandSlot(low[part], a, 2 * part, 0);
+            expandSlot(high[part], a, 2 * part, 1);
+        }
+    }
+
+private:
+    /// Values i and i + 4 of eight neighbours make a word.
+    static __device__ __forceinline__ void expandSlot(u32x4 words, u32 (&a)[4][4], int step, int slot) {
+        a[step][slot] = __byte_perm(words.x, words.z, 0x5410);
+        a[step][slot + 2] = __byte_perm(words.x, words.z, 0x7632);
+        a[step + 1][slot] = __byte_perm(words.y, words.w, 0x5410);
+        a[step + 1][slot + 2] = __byte_perm(words.y, words.w, 0x7632);
+    }
+};
+
+#endif
+
+/// Where a lane's share of one fragment lies: in slot g's row and kHighRows further.
+class FragmentPlace {
 public:
-    __device__ __forceinline__ WeightReader(const vitrine::kernels::abi::ExpertGemmParams& p, int expert, int group,
-                                            int warp, int lane)
-        : rows_(group, warp, lane), third_(lane % 4) {
-        const i64 rows = static_cast<i64>(expert) * kOut;
-        blocks_ = static_cast<const u8*>(p.blocks) + rows * (kIn / 2);
-        scales_ = static_cast<const u8*>(p.scales) + rows * (kIn / 32);
+    __device__ __forceinline__ FragmentPlace(const vitrine::kernels::abi::ExpertGemmParams& p, int expert, int group,
+                                             int m, int warp, int lane) {
+        const int third = lane % 4;
+        const i64 row = static_cast<i64>(expert) * kOut + WeightRows(group, warp, lane).row(m, 0);
+#if VT_MXFP4
+        weights_ = static_cast<const u8*>(p.blocks) + row * (kIn / 2) + third * 16;
+        scales_ = static_cast<const u8*>(p.scales) + row * (kIn / 32) + third;
+#else
+        weights_ = static_cast<const u16*>(p.dense) + row * kIn + third * 32;
+#endif
     }
 
-    /// Fragment m's share of block `block`, and of its partner when that is the next.
-    __device__ __forceinline__ void load(int block, int m, RawWeights& raw) const {
-        const int first = firstValue(block, kBlocks, third_);
-        if (kIn % (2 * kBlock) != 0 && first >= kIn) {
-            raw = RawWeights{};
-            return;
+#if VT_MXFP4
+    /// An even block and its partner, if it has one.
+    __device__ __forceinline__ void load(int block, RawWeights& raw) const {
+        constexpr int kHighBytes = kHighRows * (kIn / 2);
+        constexpr int kHighScales = kHighRows * (kIn / 32);
+        const u8* from = weights_ + block * (kBlock / 2);
+        const u8* scales = scales_ + block * (kBlock / 32);
+        if (isShort(block)) {
+            const int third = laneThird();
+            if (firstValue(block, kBlocks, third) >= kIn) {
+                raw = RawWeights{};
+                return;
+            }
+            if (!hasPartner(block, kBlocks)) {
+                from -= 8 * third;
+                scales -= (third + 1) / 2;
+                raw.low = loadHalf(from);
+                raw.high = loadHalf(from + kHighBytes);
+                raw.lowScale = __ldg(scales);
+                raw.highScale = __ldg(scales + kHighScales);
+                return;
+            }
         }
-        const u8* low = blocks_ + (static_cast<u32>(rows_.row(m, 0)) * (kIn / 2) + static_cast<u32>(first / 2));
-        const u8* high = blocks_ + (static_cast<u32>(rows_.row(m, 1)) * (kIn / 2) + static_cast<u32>(first / 2));
-        if (hasPartner(block, kBlocks)) {
-            raw.low = loadPair(low);
-            raw.high = loadPair(high);
-        } else {
-            raw.low = loadHalf(low);
-            raw.high = loadHalf(high);
-        }
-        raw.lowScale = __ldg(scales_ + (static_cast<u32>(rows_.row(m, 0)) * (kIn / 32) + static_cast<u32>(first / 32)));
-        raw.highScale =
-            __ldg(scales_ + (static_cast<u32>(rows_.row(m, 1)) * (kIn / 32) + static_cast<u32>(first / 32)));
-    }
-
-    /// The A fragments of the block's four steps.
-    static __device__ __forceinline__ void expand(const RawWeights& raw, u32 (&a)[4][4]) {
-        expandSlot(raw.low, mxfp4Factor(raw.lowScale), a, 0);
-        expandSlot(raw.high, mxfp4Factor(raw.highScale), a, 1);
+        raw.low = loadPair(from);
+        raw.high = loadPair(from + kHighBytes);
+        raw.lowScale = __ldg(scales);
+        raw.highScale = __ldg(scales + kHighScales);
     }
 
 private:
@@ -136,127 +192,43 @@ private:
         asm volatile("ld.global.nc.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(out.x), "=r"(out.y) : "l"(address));
         return out;
     }
-    static __device__ __forceinline__ void expandSlot(u32x4 words, u32 factor, u32 (&a)[4][4], int slot) {
-        u32 pairs[4];
-        unpackMxfp4(words.x, factor, pairs);
-        a[0][slot] = pairs[0];
-        a[0][slot + 2] = pairs[1];
-        a[1][slot] = pairs[2];
-        a[1][slot + 2] = pairs[3];
-        unpackMxfp4(words.y, factor, pairs);
-        a[2][slot] = pairs[0];
-        a[2][slot + 2] = pairs[1];
-        a[3][slot] = pairs[2];
-        a[3][slot + 2] = pairs[3];
-    }
 
-    const u8* blocks_;
+    const u8* weights_; ///< of the lower slot's row
     const u8* scales_;
-    WeightRows rows_;
-    int third_; ///< lane % 4
-};
-
-/// The fragments of all blocks, with the loads two blocks ahead. ptxas lets all loads of a loop count on one scoreboard, so
-/// waiting for the oldest is waiting for the newest: they go out together, as early as there is room.
-class WeightStream {
-public:
-    static constexpr bool kTellsOdd = true;
-    __device__ __forceinline__ explicit WeightStream(const WeightReader& reader) : reader_(reader) {
-        reader_.load(0, 0, raw_[0]);
-        reader_.load(0, 1, raw_[1]);
-    }
-    /// In order of blocks, m 0 before 1; kOdd is block % 2.
-    template <int kOdd> __device__ __forceinline__ void next(int block, int m, u32 (&a)[4][4]) {
-        WeightReader::expand(raw_[m], a);
-        if (kOdd == 0) {
-            raw_[m].low = {raw_[m].low.z, raw_[m].low.w, 0, 0};
-            raw_[m].high = {raw_[m].high.z, raw_[m].high.w, 0, 0};
-            if (m == 0 && block + 2 < kBlocks) {
-                reader_.load(block + 2, 0, ahead_[0]);
-                reader_.load(block + 2, 1, ahead_[1]);
-            }
-        } else if (m == 1) {
-            raw_[0] = ahead_[0];
-            raw_[1] = ahead_[1];
-        }
-    }
-
-private:
-    const WeightReader reader_;
-    RawWeights raw_[2], ahead_[2];
-};
-
 #else
-
-struct RawWeights {
-    u32x4 low[2], high[2];
-};
-
-class WeightReader {
-public:
-    __device__ __forceinline__ WeightReader(const vitrine::kernels::abi::ExpertGemmParams& p, int expert, int group,
-                                            int warp, int lane)
-        : rows_(group, warp, lane), third_(lane % 4) {
-        dense_ = static_cast<const u16*>(p.dense) + static_cast<i64>(expert) * kOut * kIn;
-    }
-
-    __device__ __forceinline__ void load(int block, int m, RawWeights& raw) const {
-        const int first = firstValue(block, kBlocks, third_);
+    __device__ __forceinline__ void load(int block, RawWeights& raw) const {
+        const u16* from = weights_ + block / 2 * 2 * kBlock + block % 2 * 16;
+        int left = 16; ///< values of the lane inside the axis
+        if (isShort(block)) {
+            const int third = laneThird();
+            left = kIn - firstValue(block, kBlocks, third);
+            from -= hasPartner(block, kBlocks) ? 0 : 16 * third;
+        }
 #pragma unroll
         for (int part = 0; part < 2; ++part) {
-            if (kIn % (2 * kBlock) != 0 && first + part * 8 >= kIn) {
-                raw.low[part] = raw.high[part] = u32x4{};
-                continue;
+            raw.low[part] = raw.high[part] = u32x4{};
+            if (left > part * 8) {
+                raw.low[part] = loadOnce(from + part * 8);
+                raw.high[part] = loadOnce(from + part * 8 + kHighRows * kIn);
             }
-            raw.low[part] =
-                loadOnce(dense_ + (static_cast<u32>(rows_.row(m, 0)) * kIn + static_cast<u32>(first + part * 8)));
-            raw.high[part] =
-                loadOnce(dense_ + (static_cast<u32>(rows_.row(m, 1)) * kIn + static_cast<u32>(first + part * 8)));
-        }
-    }
-
-    static __device__ __forceinline__ void expand(const RawWeights& raw, u32 (&a)[4][4]) {
-#pragma unroll
-        for (int part = 0; part < 2; ++part) {
-            expandSlot(raw.low[part], a, 2 * part, 0);
-            expandSlot(raw.high[part], a, 2 * part, 1);
         }
     }
 
 private:
-    /// Values i and i + 4 of eight neighbours make a word.
-    static __device__ __forceinline__ void expandSlot(u32x4 words, u32 (&a)[4][4], int step, int slot) {
-        a[step][slot] = __byte_perm(words.x, words.z, 0x5410);
-        a[step][slot + 2] = __byte_perm(words.x, words.z, 0x7632);
-        a[step + 1][slot] = __byte_perm(words.y, words.w, 0x5410);
-        a[step + 1][slot + 2] = __byte_perm(words.y, words.w, 0x7632);
-    }
-
-    const u16* dense_;
-    WeightRows rows_;
-    int third_; ///< lane % 4
-};
-
-/// The fragments of all blocks, with the loads one block ahead.
-class WeightStream {
-public:
-    static constexpr bool kTellsOdd = false; ///< next() does the same for all blocks
-    __device__ __forceinline__ explicit WeightStream(const WeightReader& reader) : reader_(reader) {
-        reader_.load(0, 0, raw_[0]);
-        reader_.load(0, 1, raw_[1]);
-    }
-    /// In order of blocks, m 0 before 1; kOdd is block % 2.
-    template <int kOdd> __device__ __forceinline__ void next(int block, int m, u32 (&a)[4][4]) {
-        WeightReader::expand(raw_[m], a);
-        reader_.load(min(block + 1, kBlocks - 1), m, raw_[m]);
-    }
-
-private:
-    const WeightReader reader_;
-    RawWeights raw_[2];
-};
-
+    const u16* weights_;
 #endif
+
+    /// Whether the axis ends inside of a block and its partner.
+    static __device__ __forceinline__ bool isShort(int block) {
+        return kIn % (2 * kBlock) != 0 && (block | 1) == ((kBlocks - 1) | 1);
+    }
+    /// lane % 4, read anew: it is needed once, and a register in the loop is dear.
+    static __device__ __forceinline__ int laneThird() {
+        int thread;
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        return thread % 4;
+    }
+};
 
 /// What a sum over expanded weights is multiplied by.
 #if VT_MXFP4

@@ -30,14 +30,15 @@ __device__ __forceinline__ u32 mxfp4Factor(u32 scale) {
 }
 
 /// A word of 8 elements (element i in bits 4 i ..) to four words, times 2^-63: out[i] holds
-/// elements i (low half) and i + 4.
+/// elements i (low half) and i + 4. One integer product puts an element where its sign and where its rest belong: the
+/// pipe of shifts and masks is the one that is short.
 __device__ __forceinline__ void unpackMxfp4(u32 word, u32 factor, u32 (&out)[4]) {
-    constexpr u32 kSign = 0x80008000U;
-    constexpr u32 kRest = 0x01C001C0U;
-    out[0] = multiplyBf16x2((word << 12 & kSign) | (word << 6 & kRest), factor);
-    out[1] = multiplyBf16x2((word << 8 & kSign) | (word << 2 & kRest), factor);
-    out[2] = multiplyBf16x2((word << 4 & kSign) | (word >> 2 & kRest), factor);
-    out[3] = multiplyBf16x2((word & kSign) | (word >> 6 & kRest), factor);
+    constexpr u32 kKeep = 0x81C081C0U;
+    const u32 upper = word >> 8;
+    out[0] = multiplyBf16x2((word & 0x000F000FU) * 0x1040U & kKeep, factor);
+    out[1] = multiplyBf16x2((word & 0x00F000F0U) * 0x0104U & kKeep, factor);
+    out[2] = multiplyBf16x2((upper & 0x000F000FU) * 0x1040U & kKeep, factor);
+    out[3] = multiplyBf16x2((upper & 0x00F000F0U) * 0x0104U & kKeep, factor);
 }
 
 /// One element (0..15) as float32, not scaled.

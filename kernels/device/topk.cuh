@@ -49,4 +49,59 @@ __device__ __forceinline__ u64 nextLargest(const float (&values)[kPerLane], int 
     return warpMax(best);
 }
 
+/// Router's choice by a warp: the k largest of kExperts logits (padding: minus infinity) and their weights. kOrder 0: choose,
+/// then softmax over the chosen; 1: softmax over all, then choose, and with `normalize` divide by the sum of the chosen.
+template <int kExperts, int kOrder, int kPerLane>
+__device__ __forceinline__ void chooseExperts(float (&values)[kPerLane], int k, bool normalize, int* ids,
+                                              float* weights) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    if constexpr (kOrder == 1) {
+        float maximum = -__int_as_float(0x7F800000);
+#pragma unroll
+        for (const float value : values) {
+            maximum = fmaxf(maximum, value);
+        }
+        maximum = warpMax(maximum);
+        float sum = 0;
+#pragma unroll
+        for (int i = 0; i < kPerLane; ++i) {
+            values[i] = expf(values[i] - maximum);
+            sum += i * 32 + lane < kExperts ? values[i] : 0.0F;
+        }
+        sum = warpSum(sum);
+#pragma unroll
+        for (float& value : values) {
+            value /= sum;
+        }
+    }
+    u64 previous = ~0ULL;
+    float first = 0;
+    float sum = 0;
+    for (int j = 0; j < k; ++j) {
+        previous = nextLargest(values, kExperts, previous);
+        const int number = rankNumber(previous);
+        float mine = 0;
+#pragma unroll
+        for (int i = 0; i < kPerLane; ++i) {
+            mine = number == i * 32 + lane ? values[i] : mine;
+        }
+        float weight = __shfl_sync(kAllLanes, mine, number % 32);
+        if constexpr (kOrder == 0) {
+            first = j == 0 ? weight : first;
+            weight = expf(weight - first);
+        }
+        sum += weight;
+        if (lane == 0) {
+            ids[j] = number;
+            weights[j] = weight;
+        }
+    }
+    if (kOrder == 0 || normalize) {
+        __syncwarp();
+        for (int j = lane; j < k; j += 32) {
+            weights[j] /= sum;
+        }
+    }
+}
+
 } // namespace vt

@@ -62,7 +62,7 @@ void check(const ExpertMatmul& op) {
     rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
 }
 
-Cost cost(const ExpertMatmul& op, const DeviceTraits&) {
+Cost cost(const ExpertMatmul& op, const DeviceTraits& traits) {
     const auto pairs = static_cast<std::uint64_t>(op.ids.shape.count());
     const auto experts = static_cast<std::uint64_t>(std::max<std::int64_t>(1, op.weight.experts()));
     const std::uint64_t touched = std::min(experts, pairs);
@@ -72,6 +72,9 @@ Cost cost(const ExpertMatmul& op, const DeviceTraits&) {
     cost.bytesWritten = op.out.bytes();
     cost.flops = 2 * pairs * static_cast<std::uint64_t>(op.weight.outFeatures() * op.weight.inFeatures());
     cost.computeType = op.x.dtype;
+    if (ExpertMatmulTiles::gathers(op)) {
+        cost.share = op.weight.quantized() ? traits.expertShareMxfp4 : traits.expertShareDense;
+    }
     return cost;
 }
 

@@ -35,6 +35,11 @@ inline Cost streamingCost(std::uint64_t read, std::uint64_t written, std::uint64
 }
 
 inline void addCost(Cost& sum, const Cost& part) {
+    const auto before = static_cast<double>(sum.flops);
+    const auto added = static_cast<double>(part.flops);
+    if (part.flops > 0) {
+        sum.share = (before + added) / (before / sum.share + added / part.share); // times add up
+    }
     sum.bytesRead += part.bytesRead;
     sum.bytesWritten += part.bytesWritten;
     sum.flops += part.flops;

@@ -34,6 +34,20 @@ TEST(StrictJson, BuildsWhatTheLibraryBuilds) {
     }
 }
 
+TEST(StrictJson, HandsOverMembersInOrder) {
+    std::string seen;
+    const JsonMember note = [&](const std::string& key, const nlohmann::json& value) {
+        seen += key + "=" + value.dump() + ";";
+    };
+    forStrictMembers(R"({"b": {"c": [1, {"d": 2}]}, "a": "x", "e": [], "b": null})", "t", {}, note);
+    EXPECT_EQ(seen, R"(b={"c":[1,{"d":2}]};a="x";e=[];b=null;)");
+    for (const char* text : {"[1]", "1", "{", "{\"a\": {\"b\": 1, \"b\": 2}}"}) {
+        EXPECT_THROW(forStrictMembers(text, "t", {}, note), BadInput) << text;
+    }
+    EXPECT_THROW(forStrictMembers(R"({"a": 1})", "t", {}, [](const std::string&, auto&&) { throw BadInput("mine"); }),
+                 BadInput);
+}
+
 TEST(StrictJson, NamesThePlace) {
     EXPECT_EQ(problemOf("{\n  \"a\": 1,\n  \"b\": tru\n}").rfind("config.json: line 3, column ", 0), 0U)
         << problemOf("{\n  \"a\": 1,\n  \"b\": tru\n}");

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/safetensors_header.h"
 #include "tests/engine/checkpoint_test_files.h"
 
 namespace vitrine::engine {
@@ -61,6 +62,9 @@ TEST(Safetensors, RefusesBrokenHeaders) {
                             R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
                             4),
                 HasSubstr("twice"));
+    EXPECT_THAT(openFailure(R"({"__metadata__":{},"__metadata__":{}})", 0), HasSubstr("twice"));
+    EXPECT_THAT(openFailure(R"({"a":{"dtype":"U8","dtype":"U8","shape":[0],"data_offsets":[0,0]}})", 0),
+                HasSubstr("twice"));
     EXPECT_THAT(openFailure(R"({"a":{"dtype":"BF17","shape":[1],"data_offsets":[0,2]}})", 2), HasSubstr("BF17"));
     EXPECT_THAT(openFailure(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4), HasSubstr("negative"));
     EXPECT_THAT(openFailure(R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", 4), HasSubstr("shape"));
@@ -82,6 +86,22 @@ TEST(Safetensors, RefusesBrokenHeaders) {
     EXPECT_THAT(openFailure("{\"a\xff\":{}}", 0), StartsWith("bad_input: "));
     EXPECT_THAT(openFailure("{" + std::string(2000, '['), 0), StartsWith("bad_input: "));
     EXPECT_THAT(openFailure(R"({"a":[[[[[[[1]]]]]]]})", 0), StartsWith("bad_input: "));
+}
+
+TEST(Safetensors, RefusesMoreTensorsThanAnyFileHas) {
+    const auto header = [](std::size_t count) {
+        std::string text = "{";
+        for (std::size_t i = 0; i < count; ++i) {
+            text +=
+                (i == 0 ? "\"t" : ",\"t") + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+        }
+        return text + "}";
+    };
+    const std::string most = header(kMaxSafetensorsTensors);
+    EXPECT_EQ(parseSafetensorsHeader(most, 8 + most.size(), "x").tensors.size(), kMaxSafetensorsTensors);
+    const std::string more = header(kMaxSafetensorsTensors + 1);
+    EXPECT_THAT(failure([&] { parseSafetensorsHeader(more, 8 + more.size(), "x"); }),
+                HasSubstr("x: header: describes more than 262144 tensors"));
 }
 
 TEST(Safetensors, RefusesWhatIsNoSafetensorsFile) {

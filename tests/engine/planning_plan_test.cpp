@@ -72,6 +72,21 @@ TEST(Plan, AStepIsADecodeStepOrWithoutOneTheLongestPrefillStep) {
     EXPECT_NEAR(decoded["step_seconds_estimate"], decoded["decode_seconds"].get<double>() / 2, 1e-6);
 }
 
+TEST(Plan, ExpertsAreTooSlowByAsMuchAsTheirKernelsAre) {
+    const auto prefill = [](const char* weights) {
+        return plan({{"workload", "generate"},
+                     {"model", "synthetic:gpt-oss-20b"},
+                     {"device_profile", "h200"},
+                     {"weights", weights},
+                     {"prompt_length", 8192},
+                     {"max_new_tokens", 1}})["prefill_seconds"]
+            .get<double>();
+    };
+    // 24 layers, 4 experts of 3 x 2880 x 2880 weights: the same FLOPs at 0.41 and at 0.72 of 790 TFLOP/s.
+    const double flops = 24.0 * 8192 * 4 * 6 * 2880 * 2880;
+    EXPECT_NEAR(prefill("dequantized") - prefill("quantized"), flops / 790e12 * (1 / 0.41 - 1 / 0.72), 2e-3);
+}
+
 TEST(Plan, WhatDoesNotFitIsAResultAndNotAnError) {
     const Json out = plan({{"workload", "generate"},
                            {"model", "synthetic:gpt-oss-20b"},

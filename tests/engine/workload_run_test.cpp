@@ -384,6 +384,20 @@ TEST_F(WorkloadRun, MistakesAreNamed) {
                            {"tokens_file", path("ids.safetensors")},
                            {"output", path("logits.safetensors")}}),
                 HasSubstr(outside));
+    const auto inside = SafetensorsWriter::create(path("two.safetensors"), entries);
+    const std::array<std::int32_t, 2> two = {1, 2};
+    inside->write(two.data(), sizeof two);
+    inside->finish();
+    const auto logitsWithin = [&](const char* context) {
+        return messageOf({{"workload", "logits"},
+                          {"model", "synthetic:tiny-llama"},
+                          {"set", {{"max_position_embeddings", context}}},
+                          {"tokens_file", path("two.safetensors")},
+                          {"output", path("logits.safetensors")}});
+    };
+    EXPECT_THAT(logitsWithin("1"), HasSubstr("two.safetensors: input_ids: rows of 2 tokens are longer than the model's "
+                                             "context of 1 (max_position_embeddings)"));
+    EXPECT_EQ(logitsWithin("2"), "");
     EXPECT_THAT(with({{"tokens_file", test::fixture("llama") + "/model.safetensors"}}), HasSubstr("input_ids"));
 }
 

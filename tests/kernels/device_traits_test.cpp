@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/resource_path.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -38,6 +40,29 @@ TEST(DeviceTraits, BadProfilesNameFileAndField) {
         EXPECT_NE(error.message().find("memory_bytes"), std::string::npos);
     }
     EXPECT_THROW(loadDeviceProfile("no-such-card"), base::BadInput);
+}
+
+TEST(DeviceTraits, SharesOfExpertProductsMayBeLeftOut) {
+    EXPECT_EQ(loadDeviceProfile("a100-80gb").expertShareMxfp4, kGpuExpertShareMxfp4);
+    EXPECT_EQ(loadDeviceProfile("a100-80gb").expertShareDense, kGpuExpertShareDense);
+    EXPECT_EQ(cpuTraits(1).expertShareDense, 1);
+    std::ifstream shipped(base::resourcePath("device-profiles/h200.json"));
+    nlohmann::json profile = nlohmann::json::parse(shipped);
+    const std::string path = testing::TempDir() + "/shares.json";
+    for (const double share : {0.5, 0.0, 1.5}) {
+        profile["expert_share_dense"] = share;
+        std::ofstream(path) << profile;
+        if (share == 0.5) {
+            EXPECT_EQ(loadDeviceProfile(path).expertShareDense, 0.5);
+            continue;
+        }
+        try {
+            loadDeviceProfile(path);
+            FAIL() << share;
+        } catch (const base::BadInput& error) {
+            EXPECT_NE(error.message().find("expert_share_dense"), std::string::npos);
+        }
+    }
 }
 
 TEST(DeviceTraits, CpuHasMemory) {
