@@ -112,6 +112,7 @@ base::TimeNs AlivePanel::shownTime() const {
 }
 
 void AlivePanel::refresh() {
+    tree_->setHeaderHidden(!timeline_); // a head without columns is a white strip
     if (!timeline_) {
         header_->setTitle(tr("Alive"));
         model_->setTree(nullptr);

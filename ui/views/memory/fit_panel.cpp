@@ -255,8 +255,12 @@ void FitPanel::rebuild() {
         ++row;
     }
     const std::uint64_t needed = facts_.event.held + facts_.event.requested;
-    last_->setText(changes_.empty() ? tr("A budget of %1 would have done for this request.").arg(bytesText(needed))
-                                    : tr("A budget of %1 would also do for this request.").arg(bytesText(needed)));
+    // A few MiB more would read as the budget that there was.
+    const bool close = bytesText(needed) == bytesText(facts_.event.budget);
+    const QString budget = close ? tr("A budget larger by %1").arg(bytesText(needed - facts_.event.budget))
+                                 : tr("A budget of %1").arg(bytesText(needed));
+    last_->setText(changes_.empty() ? tr("%1 would have done for this request.").arg(budget)
+                                    : tr("%1 would also do for this request.").arg(budget));
     note_->setText(changes_.empty() ? QString() : tr("priced on the Meta backend"));
 }
 

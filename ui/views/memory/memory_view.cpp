@@ -113,6 +113,10 @@ void MemoryView::buildLanes() {
          {static_cast<Lane*>(stackLane_), static_cast<Lane*>(freeLane_), static_cast<Lane*>(allocationLane_)}) {
         lanes_->addLane(lane);
     }
+    counterLanes_ = makeGpuCounterLanes(time, lanes_);
+    for (CounterLane* lane : counterLanes_) {
+        lanes_->addLane(lane);
+    }
     connect(layout_, &SegmentedControl::currentChanged, this, [this](int index) {
         allocationLane_->setTitle(index == 0 ? tr("Allocations by address") : tr("Allocations, stacked"));
         allocationLane_->setByAddress(index == 0);
@@ -184,6 +188,9 @@ void MemoryView::onTimeline() {
     lanes_->setTimeline(timeline_);
     stackLane_->setTimeline(timeline_);
     allocationLane_->setTimeline(timeline_);
+    for (CounterLane* lane : counterLanes_) {
+        lane->setTimeline(timeline_);
+    }
     alive_->setTimeline(timeline_);
     oomPage_->setRun(run_, timeline_);
     updateBudget();

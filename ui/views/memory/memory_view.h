@@ -9,6 +9,7 @@
 
 #include "ui/models/allocation_table.h"
 #include "ui/models/memory_facts.h"
+#include "ui/widgets/timeline/counter_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 #include "ui/widgets/view.h"
@@ -44,6 +45,7 @@ public:
     StackLane* stackLane() const { return stackLane_; }
     AllocationLane* allocationLane() const { return allocationLane_; }
     CurveLane* freeLane() const { return freeLane_; }
+    const std::vector<CounterLane*>& counterLanes() const { return counterLanes_; }
     AlivePanel* alive() const { return alive_; }
     OomPage* oomPage() const { return oomPage_; }
     QCheckBox* planCheck() const { return planCheck_; }
@@ -80,6 +82,7 @@ private:
     StackLane* stackLane_ = nullptr;
     CurveLane* freeLane_ = nullptr;
     AllocationLane* allocationLane_ = nullptr;
+    std::vector<CounterLane*> counterLanes_;
     OomPage* oomPage_ = nullptr;
     PlanOverlay* plan_ = nullptr;
     AlivePanel* alive_ = nullptr;

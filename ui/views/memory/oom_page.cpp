@@ -273,8 +273,9 @@ void OomPage::refresh() {
     stripLane_->setTimeline(timeline_);
     stripLane_->setBudget(facts_.event.budget);
     const base::TimeNs begin = facts_.before != nullptr ? facts_.before->begin : timeline_->begin();
-    const base::TimeNs end = timeline_->end() + std::max<base::TimeNs>(1, (facts_.event.time - begin) / 16);
-    stripTime_->reset({timeline_->begin(), end});
+    // What came after the failure, counters of a device that was cleared, explains nothing.
+    const base::TimeNs end = facts_.event.time + std::max<base::TimeNs>(1, (facts_.event.time - begin) / 12);
+    stripTime_->reset({timeline_->begin(), std::max(end, timeline_->end())});
     stripTime_->setRange({begin - (end - begin) / 40, end}, false);
     holders_->setMinimumHeight(kHolderRows * 24 + 26);
     changes_->setFixedHeight((changesModel_->rowCount() + 1) * 24 + 4);

@@ -15,7 +15,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kPoints = 160; // over the whole plot
+constexpr int kPoints = 160;         // over the whole plot
+constexpr double kFarFromZero = 0.6; ///< of the scale
 constexpr double kGutterWidth = 52, kTitleHeight = 22, kFootHeight = 18;
 
 } // namespace
@@ -40,6 +41,18 @@ void PhasePlot::setFailure(TimelinePtr timeline, const OomFacts& facts) {
     update();
 }
 
+std::uint64_t PhasePlot::lowestValue() const {
+    std::uint64_t lowest = facts_.event.budget;
+    for (const profiler::PhasePair& phase : phases_) {
+        for (const auto* values : {&phase.now, &phase.before}) {
+            for (const std::uint64_t value : *values) {
+                lowest = std::min(lowest, value);
+            }
+        }
+    }
+    return lowest;
+}
+
 void PhasePlot::paintEvent(QPaintEvent*) {
     if (phases_.empty()) {
         return;
@@ -52,15 +65,30 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     const QRectF plot(kGutterWidth, kTitleHeight + 8, width() - kGutterWidth - 8,
                       height() - kTitleHeight - kFootHeight - 8);
     const std::uint64_t needed = std::max(facts_.event.budget, totalBytes(facts_.held));
-    const ByteScale scale = byteScale(needed, plot.height(), 5);
+    const ByteGrid unit = byteGrid(needed, 5);
+    // Lines that all lie near the top are told apart by a scale that begins below them, not at zero.
+    const std::uint64_t lowest = lowestValue();
+    const bool far = static_cast<double>(lowest) > kFarFromZero * static_cast<double>(needed);
+    const ByteGrid grid = far ? byteGrid(needed - std::min(needed, lowest), 5) : unit;
+    const std::uint64_t step = std::max<std::uint64_t>(1, grid.step);
+    const std::uint64_t base = far ? lowest / step * step : 0;
+    const double top = static_cast<double>(std::max(needed, base + 1)) * 1.005;
+    const QString unitName = QString::fromLatin1(unit.unitName);
+    const auto number = [&](std::uint64_t bytes) {
+        return QString::number(static_cast<double>(bytes) / static_cast<double>(unit.unit), 'g', 4);
+    };
     drawText(painter, QRectF(0, 0, width(), 16), Qt::AlignVCenter,
-             tr("Total by phase, %1").arg(QString::fromLatin1(scale.grid.unitName)), t.text2, table);
-    const auto yOf = [&](double bytes) { return plot.top() + std::clamp(scale.y(bytes), 0.0, plot.height()); };
-    for (std::uint64_t tick = 0; tick <= scale.top; tick += std::max<std::uint64_t>(1, scale.grid.step)) {
+             far ? tr("Total, %1 from %2").arg(unitName, number(base)) : tr("Total by phase, %1").arg(unitName),
+             t.text2, table);
+    const auto yOf = [&](double bytes) {
+        const double part = (bytes - static_cast<double>(base)) / (top - static_cast<double>(base));
+        return plot.bottom() - std::clamp(part, 0.0, 1.0) * plot.height();
+    };
+    for (std::uint64_t tick = base; static_cast<double>(tick) <= top; tick += step) {
         const double y = yOf(static_cast<double>(tick));
         hairline(painter, plot.left(), plot.right(), std::min(y, plot.bottom() - 1), t.line0);
-        drawText(painter, QRectF(0, y - 8, kGutterWidth - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                 QString::number(static_cast<double>(tick) / static_cast<double>(scale.grid.unit)), t.text3, axis);
+        drawText(painter, QRectF(0, y - 8, kGutterWidth - 8, 16), Qt::AlignRight | Qt::AlignVCenter, number(tick),
+                 t.text3, axis);
     }
     QPen dashed(t.bad, 1);
     dashed.setDashPattern({6, 3});

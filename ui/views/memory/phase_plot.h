@@ -28,6 +28,7 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    std::uint64_t lowestValue() const;
     TimelinePtr timeline_;
     std::vector<profiler::PhasePair> phases_;
     OomFacts facts_;

@@ -106,7 +106,6 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
     const double bytesPerPixel = static_cast<double>(scale.top) / std::max(1.0, plot.height());
     const auto shapes = input.timeline->shapes(input.axis.range().begin, input.axis.range().end, nsPerPixel,
                                                bytesPerPixel, input.byAddress);
-    const QBrush crowd = freeHatch(theme, 4, frame.dpr);
     std::vector<AllocationHit> small;
     for (const profiler::AllocationShape& shape : shapes) {
         const profiler::AllocationRow row = rows[shape.row];
@@ -121,7 +120,6 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
         QRectF rect(plot.left() + x0, plot.top() + high, x1 - x0, low - high);
         if (shape.count <= 1 && rect.height() >= 1 && rect.width() >= 0.5) {
             rect.setWidth(std::max(1.0, rect.width()));
-            drawShape(painter, rect, row, input, frame.dpr, theme);
             picture.hits.push_back({rect, shape.row, 1});
             ++picture.shapes;
             continue;
@@ -133,19 +131,16 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
         small.push_back({rect, shape.row, shape.count});
         picture.small += shape.count;
     }
+    // Under the blocks that have a size: between them the lines of what is small would be stripes over the whole plot.
     for (const AllocationHit& hit : small) {
-        if (hit.rect.height() > kSmallLine + 1) {
-            // Many in a place of some height: their colour with a fine hatch, calmer than stripes of the ground.
-            const CategoryStyle& style = theme.category(rows[hit.row].category);
-            const bool whiteInk = style.ink.lightness() > 127;
-            painter.fillRect(hit.rect, withAlpha(style.fill, 0.85));
-            painter.fillRect(
-                hit.rect, hatchBrush(Hatch::BackDiagonal, 4, withAlpha(style.ink, whiteInk ? 0.26 : 0.2), frame.dpr));
-        } else {
-            painter.fillRect(hit.rect, crowd);
-        }
-        picture.hits.push_back(hit);
+        const CategoryStyle& style = theme.category(rows[hit.row].category);
+        painter.fillRect(hit.rect, withAlpha(style.fill, hit.rect.height() > kSmallLine + 1 ? 0.85 : 0.55));
+        painter.fillRect(hit.rect, hatchBrush(Hatch::BackDiagonal, 4, withAlpha(style.ink, 0.26), frame.dpr));
     }
+    for (const AllocationHit& hit : picture.hits) {
+        drawShape(painter, hit.rect, rows[hit.row], input, frame.dpr, theme);
+    }
+    picture.hits.insert(picture.hits.end(), small.begin(), small.end());
     const QColor edge = theme.accent;
     for (const AllocationHit& hit : picture.hits) {
         if (std::binary_search(input.found.begin(), input.found.end(), hit.row)) {

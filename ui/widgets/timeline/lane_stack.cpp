@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 namespace vitrine::ui {
 
@@ -174,8 +175,17 @@ void LaneStack::setLow(bool low) {
     if (minimap_ != nullptr) {
         minimap_->setFixedHeight(low ? 24 : 40);
     }
+    if (!low) {
+        for (Lane* lane : std::exchange(foldedByLow_, {})) {
+            lane->setCollapsed(false);
+        }
+        return;
+    }
     for (std::size_t i = keptOpen_; i < lanes_.size(); ++i) {
-        lanes_[i]->setCollapsed(low);
+        if (!lanes_[i]->collapsed()) {
+            lanes_[i]->setCollapsed(true);
+            foldedByLow_.push_back(lanes_[i]);
+        }
     }
 }
 

@@ -86,6 +86,7 @@ private:
     std::vector<TimeStrip*> strips_;
     bool low_ = false, packed_ = false;
     std::size_t keptOpen_ = 1;
+    std::vector<Lane*> foldedByLow_; ///< unfolded again when there is more height
     std::shared_ptr<const std::vector<base::TimeNs>> eventTimes_;
 };
 
