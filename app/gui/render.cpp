@@ -62,7 +62,11 @@ namespace {
 
 /// Saves the window as it is now; false when the file cannot be written.
 bool savePicture(ui::MainWindow& window, const QString& folder, const QString& stem) {
-    waitFor([] { return false; }, 30); // queued layout and paint
+    // Layout, and a picture for nothing: what is painted first asks for what it needs.
+    waitFor([] { return false; }, 30);
+    window.grab();
+    waitFor([&] { return window.currentView()->settled(); }, kLoadLimitMs);
+    waitFor([] { return false; }, 30);
     const bool dark = ui::Theme::instance().mode() == ui::Theme::Mode::Dark;
     const QString path = QDir(folder).filePath(stem + (dark ? QStringLiteral("-dark") : QStringLiteral("-light")) +
                                                ratioSuffix(window.devicePixelRatioF()) + QStringLiteral(".png"));

@@ -19,6 +19,14 @@ constexpr int kPoints = 160;         // over the whole plot
 constexpr double kFarFromZero = 0.6; ///< of the scale
 constexpr double kGutterWidth = 52, kTitleHeight = 22, kFootHeight = 18;
 
+/// 1, 2 or 5 times a power of ten of a unit, at least `wanted` bytes.
+std::uint64_t roundStep(double wanted, std::uint64_t unit) {
+    const double units = std::max(wanted / static_cast<double>(unit), 1e-3);
+    const double power = std::pow(10.0, std::floor(std::log10(units)));
+    const double times = units <= power ? 1 : units <= 2 * power ? 2 : units <= 5 * power ? 5 : 10;
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(times * power * static_cast<double>(unit)));
+}
+
 } // namespace
 
 PhasePlot::PhasePlot(QWidget* parent) : QWidget(parent) {
@@ -69,8 +77,8 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     // Lines that all lie near the top are told apart by a scale that begins below them, not at zero.
     const std::uint64_t lowest = lowestValue();
     const bool far = static_cast<double>(lowest) > kFarFromZero * static_cast<double>(needed);
-    const ByteGrid grid = far ? byteGrid(needed - std::min(needed, lowest), 5) : unit;
-    const std::uint64_t step = std::max<std::uint64_t>(1, grid.step);
+    const std::uint64_t step = far ? roundStep(static_cast<double>(needed - std::min(needed, lowest)) / 3, unit.unit)
+                                   : std::max<std::uint64_t>(1, unit.step);
     const std::uint64_t base = far ? lowest / step * step : 0;
     const double top = static_cast<double>(std::max(needed, base + 1)) * 1.005;
     const QString unitName = QString::fromLatin1(unit.unitName);

@@ -13,7 +13,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kLabelWidth = 70, kLabelHeight = 13, kSmallLine = 3;
+constexpr double kLabelWidth = 70, kLabelHeight = 13, kSmallLine = 3, kThin = 8;
 
 std::uint64_t placeOf(const AllocationInput& input, std::uint64_t address) {
     return input.byAddress ? input.timeline->compactAddress(address) : address;
@@ -24,7 +24,9 @@ void drawShape(QPainter& painter, const QRectF& rect, const profiler::Allocation
     const CategoryStyle& style = theme.category(row.category);
     fillCategory(painter, rect, style, dpr);
     if (rect.height() > 2) {
-        painter.fillRect(QRectF(rect.left(), rect.top(), rect.width(), 1), withAlpha(theme.canvas, 0.6));
+        // Many thin blocks above each other are one thing with fine lines, not stripes.
+        const double line = rect.height() > kThin ? 0.6 : 0.25;
+        painter.fillRect(QRectF(rect.left(), rect.top(), rect.width(), 1), withAlpha(theme.canvas, line));
         if (rect.width() > 4) {
             painter.fillRect(QRectF(rect.left(), rect.top(), 1, rect.height()), withAlpha(theme.canvas, 0.6));
         }
@@ -134,7 +136,7 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
     // Under the blocks that have a size: between them the lines of what is small would be stripes over the whole plot.
     for (const AllocationHit& hit : small) {
         const CategoryStyle& style = theme.category(rows[hit.row].category);
-        painter.fillRect(hit.rect, withAlpha(style.fill, hit.rect.height() > kSmallLine + 1 ? 0.85 : 0.55));
+        painter.fillRect(hit.rect, withAlpha(style.fill, 0.85));
         painter.fillRect(hit.rect, hatchBrush(Hatch::BackDiagonal, 4, withAlpha(style.ink, 0.26), frame.dpr));
     }
     for (const AllocationHit& hit : picture.hits) {
