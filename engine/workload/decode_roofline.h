@@ -48,8 +48,9 @@ std::optional<DecodeRoofline> decodeRoofline(const Model& model, const GenerateR
 
 /// metrics["roofline"]: bandwidth (bytes/s) and bandwidth_source, parts {experts, attention (layers of models without
 /// experts), head, kv_cache: bytes per token}, bytes_per_token, floor_seconds_per_token, seconds_per_token, ratio of the
-/// two, sequences, context_tokens, experts_hit and experts_counted. On CUDA the bandwidth is measured once in a process, with what memory the
-/// device has left: call it when the model is gone. On the CPU it is measured when the run decoded for a second or more.
+/// two, sequences, context_tokens, experts_hit and experts_counted.
+/// On CUDA the bandwidth is measured once in a process, with what memory the device has left: call it when the model is
+/// gone; a device profile that tells more is believed. On the CPU it is measured when the run decoded for a second or more.
 void addRooflineMetrics(const Run& run, kernels::Context& context, const DecodeRoofline& roofline);
 
 } // namespace vitrine::engine
