@@ -44,11 +44,6 @@ DeviceArch deviceOf(const std::string& name) {
     return arch;
 }
 
-const KernelPack& simpleMoe() {
-    static const KernelPack kPack = KernelPack::load(VITRINE_RESOURCES "/kernel-packs/simple-moe");
-    return kPack;
-}
-
 std::vector<std::string> familiesOf(const KernelPack& pack) {
     std::set<std::string> names;
     for (const KernelVariant& variant : pack.variants()) {
@@ -148,13 +143,26 @@ TEST_P(DeviceCompile, EveryExampleForEveryArch) {
     compileAll(jobsOf(KernelPack::builtin(), GetParam()));
 }
 
+void compilePack(const std::string& folder) {
+    const KernelPack pack = KernelPack::load(folder);
+    for (const std::string& family : familiesOf(pack)) {
+        compileAll(jobsOf(pack, family));
+    }
+}
+
 TEST(DeviceCompilePacks, simple_moe) {
     if (Nvrtc::find() == nullptr) {
         GTEST_SKIP() << Nvrtc::whyMissing();
     }
-    for (const std::string& family : familiesOf(simpleMoe())) {
-        compileAll(jobsOf(simpleMoe(), family));
+    compilePack(VITRINE_RESOURCES "/kernel-packs/simple-moe");
+}
+
+// It compiles everywhere: what is wrong with it shows on a device.
+TEST(DeviceCompilePacks, out_of_bounds) {
+    if (Nvrtc::find() == nullptr) {
+        GTEST_SKIP() << Nvrtc::whyMissing();
     }
+    compilePack(VITRINE_FIXTURES "/kernel-packs/out-of-bounds");
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceCompile);
