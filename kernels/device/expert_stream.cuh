@@ -24,6 +24,16 @@ inline constexpr int kTeamWarps = VT_WARPS;        ///< that share a unit
 inline constexpr int kWarps = kTeams * kTeamWarps; ///< that multiply; one more copies
 inline constexpr int kThreads = (kWarps + 1) * 32;
 inline constexpr int kUnitRows = 16;
+inline constexpr int kHalfUnit = kUnitRows / 2;
+inline constexpr int kDim = VT_DIM;     ///< of a token
+inline constexpr int kWidth = VT_WIDTH; ///< of an expert
+
+using Bias = StorageOf<VT_BIAS_DTYPE>;
+
+/// Row r of a gate-up unit: pairs of gate and up rows as they lie (layout 1), or eight gate rows, then eight up rows.
+__device__ __forceinline__ i64 gateUpRow(int unit, int r) {
+    return VT_LAYOUT == 1 ? unit * kUnitRows + r : unit * kHalfUnit + r % kHalfUnit + r / kHalfUnit * kWidth;
+}
 
 /// Sizes of products over kIn columns.
 template <int kIn> struct Shape {

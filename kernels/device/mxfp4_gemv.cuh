@@ -16,15 +16,11 @@ using Mxfp4GemvParams = vitrine::kernels::abi::Mxfp4GemvParams;
 
 namespace experts {
 
-inline constexpr int kDim = VT_DIM;     ///< of the token
-inline constexpr int kWidth = VT_WIDTH; ///< of an expert
 inline constexpr int kChosen = VT_CHOSEN;
-inline constexpr int kHalfUnit = kUnitRows / 2;
 inline constexpr int kUnitsOfExpert = ceilDiv(kWidth, kHalfUnit);
 inline constexpr int kRowsTogether = kUnitRows / kChosen; ///< rows of the sum in a unit of mxfp4_down
 static_assert(kWidth % kHalfUnit == 0 && kChosen <= 8, "units of eight pairs; a column for each expert");
 
-using Bias = StorageOf<VT_BIAS_DTYPE>;
 using Residual = StorageOf<VT_RESIDUAL_DTYPE>;
 
 __device__ __forceinline__ int loadFresh(const int* from) {
@@ -79,11 +75,6 @@ struct Sums {
         return sum;
     }
 };
-
-/// Row r of a gate-up unit: pairs of gate and up rows as they lie (layout 1), or eight gate rows, then eight up rows.
-__device__ __forceinline__ i64 gateUpRow(int unit, int r) {
-    return VT_LAYOUT == 1 ? unit * kUnitRows + r : unit * kHalfUnit + r % kHalfUnit + r / kHalfUnit * kWidth;
-}
 
 /// The gate and up products of one token, by a block's roles.
 struct TokenGateUp {

@@ -20,19 +20,10 @@ using Mxfp4GemvParams = vitrine::kernels::abi::Mxfp4GemvParams;
 
 namespace experts {
 
-inline constexpr int kDim = VT_DIM;     ///< of a token
-inline constexpr int kWidth = VT_WIDTH; ///< of an expert
 inline constexpr int kTiles = VT_TILES;
-inline constexpr int kHalfUnit = kUnitRows / 2;
 static_assert(kWidth % kUnitRows == 0 && kDim % kUnitRows == 0, "whole units");
 
-using Bias = StorageOf<VT_BIAS_DTYPE>;
 using Items = ItemList<kTiles>;
-
-/// Row r of a gate-up unit: pairs of gate and up rows as they lie (layout 1), or eight gate rows, then eight up rows.
-__device__ __forceinline__ i64 gateUpRow(int unit, int r) {
-    return VT_LAYOUT == 1 ? unit * kUnitRows + r : unit * kHalfUnit + r % kHalfUnit + r / kHalfUnit * kWidth;
-}
 
 /// Dynamic shared memory: the ring, the sums, the rows of x.
 template <int kIn> struct Memory {

@@ -33,6 +33,16 @@ inline bool startsAligned(const TensorView& tensor) {
     return reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
 }
 
+/// Whether every row of a tensor begins at a multiple of 16 bytes; of an absent one they do.
+inline bool rowsAligned(const TensorView& tensor) {
+    return tensor.empty() || (startsAligned(tensor) && bytesOf(tensor.dtype, tensor.stride0()) % 16 == 0);
+}
+
+/// The dtype of an optional tensor for specialisation: an absent one shares the kernels of bf16.
+inline std::int64_t dtypeOrBf16(const TensorView& optional) {
+    return static_cast<std::int64_t>(optional.empty() ? DType::BF16 : optional.dtype);
+}
+
 /// Whether rows of `width` elements can be read in 16-byte pieces of eight elements: address, stride and width allow it.
 inline bool hasPieces(const TensorView& tensor, std::int64_t width) {
     return startsAligned(tensor) && width % 8 == 0 && (tensor.shape.rank() < 2 || tensor.stride0() % 8 == 0);
@@ -67,6 +77,15 @@ KernelCall callOf(std::string_view family, int abi, const Params& parameters,
     call.parameterBytes = sizeof(Params);
     call.variables = variables;
     return call;
+}
+
+/// Launches if a variant takes the call, else says false.
+inline bool launchIfFits(CudaContext& context, const KernelCall& call) {
+    if (!context.fits(call)) {
+        return false;
+    }
+    context.launch(call);
+    return true;
 }
 
 template <class Params>

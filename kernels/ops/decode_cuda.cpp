@@ -47,19 +47,10 @@ private:
     static constexpr std::int64_t kMaxSlots = 12;
 };
 
-bool alignedRows(const TensorView& tensor) {
-    return startsAligned(tensor) && bytesOf(tensor.dtype, tensor.stride0()) % 16 == 0;
-}
-
 /// A plain matrix whose rows follow each other.
 bool packedMatrix(const WeightView& weight) {
     return !weight.quantized() && !weight.transposed && weight.dense.shape.rank() == 2 && startsAligned(weight.dense) &&
            weight.dense.stride0() == weight.dense.shape[1];
-}
-
-/// The dtype of an optional tensor for specialisation: an absent one shares the kernels of bf16.
-std::int64_t dtypeOrBf16(const TensorView& optional) {
-    return static_cast<std::int64_t>(optional.empty() ? DType::BF16 : optional.dtype);
 }
 
 std::int64_t formOf(const NormWeights& norm) {
@@ -67,14 +58,6 @@ std::int64_t formOf(const NormWeights& norm) {
 }
 
 template <std::size_t kCount> using Variables = std::array<KernelVariable, kCount>;
-
-bool launchIfFits(CudaContext& context, const KernelCall& call) {
-    if (!context.fits(call)) {
-        return false;
-    }
-    context.launch(call);
-    return true;
-}
 
 } // namespace
 
@@ -115,7 +98,7 @@ bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product) {
                                    {"slots", layout.slots},
                                    {"slot_rows", layout.slotRows},
                                    {"shared_bytes", layout.sharedBytes},
-                                   {"aligned", alignedRows(product.x) && startsAligned(product.norm.weight) ? 1 : 0}}};
+                                   {"aligned", rowsAligned(product.x) && startsAligned(product.norm.weight) ? 1 : 0}}};
     return launchIfFits(context, callOf("gemv", abi::kGemvAbi, params, variables));
 }
 
@@ -169,7 +152,7 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op) {
                                    {"slots", layout.slots},
                                    {"slot_rows", layout.slotRows},
                                    {"shared_bytes", layout.sharedBytes},
-                                   {"aligned", alignedRows(op.x) && startsAligned(op.norm.weight) ? 1 : 0}}};
+                                   {"aligned", rowsAligned(op.x) && startsAligned(op.norm.weight) ? 1 : 0}}};
     return launchIfFits(context, callOf("qkv_project", abi::kQkvProjectAbi, params, variables));
 }
 
@@ -209,7 +192,7 @@ bool activateFewTokens(CudaContext& context, const DenseMlp& op, const TensorVie
                                    {"slots", layout.slots},
                                    {"slot_rows", layout.slotRows},
                                    {"shared_bytes", layout.sharedBytes},
-                                   {"aligned", alignedRows(op.x) && startsAligned(op.norm.weight) ? 1 : 0}}};
+                                   {"aligned", rowsAligned(op.x) && startsAligned(op.norm.weight) ? 1 : 0}}};
     return launchIfFits(context, callOf("dense_mlp", abi::kDenseMlpAbi, params, variables));
 }
 
@@ -232,7 +215,7 @@ bool routeTokens(CudaContext& context, const Route& op) {
     params.k = static_cast<int>(op.ids.shape[1]);
     params.normalize = op.normalize ? 1 : 0;
     params.eps = op.norm.eps;
-    const bool aligned = alignedRows(op.x) && alignedRows(op.normed) && startsAligned(op.norm.weight);
+    const bool aligned = rowsAligned(op.x) && rowsAligned(op.normed) && startsAligned(op.norm.weight);
     const Variables<11> variables{{{"x_dtype", dtypeNumber(op.x)},
                                    {"normed_dtype", dtypeNumber(op.normed)},
                                    {"w_dtype", dtypeNumber(op.router.weight.dense)},

@@ -100,42 +100,31 @@ bool runExpertsOfFewTokens(CudaContext& context, const ExpertMlp& op) {
     params.experts = static_cast<int>(op.gateUp.weight.experts());
     params.alpha = op.alpha;
     params.limit = op.limit;
-    const auto rowsAligned = [](const TensorView& tensor) {
-        return tensor.empty() || (startsAligned(tensor) && bytesOf(tensor.dtype, tensor.stride0()) % 16 == 0);
-    };
     const bool aligned = rowsAligned(op.x) && rowsAligned(op.residual) && rowsAligned(op.out);
     const std::int64_t gateUpBias = optionalDtype(op.gateUp.bias);
     const std::int64_t downBias = optionalDtype(op.down.bias);
-    const std::int64_t biasType = gateUpBias != 0 ? gateUpBias
-                                  : downBias != 0 ? downBias
-                                                  : static_cast<std::int64_t>(DType::BF16);
+    const std::int64_t biasType = dtypeOrBf16(op.gateUp.bias.empty() ? op.down.bias : op.gateUp.bias);
     const bool sameBias = (gateUpBias == 0 || gateUpBias == biasType) && (downBias == 0 || downBias == biasType);
     const ExpertLayout layout(dim, width, tokens, chosen, context.device().sharedPerBlock);
-    const std::array<KernelVariable, 18> variables{
-        {{"x_dtype", dtypeNumber(op.x)},
-         {"bias_dtype", biasType},
-         {"residual_dtype", static_cast<std::int64_t>(op.residual.empty() ? DType::BF16 : op.residual.dtype)},
-         {"out_dtype", dtypeNumber(op.out)},
-         {"dim", dim},
-         {"width", width},
-         {"chosen", chosen},
-         {"experts", op.gateUp.weight.experts()},
-         {"activation", static_cast<std::int64_t>(op.activation)},
-         {"layout", static_cast<std::int64_t>(op.layout)},
-         {"tokens", tokens},
-         {"tiles", layout.tiles},
-         {"slots", layout.slots},
-         {"down_slots", layout.downSlots},
-         {"up_bytes", layout.upBytes},
-         {"down_bytes", layout.downBytes},
-         {"same_bias", sameBias ? 1 : 0},
-         {"aligned", aligned ? 1 : 0}}};
-    const KernelCall call = callOf("mxfp4_gemv", abi::kMxfp4GemvAbi, params, variables);
-    if (!context.fits(call)) {
-        return false;
-    }
-    context.launch(call);
-    return true;
+    const std::array<KernelVariable, 18> variables{{{"x_dtype", dtypeNumber(op.x)},
+                                                    {"bias_dtype", biasType},
+                                                    {"residual_dtype", dtypeOrBf16(op.residual)},
+                                                    {"out_dtype", dtypeNumber(op.out)},
+                                                    {"dim", dim},
+                                                    {"width", width},
+                                                    {"chosen", chosen},
+                                                    {"experts", op.gateUp.weight.experts()},
+                                                    {"activation", static_cast<std::int64_t>(op.activation)},
+                                                    {"layout", static_cast<std::int64_t>(op.layout)},
+                                                    {"tokens", tokens},
+                                                    {"tiles", layout.tiles},
+                                                    {"slots", layout.slots},
+                                                    {"down_slots", layout.downSlots},
+                                                    {"up_bytes", layout.upBytes},
+                                                    {"down_bytes", layout.downBytes},
+                                                    {"same_bias", sameBias ? 1 : 0},
+                                                    {"aligned", aligned ? 1 : 0}}};
+    return launchIfFits(context, callOf("mxfp4_gemv", abi::kMxfp4GemvAbi, params, variables));
 }
 
 } // namespace vitrine::kernels
