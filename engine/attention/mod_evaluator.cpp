@@ -80,9 +80,12 @@ ModValue ModEvaluator::lookUp(std::string_view name) {
         }
         const bool global = scope->parent == nullptr;
         const ModPoison* const poisoned = found->second.as<ModPoison>();
-        // What a file gives wins over a global that cannot be evaluated, and over a global tensor.
-        if (global && (poisoned != nullptr || found->second.as<ModTensor>() != nullptr)) {
-            if (const auto given = lookUpGiven(name)) {
+        // What a file gives wins over a global that cannot be evaluated, and over a global tensor of its kind.
+        const auto* const tensor = found->second.as<ModTensor>();
+        if (global && (poisoned != nullptr || tensor != nullptr)) {
+            const auto given = lookUpGiven(name);
+            const auto* const other = given ? given->as<ModTensor>() : nullptr;
+            if (given && (poisoned != nullptr || (other != nullptr && other->rank() == tensor->rank()))) {
                 return *given;
             }
         }
@@ -285,10 +288,27 @@ ModValue ModEvaluator::callFunction(ModFunction& function, ModCall& call) {
     return result;
 }
 
+// Before anything else: a misspelt keyword would look like a missing argument.
+void ModEvaluator::checkKeywords(const PyFunction& code, const ModCall& call, const std::string& name) {
+    std::vector<std::string_view> known;
+    for (const PyParameter& parameter : code.parameters) {
+        if (parameter.kind == PyParameter::Kind::VarKeyword) {
+            return;
+        }
+        known.push_back(parameter.name);
+    }
+    for (const auto& [keyword, value] : call.keywords) {
+        if (std::find(known.begin(), known.end(), keyword) == known.end()) {
+            fail(fmt::format("{} has no argument '{}'{}", name, keyword, suggestion(keyword, known)));
+        }
+    }
+}
+
 void ModEvaluator::bindArguments(ModFunction& function, ModCall& call, ModScope& scope) {
     using Kind = PyParameter::Kind;
     const PyFunction& code = *function.code;
     const std::string name = code.name.empty() ? "this lambda" : fmt::format("'{}'", code.name);
+    checkKeywords(code, call, name);
     std::vector<ModValue> positional = call.arguments;
     if (!function.self.isNone()) {
         positional.insert(positional.begin(), function.self);
@@ -338,16 +358,6 @@ void ModEvaluator::bindArguments(ModFunction& function, ModCall& call, ModScope&
     }
     if (next < positional.size()) {
         fail(fmt::format("{} takes {} arguments, {} were given", name, next, positional.size()));
-    }
-    for (std::size_t k = 0; k < used.size(); ++k) {
-        if (!used[k]) {
-            std::vector<std::string_view> known;
-            for (const PyParameter& parameter : code.parameters) {
-                known.push_back(parameter.name);
-            }
-            fail(fmt::format("{} has no argument '{}'{}", name, call.keywords[k].first,
-                             suggestion(call.keywords[k].first, known)));
-        }
     }
 }
 

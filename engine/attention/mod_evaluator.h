@@ -138,6 +138,7 @@ private:
 
     // Calls.
     ModValue callFunction(ModFunction& function, ModCall& call);
+    static void checkKeywords(const PyFunction& code, const ModCall& call, const std::string& name);
     void bindArguments(ModFunction& function, ModCall& call, ModScope& scope);
     ModValue callClass(ModClass& type, ModCall& call);
     ModValue callCombination(ModCombination& masks, ModCall& call);

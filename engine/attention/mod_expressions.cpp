@@ -204,8 +204,13 @@ ModValue ModEvaluator::evaluateDict(const PyExpr& expr) {
 ModValue ModEvaluator::evaluateCall(const PyExpr& expr) {
     const ModValue callee = evaluate(*expr.items[0]);
     ModCall made;
+    const auto* const builtin = callee.as<ModBuiltin>();
+    const bool onlyMask = builtin != nullptr && builtin->entry->name == "create_block_mask";
     for (std::size_t i = 1; i < expr.items.size(); ++i) {
         const std::string_view keyword = expr.extra->keywords[i - 1];
+        if (onlyMask && keyword != "mask_mod" && (i > 1 || !keyword.empty())) {
+            continue; // sizes, which a program does not need
+        }
         const ModValue value = evaluate(*expr.items[i]);
         if (keyword.empty()) {
             made.arguments.push_back(value);

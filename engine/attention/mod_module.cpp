@@ -147,8 +147,14 @@ ModProgram ModModule::State::program(std::string_view expression, const ModOptio
     ModEvaluator evaluator(options);
     CatalogueScopes catalogue(evaluator);
     evaluator.setFallback([&](std::string_view name) { return catalogue.find(name); });
-    evaluator.setKnownNames([] {
+    evaluator.setKnownNames([this] {
         std::vector<std::string_view> names;
+        for (const std::unique_ptr<ModText>& text : texts) {
+            for (const PyStmt* const statement : statementsOf(*text)) {
+                const std::set<std::string_view> binds = statementNames(*statement).binds;
+                names.insert(names.end(), binds.begin(), binds.end());
+            }
+        }
         for (const auto& [name, text] : parsedCatalogue().definers) {
             names.push_back(name);
         }

@@ -589,6 +589,9 @@ bool ModEvaluator::equal(ModValue a, ModValue b) {
     if (x != nullptr && y != nullptr) {
         return x->dtype == y->dtype;
     }
+    if (a.as<ModIgnored>() != nullptr && b.as<ModIgnored>() != nullptr) {
+        return true; // devices: there is one
+    }
     const auto* const items = a.as<ModSequence>();
     const auto* const others = b.as<ModSequence>();
     if (items != nullptr && others != nullptr && items->kind == others->kind && items != others) {

@@ -20,6 +20,9 @@ def offsets_to_document_ids(offsets):
     return torch.repeat_interleave(torch.arange(lengths.numel(), dtype=torch.int32), lengths)
 
 
+_offsets_to_doc_ids_tensor = offsets_to_document_ids  # the name that attention-gym's files import
+
+
 def document_ids(lengths):
     return offsets_to_document_ids(length_to_offsets(lengths))
 
