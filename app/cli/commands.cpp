@@ -106,6 +106,8 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     addBench(app, line);
     addSession(app, line);
     addKernels(app, line);
+    addMask(app, line);
+    addAttention(app, line);
     addWorker(app, line);
     addCompletion(app, line);
 }

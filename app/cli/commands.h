@@ -30,6 +30,8 @@ void addPlan(CLI::App& app, CommandLine& line);
 void addBench(CLI::App& app, CommandLine& line);
 void addSession(CLI::App& app, CommandLine& line);
 void addKernels(CLI::App& app, CommandLine& line);
+void addMask(CLI::App& app, CommandLine& line);
+void addAttention(CLI::App& app, CommandLine& line);
 void addWorker(CLI::App& app, CommandLine& line);
 void addCompletion(CLI::App& app, CommandLine& line);
 

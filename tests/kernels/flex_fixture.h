@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/tensor.h"
@@ -23,12 +24,30 @@ inline constexpr std::int64_t kKeptRowStep = 6;
 
 class FlexFixture {
 public:
-    explicit FlexFixture(const std::string& name) {
-        std::ifstream file(std::string(VITRINE_FIXTURES) + "/" + name + "/flex.safetensors", std::ios::binary);
+    explicit FlexFixture(const std::string& name)
+        : FlexFixture(std::in_place, std::string(VITRINE_FIXTURES) + "/" + name + "/flex.safetensors") {}
+    /// Any other file of F32 and I32 tensors.
+    static FlexFixture read(const std::string& path) { return {std::in_place, path}; }
+
+    bool has(const std::string& name) const { return tensors_.count(name) != 0; }
+    TensorView view(const std::string& name) const {
+        const Tensor& tensor = tensors_.at(name);
+        return {const_cast<std::int32_t*>(tensor.words.data()), tensor.dtype, tensor.shape,
+                0}; // NOLINT(cppcoreguidelines-pro-type-const-cast): read only
+    }
+    std::vector<float> floats(const std::string& name) const {
+        const TensorView tensor = view(name);
+        return {tensor.as<const float>(), tensor.as<const float>() + tensor.shape.count()};
+    }
+    std::vector<std::int32_t> integers(const std::string& name) const { return tensors_.at(name).words; }
+
+private:
+    FlexFixture(std::in_place_t, const std::string& path) {
+        std::ifstream file(path, std::ios::binary);
         const std::string bytes{std::istreambuf_iterator<char>(file), {}};
         std::uint64_t length = 0;
         if (bytes.size() < sizeof length) {
-            throw std::runtime_error("tests/fixtures/" + name + " is missing");
+            throw std::runtime_error(path + " is missing");
         }
         std::memcpy(&length, bytes.data(), sizeof length);
         const nlohmann::json header = nlohmann::json::parse(bytes.substr(8, length));
@@ -44,19 +63,6 @@ public:
         }
     }
 
-    bool has(const std::string& name) const { return tensors_.count(name) != 0; }
-    TensorView view(const std::string& name) const {
-        const Tensor& tensor = tensors_.at(name);
-        return {const_cast<std::int32_t*>(tensor.words.data()), tensor.dtype, tensor.shape,
-                0}; // NOLINT(cppcoreguidelines-pro-type-const-cast): read only
-    }
-    std::vector<float> floats(const std::string& name) const {
-        const TensorView tensor = view(name);
-        return {tensor.as<const float>(), tensor.as<const float>() + tensor.shape.count()};
-    }
-    std::vector<std::int32_t> integers(const std::string& name) const { return tensors_.at(name).words; }
-
-private:
     struct Tensor {
         DType dtype = DType::F32;
         Shape shape;

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What `vitrine mask` does: builds the block mask of a program, and says how sparse it is.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "app/runner/mod_request.h"
+#include "base/stop.h"
+
+namespace vitrine::app {
+
+struct MaskQuestion {
+    ModRequest mods; ///< batch, heads, queries, keys: the mask's shape
+    std::string mask;
+    std::int64_t blockSize = 128;
+    std::string tensorsFile; ///< captured tensors, safetensors; empty: none
+    std::string picture;     ///< PNG to write; empty: none
+    std::string output;      ///< PyTorch's arrays as safetensors; empty: none
+    int threads = 0;
+};
+
+/// {blocks_full, blocks_partial, blocks_empty, block_sparsity, full_share, element_density, metadata_bytes, build_seconds,
+/// density_seconds, closed_form, batch, heads, ...}. Blocks are counted over the batch entries and heads that differ.
+nlohmann::json maskReport(const MaskQuestion& question, base::ProgressSink* progress, const base::StopToken& stop);
+
+} // namespace vitrine::app
