@@ -55,4 +55,28 @@ private:
     int capacity_ = -1; ///< of a ring
 };
 
+/// Where a new token's keys and values go, or null where the cache does not keep its position (older than the window, behind
+/// the end).
+template <class T> struct KvRows {
+    T* key = nullptr;
+    T* value = nullptr;
+
+    __device__ __forceinline__ KvRows(const vitrine::kernels::abi::KvViewParams& view, int sequence, int position) {
+        if (sequence < 0 || sequence >= view.sequences) {
+            return;
+        }
+        const KvSequence kept(view, sequence);
+        if (position < kept.first() || position >= kept.end()) {
+            return;
+        }
+        const KvSequence::Slot slot = kept.slot(position);
+        if (slot.page < 0) {
+            return;
+        }
+        const i64 inPage = static_cast<i64>(slot.inPage) * view.tokenStride;
+        key = static_cast<T*>(view.keys) + slot.page * view.keyPageStride + inPage;
+        value = static_cast<T*>(view.values) + slot.page * view.valuePageStride + inPage;
+    }
+};
+
 } // namespace vt

@@ -15,34 +15,22 @@ extern "C" __global__ void __launch_bounds__(128) rope(const __grid_constant__ v
     using X = StorageOf<VT_X_DTYPE>;
     constexpr int kHalf = VT_HEAD_DIM / 2;
     constexpr int kPieces = kHalf / VT_VECTOR;
-    __shared__ float cosines[kHalf];
-    __shared__ float sines[kHalf];
+    __shared__ RopeTable<VT_HEAD_DIM> table;
     const i64 token = blockIdx.x;
     pdl::wait();
     pdl::launchDependents();
-    const int position = p.positions[token];
-    for (int i = static_cast<int>(threadIdx.x); i < kHalf; i += 128) {
-        const CosSin angle = ropeAngle<X>(position, p.inverseFrequency[i], p.attentionScale);
-        cosines[i] = angle.cosine;
-        sines[i] = angle.sine;
-    }
+    table.fill<X>(p.positions[token], p.inverseFrequency, p.attentionScale);
     __syncthreads();
     X* row = static_cast<X*>(p.x) + token * p.stride;
     for (int index = static_cast<int>(threadIdx.x); index < p.heads * kPieces; index += 128) {
         const int at = index % kPieces * VT_VECTOR;
         X* low = row + static_cast<i64>(index / kPieces) * VT_HEAD_DIM + at;
-        float a[VT_VECTOR], b[VT_VECTOR], first[VT_VECTOR], second[VT_VECTOR];
+        float a[VT_VECTOR], b[VT_VECTOR];
         loadPiece(low, a);
         loadPiece(low + kHalf, b);
-#pragma unroll
-        for (int i = 0; i < VT_VECTOR; ++i) {
-            const float cosine = cosines[at + i];
-            const float sine = sines[at + i];
-            first[i] = __fsub_rn(__fmul_rn(a[i], cosine), __fmul_rn(b[i], sine));
-            second[i] = __fadd_rn(__fmul_rn(b[i], cosine), __fmul_rn(a[i], sine));
-        }
-        storePiece(first, low);
-        storePiece(second, low + kHalf);
+        table.rotate(at, a, b);
+        storePiece(a, low);
+        storePiece(b, low + kHalf);
     }
 }
 

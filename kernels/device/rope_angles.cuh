@@ -5,7 +5,7 @@
 // Cosine and sine of rotary angles as the CPU's libm gives them, within an ulp, for any float angle below 2^31: the
 // quarter turns are taken off in double precision, so that long contexts lose nothing.
 
-#include "device/types.cuh"
+#include "device/vector.cuh"
 
 namespace vt {
 
@@ -37,5 +37,30 @@ template <class T> __device__ __forceinline__ CosSin ropeAngle(int position, flo
     const CosSin exact = cosSin(__fmul_rn(static_cast<float>(position), inverseFrequency));
     return {toFloat(fromFloat<T>(exact.cosine * scale)), toFloat(fromFloat<T>(exact.sine * scale))};
 }
+
+/// The cosines and sines of a token, made once by the block for all its heads.
+template <int kHeadDim> struct RopeTable {
+    float cosines[kHeadDim / 2];
+    float sines[kHeadDim / 2];
+
+    /// By all threads of the block, before a barrier.
+    template <class T> __device__ __forceinline__ void fill(int position, const float* inverseFrequency, float scale) {
+        for (int i = static_cast<int>(threadIdx.x); i < kHeadDim / 2; i += static_cast<int>(blockDim.x)) {
+            const CosSin angle = ropeAngle<T>(position, inverseFrequency[i], scale);
+            cosines[i] = angle.cosine;
+            sines[i] = angle.sine;
+        }
+    }
+
+    /// Values at .. and kHeadDim / 2 + at .. of a head, half-split form: a and b become their rotated values.
+    template <int kCount> __device__ __forceinline__ void rotate(int at, float (&a)[kCount], float (&b)[kCount]) const {
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+            const float first = __fsub_rn(__fmul_rn(a[i], cosines[at + i]), __fmul_rn(b[i], sines[at + i]));
+            b[i] = __fadd_rn(__fmul_rn(b[i], cosines[at + i]), __fmul_rn(a[i], sines[at + i]));
+            a[i] = first;
+        }
+    }
+};
 
 } // namespace vt

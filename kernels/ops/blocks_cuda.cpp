@@ -2,16 +2,77 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/blocks.h"
 
+#include <array>
+#include <type_traits>
+
+#include "kernels/device/abi/rope_write.h"
 #include "kernels/ops/block_plans.h"
+#include "kernels/ops/cuda_call.h"
 #include "kernels/ops/decode_cuda.h"
 #include "kernels/ops/expert_tiles_cuda.h"
 
 namespace vitrine::kernels {
 
-void execute(CudaContext& context, const QkvProject& op) {
-    if (!projectFewTokens(context, op)) {
-        executePlan<QkvProjectPlan>(context, op);
+namespace {
+
+/// RoPE and the cache write of a QkvProject in one launch. False: nothing was launched.
+bool rotateAndWrite(CudaContext& context, const QkvProject& op) {
+    const std::int64_t headDim = op.outQ.shape[2];
+    const bool same = op.outQ.dtype == op.outK.dtype && op.outQ.dtype == op.outV.dtype;
+    if (!same || op.outQ.shape[0] == 0) {
+        return false;
     }
+    abi::RopeWriteParams params{};
+    params.q = op.outQ.data;
+    params.k = op.outK.data;
+    params.v = op.outV.data;
+    params.positions = op.positions.as<const int>();
+    params.sequence = op.sequence.as<const int>();
+    params.inverseFrequency = op.inverseFrequency.as<const float>();
+    params.qStride = op.outQ.stride0();
+    params.kStride = op.outK.stride0();
+    params.vStride = op.outV.stride0();
+    params.heads = toInt(op.outQ.shape[1], QkvProject::kName, "outQ");
+    params.kvHeads = toInt(op.outK.shape[1], QkvProject::kName, "outK");
+    params.writeCache = op.writeCache ? 1 : 0;
+    params.attentionScale = op.ropeScale;
+    TensorView keys = op.outK;
+    TensorView values = op.outV;
+    if (op.writeCache) {
+        params.cache = kvParameters(op.cache, QkvProject::kName);
+        keys = op.cache.keys;
+        values = op.cache.values;
+    }
+    const std::array variables{
+        KernelVariable{"x_dtype", dtypeNumber(op.outQ)}, KernelVariable{"cache_dtype", dtypeNumber(keys)},
+        KernelVariable{"vector", pieceOf(headDim / 2, {&op.outQ, &op.outK, &op.outV, &keys, &values})},
+        KernelVariable{"tokens", op.outQ.shape[0]}, KernelVariable{"head_dim", headDim}};
+    const KernelCall call = callOf("rope_write", abi::kRopeWriteAbi, params, variables);
+    if (!context.fits(call)) {
+        return false;
+    }
+    context.launch(call);
+    return true;
+}
+
+} // namespace
+
+void execute(CudaContext& context, const QkvProject& op) {
+    if (projectFewTokens(context, op)) {
+        return;
+    }
+    const QkvProjectPlan plan(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    bool fused = false;
+    plan.forEach([&](const auto& part) {
+        if (static_cast<const void*>(&part) == &plan.ropeQ) {
+            fused = rotateAndWrite(context, op);
+        }
+        const bool last =
+            std::is_same_v<std::decay_t<decltype(part)>, Rope> || std::is_same_v<std::decay_t<decltype(part)>, KvWrite>;
+        if (!fused || !last) {
+            execute(context, part);
+        }
+    });
 }
 
 void execute(CudaContext& context, const OutProject& op) {
