@@ -101,6 +101,7 @@ private slots:
         run_->addCounter("gpu.power_w", 0, 0);
         run_->addCounter("gpu.temperature_c", 0, -4);
         show();
+        QVERIFY(lanes_[kActive]->facts().contains(QStringLiteral("most 100\u00A0%")));
         for (CounterLane* lane : lanes_) {
             if (lane->recorded()) {
                 QVERIFY(lane->top() > 0);

@@ -201,10 +201,17 @@ void VitrineStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* o
         }
         return;
     }
-    case PE_Frame:
-        painter->setPen(t.line1);
-        painter->drawRect(option->rect.adjusted(0, 0, -1, -1));
+    case PE_Frame: {
+        // Filled from the outer edges: at broken device ratios what lies inside covers half a line.
+        const QRect& box = option->rect;
+        const QColor line = flag(widget, kAlarmProperty) ? t.bad : t.line1;
+        for (const QRect& edge :
+             {QRect(box.left(), box.top(), box.width(), 1), QRect(box.left(), box.bottom(), box.width(), 1),
+              QRect(box.left(), box.top(), 1, box.height()), QRect(box.right(), box.top(), 1, box.height())}) {
+            painter->fillRect(edge, line);
+        }
         return;
+    }
     case PE_FrameStatusBarItem:
     case PE_PanelStatusBar:
     case PE_PanelToolBar:

@@ -136,8 +136,8 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
     // Under the blocks that have a size: between them the lines of what is small would be stripes over the whole plot.
     for (const AllocationHit& hit : small) {
         const CategoryStyle& style = theme.category(rows[hit.row].category);
-        painter.fillRect(hit.rect, withAlpha(style.fill, 0.85));
-        painter.fillRect(hit.rect, hatchBrush(Hatch::BackDiagonal, 4, withAlpha(style.ink, 0.26), frame.dpr));
+        painter.fillRect(hit.rect, style.fill);
+        painter.fillRect(hit.rect, hatchBrush(Hatch::BackDiagonal, 4, withAlpha(style.ink, 0.15), frame.dpr));
     }
     for (const AllocationHit& hit : picture.hits) {
         drawShape(painter, hit.rect, rows[hit.row], input, frame.dpr, theme);

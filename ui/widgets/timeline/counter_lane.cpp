@@ -54,7 +54,6 @@ void CounterLane::setTimeline(TimelinePtr timeline) {
             largest = std::max(largest, whole.largest);
         }
     }
-    // Shares may lie a little above 1: both of what they divide are sampled.
     top_ = unit_ == Unit::Share ? 1 : roundedUp(largest);
     setVisible(recorded());
     showFacts();
@@ -69,7 +68,7 @@ QString CounterLane::valueText(double value) const {
     case Unit::BytesPerSecond:
         return rateText(value);
     case Unit::Share:
-        return withUnit(value * 100, "%");
+        return withUnit(std::min(value, 1.0) * 100, "%"); // a sample may divide what two instants counted
     case Unit::Watts:
         return withUnit(value, "W");
     case Unit::Celsius:
