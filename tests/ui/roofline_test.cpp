@@ -3,6 +3,9 @@
 // The decode roofline: what is read from a run's metrics, what is said of it, and the plot in the Run view's panel.
 #include <QTest>
 
+#include "ui/models/compare_facts.h"
+#include "ui/models/format.h"
+#include "ui/models/metric_names.h"
 #include "ui/models/roofline_facts.h"
 #include "ui/views/run/live_panel.h"
 #include "ui/widgets/roofline_plot.h"
@@ -57,6 +60,13 @@ private slots:
     void leavesOutWhatCannotBe() {
         QFETCH(QByteArray, metrics);
         QVERIFY(!rooflineFacts(metrics.toStdString()));
+    }
+
+    void comparesWithUnits() {
+        QCOMPARE(metricText("roofline.bandwidth", 4.2e12), rateText(4.2e12));
+        QCOMPARE(metricText("roofline.parts.head", 1048576.0), QStringLiteral("1.0\u00A0MiB"));
+        QCOMPARE(lowerIsBetter("roofline.ratio"), std::optional<bool>(false));
+        QCOMPARE(metricTitle("roofline.parts.head"), QStringLiteral("a token reads: head"));
     }
 
     void plotsFloorsToTheScaleOfTheMeasuredTime() {

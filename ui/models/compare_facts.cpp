@@ -37,7 +37,8 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 bool isBytes(std::string_view metric) {
-    return contains(metric, "bytes") || contains(metric, "by_category.") || contains(metric, "by_group.");
+    return contains(metric, "bytes") || contains(metric, "by_category.") || contains(metric, "by_group.") ||
+           contains(metric, "roofline.parts.");
 }
 
 bool isSeconds(std::string_view metric) {
@@ -145,7 +146,7 @@ bool isMetricShown(std::string_view metric) {
 
 std::optional<bool> lowerIsBetter(std::string_view metric) {
     if (contains(metric, "per_second") || contains(metric, "max_context") || contains(metric, "max_batch") ||
-        contains(metric, "utilization")) {
+        contains(metric, "utilization") || metric == "roofline.ratio") {
         return false;
     }
     if (contains(metric, "budget")) {
@@ -164,6 +165,9 @@ QString metricText(std::string_view metric, std::optional<double> value) {
     }
     if (contains(metric, "gb_per_second")) {
         return rateText(*value * 1e9);
+    }
+    if (endsWith(metric, "bandwidth")) {
+        return rateText(*value);
     }
     if (isBytes(metric) && *value >= 0 && *value < 9e18) {
         return bytesText(static_cast<std::uint64_t>(*value));

@@ -40,6 +40,7 @@ constexpr std::pair<std::string_view, const char*> kTitles[] = {
 constexpr std::pair<std::string_view, const char*> kGroups[] = {
     {"peak_by_category.", QT_TRANSLATE_NOOP("Metrics", "at the peak: %1")},
     {"max_by_category.", QT_TRANSLATE_NOOP("Metrics", "own maximum: %1")},
+    {"roofline.parts.", QT_TRANSLATE_NOOP("Metrics", "a token reads: %1")},
     {"kv_page_bytes_by_group.", QT_TRANSLATE_NOOP("Metrics", "KV cache pages: %1")},
 };
 
