@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 #include <string_view>
 
 #include "base/error.h"
+#include "base/sha256.h"
+#include "engine/checkpoint/synthesize.h"
 #include "kernels/memory/resource.h"
 
 namespace vitrine::engine {
@@ -148,6 +151,31 @@ std::int64_t stagedExperts(const WeightPiece& piece) {
 
 WeightPlan planWeights(const ModelSource& source, bool dequantize) {
     return Planner(source, dequantize).plan();
+}
+
+std::string contentDigest(const WeightPlan& plan, const ModelSource& source, std::uint64_t seed) {
+    std::string text = fmt::format("{} bytes\n", plan.arenaBytes);
+    if (source.synthetic()) {
+        text += fmt::format("synthetic, seed {}\n", seed);
+    }
+    std::set<const SafetensorsFile*> files;
+    for (const WeightPiece& piece : plan.pieces) {
+        text += fmt::format("{} {} {} {}\n", piece.name, kernels::dtypeName(piece.dtype),
+                            fmt::join(piece.shape.dims(), ","), piece.expand);
+        for (const WeightSource& from : piece.sources) {
+            text += fmt::format("  {} {} {} {}", from.index, from.spec.name, from.offset, from.bytes);
+            if (from.location == nullptr) {
+                const RandomRule rule = randomRule(source.config, from.spec);
+                text += fmt::format(" {} {}\n", rule.center, rule.deviation);
+                continue;
+            }
+            text += fmt::format(" {} {}\n", from.location->file->path(), from.location->entry->offset);
+            if (files.insert(from.location->file).second) {
+                text += from.location->file->identity() + "\n";
+            }
+        }
+    }
+    return base::sha256Hex(text);
 }
 
 } // namespace vitrine::engine

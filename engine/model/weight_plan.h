@@ -44,6 +44,10 @@ struct WeightPlan {
 /// Throws BadInput when the experts of a layer are stored in different dtypes.
 WeightPlan planWeights(const ModelSource& source, bool dequantize);
 
+/// A digest of everything that the bytes of the pieces depend on: their layout, and the identity of every file or the seed of
+/// random values.
+std::string contentDigest(const WeightPlan& plan, const ModelSource& source, std::uint64_t seed);
+
 /// Experts of an expanded piece that pass through one half of staging at once.
 std::int64_t stagedExperts(const WeightPiece& piece);
 

@@ -6,11 +6,9 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <optional>
-#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/sha256.h"
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weight_mover.h"
 #include "engine/model/weight_plan.h"
@@ -279,29 +277,8 @@ private:
 /// Everything that the bytes of the arena depend on.
 std::string weightsKey(kernels::Context& context, const ModelSource& source, const WeightPlan& plan,
                        std::uint64_t seed) {
-    std::string text =
-        fmt::format("{} {} {}\n", kernels::backendName(context.backend()), context.traits().name, plan.arenaBytes);
-    if (source.synthetic()) {
-        text += fmt::format("synthetic, seed {}\n", seed);
-    }
-    std::set<const SafetensorsFile*> files;
-    for (const WeightPiece& piece : plan.pieces) {
-        text += fmt::format("{} {} {} {}\n", piece.name, kernels::dtypeName(piece.dtype),
-                            fmt::join(piece.shape.dims(), ","), piece.expand);
-        for (const WeightSource& from : piece.sources) {
-            text += fmt::format("  {} {} {} {}", from.index, from.spec.name, from.offset, from.bytes);
-            if (from.location == nullptr) {
-                const RandomRule rule = randomRule(source.config, from.spec);
-                text += fmt::format(" {} {}\n", rule.center, rule.deviation);
-                continue;
-            }
-            text += fmt::format(" {} {}\n", from.location->file->path(), from.location->entry->offset);
-            if (files.insert(from.location->file).second) {
-                text += from.location->file->identity() + "\n";
-            }
-        }
-    }
-    return base::sha256Hex(text);
+    return fmt::format("{} {} {}", kernels::backendName(context.backend()), context.traits().name,
+                       contentDigest(plan, source, seed));
 }
 
 } // namespace
