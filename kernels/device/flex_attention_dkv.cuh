@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
                     for (int half = 0; half < 2; ++half) {
                         const Element at{batch, queryHead, queryBegin + column,
                                          begin + warpRow + r * 16 + half * 8 + lane / 4};
-                        differentiate(p, at, tested, partial, offset, delta, scores[r][j][half * 2 + odd],
+                        differentiate(p, at, tested, partial, false, offset, delta, scores[r][j][half * 2 + odd],
                                       weights[r][j][half * 2 + odd], terms);
                     }
                 }

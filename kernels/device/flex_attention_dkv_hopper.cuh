@@ -103,14 +103,12 @@ __device__ __forceinline__ void bringTile(const FlexAttentionParams& p, const Sh
     const u32 full = shared.full(stage.index);
     barrier::wait(shared.empty(stage.index), stage.phase ^ 1);
     note.write(shared.note(stage.index));
-    barrier::arriveExpect(full, note.empty() ? 0 : 2 * kQueryBytes + kFactBytes);
-    if (!note.empty()) {
-        const i64 row = (static_cast<i64>(work.batch) * p.heads + note.head) * p.paddedQueries + note.begin;
-        bring<kQueries>(shared.queries(stage.index), &p.queryMap, note.begin, note.head, work.batch, full);
-        bring<kQueries>(shared.upstream(stage.index), &p.gradOutMap, note.begin, note.head, work.batch, full);
-        copyBulk(shared.facts(stage.index), p.offsets + row, kQueries * 4, full);
-        copyBulk(shared.facts(stage.index) + kQueries * 4, p.delta + row, kQueries * 4, full);
-    }
+    barrier::arriveExpect(full, 2 * kQueryBytes + kFactBytes);
+    const i64 row = (static_cast<i64>(work.batch) * p.heads + note.head) * p.paddedQueries + note.begin;
+    bring<kQueries>(shared.queries(stage.index), &p.queryMap, note.begin, note.head, work.batch, full);
+    bring<kQueries>(shared.upstream(stage.index), &p.gradOutMap, note.begin, note.head, work.batch, full);
+    copyBulk(shared.facts(stage.index), p.offsets + row, kQueries * 4, full);
+    copyBulk(shared.facts(stage.index) + kQueries * 4, p.delta + row, kQueries * 4, full);
 }
 
 __device__ void produce(const FlexAttentionParams& p, const Shared& shared) {
@@ -124,14 +122,11 @@ __device__ void produce(const FlexAttentionParams& p, const Shared& shared) {
         barrier::arriveExpect(full, 2 * kKeyBytes);
         bring<kRows>(shared.keys(keys.index), &p.keyMap, work.begin, work.kvHead, work.batch, full);
         bring<kRows>(shared.values(keys.index), &p.valueMap, work.begin, work.kvHead, work.batch, full);
-        if (walk.done()) {
-            bringTile(p, shared, work, stage, {0, 0, Note::kEmpty | Note::kLast});
-            stage.next();
-        }
-        for (; !walk.done(); stage.next()) {
+        do {
             const int head = walk.head();
             bringTile(p, shared, work, stage, Note::of(walk, head));
-        }
+            stage.next();
+        } while (!walk.done());
     }
 }
 
@@ -143,9 +138,9 @@ struct Keys {
 };
 
 /// Scores become weights (P^T), dP^T becomes gradients of the scores.
-__device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, const Keys& at, int queryBegin,
-                                                  bool tested, bool partial, u32 facts, Scores& scores,
-                                                  Scores& gradients, TermSums& terms) {
+__device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, const Keys& at, const Note& note,
+                                                  u32 facts, Scores& scores, Scores& gradients, TermSums& terms) {
+    const bool tested = note.partial() || at.key / kRows * kRows + kRows > p.keys || note.begin + kQueries > p.queries;
     const int t = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
     for (int j = 0; j < kQueries / 8; ++j) {
@@ -156,32 +151,38 @@ __device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, 
         asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(delta[0]), "=f"(delta[1]) : "r"(place + kQueries * 4));
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const Element element{at.batch, at.head, queryBegin + j * 8 + 2 * t + i % 2, at.key + i / 2 * 8};
+            const Element element{at.batch, at.head, note.begin + j * 8 + 2 * t + i % 2, at.key + i / 2 * 8};
             // differentiate() leaves the gradient in its score and the weight in dP: here their products want them apart.
             float gradient = scores[j * 4 + i];
             float weight = gradients[j * 4 + i];
-            differentiate(p, element, tested, partial, offset[i % 2], delta[i % 2], gradient, weight, terms);
+            differentiate(p, element, tested, note.partial(), note.nothing(), offset[i % 2], delta[i % 2], gradient,
+                          weight, terms);
             scores[j * 4 + i] = weight;
             gradients[j * 4 + i] = gradient;
         }
     }
 }
 
+using Sums = float[kDim / 2];
+
+__device__ __forceinline__ void storeGradients(const FlexAttentionParams& p, const Keys& at, int kvHead,
+                                               const Sums& keySums, const Sums& valueSums) {
+    storeRows(keySums, rowsOf(p.dk, at.batch, kvHead), p.dk.rowStride, at.key, p.keys, p.scale);
+    storeRows(valueSums, rowsOf(p.dv, at.batch, kvHead), p.dv.rowStride, at.key, p.keys, 1.0F);
+}
+
 __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int group) {
-    const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int thread = static_cast<int>(threadIdx.x) % 128;
     const u32 mine = static_cast<u32>(group * 64 * 128);
     Stage stage;
     RingPlace<kRowStages> place;
     TermSums terms(p);
     for (Schedule schedule = scheduleOf(p); schedule.next(); place.next()) {
         const Work work(p, schedule);
-        Keys at{work.batch, 0, work.begin + group * 64 + warp * 16 + lane / 4};
-        float keySums[kDim / 2];
-        float valueSums[kDim / 2];
-        clear(keySums);
-        clear(valueSums);
+        Keys at{work.batch, 0, work.begin + group * 64 + thread / 32 * 16 + thread % 32 / 4};
         barrier::wait(shared.keysFull(place.index), place.phase);
+        Sums keySums;
+        Sums valueSums;
         Fragments<kQueries> weights;
         Fragments<kQueries> slopes;
         u32 used = 0; ///< barrier of the stage whose sums are under way
@@ -191,30 +192,24 @@ __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int 
             barrier::wait(shared.full(stage.index), stage.phase);
             const Note note = Note::read(shared.note(stage.index));
             last = note.last();
-            if (note.empty()) {
-                used = shared.empty(stage.index);
-                if (!kSumsOverlap) {
-                    release(used);
-                }
-                continue;
-            }
             issueProducts<kRows, kQueries>(scores, shared.keys(place.index) + mine, shared.queries(stage.index));
             issueProducts<kRows, kQueries>(gradients, shared.values(place.index) + mine, shared.upstream(stage.index));
-            if (kSumsOverlap && used != 0) {
+            const int accumulate = used == 0 ? 0 : 1;
+            if (kSumsOverlap) {
                 wgmma::wait<2>(); // the sums of the tile before are done
-                release(used);
+                if (accumulate != 0) {
+                    release(used);
+                }
             }
+            used = shared.empty(stage.index);
             wgmma::wait<0>();
             at.head = note.head;
-            const bool tested = note.partial() || work.begin + kRows > p.keys || note.begin + kQueries > p.queries;
-            differentiateTile(p, at, note.begin, tested, note.partial(), shared.facts(stage.index), scores, gradients,
-                              terms);
+            differentiateTile(p, at, note, shared.facts(stage.index), scores, gradients, terms);
             terms.endTile();
             pack<kQueries>(scores, weights);
             pack<kQueries>(gradients, slopes);
-            issueSums<kQueries>(valueSums, weights, shared.upstream(stage.index));
-            issueSums<kQueries>(keySums, slopes, shared.queries(stage.index));
-            used = shared.empty(stage.index);
+            issueSums<kQueries>(valueSums, weights, shared.upstream(stage.index), accumulate);
+            issueSums<kQueries>(keySums, slopes, shared.queries(stage.index), accumulate);
             if (!kSumsOverlap) { // registers do not suffice for more
                 wgmma::wait<0>();
                 release(used);
@@ -225,8 +220,7 @@ __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int 
             wgmma::wait<0>();
             release(used);
         }
-        storeRows(keySums, rowsOf(p.dk, work.batch, work.kvHead), p.dk.rowStride, at.key, p.keys, p.scale);
-        storeRows(valueSums, rowsOf(p.dv, work.batch, work.kvHead), p.dv.rowStride, at.key, p.keys, 1.0F);
+        storeGradients(p, at, work.kvHead, keySums, valueSums);
     }
     if constexpr (VT_CAPTURE_GRADIENTS != 0) {
         terms.finish();

@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
 #pragma unroll
                 for (int j = 0; j < kTiles; ++j) {
                     const Element at{batch, head, query, keyBegin + j * 8 + lane % 4 * 2 + i % 2};
-                    differentiate(p, at, tested, partial, offset[r][i / 2], delta[r][i / 2], scores[r][j][i],
+                    differentiate(p, at, tested, partial, false, offset[r][i / 2], delta[r][i / 2], scores[r][j][i],
                                   weights[r][j][i], largest);
                 }
             }

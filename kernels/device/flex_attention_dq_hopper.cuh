@@ -70,11 +70,9 @@ __device__ __forceinline__ void bringTile(const FlexAttentionParams& p, const Sh
     const u32 full = shared.full(stage.index);
     barrier::wait(shared.empty(stage.index), stage.phase ^ 1);
     note.write(shared.note(stage.index));
-    barrier::arriveExpect(full, note.empty() ? 0 : 2 * kTileBytes);
-    if (!note.empty()) {
-        bring<kKeys>(shared.keys(stage.index), &p.keyMap, note.begin, kvHead, work.batch, full);
-        bring<kKeys>(shared.values(stage.index), &p.valueMap, note.begin, kvHead, work.batch, full);
-    }
+    barrier::arriveExpect(full, 2 * kTileBytes);
+    bring<kKeys>(shared.keys(stage.index), &p.keyMap, note.begin, kvHead, work.batch, full);
+    bring<kKeys>(shared.values(stage.index), &p.valueMap, note.begin, kvHead, work.batch, full);
 }
 
 __device__ void produce(const FlexAttentionParams& p, const Shared& shared) {
@@ -88,13 +86,10 @@ __device__ void produce(const FlexAttentionParams& p, const Shared& shared) {
         barrier::arriveExpect(full, 2 * kQueryBytes);
         bring<kRows>(shared.queries(queries.index), &p.queryMap, work.begin, work.head, work.batch, full);
         bring<kRows>(shared.upstream(queries.index), &p.gradOutMap, work.begin, work.head, work.batch, full);
-        if (walk.done()) {
-            bringTile(p, shared, work, stage, {0, work.head, Note::kEmpty | Note::kLast});
-            stage.next();
-        }
-        for (; !walk.done(); stage.next()) {
+        do {
             bringTile(p, shared, work, stage, Note::of(walk, work.head));
-        }
+            stage.next();
+        } while (!walk.done());
     }
 }
 
@@ -107,38 +102,45 @@ struct Rows {
     float delta[2];
 };
 
-__device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, const Rows& rows, int keyBegin,
-                                                  bool tested, bool partial, Scores& scores, Scores& gradients,
-                                                  LargestTerm& largest) {
+__device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, const Rows& rows, const Note& note,
+                                                  Scores& scores, Scores& gradients, LargestTerm& largest) {
+    const bool tested = note.partial() || note.begin + kKeys > p.keys;
     const int t = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
     for (int i = 0; i < kKeys / 2; ++i) {
         const int half = i / 2 % 2;
-        const Element element{rows.batch, rows.head, rows.query + half * 8, keyBegin + i / 4 * 8 + 2 * t + i % 2};
-        differentiate(p, element, tested, partial, rows.offset[half], rows.delta[half], scores[i], gradients[i],
-                      largest);
+        const Element element{rows.batch, rows.head, rows.query + half * 8, note.begin + i / 4 * 8 + 2 * t + i % 2};
+        differentiate(p, element, tested, note.partial(), note.nothing(), rows.offset[half], rows.delta[half],
+                      scores[i], gradients[i], largest);
     }
 }
 
+__device__ __forceinline__ Rows rowsOf(const FlexAttentionParams& p, const Work& work, int group) {
+    const int thread = static_cast<int>(threadIdx.x) % 128;
+    Rows rows{work.batch, work.head, work.begin + group * 64 + thread / 32 * 16 + thread % 32 / 4, {}, {}};
+    const i64 base = (static_cast<i64>(work.batch) * p.heads + work.head) * p.paddedQueries + rows.query;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        rows.offset[half] = p.offsets[base + half * 8];
+        rows.delta[half] = p.delta[base + half * 8];
+    }
+    return rows;
+}
+
+__device__ __forceinline__ void storeGradient(const FlexAttentionParams& p, const Rows& rows,
+                                              const float (&sums)[kDim / 2]) {
+    storeRows(sums, rowsOf(p.dq, rows.batch, rows.head), p.dq.rowStride, rows.query, p.queries, p.scale);
+}
+
 __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int group) {
-    const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
     const u32 mine = static_cast<u32>(group * 64 * 128);
     Stage stage;
     RingPlace<kRowStages> place;
     LargestTerm largest;
     for (Schedule schedule = scheduleOf(p); schedule.next(); place.next()) {
-        const Work work(p, schedule);
-        Rows rows{work.batch, work.head, work.begin + group * 64 + warp * 16 + lane / 4, {}, {}};
-        const i64 base = (static_cast<i64>(work.batch) * p.heads + work.head) * p.paddedQueries + rows.query;
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            rows.offset[half] = p.offsets[base + half * 8];
-            rows.delta[half] = p.delta[base + half * 8];
-        }
-        float sums[kDim / 2];
-        clear(sums);
+        const Rows rows = rowsOf(p, Work(p, schedule), group);
         barrier::wait(shared.queriesFull(place.index), place.phase);
+        float sums[kDim / 2];
         Fragments<kKeys> slopes;
         u32 used = 0; ///< barrier of the stage whose sums are under way
         for (bool last = false; !last; stage.next()) {
@@ -147,27 +149,23 @@ __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int 
             barrier::wait(shared.full(stage.index), stage.phase);
             const Note note = Note::read(shared.note(stage.index));
             last = note.last();
-            if (note.empty()) {
-                used = shared.empty(stage.index);
-                continue;
-            }
             issueProducts<kRows, kKeys>(scores, shared.queries(place.index) + mine, shared.keys(stage.index));
             issueProducts<kRows, kKeys>(gradients, shared.upstream(place.index) + mine, shared.values(stage.index));
             wgmma::wait<2>(); // the sums of the tile before are done
-            if (used != 0) {
+            const bool first = used == 0;
+            if (!first) {
                 release(used);
             }
-            wgmma::wait<0>();
-            const bool tested = note.partial() || note.begin + kKeys > p.keys;
-            differentiateTile(p, rows, note.begin, tested, note.partial(), scores, gradients, largest);
-            pack<kKeys>(scores, slopes);
-            issueSums<kKeys>(sums, slopes, shared.keys(stage.index));
             used = shared.empty(stage.index);
+            wgmma::wait<0>();
+            differentiateTile(p, rows, note, scores, gradients, largest);
+            pack<kKeys>(scores, slopes);
+            issueSums<kKeys>(sums, slopes, shared.keys(stage.index), first ? 0 : 1);
         }
         release(shared.queriesEmpty(place.index)); // the products that read queries have ended
         wgmma::wait<0>();
         release(used);
-        storeRows(sums, rowsOf(p.dq, work.batch, work.head), p.dq.rowStride, rows.query, p.queries, p.scale);
+        storeGradient(p, rows, sums);
     }
     if constexpr (VT_CAPTURE_GRADIENTS != 0) {
         largest.finish(p.captureLargest);

@@ -99,23 +99,18 @@ __device__ __forceinline__ IntervalWalk<kKeys> walkOf(const FlexAttentionParams&
 }
 #endif
 
-/// A tile of keys and its values, or the note that there is none.
+/// A tile of keys and its values.
 __device__ __forceinline__ void bringTile(const FlexAttentionParams& p, const Shared& shared, const Work& work,
                                           const Stage& stage, const Note& note) {
     const int kvHead = work.head / (p.heads / p.kvHeads);
-    const u32 bytes = note.empty() ? 0 : kTileBytes;
     barrier::wait(shared.keysEmpty(stage.index), stage.phase ^ 1);
     note.write(shared.note(stage.index));
-    barrier::arriveExpect(shared.keysFull(stage.index), bytes);
-    if (!note.empty()) {
-        bring<kKeys>(shared.keys(stage.index), &p.keyMap, note.begin, kvHead, work.batch, shared.keysFull(stage.index));
-    }
+    barrier::arriveExpect(shared.keysFull(stage.index), kTileBytes);
+    bring<kKeys>(shared.keys(stage.index), &p.keyMap, note.begin, kvHead, work.batch, shared.keysFull(stage.index));
     barrier::wait(shared.valuesEmpty(stage.index), stage.phase ^ 1);
-    barrier::arriveExpect(shared.valuesFull(stage.index), bytes);
-    if (!note.empty()) {
-        bring<kKeys>(shared.values(stage.index), &p.valueMap, note.begin, kvHead, work.batch,
-                     shared.valuesFull(stage.index));
-    }
+    barrier::arriveExpect(shared.valuesFull(stage.index), kTileBytes);
+    bring<kKeys>(shared.values(stage.index), &p.valueMap, note.begin, kvHead, work.batch,
+                 shared.valuesFull(stage.index));
 }
 
 /// One warp walks, its first lane copies.
@@ -132,13 +127,10 @@ __device__ void produce(const FlexAttentionParams& p, const Shared& shared) {
             barrier::wait(shared.queriesEmpty(queries.index), queries.phase ^ 1);
             barrier::arriveExpect(full, kQueryBytes);
             bring<kRows>(shared.queries(queries.index), &p.queryMap, work.begin, work.head, work.batch, full);
-            if (walk.done()) {
-                bringTile(p, shared, work, stage, {0, work.head, Note::kEmpty | Note::kLast});
-                stage.next();
-            }
-            for (; !walk.done(); stage.next()) {
+            do {
                 bringTile(p, shared, work, stage, Note::of(walk, work.head));
-            }
+                stage.next();
+            } while (!walk.done());
         }
         queries.next();
         __syncwarp();
@@ -157,8 +149,10 @@ struct Rows {
 };
 
 /// The score program over a tile, then the mask where the tile needs it.
-__device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, const Rows& rows, int keyBegin,
-                                              bool partial, Scores& scores) {
+__device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, const Rows& rows, const Note& note,
+                                              Scores& scores) {
+    const int keyBegin = note.begin;
+    const bool partial = note.partial();
     const int t = static_cast<int>(threadIdx.x) % 4;
     if constexpr (VT_SCORE != 0) {
 #pragma unroll
@@ -176,10 +170,10 @@ __device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, cons
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         int low = 0;
-        int high = p.keys - 1;
+        int high = note.nothing() ? -1 : p.keys - 1;
         if constexpr (VT_MASK == 2) {
             intervalRows(rows.batch, rows.head, rows.query + half * 8, p.maskCaptures, low, high);
-            high = min(high, p.keys - 1);
+            high = note.nothing() ? -1 : min(high, p.keys - 1);
         }
 #pragma unroll
         for (int i = half * 2; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
@@ -260,81 +254,101 @@ __device__ __forceinline__ void passTurn(int group) {
     namedBarrierArrive(kTurn + 1 - group, 256);
 }
 
-/// Everything that one piece of work sees.
-__device__ __forceinline__ void attend(const FlexAttentionParams& p, const Shared& shared, int group, u32 queries,
-                                       u32 queriesEmpty, Stage& stage, Note note, Rows& rows, Sums& sums) {
-    const float factor = VT_SCORE != 0 ? kLog2e : p.scale * kLog2e;
-    Scores scores;
-    Weights weights;
-    float shrink[2];
-    awaitTurn(group);
-    issueProducts<kRows, kKeys>(scores, queries, shared.keys(stage.index));
-    passTurn(group);
-    wgmma::wait<0>();
-    release(shared.keysEmpty(stage.index));
-    applyPrograms(p, rows, note.begin, note.partial(), scores);
-    softmax(rows, scores, factor, shrink);
-    pack<kKeys>(scores, weights);
-    while (!note.last()) {
-        const Stage before = stage;
-        stage.next();
+/// Where a warpgroup is in the stream of tiles.
+struct Cursor {
+    Schedule schedule;
+    RingPlace<kQueryStages> queries;
+    Stage stage;
+    Note note{};
+
+    __device__ __forceinline__ void arrive(const Shared& shared) {
         barrier::wait(shared.keysFull(stage.index), stage.phase);
         note = Note::read(shared.note(stage.index));
-        awaitTurn(group);
-        issueProducts<kRows, kKeys>(scores, queries, shared.keys(stage.index));
-        barrier::wait(shared.valuesFull(before.index), before.phase);
-        issueSums<kKeys>(sums, weights, shared.values(before.index));
-        passTurn(group);
-        wgmma::wait<1>();
-        release(shared.keysEmpty(stage.index));
-        applyPrograms(p, rows, note.begin, note.partial(), scores);
-        softmax(rows, scores, factor, shrink);
-        wgmma::wait<0>();
-        release(shared.valuesEmpty(before.index));
-#pragma unroll
-        for (int i = 0; i < kDim / 2; ++i) {
-            sums[i] *= shrink[i / 2 % 2];
-        }
-        pack<kKeys>(scores, weights);
     }
-    release(queriesEmpty);
-    barrier::wait(shared.valuesFull(stage.index), stage.phase);
-    issueSums<kKeys>(sums, weights, shared.values(stage.index));
-    wgmma::wait<0>();
-    release(shared.valuesEmpty(stage.index));
+};
+
+__device__ __forceinline__ Rows rowsOf(const FlexAttentionParams& p, const Schedule& schedule, int group) {
+    const Work work(p, schedule);
+    const int thread = static_cast<int>(threadIdx.x) % 128;
+    return {work.batch,
+            work.head,
+            work.begin + group * 64 + thread / 32 * 16 + thread % 32 / 4,
+            {minusInfinity(), minusInfinity()},
+            {0, 0}};
 }
 
+__device__ __forceinline__ void finishValues(const Shared& shared, const Stage& stage, Sums& sums,
+                                             const Weights& weights, int accumulate) {
+    barrier::wait(shared.valuesFull(stage.index), stage.phase);
+    issueSums<kKeys>(sums, weights, shared.values(stage.index), accumulate);
+}
+
+/// The tiles of all pieces of work are one stream: the last values of a piece are multiplied beside the first scores of
+/// the next.
 __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int group) {
-    const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    Stage stage;
-    RingPlace<kQueryStages> queries;
+    const float factor = VT_SCORE != 0 ? kLog2e : p.scale * kLog2e;
+    const u32 mine = static_cast<u32>(group * 64 * 128);
+    Cursor at{scheduleOf(p)};
     if (group == 1) {
         passTurn(group); // the first turn is the first warpgroup's
     }
-    for (Schedule schedule = scheduleOf(p); schedule.next(); stage.next(), queries.next()) {
-        const Work work(p, schedule);
-        Rows rows{work.batch,
-                  work.head,
-                  work.begin + group * 64 + warp * 16 + lane / 4,
-                  {minusInfinity(), minusInfinity()},
-                  {0, 0}};
+    if (at.schedule.next()) {
+        Rows rows = rowsOf(p, at.schedule, group);
         Sums sums;
-        clear(sums);
-        barrier::wait(shared.queriesFull(queries.index), queries.phase);
-        barrier::wait(shared.keysFull(stage.index), stage.phase);
-        const Note note = Note::read(shared.note(stage.index));
-        const u32 queriesEmpty = shared.queriesEmpty(queries.index);
-        if (note.empty()) {
-            release(shared.keysEmpty(stage.index));
-            barrier::wait(shared.valuesFull(stage.index), stage.phase);
-            release(shared.valuesEmpty(stage.index));
-            release(queriesEmpty);
-        } else {
-            attend(p, shared, group, shared.queries(queries.index) + static_cast<u32>(group * 64 * 128), queriesEmpty,
-                   stage, note, rows, sums);
+        Scores scores;
+        Weights weights;
+        float shrink[2];
+        int accumulate = 0; ///< the first values of a piece replace the sums
+        barrier::wait(shared.queriesFull(at.queries.index), at.queries.phase);
+        at.arrive(shared);
+        awaitTurn(group);
+        issueProducts<kRows, kKeys>(scores, shared.queries(at.queries.index) + mine, shared.keys(at.stage.index));
+        passTurn(group);
+        wgmma::wait<0>();
+        release(shared.keysEmpty(at.stage.index));
+        applyPrograms(p, rows, at.note, scores);
+        softmax(rows, scores, factor, shrink);
+        pack<kKeys>(scores, weights);
+        for (;;) {
+            const bool last = at.note.last();
+            const Stage before = at.stage;
+            at.stage.next();
+            if (last) {
+                release(shared.queriesEmpty(at.queries.index));
+                at.queries.next();
+                if (!at.schedule.next()) {
+                    finishValues(shared, before, sums, weights, accumulate);
+                    wgmma::wait<0>();
+                    release(shared.valuesEmpty(before.index));
+                    storeResult(p, rows, sums);
+                    break;
+                }
+                barrier::wait(shared.queriesFull(at.queries.index), at.queries.phase);
+            }
+            at.arrive(shared);
+            awaitTurn(group);
+            issueProducts<kRows, kKeys>(scores, shared.queries(at.queries.index) + mine, shared.keys(at.stage.index));
+            finishValues(shared, before, sums, weights, accumulate);
+            passTurn(group);
+            Rows next = last ? rowsOf(p, at.schedule, group) : rows;
+            wgmma::wait<1>();
+            release(shared.keysEmpty(at.stage.index));
+            applyPrograms(p, next, at.note, scores);
+            softmax(next, scores, factor, shrink);
+            wgmma::wait<0>();
+            release(shared.valuesEmpty(before.index));
+            if (last) {
+                storeResult(p, rows, sums);
+            } else {
+#pragma unroll
+                for (int i = 0; i < kDim / 2; ++i) {
+                    sums[i] *= shrink[i / 2 % 2];
+                }
+            }
+            accumulate = last ? 0 : 1;
+            rows = next;
+            pack<kKeys>(scores, weights);
         }
-        storeResult(p, rows, sums);
     }
     if (group == 0) {
         awaitTurn(group); // the other's last pass

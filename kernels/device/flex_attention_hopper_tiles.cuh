@@ -43,11 +43,11 @@ struct Note {
     static constexpr int kBytes = 8;
     static constexpr int kPartial = 1; ///< the mask decides on its elements
     static constexpr int kLast = 2;    ///< of this piece of work
-    static constexpr int kEmpty = 4;   ///< there is no tile: the piece of work sees nothing
+    static constexpr int kNothing = 4; ///< the piece of work sees nothing: some tile stands for that
 
     __device__ __forceinline__ bool partial() const { return (flags & kPartial) != 0; }
     __device__ __forceinline__ bool last() const { return (flags & kLast) != 0; }
-    __device__ __forceinline__ bool empty() const { return (flags & kEmpty) != 0; }
+    __device__ __forceinline__ bool nothing() const { return (flags & kNothing) != 0; }
     /// Before the arrival at the stage's barrier.
     __device__ __forceinline__ void write(u32 to) const {
         asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(begin), "r"(head * 8 + flags) : "memory");
@@ -61,7 +61,11 @@ struct Note {
         rest = __shfl_sync(kAllLanes, rest, 0);
         return {begin, rest / 8, rest % 8};
     }
+    /// The walk's tile; goes on to the next.
     template <class Walk> __device__ __forceinline__ static Note of(Walk& walk, int head) {
+        if (walk.done()) {
+            return {0, head, kNothing | kPartial | kLast};
+        }
         Note note{walk.begin(), head, walk.partial() ? kPartial : 0};
         walk.next();
         note.flags |= walk.done() ? kLast : 0;
@@ -78,8 +82,10 @@ public:
     __device__ __forceinline__ Schedule(int tiles, int heads, i64 headBytes, int together)
         : tiles_(tiles), heads_(heads) {
         constexpr i64 kCache = 24 << 20;
-        const i64 fit = kCache / headBytes > 1 ? kCache / headBytes : 1;
-        section_ = fit * together < heads ? static_cast<int>(fit) * together : heads;
+        constexpr int kRounds = 4; // so few pieces for a block would not balance
+        const int fit = static_cast<int>(kCache / headBytes) * together;
+        const int balanced = ceilDiv(kRounds * static_cast<int>(gridDim.x), tiles);
+        section_ = min(heads, ceilDiv(max(max(fit, balanced), 1), together) * together);
     }
     __device__ __forceinline__ bool next() {
         const int blocks = static_cast<int>(gridDim.x);
@@ -137,14 +143,15 @@ __device__ __forceinline__ void issueProducts(float (&products)[kColumns / 2], u
 /// A (64 x kColumns) in registers, packed.
 template <int kColumns> using Fragments = u32[kColumns / 16][4];
 
-/// sums (64 x headDim) += A B: B is a tile of kColumns rows.
+/// sums (64 x headDim) += A B (= where `accumulate` is 0): B is a tile of kColumns rows.
 template <int kColumns>
-__device__ __forceinline__ void issueSums(float (&sums)[kDim / 2], const Fragments<kColumns>& a, u32 b) {
+__device__ __forceinline__ void issueSums(float (&sums)[kDim / 2], const Fragments<kColumns>& a, u32 b,
+                                          int accumulate) {
     const u64 right = wgmma::descriptor128(b, kColumns * 128);
     wgmma::fence();
 #pragma unroll
     for (int k = 0; k < kColumns / 16; ++k) {
-        wgmma::Product<T, kDim>::template run<1>(sums, a[k], right + 128 * k, 1);
+        wgmma::Product<T, kDim>::template run<1>(sums, a[k], right + 128 * k, k > 0 ? 1 : accumulate);
     }
     wgmma::commit();
 }
@@ -166,13 +173,6 @@ __device__ __forceinline__ void pack(const float (&values)[kColumns / 2], Fragme
 __device__ __forceinline__ void release(u32 empty) {
     if (threadIdx.x % 128 == 0) {
         barrier::arrive(empty);
-    }
-}
-
-template <int kSize> __device__ __forceinline__ void clear(float (&sums)[kSize]) {
-#pragma unroll
-    for (int i = 0; i < kSize; ++i) {
-        sums[i] = 0;
     }
 }
 

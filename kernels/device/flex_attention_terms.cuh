@@ -22,8 +22,8 @@ struct Element {
 /// One element: `score` is q.k and becomes its gradient, `dWeight` is dP and becomes P.
 template <class Sink>
 __device__ __forceinline__ void differentiate(const FlexAttentionParams& p, const Element& at, bool tested,
-                                              bool partial, float offset, float delta, float& score, float& dWeight,
-                                              Sink&& sink) {
+                                              bool partial, bool nothing, float offset, float delta, float& score,
+                                              float& dWeight, Sink&& sink) {
     const float pre = score * p.scale;
     float post = pre;
     if constexpr (VT_SCORE != 0) {
@@ -31,7 +31,7 @@ __device__ __forceinline__ void differentiate(const FlexAttentionParams& p, cons
     }
     bool allowed = true;
     if (tested) {
-        allowed = at.query < p.queries && at.key < p.keys;
+        allowed = at.query < p.queries && at.key < p.keys && !nothing;
         if constexpr (VT_MASK == 1) {
             allowed = allowed && (!partial || maskMod(at.batch, at.head, at.query, at.key, p.maskCaptures));
         }

@@ -6,12 +6,15 @@ namespace vitrine::kernels::abi {
 
 constexpr int kProgramCaptures = 32;
 
-/// A captured tensor (contiguous but for dimension 0), or a captured number as a tensor without dimensions.
+/// A captured tensor (contiguous but for dimension 0) or, with null data, a captured number.
 struct ProgramCapture {
     const void* data;
-    long long rowStride; ///< elements between neighbours of dimension 0
-    int extents[3];      ///< 1 where the tensor has no such dimension
-    int unused;
+    union {
+        long long rowStride; ///< elements between neighbours of dimension 0
+        long long integer;   ///< a captured integer
+    };
+    int extents[3]; ///< 1 where the tensor has no such dimension
+    float real;     ///< a captured float
 };
 
 /// In the order of Program::captures.
