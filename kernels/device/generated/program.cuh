@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
+#pragma once
 
 // Stands where a call brings programs of its own (kernels/program/emitter.h writes them): causal attention with the ALiBi
 // bias, so that kernels are compiled with work to do when no call asks for them.
