@@ -183,6 +183,9 @@ public:
     /// first; empty when everything is told as it ran.
     virtual void stepBegins(std::string_view /*name*/, ScopeId /*step*/) {}
     virtual void stepEnded(ScopeId /*step*/, std::span<const StepScope> /*scopes*/) {}
+    /// Before a step is launched that will be told as a replay: its ids are those of the trace already. Steps before it may
+    /// still be under way.
+    virtual void replayBegins(std::string_view /*name*/, ScopeId /*step*/) {}
 };
 
 /// Drops everything (`--profile off`).

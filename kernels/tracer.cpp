@@ -50,9 +50,9 @@ private:
 
 struct Tracer::State {
     State(base::TraceSink& traceSink, const base::Clock& traceClock, ProfileLevel profileLevel, bool fold)
-        : sink(traceSink), clock(traceClock), level(profileLevel), foldSteps(fold) {}
+        : sink(&traceSink), clock(traceClock), level(profileLevel), foldSteps(fold) {}
 
-    base::TraceSink& sink;
+    base::TraceSink* sink;
     const base::Clock& clock;
     ProfileLevel level;
     bool foldSteps; ///< in full mode
@@ -66,8 +66,9 @@ struct Tracer::State {
         std::string name; ///< of the step
     };
     std::vector<Template> templates;
+    std::uint32_t firstTemplate = 0; ///< id of templates[0]: ids of forgotten ones do not come again
     std::optional<std::uint32_t> lastTemplate;
-    std::optional<std::uint32_t> replaying; ///< its template; firstId is stepScope
+    base::TimeNs replayedUntil = 0; ///< end of the last replay
 
     // The current step.
     bool inStep = false;
@@ -84,14 +85,14 @@ struct Tracer::State {
         if (it != names.end()) {
             return it->second;
         }
-        const base::StringId id = sink.intern(text);
+        const base::StringId id = sink->intern(text);
         names.emplace(std::string(text), id);
         return id;
     }
 
     void write(const TraceEvent& event, base::TimeNs time) {
         if (!holding) {
-            sink.record(event);
+            sink->record(event);
             return;
         }
         pending.push_back(event);
@@ -103,7 +104,7 @@ struct Tracer::State {
     void flush() {
         holding = false;
         for (const TraceEvent& event : pending) {
-            sink.record(event);
+            sink->record(event);
         }
         pending.clear();
     }
@@ -117,6 +118,11 @@ struct Tracer::State {
             scopes.pop_back();
         }
         base::setLaunchScope(scopes.empty() ? base::ScopeId{} : scopes.back());
+    }
+
+    const Template* find(std::optional<std::uint32_t> id) const {
+        return id && *id >= firstTemplate && *id - firstTemplate < templates.size() ? &templates[*id - firstTemplate]
+                                                                                    : nullptr;
     }
 
     void finishStep(base::TimeNs end);
@@ -142,6 +148,9 @@ public:
     }
 
     StepSplit split(const std::vector<TraceEvent>& events, base::TimeNs end) {
+        born_.reserve(events.size());
+        ids_.reserve(events.size());
+        out_.step.events.reserve(events.size());
         for (const TraceEvent& event : events) {
             if (const auto* allocation = std::get_if<AllocationEvent>(&event)) {
                 born_.emplace(allocation->id, false);
@@ -242,14 +251,14 @@ void Tracer::State::finishStep(base::TimeNs end) {
     const auto known = std::find_if(templates.begin(), templates.end(),
                                     [&](const Template& item) { return item.signature == split.signature; });
     if (known == templates.end()) {
-        const auto id = static_cast<std::uint32_t>(templates.size());
+        const auto id = firstTemplate + static_cast<std::uint32_t>(templates.size());
         split.step.id = id;
         auto step = std::make_shared<const base::StepTemplate>(std::move(split.step));
         templates.push_back({split.signature, step, stepName});
         lastTemplate = id;
         flush();
-        sink.record(base::StepTemplateEvent{std::move(step)});
-        sink.stepEnded(stepScope, split.scopes);
+        sink->record(base::StepTemplateEvent{std::move(step)});
+        sink->stepEnded(stepScope, split.scopes);
         return;
     }
     lastTemplate = known->step->id;
@@ -268,13 +277,13 @@ void Tracer::State::finishStep(base::TimeNs end) {
         } else if (auto* const span = std::get_if<base::SpanEvent>(&event)) {
             retell(span->scope);
         }
-        sink.record(event);
+        sink->record(event);
     }
-    sink.record(base::StepReplayedEvent{stepBegin, end, known->step->id, firstId, stepParent, stepIndex});
+    sink->record(base::StepReplayedEvent{stepBegin, end, known->step->id, firstId, stepParent, stepIndex});
     for (base::StepScope& scope : split.scopes) {
         scope.told.value = firstId + scope.relative;
     }
-    sink.stepEnded(stepScope, split.scopes);
+    sink->stepEnded(stepScope, split.scopes);
 }
 
 Tracer::Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level, bool foldSteps)
@@ -358,7 +367,7 @@ void Tracer::freed(std::uint64_t allocationId) {
 
 void Tracer::counter(std::string_view name, double value) {
     if (state_->level != ProfileLevel::Off) {
-        state_->sink.record(base::CounterEvent{now(), state_->intern(name), value});
+        state_->sink->record(base::CounterEvent{now(), state_->intern(name), value});
     }
 }
 
@@ -372,7 +381,7 @@ void Tracer::span(std::string_view lane, std::string_view name, base::TimeNs beg
 
 void Tracer::token(std::int32_t request, std::int32_t position, std::int32_t token, float logprob) {
     if (state_->level != ProfileLevel::Off) {
-        state_->sink.record(base::TokenEvent{now(), request, position, token, logprob});
+        state_->sink->record(base::TokenEvent{now(), request, position, token, logprob});
     }
 }
 
@@ -387,7 +396,7 @@ void Tracer::outOfMemory(const base::OutOfMemoryEvent& event, std::string_view n
     full.time = now();
     full.scope = currentScope();
     full.name = state_->intern(name);
-    state_->sink.record(full);
+    state_->sink->record(full);
 }
 
 void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t tokens) {
@@ -404,7 +413,7 @@ void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t t
     state.stepScope = beginScope(base::ScopeKind::Step, name, index, tokens);
     state.lastTemplate.reset();
     if (state.level != ProfileLevel::Off) {
-        state.sink.stepBegins(name, state.stepScope);
+        state.sink->stepBegins(name, state.stepScope);
     }
 }
 
@@ -418,7 +427,7 @@ void Tracer::endStep() {
     if (state.holding) {
         state.finishStep(now());
     } else if (state.level != ProfileLevel::Off) {
-        state.sink.stepEnded(state.stepScope, {});
+        state.sink->stepEnded(state.stepScope, {});
     }
 }
 
@@ -426,35 +435,63 @@ std::optional<std::uint32_t> Tracer::lastTemplate() const {
     return state_->lastTemplate;
 }
 
-void Tracer::beginReplay(std::uint32_t stepTemplate, std::int32_t index) {
-    State& state = *state_;
-    if (state.inStep || state.replaying) {
-        throw base::Internal("a step began inside a step");
-    }
-    if (stepTemplate >= state.templates.size()) {
-        throw base::Internal("a replay of a step that was not recorded");
-    }
-    const base::StepTemplate& step = *state.templates[stepTemplate].step;
-    state.replaying = stepTemplate;
-    state.stepParent = currentScope();
-    state.stepIndex = index;
-    state.stepBegin = now();
-    state.stepScope.value = state.nextId;
-    state.nextId += step.idCount;
-    state.enter(state.stepScope);
-    state.sink.stepBegins(state.templates[stepTemplate].name, state.stepScope);
+bool Tracer::canReplay(std::optional<std::uint32_t> stepTemplate) const {
+    return state_->level == ProfileLevel::Off || state_->find(stepTemplate) != nullptr;
 }
 
-void Tracer::endReplay() {
+StepReplay Tracer::beginReplay(std::optional<std::uint32_t> stepTemplate, std::int32_t index) {
     State& state = *state_;
-    if (!state.replaying) {
+    if (state.inStep) {
+        throw base::Internal("a step began inside a step");
+    }
+    StepReplay replay;
+    replay.scope = replay.parent = currentScope();
+    if (state.level == ProfileLevel::Off) {
+        return replay;
+    }
+    const State::Template* known = state.find(stepTemplate);
+    if (known == nullptr) {
+        throw base::Internal("a replay of a step that was not recorded");
+    }
+    replay.stepTemplate = *stepTemplate;
+    replay.scope.value = state.nextId;
+    state.nextId += known->step->idCount;
+    replay.index = index;
+    replay.begin = now();
+    state.sink->replayBegins(known->name, replay.scope);
+    return replay;
+}
+
+void Tracer::endReplay(const StepReplay& replay) {
+    State& state = *state_;
+    if (state.level == ProfileLevel::Off) {
         return;
     }
-    state.leave();
-    state.sink.record(base::StepReplayedEvent{state.stepBegin, now(), *state.replaying, state.stepScope.value,
-                                              state.stepParent, state.stepIndex});
-    state.replaying.reset();
-    state.sink.stepEnded(state.stepScope, {});
+    const base::TimeNs end = now();
+    state.sink->record(base::StepReplayedEvent{std::min(std::max(replay.begin, state.replayedUntil), end), end,
+                                               replay.stepTemplate, replay.scope.value, replay.parent, replay.index});
+    state.replayedUntil = end;
+}
+
+void Tracer::restart(base::TraceSink& sink, ProfileLevel level) {
+    State& state = *state_;
+    if (state.inStep || !state.scopes.empty()) {
+        throw base::Internal("another run begins inside of a scope");
+    }
+    state.sink = &sink;
+    state.level = level;
+    state.names.clear();
+    state.firstTemplate += static_cast<std::uint32_t>(state.templates.size());
+    state.templates.clear();
+    state.lastTemplate.reset();
+}
+
+ReplayScope::ReplayScope(Tracer& tracer, const StepReplay& replay) : tracer_(tracer) {
+    tracer_.state_->enter(replay.scope);
+}
+
+ReplayScope::~ReplayScope() {
+    tracer_.state_->leave();
 }
 
 } // namespace vitrine::kernels

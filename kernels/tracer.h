@@ -21,6 +21,15 @@ namespace vitrine::kernels {
 
 enum class ProfileLevel : std::uint8_t { Off, Light, Full };
 
+/// A step that repeats a template while its ops do not run on the host: a captured graph was launched.
+struct StepReplay {
+    std::uint32_t stepTemplate = 0;
+    base::ScopeId scope; ///< of the step; its other scopes have the ids behind it, as in the template
+    base::ScopeId parent;
+    std::int32_t index = -1;
+    base::TimeNs begin = 0;
+};
+
 class Tracer {
 public:
     /// `foldSteps`: full mode folds repeated steps as light mode does, as is right where steps become captured graphs: ops do
@@ -61,14 +70,34 @@ public:
     /// The template that the last step made or repeated; none when it was written as it is.
     std::optional<std::uint32_t> lastTemplate() const;
 
-    /// A step that repeats a template without its ops running on the host: a captured graph is launched in between.
-    /// Written as one StepReplayedEvent when it ends.
-    void beginReplay(std::uint32_t stepTemplate, std::int32_t index);
-    void endReplay();
+    /// Whether a step with this template can be told as a replay. Always when off: it is not told at all then.
+    bool canReplay(std::optional<std::uint32_t> stepTemplate) const;
+    /// Takes the ids of a replay, which are those of the trace from the start: what is launched inside a ReplayScope is
+    /// known under them at once. Several replays may be under way; each is written, as one StepReplayedEvent, when it
+    /// ends. It then begins no earlier than the one before it ended: the device does one after the other.
+    StepReplay beginReplay(std::optional<std::uint32_t> stepTemplate, std::int32_t index);
+    void endReplay(const StepReplay& replay);
+
+    /// From here on another run is traced, at another level: names and templates are forgotten. Outside of all scopes.
+    /// Allocations that are alive were told to the run before.
+    void restart(base::TraceSink& sink, ProfileLevel level);
 
 private:
+    friend class ReplayScope;
     struct State;
     std::unique_ptr<State> state_;
+};
+
+/// What the thread launches and waits for while it lives belongs to the replay.
+class ReplayScope {
+public:
+    ReplayScope(Tracer& tracer, const StepReplay& replay);
+    ~ReplayScope();
+    ReplayScope(const ReplayScope&) = delete; // one begin, one end
+    ReplayScope& operator=(const ReplayScope&) = delete;
+
+private:
+    Tracer& tracer_;
 };
 
 /// Ends its scope when it leaves, also by an exception.

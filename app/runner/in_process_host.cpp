@@ -13,6 +13,7 @@
 #include "app/runner/gpu_profiling.h"
 #include "app/runner/outcome.h"
 #include "app/runner/run_host.h"
+#include "app/runner/run_profiles.h"
 #include "app/runner/run_recording.h"
 #include "base/clock.h"
 #include "base/stop.h"
@@ -241,6 +242,12 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
         sink_({{"type", "metric"}, {"name", name}, {"value", value}});
     };
     const base::MonotonicClock clock;
+    if (experiment.value("bench", "") == "profiling") {
+        RunProfiles profiles(experiment, clock);
+        sinks.profiles = &profiles;
+        sinks.clock = &clock;
+        return engine::runExperiment(experiment, sinks, stop, &partial);
+    }
     const auto gpu = recording_ != nullptr ? profileGpu(experiment, *recording_, clock) : nullptr;
     if (gpu == nullptr) {
         return experiment.value("plan", false) ? engine::planExperiment(experiment, sinks, stop)

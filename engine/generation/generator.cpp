@@ -332,7 +332,7 @@ std::int32_t Generator::decodeAhead(GenerateReport& report, std::int32_t index, 
             // What the step under way gives is kept.
             failure = std::current_exception();
         }
-        const StepOutput out = model_.finishLaunched(*cache_);
+        const StepOutput out = model_.finishLaunched();
         report.decodedTokens += std::count_if(rows.begin(), rows.end(), [](const Row* row) { return !row->done(); });
         ++report.decodeSteps;
         ++steps;

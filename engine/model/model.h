@@ -9,8 +9,8 @@
 // context's step arena, whose size a dry run of the same step on Meta has found (kept by the step's signature: tokens,
 // sequences, rows, block table widths): out of memory is thrown before the first kernel.
 // One step is one tracer step with a layer scope for each layer.
-// On CUDA a decode step that was seen before (the same signature and addresses) is replayed as a graph, unless the profile
-// level is Full, which wants every op.
+// On CUDA a decode step that was seen before (the same signature and addresses) is replayed as a graph, and told in the
+// trace as a replay of the step that was captured.
 // A model belongs to the thread of its context and must not outlive it.
 
 #include <array>
@@ -107,8 +107,9 @@ public:
     const LoadReport& loadReport() const { return weights_->report(); }
     kernels::Context& context() { return context_; }
 
-    /// Runs one step and advances the cache. Throws OutOfMemory before the first kernel, Cancelled between layers (the
-    /// cache then keeps its length), BadInput for a token id outside the vocabulary.
+    /// Runs one step and advances the cache, whose pages are added before it. Throws OutOfMemory before the first kernel,
+    /// Cancelled between layers (the cache then keeps its length), BadInput for a token id outside the vocabulary.
+    /// REQUIRES that no launched step is under way.
     StepOutput step(const StepBatch& batch, KvCache& cache);
 
     /// On CUDA: compiles what `steps`, taken one after the other from an empty cache of this kind, will launch, all at once
@@ -118,11 +119,11 @@ public:
     /// Launches a decode step (one token a sequence, every row sampled) and returns while the device works; the cache
     /// advances. `idsFromLast`: the tokens are what the step launched before it samples, for the same sequences in the
     /// same order; those of `batch` are not looked at. False, and nothing happened, where such a step cannot be replayed
-    /// from a graph (always but on CUDA, and for its first steps): use step(). At most two steps may be under way.
-    /// Throws as step() does.
+    /// from a graph (always but on CUDA, for its first steps, and where pages are added): use step(). At most two steps may
+    /// be under way. Throws as step() does.
     bool launch(const StepBatch& batch, KvCache& cache, bool idsFromLast);
     /// Waits for the oldest launched step and writes its trace. Throws DeviceFault.
-    StepOutput finishLaunched(const KvCache& cache);
+    StepOutput finishLaunched();
     bool launchedAny() const { return !launched_.empty(); }
     /// Waits for what was launched and forgets it.
     void dropLaunched() noexcept;
@@ -140,11 +141,14 @@ private:
     void bindLayers();
     std::uint64_t arenaBytes(const StepPlan& plan, const KvCache& cache);
     kernels::Context& dryContext();
-    StepOutput runStep(const StepPlan& plan, const KvCache& cache);
+    StepOutput runStep(const StepPlan& plan, KvCache& cache);
+    bool canBeGraph(const StepPlan& plan) const;
     std::vector<std::int64_t> graphKey(const StepPlan& plan, const KvCache& cache) const;
     StepGraph* graphOf(const StepPlan& plan, const KvCache& cache);
+    StepGraph* readyGraph(const StepPlan& plan, const KvCache& cache) const;
+    void start(std::unique_ptr<LaunchedStep> step, KvCache& cache, std::int64_t knownInputs);
+    void reserveResults(LaunchedStep& step);
     void fetch(LaunchedStep& step);
-    StepGraph* capturedGraph(const StepPlan& plan, const KvCache& cache) const;
     kernels::LinearView linear(const std::string& name) const;
     kernels::LinearView experts(const std::string& name) const;
     kernels::NormWeights norm(const std::string& name) const;

@@ -132,12 +132,7 @@ template <class Op> void StepRunner::execute(const Op& op) {
         kernels::execute(*model_.context_.cuda(), op);
         return;
     }
-    if (!onlyBooks()) {
-        context_.run(op);
-        return;
-    }
-    kernels::Tracer& tracer = context_.tracer();
-    tracer.endScope(tracer.beginScope(base::ScopeKind::Op, Op::kName));
+    context_.run(op);
 }
 
 /// Allocates what `op` needs beside its tensors; lives as long as the tensor returned.
@@ -158,9 +153,7 @@ template <class Op> void StepRunner::runWithScratch(Op op) {
 }
 
 void StepRunner::upload(const void* host, const TensorView& device) {
-    if (!onlyBooks()) {
-        context_.upload(host, device.data, device.bytes());
-    }
+    context_.upload(host, device.data, device.bytes());
 }
 
 TensorView StepRunner::input(const StepPlan::Slice& slice) const {
@@ -202,9 +195,7 @@ StepOutput StepRunner::run() {
     embedding.scale = model_.embeddingScale_;
     execute(embedding);
     for (std::size_t i = 0; i < model_.layers_.size(); ++i) {
-        if (!onlyBooks()) {
-            context_.throwIfStopped();
-        }
+        context_.throwIfStopped();
         const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "layer",
                                         static_cast<std::int32_t>(i));
         attention(static_cast<int>(i), x.view());
@@ -431,9 +422,6 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     const kernels::Tensor space = takeScratch(op);
     execute(op);
     endCapture();
-    if (mode_ == StepMode::Books) {
-        return {};
-    }
     if (mode_ == StepMode::Capture) {
         graph_->ids = ids.view();
         graph_->logprobs = logprobs.view();

@@ -4,6 +4,7 @@
 
 // One step of a model: its host-side arrays (StepPlan) and its ops (StepRunner), which the dry run and the run share.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -53,12 +54,17 @@ private:
 };
 
 /// The kernels of a decode step as a CUDA graph, from the embedding to the sampled ids. A step's allocations have the same
-/// addresses whenever its signature and the arena are the same, so a later step uploads its inputs and replays the graph.
+/// addresses whenever its signature and the arena are the same, so a later step uploads its inputs and replays the graph:
+/// its tensors are not asked for again, its books and its trace are those of the step that was captured.
 struct StepGraph {
     bool known = false; ///< such a step ran before: everything it needs is compiled and loaded
     kernels::CudaGraph graph;
+    kernels::StepBooks books;
+    std::optional<std::uint32_t> stepTemplate; ///< of the last step that ran its ops on the host
     kernels::TensorView inputs;
     kernels::TensorView ids, logprobs, topIds, topLogprobs; ///< of the sampled rows; empty where nothing is sampled
+
+    std::array<kernels::TensorView, 4> results() const { return {ids, logprobs, topIds, topLogprobs}; }
 };
 
 /// A decode step whose graph was launched and whose results were not read.
@@ -74,6 +80,7 @@ struct LaunchedStep {
     std::vector<kernels::SampleParameters> sampling;
     std::optional<StepPlan> plan;
     StepGraph* graph = nullptr;
+    kernels::StepReplay replay;
     std::byte* results = nullptr; ///< pinned: ids, logprobs, topIds, topLogprobs behind each other
     kernels::CudaEvent fetched;   ///< the results are in place
 };
@@ -82,8 +89,6 @@ enum class StepMode : std::uint8_t {
     Run,      ///< ops run one by one
     Prefetch, ///< a dry run that hands the ops to the model's CUDA context, which compiles their kernels
     Capture,  ///< ops become `graph`, which is then replayed
-    Account,  ///< the graph is under way: only allocations and scopes are recorded, and results fetched
-    Books,    ///< as Account, but results are fetched by others
 };
 
 /// Runs a planned step on a context: the model's own, or a Meta context that only wants to know sizes.
@@ -101,7 +106,6 @@ private:
     kernels::Tensor make(base::MemoryCategory category, std::string_view name, kernels::DType dtype,
                          const kernels::Shape& shape);
     kernels::Tensor activation(std::string_view name, const kernels::Shape& shape);
-    bool onlyBooks() const { return mode_ == StepMode::Account || mode_ == StepMode::Books; }
     template <class Op> void execute(const Op& op);
     template <class Op> kernels::Tensor takeScratch(Op& op);
     template <class Op> void runWithScratch(Op op);

@@ -6,6 +6,8 @@
 #include "engine/workload/bench.h"
 
 #include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -18,6 +20,7 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kPromptTokens = 8;
 constexpr std::int64_t kNewTokens = 24;
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
 
 } // namespace
 
@@ -28,6 +31,42 @@ Json benchRow(const std::string& name, double value, const std::string& unit, do
             {"unit", unit},
             {"ceiling", bounded ? Json(ceiling) : Json()},
             {"ratio", bounded ? Json(value / ceiling) : Json()}};
+}
+
+std::vector<std::int64_t> numbersOption(const Run& run, const char* key) {
+    const std::string text = run.text(key);
+    std::vector<std::int64_t> out;
+    if (text.empty() || text == "none") {
+        return out;
+    }
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', at), text.size());
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data() + at, text.data() + comma, value);
+        if (error != std::errc() || end != text.data() + comma || value < 1 || value > kMostTokens) {
+            throw base::BadInput(fmt::format("{}: \"{}\" is not a list of numbers from 1 to {}; write it as 1,4,16",
+                                             key, text, kMostTokens));
+        }
+        out.push_back(value);
+        at = comma + 1;
+    }
+    return out;
+}
+
+std::vector<GenerateRequest> someRequests(const ModelConfig& config, std::int64_t batch, std::int64_t prompt,
+                                          std::int64_t newTokens) {
+    std::vector<GenerateRequest> out(static_cast<std::size_t>(batch));
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        for (std::int64_t t = 0; t < prompt; ++t) {
+            // Neighbours differ, and so do sequences: any spread over the vocabulary will do.
+            const std::uint64_t mixed =
+                (std::uint64_t{i} << 32 | static_cast<std::uint64_t>(t)) * 0x9E3779B97F4A7C15ULL;
+            out[i].prompt.push_back(
+                static_cast<std::int32_t>((mixed >> 33) % static_cast<std::uint64_t>(config.vocab)));
+        }
+        out[i].maxNewTokens = newTokens;
+    }
+    return out;
 }
 
 void benchCpuDecode(const Run& run) {
@@ -69,6 +108,8 @@ void runBench(const Run& run) {
         benchGptOss(run);
     } else if (name == "load") {
         benchLoad(run);
+    } else if (name == "profiling") {
+        benchProfiling(run);
     } else if (name == "cpu-decode") {
         benchCpuDecode(run);
     } else {

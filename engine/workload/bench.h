@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "engine/workload/run_setup.h"
 
@@ -25,10 +26,17 @@ Ceiling measureMatmul(kernels::Context& context, std::uint64_t seed);
 nlohmann::json benchRow(const std::string& name, double value, const std::string& unit, double ceiling = 0);
 nlohmann::json ceilingRow(const std::string& name, const Ceiling& ceiling);
 
+/// Numbers of a list option as 1,4,16; none: empty.
+std::vector<std::int64_t> numbersOption(const Run& run, const char* key);
+/// `batch` prompts of `prompt` tokens, all different.
+std::vector<GenerateRequest> someRequests(const ModelConfig& config, std::int64_t batch, std::int64_t prompt,
+                                          std::int64_t newTokens);
+
 /// The benchmarks; each fills run.metrics["rows"].
 void benchCpuDecode(const Run& run);
 void benchGptOss(const Run& run);
 void benchLoad(const Run& run);
+void benchProfiling(const Run& run);
 void benchCeiling(const Run& run);
 
 } // namespace vitrine::engine

@@ -10,7 +10,6 @@
 // Prefill: the time until the first token; FLOPs of every token, the head for the last one only.
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -28,28 +27,6 @@ constexpr std::int64_t kWarmSteps = 16;
 constexpr std::int64_t kTimedSteps = 64;
 constexpr std::int64_t kCountedSteps = 16;
 constexpr std::int64_t kPrefills = 3; ///< timed ones, after one that is not
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
-
-/// Numbers of a list as 1,4,16; none: empty.
-std::vector<std::int64_t> numbers(const Run& run, const char* key) {
-    const std::string text = run.text(key);
-    std::vector<std::int64_t> out;
-    if (text.empty() || text == "none") {
-        return out;
-    }
-    for (std::size_t at = 0; at <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', at), text.size());
-        std::int64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data() + at, text.data() + comma, value);
-        if (error != std::errc() || end != text.data() + comma || value < 1 || value > kMostTokens) {
-            throw base::BadInput(fmt::format("{}: \"{}\" is not a list of numbers from 1 to {}; write it as 1,4,16",
-                                             key, text, kMostTokens));
-        }
-        out.push_back(value);
-        at = comma + 1;
-    }
-    return out;
-}
 
 /// Sum over new tokens of how many positions each sees: `before` tokens, those before it, itself; `window` 0: all.
 double seenPositions(std::int64_t before, std::int64_t tokens, std::int64_t window) {
@@ -128,25 +105,6 @@ private:
         }
     }
 
-    std::int32_t someToken(std::int64_t sequence, std::int64_t position) const {
-        // Neighbours differ, and so do sequences: any spread over the vocabulary will do.
-        const std::uint64_t mixed =
-            (static_cast<std::uint64_t>(sequence) << 32 | static_cast<std::uint64_t>(position)) * 0x9E3779B97F4A7C15ULL;
-        return static_cast<std::int32_t>((mixed >> 33) % static_cast<std::uint64_t>(model_->config().vocab));
-    }
-
-    std::vector<GenerateRequest> requests(std::int64_t batch, std::int64_t prompt, std::int64_t newTokens) const {
-        std::vector<GenerateRequest> out(static_cast<std::size_t>(batch));
-        for (std::int64_t i = 0; i < batch; ++i) {
-            GenerateRequest& request = out[static_cast<std::size_t>(i)];
-            for (std::int64_t t = 0; t < prompt; ++t) {
-                request.prompt.push_back(someToken(i, t));
-            }
-            request.maxNewTokens = newTokens;
-        }
-        return out;
-    }
-
     GenerateOptions behind(std::int64_t prior) const {
         GenerateOptions options = options_;
         options.priorTokens = prior;
@@ -158,7 +116,7 @@ private:
         std::vector<base::TimeNs> times;
         GenerateReport report;
         Generator(*model_, nullptr, behind(prior))
-            .run(requests(batch, 1, kWarmSteps + kTimedSteps + 1), report, [&](const GeneratedToken& token) {
+            .run(someRequests(model_->config(), batch, 1, kWarmSteps + kTimedSteps + 1), report, [&](const GeneratedToken& token) {
                 if (token.request == 0) {
                     times.push_back(token.time);
                 }
@@ -184,7 +142,7 @@ private:
         GenerateOptions options = behind(prior);
         options.expertUse = &use;
         GenerateReport report;
-        Generator(*model_, nullptr, options).run(requests(batch, 1, kCountedSteps + 1), report, {});
+        Generator(*model_, nullptr, options).run(someRequests(model_->config(), batch, 1, kCountedSteps + 1), report, {});
         return static_cast<double>(use.experts) / static_cast<double>(std::max<std::int64_t>(use.steps, 1));
     }
 
@@ -215,7 +173,7 @@ private:
         std::vector<double> times;
         for (std::int64_t i = 0; i <= std::max(kPrefills, run_.integer("repeat", 1)); ++i) {
             GenerateReport report;
-            Generator(*model_, nullptr, options_).run(requests(1, tokens, 1), report, {});
+            Generator(*model_, nullptr, options_).run(someRequests(model_->config(), 1, tokens, 1), report, {});
             if (i > 0) {
                 times.push_back(report.prefillSeconds);
             }
@@ -256,9 +214,9 @@ private:
 void benchGptOss(const Run& run) {
     Json& metrics = run.metrics;
     // Wrong lists are told before anything is loaded.
-    const std::vector<std::int64_t> batches = numbers(run, "batches");
-    const std::vector<std::int64_t> contexts = numbers(run, "contexts");
-    const std::vector<std::int64_t> prompts = numbers(run, "prompts");
+    const std::vector<std::int64_t> batches = numbersOption(run, "batches");
+    const std::vector<std::int64_t> contexts = numbersOption(run, "contexts");
+    const std::vector<std::int64_t> prompts = numbersOption(run, "prompts");
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     addContextMetrics(run, *context);

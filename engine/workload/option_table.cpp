@@ -112,9 +112,10 @@ constexpr std::array kOptions = {
     OptionSpec{"jsonl", OptionType::Path, "", "", 0, 0, "", "", "Run", "File of rows {\"text\": ...}", kTokenize},
     OptionSpec{"text", OptionType::Text, "", "", 0, 0, "", "", "Run", "One text instead of a file", kTokenize},
 
-    OptionSpec{"bench", OptionType::Choice, "cpu-decode", "", 0, 0, "cpu-decode|gpt-oss|load|copy|matmul", "", "Run",
+    OptionSpec{"bench", OptionType::Choice, "cpu-decode", "", 0, 0, "cpu-decode|gpt-oss|load|profiling|copy|matmul", "",
+               "Run",
                "Which benchmark: decoding on the CPU; decode and prefill of a model beside their rooflines; loading "
-               "a folder; or one ceiling",
+               "a folder; what profiling costs; or one ceiling",
                kBench},
     OptionSpec{"batches", OptionType::Text, "1,4,16,64", "", 0, 0, "", "", "Run",
                "Batch sizes of the decode rows of bench gpt-oss; none: no such rows", kBench},

@@ -31,6 +31,18 @@ struct StreamedToken {
     base::TimeNs time = 0;                           ///< since the run's start
 };
 
+/// Profiles that a benchmark turns on and off around what it measures, each as a run of its own would have it.
+class ProfileSwitch {
+public:
+    virtual ~ProfileSwitch() = default;
+    /// `level` is "light" or "full". Returns where the trace goes to until end().
+    virtual base::TraceSink& begin(const std::string& level) = 0;
+    /// Waits until all that the profile starts on threads of its own is at work.
+    virtual void settle() = 0;
+    /// Returns how many records were lost.
+    virtual std::uint64_t end() = 0;
+};
+
 /// Where a run reports while it works. Called on the run's thread; must not throw. Null members are skipped.
 struct WorkloadSinks {
     base::TraceSink* trace = nullptr;
@@ -40,6 +52,7 @@ struct WorkloadSinks {
     /// What runs of this process leave to each other: generate and logits take over weights and a CUDA context that fit, and
     /// leave theirs; load and bench free the weights first. Null: every run starts afresh.
     kernels::KeptState* kept = nullptr;
+    ProfileSwitch* profiles = nullptr; ///< for bench profiling
     std::function<void(const StreamedToken&)> token;
     /// A live value for the status line: "tokens_per_second", "decode_tokens", "kv_bytes".
     std::function<void(std::string_view name, double value)> metric;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 
 namespace vitrine::kernels {
@@ -21,15 +22,53 @@ std::int32_t layerOfName(std::string_view name) {
     return error == std::errc{} && end != begin ? layer : -1;
 }
 
+namespace {
+
+base::CategoryBytes sum(base::CategoryBytes a, const base::CategoryBytes& b) {
+    std::transform(a.begin(), a.end(), b.begin(), a.begin(), std::plus{});
+    return a;
+}
+
+std::uint64_t above(std::uint64_t value, std::uint64_t base) {
+    return value > base ? value - base : 0;
+}
+
+} // namespace
+
 void Ledger::add(base::MemoryCategory category, std::uint64_t bytes) {
     const auto slot = static_cast<std::size_t>(category);
+    const base::CategoryBytes& current = statistics_.currentByCategory;
     statistics_.current += bytes;
     statistics_.currentByCategory[slot] += bytes;
-    statistics_.maxByCategory[slot] = std::max(statistics_.maxByCategory[slot], statistics_.currentByCategory[slot]);
+    statistics_.maxByCategory[slot] = std::max(statistics_.maxByCategory[slot], current[slot]);
     if (statistics_.current > statistics_.peak) {
         statistics_.peak = statistics_.current;
-        statistics_.peakByCategory = statistics_.currentByCategory;
+        statistics_.peakByCategory = current;
     }
+    step_.maxByCategory[slot] = std::max(step_.maxByCategory[slot], above(current[slot], stepBase_[slot]));
+    if (above(statistics_.current, stepBaseTotal_) > step_.peak) {
+        step_.peak = statistics_.current - stepBaseTotal_;
+        std::transform(current.begin(), current.end(), stepBase_.begin(), step_.peakByCategory.begin(), above);
+    }
+}
+
+void Ledger::beginStep() {
+    step_ = {};
+    stepBase_ = statistics_.currentByCategory;
+    stepBaseTotal_ = statistics_.current;
+}
+
+void Ledger::repeatStep(const StepBooks& books) {
+    const base::CategoryBytes& current = statistics_.currentByCategory;
+    const base::CategoryBytes most = sum(current, books.maxByCategory);
+    std::transform(most.begin(), most.end(), statistics_.maxByCategory.begin(), statistics_.maxByCategory.begin(),
+                   [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
+    if (statistics_.current + books.peak > statistics_.peak) {
+        statistics_.peak = statistics_.current + books.peak;
+        statistics_.peakByCategory = sum(current, books.peakByCategory);
+    }
+    statistics_.allocations += books.allocations;
+    statistics_.frees += books.allocations;
 }
 
 void Ledger::addUntracked(std::uint64_t bytes) {
@@ -46,6 +85,7 @@ void Ledger::allocated(void* address, std::uint64_t bytes, const Tag& tag) {
                                                tag.name, tag.dtype, tag.shape);
     live_[address] = Live{id, bytes, tag.category, layerOfName(tag.name)};
     ++statistics_.allocations;
+    ++step_.allocations;
     add(tag.category, bytes);
 }
 

@@ -29,6 +29,11 @@ public:
     void freed(void* address) noexcept;
     void reserved(std::int64_t change);
 
+    /// From here on the books of a step are kept beside those of the run.
+    void beginStep();
+    const StepBooks& stepBooks() const { return step_; }
+    void repeatStep(const StepBooks& books);
+
     const MemoryStatistics& statistics() const { return statistics_; }
 
     /// Reports a request that failed to the trace and returns the error to throw.
@@ -47,6 +52,9 @@ private:
     Tracer& tracer_;
     base::MemorySpace space_;
     MemoryStatistics statistics_;
+    StepBooks step_;
+    base::CategoryBytes stepBase_{}; ///< what was alive when it began
+    std::uint64_t stepBaseTotal_ = 0;
     std::unordered_map<void*, Live> live_;
 };
 

@@ -52,7 +52,10 @@ public:
     std::uint64_t largestFree() const override { return arena_.largestFree(); }
     std::uint64_t capacity() const override { return arena_.capacity(); }
     std::uint64_t highWater() const override { return arena_.highWater(); }
-    void beginStep() override { arena_.beginStep(); }
+    void beginStep() override {
+        arena_.beginStep();
+        ledger_.beginStep();
+    }
     void ensureCapacity(std::uint64_t bytes) override;
     std::uint64_t violations() const { return guard_.violations(); }
 
@@ -175,6 +178,14 @@ const MemoryStatistics& Memory::statistics() const {
 
 const MemoryStatistics& Memory::hostStatistics() const {
     return state_->hostLedger.statistics();
+}
+
+const StepBooks& Memory::stepBooks() const {
+    return state_->ledger.stepBooks();
+}
+
+void Memory::repeatStep(const StepBooks& books) {
+    state_->ledger.repeatStep(books);
 }
 
 std::uint64_t Memory::guardViolations() const {

@@ -31,6 +31,14 @@ struct MemoryStatistics {
     std::uint64_t frees = 0;
 };
 
+/// What the tensors of a step did to the books, beyond what was allocated before it. All are freed inside it.
+struct StepBooks {
+    std::uint64_t peak = 0;
+    base::CategoryBytes peakByCategory{}; ///< the split at the first instant of `peak`
+    base::CategoryBytes maxByCategory{};
+    std::uint64_t allocations = 0;
+};
+
 /// How the bytes of device memory are written and read from the host; empty functions: it is host memory.
 struct ByteAccess {
     std::function<void(void* device, std::uint8_t value, std::uint64_t bytes)> fill;
@@ -90,6 +98,9 @@ public:
 
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;
+    const StepBooks& stepBooks() const; ///< of the current or last step in step()
+    /// A step with these books was done without asking for its tensors: a captured graph ran at their addresses.
+    void repeatStep(const StepBooks& books);
     std::uint64_t budget() const;
     /// Pieces that something wrote outside of; 0 without guard bytes.
     std::uint64_t guardViolations() const;

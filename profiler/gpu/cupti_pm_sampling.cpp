@@ -20,8 +20,12 @@ namespace vitrine::profiler {
 
 namespace {
 
-constexpr std::size_t kHardwareBuffer = std::size_t{64} << 20;
-constexpr base::TimeNs kImageTime = 400'000'000; ///< samples of this time fit one image: several of collect()'s periods
+// The device fills it at about 32 KiB a sample (H200), and whoever collects may be late.
+constexpr std::size_t kSampleBytes = std::size_t{32} << 10;
+constexpr std::size_t kLeastBuffer = std::size_t{64} << 20;
+constexpr base::TimeNs kBufferTime = 1'000'000'000;
+// An image is cleared before each use, so it should not be large; one that gets full makes samples without a length.
+constexpr base::TimeNs kImageTime = 200'000'000; ///< several of collect()'s periods
 constexpr base::TimeNs kMinImageSamples = 128;
 constexpr base::TimeNs kMaxImageSamples = 4096; ///< 127 MB of host memory
 constexpr base::TimeNs kShortest = 50'000;
@@ -234,7 +238,7 @@ CUptiResult PmSampler::enable(base::TimeNs interval) {
     set.pPmSamplingObject = sampling_;
     set.configSize = config_.size();
     set.pConfig = config_.data();
-    set.hardwareBufferSize = kHardwareBuffer;
+    set.hardwareBufferSize = std::max(kLeastBuffer, static_cast<std::size_t>(kBufferTime / interval) * kSampleBytes);
     set.samplingInterval = static_cast<std::uint64_t>(interval);
     set.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
     set.hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
@@ -322,8 +326,9 @@ CounterSampleRow PmSampler::row(std::size_t index, std::uint64_t& deviceEnd) {
     const auto length = static_cast<base::TimeNs>(info.endTimestamp - info.startTimestamp);
     out.begin = -length; // of the end, which the caller places
     for (std::size_t i = 0; i < metrics_.size(); ++i) {
-        const double rate = metrics_[i].bytes ? 1e9 / static_cast<double>(length) : 1;
-        out.values[static_cast<std::size_t>(metrics_[i].counter)] = values[i] * metrics_[i].factor * rate;
+        const double scaled = values[i] * metrics_[i].factor;
+        out.values[static_cast<std::size_t>(metrics_[i].counter)] =
+            metrics_[i].bytes ? scaled * 1e9 / static_cast<double>(length) : soundShare(scaled);
     }
     return out;
 }

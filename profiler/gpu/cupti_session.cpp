@@ -213,8 +213,9 @@ void Session::setDetail(TraceDetail detail) {
         return;
     }
     const auto everything = [](TraceDetail value) { return value == TraceDetail::Everything; };
-    if (everything(detail_) && synchronize_ != nullptr) {
-        // A graph that still runs would keep CUPTI's instruments, and its next launches their correlation id.
+    if (synchronize_ != nullptr) {
+        // Steps are launched ahead. A graph that still runs would keep CUPTI's instruments, and its next launches their
+        // correlation id.
         synchronize_();
     }
     setCallbacks(everything(detail), detail != TraceDetail::Nothing);

@@ -23,6 +23,9 @@ namespace vitrine::profiler {
 namespace {
 
 constexpr std::chrono::milliseconds kPeriod{100};
+constexpr std::chrono::milliseconds kSamplerPeriod{50};
+constexpr std::chrono::milliseconds kReadyPoll{5};
+constexpr int kReadyPolls = 400;
 
 } // namespace
 
@@ -37,8 +40,10 @@ struct GpuProfiler::State {
     TraceWindow window; ///< the engine's thread
     std::unique_ptr<WorkSource> source;
     base::StringId reservedName;
+    std::atomic<std::uint64_t> firstPhase = 0; ///< the scope in which weights come
 
     std::atomic<bool> contextExists = false;
+    std::atomic<bool> samplerTried = false;
     std::atomic<std::uint64_t> reserved = 0;
     std::atomic<std::uint64_t> lostSamples = 0;
 
@@ -56,20 +61,28 @@ struct GpuProfiler::State {
     std::unique_ptr<NvmlMonitor> monitor;
     // The second thread's own: decoding samples takes up to 60 us each.
     std::unique_ptr<CounterSampler> sampler;
-    bool samplerTried = false;
 
+    bool ready() const { return !options.deviceCounters || !contextExists || samplerTried; }
+    void waitUntilReady() const;
     void note(std::string text);
     void collect(bool last);
     void startSampler();
     void readMonitor();
     void sample();
-    template <class Work> void loop(Work work);
+    template <class Work> void loop(std::chrono::milliseconds period, Work work);
 };
 
 void GpuProfiler::State::note(std::string text) {
     base::logWarning(text);
     const std::lock_guard lock(mutex);
     notes.push_back(std::move(text));
+}
+
+/// Two seconds at most.
+void GpuProfiler::State::waitUntilReady() const {
+    for (int i = 0; i < kReadyPolls && !ready(); ++i) {
+        std::this_thread::sleep_for(kReadyPoll);
+    }
 }
 
 void GpuProfiler::State::collect(bool last) {
@@ -119,10 +132,10 @@ void GpuProfiler::State::sample() {
 }
 
 /// Every period until the end; what it throws is told.
-template <class Work> void GpuProfiler::State::loop(Work work) {
+template <class Work> void GpuProfiler::State::loop(std::chrono::milliseconds period, Work work) {
     std::unique_lock lock(mutex);
     while (!stopping) {
-        wake.wait_for(lock, kPeriod, [this] { return stopping; });
+        wake.wait_for(lock, period, [this] { return stopping; });
         lock.unlock();
         try {
             work();
@@ -150,16 +163,17 @@ GpuProfiler::GpuProfiler(base::TraceSink& next, const base::MonotonicClock& cloc
         state.note(fmt::format("no power, clocks and memory of the device in this run: {}", why));
     }
     state.thread = std::thread([&state] {
-        state.loop([&state] {
+        state.loop(kPeriod, [&state] {
             state.readMonitor();
             state.collect(false);
         });
     });
     if (options.deviceCounters) {
         state.samplerThread = std::thread([&state] {
-            state.loop([&state] {
-                if (state.contextExists && !std::exchange(state.samplerTried, true)) {
+            state.loop(kSamplerPeriod, [&state] {
+                if (state.contextExists && !state.samplerTried) {
                     state.startSampler();
+                    state.samplerTried = true;
                 }
                 state.sample();
             });
@@ -181,7 +195,15 @@ void GpuProfiler::record(const base::TraceEvent& event) {
         state_->reserved = counter->value > 0 ? static_cast<std::uint64_t>(counter->value) : 0;
         state_->contextExists = true; // the first reservation is made in it
     }
+    if (const auto* begin = std::get_if<base::ScopeBeginEvent>(&event);
+        begin != nullptr && begin->kind == base::ScopeKind::Phase && state_->firstPhase == 0) {
+        state_->firstPhase = begin->id.value;
+    }
     state_->next.record(event);
+    if (const auto* end = std::get_if<base::ScopeEndEvent>(&event);
+        end != nullptr && end->id.value != 0 && end->id.value == state_->firstPhase) {
+        state_->waitUntilReady();
+    }
 }
 
 void GpuProfiler::stepBegins(std::string_view name, base::ScopeId step) {
@@ -197,6 +219,17 @@ void GpuProfiler::stepEnded(base::ScopeId step, std::span<const base::StepScope>
         state_->source->launches().stepEnded(step, scopes);
     }
     state_->next.stepEnded(step, scopes);
+}
+
+void GpuProfiler::replayBegins(std::string_view name, base::ScopeId step) {
+    if (state_->source != nullptr) {
+        state_->source->setDetail(state_->window.next(name));
+    }
+    state_->next.replayBegins(name, step);
+}
+
+void GpuProfiler::waitUntilReady() const {
+    state_->waitUntilReady();
 }
 
 void GpuProfiler::finish() {
@@ -221,8 +254,13 @@ void GpuProfiler::finish() {
             state.source->setDetail(TraceDetail::Nothing);
             state.collect(true);
         }
-        if (const std::uint64_t lost = lostRecords(); lost > 0) {
-            state.note(fmt::format("{} records of the device's work or counters were dropped or have no time", lost));
+        if (const std::uint64_t lost = state.source == nullptr ? 0 : state.source->lost(); lost > 0) {
+            state.note(fmt::format("{} records of the device's work were dropped or have no time", lost));
+        }
+        if (state.lostSamples > 0) {
+            state.note(fmt::format("samples of the hardware counters were dropped {} times; sample less often "
+                                   "(profile_counters)",
+                                   state.lostSamples.load()));
         }
     } catch (const std::exception& error) {
         base::logWarning(fmt::format("profiling of the GPU: {}", error.what()));

@@ -58,6 +58,12 @@ public:
     void record(const base::TraceEvent& event) override;
     void stepBegins(std::string_view name, base::ScopeId step) override;
     void stepEnded(base::ScopeId step, std::span<const base::StepScope> scopes) override;
+    void replayBegins(std::string_view name, base::ScopeId step) override;
+
+    /// Waits until the hardware counters are sampled, or refused. They start once a context exists; that takes half a second,
+    /// in which the driver holds up launches. The end of the first phase (weights have come) waits by itself, so that what
+    /// follows is not slowed.
+    void waitUntilReady() const;
 
     /// Ends tracing and hands over what is left; the device must be idle. Once; later calls do nothing.
     void finish();

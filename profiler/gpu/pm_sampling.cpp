@@ -3,11 +3,13 @@
 #include "profiler/gpu/pm_sampling.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace vitrine::profiler {
 
 namespace {
 constexpr std::int64_t kSameClock = 5'000'000'000;
+constexpr double kMostShare = 1.25;
 } // namespace
 
 std::string_view counterName(DeviceCounter counter) {
@@ -24,6 +26,10 @@ std::string_view counterName(DeviceCounter counter) {
         break;
     }
     return "gpu.warps_active";
+}
+
+double soundShare(double share) {
+    return share >= 0 && share <= kMostShare ? std::min(share, 1.0) : std::numeric_limits<double>::quiet_NaN();
 }
 
 void ClockFit::see(std::uint64_t device, base::TimeNs host) {

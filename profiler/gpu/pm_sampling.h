@@ -21,9 +21,14 @@ inline constexpr int kDeviceCounters = 5;
 /// The counter's name in a run: "gpu.dram_read_bytes_per_second", "gpu.sm_active", ...
 std::string_view counterName(DeviceCounter counter);
 
+/// A share as it is told: 0 to 1. The counters of one sample are not latched at one instant, so that a busy unit may be a
+/// little above 1 (1.18 was seen). What is far above means nothing, and is NaN: the first sample after the start counts
+/// warps from long before it (5 to 27 were seen).
+double soundShare(double share);
+
 struct CounterSampleRow {
     base::TimeNs begin = 0, end = 0; ///< monotonicNs() of the process
-    /// Bytes a second, or shares from 0 to 1. NaN: this device has no such counter.
+    /// Bytes a second, or shares from 0 to 1. NaN: this device has no such counter, or this sample no sound value.
     std::array<double, kDeviceCounters> values{};
 };
 

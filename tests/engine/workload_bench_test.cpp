@@ -4,6 +4,7 @@
 // bench gpt-oss on a tiny model: rows, their bytes and ceilings. Nothing is asserted about speed.
 
 #include <gtest/gtest.h>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -124,6 +125,51 @@ TEST(Bench, ExpertsAreCounted) {
     use = {};
     Generator(model, nullptr, options).run({request, request, request}, report, {});
     EXPECT_EQ(use.experts, 7 * layers * source.config.expertsPerToken) << "equal tokens choose equal experts";
+}
+
+/// Counts what is turned on, and what it is told.
+class CountingProfiles final : public ProfileSwitch {
+public:
+    base::TraceSink& begin(const std::string& level) override {
+        EXPECT_FALSE(std::exchange(on_, true));
+        ++begun[level];
+        return sink;
+    }
+    void settle() override { EXPECT_TRUE(on_); }
+    std::uint64_t end() override {
+        EXPECT_TRUE(std::exchange(on_, false));
+        return 2;
+    }
+    std::map<std::string, int> begun;
+    test::RecordingSink sink;
+
+private:
+    bool on_ = false;
+};
+
+TEST(Bench, ProfilingIsMeasuredInTurnsOnOneModel) {
+    Json experiment = {{"vitrine", 1},        {"workload", "bench"}, {"bench", "profiling"},
+                       {"backend", "cpu"},    {"contexts", "64"},    {"prompts", "40"},
+                       {"profile_window", 2}, {"profile_every", 9},  {"model", "synthetic:tiny-gpt-oss"}};
+    EXPECT_THROW(runExperiment(experiment, {}, {}), base::Unsupported) << "the engine has no profilers of its own";
+    CountingProfiles profiles;
+    WorkloadSinks sinks;
+    sinks.profiles = &profiles;
+    const Json out = runExperiment(experiment, sinks, {});
+    // Three rounds and one before them for each of two batches and a prompt; light rounds only count.
+    EXPECT_EQ(profiles.begun["light"], 9);
+    EXPECT_EQ(profiles.begun["full"], 13);
+    EXPECT_FALSE(profiles.sink.lines().empty());
+    EXPECT_EQ(rowNamed(out, "lost records")["value"], 42);
+    for (const char* name : {"decode batch 1, light", "decode batch 16, full inside a window", "prefill 40, full"}) {
+        const Json row = rowNamed(out, name);
+        EXPECT_GT(row["value"], 0.0) << name;
+        EXPECT_GT(row["ceiling"], 1.0) << name;
+        EXPECT_DOUBLE_EQ(row["value"].get<double>(),
+                         row["step_seconds"].get<double>() / row["off_seconds"].get<double>());
+    }
+    EXPECT_EQ(rowNamed(out, "decode batch 1, full inside a window")["ceiling"], 1.4);
+    EXPECT_EQ(rowNamed(out, "decode batch 16, full inside a window")["ceiling"], 1.15);
 }
 
 TEST(Bench, AContextOfRandomKeysIsAsLongAsAPrefill) {

@@ -24,11 +24,13 @@ protected:
     }
 };
 
-inline std::unique_ptr<kernels::Context> cudaContext(base::TraceSink* sink = nullptr) {
+/// `graphs`: decode steps become graphs, as runs have it; else every op runs, and is told, each time.
+inline std::unique_ptr<kernels::Context> cudaContext(base::TraceSink* sink = nullptr, bool graphs = false) {
     kernels::ContextOptions options;
     options.backend = kernels::Backend::Cuda;
     options.sink = sink;
     options.profile = kernels::ProfileLevel::Full;
+    options.foldSteps = graphs;
     return std::make_unique<kernels::Context>(options);
 }
 

@@ -5,6 +5,7 @@
 
 #include "profiler/gpu/gpu_profiler.h"
 
+#include <deque>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -71,12 +72,21 @@ protected:
         gpu.replay(graph);
         tracer.endStep();
         ASSERT_TRUE(tracer.lastTemplate());
-        for (int i = 0; i < replays; ++i) {
-            tracer.beginReplay(*tracer.lastTemplate(), step++);
-            gpu.replay(graph);
-            tracer.endReplay();
+        // Each is launched before the one before it is over.
+        std::deque<std::pair<kernels::StepReplay, kernels::CudaEvent>> launched;
+        for (int i = 0; i < replays + 2; ++i) {
+            if (i < replays) {
+                const kernels::StepReplay replay = tracer.beginReplay(tracer.lastTemplate(), step++);
+                const kernels::ReplayScope scope(tracer, replay);
+                gpu.replay(graph);
+                launched.emplace_back(replay, gpu.record());
+            }
+            if (i >= 2) {
+                launched.front().second.wait();
+                tracer.endReplay(launched.front().first);
+                launched.pop_front();
+            }
         }
-        gpu.synchronize();
     }
 
     static std::shared_ptr<const MemoryTimeline> profiled(const GpuProfilerOptions& options, int replays) {
@@ -114,22 +124,26 @@ TEST_F(GpuProfile, WorkStandsUnderItsOpsInGraphsToo) {
         const auto timeline = profiled(options, 20);
         ScopePlaces places(*timeline);
         std::map<std::string, std::map<std::string, int>> opsByLane;
-        std::map<std::int32_t, int> kernelsByStep;
+        std::map<std::int32_t, std::pair<base::TimeNs, base::TimeNs>> kernelsByStep; ///< first and last begin
         for (const base::SpanEvent& span : timeline->spans()) {
             const std::string lane(timeline->text(span.lane.value));
             const ScopePlace place = places.of(span.scope.value);
             ++opsByLane[lane][std::string(timeline->text(place.op))];
             if (lane == "Kernels" && place.step >= 0) {
-                ++kernelsByStep[place.step];
-                const ScopeRow* step = timeline->scope(place.stepScope);
-                ASSERT_NE(step, nullptr);
-                EXPECT_GE(span.begin, step->begin) << "a kernel ran before its step";
+                const auto [step, isNew] = kernelsByStep.try_emplace(place.step, span.begin, span.begin);
+                step->second.first = std::min(step->second.first, span.begin);
+                step->second.second = std::max(step->second.second, span.begin);
             }
         }
         EXPECT_EQ(opsByLane["Kernels"].size(), 1U);
         EXPECT_GE(opsByLane["Kernels"]["Product"], 23);
         EXPECT_EQ(opsByLane["Memsets"]["Fill"], 24);
         EXPECT_EQ(kernelsByStep.size(), 23U);
+        base::TimeNs last = 0;
+        for (const auto& [step, begins] : kernelsByStep) {
+            EXPECT_GT(begins.first, last) << "a kernel of step " << step << " ran before the step before it was over";
+            last = begins.second;
+        }
         EXPECT_GE(kernelTable(*timeline).attribution(), 0.95);
     }
 }

@@ -151,7 +151,7 @@ TEST_P(GpuModel, GreedyIdsAsOnTheCpu) {
     const auto cpu = test::makeContext(kernels::Backend::Cpu);
     const std::int32_t stop = greedy(*cpu, model, -1).results[2].ids[11];
     const GenerateReport expected = greedy(*cpu, model, stop);
-    const auto gpu = cudaContext();
+    const auto gpu = cudaContext(nullptr, true);
     const GenerateReport found = greedy(*gpu, model, stop);
     EXPECT_EQ(found.decodedTokens, expected.decodedTokens);
     for (std::size_t i = 0; i < expected.results.size(); ++i) {

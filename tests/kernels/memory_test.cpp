@@ -170,6 +170,41 @@ TEST_F(MemoryFixture, StepArenaGivesTheSameAddressesForTheSameSequence) {
     EXPECT_THROW(arena.ensureCapacity(2 * kMiB), base::Internal);
 }
 
+TEST_F(MemoryFixture, ARepeatedStepCountsAsTheStepThatItRepeats) {
+    const auto run = [&](bool repeat) {
+        const auto memory = make(false, {.deviceBudget = 64 * kMiB});
+        StepArena& arena = memory->step();
+        arena.ensureCapacity(1 * kMiB);
+        const Tensor before = tensor(memory->general(), 3000, MemoryCategory::Activations);
+        const auto step = [&] {
+            arena.beginStep();
+            Tensor a = tensor(arena, 9000, MemoryCategory::Activations);
+            Tensor b = tensor(arena, 5000, MemoryCategory::Logits);
+            a.reset();
+            const Tensor c = tensor(arena, 7000, MemoryCategory::Logits);
+        };
+        step();
+        const StepBooks books = memory->stepBooks();
+        EXPECT_EQ(books.allocations, 3U);
+        EXPECT_EQ(books.peak, 14000U);
+        const Tensor grown = tensor(memory->general(), 4000, MemoryCategory::KvCache);
+        if (repeat) {
+            memory->repeatStep(books);
+        } else {
+            step();
+        }
+        return memory->statistics();
+    };
+    const MemoryStatistics ran = run(false);
+    const MemoryStatistics repeated = run(true);
+    EXPECT_EQ(repeated.peak, ran.peak);
+    EXPECT_EQ(repeated.peakByCategory, ran.peakByCategory);
+    EXPECT_EQ(repeated.maxByCategory, ran.maxByCategory);
+    EXPECT_EQ(repeated.current, ran.current);
+    EXPECT_EQ(repeated.allocations, ran.allocations);
+    EXPECT_EQ(repeated.frees, ran.frees);
+}
+
 TEST_F(MemoryFixture, StepArenaRunsOutBeforeTheStep) {
     const auto memory = make(true, {.deviceBudget = 8 * kMiB});
     EXPECT_THROW(memory->step().ensureCapacity(9 * kMiB), base::OutOfMemory);

@@ -165,7 +165,8 @@ struct BorderSink final : base::TraceSink {
         ended.push_back(step.value);
         told.assign(scopes.begin(), scopes.end());
     }
-    std::vector<std::pair<std::string, std::uint64_t>> begun;
+    void replayBegins(std::string_view name, base::ScopeId step) override { launched.emplace_back(name, step.value); }
+    std::vector<std::pair<std::string, std::uint64_t>> begun, launched;
     std::vector<std::uint64_t> ended;
     std::vector<base::StepScope> told;
     std::vector<base::StepReplayedEvent> replays;
@@ -193,25 +194,73 @@ TEST_F(TracerFixture, BordersOfStepsAreToldAtOnceWithTheIdsOfTheTrace) {
     }
 }
 
-TEST_F(TracerFixture, AGraphsReplayRepeatsATemplateUnderNewIds) {
+TEST_F(TracerFixture, ReplaysTakeTheirIdsWhenTheyAreLaunchedAndAreWrittenWhenTheyEnd) {
     BorderSink borders;
     Tracer tracer(borders, clock, ProfileLevel::Light);
     step(tracer, 0, 100);
+    const std::optional<std::uint32_t> known = tracer.lastTemplate();
     clock.time = 1000;
-    tracer.beginReplay(*tracer.lastTemplate(), 7);
-    const std::uint64_t scope = base::launchScope().value;
-    clock.time = 1500;
-    tracer.endReplay();
+    const StepReplay first = tracer.beginReplay(known, 7);
+    {
+        const ReplayScope scope(tracer, first);
+        EXPECT_EQ(base::launchScope(), first.scope);
+    }
     EXPECT_EQ(base::launchScope().value, 0U);
-    ASSERT_EQ(borders.replays.size(), 1U);
-    const base::StepReplayedEvent& replay = borders.replays[0];
-    EXPECT_EQ(replay.firstId, scope);
-    EXPECT_EQ(replay.begin, 1000);
-    EXPECT_EQ(replay.end, 1500);
-    EXPECT_EQ(replay.index, 7);
-    EXPECT_EQ(borders.begun.back(), (std::pair<std::string, std::uint64_t>("decode", scope)));
-    EXPECT_GE(allocate(tracer, 1, 1, MemoryCategory::Other), scope + 3);
+    clock.time = 1100;
+    const StepReplay second = tracer.beginReplay(known, 8); // while the first is under way
+    EXPECT_GE(second.scope.value, first.scope.value + 3);
+    EXPECT_EQ(borders.launched, (std::vector<std::pair<std::string, std::uint64_t>>{{"decode", first.scope.value},
+                                                                                    {"decode", second.scope.value}}));
+    EXPECT_TRUE(borders.replays.empty());
+    clock.time = 1500;
+    tracer.endReplay(first);
+    clock.time = 1900;
+    tracer.endReplay(second);
+    ASSERT_EQ(borders.replays.size(), 2U);
+    EXPECT_EQ(borders.replays[0].firstId, first.scope.value);
+    EXPECT_EQ(borders.replays[0].begin, 1000);
+    EXPECT_EQ(borders.replays[0].end, 1500);
+    EXPECT_EQ(borders.replays[0].index, 7);
+    EXPECT_EQ(borders.replays[1].firstId, second.scope.value);
+    EXPECT_EQ(borders.replays[1].begin, 1500) << "the device does one after the other";
+    EXPECT_EQ(borders.replays[1].end, 1900);
+    EXPECT_GE(allocate(tracer, 1, 1, MemoryCategory::Other), second.scope.value + 3);
+    EXPECT_FALSE(tracer.canReplay(99));
+    EXPECT_FALSE(tracer.canReplay(std::nullopt));
     EXPECT_THROW(tracer.beginReplay(99, 0), base::Internal);
+}
+
+TEST_F(TracerFixture, ReplaysAreNotToldWhenOff) {
+    BorderSink borders;
+    Tracer tracer(borders, clock, ProfileLevel::Off);
+    EXPECT_TRUE(tracer.canReplay(std::nullopt));
+    const StepReplay replay = tracer.beginReplay(std::nullopt, 3);
+    {
+        const ReplayScope scope(tracer, replay);
+    }
+    tracer.endReplay(replay);
+    EXPECT_TRUE(borders.launched.empty());
+    EXPECT_TRUE(borders.replays.empty());
+}
+
+TEST_F(TracerFixture, ARestartForgetsNamesAndTemplatesButNoIds) {
+    Tracer tracer(sink, clock, ProfileLevel::Light);
+    step(tracer, 0, 100);
+    const std::optional<std::uint32_t> before = tracer.lastTemplate();
+    const std::uint64_t id = allocate(tracer, 1, 1, MemoryCategory::Other);
+    BorderSink other;
+    tracer.restart(other, ProfileLevel::Full);
+    EXPECT_EQ(tracer.level(), ProfileLevel::Full);
+    EXPECT_FALSE(tracer.canReplay(before));
+    tracer.restart(other, ProfileLevel::Light);
+    step(tracer, 0, 100);
+    ASSERT_TRUE(tracer.lastTemplate());
+    EXPECT_NE(tracer.lastTemplate(), before);
+    EXPECT_TRUE(tracer.canReplay(tracer.lastTemplate()));
+    EXPECT_FALSE(tracer.canReplay(before));
+    EXPECT_GT(other.begun.back().second, id);
+    const TraceScope open(tracer, ScopeKind::Phase, "decode");
+    EXPECT_THROW(tracer.restart(sink, ProfileLevel::Off), base::Internal);
 }
 
 TEST_F(TracerFixture, FullFoldsStepsWhereTheyAreGraphs) {

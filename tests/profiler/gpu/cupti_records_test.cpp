@@ -17,11 +17,27 @@ template <class Record> std::optional<DeviceWork> parsed(const Record& record, b
     return workOf(reinterpret_cast<const CUpti_Activity&>(record), lost);
 }
 
+/// A record of this kind that lasted from `start` to `end`.
+template <class Record> Record timed(CUpti_ActivityKind kind, std::uint64_t start, std::uint64_t end) {
+    Record record{};
+    record.kind = kind;
+    record.start = start;
+    record.end = end;
+    return record;
+}
+
+/// The work of a record that has to be one of this kind.
+template <class Record> DeviceWork workOfKind(WorkKind kind, const Record& record) {
+    bool lost = true;
+    const std::optional<DeviceWork> work = parsed(record, lost);
+    EXPECT_FALSE(lost);
+    EXPECT_TRUE(work);
+    EXPECT_EQ(work.value_or(DeviceWork{}).kind, kind);
+    return work.value_or(DeviceWork{});
+}
+
 TEST(CuptiRecords, Kernels) {
-    CUpti_ActivityKernel10 kernel{};
-    kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    kernel.start = 1000;
-    kernel.end = 1500;
+    auto kernel = timed<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 1000, 1500);
     kernel.correlationId = 42;
     kernel.graphNodeId = (std::uint64_t{9} << 32) + 3;
     kernel.name = "rms_norm";
@@ -34,26 +50,21 @@ TEST(CuptiRecords, Kernels) {
     kernel.staticSharedMemory = 1024;
     kernel.dynamicSharedMemory = 98304;
     kernel.clusterX = 2;
-    bool lost = true;
-    const std::optional<DeviceWork> work = parsed(kernel, lost);
-    ASSERT_TRUE(work);
-    EXPECT_FALSE(lost);
-    EXPECT_EQ(work->kind, WorkKind::Kernel);
-    EXPECT_EQ(work->begin, 1000);
-    EXPECT_EQ(work->end, 1500);
-    EXPECT_EQ(work->correlation, 42U);
-    EXPECT_EQ(work->node, (std::uint64_t{9} << 32) + 3);
-    EXPECT_STREQ(work->name, "rms_norm");
-    EXPECT_EQ(work->shape.grid, (std::array<std::uint32_t, 3>{132, 2, 1}));
-    EXPECT_EQ(work->shape.sharedBytes, 99328U);
-    EXPECT_EQ(work->shape.registers, 64U);
+    const DeviceWork work = workOfKind(WorkKind::Kernel, kernel);
+    EXPECT_EQ(work.begin, 1000);
+    EXPECT_EQ(work.end, 1500);
+    EXPECT_EQ(work.correlation, 42U);
+    EXPECT_EQ(work.node, (std::uint64_t{9} << 32) + 3);
+    EXPECT_STREQ(work.name, "rms_norm");
+    EXPECT_EQ(work.shape.grid, (std::array<std::uint32_t, 3>{132, 2, 1}));
+    EXPECT_EQ(work.shape.sharedBytes, 99328U);
+    EXPECT_EQ(work.shape.registers, 64U);
     kernel.name = nullptr;
-    EXPECT_STREQ(parsed(kernel, lost)->name, "kernel");
+    EXPECT_STREQ(workOfKind(WorkKind::Kernel, kernel).name, "kernel");
 }
 
 TEST(CuptiRecords, RecordsWithoutTimesAreLost) {
-    CUpti_ActivityKernel10 kernel{};
-    kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    auto kernel = timed<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, 0, 0);
     bool lost = false;
     EXPECT_FALSE(parsed(kernel, lost));
     EXPECT_TRUE(lost);
@@ -68,58 +79,30 @@ TEST(CuptiRecords, RecordsWithoutTimesAreLost) {
 }
 
 TEST(CuptiRecords, CopiesFillsWaitsAndGraphs) {
-    bool lost = false;
-    CUpti_ActivityMemcpy6 copy{};
-    copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+    auto copy = timed<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY, 5, 9);
     copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD;
     copy.bytes = 4096;
-    copy.start = 5;
-    copy.end = 9;
-    copy.correlationId = 3;
-    auto work = parsed(copy, lost);
-    ASSERT_TRUE(work);
-    EXPECT_EQ(work->kind, WorkKind::Copy);
-    EXPECT_EQ(work->bytes, 4096U);
-    EXPECT_STREQ(work->name, "host to device");
+    DeviceWork work = workOfKind(WorkKind::Copy, copy);
+    EXPECT_EQ(work.bytes, 4096U);
+    EXPECT_STREQ(work.name, "host to device");
 
-    CUpti_ActivityMemset4 fill{};
-    fill.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+    auto fill = timed<CUpti_ActivityMemset4>(CUPTI_ACTIVITY_KIND_MEMSET, 5, 5);
     fill.bytes = 77;
-    fill.start = 5;
-    fill.end = 5;
-    work = parsed(fill, lost);
-    ASSERT_TRUE(work);
-    EXPECT_EQ(work->kind, WorkKind::Memset);
-    EXPECT_EQ(work->bytes, 77U);
+    EXPECT_EQ(workOfKind(WorkKind::Memset, fill).bytes, 77U);
 
-    CUpti_ActivitySynchronization2 wait{};
-    wait.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+    auto wait = timed<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, 1, 2);
     wait.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
-    wait.start = 1;
-    wait.end = 2;
-    work = parsed(wait, lost);
-    ASSERT_TRUE(work);
-    EXPECT_STREQ(work->name, "wait for a stream");
+    EXPECT_STREQ(workOfKind(WorkKind::Sync, wait).name, "wait for a stream");
 
-    CUpti_ActivityGraphTrace2 graph{};
-    graph.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
-    graph.start = 10;
-    graph.end = 30;
+    auto graph = timed<CUpti_ActivityGraphTrace2>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, 10, 30);
     graph.correlationId = 8;
-    work = parsed(graph, lost);
-    ASSERT_TRUE(work);
-    EXPECT_EQ(work->kind, WorkKind::Graph);
-    EXPECT_EQ(work->correlation, 8U);
-    EXPECT_EQ(laneName(work->kind), "Graphs");
+    work = workOfKind(WorkKind::Graph, graph);
+    EXPECT_EQ(work.correlation, 8U);
+    EXPECT_EQ(laneName(work.kind), "Graphs");
 
-    CUpti_ActivityOverhead3 overhead{};
-    overhead.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+    auto overhead = timed<CUpti_ActivityOverhead3>(CUPTI_ACTIVITY_KIND_OVERHEAD, 10, 30);
     overhead.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH;
-    overhead.start = 10;
-    overhead.end = 30;
-    work = parsed(overhead, lost);
-    ASSERT_TRUE(work);
-    EXPECT_EQ(laneName(work->kind), "Profiler overhead");
+    EXPECT_EQ(laneName(workOfKind(WorkKind::Overhead, overhead).kind), "Profiler overhead");
 }
 
 } // namespace

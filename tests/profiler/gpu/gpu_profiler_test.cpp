@@ -2,14 +2,19 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "profiler/gpu/gpu_profiler.h"
 
+#include <algorithm>
+#include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 #include <map>
 #include <mutex>
 
 #include "base/launch_scope.h"
+#include "kernels/cuda_context.h"
 #include "kernels/tracer.h"
 #include "profiler/gpu/gpu_counters.h"
 #include "profiler/gpu/pm_sampling.h"
+#include "profiler/gpu/readiness.h"
 #include "profiler/gpu/trace_window.h"
 #include "profiler/memory_timeline.h"
 #include "profiler/recorder.h"
@@ -99,11 +104,16 @@ TEST(GpuProfiler, KernelsStandUnderTheOpsOfTheirReplays) {
     step(1, false);
     step(2, false); // folded: told under other ids than it ran with
     step(3, true);
+    // The second is launched before the first has ended.
+    std::vector<kernels::StepReplay> replays;
     for (int index = 4; index < 6; ++index) {
-        tracer.beginReplay(*tracer.lastTemplate(), index);
+        replays.push_back(tracer.beginReplay(tracer.lastTemplate(), index));
+        const kernels::ReplayScope scope(tracer, replays.back());
         log.launch("norm", at(1000 * index), at(1000 * index + 30), 20);
         log.launch("_Z6matmulIiEvT_S0_", at(1000 * index + 40), at(1000 * index + 50), 21);
-        tracer.endReplay();
+    }
+    for (const kernels::StepReplay& replay : replays) {
+        tracer.endReplay(replay);
     }
     profiler.finish();
     EXPECT_EQ(log.details.front(), TraceDetail::Everything);
@@ -130,6 +140,32 @@ TEST(GpuProfiler, KernelsStandUnderTheOpsOfTheirReplays) {
     EXPECT_EQ(kernels[0].total, 90);
 }
 
+TEST(GpuProfiler, LaunchedStepsCountForTheWindows) {
+    Recorder recorder;
+    FakeSource::Log log;
+    const base::MonotonicClock clock;
+    GpuProfilerOptions options;
+    options.full = true;
+    options.windowSteps = 2;
+    options.windowPeriod = 4;
+    options.deviceCounters = false;
+    GpuProfiler profiler(recorder, clock, options, std::make_unique<FakeSource>(log));
+    kernels::Tracer tracer(profiler, clock, kernels::ProfileLevel::Full, true);
+    tracer.beginStep("decode", 0, 1);
+    tracer.endStep();
+    for (int index = 1; index < 6; ++index) {
+        tracer.endReplay(tracer.beginReplay(tracer.lastTemplate(), index));
+    }
+    profiler.finish();
+    std::string seen;
+    for (const TraceDetail detail : log.details) {
+        seen += detail == TraceDetail::Everything ? 'x' : '.';
+    }
+    EXPECT_EQ(seen, "x" // before the first step
+                    "xx..xx"
+                    "."); // after the last
+}
+
 TEST(GpuProfiler, TimesAreOnTheRunsAxisAndRefusalsAreNotes) {
     Recorder recorder;
     FakeSource::Log log;
@@ -148,6 +184,26 @@ TEST(GpuProfiler, TimesAreOnTheRunsAxisAndRefusalsAreNotes) {
     for (const std::string& note : profiler.notes()) {
         EXPECT_GT(note.size(), 20U) << note;
     }
+}
+
+TEST(GpuProfiler, TheEndOfLoadingWaitsForTheHardwareCounters) {
+    Recorder recorder;
+    FakeSource::Log log;
+    const base::MonotonicClock clock;
+    GpuProfiler profiler(recorder, clock, {}, std::make_unique<FakeSource>(log));
+    kernels::Tracer tracer(profiler, clock, kernels::ProfileLevel::Light);
+    const auto told = [&] {
+        return std::ranges::any_of(profiler.notes(), [](const std::string& note) {
+            return note.starts_with("no hardware counters in this run");
+        });
+    };
+    {
+        const kernels::TraceScope load(tracer, base::ScopeKind::Phase, "load");
+        tracer.counter("reserved_bytes", 4096); // a context exists
+    }
+    // Without a device they are refused by then.
+    EXPECT_EQ(told(), kernels::cudaDevices().empty() || !whyNoCupti(true).empty());
+    profiler.finish();
 }
 
 TEST(TraceWindow, FullLooksAtSomeStepsOfManyAndAtAllOthersThanDecode) {
@@ -221,6 +277,15 @@ TEST(UntrackedMemory, IsWhatGrowsBeyondTheReservations) {
     EXPECT_EQ(timeline->at(7)[slot], 0U);
     EXPECT_EQ(timeline->at(8)[slot], 100 * kMiB);
     EXPECT_EQ(timeline->at(10)[slot], 40 * kMiB);
+}
+
+TEST(SoundShare, IsAShareOrNothing) {
+    EXPECT_EQ(soundShare(0), 0);
+    EXPECT_EQ(soundShare(0.25), 0.25);
+    EXPECT_EQ(soundShare(1.02), 1) << "counters of one sample are not latched at one instant";
+    EXPECT_TRUE(std::isnan(soundShare(17)));
+    EXPECT_TRUE(std::isnan(soundShare(-1)));
+    EXPECT_TRUE(std::isnan(soundShare(std::numeric_limits<double>::quiet_NaN())));
 }
 
 TEST(ClockFit, TakesTheClosestPair) {

@@ -1,0 +1,338 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Steps of a model: run, captured as graphs, launched ahead.
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "engine/model/layer.h"
+#include "engine/model/model.h"
+#include "engine/model/step.h"
+#include "kernels/jit/kernel_library.h"
+
+namespace vitrine::engine {
+namespace {
+
+constexpr std::size_t kMaxGraphs = 32;                      ///< each holds some device memory
+constexpr std::uint64_t kDryBytes = std::uint64_t{1} << 44; ///< more than any step; Meta gives out addresses only
+
+/// Ends the tracer's step however it is left.
+class TracedStep {
+public:
+    TracedStep(kernels::Tracer& tracer, const StepBatch& batch, std::int64_t tokens) : tracer_(tracer) {
+        tracer_.beginStep(batch.name, batch.index, tokens);
+    }
+    ~TracedStep() { tracer_.endStep(); }
+    TracedStep(const TracedStep&) = delete; // one begin, one end
+    TracedStep& operator=(const TracedStep&) = delete;
+
+private:
+    kernels::Tracer& tracer_;
+};
+
+/// Ends a launched step's replay in the trace however it is left.
+class TracedReplay {
+public:
+    TracedReplay(kernels::Tracer& tracer, const kernels::StepReplay& replay) : tracer_(tracer), replay_(replay) {}
+    ~TracedReplay() { tracer_.endReplay(replay_); }
+    TracedReplay(const TracedReplay&) = delete; // one end
+    TracedReplay& operator=(const TracedReplay&) = delete;
+
+private:
+    kernels::Tracer& tracer_;
+    const kernels::StepReplay& replay_;
+};
+
+std::vector<KvAppend> appendsOf(const StepBatch& batch) {
+    std::vector<KvAppend> appends;
+    appends.reserve(batch.sequences.size());
+    for (const StepSequence& sequence : batch.sequences) {
+        appends.push_back({sequence.sequence, static_cast<std::int64_t>(sequence.tokens.size())});
+    }
+    return appends;
+}
+
+} // namespace
+
+StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
+    context_.throwIfStopped();
+    if (!launched_.empty()) {
+        throw base::Internal("a step began while launched ones are under way");
+    }
+    cache.reserve(appendsOf(batch));
+    auto step = std::make_unique<LaunchedStep>(batch);
+    const StepPlan& plan = step->plan.emplace(*this, step->batch, cache);
+    step->graph = readyGraph(plan, cache);
+    if (step->graph != nullptr) {
+        start(std::move(step), cache, 0);
+        return finishLaunched();
+    }
+    StepOutput out = runStep(plan, cache);
+    if (batch.expertUse != nullptr && !context_.isMeta()) {
+        ++batch.expertUse->steps;
+        batch.expertUse->tokens += plan.tokens;
+    }
+    return out;
+}
+
+std::vector<std::int64_t> Model::graphKey(const StepPlan& plan, const KvCache& cache) const {
+    std::vector<std::int64_t> key = plan.signature();
+    // The arena's address changes only when it grows.
+    key.push_back(static_cast<std::int64_t>(context_.memory().step().capacity()));
+    for (const KvGroup& group : cache.groups()) {
+        const kernels::KvView view = cache.layerView(group.layers.front());
+        key.push_back(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(view.keys.data)));
+        key.push_back(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(view.values.data)));
+        key.push_back(view.keys.stride0());
+        key.push_back(view.keys.shape[1]);
+        key.push_back(static_cast<std::int64_t>(view.keys.dtype));
+    }
+    return key;
+}
+
+bool Model::canBeGraph(const StepPlan& plan) const {
+    // By name too: a prompt of one token runs the same kernels, but is told as another step.
+    const bool decode = plan.batch.name == "decode" && plan.tokens == static_cast<std::int64_t>(plan.appends.size()) &&
+                        plan.rows == plan.tokens && plan.batch.logits == StepLogits::Last &&
+                        plan.batch.logitsOut == nullptr && plan.batch.expertUse == nullptr;
+    return context_.cuda() != nullptr && decode && plan.frequencies.empty() && !context_.memory().guarded() &&
+           context_.tracer().foldsSteps();
+}
+
+/// Made where there is none; null where the step cannot be one.
+StepGraph* Model::graphOf(const StepPlan& plan, const KvCache& cache) {
+    if (!canBeGraph(plan)) {
+        return nullptr;
+    }
+    std::vector<std::int64_t> key = graphKey(plan, cache);
+    if (graphs_.size() >= kMaxGraphs && graphs_.count(key) == 0) {
+        graphs_.clear();
+    }
+    std::unique_ptr<StepGraph>& graph = graphs_[std::move(key)];
+    if (graph == nullptr) {
+        graph = std::make_unique<StepGraph>();
+    }
+    return graph.get();
+}
+
+/// One that was captured, and that the trace knows how to tell; null where there is none.
+StepGraph* Model::readyGraph(const StepPlan& plan, const KvCache& cache) const {
+    if (!canBeGraph(plan)) {
+        return nullptr;
+    }
+    const auto size = arenaSizes_.find(plan.signature());
+    if (size == arenaSizes_.end() || size->second > context_.memory().step().capacity()) {
+        return nullptr;
+    }
+    const auto found = graphs_.find(graphKey(plan, cache));
+    return found == graphs_.end() || found->second->graph.empty() ||
+                   !context_.tracer().canReplay(found->second->stepTemplate)
+               ? nullptr
+               : found->second.get();
+}
+
+/// Runs the step's ops; the second time that a step is seen they become a graph.
+StepOutput Model::runStep(const StepPlan& plan, KvCache& cache) {
+    StepGraph* graph = nullptr;
+    StepOutput out;
+    {
+        const TracedStep traced(context_.tracer(), plan.batch, plan.tokens);
+        context_.memory().step().ensureCapacity(arenaBytes(plan, cache));
+        graph = graphOf(plan, cache);
+        // The first of its kind compiles and loads what it needs, which a capture should not.
+        const bool capture = graph != nullptr && graph->known && graph->graph.empty();
+        out = StepRunner(*this, plan, cache, context_, capture ? StepMode::Capture : StepMode::Run, graph).run();
+        if (capture) {
+            graph->books = context_.memory().stepBooks();
+        }
+        if (kernels::MetaContext* meta = context_.meta()) {
+            meta->joinStreams();
+        }
+        cache.commit(plan.appends);
+    }
+    if (graph != nullptr) {
+        graph->known = true;
+        graph->stepTemplate = context_.tracer().lastTemplate();
+    }
+    return out;
+}
+
+bool Model::launch(const StepBatch& batch, KvCache& cache, bool idsFromLast) {
+    context_.throwIfStopped();
+    if (context_.cuda() == nullptr || batch.sampling.empty() || launched_.size() >= resultSlots_.size() ||
+        (idsFromLast && launched_.empty())) {
+        return false;
+    }
+    std::vector<int> sequences;
+    for (const StepSequence& sequence : batch.sequences) {
+        sequences.push_back(sequence.sequence);
+    }
+    if (cache.roomBeforeGrowth(sequences) < 1) {
+        // Pages are added between steps, so that the order of allocations is the same on every backend.
+        return false;
+    }
+    auto step = std::make_unique<LaunchedStep>(batch);
+    const StepPlan& plan = step->plan.emplace(*this, step->batch, cache);
+    step->graph = readyGraph(plan, cache);
+    if (step->graph == nullptr || step->graph->ids.empty()) {
+        return false;
+    }
+    std::int64_t known = 0;
+    if (idsFromLast) {
+        if (plan.ids.offset != 0 || launched_.back()->graph->ids.shape.count() != plan.ids.count) {
+            return false;
+        }
+        known = plan.ids.count;
+    }
+    start(std::move(step), cache, known);
+    return true;
+}
+
+/// `knownInputs`: of the first inputs, ids that the step launched before it samples.
+void Model::start(std::unique_ptr<LaunchedStep> step, KvCache& cache, std::int64_t knownInputs) {
+    kernels::CudaContext& gpu = *context_.cuda();
+    const StepPlan& plan = *step->plan;
+    const kernels::TensorView& inputs = step->graph->inputs;
+    reserveResults(*step);
+    step->replay = context_.tracer().beginReplay(step->graph->stepTemplate, plan.batch.index);
+    {
+        const kernels::ReplayScope scope(context_.tracer(), step->replay);
+        if (knownInputs > 0) {
+            const kernels::TensorView& ids = launched_.back()->graph->ids;
+            gpu.copyOnDevice(ids.data, inputs.data, ids.bytes());
+        }
+        gpu.copyToDevice(plan.inputs.data() + knownInputs, inputs.as<std::int32_t>() + knownInputs,
+                         inputs.bytes() - static_cast<std::uint64_t>(knownInputs) * sizeof(std::int32_t));
+        gpu.replay(step->graph->graph);
+        fetch(*step);
+    }
+    // The books are kept while the device works.
+    context_.memory().repeatStep(step->graph->books);
+    cache.commit(plan.appends);
+    launched_.push_back(std::move(step));
+}
+
+void Model::reserveResults(LaunchedStep& step) {
+    std::uint64_t bytes = 0;
+    for (const kernels::TensorView& part : step.graph->results()) {
+        bytes += part.empty() ? 0 : part.bytes();
+    }
+    kernels::Buffer& slot = resultSlots_[nextSlot_++ % resultSlots_.size()];
+    if (slot.bytes() < bytes) {
+        slot = kernels::Buffer(context_.memory().host(), bytes, {base::MemoryCategory::Logits, "step.results"});
+    }
+    step.results = static_cast<std::byte*>(slot.data());
+}
+
+void Model::fetch(LaunchedStep& step) {
+    kernels::CudaContext& gpu = *context_.cuda();
+    std::byte* out = step.results;
+    for (const kernels::TensorView& part : step.graph->results()) {
+        if (!part.empty()) {
+            gpu.copyToHost(part.data, out, part.bytes());
+            out += part.bytes();
+        }
+    }
+    step.fetched = gpu.record();
+}
+
+StepOutput Model::finishLaunched() {
+    const std::unique_ptr<LaunchedStep> step = std::move(launched_.front());
+    launched_.pop_front();
+    {
+        const TracedReplay traced(context_.tracer(), step->replay);
+        const kernels::ReplayScope scope(context_.tracer(), step->replay);
+        step->fetched.wait();
+    }
+    StepOutput out;
+    const std::byte* in = step->results;
+    const auto read = [&](const kernels::TensorView& part, auto& values) {
+        if (!part.empty()) {
+            values.resize(static_cast<std::size_t>(part.shape.count()));
+            std::memcpy(values.data(), in, part.bytes());
+            in += part.bytes();
+        }
+    };
+    read(step->graph->ids, out.ids);
+    read(step->graph->logprobs, out.logprobs);
+    read(step->graph->topIds, out.topIds);
+    read(step->graph->topLogprobs, out.topLogprobs);
+    return out;
+}
+
+void Model::dropLaunched() noexcept {
+    for (const auto& step : launched_) {
+        try {
+            const TracedReplay traced(context_.tracer(), step->replay);
+            step->fetched.wait();
+        } catch (const base::Error&) {
+            // The next call to the device tells of the fault.
+            break;
+        }
+    }
+    launched_.clear();
+}
+
+std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
+    std::vector<std::int64_t> signature = plan.signature();
+    const auto known = arenaSizes_.find(signature);
+    if (known != arenaSizes_.end()) {
+        return known->second;
+    }
+    kernels::Context& dry = dryContext();
+    if (kernels::CudaContext* gpu = context_.cuda()) {
+        {
+            const kernels::CudaPrefetch prefetch(*gpu);
+            StepRunner(*this, plan, cache, dry, StepMode::Prefetch).run();
+        }
+        gpu->library().waitForPrefetch(nullptr, context_.stop());
+    } else {
+        StepRunner(*this, plan, cache, dry).run();
+    }
+    const std::uint64_t bytes = dry.memory().step().highWater();
+    arenaSizes_.emplace(std::move(signature), bytes);
+    return bytes;
+}
+
+kernels::Context& Model::dryContext() {
+    if (dryContext_ == nullptr) {
+        kernels::ContextOptions options;
+        options.backend = kernels::Backend::Meta;
+        options.traits = context_.traits();
+        options.memory.deviceBudget = 4 * kDryBytes;
+        dryContext_ = std::make_unique<kernels::Context>(options);
+        // The weights may have addresses of another Meta context: the dry run's stay clear of them.
+        dryGap_ = kernels::Buffer(dryContext_->memory().general(), kDryBytes, {base::MemoryCategory::Other, "gap"});
+        dryContext_->memory().step().ensureCapacity(kDryBytes);
+    }
+    return *dryContext_;
+}
+
+void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& options, base::ProgressSink* progress) {
+    kernels::CudaContext* const gpu = context_.cuda();
+    if (gpu == nullptr) {
+        return;
+    }
+    kernels::Context& dry = dryContext();
+    KvCache cache(dry, config_, options);
+    std::vector<int> sequences;
+    for (const StepBatch& batch : steps) {
+        for (const StepSequence& item : batch.sequences) {
+            while (static_cast<int>(sequences.size()) <= item.sequence) {
+                sequences.push_back(cache.addSequence());
+            }
+        }
+        cache.reserve(appendsOf(batch));
+        const StepPlan plan(*this, batch, cache);
+        {
+            const kernels::CudaPrefetch prefetch(*gpu);
+            StepRunner(*this, plan, cache, dry, StepMode::Prefetch).run();
+        }
+        cache.commit(plan.appends);
+    }
+    gpu->library().waitForPrefetch(progress, context_.stop());
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Steps that become graphs and are launched ahead: what they compute, what they say of memory and of themselves.
+
+#include <map>
+
+#include "engine/generation/generator.h"
+#include "engine/model/model.h"
+#include "tests/engine/model_test_support.h"
+#include "tests/gpu/context_testing.h"
+
+namespace vitrine::gpu {
+namespace {
+
+using namespace engine;
+
+/// The steps of a run as a reader of the trace sees them.
+class StepSink final : public base::TraceSink {
+public:
+    struct Step {
+        std::string name;
+        std::int32_t index = 0;
+        base::TimeNs begin = 0, end = 0;
+    };
+
+    base::StringId intern(std::string_view text) override {
+        names_.emplace_back(text);
+        return {static_cast<std::uint32_t>(names_.size())};
+    }
+    void record(const base::TraceEvent& event) override {
+        if (const auto* made = std::get_if<base::StepTemplateEvent>(&event)) {
+            templates_[made->step->id] =
+                names_.at(std::get<base::ScopeBeginEvent>(made->step->events.front()).name.value - 1);
+        } else if (const auto* replay = std::get_if<base::StepReplayedEvent>(&event)) {
+            ++replays;
+            steps.push_back({templates_.at(replay->stepTemplate), replay->index, replay->begin, replay->end});
+        } else if (const auto* begin = std::get_if<base::ScopeBeginEvent>(&event);
+                   begin != nullptr && begin->kind == base::ScopeKind::Step) {
+            open_[begin->id.value] = steps.size();
+            steps.push_back({names_.at(begin->name.value - 1), begin->index, begin->time, 0});
+        } else if (const auto* end = std::get_if<base::ScopeEndEvent>(&event);
+                   end != nullptr && open_.contains(end->id.value)) {
+            steps[open_.at(end->id.value)].end = end->time;
+        }
+    }
+
+    std::vector<Step> steps;
+    int replays = 0;
+
+private:
+    std::vector<std::string> names_;
+    std::map<std::uint32_t, std::string> templates_;
+    std::map<std::uint64_t, std::size_t> open_;
+};
+
+struct Done {
+    GenerateReport report;
+    kernels::MemoryStatistics memory;
+    StepSink sink;
+};
+
+void generate(Done& done, bool graphs, kernels::ProfileLevel level) {
+    kernels::ContextOptions options;
+    options.backend = kernels::Backend::Cuda;
+    options.sink = &done.sink;
+    options.profile = level;
+    options.foldSteps = graphs;
+    kernels::Context context(options);
+    Model model(context, openModel("synthetic:tiny-gpt-oss"), {false, kernels::DType::BF16, 7}, nullptr);
+    GenerateOptions generate;
+    generate.cache.dtype = kernels::DType::BF16;
+    generate.cache.pageTokens = 16; // pages are added on the way
+    std::vector<GenerateRequest> requests(3);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        requests[i].prompt = {static_cast<std::int32_t>(5 + 3 * i)}; // a prompt of one token is no decode step
+        requests[i].maxNewTokens = 60 + static_cast<std::int64_t>(20 * i);
+    }
+    Generator(model, nullptr, generate).run(requests, done.report, {});
+    done.memory = context.memory().statistics();
+}
+
+class GpuSteps : public GpuTest {};
+
+TEST_F(GpuSteps, GraphsAndStepsLaunchedAheadChangeNothing) {
+    Done eager, light, full, off;
+    generate(eager, false, kernels::ProfileLevel::Full);
+    generate(light, true, kernels::ProfileLevel::Light);
+    generate(full, true, kernels::ProfileLevel::Full);
+    generate(off, true, kernels::ProfileLevel::Off);
+    EXPECT_EQ(eager.sink.replays, 0);
+    EXPECT_TRUE(off.sink.steps.empty());
+    for (const Done* done : {&light, &full, &off}) {
+        for (std::size_t i = 0; i < 3; ++i) {
+            EXPECT_EQ(done->report.results[i].ids, eager.report.results[i].ids) << "request " << i;
+        }
+        EXPECT_EQ(done->report.decodeSteps, eager.report.decodeSteps);
+        EXPECT_EQ(done->memory.peak, eager.memory.peak);
+        EXPECT_EQ(done->memory.peakByCategory, eager.memory.peakByCategory);
+        EXPECT_EQ(done->memory.maxByCategory, eager.memory.maxByCategory);
+        EXPECT_EQ(done->memory.allocations, eager.memory.allocations);
+        EXPECT_EQ(done->memory.frees, eager.memory.frees);
+    }
+    for (const Done* done : {&light, &full}) {
+        EXPECT_GT(done->sink.replays, 80);
+        ASSERT_EQ(done->sink.steps.size(), eager.sink.steps.size());
+        base::TimeNs last = 0;
+        for (std::size_t i = 0; i < done->sink.steps.size(); ++i) {
+            const StepSink::Step& step = done->sink.steps[i];
+            EXPECT_EQ(step.name, eager.sink.steps[i].name) << "step " << i;
+            EXPECT_EQ(step.index, eager.sink.steps[i].index) << "step " << i;
+            EXPECT_GE(step.begin, last) << "step " << i << " began before the one before it ended";
+            EXPECT_GE(step.end, step.begin);
+            last = step.end;
+        }
+    }
+}
+
+} // namespace
+} // namespace vitrine::gpu
