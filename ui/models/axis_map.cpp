@@ -14,13 +14,13 @@ AxisMap AxisMap::ofTime(TimeRange range, double width) {
     return map;
 }
 
-/// Knots at equal numbers of events; with fewer than two events it stays an axis of time.
-template <class TimeOf> void AxisMap::setKnots(TimeOf timeOf) {
+/// At most `most` knots at equal numbers of events; with fewer than two events it stays an axis of time.
+template <class TimeOf> void AxisMap::setKnots(double most, TimeOf timeOf) {
     if (lastEvent_ - firstEvent_ < 2) {
         return;
     }
     kind_ = AxisKind::Events;
-    const int knots = static_cast<int>(std::clamp(width_, 2.0, 4096.0));
+    const int knots = static_cast<int>(std::clamp(most, 2.0, 4096.0));
     const std::uint64_t events = lastEvent_ - firstEvent_;
     knots_.reserve(static_cast<std::size_t>(knots) + 1);
     knots_.push_back(range_.begin);
@@ -37,7 +37,7 @@ AxisMap AxisMap::ofEvents(const profiler::MemoryTimeline& timeline, TimeRange ra
     if (range.length() > 0) {
         map.firstEvent_ = timeline.eventsBefore(range.begin);
         map.lastEvent_ = timeline.eventsBefore(range.end);
-        map.setKnots([&timeline](std::uint64_t event) { return timeline.eventTime(event); });
+        map.setKnots(map.width_, [&timeline](std::uint64_t event) { return timeline.eventTime(event); });
     }
     return map;
 }
@@ -50,7 +50,10 @@ AxisMap AxisMap::ofTimes(const std::vector<base::TimeNs>& times, TimeRange range
         };
         map.firstEvent_ = before(range.begin);
         map.lastEvent_ = before(range.end);
-        map.setKnots([&times](std::uint64_t event) { return times[static_cast<std::size_t>(event)]; });
+        // At most a knot for each event: between two of them time runs evenly, so that spans have lengths.
+        const auto events = static_cast<double>(map.lastEvent_ - map.firstEvent_);
+        map.setKnots(std::min(map.width_, events),
+                     [&times](std::uint64_t event) { return times[static_cast<std::size_t>(event)]; });
     }
     return map;
 }

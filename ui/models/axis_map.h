@@ -38,7 +38,7 @@ public:
     std::vector<profiler::MemoryColumn> columns(const profiler::MemoryTimeline& timeline, int count) const;
 
 private:
-    template <class TimeOf> void setKnots(TimeOf timeOf);
+    template <class TimeOf> void setKnots(double most, TimeOf timeOf);
     AxisKind kind_ = AxisKind::Time;
     TimeRange range_;
     double width_ = 1;

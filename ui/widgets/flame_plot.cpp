@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/widgets/flame_plot.h"
 
-#include <QKeyEvent>
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
@@ -235,13 +234,12 @@ QRectF FlamePlot::itemFrame(int item) const {
     return items()[static_cast<std::size_t>(item)].rect.adjusted(-0.5, -0.5, 0.5, 0.5);
 }
 
-void FlamePlot::keyPressEvent(QKeyEvent* event) {
-    const bool out = event->key() == Qt::Key_Backspace || (event->key() == Qt::Key_Escape && currentItem() < 0);
-    if (out && flame_ && zoomed_ > 0) {
-        zoomTo(static_cast<std::size_t>(std::max(0, flame_->nodes[zoomed_].parent)));
-        return;
+bool FlamePlot::zoomOut() {
+    if (!flame_ || zoomed_ == 0) {
+        return false;
     }
-    ItemPlot::keyPressEvent(event);
+    zoomTo(static_cast<std::size_t>(std::max(0, flame_->nodes[zoomed_].parent)));
+    return true;
 }
 
 void FlamePlot::resizeEvent(QResizeEvent* event) {

@@ -26,6 +26,7 @@ public:
 
     void setFlame(FlameTreePtr flame);
     void zoomTo(std::size_t node);
+    bool zoomOut(); ///< to what encloses the zoomed node; false: it is the root
     std::size_t zoomed() const { return zoomed_; }
 
     QImage picture(const QSizeF& size, double dpr) const override;
@@ -40,7 +41,6 @@ protected:
     int itemBeside(int item, int key) const override;
     QString itemWords(int item) const override;
     QRectF itemFrame(int item) const override;
-    void keyPressEvent(QKeyEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
 
 private:

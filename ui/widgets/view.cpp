@@ -212,6 +212,21 @@ void View::setTable(QWidget* table) {
     header_->setTableButton(true);
 }
 
+bool View::showMissingRun() {
+    const SessionDocument& document = *context_.document;
+    if (!document.isOpen()) {
+        showEmpty(tr("No session is open. Open a .vitrine file, drop one here, or start a run."), tr("Open…"),
+                  [this] { context_.actions->action(QStringLiteral("file.open"))->trigger(); });
+        return true;
+    }
+    if (document.run(document.runA()) == nullptr) {
+        showEmpty(tr("This session holds no run yet."), tr("Start a run"),
+                  [this] { emit openView(QStringLiteral("run")); });
+        return true;
+    }
+    return false;
+}
+
 void View::setReadout(const QString& text) {
     if (readout_ != text) {
         readout_ = text;

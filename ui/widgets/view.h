@@ -132,6 +132,8 @@ protected:
     void setBody(QWidget* body);
     void setTable(QWidget* table); ///< the twin that "Show as table" swaps in
     void setReadout(const QString& text);
+    /// Says that there is no session or no run A, with what to do about it; false: there is one.
+    bool showMissingRun();
 
 private:
     void updateStack();

@@ -170,16 +170,12 @@ void KernelsView::updateVariants() {
 }
 
 void KernelsView::updateEmpty() {
-    const SessionDocument& document = *context().document;
-    const TimelineState state = run_ != 0 ? context().document->timeline(run_) : TimelineState{};
-    const RunInfo* run = document.run(run_);
-    if (!document.isOpen()) {
-        showEmpty(tr("No session is open. Open a .vitrine file, drop one here, or start a run."), tr("Open…"),
-                  [this] { context().actions->action(QStringLiteral("file.open"))->trigger(); });
-    } else if (run == nullptr) {
-        showEmpty(tr("This session holds no run yet."), tr("Start a run"),
-                  [this] { emit openView(QStringLiteral("run")); });
-    } else if ((trace_ && (trace_->ops > 0 || trace_->tracks.size() > 1)) || (listA_ && !listA_->used.empty())) {
+    if (showMissingRun()) {
+        return;
+    }
+    const TimelineState state = context().document->timeline(run_);
+    const RunInfo* run = context().document->run(run_);
+    if ((trace_ && (trace_->ops > 0 || trace_->tracks.size() > 1)) || (listA_ && !listA_->used.empty())) {
         showEmpty({});
     } else if (!state.complete && state.error.isEmpty()) {
         showEmpty(tr("Reading the events of this run."));
@@ -255,6 +251,7 @@ void KernelsView::updateCounters() {
     const RunInfo* run = context().document->run(run_);
     const double ceiling = run != nullptr ? ceilingsOf(*run).bytesPerSecond : 0;
     const TimeRange range = context().time->range();
+    const std::vector<std::string> recorded = timeline_ ? timeline_->counters() : std::vector<std::string>();
     for (const CounterLane& counter : counterLanes_) {
         const bool rate = counter.counters.size() > 1;
         const double unit = rate ? 1e9 : 0.01;
@@ -291,7 +288,8 @@ void KernelsView::updateCounters() {
                          .arg(rate ? curves.back().name + QLatin1Char(' ') : QString(), words(whole.front().mean),
                               words(whole.front().largest));
         }
-        counter.lane->setVisible(!curves.empty());
+        // Also where this stretch has no sample: a lane that came and went with the zoom would move all others.
+        counter.lane->setVisible(std::ranges::find(recorded, counter.counters.front()) != recorded.end());
         const double top = rate ? (ceiling > 0 ? ceiling : 5e12) / unit : 100;
         counter.lane->setTopText(rate ? rateText(top * unit) : QStringLiteral("100\u00A0%"));
         counter.lane->setFacts(facts.join(QStringLiteral("   ")));

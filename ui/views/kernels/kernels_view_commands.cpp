@@ -4,16 +4,15 @@
 #include <QApplication>
 #include <QCheckBox>
 #include <QClipboard>
-#include <QMenu>
 #include <QStackedWidget>
 #include <QTreeView>
 #include <algorithm>
 
 #include "ui/models/format.h"
-#include "ui/models/memory_facts.h"
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/kernels/variants_page.h"
+#include "ui/views/timeline_menu.h"
 #include "ui/widgets/flame_plot.h"
 #include "ui/widgets/timeline/trace_arrows.h"
 
@@ -126,22 +125,18 @@ bool KernelsView::perform(const QString& action) {
     if (action == QLatin1String("view.table") && (page() == Table || page() == Variants)) {
         return true; // they are tables
     }
-    if (action == QLatin1String("view.time-unit")) {
-        lanes_->nextTimeUnit();
-        return true;
-    }
-    if (action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse")) {
-        if (Lane* lane = lanes_->focusedLane()) {
-            action == QLatin1String("lane.pin") ? lane->setPinned(!lane->pinned())
-                                                : lane->setCollapsed(!lane->collapsed());
-        }
+    if (lanes_->perform(action)) {
         return true;
     }
     if (action == QLatin1String("edit.copy") || action == QLatin1String("edit.copy-why")) {
         QApplication::clipboard()->setText(action == QLatin1String("edit.copy-why") ? panel_->asText() : copyText());
         return true;
     }
-    if (action == QLatin1String("select.clear") && page() == Flame && flame_->zoomed() > 0) {
+    const bool out = action == QLatin1String("select.clear") || action == QLatin1String("zoom.back");
+    if (page() == Flame && out && flame_->zoomOut()) {
+        return true;
+    }
+    if (page() == Flame && action == QLatin1String("zoom.all") && flame_->zoomed() > 0) {
         flame_->zoomTo(0);
         return true;
     }
@@ -156,9 +151,8 @@ QString KernelsView::copyText() const {
 }
 
 QString KernelsView::whyNot(const QString& action) const {
-    const bool lane = action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse");
-    if (lane && lanes_->focusedLane() == nullptr) {
-        return tr("Focus a lane first");
+    if (const QString reason = lanes_->whyNot(action); !reason.isEmpty()) {
+        return reason;
     }
     if (action.startsWith(QLatin1String("select.link"))) {
         const bool any = trace_ && !trace_->kernelsOf(litScope()).empty();
@@ -216,25 +210,8 @@ QString KernelsView::find(const QString& text, int direction) {
 }
 
 void KernelsView::contextMenu(const QPoint& position, base::TimeNs at) {
-    QMenu menu(this);
-    TimeCursor* time = context().time;
-    connect(menu.addAction(tr("Set the cursor here")), &QAction::triggered, this, [time, at] { time->setCursor(at); });
-    if (timeline_) {
-        if (const profiler::ScopeRow* step = scopeAt(*timeline_, at, base::ScopeKind::Step)) {
-            const TimeRange range{step->begin, step->end < 0 ? timeline_->end() : step->end};
-            const QString name = scopeTitle(*timeline_, *step, false);
-            connect(menu.addAction(tr("Zoom to %1").arg(name)), &QAction::triggered, this,
-                    [time, range] { time->jumpTo(range); });
-            connect(menu.addAction(tr("Narrow all views to %1").arg(name)), &QAction::triggered, this,
-                    [time, range, name] { time->pushFilter({range, name}); });
-        }
-    }
-    menu.addSeparator();
-    for (const char* id :
-         {"measure.filter", "zoom.fit", "zoom.all", "zoom.back", "select.link-next", "edit.copy-why"}) {
-        menu.addAction(context().actions->action(QString::fromLatin1(id)));
-    }
-    menu.exec(position);
+    openTimelineMenu(this, context(), timeline_, position, at,
+                     {"select.link-next", "select.link-back", "edit.copy-why"});
 }
 
 void KernelsView::updateReadout() {

@@ -89,7 +89,7 @@ void VariantsPage::refresh() {
     model_->setTree(a_ ? variantTree(*a_, b_) : std::make_shared<FlatTree>());
     if (const bool wide = b_.has_value(); model_->rowCount() > 0 && (table_->columnWidth(0) < 150 || wide != withB_)) {
         withB_ = wide;
-        const int widths[] = {160, 108, 84, wide ? 150 : 166, 70, 70, 56, 78, 122, 58, 80, 170, 84, 84};
+        const int widths[] = {160, 108, 84, wide ? 136 : 166, 70, 70, 56, 78, 122, 58, 80, 158, 80, 84};
         for (int i = 0; i < model_->columnCount(); ++i) {
             table_->setColumnWidth(i, widths[i]);
         }

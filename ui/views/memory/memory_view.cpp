@@ -160,13 +160,7 @@ void MemoryView::onSelectedRun() {
         notes_.clear();
     }
     run_ = document.runA();
-    if (!document.isOpen()) {
-        showEmpty(tr("No session is open. Open a .vitrine file, drop one here, or start a run."), tr("Open…"),
-                  [this] { context().actions->action(QStringLiteral("file.open"))->trigger(); });
-    } else if (run_ == 0) {
-        showEmpty(tr("This session holds no run yet."), tr("Start a run"),
-                  [this] { emit openView(QStringLiteral("run")); });
-    }
+    showMissingRun();
     plan_->setRun(run_);
     updatePlan();
     readNotes();

@@ -5,7 +5,6 @@
 #include <QCheckBox>
 #include <QClipboard>
 #include <QHeaderView>
-#include <QMenu>
 #include <QStackedWidget>
 #include <QTreeView>
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/memory/oom_page.h"
+#include "ui/views/timeline_menu.h"
 #include "ui/widgets/delegates.h"
 
 namespace vitrine::ui {
@@ -105,15 +105,7 @@ bool MemoryView::perform(const QString& action) {
         walkLinks(action.endsWith(QLatin1String("next")) ? 1 : -1);
         return true;
     }
-    if (action == QLatin1String("view.time-unit")) {
-        lanes_->nextTimeUnit();
-        return true;
-    }
-    if (action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse")) {
-        if (Lane* lane = lanes_->focusedLane()) {
-            action == QLatin1String("lane.pin") ? lane->setPinned(!lane->pinned())
-                                                : lane->setCollapsed(!lane->collapsed());
-        }
+    if (lanes_->perform(action)) {
         return true;
     }
     if (action == QLatin1String("edit.copy-why") || action == QLatin1String("edit.copy")) {
@@ -134,9 +126,8 @@ QString MemoryView::copyText() const {
 }
 
 QString MemoryView::whyNot(const QString& action) const {
-    const bool lane = action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse");
-    if (lane && lanes_->focusedLane() == nullptr) {
-        return tr("Focus a lane first");
+    if (const QString reason = lanes_->whyNot(action); !reason.isEmpty()) {
+        return reason;
     }
     const bool links = action.startsWith(QLatin1String("select.link"));
     if (links && context().time->selection().allocation == 0) {
@@ -188,28 +179,8 @@ void MemoryView::takeFound(FoundAllocations found) {
 }
 
 void MemoryView::contextMenu(const QPoint& position, base::TimeNs at) {
-    QMenu menu(this);
-    TimeCursor* time = context().time;
-    connect(menu.addAction(tr("Set the cursor here")), &QAction::triggered, this, [time, at] { time->setCursor(at); });
-    if (timeline_) {
-        if (const profiler::ScopeRow* step = scopeAt(*timeline_, at, base::ScopeKind::Step)) {
-            const TimeRange range{step->begin, step->end < 0 ? timeline_->end() : step->end};
-            const QString name = scopeTitle(*timeline_, *step, false);
-            connect(menu.addAction(tr("Measure %1").arg(name)), &QAction::triggered, this,
-                    [time, range] { time->setMeasured(range); });
-            connect(menu.addAction(tr("Narrow all views to %1").arg(name)), &QAction::triggered, this,
-                    [time, range, name] { time->pushFilter({range, name}); });
-        }
-    }
-    menu.addSeparator();
-    for (const char* id : {"measure.filter", "zoom.fit", "zoom.all", "zoom.back"}) {
-        menu.addAction(context().actions->action(QString::fromLatin1(id)));
-    }
-    menu.addSeparator();
-    for (const char* id : {"go.peak-next", "go.peak-previous", "go.oom", "edit.copy-why"}) {
-        menu.addAction(context().actions->action(QString::fromLatin1(id)));
-    }
-    menu.exec(position);
+    openTimelineMenu(this, context(), timeline_, position, at,
+                     {"go.peak-next", "go.peak-previous", "go.oom", "edit.copy-why"});
 }
 
 void MemoryView::updateReadout() {

@@ -15,6 +15,8 @@
 #include "ui/models/event_table.h"
 #include "ui/models/flat_tree.h"
 #include "ui/models/format.h"
+#include "ui/models/kernel_stats.h"
+#include "ui/views/kernels/kernel_list.h"
 #include "ui/widgets/delegates.h"
 #include "ui/widgets/style.h"
 
@@ -60,6 +62,8 @@ Drawer::Drawer(const ViewContext& context, QWidget* parent) : QTabWidget(parent)
     addTab(log_, tr("Log"));
     command_ = textPage(tr("Command line"), this);
     addTab(command_, tr("Command line"));
+    kernels_ = new KernelList(true, this);
+    addTab(kernels_, tr("Kernels"));
     connect(context_.document, &SessionDocument::selectionChanged, this, &Drawer::refresh);
     connect(context_.document, &SessionDocument::opened, this, &Drawer::refresh);
     connect(context_.document, &SessionDocument::closed, this, &Drawer::refresh);
@@ -72,6 +76,23 @@ Drawer::Drawer(const ViewContext& context, QWidget* parent) : QTabWidget(parent)
     connect(context_.time, &TimeCursor::rangeChanged, this, &Drawer::refreshEvents);
     connect(context_.time, &TimeCursor::measuredChanged, this, &Drawer::refreshEvents);
     connect(this, &QTabWidget::currentChanged, this, &Drawer::refreshEvents);
+    connect(kernels_, &KernelList::kernelChosen, this, [this](const QString& name) {
+        // The next launch after the cursor, the first one again behind the last.
+        const TimelinePtr timeline = context_.document->timeline(context_.document->runA()).timeline;
+        const base::TimeNs from = context_.time->cursor().value_or(-1);
+        const base::SpanEvent* next = nullptr;
+        for (const base::SpanEvent& span : timeline ? timeline->spans() : std::span<const base::SpanEvent>()) {
+            const bool later = next == nullptr || (span.begin > from) > (next->begin > from) ||
+                               ((span.begin > from) == (next->begin > from) && span.begin < next->begin);
+            if (later && textOf(timeline->text(span.name.value)) == name) {
+                next = &span;
+            }
+        }
+        if (next != nullptr) {
+            context_.time->select({0, next->scope.value});
+            context_.time->goTo(next->begin);
+        }
+    });
     refresh();
 }
 
@@ -189,7 +210,19 @@ void Drawer::refresh() {
     refreshNotes();
 }
 
+void Drawer::refreshKernels() {
+    if (!isVisible() || currentWidget() != kernels_) {
+        return;
+    }
+    const sessions::RunInfo* run = context_.document->run(context_.document->runA());
+    const TimelinePtr timeline = run != nullptr ? context_.document->timeline(run->id).timeline : nullptr;
+    kernels_->setSource(timeline, run != nullptr ? ceilingsOf(*run) : Ceilings(),
+                        context_.time->measured().value_or(context_.time->range()),
+                        context_.time->measured() ? tr("the measured range") : tr("the visible range"));
+}
+
 void Drawer::refreshEvents() {
+    refreshKernels();
     if (!isVisible() || currentIndex() != 0) {
         return; // collecting costs time that nobody sees
     }

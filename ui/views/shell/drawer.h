@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The drawer at the bottom: what run A wrote down besides its plots. Events, Notes, Log, Command line.
+// The drawer at the bottom: what run A wrote down besides its plots. Events, Notes, Log, Command line, Kernels.
 
 #include <QTabWidget>
 
@@ -17,6 +17,7 @@ namespace vitrine::ui {
 
 class EventTableModel;
 class FlatTreeModel;
+class KernelList;
 
 class Drawer final : public QTabWidget {
     Q_OBJECT
@@ -37,6 +38,7 @@ public:
     EventTableModel* events() const { return eventsModel_; }
     QTreeView* eventList() const { return events_; }
     QTreeView* noteList() const { return notes_; }
+    KernelList* kernels() const { return kernels_; }
     QLineEdit* noteField() const { return noteText_; }
 
 protected:
@@ -48,6 +50,7 @@ private:
     void refresh();
     void refreshNotes();
     void refreshEvents();
+    void refreshKernels();
     void showNotes(const std::vector<sessions::TimelineNote>& notes);
     void chooseNote(qint64 note);
     void keepWords();
@@ -60,6 +63,7 @@ private:
     QTreeView* events_;
     EventTableModel* eventsModel_;
     TextLabel* eventFacts_;
+    KernelList* kernels_;
     QTreeView* notes_;
     FlatTreeModel* notesModel_;
     QLineEdit* noteText_;

@@ -151,6 +151,25 @@ Lane* LaneStack::focusedLane() const {
     return nullptr;
 }
 
+bool LaneStack::perform(const QString& action) {
+    Lane* lane = focusedLane();
+    if (action == QLatin1String("view.time-unit")) {
+        nextTimeUnit();
+    } else if (action == QLatin1String("lane.pin") && lane != nullptr) {
+        lane->setPinned(!lane->pinned());
+    } else if (action == QLatin1String("lane.collapse") && lane != nullptr) {
+        lane->setCollapsed(!lane->collapsed());
+    } else {
+        return false;
+    }
+    return true;
+}
+
+QString LaneStack::whyNot(const QString& action) const {
+    const bool about = action == QLatin1String("lane.pin") || action == QLatin1String("lane.collapse");
+    return about && focusedLane() == nullptr ? tr("Focus a lane first") : QString();
+}
+
 QList<QWidget*> LaneStack::focusStops() const {
     QList<QWidget*> stops;
     if (bands_ != nullptr) {

@@ -48,6 +48,10 @@ public:
     Ruler* ruler() const { return ruler_; }
     Lane* focusedLane() const;
     QList<QWidget*> focusStops() const;
+    /// Does a command of the ActionList that is about lanes; false: not about them.
+    bool perform(const QString& action);
+    /// Why such a command cannot be done now; empty: it can, or it is none of them.
+    QString whyNot(const QString& action) const;
     /// Low windows: a minimap of 24 px and all lanes but the first ones collapsed.
     void setLow(bool low);
     /// Lanes of fixed height stand close under each other, with what is left below them. Before the first lane.
