@@ -250,6 +250,8 @@ private slots:
         const nlohmann::json spec = ui::variantExperiment(run, list->candidates[1]);
         QCOMPARE(spec["simd"].get<std::string>(), std::string("avx2"));
         QCOMPARE(spec["kernel"].size(), std::size_t(2)); // as it was
+        const ui::KernelStatsPtr stats = ui::kernelStats(*test::makeCpuRun(), {}, kAll);
+        QVERIFY(ui::variantTime(list->used.front(), *stats) == ns(1)); // of its ops, each counted once
     }
 
     void deltasHaveSigns() {

@@ -168,6 +168,9 @@ KernelStatsPtr kernelStats(const profiler::MemoryTimeline& timeline, const Ceili
     stats->ceilings = ceilings;
     stats->dots = dotsOf(stats->table, ceilings);
     stats->range = range;
+    if (stats->table.kernels.empty()) {
+        stats->ops = static_cast<base::TimeNs>(flameTree(timeline, range)->nodes.front().length);
+    }
     return stats;
 }
 

@@ -45,6 +45,7 @@ struct KernelStats {
     Ceilings ceilings;
     std::vector<RooflineDot> dots; ///< at most one for a kernel
     TimeRange range;               ///< what was counted
+    base::TimeNs ops = 0;          ///< time of the ops themselves, where no kernels were recorded
 };
 using KernelStatsPtr = std::shared_ptr<const KernelStats>;
 

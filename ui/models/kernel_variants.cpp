@@ -255,6 +255,9 @@ VariantListPtr variantList(const sessions::RunInfo& run) {
 
 std::optional<base::TimeNs> variantTime(const UsedVariant& variant, const KernelStats& stats) {
     std::optional<base::TimeNs> time;
+    if (variant.family == kCpuFamily && stats.ops > 0) {
+        return stats.ops;
+    }
     for (const profiler::KernelRow& row : stats.table.kernels) {
         if (std::ranges::find(variant.entries, row.name) != variant.entries.end()) {
             time = time.value_or(0) + row.total;

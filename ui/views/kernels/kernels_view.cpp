@@ -37,6 +37,7 @@ void KernelsView::showPage(Page page) {
     updateFlame();
     updateTwin();
     updateReadout();
+    updateNote();
     if (page == Variants) {
         variants_->tellChosen();
     }
@@ -214,7 +215,7 @@ void KernelsView::updateNote() {
     }
     note_->setText(note);
     note_->setToolTip(note);
-    noteStrip_->setVisible(!note.isEmpty());
+    noteStrip_->setVisible(!note.isEmpty() && page() != Table); // there it stands in place of the rows
     list_->setWhyEmpty(note);
 }
 
