@@ -115,12 +115,6 @@ ModValue makeBuiltin(ModHeap& heap, const ModBuiltinEntry* entry, ModValue self 
     return made;
 }
 
-ModValue makeIgnored(ModHeap& heap, std::string what) {
-    auto* const made = heap.make<ModIgnored>();
-    made->what = std::move(what);
-    return made;
-}
-
 std::optional<ModValue> torchMember(ModHeap& heap, std::string_view name) {
     for (const NamedDtype& item : kDtypes) {
         if (item.name == name && name != "BoolTensor") {
@@ -141,15 +135,15 @@ std::optional<ModValue> torchMember(ModHeap& heap, std::string_view name) {
         return made;
     }
     if (std::find(kIgnoredMembers.begin(), kIgnoredMembers.end(), name) != kIgnoredMembers.end()) {
-        return makeIgnored(heap, name == "no_grad" || name == "inference_mode" ? "torch.no_grad"
-                                                                               : "torch." + std::string(name));
+        return heap.ignored(name == "no_grad" || name == "inference_mode" ? "torch.no_grad"
+                                                                          : "torch." + std::string(name));
     }
     return std::nullopt;
 }
 
 std::optional<ModValue> moduleMember(ModHeap& heap, const std::string& path, std::string_view name) {
     if (isIgnoredModule(path)) {
-        return makeIgnored(heap, path + "." + std::string(name));
+        return heap.ignored(path + "." + std::string(name));
     }
     if (path == "math" || path == "torch" || path == "numpy") {
         for (const NamedNumber& item : kNumbers) {
@@ -227,7 +221,7 @@ std::optional<ModValue> ModEvaluator::findAttribute(ModValue object, std::string
         if (name == "__name__") {
             return ModValue(heap_.string(std::string(function->code->name)));
         }
-        return makeIgnored(heap_, std::string(name)); // register_fake, __doc__, cache_clear
+        return heap_.ignored(std::string(name)); // register_fake, __doc__, cache_clear
     }
     if (const auto* const partial = object.as<ModPartial>()) {
         return name == "func" ? std::optional(partial->callee) : std::nullopt;
@@ -279,7 +273,7 @@ std::optional<ModValue> ModEvaluator::tensorMember(ModValue object, std::string_
         return ModValue(made);
     }
     if (name == "device" || name == "layout" || name == "grad") {
-        return makeIgnored(heap_, "device");
+        return heap_.ignored("device");
     }
     if (name == "is_cuda" || name == "requires_grad") {
         const auto* const tensor = object.as<ModTensor>();
@@ -294,14 +288,7 @@ std::optional<ModValue> ModEvaluator::tensorMember(ModValue object, std::string_
     const std::string text(name);
     const ModBuiltinEntry* entry = findBuiltin("Tensor." + text);
     if (entry == nullptr) {
-        // "clamp_" and the like change in place; of symbols and fresh tables their value is what matters.
-        for (const std::span<const ModBuiltinEntry> table : {elementwiseBuiltins(), tensorBuiltins()}) {
-            for (const ModBuiltinEntry& item : table) {
-                if (item.name == "torch." + text) {
-                    entry = &item;
-                }
-            }
-        }
+        entry = findMethod(name);
     }
     return entry != nullptr ? std::optional(makeBuiltin(heap_, entry, object)) : std::nullopt;
 }

@@ -59,6 +59,12 @@ ModSequence* ModHeap::list(std::vector<ModValue> items) {
     return made;
 }
 
+ModValue ModHeap::ignored(std::string what) {
+    auto* const made = make<ModIgnored>();
+    made->what = std::move(what);
+    return made;
+}
+
 std::string modTypeName(const ModValue& value) {
     switch (value.kind()) {
     case ModValue::Kind::None:

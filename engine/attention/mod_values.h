@@ -237,6 +237,7 @@ public:
     ModString* string(std::string text);
     ModSequence* tuple(std::vector<ModValue> items);
     ModSequence* list(std::vector<ModValue> items);
+    ModValue ignored(std::string what);
 
 private:
     std::vector<std::unique_ptr<ModObject>> objects_;

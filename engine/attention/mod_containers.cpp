@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// Methods of lists, dicts and strings.
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include "engine/attention/mod_evaluator.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using E = ModEvaluator;
+using C = ModCall;
+
+ModSequence& listOf(ModCall& call) {
+    auto* const list = call.required(0, "self").as<ModSequence>();
+    if (list == nullptr || list->kind == ModKind::Tuple) {
+        ModEvaluator::fail("this is a method of lists");
+    }
+    return *list;
+}
+
+const ModDict& dictOf(ModCall& call) {
+    const auto* const dict = call.required(0, "self").as<ModDict>();
+    if (dict == nullptr) {
+        ModEvaluator::fail("this is a method of dicts");
+    }
+    return *dict;
+}
+
+ModValue append(ModEvaluator& evaluator, ModCall& call) {
+    evaluator.heap().charge(1);
+    ModSequence& list = listOf(call);
+    list.items.push_back(call.required(1, "object"));
+    call.finish();
+    return {};
+}
+
+ModValue extend(ModEvaluator& evaluator, ModCall& call) {
+    const std::vector<ModValue> more = evaluator.iterate(call.required(1, "iterable"));
+    evaluator.heap().charge(static_cast<std::int64_t>(more.size()));
+    ModSequence& list = listOf(call);
+    list.items.insert(list.items.end(), more.begin(), more.end());
+    call.finish();
+    return {};
+}
+
+ModValue insert(ModEvaluator& evaluator, ModCall& call) {
+    ModSequence& list = listOf(call);
+    const auto extent = static_cast<std::int64_t>(list.items.size());
+    std::int64_t at = evaluator.integer(call.required(1, "index"), "a list's index");
+    at = std::clamp<std::int64_t>(at < 0 ? std::max<std::int64_t>(at, -extent) + extent : at, 0, extent);
+    evaluator.heap().charge(1 + extent / 16);
+    list.items.insert(list.items.begin() + at, call.required(2, "object"));
+    call.finish();
+    return {};
+}
+
+ModValue pop(ModEvaluator& evaluator, ModCall& call) {
+    ModSequence& list = listOf(call);
+    const auto index = call.optional(1, "index");
+    call.finish();
+    const auto extent = static_cast<std::int64_t>(list.items.size());
+    const std::int64_t at = index ? evaluator.integer(*index, "a list's index") : -1;
+    if (at < -extent || at >= extent) {
+        ModEvaluator::fail(fmt::format("index {} of {} elements", at, extent));
+    }
+    const auto place = list.items.begin() + (at < 0 ? at + extent : at);
+    const ModValue made = *place;
+    list.items.erase(place);
+    return made;
+}
+
+ModValue dictItems(ModEvaluator& evaluator, ModCall& call, bool keys, bool values) {
+    const ModDict& dict = dictOf(call);
+    call.finish();
+    std::vector<ModValue> made;
+    for (const auto& [key, value] : dict.entries) {
+        evaluator.step();
+        made.push_back(keys && values ? ModValue(evaluator.heap().tuple({key, value})) : keys ? key : value);
+    }
+    return evaluator.heap().list(std::move(made));
+}
+
+ModValue dictGet(ModEvaluator& evaluator, ModCall& call) {
+    const ModDict& dict = dictOf(call);
+    const ModValue wanted = call.required(1, "key");
+    const ModValue otherwise = call.optional(2, "default").value_or(ModValue());
+    call.finish();
+    for (const auto& [key, value] : dict.entries) {
+        evaluator.step();
+        if (evaluator.equal(key, wanted)) {
+            return value;
+        }
+    }
+    return otherwise;
+}
+
+constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+    {"list.append", append},
+    {"list.extend", extend},
+    {"list.insert", insert},
+    {"list.pop", pop},
+    {"list.add", append},
+    {"list.copy", [](E& e, C& c) { return findBuiltin("list")->call(e, c); }},
+    {"list.reverse",
+     [](E&, C& c) -> ModValue {
+         ModSequence& list = listOf(c);
+         std::reverse(list.items.begin(), list.items.end());
+         return {};
+     }},
+    {"list.sort",
+     [](E& e, C& c) -> ModValue {
+         const ModValue made = findBuiltin("sorted")->call(e, c);
+         listOf(c).items = made.as<ModSequence>()->items;
+         return {};
+     }},
+    {"list.index",
+     [](E& e, C& c) {
+         const ModSequence& list = listOf(c);
+         const ModValue wanted = c.required(1, "value");
+         for (std::size_t i = 0; i < list.items.size(); ++i) {
+             e.step();
+             if (e.equal(list.items[i], wanted)) {
+                 return ModValue::integer(static_cast<std::int64_t>(i));
+             }
+         }
+         ModEvaluator::fail("the list has no such element");
+     }},
+    {"dict.items", [](E& e, C& c) { return dictItems(e, c, true, true); }},
+    {"dict.keys", [](E& e, C& c) { return dictItems(e, c, true, false); }},
+    {"dict.values", [](E& e, C& c) { return dictItems(e, c, false, true); }},
+    {"dict.get", dictGet},
+    {"str.format", [](E&, C& c) { return c.arguments[0]; }},
+    {"str.lower",
+     [](E& e, C& c) -> ModValue {
+         std::string text = e.text(c.required(0, "self"), "the text");
+         std::transform(text.begin(), text.end(), text.begin(),
+                        [](char x) { return x >= 'A' && x <= 'Z' ? static_cast<char>(x + 32) : x; });
+         return e.heap().string(std::move(text));
+     }},
+    {"str.startswith",
+     [](E& e, C& c) {
+         const std::string text = e.text(c.required(0, "self"), "the text");
+         return ModValue::boolean(text.rfind(e.text(c.required(1, "prefix"), "the prefix"), 0) == 0);
+     }},
+    {"str.join",
+     [](E& e, C& c) -> ModValue {
+         std::string text;
+         for (const ModValue item : e.iterate(c.required(1, "iterable"))) {
+             text += (text.empty() ? "" : e.text(c.arguments[0], "the separator")) + e.text(item, "an item");
+         }
+         return e.heap().string(std::move(text));
+     }},
+});
+
+} // namespace
+
+std::span<const ModBuiltinEntry> containerBuiltins() {
+    return kTable;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// math, functools, and the helpers of FlexAttention.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <numeric>
+
+#include "engine/attention/mod_evaluator.h"
+
+namespace vitrine::engine {
+
+using kernels::DType;
+using kernels::ProgramOp;
+
+namespace {
+
+using E = ModEvaluator;
+using C = ModCall;
+
+ModValue partial(ModEvaluator& evaluator, ModCall& call) {
+    auto* const made = evaluator.heap().make<ModPartial>();
+    made->callee = call.required(0, "func");
+    made->arguments.assign(call.arguments.begin() + 1, call.arguments.end());
+    for (const auto& [name, value] : call.keywords) {
+        made->keywords.emplace_back(std::string(name), value);
+    }
+    return made;
+}
+
+ModValue reduce(ModEvaluator& evaluator, ModCall& call) {
+    const ModValue function = call.required(0, "function");
+    const std::vector<ModValue> items = evaluator.iterate(call.required(1, "iterable"));
+    std::optional<ModValue> total = call.optional(2, "initial");
+    call.finish();
+    for (const ModValue item : items) {
+        evaluator.step();
+        total = total ? evaluator.call(function, {*total, item}) : item;
+    }
+    if (!total) {
+        ModEvaluator::fail("reduce() of nothing");
+    }
+    return *total;
+}
+
+template <ProgramOp Op> ModValue combination(ModEvaluator& evaluator, ModCall& call) {
+    auto* const made = evaluator.heap().make<ModCombination>();
+    made->op = Op;
+    for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+        const ModValue mask = call.required(i, "");
+        if (!evaluator.isCallable(mask)) {
+            ModEvaluator::fail(fmt::format("and_masks and or_masks combine functions, not {}", modTypeName(mask)));
+        }
+        made->masks.push_back(mask);
+    }
+    call.finish();
+    return made;
+}
+
+ModValue blockMask(ModEvaluator& evaluator, ModCall& call) {
+    auto* const made = evaluator.heap().make<ModInstance>();
+    made->typeName = "BlockMask";
+    made->attributes["mask_mod"] = call.required(0, "mask_mod");
+    return made;
+}
+
+/// Compilers and decorators: the function itself.
+ModValue transparent(ModEvaluator& evaluator, ModCall& call) {
+    for (const ModValue argument : call.arguments) {
+        if (evaluator.isCallable(argument)) {
+            return argument;
+        }
+    }
+    return evaluator.heap().ignored("a decorator");
+}
+
+/// math's functions of one number: results of constants are Python numbers.
+template <ProgramOp Op> ModValue mathFunction(ModEvaluator& evaluator, ModCall& call) {
+    const ModValue value = call.required(0, "x");
+    call.finish();
+    return evaluator.unary(Op, value);
+}
+
+template <ProgramOp Op> ModValue mathRounding(ModEvaluator& evaluator, ModCall& call) {
+    const ModValue value = call.required(0, "x");
+    call.finish();
+    return evaluator.cast(DType::I64, evaluator.unary(Op, value));
+}
+
+ModValue mathLog(ModEvaluator& evaluator, ModCall& call) {
+    const ModValue value = evaluator.unary(ProgramOp::Log, call.required(0, "x"));
+    const auto base = call.optional(1, "base");
+    call.finish();
+    return base ? evaluator.binary(ProgramOp::Div, value, evaluator.unary(ProgramOp::Log, *base)) : value;
+}
+
+ModValue product(ModEvaluator& evaluator, ModCall& call) {
+    ModValue total = ModValue::integer(1);
+    for (const ModValue item : evaluator.iterate(call.required(0, "iterable"))) {
+        evaluator.step();
+        total = evaluator.operate(PyOperator::Mul, total, item);
+    }
+    call.finish();
+    return total;
+}
+
+ModValue accumulate(ModEvaluator& evaluator, ModCall& call) {
+    std::vector<ModValue> made;
+    for (const ModValue item : evaluator.iterate(call.required(0, "iterable"))) {
+        made.push_back(made.empty() ? item : evaluator.operate(PyOperator::Add, made.back(), item));
+    }
+    const auto initial = call.keyword("initial");
+    call.finish();
+    if (initial) {
+        for (ModValue& item : made) {
+            item = evaluator.operate(PyOperator::Add, item, *initial);
+        }
+        made.insert(made.begin(), *initial);
+    }
+    return evaluator.heap().list(std::move(made));
+}
+
+constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+    {"cdiv",
+     [](E& e, C& c) {
+         const ModValue a = c.required(0, "a");
+         const ModValue b = c.required(1, "b");
+         return e.operate(PyOperator::FloorDiv,
+                          e.operate(PyOperator::Sub, e.operate(PyOperator::Add, a, b), ModValue::integer(1)), b);
+     }},
+    {"math.floor", mathRounding<ProgramOp::Floor>},
+    {"math.ceil", mathRounding<ProgramOp::Ceil>},
+    {"math.trunc", mathRounding<ProgramOp::Trunc>},
+    {"math.sqrt", mathFunction<ProgramOp::Sqrt>},
+    {"math.exp", mathFunction<ProgramOp::Exp>},
+    {"math.exp2", mathFunction<ProgramOp::Exp2>},
+    {"math.expm1", mathFunction<ProgramOp::Expm1>},
+    {"math.log", mathLog},
+    {"math.log2", mathFunction<ProgramOp::Log2>},
+    {"math.log1p", mathFunction<ProgramOp::Log1p>},
+    {"math.log10",
+     [](E& e, C& c) {
+         return e.binary(ProgramOp::Div, e.unary(ProgramOp::Log, c.required(0, "x")), ModValue::real(std::log(10.0)));
+     }},
+    {"math.tanh", mathFunction<ProgramOp::Tanh>},
+    {"math.sin", mathFunction<ProgramOp::Sin>},
+    {"math.cos", mathFunction<ProgramOp::Cos>},
+    {"math.erf", mathFunction<ProgramOp::Erf>},
+    {"math.fabs",
+     [](E& e, C& c) {
+         return e.unary(ProgramOp::Abs, e.binary(ProgramOp::Mul, c.required(0, "x"), ModValue::real(1)));
+     }},
+    {"math.pow",
+     [](E& e, C& c) {
+         return e.binary(ProgramOp::Pow, e.binary(ProgramOp::Mul, c.required(0, "x"), ModValue::real(1)),
+                         c.required(1, "y"));
+     }},
+    {"math.prod", product},
+    {"math.isqrt",
+     [](E& e, C& c) {
+         return ModValue::integer(static_cast<std::int64_t>(std::sqrt(
+             static_cast<long double>(std::max<std::int64_t>(0, e.integer(c.required(0, "n"), "the number"))))));
+     }},
+    {"math.gcd",
+     [](E& e, C& c) {
+         return ModValue::integer(std::gcd(e.integer(c.required(0, "a"), "a number") % kMaxModConstants,
+                                           e.integer(c.required(1, "b"), "a number") % kMaxModConstants));
+     }},
+    {"functools.partial", partial},
+    {"partial", partial},
+    {"functools.reduce", reduce},
+    {"reduce", reduce},
+    {"functools.lru_cache", transparent},
+    {"functools.cache", transparent},
+    {"functools.wraps", [](E& e, C&) { return e.heap().ignored("a decorator"); }},
+    {"itertools.accumulate", accumulate},
+    {"operator.and_", [](E& e, C& c) { return e.operate(PyOperator::And, c.required(0, "a"), c.required(1, "b")); }},
+    {"operator.or_", [](E& e, C& c) { return e.operate(PyOperator::Or, c.required(0, "a"), c.required(1, "b")); }},
+    {"operator.add", [](E& e, C& c) { return e.operate(PyOperator::Add, c.required(0, "a"), c.required(1, "b")); }},
+    {"operator.mul", [](E& e, C& c) { return e.operate(PyOperator::Mul, c.required(0, "a"), c.required(1, "b")); }},
+    {"and_masks", combination<ProgramOp::And>},
+    {"or_masks", combination<ProgramOp::Or>},
+    {"create_block_mask", blockMask},
+    {"torch.compile", transparent},
+});
+
+} // namespace
+
+std::span<const ModBuiltinEntry> libraryBuiltins() {
+    return kTable;
+}
+
+} // namespace vitrine::engine
