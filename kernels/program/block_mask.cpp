@@ -173,7 +173,7 @@ public:
     }
 
 private:
-    enum Kind : std::uint8_t { kNone, kPartial, kFull };
+    enum class Kind : std::uint8_t { None, Partial, Full };
     struct Closed {
         std::int32_t column;
         BlockRun run;
@@ -186,9 +186,9 @@ private:
 
         Kind kind(std::int32_t column) const {
             if (next == runs.size() || column < runs[next].first) {
-                return kNone;
+                return Kind::None;
             }
-            return runs[next].full ? kFull : kPartial;
+            return runs[next].full ? Kind::Full : Kind::Partial;
         }
         /// First column after `column` where the kind may change.
         std::int32_t edge(std::int32_t column, std::int32_t end) const {
@@ -213,8 +213,8 @@ private:
             const Kind was = before.kind(column);
             if (was != after.kind(column)) {
                 for (std::int32_t i = column; i < edge; ++i) {
-                    if (was != kNone) {
-                        closed_.push_back({i, {openRow_[at(i)], row - openRow_[at(i)], was == kFull}});
+                    if (was != Kind::None) {
+                        closed_.push_back({i, {openRow_[at(i)], row - openRow_[at(i)], was == Kind::Full}});
                     }
                     openRow_[at(i)] = row;
                 }

@@ -32,7 +32,7 @@ public:
     std::int64_t count(const ProgramBox& box, const base::StopToken& stop);
 
 private:
-    enum Seen : unsigned { kNothing = 0, kAllowed = 1, kBlocked = 2, kBoth = 3 };
+    static constexpr unsigned kNothing = 0, kAllowed = 1, kBlocked = 2, kBoth = 3; ///< what a look has seen
 
     template <class Visit> void halves(const ProgramBox& box, const Visit& visit);
     void look(const ProgramBox& box, unsigned& seen, const base::StopToken& stop);

@@ -203,7 +203,7 @@ template <class To, class From> void convert(To* out, const From* a, int count, 
 template <class To, class From> void gather(To* out, const void* data, const std::int64_t* offsets, int count) {
     const auto* from = static_cast<const From*>(data);
     for (int i = 0; i < count; ++i) {
-        out[i] = static_cast<To>(from[offsets[i]]);
+        out[i] = static_cast<To>(from[offsets[i]]); // NOLINT(bugprone-signed-char-misuse): int8 is a number here
     }
 }
 
@@ -439,6 +439,7 @@ Interpreter<C>::Interpreter(const Program& program, const CaptureBinding& bindin
 }
 template <class C> Interpreter<C>::~Interpreter() = default;
 template <class C> Interpreter<C>::Interpreter(Interpreter&&) noexcept = default;
+template <class C> Interpreter<C>& Interpreter<C>::operator=(Interpreter&&) noexcept = default;
 
 template <class C>
 void Interpreter<C>::run(const ProgramRow& row, std::int64_t key, int count, const C* scores, const C* upstream) {

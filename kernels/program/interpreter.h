@@ -27,6 +27,9 @@ public:
     Interpreter(const Program& program, const CaptureBinding& binding, std::vector<std::int32_t> roots = {});
     ~Interpreter();
     Interpreter(Interpreter&&) noexcept;
+    Interpreter& operator=(Interpreter&&) noexcept;
+    Interpreter(const Interpreter&) = delete; // owns the values of a run
+    Interpreter& operator=(const Interpreter&) = delete;
 
     /// Evaluates keys [key, key + count), count <= kInterpreterWidth. `scores` (count values) may be null when the program
     /// does not use them, `upstream` likewise.

@@ -321,6 +321,7 @@ IntervalAnalysis::IntervalAnalysis(const Program& program, const CaptureBinding&
     : state_(std::make_unique<State>()) {
     checkCaptures(program, binding);
     std::vector<CaptureRanges> captures;
+    captures.reserve(program.captures.size());
     for (std::size_t i = 0; i < program.captures.size(); ++i) {
         captures.emplace_back(binding.tensors[i]);
     }
@@ -339,6 +340,7 @@ IntervalAnalysis::IntervalAnalysis(const Program& program, const CaptureBinding&
 
 IntervalAnalysis::~IntervalAnalysis() = default;
 IntervalAnalysis::IntervalAnalysis(IntervalAnalysis&&) noexcept = default;
+IntervalAnalysis& IntervalAnalysis::operator=(IntervalAnalysis&&) noexcept = default;
 
 IntervalAnalysis IntervalAnalysis::forAnotherThread() const {
     IntervalAnalysis other(*this, 0);

@@ -29,6 +29,9 @@ public:
     IntervalAnalysis(const Program& program, const CaptureBinding& binding);
     ~IntervalAnalysis();
     IntervalAnalysis(IntervalAnalysis&&) noexcept;
+    IntervalAnalysis& operator=(IntervalAnalysis&&) noexcept;
+    IntervalAnalysis(const IntervalAnalysis&) = delete; // see forAnotherThread
+    IntervalAnalysis& operator=(const IntervalAnalysis&) = delete;
     /// For another thread: shares the tables.
     IntervalAnalysis forAnotherThread() const;
 

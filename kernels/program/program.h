@@ -136,15 +136,13 @@ inline std::span<const std::int32_t> argsOf(const ProgramNode& node) {
 }
 
 /// What a node's value can depend on, as bits; a node's set is the union of its args' sets.
-enum ProgramInputs : unsigned {
-    kOnScore = 1,
-    kOnBatch = 2,
-    kOnHead = 4,
-    kOnQuery = 8,
-    kOnKey = 16,
-    kOnUpstream = 32,
-    kOnCaptures = 64,
-};
+inline constexpr unsigned kOnScore = 1;
+inline constexpr unsigned kOnBatch = 2;
+inline constexpr unsigned kOnHead = 4;
+inline constexpr unsigned kOnQuery = 8;
+inline constexpr unsigned kOnKey = 16;
+inline constexpr unsigned kOnUpstream = 32;
+inline constexpr unsigned kOnCaptures = 64;
 /// One set for every node.
 std::vector<unsigned> inputsOf(const Program& program);
 

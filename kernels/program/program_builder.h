@@ -22,6 +22,8 @@ public:
     ~ProgramBuilder();
     ProgramBuilder(ProgramBuilder&&) noexcept;
     ProgramBuilder& operator=(ProgramBuilder&&) noexcept;
+    ProgramBuilder(const ProgramBuilder&) = delete; // values belong to one builder
+    ProgramBuilder& operator=(const ProgramBuilder&) = delete;
 
     /// Text that later spans point into; returns its index.
     std::int32_t addSource(std::string text);

@@ -14,7 +14,16 @@ namespace vitrine::kernels {
 namespace {
 
 /// Python's precedence, loosest first.
-enum Precedence { kComparison, kBitOr, kBitXor, kBitAnd, kShift, kSum, kProduct, kSign, kPower, kAtom };
+constexpr int kComparison = 0;
+constexpr int kBitOr = 1;
+constexpr int kBitXor = 2;
+constexpr int kBitAnd = 3;
+constexpr int kShift = 4;
+constexpr int kSum = 5;
+constexpr int kProduct = 6;
+constexpr int kSign = 7;
+constexpr int kPower = 8;
+constexpr int kAtom = 9;
 
 struct Text {
     std::string text;
