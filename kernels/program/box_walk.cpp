@@ -9,7 +9,7 @@ namespace vitrine::kernels {
 
 namespace {
 
-constexpr std::int64_t kFewElements = 2048; ///< evaluated rather than cut further
+constexpr std::int64_t kFewElements = 1024; ///< evaluated rather than cut further
 
 std::int64_t heightOf(const ProgramBox& box) {
     return box.queryHigh - box.queryLow + 1;
