@@ -9,6 +9,7 @@
 #include <QDir>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QTemporaryDir>
 #include <QTest>
 #include <QTreeView>
 #include <nlohmann/json.hpp>
@@ -345,7 +346,11 @@ private slots:
     }
 
     void recordedRunsOpen() {
-        window_->document()->open(QStringLiteral(VITRINE_FIXTURES "/sessions/kernels-h200.vitrine"));
+        // A session that is open is written to: a copy.
+        const QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("kernels-h200.vitrine"));
+        QVERIFY(QFile::copy(QStringLiteral(VITRINE_FIXTURES "/sessions/kernels-h200.vitrine"), path));
+        window_->document()->open(path);
         QTRY_VERIFY(window_->document()->runs().size() == 2 && view()->settled() && view()->trace() != nullptr &&
                     view()->trace()->kernels > 0);
         window_->document()->setRunB(1);
@@ -376,6 +381,7 @@ private slots:
         QVERIFY(view()->stack()->width() >= 900);
         QVERIFY(!view()->kernelLane()->collapsed() && !view()->scopeLane()->collapsed());
         QVERIFY(view()->kernelLane()->geometry().bottom() <= view()->stack()->height());
+        window_->document()->close();
     }
 };
 
