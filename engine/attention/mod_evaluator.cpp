@@ -20,7 +20,8 @@ void ModEvaluator::step() {
 }
 
 void ModEvaluator::steps(std::int64_t count) {
-    if ((steps_ += count) > kMaxModSteps) {
+    steps_ += count;
+    if (steps_ > kMaxModSteps) {
         fail(fmt::format("evaluation takes more than {} steps; give large tables as tensors by a safetensors file",
                          kMaxModSteps));
     }

@@ -100,6 +100,7 @@ private:
     // Expressions.
     ModValue evaluate(const PyExpr& expr);
     ModValue evaluatePlaced(const PyExpr& expr);
+    ModValue evaluateLiteral(const PyExpr& expr);
     ModValue evaluateCall(const PyExpr& expr);
     ModValue evaluateCompare(const PyExpr& expr);
     ModValue evaluateLogic(const PyExpr& expr);
@@ -122,6 +123,7 @@ private:
     Flow executeWhile(const PyStmt& statement);
     Flow executeTry(const PyStmt& statement);
     Flow executeWith(const PyStmt& statement);
+    void executeElsewhere(const PyStmt& statement);
     void executeDef(const PyStmt& statement);
     void executeClass(const PyStmt& statement);
     void executeAugmented(const PyStmt& statement);

@@ -43,21 +43,6 @@ ModValue ModEvaluator::evaluateIn(const ModText& text, const PyExpr& expr, ModSc
 
 ModValue ModEvaluator::evaluatePlaced(const PyExpr& expr) {
     switch (expr.kind) {
-    case PyExprKind::None:
-        return {};
-    case PyExprKind::True:
-    case PyExprKind::False:
-        return ModValue::boolean(expr.kind == PyExprKind::True);
-    case PyExprKind::Ellipsis:
-        return ModValue::ellipsis();
-    case PyExprKind::Integer:
-        return ModValue::integer(expr.integer);
-    case PyExprKind::HugeInteger:
-        fail("integers have 64 bits here; this one has more");
-    case PyExprKind::Float:
-        return ModValue::real(expr.real);
-    case PyExprKind::String:
-        return heap_.string(expr.extra->text);
     case PyExprKind::FString:
         return evaluateFormatted(expr);
     case PyExprKind::Name:
@@ -124,18 +109,37 @@ ModValue ModEvaluator::evaluatePlaced(const PyExpr& expr) {
         bind(expr.name, value, *scope_);
         return value;
     }
+    default:
+        return evaluateLiteral(expr);
+    }
+}
+
+ModValue ModEvaluator::evaluateLiteral(const PyExpr& expr) {
+    switch (expr.kind) {
+    case PyExprKind::None:
+        return {};
+    case PyExprKind::True:
+    case PyExprKind::False:
+        return ModValue::boolean(expr.kind == PyExprKind::True);
+    case PyExprKind::Ellipsis:
+        return ModValue::ellipsis();
+    case PyExprKind::Integer:
+        return ModValue::integer(expr.integer);
+    case PyExprKind::HugeInteger:
+        fail("integers have 64 bits here; this one has more");
+    case PyExprKind::Float:
+        return ModValue::real(expr.real);
+    case PyExprKind::String:
+        return heap_.string(expr.extra->text);
     case PyExprKind::Imaginary:
         fail("complex numbers are not supported");
     case PyExprKind::Bytes:
         fail("bytes are not supported");
     case PyExprKind::Starred:
         fail("a starred value can stand in calls, lists and tuples only");
-    case PyExprKind::Await:
-    case PyExprKind::Yield:
-    case PyExprKind::Formatted:
-        break;
+    default:
+        fail("await and yield are not supported in programs");
     }
-    fail("await and yield are not supported in programs");
 }
 
 ModValue ModEvaluator::evaluateUnary(const PyExpr& expr) {

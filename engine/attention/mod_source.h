@@ -109,6 +109,8 @@ public:
     ~ModModule();
     ModModule(ModModule&&) noexcept;
     ModModule& operator=(ModModule&&) noexcept;
+    ModModule(const ModModule&) = delete; // trees point into the texts
+    ModModule& operator=(const ModModule&) = delete;
 
     std::vector<ModOffer> offers() const;
 

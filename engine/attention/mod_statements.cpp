@@ -129,16 +129,7 @@ ModEvaluator::Flow ModEvaluator::executePlaced(const PyStmt& statement) {
         return Flow::Next;
     case PyStmtKind::Global:
     case PyStmtKind::Nonlocal:
-        for (const PyAlias& alias : statement.aliases) {
-            ModScope* target = scope_->parent;
-            while (target != nullptr && target->parent != nullptr &&
-                   (statement.kind == PyStmtKind::Global || target->names.count(alias.name) == 0)) {
-                target = target->parent;
-            }
-            if (target != nullptr) {
-                scope_->elsewhere[alias.name] = target;
-            }
-        }
+        executeElsewhere(statement);
         return Flow::Next;
     case PyStmtKind::With:
         return executeWith(statement);
@@ -148,6 +139,20 @@ ModEvaluator::Flow ModEvaluator::executePlaced(const PyStmt& statement) {
         break;
     }
     fail("'match' is not supported in programs; use if and elif on constants");
+}
+
+// global and nonlocal: these names belong to another scope.
+void ModEvaluator::executeElsewhere(const PyStmt& statement) {
+    for (const PyAlias& alias : statement.aliases) {
+        ModScope* target = scope_->parent;
+        while (target != nullptr && target->parent != nullptr &&
+               (statement.kind == PyStmtKind::Global || target->names.count(alias.name) == 0)) {
+            target = target->parent;
+        }
+        if (target != nullptr) {
+            scope_->elsewhere[alias.name] = target;
+        }
+    }
 }
 
 ModEvaluator::Flow ModEvaluator::executeIf(const PyStmt& statement) {

@@ -33,7 +33,9 @@ ModScope* ModHeap::scope(ModScope* parent) {
 
 void ModHeap::charge(std::int64_t elements) {
     // Each term is at most kMaxModConstants, so the sum cannot overflow.
-    if (elements < 0 || elements > kMaxModConstants || (elements_ += elements) > kMaxModConstants) {
+    const bool fits = elements >= 0 && elements <= kMaxModConstants - elements_;
+    elements_ += fits ? elements : 0;
+    if (!fits) {
         throw base::BadInput(fmt::format("lists and tensors of more than {} elements in all", kMaxModConstants));
     }
 }

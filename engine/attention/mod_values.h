@@ -6,6 +6,7 @@
 // built). Objects live in one heap for the whole evaluation, so that cycles (a function in the scope that it closes over)
 // need no care; the heap bounds what a text can make.
 
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -63,11 +64,7 @@ public:
     static ModValue ellipsis() { return ModValue(Kind::Ellipsis, 0); }
     static ModValue boolean(bool value) { return ModValue(Kind::Bool, value ? 1 : 0); }
     static ModValue integer(std::int64_t value) { return ModValue(Kind::Int, value); }
-    static ModValue real(double value) {
-        ModValue made(Kind::Float, 0);
-        made.real_ = value;
-        return made;
-    }
+    static ModValue real(double value) { return ModValue(Kind::Float, std::bit_cast<std::int64_t>(value)); }
     static ModValue symbol(ModNode node) { return ModValue(Kind::Symbol, node); }
     ModValue(ModObject* object) : kind_(Kind::Object), object_(object) {} // NOLINT(google-explicit-constructor)
 
@@ -75,10 +72,10 @@ public:
     bool isNone() const { return kind_ == Kind::None; }
     bool isSymbol() const { return kind_ == Kind::Symbol; }
     bool isNumber() const { return kind_ == Kind::Bool || kind_ == Kind::Int || kind_ == Kind::Float; }
-    std::int64_t integer() const { return integer_; } ///< of Bool and Int
-    double real() const { return real_; }             ///< of Float
-    double number() const { return kind_ == Kind::Float ? real_ : static_cast<double>(integer_); }
-    ModNode node() const { return static_cast<ModNode>(integer_); }
+    std::int64_t integer() const { return bits_; }               ///< of Bool and Int
+    double real() const { return std::bit_cast<double>(bits_); } ///< of Float
+    double number() const { return kind_ == Kind::Float ? real() : static_cast<double>(bits_); }
+    ModNode node() const { return static_cast<ModNode>(bits_); }
     ModObject* object() const { return kind_ == Kind::Object ? object_ : nullptr; }
     /// Null when it is something else.
     template <class T> T* as() const {
@@ -86,13 +83,10 @@ public:
     }
 
 private:
-    ModValue(Kind kind, std::int64_t value) : kind_(kind), integer_(value) {}
+    ModValue(Kind kind, std::int64_t bits) : kind_(kind), bits_(bits) {}
     Kind kind_ = Kind::None;
-    union {
-        std::int64_t integer_ = 0;
-        double real_;
-        ModObject* object_;
-    };
+    std::int64_t bits_ = 0; ///< of a number or node
+    ModObject* object_ = nullptr;
 };
 
 /// Names of a module, a function's call or a class. Keys are views into texts that outlive the evaluation.
