@@ -60,7 +60,9 @@ std::int64_t checkedCount(const ModDims& dims) {
             throw base::BadInput(fmt::format("a dimension of {} elements", dim));
         }
         empty = empty || dim == 0;
-        if (dim > kMaxModConstants || (dim > 0 && (count *= dim) > kMaxModConstants)) {
+        // Both factors are at most kMaxModConstants, so the product cannot overflow.
+        count *= dim > 0 && dim <= kMaxModConstants ? dim : 1;
+        if (dim > kMaxModConstants || count > kMaxModConstants) {
             throw base::BadInput(fmt::format(
                 "a tensor of more than {} elements; bind large tensors by a safetensors file", kMaxModConstants));
         }
@@ -496,8 +498,12 @@ ModTensor* reshapeTensor(ModHeap& heap, const ModTensor& tensor, ModDims dims) {
     for (std::size_t i = 0; i < dims.size(); ++i) {
         if (dims[i] == -1 && !open) {
             open = i;
-        } else if (dims[i] < 0 || dims[i] > kMaxModConstants || (known *= dims[i]) > kMaxModConstants) {
-            throw base::BadInput(fmt::format("a dimension of {} elements", dims[i]));
+        } else {
+            const bool fits = dims[i] >= 0 && dims[i] <= kMaxModConstants;
+            known *= fits ? dims[i] : 1;
+            if (!fits || known > kMaxModConstants) {
+                throw base::BadInput(fmt::format("a dimension of {} elements", dims[i]));
+            }
         }
     }
     if (open && known != 0) {
