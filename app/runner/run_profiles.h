@@ -7,7 +7,7 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "app/runner/run_recording.h"
@@ -30,7 +30,7 @@ public:
     std::uint64_t end() override;
 
 private:
-    nlohmann::json experiment_;
+    std::unique_ptr<nlohmann::json> experiment_;
     const base::MonotonicClock& clock_;
     std::filesystem::path folder_;
     std::unique_ptr<RunRecording> recording_;
