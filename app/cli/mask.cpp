@@ -74,10 +74,9 @@ int tellMask(MaskOptions options, const GlobalOptions& global) {
 } // namespace
 
 void addMask(CLI::App& app, CommandLine& line) {
-    CLI::App* command =
-        addCommand(app, "mask", "The block mask of an attention program: sparsity, size, picture",
-                   "vitrine mask --mask \"sliding_window_causal(1024)\" --q-len 8192 --kv-len "
-                   "8192 --png mask.png");
+    CLI::App* command = addCommand(app, "mask", "The block mask of an attention program: sparsity, size, picture",
+                                   "vitrine mask --mask \"sliding_window_causal(1024)\" --q-len 8192 --kv-len "
+                                   "8192 --png mask.png");
     const auto options = std::make_shared<MaskOptions>();
     MaskQuestion& question = options->question;
     addModOptions(*command, question.mods, options->defines);

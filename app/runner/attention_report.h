@@ -26,7 +26,7 @@ struct AttentionQuestion {
     std::string score, mask; ///< expressions; empty: none
     std::string tensorsFile; ///< q, k, v, grad_out, sinks and captured tensors; with `random` only the captured ones
     std::optional<RandomAttention> random;
-    bool sinks = true;       ///< take the file's `sinks`, if it has them
+    bool sinks = true; ///< take the file's `sinks`, if it has them
     bool backward = false;
     std::string output; ///< safetensors to write; empty: none
     kernels::Backend backend = kernels::Backend::Cpu;

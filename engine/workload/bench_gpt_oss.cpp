@@ -116,11 +116,12 @@ private:
         std::vector<base::TimeNs> times;
         GenerateReport report;
         Generator(*model_, nullptr, behind(prior))
-            .run(someRequests(model_->config(), batch, 1, kWarmSteps + kTimedSteps + 1), report, [&](const GeneratedToken& token) {
-                if (token.request == 0) {
-                    times.push_back(token.time);
-                }
-            });
+            .run(someRequests(model_->config(), batch, 1, kWarmSteps + kTimedSteps + 1), report,
+                 [&](const GeneratedToken& token) {
+                     if (token.request == 0) {
+                         times.push_back(token.time);
+                     }
+                 });
         std::vector<double> seconds;
         for (std::size_t i = kWarmSteps + 1; i < times.size(); ++i) {
             seconds.push_back(static_cast<double>(times[i] - times[i - 1]) * 1e-9);
@@ -142,7 +143,8 @@ private:
         GenerateOptions options = behind(prior);
         options.expertUse = &use;
         GenerateReport report;
-        Generator(*model_, nullptr, options).run(someRequests(model_->config(), batch, 1, kCountedSteps + 1), report, {});
+        Generator(*model_, nullptr, options)
+            .run(someRequests(model_->config(), batch, 1, kCountedSteps + 1), report, {});
         return static_cast<double>(use.experts) / static_cast<double>(std::max<std::int64_t>(use.steps, 1));
     }
 

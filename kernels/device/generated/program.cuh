@@ -26,6 +26,6 @@ __device__ __forceinline__ float scoreGradient(float, float upstream, int, int, 
 
 template <class Sink>
 __device__ __forceinline__ void captureGradients(float, float upstream, int, int h, int q_idx, int kv_idx,
-                                                      const vt::program::Captures&, Sink&& sink) {
+                                                 const vt::program::Captures&, Sink&& sink) {
     sink(0, h, upstream * static_cast<float>(kv_idx - q_idx));
 }
