@@ -119,6 +119,8 @@ private:
     Flow execute(const PyStmt& statement);
     Flow executePlaced(const PyStmt& statement);
     Flow executeIf(const PyStmt& statement);
+    /// One round of a loop: how the loop ends, if it does.
+    std::optional<Flow> runBody(const PyStmt& loop);
     Flow executeFor(const PyStmt& statement);
     Flow executeWhile(const PyStmt& statement);
     Flow executeTry(const PyStmt& statement);

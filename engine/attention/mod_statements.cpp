@@ -172,16 +172,20 @@ ModEvaluator::Flow ModEvaluator::executeIf(const PyStmt& statement) {
     return hasElse ? execute(statement.blocks.back()) : Flow::Next;
 }
 
+std::optional<ModEvaluator::Flow> ModEvaluator::runBody(const PyStmt& loop) {
+    const Flow flow = execute(loop.blocks[0]);
+    if (flow == Flow::Return) {
+        return flow;
+    }
+    return flow == Flow::Break ? std::optional(Flow::Next) : std::nullopt;
+}
+
 ModEvaluator::Flow ModEvaluator::executeFor(const PyStmt& statement) {
     for (const ModValue item : iterate(evaluate(*statement.exprs[1]))) {
         step();
         assign(*statement.exprs[0], item);
-        const Flow flow = execute(statement.blocks[0]);
-        if (flow == Flow::Return) {
-            return flow;
-        }
-        if (flow == Flow::Break) {
-            return Flow::Next;
+        if (const std::optional<Flow> left = runBody(statement)) {
+            return *left;
         }
     }
     return statement.blocks.size() > 1 ? execute(statement.blocks[1]) : Flow::Next;
@@ -190,12 +194,8 @@ ModEvaluator::Flow ModEvaluator::executeFor(const PyStmt& statement) {
 ModEvaluator::Flow ModEvaluator::executeWhile(const PyStmt& statement) {
     while (truth(evaluate(*statement.exprs[0]))) {
         step();
-        const Flow flow = execute(statement.blocks[0]);
-        if (flow == Flow::Return) {
-            return flow;
-        }
-        if (flow == Flow::Break) {
-            return Flow::Next;
+        if (const std::optional<Flow> left = runBody(statement)) {
+            return *left;
         }
     }
     return statement.blocks.size() > 1 ? execute(statement.blocks[1]) : Flow::Next;
