@@ -153,7 +153,7 @@ private:
     // Symbols.
     ModNode constantNode(ModValue value);
     ModNode tensorNode(ModTensor& tensor);
-    std::int32_t capture(ModTensor& tensor, ModDims dims);
+    std::int32_t capture(ModTensor& tensor, const ModDims& dims);
     ModNode load(ModTensor& tensor, std::vector<ModNode> indices);
     ModValue row(ModTensor& tensor, std::vector<ModNode> indices);
     ModValue arrays(std::span<const ModValue> values, const std::function<ModNode(std::span<const ModNode>)>& make);

@@ -402,7 +402,7 @@ std::vector<ModValue> ModEvaluator::iterate(ModValue value) {
     if (const auto* const string = value.as<ModString>()) {
         steps(static_cast<std::int64_t>(string->text.size()));
         for (const char c : string->text) {
-            made.push_back(heap_.string(std::string(1, c)));
+            made.emplace_back(heap_.string(std::string(1, c)));
         }
         return made;
     }

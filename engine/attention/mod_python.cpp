@@ -181,10 +181,11 @@ ModValue zip(ModEvaluator& evaluator, ModCall& call) {
     for (std::size_t row = 0; row < rows; ++row) {
         evaluator.step();
         std::vector<ModValue> items;
+        items.reserve(columns.size());
         for (const std::vector<ModValue>& column : columns) {
             items.push_back(column[row]);
         }
-        made.push_back(evaluator.heap().tuple(std::move(items)));
+        made.emplace_back(evaluator.heap().tuple(std::move(items)));
     }
     return evaluator.heap().list(std::move(made));
 }
@@ -198,7 +199,7 @@ ModValue enumerate(ModEvaluator& evaluator, ModCall& call) {
     std::vector<ModValue> made;
     for (const ModValue item : items) {
         evaluator.step();
-        made.push_back(evaluator.heap().tuple({ModValue::integer(at++), item}));
+        made.emplace_back(evaluator.heap().tuple({ModValue::integer(at++), item}));
     }
     return evaluator.heap().list(std::move(made));
 }
@@ -244,6 +245,7 @@ ModValue sorted(ModEvaluator& evaluator, ModCall& call) {
     const auto reverse = call.keyword("reverse");
     call.finish();
     std::vector<std::pair<double, ModValue>> keyed;
+    keyed.reserve(items.size());
     for (const ModValue item : items) {
         keyed.emplace_back(evaluator.real(key ? evaluator.call(*key, {item}) : item, "what sorted() compares"), item);
     }

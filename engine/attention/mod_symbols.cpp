@@ -29,7 +29,7 @@ ModNode ModEvaluator::constantNode(ModValue value) {
     }
 }
 
-std::int32_t ModEvaluator::capture(ModTensor& tensor, ModDims dims) {
+std::int32_t ModEvaluator::capture(ModTensor& tensor, const ModDims& dims) {
     const std::string base = tensor.name.empty() ? "constant" : tensor.name;
     for (int copy = 1;; ++copy) {
         const std::string name = copy == 1 ? base : fmt::format("{}_{}", base, copy);

@@ -115,12 +115,12 @@ ModValue permute(E& e, C& c) {
 
 ModValue transpose(E& e, C& c) {
     const ModTensor& tensor = *e.tensor(c.required(0, "input"));
-    const bool short_ = c.arguments.size() == 1 && c.keywords.empty();
-    if (short_ && tensor.rank() < 2) {
+    const bool isShort = c.arguments.size() == 1 && c.keywords.empty();
+    if (isShort && tensor.rank() < 2) {
         return c.arguments[0];
     }
-    const int a = wrappedDim(short_ ? -2 : e.integer(c.required(1, "dim0"), "a dimension"), tensor.rank());
-    const int b = wrappedDim(short_ ? -1 : e.integer(c.required(2, "dim1"), "a dimension"), tensor.rank());
+    const int a = wrappedDim(isShort ? -2 : e.integer(c.required(1, "dim0"), "a dimension"), tensor.rank());
+    const int b = wrappedDim(isShort ? -1 : e.integer(c.required(2, "dim1"), "a dimension"), tensor.rank());
     c.finish();
     ModDims order(tensor.dims.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -312,6 +312,7 @@ ModValue nonzero(E& e, C& c) {
         return made;
     }
     std::vector<ModValue> columns;
+    columns.reserve(static_cast<std::size_t>(tensor.rank()));
     for (int d = 0; d < tensor.rank(); ++d) {
         columns.emplace_back(selectTensor(e.heap(), *made, 1, d));
     }

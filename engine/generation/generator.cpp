@@ -282,6 +282,7 @@ void Generator::decode(GenerateReport& report) {
             break;
         }
         std::vector<StepSequence> sequences;
+        sequences.reserve(rows.size());
         for (const Row* row : rows) {
             sequences.push_back({row->sequence, {&row->history.back(), 1}, true});
         }
@@ -409,6 +410,7 @@ void Generator::take(const StepOutput& out, const std::vector<Row*>& rows) {
             continue;
         }
         std::vector<std::pair<std::int32_t, float>> top;
+        top.reserve(best);
         for (std::size_t j = 0; j < best; ++j) {
             top.emplace_back(out.topIds[i * best + j], out.topLogprobs[i * best + j]);
         }

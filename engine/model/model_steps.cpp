@@ -166,6 +166,7 @@ bool Model::launch(const StepBatch& batch, KvCache& cache, bool idsFromLast) {
         return false;
     }
     std::vector<int> sequences;
+    sequences.reserve(batch.sequences.size());
     for (const StepSequence& sequence : batch.sequences) {
         sequences.push_back(sequence.sequence);
     }

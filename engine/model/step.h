@@ -73,6 +73,7 @@ struct LaunchedStep {
         : batch(stepBatch), sampling(stepBatch.sampling.begin(), stepBatch.sampling.end()) {
         batch.sampling = sampling;
     }
+    ~LaunchedStep() = default;
     LaunchedStep(const LaunchedStep&) = delete; // the batch views the sampling beside it
     LaunchedStep& operator=(const LaunchedStep&) = delete;
 

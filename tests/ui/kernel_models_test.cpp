@@ -96,7 +96,7 @@ private slots:
                 ++walked;
             }
             QCOMPARE(row.firstEndingAfter(time), walked);
-            for (const std::size_t from : {std::size_t(0), walked / 2, walked}) {
+            for (const std::size_t from : {std::size_t{0}, walked / 2, walked}) {
                 QCOMPARE(row.firstEndingAfter(time, from), walked);
             }
             const auto at = row.at(time);
@@ -310,7 +310,7 @@ private slots:
         const ui::TracePicture picture = ui::paintTrace(input, {QSizeF(1000, 34), 1.0}, ui::themeTokens());
         const auto box = std::ranges::find_if(picture.hits, [](const ui::TraceHit& hit) { return hit.count == 1; });
         QVERIFY(box != picture.hits.end());
-        const QPoint inside(int(box->rect.right()) - 3, int(box->rect.top()) + 2);
+        const QPoint inside(static_cast<int>(box->rect.right()) - 3, static_cast<int>(box->rect.top()) + 2);
         QCOMPARE(picture.image.pixelColor(inside), ui::themeTokens().category(base::MemoryCategory::Activations).fill);
     }
 

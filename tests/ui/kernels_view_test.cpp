@@ -33,21 +33,21 @@ namespace {
 /// Notes what it should start; a test ends it.
 class NotedRuns final : public ui::RunController {
 public:
-    void start(const nlohmann::json& experiment, const QString&) override {
-        experiment_ = experiment;
-        running_ = true;
+    void start(const nlohmann::json& what, const QString&) override {
+        experiment = what;
+        isRunning = true;
         emit started(2);
     }
     void stop() override {}
-    bool running() const override { return running_; }
+    bool running() const override { return isRunning; }
     quint64 price(const nlohmann::json&) override { return 0; }
     void end() {
-        running_ = false;
+        isRunning = false;
         emit ended(QStringLiteral("done"), {}, QStringLiteral("{}"));
     }
 
-    nlohmann::json experiment_;
-    bool running_ = false;
+    nlohmann::json experiment;
+    bool isRunning = false;
 };
 
 } // namespace
@@ -287,7 +287,7 @@ private slots:
         picture(QStringLiteral("kernels-variants"));
         QTest::mouseClick(page->button(), Qt::LeftButton);
         QVERIFY(runs_->running());
-        QVERIFY(runs_->experiment_["kernel"] ==
+        QVERIFY(runs_->experiment["kernel"] ==
                 nlohmann::json::parse(R"(["Route=builtin/block", "expert_gemm=builtin/portable"])"));
         QVERIFY(!page->whyNot().isEmpty());
         runs_->end();

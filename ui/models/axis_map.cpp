@@ -142,13 +142,15 @@ ByteGrid byteGrid(std::uint64_t top, int lines) {
     }
     const double amount = static_cast<double>(top) / static_cast<double>(unit.bytes);
     double step = 1;
-    for (double decade = unit.bytes == 1 ? 1 : 0.1; decade < 1e7; decade *= 10) {
+    double decade = unit.bytes == 1 ? 1 : 0.1;
+    while (decade < 1e7) {
         for (const double factor : {1.0, 2.0, 5.0}) {
             step = decade * factor;
             if (amount / step <= lines) {
                 const auto bytes = static_cast<std::uint64_t>(std::llround(step * static_cast<double>(unit.bytes)));
                 return {bytes, (top + bytes - 1) / bytes * bytes, unit.bytes, unit.name};
             }
+            decade *= 10;
         }
     }
     return {top, top, unit.bytes, unit.name};

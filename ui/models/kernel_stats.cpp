@@ -107,8 +107,9 @@ FlatNode rowOf(const KernelRow& row, const Ceilings& ceilings, quint64 key) {
         tr("%1\nshortest %2, longest %3").arg(textOf(row.name), durationText(row.shortest), durationText(row.longest));
     node.cells[KernelOp] = FlatCell(row.op.empty() ? tr("outside of ops") : textOf(row.op));
     node.cells[KernelOp].muted = row.op.empty();
-    node.cells[KernelCalls] = number(countText(static_cast<std::int64_t>(row.launches)), double(row.launches));
-    node.cells[KernelTotal] = number(durationText(row.total), double(row.total));
+    node.cells[KernelCalls] =
+        number(countText(static_cast<std::int64_t>(row.launches)), static_cast<double>(row.launches));
+    node.cells[KernelTotal] = number(durationText(row.total), static_cast<double>(row.total));
     node.cells[KernelMean] = number(durationText(static_cast<base::TimeNs>(row.mean())), row.mean());
     node.cells[KernelShare] = number(shareText(row.share), row.share);
     node.cells[KernelShare].share = row.share;
@@ -226,8 +227,8 @@ FlatTreePtr kernelTree(const KernelStats& stats, const QString& filter) {
         sum.last = sum.emphasis = true;
         sum.cells.resize(KernelColumnCount);
         sum.cells[KernelName] = FlatCell(tr("total"));
-        sum.cells[KernelCalls] = number(countText(static_cast<std::int64_t>(launches)), double(launches));
-        sum.cells[KernelTotal] = number(durationText(total), double(total));
+        sum.cells[KernelCalls] = number(countText(static_cast<std::int64_t>(launches)), static_cast<double>(launches));
+        sum.cells[KernelTotal] = number(durationText(total), static_cast<double>(total));
         sum.cells[KernelShare] = number(shareText(share), share);
         tree->nodes.push_back(std::move(sum));
     }

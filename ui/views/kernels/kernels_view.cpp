@@ -142,8 +142,8 @@ void KernelsView::takeStats(KernelStatsPtr stats) {
     updateVariants();
     if (stats_ && stats_->table.launches > 0) {
         header()->setFacts(tr("%1 kernels, %2 busy, %3 inside ops")
-                               .arg(countText(qint64(stats_->table.launches)), durationText(stats_->table.busy),
-                                    shareText(stats_->table.attribution())));
+                               .arg(countText(static_cast<qint64>(stats_->table.launches)),
+                                    durationText(stats_->table.busy), shareText(stats_->table.attribution())));
     } else {
         header()->setFacts({});
     }
@@ -271,7 +271,7 @@ void KernelsView::updateCounters() {
             curve.values = [timeline = timeline_, name, unit](const AxisMap& axis, int columns) {
                 std::vector<std::optional<double>> values(static_cast<std::size_t>(columns));
                 for (int x = 0; x < columns; ++x) {
-                    const base::TimeNs from = axis.time(double(x) / columns * axis.width());
+                    const base::TimeNs from = axis.time(static_cast<double>(x) / columns * axis.width());
                     const base::TimeNs to = axis.time((x + 1.0) / columns * axis.width());
                     const auto column = timeline->counterColumns(name, from, std::max(from + 1, to), 1);
                     if (!column.empty() && column.front().known) {

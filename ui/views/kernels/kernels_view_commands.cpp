@@ -206,7 +206,7 @@ QString KernelsView::find(const QString& text, int direction) {
         context().time->select({0, found_[foundAt_].second});
         context().time->goTo(found_[foundAt_].first);
     }
-    return tr("%1 of %2").arg(direction == 0 ? 0 : foundAt_ + 1).arg(countText(qint64(found_.size())));
+    return tr("%1 of %2").arg(direction == 0 ? 0 : foundAt_ + 1).arg(countText(static_cast<qint64>(found_.size())));
 }
 
 void KernelsView::contextMenu(const QPoint& position, base::TimeNs at) {

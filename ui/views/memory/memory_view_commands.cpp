@@ -169,7 +169,7 @@ QString MemoryView::find(const QString& text, int direction) {
         context().time->select({row.id, 0});
         context().time->goTo(row.born);
     }
-    return tr("%1 of %2").arg(direction == 0 ? 0 : foundAt_ + 1).arg(countText(qint64(found_.total)));
+    return tr("%1 of %2").arg(direction == 0 ? 0 : foundAt_ + 1).arg(countText(static_cast<qint64>(found_.total)));
 }
 
 void MemoryView::takeFound(FoundAllocations found) {
@@ -195,7 +195,8 @@ void MemoryView::updateReadout() {
         setReadout(tr("Range %1: %2, peak %3 at %4, mean %5, %6 allocations, %7 frees")
                        .arg(durationText(measured.length()), signedBytesText(range.change), bytesText(range.peak),
                             instantText(range.peakTime), bytesText(static_cast<std::uint64_t>(range.mean)),
-                            countText(qint64(range.births)), countText(qint64(range.deaths))));
+                            countText(static_cast<qint64>(range.births)),
+                            countText(static_cast<qint64>(range.deaths))));
         return;
     }
     std::optional<base::TimeNs> at = time->cursor();

@@ -244,9 +244,9 @@ void Drawer::showNotes(const std::vector<sessions::TimelineNote>& notes) {
         FlatNode node;
         node.key = static_cast<quint64>(note.id);
         node.cells = {
-            FlatCell(instantText(note.timeBegin), qint64(note.timeBegin)),
+            FlatCell(instantText(note.timeBegin), static_cast<qint64>(note.timeBegin)),
             FlatCell(note.timeEnd > note.timeBegin ? durationText(note.timeEnd - note.timeBegin) : unknownText(),
-                     qint64(note.timeEnd - note.timeBegin)),
+                     static_cast<qint64>(note.timeEnd - note.timeBegin)),
             FlatCell(QString::fromStdString(note.body))};
         table->nodes.push_back(std::move(node));
     }
