@@ -150,8 +150,8 @@ ByteGrid byteGrid(std::uint64_t top, int lines) {
                 const auto bytes = static_cast<std::uint64_t>(std::llround(step * static_cast<double>(unit.bytes)));
                 return {bytes, (top + bytes - 1) / bytes * bytes, unit.bytes, unit.name};
             }
-            decade *= 10;
         }
+        decade *= 10;
     }
     return {top, top, unit.bytes, unit.name};
 }
