@@ -28,7 +28,7 @@ void encodeTensorMap(const TensorMapShape& shape, void* map) {
     for (std::size_t i = 0; i < shape.strides.size(); ++i) {
         strides[i] = shape.strides[i] * kElement;
     }
-    alignas(64) CUtensorMap encoded;
+    CUtensorMap encoded;
     const CUresult code = driver->cuTensorMapEncodeTiled(
         &encoded, shape.dtype == DType::F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
         static_cast<cuuint32_t>(shape.extents.size()), const_cast<void*>(shape.data), extents.data(), strides.data(),

@@ -20,6 +20,7 @@ constexpr std::size_t kMaxKept = 256;
 
 std::vector<DType> dtypesOf(const BoundProgram& program) {
     std::vector<DType> out;
+    out.reserve(program.captures.tensors.size());
     for (const TensorView& tensor : program.captures.tensors) {
         out.push_back(tensor.dtype);
     }
