@@ -38,6 +38,8 @@ abi::FlexTensorMap mapOf(const TensorView& tensor) {
     return map;
 }
 
+static_assert(abi::kProgramCaptures >= kMaxProgramCaptures, "a program may have more captures than kernels take");
+
 abi::ProgramCaptures capturesOf(const BoundProgram& program) {
     abi::ProgramCaptures out{};
     for (std::size_t i = 0; i < program.captures.tensors.size(); ++i) {
