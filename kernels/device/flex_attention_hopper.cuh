@@ -8,149 +8,30 @@
 // take turns in issuing, so that one's softmax hides behind the other's products.
 // Masks, scores and results are those of flex_attention.cuh.
 
-#include "device/flex_attention_hopper_tiles.cuh"
+#ifdef VT_PAGES
+#include "device/flex_attention_hopper_pages.cuh"
+#else
+#include "device/flex_attention_hopper_dense.cuh"
+#endif
 
 namespace vt {
 
 namespace flex {
 
-inline constexpr int kKeys = 128;
-inline constexpr int kStages = kDim == 64 ? 4 : 2;
-using Stage = RingPlace<kStages>;
-inline constexpr int kTileBytes = kKeys * kDim * 2; ///< of keys or values
-inline constexpr int kQueryBytes = kRows * kDim * 2;
-inline constexpr int kQueryStages = 2;
-inline constexpr int kRingAt = kQueryStages * kQueryBytes;
-inline constexpr int kNotesAt = kRingAt + 2 * kStages * kTileBytes;
-inline constexpr int kBarriersAt = kNotesAt + kStages * Note::kBytes;
-inline constexpr int kTurn = 2; ///< the first of two named barriers for taking turns
-
-/// Shared memory: queries, kStages tiles of keys, as many of values, notes, barriers.
-struct Shared {
-    u32 base;
-
-    __device__ __forceinline__ u32 queries(int stage) const { return base + static_cast<u32>(stage * kQueryBytes); }
-    __device__ __forceinline__ u32 keys(int stage) const {
-        return base + kRingAt + static_cast<u32>(stage * kTileBytes);
-    }
-    __device__ __forceinline__ u32 values(int stage) const { return keys(kStages + stage); }
-    __device__ __forceinline__ u32 note(int stage) const {
-        return base + kNotesAt + static_cast<u32>(stage * Note::kBytes);
-    }
-    __device__ __forceinline__ u32 barrier(int index) const { return base + kBarriersAt + static_cast<u32>(index * 8); }
-    __device__ __forceinline__ u32 queriesFull(int stage) const { return barrier(stage); }
-    __device__ __forceinline__ u32 queriesEmpty(int stage) const { return barrier(kQueryStages + stage); }
-    __device__ __forceinline__ u32 keysFull(int stage) const { return barrier(2 * kQueryStages + stage); }
-    __device__ __forceinline__ u32 keysEmpty(int stage) const { return keysFull(kStages + stage); }
-    __device__ __forceinline__ u32 valuesFull(int stage) const { return keysFull(2 * kStages + stage); }
-    __device__ __forceinline__ u32 valuesEmpty(int stage) const { return keysFull(3 * kStages + stage); }
-};
-
-/// 128 queries of one head; the last come first, because they see the most in causal masks.
-struct Work {
-    int batch, head, begin;
-
-    __device__ __forceinline__ Work(const FlexAttentionParams& p, const Schedule& schedule)
-        : batch(schedule.head() / p.heads), head(schedule.head() % p.heads),
-          begin((ceilDiv(p.queries, kRows) - 1 - schedule.tile()) * kRows) {}
-};
-
-__device__ __forceinline__ Schedule scheduleOf(const FlexAttentionParams& p) {
-    return {ceilDiv(p.queries, kRows), p.batch * p.heads, static_cast<i64>(p.keys) * kDim * 4, p.heads / p.kvHeads};
-}
-
-#if VT_MASK == 1
-__device__ __forceinline__ RunWalk<kKeys> walkOf(const FlexAttentionParams& p, const Work& work) {
-    return walkRow<kKeys>(p, work.batch, work.head, work.begin);
-}
-#else
-/// What the tile's rows see together; a warp works it out, four rows a lane.
-__device__ __forceinline__ IntervalWalk<kKeys> walkOf(const FlexAttentionParams& p, const Work& work) {
-    int low = p.keys;
-    int high = -1;
-    int fullLow = 0;
-    int fullHigh = p.keys - 1;
-#if VT_MASK == 2
-    for (int i = 0; i < kRows / 32; ++i) {
-        const int query = work.begin + i * 32 + static_cast<int>(threadIdx.x) % 32;
-        if (query < p.queries) {
-            int first = 0;
-            int last = 0;
-            intervalRows(work.batch, work.head, query, p.maskCaptures, first, last);
-            first = max(first, 0);
-            last = min(last, p.keys - 1);
-            if (first <= last) {
-                low = min(low, first);
-                high = max(high, last);
-            }
-            fullLow = max(fullLow, first);
-            fullHigh = min(fullHigh, last);
-        }
-    }
-    low = __reduce_min_sync(kAllLanes, low);
-    high = __reduce_max_sync(kAllLanes, high);
-    fullLow = __reduce_max_sync(kAllLanes, fullLow);
-    fullHigh = __reduce_min_sync(kAllLanes, fullHigh);
-#else
-    low = 0;
-    high = p.keys - 1;
-#endif
-    return {low, high, fullLow, fullHigh};
-}
-#endif
-
-/// A tile of keys and its values.
-__device__ __forceinline__ void bringTile(const FlexAttentionParams& p, const Shared& shared, const Work& work,
-                                          const Stage& stage, const Note& note) {
-    const int kvHead = work.head / (p.heads / p.kvHeads);
-    barrier::wait(shared.keysEmpty(stage.index), stage.phase ^ 1);
-    note.write(shared.note(stage.index));
-    barrier::arriveExpect(shared.keysFull(stage.index), kTileBytes);
-    bring<kKeys>(shared.keys(stage.index), &p.keyMap, note.begin, kvHead, work.batch, shared.keysFull(stage.index));
-    barrier::wait(shared.valuesEmpty(stage.index), stage.phase ^ 1);
-    barrier::arriveExpect(shared.valuesFull(stage.index), kTileBytes);
-    bring<kKeys>(shared.values(stage.index), &p.valueMap, note.begin, kvHead, work.batch,
-                 shared.valuesFull(stage.index));
-}
-
-/// One warp walks, its first lane copies.
-__device__ void produce(const FlexAttentionParams& p, const Shared& shared) {
-    Stage stage;
-    RingPlace<kQueryStages> queries;
-    const bool copies = threadIdx.x % 32 == 0;
-    Schedule schedule = scheduleOf(p);
-    while (schedule.next()) {
-        const Work work(p, schedule);
-        auto walk = walkOf(p, work);
-        if (copies) {
-            const u32 full = shared.queriesFull(queries.index);
-            barrier::wait(shared.queriesEmpty(queries.index), queries.phase ^ 1);
-            barrier::arriveExpect(full, kQueryBytes);
-            bring<kRows>(shared.queries(queries.index), &p.queryMap, work.begin, work.head, work.batch, full);
-            do {
-                bringTile(p, shared, work, stage, Note::of(walk, work.head));
-                stage.next();
-            } while (!walk.done());
-        }
-        queries.next();
-        __syncwarp();
-    }
-}
-
 using Scores = float[kKeys / 2];
 using Sums = float[kDim / 2];
 using Weights = Fragments<kKeys>;
 
-/// A thread's two rows: query, running maximum (base 2) and sum.
+/// A thread's two rows: running maximum (base 2) and sum.
 struct Rows {
-    int batch, head, query; ///< of the first; the second is 8 further
+    RowPlace place;
     float maximum[2];
     float total[2];
 };
 
 /// The score program over a tile, then the mask where the tile needs it.
-__device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, const Rows& rows, const Note& note,
-                                              Scores& scores) {
+__device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows, const Note& note, Scores& scores) {
+    const RowPlace& at = rows.place;
     const int keyBegin = note.begin;
     const bool partial = note.partial();
     const int t = static_cast<int>(threadIdx.x) % 4;
@@ -159,29 +40,32 @@ __device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, cons
         for (int half = 0; half < 2; ++half) {
 #pragma unroll
             for (int i = half * 2; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
-                scores[i] = scoreMod(scores[i] * p.scale, rows.batch, rows.head, rows.query + half * 8,
+                scores[i] = scoreMod(scores[i] * p.scale, at.batch, at.head(half), at.query(half),
                                      keyBegin + i / 4 * 8 + 2 * t + i % 2, p.scoreCaptures);
             }
         }
     }
-    if (!partial && keyBegin + kKeys <= p.keys) {
+    if (!partial && keyBegin + kKeys - 1 <= at.lastKey(p)) {
         return;
     }
+    const int firstKey = at.firstKey(p);
+    const int lastKey = note.nothing() ? -1 : at.lastKey(p);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        int low = 0;
-        int high = note.nothing() ? -1 : p.keys - 1;
-        if constexpr (VT_MASK == 2) {
-            intervalRows(rows.batch, rows.head, rows.query + half * 8, p.maskCaptures, low, high);
-            high = note.nothing() ? -1 : min(high, p.keys - 1);
+        int low = firstKey;
+        int high = lastKey;
+        if constexpr (VT_MASK >= 2) {
+            intervalRows(at.batch, at.head(half), at.query(half), p.maskCaptures, low, high);
+            low = max(low, firstKey);
+            high = min(high, lastKey);
         }
 #pragma unroll
         for (int i = half * 2; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
             const int key = keyBegin + i / 4 * 8 + 2 * t + i % 2;
             bool allowed = key >= low && key <= high;
-            if constexpr (VT_MASK == 1) {
+            if constexpr (VT_MASK == 1 || VT_MASK == 3) {
                 allowed =
-                    allowed && (!partial || maskMod(rows.batch, rows.head, rows.query + half * 8, key, p.maskCaptures));
+                    allowed && (!partial || maskMod(at.batch, at.head(half), at.query(half), key, p.maskCaptures));
             }
             scores[i] = allowed ? scores[i] : minusInfinity();
         }
@@ -216,32 +100,30 @@ __device__ __forceinline__ void softmax(Rows& rows, Scores& scores, float factor
     }
 }
 
-__device__ __forceinline__ void storeResult(const FlexAttentionParams& p, const Rows& rows, const Sums& sums) {
+__device__ __forceinline__ void storeResult(const Params& p, const Rows& rows, const Sums& sums) {
     const int t = static_cast<int>(threadIdx.x) % 4;
-    float sink = minusInfinity();
-    if (p.sinks != nullptr) {
-        sink = toFloat(static_cast<const StorageOf<VT_SINKS_DTYPE>*>(p.sinks)[rows.head]) * kLog2e;
-    }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const float sum = quadSum(rows.total[half]);
-        const int query = rows.query + half * 8;
-        if (query >= p.queries) {
+        if (!rows.place.inside(p, half)) {
             continue;
+        }
+        float sink = minusInfinity();
+        if (p.sinks != nullptr) {
+            sink = toFloat(static_cast<const StorageOf<VT_SINKS_DTYPE>*>(p.sinks)[rows.place.head(half)]) * kLog2e;
         }
         const float best = fmaxf(rows.maximum[half], sink);
         const float base = best == minusInfinity() ? 0.0F : best;
         const float share = exp2Fast(rows.maximum[half] - base);
         const float total = sum * share + exp2Fast(sink - base);
         const float inverse = total == 0 ? 0.0F : share / total;
-        T* out = rowsOf(p.out, rows.batch, rows.head) + query * p.out.rowStride + 2 * t;
+        T* out = rows.place.out(p, half) + 2 * t;
 #pragma unroll
         for (int j = 0; j < kDim / 8; ++j) {
             storePair(out + j * 8, sums[j * 4 + half * 2] * inverse, sums[j * 4 + half * 2 + 1] * inverse);
         }
         if (p.lse != nullptr && t == 0) {
-            p.lse[(static_cast<i64>(rows.batch) * p.heads + rows.head) * p.queries + query] =
-                total == 0 ? minusInfinity() : (base + log2f(total)) * kLn2;
+            p.lse[rows.place.lseAt(p, half)] = total == 0 ? minusInfinity() : (base + log2f(total)) * kLn2;
         }
     }
 }
@@ -256,8 +138,7 @@ __device__ __forceinline__ void passTurn(int group) {
 
 /// Where a warpgroup is in the stream of tiles.
 struct Cursor {
-    Schedule schedule;
-    RingPlace<kQueryStages> queries;
+    Pieces pieces;
     Stage stage;
     Note note{};
 
@@ -265,14 +146,12 @@ struct Cursor {
         barrier::wait(shared.keysFull(stage.index), stage.phase);
         note = Note::read(shared.note(stage.index));
     }
+    __device__ __forceinline__ u32 queries(const Shared& shared) const { return shared.queries(pieces.queries.index); }
 };
 
-__device__ __forceinline__ Rows rowsOf(const FlexAttentionParams& p, const Schedule& schedule, int group) {
-    const Work work(p, schedule);
+__device__ __forceinline__ Rows rowsOf(const Params& p, const Shared& shared, const Pieces& pieces, int group) {
     const int thread = static_cast<int>(threadIdx.x) % 128;
-    return {work.batch,
-            work.head,
-            work.begin + group * 64 + thread / 32 * 16 + thread % 32 / 4,
+    return {pieces.rows(p, shared, group * 64 + thread / 32 * 16 + thread % 32 / 4),
             {minusInfinity(), minusInfinity()},
             {0, 0}};
 }
@@ -285,24 +164,23 @@ __device__ __forceinline__ void finishValues(const Shared& shared, const Stage& 
 
 /// The tiles of all pieces of work are one stream: the last values of a piece are multiplied beside the first scores of
 /// the next.
-__device__ void consume(const FlexAttentionParams& p, const Shared& shared, int group) {
+__device__ void consume(const Params& p, const Shared& shared, int group) {
     const float factor = VT_SCORE != 0 ? kLog2e : p.scale * kLog2e;
     const u32 mine = static_cast<u32>(group * 64 * 128);
-    Cursor at{scheduleOf(p)};
+    Cursor at{Pieces(p)};
     if (group == 1) {
         passTurn(group); // the first turn is the first warpgroup's
     }
-    if (at.schedule.next()) {
-        Rows rows = rowsOf(p, at.schedule, group);
+    if (at.pieces.begin(p, shared)) {
+        Rows rows = rowsOf(p, shared, at.pieces, group);
         Sums sums;
         Scores scores;
         Weights weights;
         float shrink[2];
         int accumulate = 0; ///< the first values of a piece replace the sums
-        barrier::wait(shared.queriesFull(at.queries.index), at.queries.phase);
         at.arrive(shared);
         awaitTurn(group);
-        issueProducts<kRows, kKeys>(scores, shared.queries(at.queries.index) + mine, shared.keys(at.stage.index));
+        issueProducts<kRows, kKeys>(scores, at.queries(shared) + mine, shared.keys(at.stage.index));
         passTurn(group);
         wgmma::wait<0>();
         release(shared.keysEmpty(at.stage.index));
@@ -314,23 +192,21 @@ __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int 
             const Stage before = at.stage;
             at.stage.next();
             if (last) {
-                release(shared.queriesEmpty(at.queries.index));
-                at.queries.next();
-                if (!at.schedule.next()) {
+                release(shared.queriesEmpty(at.pieces.queries.index));
+                if (!at.pieces.next(p, shared)) {
                     finishValues(shared, before, sums, weights, accumulate);
                     wgmma::wait<0>();
                     release(shared.valuesEmpty(before.index));
                     storeResult(p, rows, sums);
                     break;
                 }
-                barrier::wait(shared.queriesFull(at.queries.index), at.queries.phase);
             }
             at.arrive(shared);
             awaitTurn(group);
-            issueProducts<kRows, kKeys>(scores, shared.queries(at.queries.index) + mine, shared.keys(at.stage.index));
+            issueProducts<kRows, kKeys>(scores, at.queries(shared) + mine, shared.keys(at.stage.index));
             finishValues(shared, before, sums, weights, accumulate);
             passTurn(group);
-            Rows next = last ? rowsOf(p, at.schedule, group) : rows;
+            Rows next = last ? rowsOf(p, shared, at.pieces, group) : rows;
             wgmma::wait<1>();
             release(shared.keysEmpty(at.stage.index));
             applyPrograms(p, next, at.note, scores);
@@ -357,8 +233,7 @@ __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int 
 
 } // namespace flex
 
-extern "C" __global__ void __launch_bounds__(384, 1)
-    flex_attention_hopper(const __grid_constant__ FlexAttentionParams p) {
+extern "C" __global__ void __launch_bounds__(384, 1) flex_attention_hopper(const __grid_constant__ flex::Params p) {
     using namespace flex;
     extern __shared__ __align__(1024) unsigned char memory[];
     const Shared shared{sharedAddress(memory)};

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Where the forward pass on Hopper takes its work from: dense tensors (batch, heads, rows, headDim). Work is 128 queries of one
+// head.
+
+#include "device/flex_attention_hopper_stages.cuh"
+
+namespace vt {
+
+namespace flex {
+
+using Params = FlexAttentionParams;
+
+/// 128 queries of one head; the last come first, because they see the most in causal masks.
+struct Work {
+    int batch, head, begin;
+
+    __device__ __forceinline__ Work(const Params& p, const Schedule& schedule)
+        : batch(schedule.head() / p.heads), head(schedule.head() % p.heads),
+          begin((ceilDiv(p.queries, kRows) - 1 - schedule.tile()) * kRows) {}
+};
+
+__device__ __forceinline__ Schedule scheduleOf(const Params& p) {
+    return {ceilDiv(p.queries, kRows), p.batch * p.heads, static_cast<i64>(p.keys) * kDim * 4, p.heads / p.kvHeads};
+}
+
+#if VT_MASK == 1
+__device__ __forceinline__ RunWalk<kKeys> walkOf(const Params& p, const Work& work) {
+    return walkRow<kKeys>(p, work.batch, work.head, work.begin);
+}
+#else
+/// What the tile's rows see together; a warp works it out, four rows a lane.
+__device__ __forceinline__ IntervalWalk<kKeys> walkOf(const Params& p, const Work& work) {
+    int low = p.keys;
+    int high = -1;
+    int fullLow = 0;
+    int fullHigh = p.keys - 1;
+#if VT_MASK == 2
+    for (int i = 0; i < kRows / 32; ++i) {
+        const int query = work.begin + i * 32 + static_cast<int>(threadIdx.x) % 32;
+        if (query < p.queries) {
+            int first = 0;
+            int last = 0;
+            intervalRows(work.batch, work.head, query, p.maskCaptures, first, last);
+            first = max(first, 0);
+            last = min(last, p.keys - 1);
+            if (first <= last) {
+                low = min(low, first);
+                high = max(high, last);
+            }
+            fullLow = max(fullLow, first);
+            fullHigh = min(fullHigh, last);
+        }
+    }
+    low = __reduce_min_sync(kAllLanes, low);
+    high = __reduce_max_sync(kAllLanes, high);
+    fullLow = __reduce_max_sync(kAllLanes, fullLow);
+    fullHigh = __reduce_min_sync(kAllLanes, fullHigh);
+#else
+    low = 0;
+    high = p.keys - 1;
+#endif
+    return {low, high, fullLow, fullHigh};
+}
+#endif
+
+/// A tile of keys and its values.
+__device__ __forceinline__ void bringTile(const Params& p, const Shared& shared, const Work& work, const Stage& stage,
+                                          const Note& note) {
+    const int kvHead = work.head / (p.heads / p.kvHeads);
+    barrier::wait(shared.keysEmpty(stage.index), stage.phase ^ 1);
+    note.write(shared.note(stage.index));
+    barrier::arriveExpect(shared.keysFull(stage.index), kTileBytes);
+    bring<kKeys>(shared.keys(stage.index), &p.keyMap, note.begin, kvHead, work.batch, shared.keysFull(stage.index));
+    barrier::wait(shared.valuesEmpty(stage.index), stage.phase ^ 1);
+    barrier::arriveExpect(shared.valuesFull(stage.index), kTileBytes);
+    bring<kKeys>(shared.values(stage.index), &p.valueMap, note.begin, kvHead, work.batch,
+                 shared.valuesFull(stage.index));
+}
+
+/// One warp walks, its first lane copies.
+__device__ void produce(const Params& p, const Shared& shared) {
+    Stage stage;
+    RingPlace<kQueryStages> queries;
+    const bool copies = threadIdx.x % 32 == 0;
+    Schedule schedule = scheduleOf(p);
+    while (schedule.next()) {
+        const Work work(p, schedule);
+        auto walk = walkOf(p, work);
+        if (copies) {
+            const u32 full = shared.queriesFull(queries.index);
+            barrier::wait(shared.queriesEmpty(queries.index), queries.phase ^ 1);
+            barrier::arriveExpect(full, kQueryBytes);
+            bring<kRows>(shared.queries(queries.index), &p.queryMap, work.begin, work.head, work.batch, full);
+            do {
+                bringTile(p, shared, work, stage, Note::of(walk, work.head));
+                stage.next();
+            } while (!walk.done());
+        }
+        queries.next();
+        __syncwarp();
+    }
+}
+
+/// What a thread's two rows are, and where their results go.
+struct RowPlace {
+    int batch, headIndex, first;
+
+    __device__ __forceinline__ RowPlace(const Work& work, int row)
+        : batch(work.batch), headIndex(work.head), first(work.begin + row) {}
+    __device__ __forceinline__ int head(int) const { return headIndex; }
+    __device__ __forceinline__ int query(int half) const { return first + half * 8; }
+    __device__ __forceinline__ bool inside(const Params& p, int half) const { return query(half) < p.queries; }
+    __device__ __forceinline__ static int firstKey(const Params&) { return 0; }
+    __device__ __forceinline__ static int lastKey(const Params& p) { return p.keys - 1; }
+    __device__ __forceinline__ T* out(const Params& p, int half) const {
+        return flex::rowsOf(p.out, batch, headIndex) + query(half) * p.out.rowStride;
+    }
+    __device__ __forceinline__ i64 lseAt(const Params& p, int half) const {
+        return (static_cast<i64>(batch) * p.heads + headIndex) * p.queries + query(half);
+    }
+};
+
+/// The pieces of work in a consumer's order.
+struct Pieces {
+    Schedule schedule;
+    RingPlace<kQueryStages> queries;
+
+    __device__ __forceinline__ explicit Pieces(const Params& p) : schedule(scheduleOf(p)) {}
+    /// The first; false when there is none. Its queries have arrived then.
+    __device__ __forceinline__ bool begin(const Params&, const Shared& shared) { return arrive(shared); }
+    __device__ __forceinline__ bool next(const Params&, const Shared& shared) {
+        queries.next();
+        return arrive(shared);
+    }
+    __device__ __forceinline__ RowPlace rows(const Params& p, const Shared&, int row) const {
+        return {Work(p, schedule), row};
+    }
+
+private:
+    __device__ __forceinline__ bool arrive(const Shared& shared) {
+        if (!schedule.next()) {
+            return false;
+        }
+        barrier::wait(shared.queriesFull(queries.index), queries.phase);
+        return true;
+    }
+};
+
+} // namespace flex
+
+} // namespace vt
