@@ -2,14 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/cli/mod_options.h"
 
-#include <charconv>
-#include <fmt/format.h>
-
-#include "base/error.h"
-
 namespace vitrine::app {
 
-void addModOptions(CLI::App& command, ModRequest& mods, std::vector<std::string>& defines) {
+void addModOptions(CLI::App& command, engine::ModRequest& mods, std::vector<std::string>& defines) {
     const auto several = [&command](const std::string& flag, std::vector<std::string>& to, const std::string& help,
                                     const std::string& type) {
         command.add_option(flag, to, help)
@@ -25,20 +20,10 @@ void addModOptions(CLI::App& command, ModRequest& mods, std::vector<std::string>
     several("--define", defines, "An integer that the file reads as a global, as WINDOW=1024", "NAME=N");
 }
 
-void takeDefines(ModRequest& mods, const std::vector<std::string>& defines) {
+void takeDefines(engine::ModRequest& mods, const std::vector<std::string>& defines) {
     for (const std::string& text : defines) {
-        const std::size_t equals = text.find('=');
-        std::int64_t value = 0;
-        bool valid = equals != std::string::npos && equals > 0;
-        if (valid) {
-            const char* end = text.data() + text.size();
-            const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, value);
-            valid = error == std::errc{} && stop == end;
-        }
-        if (!valid) {
-            throw base::BadInput(fmt::format("--define: \"{}\" must be NAME=INTEGER", text));
-        }
-        mods.defines[text.substr(0, equals)] = value;
+        const auto [name, value] = engine::parseDefine("--define", text);
+        mods.defines.insert_or_assign(name, value);
     }
 }
 

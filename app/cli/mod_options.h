@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Options that `vitrine mask` and `vitrine attention` share.
+// Options of a command that is no experiment and yet takes attention programs.
 
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
-#include "app/runner/mod_request.h"
+#include "engine/attention/mod_request.h"
 
 namespace vitrine::app {
 
 /// --mods and --define. `defines` receives the texts; takeDefines reads them after parsing.
-void addModOptions(CLI::App& command, ModRequest& mods, std::vector<std::string>& defines);
+void addModOptions(CLI::App& command, engine::ModRequest& mods, std::vector<std::string>& defines);
 /// Throws BadInput that names --define.
-void takeDefines(ModRequest& mods, const std::vector<std::string>& defines);
+void takeDefines(engine::ModRequest& mods, const std::vector<std::string>& defines);
 
 } // namespace vitrine::app

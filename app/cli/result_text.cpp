@@ -128,6 +128,31 @@ std::string generateText(const json& metrics) {
     return {};
 }
 
+std::string attentionText(const json& report) {
+    const auto rate = [&](const std::string& key) {
+        return report.contains(key) && report[key].is_number() ? fmt::format("{:.4g}", report[key].get<double>())
+                                                               : std::string("-");
+    };
+    std::string text = fmt::format("{} on {}: batch {}, heads {}, KV heads {}, {} queries, {} keys, head dim {}\n",
+                                   report["dtype"].get<std::string>(), report["device"].get<std::string>(),
+                                   report["batch"].get<std::int64_t>(), report["heads"].get<std::int64_t>(),
+                                   report["kv_heads"].get<std::int64_t>(), report["q_len"].get<std::int64_t>(),
+                                   report["kv_len"].get<std::int64_t>(), report["head_dim"].get<std::int64_t>());
+    if (report.contains("block_sparsity")) {
+        text += fmt::format("block sparsity {:.4f}, full share {:.4f}\n", report["block_sparsity"].get<double>(),
+                            report["full_share"].get<double>());
+    }
+    std::vector<std::vector<std::string>> rows{{"", "ms", "TFLOP/s"}};
+    for (const std::string name : {"forward", "backward"}) {
+        rows.push_back({name, rate(name + "_ms"), rate(name + "_tflops")});
+        if (report.contains("full_" + name + "_ms")) {
+            rows.push_back({name + " without the mask", rate("full_" + name + "_ms"), ""});
+            rows.push_back({name + " predicted", rate("predicted_" + name + "_ms"), ""});
+        }
+    }
+    return text + tableText(rows);
+}
+
 } // namespace
 
 std::string tableText(const std::vector<std::vector<std::string>>& rows) {
@@ -193,6 +218,9 @@ std::string resultText(const json& experiment, const json& metrics) {
     }
     if (workload == "generate" && !experiment.value("plan", false) && metrics.value("backend", "") != "meta") {
         return generateText(metrics);
+    }
+    if (workload == "attention" && metrics.contains("forward_ms")) {
+        return attentionText(metrics);
     }
     if (metrics.contains("rows") && metrics["rows"].is_array()) {
         return rowsText(metrics["rows"]);

@@ -17,6 +17,7 @@
 #include "app/runner/run_recording.h"
 #include "base/clock.h"
 #include "base/stop.h"
+#include "engine/attention/mod_source.h"
 #include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "kernels/kept_state.h"
@@ -41,9 +42,15 @@ sessions::RunStatus sessionStatus(RunOutcome::Status status) {
     return sessions::RunStatus::Failed;
 }
 
-/// "generate gpt-oss-20b", "plan load mistral-7b": what lists show until the user renames it.
+/// "generate gpt-oss-20b", "plan load mistral-7b", "attention causal": what lists show until the user renames it.
 std::string runName(const json& experiment) {
     std::string model = experiment.value("model", "");
+    if (experiment.value("workload", "") == "attention") {
+        const std::string mask = experiment.value("mask", "");
+        const std::string score = experiment.value("score", "");
+        return fmt::format("attention {}{}{}", score, score.empty() || mask.empty() ? "" : ", ",
+                           score.empty() && mask.empty() ? "full" : mask);
+    }
     while (model.size() > 1 && model.ends_with('/')) {
         model.pop_back();
     }
@@ -176,6 +183,11 @@ void InProcessHost::start(const json& experiment, const std::string& sessionFile
     json validated = engine::validateExperiment(experiment, "experiment");
     recording_.reset();
     if (!sessionFile.empty()) {
+        // Programs of attention: their files may change, the session keeps what ran.
+        std::vector<engine::ModFile> files;
+        for (const json& path : validated.value("mods", json::array())) {
+            files.push_back(engine::readModFile(path.get<std::string>()));
+        }
         auto session = sessions::SessionFile::open(sessionFile, sessions::OpenMode::CreateOrOpen);
         sessions::RunInfo info;
         info.name = runName(validated);
@@ -185,6 +197,9 @@ void InProcessHost::start(const json& experiment, const std::string& sessionFile
         recording_ = std::make_unique<RunRecording>(std::move(session), info);
         if (validated.contains("prompt") && validated["prompt"].is_string()) {
             recording_->setText("prompt", validated["prompt"].get<std::string>());
+        }
+        for (engine::ModFile& file : files) {
+            recording_->setText("mods." + file.name, std::move(file.text));
         }
     }
     sink_ = sink ? std::move(sink) : [](const json&) {};

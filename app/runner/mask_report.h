@@ -7,13 +7,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "app/runner/mod_request.h"
 #include "base/stop.h"
+#include "engine/attention/mod_request.h"
 
 namespace vitrine::app {
 
 struct MaskQuestion {
-    ModRequest mods; ///< batch, heads, queries, keys: the mask's shape
+    engine::ModRequest mods; ///< batch, heads, queries, keys: the mask's shape
     std::string mask;
     std::int64_t blockSize = 128;
     std::string tensorsFile; ///< captured tensors, safetensors; empty: none

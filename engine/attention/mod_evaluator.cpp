@@ -68,7 +68,9 @@ std::optional<ModValue> ModEvaluator::lookUpGiven(std::string_view name) {
     }
     const auto integer = options_.integers.find(name);
     if (integer != options_.integers.end()) {
-        return slid(name, ModValue::integer(integer->second));
+        // Sizes are no numbers of the text: what shows them moves them.
+        return options_.sliders.contains(name) ? slid(name, ModValue::integer(integer->second))
+                                               : ModValue::integer(integer->second);
     }
     return std::nullopt;
 }
@@ -147,6 +149,9 @@ ModValue ModEvaluator::slid(std::string_view name, ModValue value) {
     const bool whole = value.kind() == ModValue::Kind::Int;
     if (!whole && value.kind() != ModValue::Kind::Float) {
         return value;
+    }
+    if (std::none_of(numbers_.begin(), numbers_.end(), [name](const ModNumber& one) { return one.name == name; })) {
+        numbers_.push_back({std::string(name), whole ? static_cast<double>(value.integer()) : value.number(), whole});
     }
     const auto slider = options_.sliders.find(name);
     if (slider == options_.sliders.end()) {

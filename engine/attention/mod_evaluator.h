@@ -41,6 +41,7 @@ public:
     ModNode programResult(const ModText& text, const PyExpr& expr, ModValue function, bool isMask);
     std::vector<CapturedTensor> captures(const kernels::Program& program) const;
     std::vector<std::string>& notes() { return notes_; }
+    std::vector<ModNumber>& numbers() { return numbers_; }
 
     // For builtins.
     [[noreturn]] static void fail(const std::string& what) { throw base::BadInput(what); }
@@ -196,6 +197,7 @@ private:
     std::map<const ModText*, std::int32_t> sources_;
     std::map<std::string, ModTensor*, std::less<>> captured_; ///< by the name that the program uses
     std::map<std::string, ModSlider*, std::less<>> sliders_;
+    std::vector<ModNumber> numbers_;                       ///< that slid() has seen
     std::map<std::string, ModTensor*, std::less<>> given_; ///< options_.tensors that were read
 };
 

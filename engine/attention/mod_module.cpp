@@ -194,6 +194,7 @@ ModProgram ModModule::State::program(std::string_view expression, const ModOptio
     made.program = evaluator.builder().finish(result);
     made.captures = evaluator.captures(made.program);
     made.notes = std::move(evaluator.notes());
+    made.numbers = std::move(evaluator.numbers());
     for (const std::unique_ptr<ModText>& text : texts) {
         made.notes.insert(made.notes.end(), text->tree.leniencies.begin(), text->tree.leniencies.end());
     }

@@ -82,11 +82,19 @@ struct CapturedTensor {
 using CapturedTensors = std::map<std::string, CapturedTensor, std::less<>>;
 CapturedTensors readCapturedTensors(const std::string& safetensorsPath);
 
+/// A number that a slider can move: of a global or of a factory's argument, in the order in which the text gave them.
+struct ModNumber {
+    std::string name;
+    double value = 0; ///< what the text says
+    bool whole = true;
+};
+
 /// A chosen program, and what it captures.
 struct ModProgram {
     kernels::Program program;
     std::vector<CapturedTensor> captures; ///< in the order of program.captures; data may be null
     std::vector<std::string> notes;       ///< what was skipped, with its place
+    std::vector<ModNumber> numbers;       ///< what ModOptions::sliders may move of what was reached
     /// Pointers into `captures`. Throws BadInput that names a capture without contents.
     kernels::CaptureBinding binding() const;
 };

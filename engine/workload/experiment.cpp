@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "engine/workload/attention_tensors.h"
 #include "engine/workload/option_value.h"
 
 namespace vitrine::engine {
@@ -63,6 +64,18 @@ void requireOneInput(const Json& experiment, const std::string& name, bool searc
     }
 }
 
+void checkAttention(const Json& experiment, const std::string& name) {
+    if (experiment.contains("random")) {
+        try {
+            parseAttentionSizes(experiment["random"].get<std::string>());
+        } catch (const base::BadInput& error) {
+            throw base::BadInput(fmt::format("{}: {}", name, error.message()));
+        }
+    } else if (!experiment.contains("tensors")) {
+        failOption(name, "tensors", "name a file with q, k and v, or give random sizes as B,H,HKV,S,D");
+    }
+}
+
 void checkTogether(const Json& experiment, const std::string& name, const std::string& workload, bool plan) {
     const auto need = [&](std::string_view key, std::string_view what) {
         if (!experiment.contains(key) || experiment[std::string(key)] == "") {
@@ -70,8 +83,13 @@ void checkTogether(const Json& experiment, const std::string& name, const std::s
         }
     };
     const std::string bench = experiment.value("bench", "");
-    if (workload != "tokenize" && bench != "copy" && bench != "matmul") {
+    if (workload != "tokenize" && workload != "attention" && bench != "copy" && bench != "matmul") {
         need("model", "name a model folder, ORG/NAME or synthetic:NAME");
+    }
+    if (workload == "attention") {
+        checkAttention(experiment, name);
+    } else if (const std::string dtype = experiment.value("dtype", ""); dtype == "float16" || dtype == "float64") {
+        failOption(name, "dtype", fmt::format("{} is for attention only; choose float32 or bfloat16", dtype));
     }
     if (workload != "load" && experiment.value("weights", "") == "both") {
         failOption(name, "weights", "both is for load only; choose quantized or dequantized");

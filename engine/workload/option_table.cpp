@@ -8,6 +8,7 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::uint32_t kForward = kGenerate | kLoad | kLogits | kBench;
+constexpr std::uint32_t kOnDevice = kForward | kAttention;
 constexpr double kMaxCount = 16777216.0;
 
 // Columns: key, type, default, bare, minimum, maximum, choices, unit, group, help, workloads.
@@ -18,29 +19,31 @@ constexpr std::array kOptions = {
     OptionSpec{"weights", OptionType::Choice, "quantized", "", 0, 0, "quantized|dequantized|both", "", "Model",
                "Keep MXFP4 weights as stored or expand them to BF16 at load; load also takes both, one after the other",
                kForward | kPlan},
-    OptionSpec{"dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16", "", "Model",
-               "Compute type; unset: float32 on the CPU, bfloat16 elsewhere. Weights stay as stored", kForward | kPlan},
+    OptionSpec{"dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16|float16|float64", "", "Model",
+               "Compute type; unset: float32 on the CPU, bfloat16 elsewhere. Weights stay as stored; "
+               "float16 and float64 are for attention",
+               kOnDevice | kPlan},
     OptionSpec{"set", OptionType::KeyValues, "", "", 0, 0, "", "", "Model",
                "Config fields of a synthetic model, as num_hidden_layers=4",
                kForward | kPlan | kTokenize | kSynthesize},
 
     OptionSpec{"backend", OptionType::Choice, "auto", "", 0, 0, "auto|cpu|cuda|meta", "", "Device",
-               "Where it runs; meta computes nothing and predicts memory and time", kForward | kPlan},
-    OptionSpec{"device", OptionType::Integer, "0", "", 0, 1023, "", "", "Device", "Number of the GPU", kForward},
+               "Where it runs; meta computes nothing and predicts memory and time", kOnDevice | kPlan},
+    OptionSpec{"device", OptionType::Integer, "0", "", 0, 1023, "", "", "Device", "Number of the GPU", kOnDevice},
     OptionSpec{"kernel_pack", OptionType::TextList, "", "", 0, 0, "", "", "Device",
-               "Folder of a kernel pack to take GPU kernels from; it is code that runs on the GPU", kForward},
+               "Folder of a kernel pack to take GPU kernels from; it is code that runs on the GPU", kOnDevice},
     OptionSpec{"kernel", OptionType::TextList, "", "", 0, 0, "", "", "Device",
-               "Kernel variant of an op, as RmsNorm=builtin/rows; `vitrine kernels` lists them", kForward},
+               "Kernel variant of an op, as RmsNorm=builtin/rows; `vitrine kernels` lists them", kOnDevice},
     OptionSpec{"threads", OptionType::Integer, "0", "", 0, 4096, "", "threads", "Device",
-               "CPU threads; 0: one for each core", kForward | kPlan},
+               "CPU threads; 0: one for each core", kOnDevice | kPlan},
     OptionSpec{"simd", OptionType::Choice, "auto", "", 0, 0, "auto|scalar|avx2|avx512", "", "Device",
-               "Instructions that the CPU's kernels use; auto: the widest that the processor has", kForward},
+               "Instructions that the CPU's kernels use; auto: the widest that the processor has", kOnDevice},
     OptionSpec{"device_profile", OptionType::Text, "", "", 0, 0, "", "", "Device",
-               "Device that Meta stands for: a shipped profile or a file; unset: h100-80gb", kForward | kPlan},
+               "Device that Meta stands for: a shipped profile or a file; unset: h100-80gb", kOnDevice | kPlan},
     OptionSpec{"vram_budget", OptionType::Bytes, "", "", 0, 0, "", "bytes", "Memory",
-               "Memory that the run may hold; unset: all of the device", kForward | kPlan},
+               "Memory that the run may hold; unset: all of the device", kOnDevice | kPlan},
     OptionSpec{"host_budget", OptionType::Bytes, "", "", 0, 0, "", "bytes", "Memory",
-               "Host memory that the run may hold beside the device; unset: no limit", kForward | kPlan},
+               "Host memory that the run may hold beside the device; unset: no limit", kOnDevice | kPlan},
 
     OptionSpec{"prompt", OptionType::Text, "", "", 0, 0, "", "", "Prompt",
                "The user's message, or with raw the text itself; load answers it with each kind of weights",
@@ -83,7 +86,7 @@ constexpr std::array kOptions = {
         "Divides the logits of tokens already seen; 1: off; unset: 1, or when sampling the model's generation_config",
         kGenerate},
     OptionSpec{"seed", OptionType::Integer, "0", "", 0, 9007199254740991.0, "", "", "Sampling",
-               "Seed of sampling, of synthetic weights and of arbitrary prompts", kForward | kPlan | kSynthesize},
+               "Seed of sampling, of synthetic weights and of arbitrary prompts", kOnDevice | kPlan | kSynthesize},
     OptionSpec{"stop", OptionType::TextList, "", "", 0, 0, "", "", "Sampling",
                "Texts that end the generation; they are not part of the text", kGenerate},
     OptionSpec{"ignore_eos", OptionType::Bool, "false", "", 0, 0, "", "", "Sampling",
@@ -112,6 +115,46 @@ constexpr std::array kOptions = {
     OptionSpec{"jsonl", OptionType::Path, "", "", 0, 0, "", "", "Run", "File of rows {\"text\": ...}", kTokenize},
     OptionSpec{"text", OptionType::Text, "", "", 0, 0, "", "", "Run", "One text instead of a file", kTokenize},
 
+    OptionSpec{
+        "mods", OptionType::TextList, "", "", 0, 0, "", "", "Attention",
+        "Python file with score_mod and mask_mod functions; may be given several times. The built-in catalogue is "
+        "always at hand",
+        kAttention},
+    OptionSpec{"program", OptionType::Text, "", "", 0, 0, "", "", "Attention",
+               "The text of such a file, read behind the files", kAttention},
+    OptionSpec{"mask", OptionType::Text, "", "", 0, 0, "", "", "Attention",
+               "A mask function, or a call that makes one: \"causal\", \"generate_natten(16, 16, 5, 5)\"", kAttention},
+    OptionSpec{"score", OptionType::Text, "", "", 0, 0, "", "", "Attention",
+               "A score function, or a call that makes one", kAttention},
+    OptionSpec{"define", OptionType::TextList, "", "", 0, 0, "", "", "Attention",
+               "An integer that the file reads as a global, as WINDOW=1024", kAttention},
+    OptionSpec{"parameter", OptionType::TextList, "", "", 0, 0, "", "", "Attention",
+               "A number in place of the file's constant or of a factory's argument of that name, as WINDOW=512",
+               kAttention},
+    OptionSpec{"capture", OptionType::TextList, "", "", 0, 0, "", "", "Attention",
+               "A small captured tensor: prefix=5,9, slopes=0.5,0.25, doc_id=documents:1250,2900 (from the documents' "
+               "lengths)",
+               kAttention},
+    OptionSpec{"tensors", OptionType::Path, "", "", 0, 0, "", "", "Attention",
+               "q, k, v (batch, heads, seq, headDim), grad_out, optional sinks, and captured tensors by name: a "
+               "safetensors file",
+               kAttention},
+    OptionSpec{
+        "random", OptionType::Text, "", "", 0, 0, "", "B,H,HKV,S,D", "Attention",
+        "Random q, k, v and grad_out of these sizes in place of the file's; B,H,HKV,Q,KV,D where queries and keys "
+        "differ",
+        kAttention},
+    OptionSpec{"no_sinks", OptionType::Bool, "false", "", 0, 0, "", "", "Attention", "Leave the file's sinks out",
+               kAttention},
+    OptionSpec{"backward", OptionType::Bool, "false", "", 0, 0, "", "", "Attention", "Also compute gradients",
+               kAttention},
+    OptionSpec{"compare_full", OptionType::Bool, "false", "", 0, 0, "", "", "Attention",
+               "Also time the same tensors without the mask", kAttention},
+    OptionSpec{"block_size", OptionType::Integer, "128", "", 1, kMaxCount, "", "tokens", "Attention",
+               "Queries and keys of a mask block", kAttention},
+    OptionSpec{"scale", OptionType::Real, "", "", -1e6, 1e6, "", "", "Attention",
+               "Factor of q.k; unset: 1 / sqrt(headDim)", kAttention},
+
     OptionSpec{"bench", OptionType::Choice, "cpu-decode", "", 0, 0, "cpu-decode|gpt-oss|load|profiling|copy|matmul", "",
                "Run",
                "Which benchmark: decoding on the CPU; decode and prefill of a model beside their rooflines; loading "
@@ -124,25 +167,27 @@ constexpr std::array kOptions = {
     OptionSpec{"prompts", OptionType::Text, "512,2048,8192", "", 0, 0, "", "tokens", "Run",
                "Prompt lengths of the prefill rows of bench gpt-oss; none: no such rows", kBench},
     OptionSpec{"output", OptionType::Path, "", "", 0, 0, "", "", "Run", "File or folder that the result goes to",
-               kLogits | kSynthesize},
-    OptionSpec{"repeat", OptionType::Integer, "1", "", 1, 1000, "", "times", "Run",
-               "Do it this many times; times are medians", kGenerate | kLoad | kLogits | kBench},
+               kLogits | kSynthesize | kAttention},
+    OptionSpec{"repeat", OptionType::Integer, "", "", 1, 1000, "", "times", "Run",
+               "Do it this many times; times are medians; unset: once, attention three times",
+               kGenerate | kLoad | kLogits | kBench | kAttention},
     OptionSpec{"profile", OptionType::Choice, "light", "", 0, 0, "off|light|full", "", "Run",
                "What is recorded: nothing, memory and steps, or every layer and op too",
-               kForward | kPlan | kSynthesize},
+               kOnDevice | kPlan | kSynthesize},
     OptionSpec{"profile_window", OptionType::Integer, "20", "", 1, 1000000, "", "steps", "Run",
-               "Full profile on a GPU: trace every kernel in this many decode steps of each profile_every", kForward},
+               "Full profile on a GPU: trace every kernel in this many decode steps of each profile_every", kOnDevice},
     OptionSpec{"profile_every", OptionType::Integer, "200", "", 1, 1000000, "", "steps", "Run",
-               "Full profile on a GPU: how many decode steps lie between the beginnings of two windows", kForward},
+               "Full profile on a GPU: how many decode steps lie between the beginnings of two windows", kOnDevice},
     OptionSpec{"profile_counters", OptionType::Integer, "1000", "", 0, 10000, "", "us", "Run",
-               "Sample the GPU's hardware counters this often, from 100; 0: not at all", kForward},
+               "Sample the GPU's hardware counters this often, from 100; 0: not at all", kOnDevice},
     OptionSpec{"plan", OptionType::Bool, "false", "", 0, 0, "", "", "Run",
                "Price it on Meta with the device profile instead of running it", kGenerate | kLoad | kPlan},
 };
 
-constexpr std::array<std::string_view, 6> kWorkloads = {"generate", "load",       "logits",
-                                                        "tokenize", "synthesize", "bench"};
-constexpr std::array<std::uint32_t, 6> kWorkloadBits = {kGenerate, kLoad, kLogits, kTokenize, kSynthesize, kBench};
+constexpr std::array<std::string_view, 7> kWorkloads = {"generate",   "load",  "logits",   "tokenize",
+                                                        "synthesize", "bench", "attention"};
+constexpr std::array<std::uint32_t, 7> kWorkloadBits = {kGenerate,   kLoad,  kLogits,   kTokenize,
+                                                        kSynthesize, kBench, kAttention};
 
 } // namespace
 

@@ -103,5 +103,6 @@ void runLogits(const Run& run);
 void runTokenize(const Run& run);
 void runSynthesize(const Run& run);
 void runBench(const Run& run);
+void runAttention(const Run& run);
 
 } // namespace vitrine::engine

@@ -22,7 +22,7 @@ nlohmann::json runExperiment(const nlohmann::json& experiment, const WorkloadSin
     }
     const std::string workload = spec["workload"];
     WorkloadSinks own = sinks;
-    if (own.kept != nullptr && (workload == "load" || workload == "bench")) {
+    if (own.kept != nullptr && (workload == "load" || workload == "bench" || workload == "attention")) {
         // They measure loads and contexts: with nothing left of an earlier run, and leaving nothing.
         own.kept->release();
         own.kept = nullptr;
@@ -38,6 +38,8 @@ nlohmann::json runExperiment(const nlohmann::json& experiment, const WorkloadSin
         runTokenize(run);
     } else if (workload == "synthesize") {
         runSynthesize(run);
+    } else if (workload == "attention") {
+        runAttention(run);
     } else {
         runBench(run);
     }

@@ -50,7 +50,7 @@ struct WorkloadSinks {
     const base::Clock* clock = nullptr;
     base::ProgressSink* progress = nullptr;
     /// What runs of this process leave to each other: generate and logits take over weights and a CUDA context that fit, and
-    /// leave theirs; load and bench free the weights first. Null: every run starts afresh.
+    /// leave theirs; load, bench and attention free the weights first. Null: every run starts afresh.
     kernels::KeptState* kept = nullptr;
     ProfileSwitch* profiles = nullptr; ///< for bench profiling
     std::function<void(const StreamedToken&)> token;

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "sessions/session_file.h"
 #include "tests/app/program.h"
 #include "tests/kernels/flex_fixture.h"
 #include "tests/sessions/temp_folder.h"
@@ -162,6 +163,23 @@ TEST_F(AttentionCommand, ReferenceProgramsFromText) {
             }
         }
     }
+}
+
+TEST_F(AttentionCommand, ASavedRunKeepsItsPrograms) {
+    const json report = run({"attention", "--mask", "make_sliding(18)", "--random", "1,2,2,64,16", "--session",
+                             file("runs.vitrine"), "--repeat", "1", "--backend", "cpu"});
+    EXPECT_GT(report["forward_ms"], 0);
+    const auto session = sessions::SessionFile::open(file("runs.vitrine"), sessions::OpenMode::ReadOnly);
+    const std::vector<sessions::RunInfo> runs = session->runs();
+    ASSERT_EQ(runs.size(), 1U);
+    EXPECT_EQ(runs[0].workload, "attention");
+    EXPECT_EQ(runs[0].name, "attention make_sliding(18)");
+    EXPECT_EQ(json::parse(runs[0].specJson)["mask"], "make_sliding(18)");
+    EXPECT_EQ(json::parse(runs[0].metricsJson)["forward_ms"], report["forward_ms"]);
+    const std::vector<sessions::RunText> texts = session->texts(runs[0].id);
+    ASSERT_EQ(texts.size(), 1U);
+    EXPECT_EQ(texts[0].kind, "mods." + file("mods.py"));
+    EXPECT_THAT(texts[0].body, HasSubstr("def make_sliding"));
 }
 
 TEST_F(AttentionCommand, MetaEstimatesWithoutComputing) {

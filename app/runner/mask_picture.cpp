@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "app/runner/mod_request.h"
+#include "app/runner/mask_picture.h"
 
 #include <algorithm>
 #include <array>
@@ -28,31 +28,6 @@ struct Side {
 };
 
 } // namespace
-
-engine::ModModule parseMods(const ModRequest& request) {
-    std::vector<engine::ModFile> files;
-    for (const std::string& path : request.files) {
-        files.push_back(engine::readModFile(path));
-    }
-    return engine::ModModule::parse(files);
-}
-
-engine::ModOptions modOptions(const ModRequest& request, const engine::CapturedTensors& tensors) {
-    engine::ModOptions options;
-    options.tensors = tensors;
-    options.integers = {{"B", request.batch},       {"H", request.heads},         {"Hq", request.heads},
-                        {"HQ", request.heads},      {"HKV", request.kvHeads},     {"Hkv", request.kvHeads},
-                        {"S", request.queries},     {"SEQ_LEN", request.queries}, {"S_LEN", request.queries},
-                        {"Q_LEN", request.queries}, {"KV_LEN", request.keys}};
-    if (request.headDim > 0) {
-        options.integers["D"] = request.headDim;
-        options.integers["HEAD_DIM"] = request.headDim;
-    }
-    for (const auto& [name, value] : request.defines) {
-        options.integers[name] = value;
-    }
-    return options;
-}
 
 void writeMaskPicture(const kernels::BlockMask& mask, const std::string& path) {
     const std::int64_t rows = mask.shape.queryBlocks();

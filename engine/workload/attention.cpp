@@ -1,0 +1,388 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The attention workload: attention with programs on tensors from a file or random ones, written and timed.
+
+#include <chrono>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/attention/mod_request.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/workload/attention_tensors.h"
+#include "engine/workload/run_setup.h"
+#include "kernels/ops/flex_attention.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using kernels::DType;
+using kernels::Shape;
+using kernels::Tensor;
+using kernels::TensorView;
+using nlohmann::json;
+
+DType dtypeOption(const Run& run) {
+    const std::string name = run.text("dtype");
+    return name == "bfloat16"  ? DType::BF16
+           : name == "float16" ? DType::F16
+           : name == "float64" ? DType::F64
+           : name == "float32" ? DType::F32
+                               : DType::None;
+}
+
+std::vector<std::string> textList(const Run& run, const char* key) {
+    return run.spec.contains(key) ? run.spec[key].get<std::vector<std::string>>() : std::vector<std::string>();
+}
+
+/// A chosen program with its captures where the run reads them.
+struct Loaded {
+    ModProgram mod;
+    std::vector<Tensor> tensors;
+    kernels::BoundProgram bound;
+};
+
+/// Times of one direction, with the mask and without.
+struct Direction {
+    double seconds = 0;
+    std::optional<double> full;
+};
+
+class AttentionRun {
+public:
+    explicit AttentionRun(const Run& run) : run_(run), holder_(makeContext(run)), context_(*holder_) {}
+
+    void run() {
+        addContextMetrics(run_, context_);
+        run_.metrics.erase("model");
+        readInputs();
+        loadPrograms();
+        prepare();
+        describe();
+        const bool backward = run_.flag("backward");
+        forwardTimes_.seconds = medianSeconds(forward_, "Forward");
+        tell("forward", forwardTimes_);
+        if (backward) {
+            prepareBackward();
+            backwardTimes_.seconds = medianSeconds(backward_, "Backward");
+            tell("backward", backwardTimes_);
+        }
+        if (run_.spec.contains("output") && !context_.isMeta()) {
+            writeOutput();
+        }
+        if (run_.flag("compare_full")) {
+            timeFull(backward);
+        }
+        addMemoryMetrics(run_.metrics, context_);
+        addKernelMetrics(run_.metrics, context_);
+    }
+
+private:
+    Tensor make(std::string_view name, DType dtype, const Shape& shape) {
+        return {context_.memory().general(), base::MemoryCategory::Activations, name, dtype, shape};
+    }
+    Tensor uploaded(std::string_view name, DType dtype, const Shape& shape, const void* data) {
+        Tensor tensor = make(name, dtype, shape);
+        if (!context_.isMeta()) {
+            context_.upload(data, tensor.view().data, tensor.view().bytes());
+        }
+        return tensor;
+    }
+    Tensor uploaded(std::string_view name, const HostTensor& host) {
+        return uploaded(name, host.dtype, host.shape, host.bytes.data());
+    }
+
+    void readInputs() {
+        const std::string file = run_.text("tensors");
+        const DType asked = dtypeOption(run_);
+        if (!file.empty()) {
+            captured_ = readCapturedTensors(file);
+        }
+        if (!run_.spec.contains("random")) {
+            in_ = readAttentionInputs(file, asked, run_.flag("backward"), !run_.flag("no_sinks"));
+            checkAttentionInputs(in_, file);
+            return;
+        }
+        const bool cpu = context_.cpu() != nullptr;
+        progress("Making random tensors", 0, 0);
+        in_ = randomAttentionInputs(parseAttentionSizes(run_.text("random")),
+                                    asked != DType::None ? asked
+                                    : cpu                ? DType::F32
+                                                         : DType::BF16,
+                                    run_.spec.value("seed", std::uint64_t{0}), context_.isMeta());
+        checkAttentionInputs(in_, "random");
+    }
+
+    ModRequest request() const {
+        ModRequest request;
+        request.files = textList(run_, "mods");
+        request.program = run_.text("program");
+        for (const std::string& text : textList(run_, "define")) {
+            const auto [name, value] = parseDefine("define", text);
+            request.defines.insert_or_assign(name, value);
+        }
+        for (const std::string& text : textList(run_, "parameter")) {
+            const auto [name, value] = parseParameter("parameter", text);
+            request.parameters.insert_or_assign(name, value);
+        }
+        request.captures = textList(run_, "capture");
+        request.batch = in_.q.shape[0];
+        request.heads = in_.q.shape[1];
+        request.kvHeads = in_.k.shape[1];
+        request.queries = in_.q.shape[2];
+        request.keys = in_.k.shape[2];
+        request.headDim = in_.q.shape[3];
+        return request;
+    }
+
+    void loadPrograms() {
+        const std::string score = run_.text("score");
+        const std::string mask = run_.text("mask");
+        if (score.empty() && mask.empty()) {
+            return;
+        }
+        const ModRequest asked = request();
+        const ModModule module = parseMods(asked);
+        const ModOptions options = modOptions(asked, captured_);
+        if (!score.empty()) {
+            bind(module.score(score, options), score_);
+        }
+        if (mask.empty()) {
+            return;
+        }
+        bind(module.mask(mask, options), mask_);
+        const std::int64_t block = run_.integer("block_size", 128);
+        const auto begin = std::chrono::steady_clock::now();
+        base::ThreadPool pool(static_cast<int>(run_.integer("threads", 0)));
+        blocks_ = kernels::buildBlockMask(mask_.mod.program, mask_.mod.binding(),
+                                          {asked.batch, asked.heads, asked.queries, asked.keys, block, block}, pool,
+                                          run_.sinks.progress, run_.stop);
+        buildSeconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+
+    void bind(ModProgram mod, Loaded& to) {
+        to.mod = std::move(mod);
+        const kernels::CaptureBinding host = to.mod.binding();
+        for (std::size_t i = 0; i < host.tensors.size(); ++i) {
+            const TensorView& view = host.tensors[i];
+            to.tensors.push_back(uploaded(to.mod.program.captures[i].name, view.dtype, view.shape, view.data));
+            to.bound.captures.tensors.push_back(to.tensors.back().view());
+        }
+        to.bound.program = &to.mod.program;
+    }
+
+    void prepare() {
+        q_ = uploaded("q", in_.q);
+        k_ = uploaded("k", in_.k);
+        v_ = uploaded("v", in_.v);
+        if (in_.sinks.has_value()) {
+            sinks_ = uploaded("sinks", *in_.sinks);
+        }
+        const Shape& shape = in_.q.shape;
+        out_ = make("out", in_.q.dtype, shape);
+        lse_ = make("lse", in_.q.dtype == DType::F64 ? DType::F64 : DType::F32, Shape{shape[0], shape[1], shape[2]});
+        forward_.q = q_.view();
+        forward_.k = k_.view();
+        forward_.v = v_.view();
+        forward_.score = score_.bound;
+        forward_.mask = mask_.bound;
+        forward_.blocks = blocks_.has_value() ? &*blocks_ : nullptr;
+        forward_.sinks = sinks_.view();
+        forward_.scale = static_cast<float>(run_.spec.value("scale", 1 / std::sqrt(static_cast<double>(shape[3]))));
+        forward_.out = out_.view();
+        forward_.lse = lse_.view();
+        scratch_ = make("scratch", DType::U8, scratchShape(kernels::scratch(forward_, context_.traits())));
+        forward_.scratch = scratch_.view();
+    }
+
+    static Shape scratchShape(std::uint64_t bytes) {
+        return Shape{static_cast<std::int64_t>(std::max<std::uint64_t>(bytes, 1))};
+    }
+
+    void prepareBackward() {
+        gradOut_ = uploaded("grad_out", *in_.gradOut);
+        dq_ = make("dq", in_.q.dtype, in_.q.shape);
+        dk_ = make("dk", in_.k.dtype, in_.k.shape);
+        dv_ = make("dv", in_.v.dtype, in_.v.shape);
+        backward_.forward = forward_;
+        backward_.gradOut = gradOut_.view();
+        backward_.dq = dq_.view();
+        backward_.dk = dk_.view();
+        backward_.dv = dv_.view();
+        if (in_.sinks.has_value()) {
+            dSinks_ = make("d.sinks", DType::F32, in_.sinks->shape);
+            backward_.dSinks = dSinks_.view();
+        }
+        if (score_.bound.program != nullptr) {
+            for (std::size_t i = 0; i < score_.tensors.size(); ++i) {
+                const kernels::ProgramCapture& capture = score_.mod.program.captures[i];
+                dCaptures_.push_back(capture.differentiable
+                                         ? make("d." + capture.name, DType::F32, score_.tensors[i].view().shape)
+                                         : Tensor());
+                backward_.dCaptures.push_back(dCaptures_.back().view());
+            }
+        }
+        backwardScratch_ = make("scratch", DType::U8, scratchShape(kernels::scratch(backward_, context_.traits())));
+        backward_.scratch = backwardScratch_.view();
+    }
+
+    template <class Op> double medianSeconds(const Op& op, std::string_view what) {
+        std::vector<double> seconds;
+        const std::int64_t times = run_.integer("repeat", 3);
+        for (std::int64_t i = 0; i < times; ++i) {
+            base::throwIfStopped(run_.stop);
+            progress(what, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(times));
+            seconds.push_back(timed(op));
+        }
+        return median(std::move(seconds));
+    }
+
+    template <class Op> double timed(const Op& op) {
+        if (kernels::CudaContext* cuda = context_.cuda()) {
+            const kernels::CudaEvent begin = cuda->record();
+            context_.run(op);
+            return cuda->record().secondsSince(begin);
+        }
+        const base::TimeNs begin = context_.clock().now();
+        context_.run(op);
+        return static_cast<double>(context_.clock().now() - begin) * 1e-9;
+    }
+
+    /// The same tensors and score without the mask. Its results take the place of the masked ones, which are written by now.
+    void timeFull(bool backward) {
+        const bool masked = mask_.bound.program != nullptr;
+        kernels::FlexAttention full = forward_;
+        full.mask = {};
+        full.blocks = nullptr;
+        Tensor forwardScratch, backwardScratch;
+        if (masked) {
+            forwardScratch = make("scratch", DType::U8, scratchShape(kernels::scratch(full, context_.traits())));
+            full.scratch = forwardScratch.view();
+            forwardTimes_.full = medianSeconds(full, "Forward without the mask");
+        } else {
+            forwardTimes_.full = forwardTimes_.seconds;
+        }
+        tell("forward", forwardTimes_);
+        if (backward && masked) {
+            kernels::FlexAttentionBackward fullBackward = backward_;
+            fullBackward.forward = full;
+            backwardScratch =
+                make("scratch", DType::U8, scratchShape(kernels::scratch(fullBackward, context_.traits())));
+            fullBackward.scratch = backwardScratch.view();
+            backwardTimes_.full = medianSeconds(fullBackward, "Backward without the mask");
+        } else if (backward) {
+            backwardTimes_.full = backwardTimes_.seconds;
+        }
+        if (backward) {
+            tell("backward", backwardTimes_);
+        }
+    }
+
+    void progress(std::string_view what, std::uint64_t done, std::uint64_t total) {
+        if (run_.sinks.progress != nullptr) {
+            run_.sinks.progress->progress(what, done, total);
+        }
+    }
+
+    void writeOutput() {
+        std::vector<const Tensor*> tensors;
+        std::vector<TensorSpec> specs;
+        const auto add = [&](const std::string& name, const Tensor& tensor) {
+            if (!tensor.empty()) {
+                const auto dims = tensor.view().shape.dims();
+                specs.push_back({name, tensor.view().dtype, {dims.begin(), dims.end()}});
+                tensors.push_back(&tensor);
+            }
+        };
+        add("out", out_);
+        add("lse", lse_);
+        if (run_.flag("backward")) {
+            add("dq", dq_);
+            add("dk", dk_);
+            add("dv", dv_);
+            add("d.sinks", dSinks_);
+            for (std::size_t i = 0; i < dCaptures_.size(); ++i) {
+                add("d." + score_.mod.program.captures[i].name, dCaptures_[i]);
+            }
+        }
+        const auto writer = SafetensorsWriter::create(run_.text("output"), specs);
+        for (const Tensor* tensor : tensors) {
+            std::vector<std::byte> host(tensor->view().bytes());
+            context_.download(tensor->view().data, host.data(), host.size());
+            writer->write(host.data(), host.size());
+        }
+        writer->finish();
+    }
+
+    /// What is known before anything was timed: a run that is stopped keeps it.
+    void describe() {
+        json& out = run_.metrics;
+        out["dtype"] = kernels::dtypeName(in_.q.dtype);
+        out["batch"] = in_.q.shape[0];
+        out["heads"] = in_.q.shape[1];
+        out["kv_heads"] = in_.k.shape[1];
+        out["q_len"] = in_.q.shape[2];
+        out["kv_len"] = in_.k.shape[2];
+        out["head_dim"] = in_.q.shape[3];
+        out["forward_flops"] = forwardFlops();
+        out["backward_ms"] = nullptr;
+        out["backward_tflops"] = nullptr;
+        if (blocks_.has_value()) {
+            out["block_size"] = run_.integer("block_size", 128);
+            out["block_sparsity"] = blocks_->blockSparsity();
+            out["full_share"] = blocks_->fullShare();
+            out["metadata_bytes"] = blocks_->metadataBytes();
+            out["build_seconds"] = buildSeconds_;
+        }
+        json notes = json::array();
+        for (const Loaded* loaded : {&score_, &mask_}) {
+            for (const std::string& note : loaded->mod.notes) {
+                notes.push_back(note);
+            }
+        }
+        out["notes"] = std::move(notes);
+    }
+
+    double forwardFlops() const {
+        return 4 * kernels::computedElements(forward_) * static_cast<double>(in_.q.shape[3]);
+    }
+
+    /// NAME_ms, NAME_tflops; with the time without the mask full_NAME_ms, and predicted_NAME_ms: that time by the share of
+    /// blocks that are computed.
+    void tell(const std::string& name, const Direction& times) {
+        const double flops = forwardFlops() * (name == "backward" ? 2.5 : 1);
+        json& out = run_.metrics;
+        out[name + "_ms"] = times.seconds * 1e3;
+        out[name + "_tflops"] = times.seconds > 0 ? json(flops / times.seconds * 1e-12) : json();
+        if (times.full.has_value()) {
+            out["full_" + name + "_ms"] = *times.full * 1e3;
+            out["predicted_" + name + "_ms"] =
+                *times.full * 1e3 * (blocks_.has_value() ? 1 - blocks_->blockSparsity() : 1);
+        }
+    }
+
+    const Run& run_;
+    std::unique_ptr<kernels::Context> holder_;
+    kernels::Context& context_;
+    CapturedTensors captured_;
+    AttentionInputs in_;
+    Loaded score_, mask_;
+    std::optional<kernels::BlockMask> blocks_;
+    double buildSeconds_ = 0;
+    Direction forwardTimes_, backwardTimes_;
+    Tensor q_, k_, v_, sinks_, out_, lse_, scratch_;
+    Tensor gradOut_, dq_, dk_, dv_, dSinks_, backwardScratch_;
+    std::vector<Tensor> dCaptures_;
+    kernels::FlexAttention forward_;
+    kernels::FlexAttentionBackward backward_;
+};
+
+} // namespace
+
+void runAttention(const Run& run) {
+    AttentionRun(run).run();
+}
+
+} // namespace vitrine::engine
