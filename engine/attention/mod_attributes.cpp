@@ -143,7 +143,8 @@ std::optional<ModValue> torchMember(ModHeap& heap, std::string_view name) {
 
 std::optional<ModValue> moduleMember(ModHeap& heap, const std::string& path, std::string_view name) {
     if (isIgnoredModule(path)) {
-        return heap.ignored(path + "." + std::string(name));
+        const ModBuiltinEntry* const entry = findBuiltin(path + "." + std::string(name));
+        return entry != nullptr ? makeBuiltin(heap, entry) : heap.ignored(path + "." + std::string(name));
     }
     if (path == "math" || path == "torch" || path == "numpy") {
         for (const NamedNumber& item : kNumbers) {
@@ -202,7 +203,18 @@ std::optional<ModValue> ModEvaluator::findAttribute(ModValue object, std::string
         if (name == "__name__") {
             return ModValue(heap_.string(std::string(type->name)));
         }
-        return findInClass(*type, name, 0);
+        const auto found = findInClass(*type, name, 0);
+        const auto* const function = found ? found->as<ModFunction>() : nullptr;
+        return function != nullptr && function->isClassMethod ? boundMember(*found, object) : found;
+    }
+    if (const auto* const parents = object.as<ModSuper>()) {
+        return memberOfParents(*parents, name);
+    }
+    if (object.isNumber()) {
+        const bool real = object.kind() == ModValue::Kind::Float;
+        if (const ModBuiltinEntry* const entry = findBuiltin((real ? "float." : "int.") + std::string(name))) {
+            return makeBuiltin(heap_, entry, object);
+        }
     }
     if (isTensorLike(object)) {
         return tensorMember(object, name);
@@ -235,24 +247,6 @@ std::optional<ModValue> ModEvaluator::findAttribute(ModValue object, std::string
     const ModBuiltinEntry* const entry =
         object.object() == nullptr ? nullptr : findBuiltin(std::string(prefix) + std::string(name));
     return entry != nullptr ? std::optional(makeBuiltin(heap_, entry, object)) : std::nullopt;
-}
-
-ModValue ModEvaluator::boundMember(ModValue member, ModValue self) {
-    auto* const function = member.as<ModFunction>();
-    if (function == nullptr || function->isStatic) {
-        return member;
-    }
-    auto* const made = heap_.make<ModFunction>();
-    made->code = function->code;
-    made->text = function->text;
-    made->closure = function->closure;
-    made->defaults = function->defaults;
-    made->self = function->isClassMethod ? ModValue(self.as<ModInstance>()->type) : self;
-    if (!function->isProperty) {
-        return made;
-    }
-    ModCall none;
-    return callFunction(*made, none);
 }
 
 std::optional<ModValue> ModEvaluator::tensorMember(ModValue object, std::string_view name) {
@@ -290,7 +284,16 @@ std::optional<ModValue> ModEvaluator::tensorMember(ModValue object, std::string_
     if (entry == nullptr) {
         entry = findMethod(name);
     }
-    return entry != nullptr ? std::optional(makeBuiltin(heap_, entry, object)) : std::nullopt;
+    const bool inPlace = entry == nullptr && name.size() > 1 && name.back() == '_' && name[name.size() - 2] != '_';
+    if (inPlace) {
+        entry = findMethod(name.substr(0, name.size() - 1));
+    }
+    if (entry == nullptr) {
+        return std::nullopt;
+    }
+    const ModValue made = makeBuiltin(heap_, entry, object);
+    made.as<ModBuiltin>()->inPlace = inPlace;
+    return made;
 }
 
 ModValue ModEvaluator::attribute(ModValue object, std::string_view name) {

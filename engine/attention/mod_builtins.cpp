@@ -53,9 +53,9 @@ void ModCall::finish() const {
 
 namespace {
 
-std::array<std::span<const ModBuiltinEntry>, 8> builtinTables() {
+std::array<std::span<const ModBuiltinEntry>, 10> builtinTables() {
     return {pythonBuiltins(),      libraryBuiltins(),   containerBuiltins(), elementwiseBuiltins(),
-            constructorBuiltins(), reductionBuiltins(), viewBuiltins(),      tensorBuiltins()};
+            activationBuiltins(), constructorBuiltins(), reductionBuiltins(), positionBuiltins(), viewBuiltins(),      tensorBuiltins()};
 }
 
 } // namespace
@@ -63,7 +63,8 @@ std::array<std::span<const ModBuiltinEntry>, 8> builtinTables() {
 const ModBuiltinEntry* findMethod(std::string_view name) {
     const std::string full = "torch." + std::string(name);
     for (const std::span<const ModBuiltinEntry> table :
-         {elementwiseBuiltins(), reductionBuiltins(), viewBuiltins(), tensorBuiltins()}) {
+         {elementwiseBuiltins(), activationBuiltins(), reductionBuiltins(), positionBuiltins(), viewBuiltins(),
+          tensorBuiltins()}) {
         for (const ModBuiltinEntry& entry : table) {
             if (entry.name == full) {
                 return &entry;

@@ -141,10 +141,13 @@ ModValue arange(E& e, C& c) {
     return made(e, c, tensor);
 }
 
-ModValue linspace(E& e, C& c) {
-    const double start = e.real(c.required(0, "start"), "the start of linspace()");
-    const double end = e.real(c.required(1, "end"), "the end of linspace()");
+/// Equal steps; logspace() takes `base` to their power.
+template <bool Powers> ModValue linspace(E& e, C& c) {
+    const double start = e.real(c.required(0, "start"), "the start");
+    const double end = e.real(c.required(1, "end"), "the end");
     const std::int64_t count = e.integer(c.required(2, "steps"), "the number of steps");
+    const auto base = Powers ? c.optional(3, "base") : std::nullopt;
+    const double root = base ? e.real(*base, "the base") : 10;
     const DType dtype = wantedDtype(e, c).value_or(DType::F32);
     ModTensor* const tensor = newTensor(e.heap(), dtype, {count});
     const double step = count > 1 ? (end - start) / static_cast<double>(count - 1) : 0;
@@ -152,7 +155,7 @@ ModValue linspace(E& e, C& c) {
         // From both ends, as PyTorch does: the last element is `end` itself.
         const double value =
             i < count / 2 ? start + step * static_cast<double>(i) : end - step * static_cast<double>(count - 1 - i);
-        setElement(*tensor, i, kernels::floatConstant(value));
+        setElement(*tensor, i, kernels::floatConstant(Powers ? std::pow(root, value) : value));
     }
     return made(e, c, tensor);
 }
@@ -229,7 +232,8 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.full", full},
     {"torch.full_like", fullLike},
     {"torch.arange", arange},
-    {"torch.linspace", linspace},
+    {"torch.linspace", linspace<false>},
+    {"torch.logspace", linspace<true>},
     {"torch.tensor", tensorFrom},
     {"torch.as_tensor", tensorFrom},
     {"torch.asarray", tensorFrom},

@@ -3,6 +3,7 @@
 // torch's element-wise functions, which are methods of tensors too.
 #include <array>
 #include <fmt/format.h>
+#include <limits>
 #include <numbers>
 
 #include "engine/attention/mod_evaluator.h"
@@ -134,70 +135,6 @@ ModValue toNumber(double value) {
     return ModValue::real(value);
 }
 
-// Activations, by their formulas in PyTorch's documentation.
-
-ModValue relu(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    c.finish();
-    return e.binary(ProgramOp::Max, x, ModValue::integer(0));
-}
-
-ModValue gelu(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    const auto approximate = c.keyword("approximate");
-    c.finish();
-    ModValue inner;
-    if (approximate && e.text(*approximate, "approximate") == "tanh") {
-        const ModValue cube = e.binary(ProgramOp::Mul, e.binary(ProgramOp::Mul, x, x), x);
-        inner = e.binary(ProgramOp::Add, x, e.binary(ProgramOp::Mul, cube, toNumber(0.044715)));
-        inner = e.unary(ProgramOp::Tanh,
-                        e.binary(ProgramOp::Mul, inner, toNumber(std::numbers::sqrt2 * std::numbers::inv_sqrtpi)));
-    } else {
-        inner = e.unary(ProgramOp::Erf, e.binary(ProgramOp::Mul, x, toNumber(1 / std::numbers::sqrt2)));
-    }
-    const ModValue half = e.binary(ProgramOp::Mul, x, toNumber(0.5));
-    return e.binary(ProgramOp::Mul, half, e.binary(ProgramOp::Add, inner, toNumber(1)));
-}
-
-ModValue silu(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    static_cast<void>(c.keyword("inplace"));
-    c.finish();
-    return e.binary(ProgramOp::Mul, x, e.unary(ProgramOp::Sigmoid, x));
-}
-
-ModValue softplus(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    c.finish();
-    // max(x, 0) + log1p(exp(-|x|)), which neither overflows nor cancels.
-    const ModValue small = e.unary(ProgramOp::Exp, e.unary(ProgramOp::Neg, e.unary(ProgramOp::Abs, x)));
-    return e.binary(ProgramOp::Add, e.binary(ProgramOp::Max, x, toNumber(0)), e.unary(ProgramOp::Log1p, small));
-}
-
-ModValue logSigmoid(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    c.finish();
-    C inner;
-    inner.arguments.push_back(e.unary(ProgramOp::Neg, x));
-    return e.unary(ProgramOp::Neg, softplus(e, inner));
-}
-
-ModValue leakyRelu(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    const ModValue slope = c.optional(1, "negative_slope").value_or(toNumber(0.01));
-    c.finish();
-    return e.select(e.binary(ProgramOp::Lt, x, toNumber(0)), e.binary(ProgramOp::Mul, x, slope), x);
-}
-
-ModValue elu(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    const ModValue alpha = c.optional(1, "alpha").value_or(toNumber(1));
-    c.finish();
-    const ModValue low =
-        e.binary(ProgramOp::Mul, alpha, e.unary(ProgramOp::Expm1, e.binary(ProgramOp::Min, x, toNumber(0))));
-    return e.select(e.binary(ProgramOp::Lt, x, toNumber(0)), low, x);
-}
-
 ModValue square(E& e, C& c) {
     const ModValue x = c.required(0, "input");
     c.finish();
@@ -246,6 +183,66 @@ ModValue lerp(E& e, C& c) {
     const ModValue weight = c.required(2, "weight");
     c.finish();
     return e.binary(ProgramOp::Add, a, e.binary(ProgramOp::Mul, weight, e.binary(ProgramOp::Sub, b, a)));
+}
+
+// From exponentials that neither overflow early nor cancel around 0.
+ModValue hyperbolicSine(E& e, C& c) {
+    const ModValue x = c.required(0, "input");
+    c.finish();
+    const ModValue grown = e.unary(ProgramOp::Expm1, x);
+    const ModValue shrunk = e.unary(ProgramOp::Expm1, e.unary(ProgramOp::Neg, x));
+    return e.binary(ProgramOp::Mul, e.binary(ProgramOp::Sub, grown, shrunk), toNumber(0.5));
+}
+ModValue hyperbolicCosine(E& e, C& c) {
+    const ModValue x = c.required(0, "input");
+    c.finish();
+    const ModValue both =
+        e.binary(ProgramOp::Add, e.unary(ProgramOp::Exp, x), e.unary(ProgramOp::Exp, e.unary(ProgramOp::Neg, x)));
+    return e.binary(ProgramOp::Mul, both, toNumber(0.5));
+}
+
+ModValue hypotenuse(E& e, C& c) {
+    const ModValue a = c.required(0, "input");
+    const ModValue b = c.required(1, "other");
+    c.finish();
+    return e.unary(ProgramOp::Sqrt,
+                   e.binary(ProgramOp::Add, e.binary(ProgramOp::Mul, a, a), e.binary(ProgramOp::Mul, b, b)));
+}
+
+/// The size of `input` with the sign of `other`; the sign of a zero is taken as plus.
+ModValue copySign(E& e, C& c) {
+    const ModValue size =
+        e.binary(ProgramOp::Mul, e.unary(ProgramOp::Abs, c.required(0, "input")), toNumber(1));
+    const ModValue other = c.required(1, "other");
+    c.finish();
+    return e.select(e.binary(ProgramOp::Lt, other, ModValue::integer(0)), e.unary(ProgramOp::Neg, size), size);
+}
+
+/// 0 below zero, `values` at it, 1 above.
+ModValue heaviside(E& e, C& c) {
+    const ModValue x = c.required(0, "input");
+    const ModValue values = c.required(1, "values");
+    c.finish();
+    const ModValue step = e.cast(e.dtypeOf(x), e.binary(ProgramOp::Lt, ModValue::integer(0), x));
+    return e.select(e.binary(ProgramOp::Eq, x, ModValue::integer(0)), values, step);
+}
+
+ModValue nanToNum(E& e, C& c) {
+    const ModValue x = c.required(0, "input");
+    const auto given = [&](std::size_t index, std::string_view name, double otherwise) {
+        const auto value = c.optional(index, name);
+        return value && !value->isNone() ? *value : toNumber(otherwise);
+    };
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const double largest = e.dtypeOf(x) == DType::F64 ? std::numeric_limits<double>::max()
+                                                      : static_cast<double>(std::numeric_limits<float>::max());
+    const ModValue nan = given(1, "nan", 0);
+    const ModValue high = given(2, "posinf", largest);
+    const ModValue low = given(3, "neginf", -largest);
+    c.finish();
+    ModValue made = e.select(e.binary(ProgramOp::Ne, x, x), nan, x);
+    made = e.select(e.binary(ProgramOp::Eq, x, toNumber(kInfinity)), high, made);
+    return e.select(e.binary(ProgramOp::Eq, x, toNumber(-kInfinity)), low, made);
 }
 
 ModValue logicalNotOf(E& e, C& c) {
@@ -302,6 +299,12 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.sin", one<ProgramOp::Sin>},
     {"torch.cos", one<ProgramOp::Cos>},
     {"torch.tan", tangent},
+    {"torch.sinh", hyperbolicSine},
+    {"torch.cosh", hyperbolicCosine},
+    {"torch.hypot", hypotenuse},
+    {"torch.copysign", copySign},
+    {"torch.heaviside", heaviside},
+    {"torch.nan_to_num", nanToNum},
     {"torch.erf", one<ProgramOp::Erf>},
     {"torch.floor", one<ProgramOp::Floor>},
     {"torch.ceil", one<ProgramOp::Ceil>},
@@ -362,13 +365,6 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.isin", isIn},
     {"torch.masked_fill", maskedFill},
     {"Tensor.where", whereMethod},
-    {"torch.relu", relu},
-    {"torch.gelu", gelu},
-    {"torch.silu", silu},
-    {"torch.softplus", softplus},
-    {"torch.logsigmoid", logSigmoid},
-    {"torch.leaky_relu", leakyRelu},
-    {"torch.elu", elu},
     {"torch.expit", one<ProgramOp::Sigmoid>},
     {"torch.where", where},
 });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <utility>
 
 #include "engine/attention/mod_scope.h"
 #include "engine/attention/python_lexer.h"
@@ -225,7 +226,8 @@ ModValue ModEvaluator::call(ModValue callee, ModCall& call) {
         if (!builtin->self.isNone()) {
             call.arguments.insert(call.arguments.begin(), builtin->self);
         }
-        return builtin->entry->call(*this, call);
+        const ModValue made = builtin->entry->call(*this, call);
+        return builtin->inPlace ? written(*builtin, made) : made;
     }
     if (auto* const partial = callee.as<ModPartial>()) {
         ModCall all;
@@ -255,6 +257,16 @@ ModValue ModEvaluator::call(ModValue callee, ModCall& call) {
     fail(fmt::format("{} cannot be called", modTypeName(callee)));
 }
 
+ModValue ModEvaluator::written(const ModBuiltin& method, ModValue result) {
+    auto* const target = method.self.as<ModTensor>();
+    const std::string_view name = method.entry->name.substr(method.entry->name.rfind('.') + 1);
+    if (target == nullptr || result.as<ModTensor>() == nullptr || (inProgram_ && !target->literal)) {
+        fail(fmt::format("'{0}_' changes a value of the program in place; write x = x.{0}(...)", name));
+    }
+    assignTensor(*target, {result.as<ModTensor>(), {}});
+    return method.self;
+}
+
 ModValue ModEvaluator::callCombination(ModCombination& masks, ModCall& call) {
     ModValue result = ModValue::boolean(masks.op == ProgramOp::And);
     for (const ModValue mask : masks.masks) {
@@ -277,6 +289,7 @@ ModValue ModEvaluator::callFunction(ModFunction& function, ModCall& call) {
     bindArguments(function, call, *scope);
     ++calls_;
     const Inside inside(*this, function.text, scope);
+    const ModFunction* const caller = std::exchange(running_, &function);
     ModValue result;
     try {
         if (code.result) {
@@ -288,9 +301,11 @@ ModValue ModEvaluator::callFunction(ModFunction& function, ModCall& call) {
         }
     } catch (...) {
         --calls_;
+        running_ = caller;
         throw;
     }
     --calls_;
+    running_ = caller;
     return result;
 }
 
@@ -365,46 +380,6 @@ void ModEvaluator::bindArguments(ModFunction& function, ModCall& call, ModScope&
     if (next < positional.size()) {
         fail(fmt::format("{} takes {} arguments, {} were given", name, next, positional.size()));
     }
-}
-
-ModValue ModEvaluator::callClass(ModClass& type, ModCall& call) {
-    auto* const made = heap_.make<ModInstance>();
-    made->type = &type;
-    made->typeName = std::string(type.name);
-    if (const auto init = findInClass(type, "__init__", 0)) {
-        if (auto* const function = init->as<ModFunction>()) {
-            auto* const bound = heap_.make<ModFunction>();
-            bound->code = function->code;
-            bound->text = function->text;
-            bound->closure = function->closure;
-            bound->defaults = function->defaults;
-            bound->self = made;
-            callFunction(*bound, call);
-            return made;
-        }
-    }
-    for (std::size_t i = 0; i < type.fields.size(); ++i) {
-        if (const auto value = call.optional(i, type.fields[i])) {
-            made->attributes[std::string(type.fields[i])] = *value;
-        }
-    }
-    call.finish();
-    return made;
-}
-
-std::optional<ModValue> ModEvaluator::findInClass(const ModClass& type, std::string_view name, int depth) {
-    const auto found = type.scope->names.find(name);
-    if (found != type.scope->names.end()) {
-        return found->second;
-    }
-    for (const ModValue base : type.bases) {
-        if (const auto* const parent = base.as<ModClass>(); parent != nullptr && depth < kMaxModNesting) {
-            if (const auto inherited = findInClass(*parent, name, depth + 1)) {
-                return inherited;
-            }
-        }
-    }
-    return std::nullopt;
 }
 
 // Programs.

@@ -4,7 +4,7 @@
 
 // Partial evaluation of parsed texts: constants are computed, what depends on a program's inputs becomes nodes. One
 // evaluator serves one request; what it counts (steps, nesting, elements) bounds every text. Its members are spread over
-// mod_evaluator.cpp (names, calls), mod_expressions.cpp, mod_statements.cpp, mod_operators.cpp, mod_indexing.cpp and
+// mod_evaluator.cpp (names, calls), mod_classes.cpp, mod_expressions.cpp, mod_statements.cpp, mod_operators.cpp, mod_indexing.cpp and
 // mod_attributes.cpp.
 
 #include <functional>
@@ -57,6 +57,8 @@ public:
     kernels::DType dtype(ModValue value);
     std::vector<ModValue> iterate(ModValue value);
     bool isCallable(ModValue value) const;
+    ModValue parents(); ///< super() of the method that is being called
+    bool isSubclass(const ModClass& type, const ModClass& of, int depth = 0);
     bool inProgram() const { return inProgram_; }
     bool gradients() const { return noGradient_ == 0; }
 
@@ -76,11 +78,14 @@ public:
     ModValue fromArray(ModArray* array); ///< a symbol when it has no dimensions
     ModDims dimsOf(ModValue value);
     kernels::DType dtypeOf(ModValue value);
+    /// The integer dtype of 8 or 16 bits that values have together; None when it is another.
+    kernels::DType narrowOf(std::span<const ModValue> values);
     ModNode node(ModValue value); ///< a number, symbol or tensor of rank 0 as a node
     ModValue index(ModValue object, ModValue index);
     ModValue attribute(ModValue object, std::string_view name);
     std::optional<ModValue> findAttribute(ModValue object, std::string_view name);
     bool equal(ModValue a, ModValue b);
+    bool less(ModValue a, ModValue b); ///< of numbers, strings, and tuples or lists of them
     ModValue concrete(ModValue value); ///< a slider's number, with a note
 
 private:
@@ -146,12 +151,20 @@ private:
     static void checkKeywords(const PyFunction& code, const ModCall& call, const std::string& name);
     void bindArguments(ModFunction& function, ModCall& call, ModScope& scope);
     ModValue callClass(ModClass& type, ModCall& call);
+    ModValue written(const ModBuiltin& method, ModValue result); ///< x.add_(1)
     ModValue callCombination(ModCombination& masks, ModCall& call);
     ModValue boundMember(ModValue member, ModValue self);
     std::optional<ModValue> tensorMember(ModValue object, std::string_view name);
     std::optional<ModValue> findInClass(const ModClass& type, std::string_view name, int depth);
+    std::vector<std::string_view> fieldsOf(const ModClass& type, int depth);
+    ModFunction* bound(const ModFunction& function, ModValue self);
+    std::optional<ModValue> memberOfParents(const ModSuper& parents, std::string_view name);
 
-    // Symbols.
+    // Symbols. Programs compute in 32 bits what tensors of 8 and 16 bits hold: results wrap as PyTorch's.
+    static kernels::DType narrowed(kernels::DType dtype); ///< None for others
+    ModNode wrapped(kernels::DType narrow, ModNode value);
+    ModNode fitted(kernels::ProgramOp op, kernels::DType narrow, ModNode value);
+    ModValue marked(kernels::DType narrow, ModValue value);
     ModNode constantNode(ModValue value);
     ModNode tensorNode(ModTensor& tensor);
     std::int32_t capture(ModTensor& tensor, const ModDims& dims);
@@ -194,6 +207,7 @@ private:
     ModScope* scope_ = nullptr;
     PyRange range_;
     ModValue returned_;
+    const ModFunction* running_ = nullptr;
     std::map<const ModText*, std::int32_t> sources_;
     std::map<std::string, ModTensor*, std::less<>> captured_; ///< by the name that the program uses
     std::map<std::string, ModSlider*, std::less<>> sliders_;

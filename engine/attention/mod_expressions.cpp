@@ -423,7 +423,7 @@ std::vector<ModValue> ModEvaluator::iterate(ModValue value) {
     }
     if (const auto* const object = value.as<ModInstance>();
         object != nullptr && object->type != nullptr && object->type->isData) {
-        for (const std::string_view field : object->type->fields) {
+        for (const std::string_view field : fieldsOf(*object->type, 0)) {
             made.push_back(attribute(value, field));
         }
         return made;

@@ -85,6 +85,7 @@ ModValue ModEvaluator::index(ModValue object, ModValue index) {
         // x[None], x[...], x[()] of one number.
         ModArray one;
         one.elements.push_back(object.node());
+        one.narrow = object.narrow();
         return indexArray(one, index);
     }
     if (const auto* const items = object.as<ModSequence>(); items != nullptr && items->kind != ModKind::Set) {
@@ -142,6 +143,7 @@ ModValue ModEvaluator::indexArray(ModArray& symbols, ModValue index) {
     const ModTensor& chosen = *picked.as<ModTensor>();
     auto* const made = heap_.make<ModArray>();
     made->dims = chosen.dims;
+    made->narrow = symbols.narrow;
     for (const std::int64_t at : integersOf(chosen)) {
         made->elements.push_back(symbols.elements[static_cast<std::size_t>(at)]);
     }

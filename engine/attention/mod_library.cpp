@@ -3,8 +3,10 @@
 // math, functools, and the helpers of FlexAttention.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 #include <numeric>
 
 #include "engine/attention/mod_evaluator.h"
@@ -121,6 +123,98 @@ ModValue accumulate(ModEvaluator& evaluator, ModCall& call) {
     return evaluator.heap().list(std::move(made));
 }
 
+/// Limits of a dtype: an object with PyTorch's names.
+ModValue limits(ModEvaluator& evaluator, ModCall& call) {
+    const auto given = call.optional(0, "type");
+    call.finish();
+    const DType dtype = given ? evaluator.dtype(*given) : DType::F32;
+    auto* const made = evaluator.heap().make<ModInstance>();
+    made->typeName = "finfo";
+    const auto whole = [&](std::int64_t low, std::int64_t high) {
+        made->attributes = {{"min", ModValue::integer(low)}, {"max", ModValue::integer(high)}};
+    };
+    const auto real = [&](double largest, double epsilon, double tiny) {
+        made->attributes = {{"min", ModValue::real(-largest)},
+                            {"max", ModValue::real(largest)},
+                            {"eps", ModValue::real(epsilon)},
+                            {"tiny", ModValue::real(tiny)},
+                            {"smallest_normal", ModValue::real(tiny)}};
+    };
+    switch (dtype) {
+    case DType::F16:
+        real(65504, 0x1p-10, 0x1p-14);
+        break;
+    case DType::BF16:
+        real(0x1.FEp127, 0x1p-7, 0x1p-126);
+        break;
+    case DType::F32:
+        real(std::numeric_limits<float>::max(), 0x1p-23, 0x1p-126);
+        break;
+    case DType::F64:
+        real(std::numeric_limits<double>::max(), 0x1p-52, 0x1p-1022);
+        break;
+    case DType::U8:
+        whole(0, 255);
+        break;
+    case DType::I8:
+        whole(-128, 127);
+        break;
+    case DType::I16:
+        whole(-32768, 32767);
+        break;
+    case DType::I32:
+        whole(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
+        break;
+    case DType::I64:
+        whole(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
+        break;
+    default:
+        ModEvaluator::fail("limits of a dtype that is neither a float nor an integer");
+    }
+    made->attributes["bits"] = ModValue::integer(kernels::bitsOf(dtype));
+    return made;
+}
+
+ModValue nameSpace(ModEvaluator& evaluator, ModCall& call) {
+    auto* const made = evaluator.heap().make<ModInstance>();
+    made->typeName = "SimpleNamespace";
+    for (const auto& [name, value] : call.keywords) {
+        made->attributes[std::string(name)] = value;
+    }
+    return made;
+}
+
+/// A class with the fields as its arguments.
+ModValue namedTuple(ModEvaluator& evaluator, ModCall& call) {
+    auto* const made = evaluator.heap().make<ModClass>();
+    made->name = evaluator.heap().string(evaluator.text(call.required(0, "typename"), "the name"))->text;
+    made->scope = evaluator.heap().scope(nullptr);
+    made->isData = true;
+    const ModValue fields = call.required(1, "field_names");
+    call.finish();
+    const auto add = [&](std::string name) {
+        if (!name.empty()) {
+            made->fields.emplace_back(evaluator.heap().string(std::move(name))->text);
+        }
+    };
+    if (const auto* const text = fields.as<ModString>()) {
+        std::string name;
+        for (const char c : text->text + " ") {
+            if (c != ' ' && c != ',') {
+                name += c;
+                continue;
+            }
+            add(std::move(name));
+            name.clear();
+        }
+        return made;
+    }
+    for (const ModValue item : evaluator.iterate(fields)) {
+        add(evaluator.text(item, "a field's name"));
+    }
+    return made;
+}
+
 constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"cdiv",
      [](E& e, C& c) {
@@ -179,6 +273,19 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"operator.or_", [](E& e, C& c) { return e.operate(PyOperator::Or, c.required(0, "a"), c.required(1, "b")); }},
     {"operator.add", [](E& e, C& c) { return e.operate(PyOperator::Add, c.required(0, "a"), c.required(1, "b")); }},
     {"operator.mul", [](E& e, C& c) { return e.operate(PyOperator::Mul, c.required(0, "a"), c.required(1, "b")); }},
+    {"torch.finfo", limits},
+    {"torch.iinfo", limits},
+    {"types.SimpleNamespace", nameSpace},
+    {"argparse.Namespace", nameSpace},
+    {"collections.namedtuple", namedTuple},
+    {"collections.OrderedDict", [](E& e, C& c) { return findBuiltin("dict")->call(e, c); }},
+    {"float.is_integer", [](E&, C& c) { return ModValue::boolean(std::floor(c.arguments[0].number()) == c.arguments[0].number()); }},
+    {"int.bit_length",
+     [](E&, C& c) {
+         const std::int64_t value = c.arguments[0].integer();
+         const std::uint64_t size = value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
+         return ModValue::integer(std::bit_width(size));
+     }},
     {"and_masks", combination<ProgramOp::And>},
     {"or_masks", combination<ProgramOp::Or>},
     {"create_block_mask", blockMask},

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/attention/mod_names.h"
 
-#include <map>
+#include <algorithm>
+#include <unordered_map>
 
 namespace vitrine::engine {
 
@@ -20,6 +21,8 @@ public:
             names.reads.insert(expr->name);
         } else if (expr->kind == PyExprKind::Walrus) {
             names.binds.insert(expr->name);
+        } else if (expr->kind == PyExprKind::Call && expr->items[0]->kind == PyExprKind::Name) {
+            names.calls.insert(expr->items[0]->name);
         }
         for (const PyExprPtr& item : expr->items) {
             expression(item.get());
@@ -43,16 +46,26 @@ public:
         for (const PyParameter& parameter : code.parameters) {
             expression(parameter.value.get());
         }
-        for (const PyExprPtr& decorator : code.decorators) {
-            expression(decorator.get());
-        }
+        decorators(code.decorators);
         // Names that the body binds are its own, but "global" ones; reading too much only costs time.
         Collector inner;
         inner.expression(code.result.get());
         inner.block(code.body);
         names.reads.merge(inner.names.reads);
-        for (const std::string_view name : inner.globals_) {
-            names.binds.insert(name);
+        names.effects.insert(inner.globals_.begin(), inner.globals_.end());
+        names.innerCalls.merge(inner.names.calls);
+        names.innerCalls.merge(inner.names.innerCalls);
+        std::set<std::string_view> own = std::move(inner.names.binds);
+        for (const PyParameter& parameter : code.parameters) {
+            own.insert(parameter.name);
+            names.changesArguments = names.changesArguments || inner.names.changes.count(parameter.name) != 0;
+        }
+        names.changesArguments = names.changesArguments || inner.names.changesArguments;
+        inner.names.changes.merge(inner.names.effects);
+        for (const std::string_view name : inner.names.changes) {
+            if (own.count(name) == 0) {
+                names.effects.insert(name);
+            }
         }
     }
 
@@ -100,7 +113,7 @@ public:
         case PyStmtKind::Class: {
             names.binds.insert(statement.name);
             expressions(statement.exprs);
-            expressions(statement.decorators);
+            decorators(statement.decorators);
             Collector inner;
             inner.block(statement.blocks[0]);
             names.reads.merge(inner.names.reads);
@@ -145,6 +158,16 @@ private:
         }
     }
 
+    /// A decorator is called, whether it is written as a call or not.
+    void decorators(const std::vector<PyExprPtr>& exprs) {
+        for (const PyExprPtr& expr : exprs) {
+            expression(expr.get());
+            if (expr->kind == PyExprKind::Name) {
+                names.calls.insert(expr->name);
+            }
+        }
+    }
+
     void target(const PyExpr& expr) {
         switch (expr.kind) {
         case PyExprKind::Name:
@@ -173,8 +196,16 @@ private:
     }
 
     void changed(const PyExpr& expr) {
-        if (expr.kind == PyExprKind::Call && expr.items[0]->kind == PyExprKind::Attribute) {
+        if (expr.kind != PyExprKind::Call) {
+            return;
+        }
+        if (expr.items[0]->kind == PyExprKind::Attribute) {
             base(*expr.items[0]->items[0]);
+        }
+        for (std::size_t i = 1; i < expr.items.size(); ++i) {
+            if (expr.items[i]->kind == PyExprKind::Name) {
+                names.handed.insert(expr.items[i]->name);
+            }
         }
     }
 
@@ -195,40 +226,117 @@ std::set<std::string_view> expressionNames(const PyExpr& expr) {
     return std::move(collector.names.reads);
 }
 
-std::vector<const PyStmt*> reachedStatements(const std::vector<const PyStmt*>& body,
-                                             const std::set<std::string_view>& wanted) {
-    std::vector<ModNames> names;
-    std::multimap<std::string_view, std::size_t> binders;
-    for (const PyStmt* const statement : body) {
-        names.push_back(statementNames(*statement));
-        for (const std::string_view name : names.back().binds) {
-            binders.emplace(name, names.size() - 1);
+namespace {
+
+/// Which statements `wanted` needs: those that bind or change its names, in calls of functions too.
+class Reach {
+public:
+    Reach(const std::vector<const PyStmt*>& body, const std::set<std::string_view>& wanted)
+        : taken_(body.size(), false), seen_(wanted), open_(wanted.begin(), wanted.end()) {
+        for (const PyStmt* const statement : body) {
+            add(statementNames(*statement));
         }
-        for (const std::string_view name : names.back().changes) {
-            binders.emplace(name, names.size() - 1);
+        while (!open_.empty()) {
+            const std::string_view name = open_.back();
+            open_.pop_back();
+            takeAll(binders_, name);
+            forEach(affecting_, name, [this](std::string_view function) { takeCallsOf(function); });
+            forEach(handing_, name, [this](std::size_t at) {
+                if (std::any_of(names_[at].calls.begin(), names_[at].calls.end(),
+                                [this](std::string_view function) { return changers_.count(function) != 0; })) {
+                    take(at);
+                }
+            });
         }
     }
-    std::set<std::string_view> seen = wanted;
-    std::vector<std::string_view> open(wanted.begin(), wanted.end());
-    std::vector<bool> taken(body.size(), false);
-    while (!open.empty()) {
-        const std::string_view name = open.back();
-        open.pop_back();
-        for (auto [at, end] = binders.equal_range(name); at != end; ++at) {
-            if (taken[at->second]) {
+
+    bool taken(std::size_t statement) const { return taken_[statement]; }
+
+private:
+    template <class T> using Table = std::unordered_multimap<std::string_view, T>;
+
+    template <class T, class Visit> static void forEach(const Table<T>& table, std::string_view name, const Visit& visit) {
+        for (auto [at, end] = table.equal_range(name); at != end; ++at) {
+            visit(at->second);
+        }
+    }
+
+    void add(ModNames names) {
+        const std::size_t at = names_.size();
+        for (const std::set<std::string_view>* const part : {&names.binds, &names.changes}) {
+            for (const std::string_view name : *part) {
+                binders_.emplace(name, at);
+            }
+        }
+        for (const std::string_view name : names.calls) {
+            callers_.emplace(name, at);
+        }
+        for (const std::string_view name : names.handed) {
+            handing_.emplace(name, at);
+        }
+        for (const std::string_view function : names.binds) {
+            for (const std::string_view name : names.effects) {
+                affecting_.emplace(name, function);
+            }
+            for (const std::string_view callee : names.innerCalls) {
+                outer_.emplace(callee, function);
+            }
+            if (names.changesArguments) {
+                changers_.insert(function);
+            }
+        }
+        names_.push_back(std::move(names));
+    }
+
+    void take(std::size_t at) {
+        if (taken_[at]) {
+            return;
+        }
+        taken_[at] = true;
+        for (const std::string_view read : names_[at].reads) {
+            if (seen_.insert(read).second) {
+                open_.push_back(read);
+            }
+        }
+    }
+
+    void takeAll(const Table<std::size_t>& table, std::string_view name) {
+        forEach(table, name, [this](std::size_t at) { take(at); });
+    }
+
+    /// Calls from other functions too: what calls those does the same.
+    void takeCallsOf(std::string_view function) {
+        std::vector<std::string_view> functions = {function};
+        while (!functions.empty()) {
+            const std::string_view name = functions.back();
+            functions.pop_back();
+            if (!called_.insert(name).second) {
                 continue;
             }
-            taken[at->second] = true;
-            for (const std::string_view read : names[at->second].reads) {
-                if (seen.insert(read).second) {
-                    open.push_back(read);
-                }
-            }
+            takeAll(callers_, name);
+            forEach(outer_, name, [&](std::string_view caller) { functions.push_back(caller); });
         }
     }
+
+    std::vector<ModNames> names_;
+    std::vector<bool> taken_;
+    std::set<std::string_view> seen_;
+    std::vector<std::string_view> open_;
+    Table<std::size_t> binders_, callers_, handing_; ///< statements by name
+    Table<std::string_view> affecting_;              ///< functions by what calling them changes
+    Table<std::string_view> outer_;                  ///< functions by what they call
+    std::set<std::string_view> changers_;            ///< functions that change what they are given
+    std::set<std::string_view> called_;              ///< whose calls are taken
+};
+
+} // namespace
+
+std::vector<const PyStmt*> reachedStatements(const std::vector<const PyStmt*>& body,
+                                             const std::set<std::string_view>& wanted) {
+    const Reach reach(body, wanted);
     std::vector<const PyStmt*> reached;
     for (std::size_t i = 0; i < body.size(); ++i) {
-        if (taken[i]) {
+        if (reach.taken(i)) {
             reached.push_back(body[i]);
         }
     }

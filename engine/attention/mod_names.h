@@ -17,6 +17,11 @@ struct ModNames {
     std::set<std::string_view> binds;   ///< gives a new value
     std::set<std::string_view> changes; ///< in place: x[i] = ..., x.append(...)
     std::set<std::string_view> reads;
+    std::set<std::string_view> calls;      ///< functions that it calls by their names, decorators too
+    std::set<std::string_view> handed;     ///< arguments of a call that is a statement of its own
+    std::set<std::string_view> effects;    ///< what calls of the functions that it defines bind or change
+    std::set<std::string_view> innerCalls; ///< functions that those call
+    bool changesArguments = false;         ///< those change what they are given
 };
 ModNames statementNames(const PyStmt& statement);
 std::set<std::string_view> expressionNames(const PyExpr& expr);

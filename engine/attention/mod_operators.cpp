@@ -88,13 +88,17 @@ ModValue ModEvaluator::sliderResult(ModValue number, ModNode node) {
 
 ModValue ModEvaluator::binary(ProgramOp op, ModValue a, ModValue b) {
     const std::array<ModValue, 2> both = {a, b};
-    if (needsArray(both)) {
-        return arrays(both, [&](std::span<const ModNode> nodes) { return builder_.binary(op, nodes[0], nodes[1]); });
-    }
-    if (needsSymbol(both)) {
-        const ModNode left = node(a);
-        const ModNode right = node(b);
-        return ModValue::symbol(builder_.binary(op, left, right));
+    const bool many = needsArray(both);
+    if (many || needsSymbol(both)) {
+        const DType narrow = narrowOf(both);
+        const auto make = [&](std::span<const ModNode> nodes) {
+            return fitted(op, narrow, builder_.binary(op, nodes[0], nodes[1]));
+        };
+        if (many) {
+            return marked(narrow, arrays(both, make));
+        }
+        const std::array<ModNode, 2> nodes = {node(a), node(b)};
+        return marked(narrow, ModValue::symbol(make(nodes)));
     }
     if (a.as<ModTensor>() != nullptr || b.as<ModTensor>() != nullptr) {
         return elementwise(heap_, op, operand(a), operand(b));
@@ -117,11 +121,17 @@ ModValue ModEvaluator::binary(ProgramOp op, ModValue a, ModValue b) {
 
 ModValue ModEvaluator::unary(ProgramOp op, ModValue a) {
     const std::array<ModValue, 1> one = {a};
-    if (needsArray(one)) {
-        return arrays(one, [&](std::span<const ModNode> nodes) { return builder_.unary(op, nodes[0]); });
-    }
-    if (needsSymbol(one)) {
-        return ModValue::symbol(builder_.unary(op, node(a)));
+    const bool many = needsArray(one);
+    if (many || needsSymbol(one)) {
+        const DType narrow = narrowOf(one);
+        const auto make = [&](std::span<const ModNode> nodes) {
+            return fitted(op, narrow, builder_.unary(op, nodes[0]));
+        };
+        if (many) {
+            return marked(narrow, arrays(one, make));
+        }
+        const std::array<ModNode, 1> nodes = {node(a)};
+        return marked(narrow, ModValue::symbol(make(nodes)));
     }
     if (const auto* const tensor = a.as<ModTensor>()) {
         return elementwise(heap_, op, *tensor);
@@ -147,15 +157,17 @@ ModValue ModEvaluator::unary(ProgramOp op, ModValue a) {
 
 ModValue ModEvaluator::select(ModValue condition, ModValue a, ModValue b) {
     const std::array<ModValue, 3> all = {condition, a, b};
+    const std::array<ModValue, 2> both = {a, b};
     if (needsArray(all)) {
-        return arrays(all,
-                      [&](std::span<const ModNode> nodes) { return builder_.select(nodes[0], nodes[1], nodes[2]); });
+        return marked(narrowOf(both), arrays(all, [&](std::span<const ModNode> nodes) {
+                          return builder_.select(nodes[0], nodes[1], nodes[2]);
+                      }));
     }
     if (needsSymbol(all)) {
         const ModNode which = node(condition);
         const ModNode yes = node(a);
         const ModNode no = node(b);
-        return ModValue::symbol(builder_.select(which, yes, no));
+        return marked(narrowOf(both), ModValue::symbol(builder_.select(which, yes, no)));
     }
     if (const auto* const tensor = condition.as<ModTensor>()) {
         return whereTensor(heap_, *tensor, operand(a), operand(b));
@@ -172,11 +184,23 @@ ModValue ModEvaluator::select(ModValue condition, ModValue a, ModValue b) {
 ModValue ModEvaluator::cast(DType dtype, ModValue value) {
     const std::array<ModValue, 1> one = {value};
     const ProgramType type = programTypeOf(dtype);
-    if (needsArray(one)) {
-        return arrays(one, [&](std::span<const ModNode> nodes) { return builder_.cast(type, nodes[0]); });
-    }
-    if (needsSymbol(one)) {
-        return ModValue::symbol(builder_.cast(type, node(value)));
+    const bool many = needsArray(one);
+    if (many || needsSymbol(one)) {
+        const DType narrow = narrowed(dtype);
+        const bool changes = narrow != DType::None && dtypeOf(value) != dtype && dtypeOf(value) != DType::Bool;
+        const auto make = [&](std::span<const ModNode> nodes) {
+            const ModNode made = builder_.cast(type, nodes[0]);
+            return changes ? wrapped(narrow, made) : made;
+        };
+        if (many) {
+            const ModValue made = arrays(one, make);
+            if (auto* const symbols = made.as<ModArray>()) {
+                symbols->narrow = narrow;
+            }
+            return made;
+        }
+        const std::array<ModNode, 1> nodes = {node(value)};
+        return ModValue::symbol(make(nodes), narrow);
     }
     if (const auto* const tensor = value.as<ModTensor>()) {
         return tensor->dtype == dtype ? value : ModValue(castTensor(heap_, *tensor, dtype));
@@ -210,7 +234,12 @@ DType ModEvaluator::dtypeOf(ModValue value) {
         return row->tensor->dtype;
     }
     if (const auto* const symbols = value.as<ModArray>()) {
-        return symbols->elements.empty() ? DType::F32 : dtypeOfType(builder_.type(symbols->elements[0]));
+        return symbols->narrow != DType::None ? symbols->narrow
+               : symbols->elements.empty()    ? DType::F32
+                                              : dtypeOfType(builder_.type(symbols->elements[0]));
+    }
+    if (value.isSymbol() && value.narrow() != DType::None) {
+        return value.narrow();
     }
     return dtypeOfType(builder_.type(node(value)));
 }
@@ -250,7 +279,9 @@ ModValue ModEvaluator::operate(PyOperator op, ModValue a, ModValue b) {
     const auto* const meaning =
         std::find_if(kMeanings.begin(), kMeanings.end(), [op](const Meaning& item) { return item.python == op; });
     if (meaning == kMeanings.end()) {
-        fail("'@' of values is not supported; write torch.dot(a, b) for rows of captured tensors");
+        ModCall product;
+        product.arguments = {a, b};
+        return findBuiltin("torch.matmul")->call(*this, product);
     }
     return meaning->swapped ? binary(meaning->op, b, a) : binary(meaning->op, a, b);
 }
@@ -312,6 +343,12 @@ ModValue ModEvaluator::operateObjects(PyOperator op, ModValue a, ModValue b) {
         heap_.charge(static_cast<std::int64_t>(made->items.size()));
         return made;
     }
+    const bool ordered = left != nullptr && right != nullptr && left->kind == right->kind && left->kind != ModKind::Set;
+    if (op >= PyOperator::Lt && op <= PyOperator::Ge && ordered) {
+        const bool swapped = op == PyOperator::Gt || op == PyOperator::Le;
+        const bool below = swapped ? less(b, a) : less(a, b);
+        return ModValue::boolean(below == (op == PyOperator::Lt || op == PyOperator::Gt));
+    }
     if (op >= PyOperator::Lt && op <= PyOperator::Ge && text != nullptr && tail != nullptr) {
         const int order = text->text.compare(tail->text);
         return ModValue::boolean(op == PyOperator::Lt   ? order < 0
@@ -328,6 +365,22 @@ ModValue ModEvaluator::logicalNot(ModValue value) {
         return ModValue::symbol(builder_.unary(ProgramOp::Not, builder_.cast(ProgramType::Bool, node(value))));
     }
     return ModValue::boolean(!truth(value));
+}
+
+bool ModEvaluator::less(ModValue a, ModValue b) {
+    const auto* const items = a.as<ModSequence>();
+    const auto* const others = b.as<ModSequence>();
+    if (items == nullptr || others == nullptr || items->kind != others->kind || items->kind == ModKind::Set) {
+        return truth(operate(PyOperator::Lt, a, b));
+    }
+    const Depth depth(*this);
+    for (std::size_t i = 0; i < std::min(items->items.size(), others->items.size()); ++i) {
+        step();
+        if (!equal(items->items[i], others->items[i])) {
+            return less(items->items[i], others->items[i]);
+        }
+    }
+    return items->items.size() < others->items.size();
 }
 
 bool ModEvaluator::equal(ModValue a, ModValue b) {

@@ -244,16 +244,18 @@ ModValue sorted(ModEvaluator& evaluator, ModCall& call) {
     const auto key = call.keyword("key");
     const auto reverse = call.keyword("reverse");
     call.finish();
-    std::vector<std::pair<double, ModValue>> keyed;
+    std::vector<std::pair<ModValue, ModValue>> keyed;
     keyed.reserve(items.size());
     for (const ModValue item : items) {
-        keyed.emplace_back(evaluator.real(key ? evaluator.call(*key, {item}) : item, "what sorted() compares"), item);
+        keyed.emplace_back(key && !key->isNone() ? evaluator.call(*key, {item}) : item, item);
     }
     const bool backwards = reverse && evaluator.truth(*reverse);
-    std::stable_sort(keyed.begin(), keyed.end(),
-                     [&](const auto& a, const auto& b) { return backwards ? a.first > b.first : a.first < b.first; });
+    std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
+        evaluator.step();
+        return backwards ? evaluator.less(b.first, a.first) : evaluator.less(a.first, b.first);
+    });
     items.clear();
-    for (const auto& [number, item] : keyed) {
+    for (const auto& [sortedBy, item] : keyed) {
         items.push_back(item);
     }
     return evaluator.heap().list(std::move(items));
@@ -266,7 +268,7 @@ bool isInstance(ModEvaluator& evaluator, ModValue value, ModValue type, int dept
     }
     if (const auto* const wanted = type.as<ModClass>()) {
         const auto* const instance = value.as<ModInstance>();
-        return instance != nullptr && instance->type == wanted;
+        return instance != nullptr && instance->type != nullptr && evaluator.isSubclass(*instance->type, *wanted);
     }
     if (const auto* const other = type.as<ModIgnored>()) {
         return other->what.find("Tensor") != std::string::npos && evaluator.isTensorLike(value);
@@ -370,7 +372,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
          return {};
      }},
     {"type", [](E& e, C&) { return e.heap().ignored("a type"); }},
-    {"super", [](E& e, C&) { return e.heap().ignored("super()"); }},
+    {"super", [](E& e, C&) { return e.parents(); }},
     {"object", [](E& e, C&) { return e.heap().ignored("object"); }},
     {"slice",
      [](E& e, C& c) -> ModValue {

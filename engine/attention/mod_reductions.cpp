@@ -25,6 +25,7 @@ ModValue foldArray(E& e, ModValue value, std::optional<int> dim, bool keep, Prog
     std::int64_t along = static_cast<std::int64_t>(symbols.elements.size());
     std::int64_t inner = 1;
     auto* const made = e.heap().make<ModArray>();
+    made->narrow = symbols.narrow; // of min and max; sums are wider
     if (keep) {
         made->dims.assign(symbols.dims.size(), 1);
     }
@@ -75,9 +76,9 @@ template <ModReduction How> ModValue reduction(E& e, C& c) {
                 "of values that are known only for each element only sum, mean, any, all, min and max are supported");
         }
         const bool logic = How == ModReduction::Any || How == ModReduction::All;
-        const bool bools = e.dtypeOf(value) == DType::Bool;
+        const bool whole = !isRealDtype(e.dtypeOf(value));
         value = logic                               ? e.cast(DType::Bool, value)
-                : How == ModReduction::Sum && bools ? e.cast(DType::I64, value)
+                : How == ModReduction::Sum && whole ? e.cast(DType::I64, value)
                                                     : value;
         const ModDims dims = e.dimsOf(value);
         std::int64_t count = 1;
@@ -194,6 +195,50 @@ ModValue dot(E& e, C& c) {
     return reduction<ModReduction::Sum>(e, sum);
 }
 
+/// The Euclidean norm of all elements or along dim.
+ModValue norm(E& e, C& c) {
+    const ModValue value = c.required(0, "input");
+    const bool positional = c.arguments.size() > 1;
+    auto order = c.keyword("p");
+    order = order ? order : c.keyword("ord");
+    order = !order && positional ? std::optional(c.required(1, "p")) : order;
+    C squares;
+    squares.arguments.push_back(e.binary(ProgramOp::Mul, value, value));
+    for (const std::string_view name : {"dim", "keepdim"}) {
+        const auto given = name == "dim" && c.arguments.size() > 2 ? std::optional(c.required(2, name)) : c.keyword(name);
+        if (given) {
+            squares.keywords.emplace_back(name, *given);
+        }
+    }
+    c.finish();
+    if (order && !order->isNone() && (!order->isNumber() || order->number() != 2)) {
+        E::fail("only the Euclidean norm (p=2) is supported; write sums of abs() or amax() for others");
+    }
+    return e.unary(ProgramOp::Sqrt, reduction<ModReduction::Sum>(e, squares));
+}
+
+/// Only sums of products of two vectors: "d,d->".
+ModValue einsum(E& e, C& c) {
+    std::string how = e.text(c.required(0, "equation"), "the equation");
+    how.erase(std::remove(how.begin(), how.end(), ' '), how.end());
+    const bool isDot = how.size() >= 3 && how[1] == ',' && how[0] == how[2] && (how.size() == 3 || how.substr(3) == "->");
+    if (!isDot || c.arguments.size() != 3) {
+        E::fail("of einsum only the product of two rows is supported, as einsum(\"d,d->\", a, b)");
+    }
+    C inner;
+    inner.arguments = {c.required(1, "a"), c.required(2, "b")};
+    return dot(e, inner);
+}
+
+/// a @ b of vectors.
+ModValue matrixProduct(E& e, C& c) {
+    if (e.dimsOf(c.required(0, "input")).size() != 1 || e.dimsOf(c.required(1, "other")).size() != 1) {
+        E::fail("'@' and matmul are supported for two vectors only, as rows of captured tensors; bind the product of "
+                "matrices by a safetensors file (--tensors FILE)");
+    }
+    return dot(e, c);
+}
+
 constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.sum", reduction<ModReduction::Sum>},
     {"torch.prod", reduction<ModReduction::Prod>},
@@ -220,6 +265,11 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.dot", dot},
     {"torch.inner", dot},
     {"torch.vdot", dot},
+    {"torch.matmul", matrixProduct},
+    {"torch.einsum", einsum},
+    {"torch.norm", norm},
+    {"torch.linalg.norm", norm},
+    {"torch.linalg.vector_norm", norm},
 });
 
 } // namespace

@@ -408,44 +408,6 @@ void ModEvaluator::executeDef(const PyStmt& statement) {
     bind(code.name, made, *scope_);
 }
 
-void ModEvaluator::executeClass(const PyStmt& statement) {
-    auto* const made = heap_.make<ModClass>();
-    made->name = statement.name;
-    made->scope = heap_.scope(scope_);
-    made->scope->isClass = true;
-    for (const PyExprPtr& base : statement.exprs) {
-        const std::string_view written =
-            std::string_view(text_->file.text).substr(base->range.begin, base->range.end - base->range.begin);
-        const std::string_view last =
-            written.substr(written.rfind('.') == std::string_view::npos ? 0 : written.rfind('.') + 1);
-        made->isAutogradFunction = made->isAutogradFunction || last == "Function";
-        made->isData = made->isData || last == "NamedTuple";
-        if (base->kind == PyExprKind::Name) {
-            for (ModScope* scope = scope_; scope != nullptr; scope = scope->parent) {
-                const auto found = scope->names.find(base->name);
-                if (found != scope->names.end()) {
-                    made->bases.push_back(found->second);
-                    break;
-                }
-            }
-        }
-    }
-    for (const std::unique_ptr<PyStmt>& member : statement.blocks[0]) {
-        if (member->kind == PyStmtKind::AnnotatedAssign && member->exprs[0]->kind == PyExprKind::Name) {
-            made->fields.push_back(member->exprs[0]->name);
-        }
-    }
-    {
-        const Inside inside(*this, text_, made->scope);
-        execute(statement.blocks[0]);
-    }
-    ModValue value = made;
-    for (std::size_t i = statement.decorators.size(); i-- > 0;) {
-        value = decorate(value, *statement.decorators[i]);
-    }
-    bind(statement.name, value, *scope_);
-}
-
 void ModEvaluator::executeImport(const PyStmt& statement) {
     for (const PyAlias& alias : statement.aliases) {
         auto* const made = heap_.make<ModModuleObject>();

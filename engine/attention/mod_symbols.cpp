@@ -8,6 +8,7 @@
 
 namespace vitrine::engine {
 
+using kernels::DType;
 using kernels::ProgramConstant;
 using kernels::ProgramOp;
 using kernels::ProgramType;
@@ -98,7 +99,7 @@ ModValue ModEvaluator::row(ModTensor& tensor, std::vector<ModNode> indices) {
         }
     }
     if (static_cast<int>(indices.size()) == tensor.rank()) {
-        return ModValue::symbol(load(tensor, std::move(indices)));
+        return ModValue::symbol(load(tensor, std::move(indices)), narrowed(tensor.dtype));
     }
     auto* const made = heap_.make<ModRow>();
     made->tensor = &tensor;
@@ -144,6 +145,7 @@ ModArray* ModEvaluator::array(ModValue value) {
         made->elements.push_back(node(value));
         return made;
     }
+    made->narrow = narrowed(base->dtype);
     made->dims.assign(base->dims.begin() + static_cast<std::ptrdiff_t>(prefix.size()), base->dims.end());
     std::int64_t count = 1;
     for (const std::int64_t dim : made->dims) {
@@ -179,7 +181,7 @@ ModArray* ModEvaluator::array(ModValue value) {
 }
 
 ModValue ModEvaluator::fromArray(ModArray* array) {
-    return array->dims.empty() ? ModValue::symbol(array->elements.at(0)) : ModValue(array);
+    return array->dims.empty() ? ModValue::symbol(array->elements.at(0), array->narrow) : ModValue(array);
 }
 
 bool ModEvaluator::isTensorLike(ModValue value) const {
@@ -213,6 +215,62 @@ bool ModEvaluator::needsSymbol(std::span<const ModValue> values) {
                   (inProgram_ && ((tensor != nullptr && !tensor->literal) || value.as<ModSlider>() != nullptr));
     }
     return symbols;
+}
+
+DType ModEvaluator::narrowed(DType dtype) {
+    return dtype == DType::U8 || dtype == DType::I8 || dtype == DType::I16 ? dtype : DType::None;
+}
+
+// PyTorch's promotion: numbers and booleans take the other operands' dtype.
+DType ModEvaluator::narrowOf(std::span<const ModValue> values) {
+    DType made = DType::None;
+    for (const ModValue value : values) {
+        const bool number = value.isNumber() ? value.kind() != ModValue::Kind::Float
+                                             : value.isSymbol() && builder_.isWeak(value.node()) &&
+                                                   builder_.type(value.node()) != ProgramType::Float;
+        if (number || value.as<ModSlider>() != nullptr) {
+            continue;
+        }
+        const DType own = dtypeOf(value);
+        if (own == DType::Bool) {
+            continue;
+        }
+        if (narrowed(own) == DType::None) {
+            return DType::None;
+        }
+        made = made == DType::None ? own : promoted(made, own);
+    }
+    return made;
+}
+
+ModNode ModEvaluator::wrapped(DType narrow, ModNode value) {
+    const auto number = [this](std::int64_t bits) { return builder_.constant(bits); };
+    if (narrow == DType::U8) {
+        return builder_.binary(ProgramOp::And, value, number(0xFF));
+    }
+    const std::int64_t half = narrow == DType::I8 ? 0x80 : 0x8000;
+    const ModNode moved = builder_.binary(ProgramOp::Add, value, number(half));
+    return builder_.binary(ProgramOp::Sub, builder_.binary(ProgramOp::And, moved, number(2 * half - 1)), number(half));
+}
+
+ModNode ModEvaluator::fitted(ProgramOp op, DType narrow, ModNode value) {
+    const bool grows = op == ProgramOp::Add || op == ProgramOp::Sub || op == ProgramOp::Mul || op == ProgramOp::Pow ||
+                       op == ProgramOp::FloorDiv || op == ProgramOp::ShiftLeft || op == ProgramOp::Neg ||
+                       op == ProgramOp::Abs || op == ProgramOp::Not;
+    return narrow != DType::None && grows && builder_.type(value) == ProgramType::Int32 ? wrapped(narrow, value) : value;
+}
+
+ModValue ModEvaluator::marked(DType narrow, ModValue value) {
+    if (narrow == DType::None) {
+        return value;
+    }
+    if (auto* const symbols = value.as<ModArray>()) {
+        const bool whole = !symbols->elements.empty() && builder_.type(symbols->elements[0]) == ProgramType::Int32;
+        symbols->narrow = whole ? narrow : DType::None;
+        return value;
+    }
+    const bool whole = value.isSymbol() && builder_.type(value.node()) == ProgramType::Int32;
+    return whole ? ModValue::symbol(value.node(), narrow) : value;
 }
 
 ModValue ModEvaluator::arrays(std::span<const ModValue> values,

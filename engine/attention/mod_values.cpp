@@ -121,6 +121,8 @@ std::string modTypeName(const ModValue& value) {
         return "a class";
     case ModKind::Instance:
         return "an object of class " + value.as<ModInstance>()->typeName;
+    case ModKind::Super:
+        return "super()";
     case ModKind::Poison:
         return "a value that could not be evaluated";
     case ModKind::Ignored:

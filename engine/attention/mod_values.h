@@ -44,6 +44,7 @@ enum class ModKind : std::uint8_t {
     Module,
     Class,
     Instance,
+    Super,
     Poison,
     Ignored,
 };
@@ -65,7 +66,10 @@ public:
     static ModValue boolean(bool value) { return ModValue(Kind::Bool, value ? 1 : 0); }
     static ModValue integer(std::int64_t value) { return ModValue(Kind::Int, value); }
     static ModValue real(double value) { return ModValue(Kind::Float, std::bit_cast<std::int64_t>(value)); }
-    static ModValue symbol(ModNode node) { return ModValue(Kind::Symbol, node); }
+    /// `narrow`: the dtype of integers of 8 and 16 bits, which programs compute in 32.
+    static ModValue symbol(ModNode node, kernels::DType narrow = kernels::DType::None) {
+        return ModValue(Kind::Symbol, static_cast<std::int64_t>(narrow) << 32 | static_cast<std::uint32_t>(node));
+    }
     ModValue(ModObject* object) : kind_(Kind::Object), object_(object) {} // NOLINT(google-explicit-constructor)
 
     Kind kind() const { return kind_; }
@@ -75,7 +79,8 @@ public:
     std::int64_t integer() const { return bits_; }               ///< of Bool and Int
     double real() const { return std::bit_cast<double>(bits_); } ///< of Float
     double number() const { return kind_ == Kind::Float ? real() : static_cast<double>(bits_); }
-    ModNode node() const { return static_cast<ModNode>(bits_); }
+    ModNode node() const { return static_cast<ModNode>(static_cast<std::uint32_t>(bits_)); } ///< of Symbol
+    kernels::DType narrow() const { return static_cast<kernels::DType>(bits_ >> 32); }         ///< of Symbol
     ModObject* object() const { return kind_ == Kind::Object ? object_ : nullptr; }
     /// Null when it is something else.
     template <class T> T* as() const {
@@ -128,19 +133,22 @@ struct ModText {
     PyTree tree;
 };
 
+struct ModClass;
 struct ModFunction : ModObjectOf<ModKind::Function> {
     const PyFunction* code = nullptr;
     const ModText* text = nullptr;
     ModScope* closure = nullptr;
     std::vector<ModValue> defaults; ///< in the order of parameters; None where there is none (PyParameter knows)
     ModValue self;                  ///< of a bound method, else None
+    ModClass* owner = nullptr;      ///< of a method
     bool isStatic = false, isClassMethod = false, isProperty = false;
 };
 
 struct ModBuiltinEntry;
 struct ModBuiltin : ModObjectOf<ModKind::Builtin> {
     const ModBuiltinEntry* entry = nullptr;
-    ModValue self; ///< of a method, else None
+    ModValue self;        ///< of a method, else None
+    bool inPlace = false; ///< the result is written into `self`: x.add_(1)
 };
 struct ModPartial : ModObjectOf<ModKind::Partial> {
     ModValue callee;
@@ -185,6 +193,7 @@ struct ModRow : ModObjectOf<ModKind::Row> {
 struct ModArray : ModObjectOf<ModKind::Array> {
     std::vector<std::int64_t> dims;
     std::vector<ModNode> elements;
+    kernels::DType narrow = kernels::DType::None; ///< see ModValue::symbol
 };
 /// A number that the user moves: what its value is now, and the name under which programs capture it.
 struct ModSlider : ModObjectOf<ModKind::Slider> {
@@ -205,6 +214,11 @@ struct ModInstance : ModObjectOf<ModKind::Instance> {
     ModClass* type = nullptr;
     std::string typeName;
     std::map<std::string, ModValue, std::less<>> attributes;
+};
+/// The parents of a class, as a method of it sees them.
+struct ModSuper : ModObjectOf<ModKind::Super> {
+    const ModClass* owner = nullptr;
+    ModValue self;
 };
 /// What could not be evaluated at module level; an error only for who reads it.
 struct ModPoison : ModObjectOf<ModKind::Poison> {

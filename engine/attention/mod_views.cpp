@@ -49,6 +49,7 @@ ModValue stack(E& e, C& c) {
     if (symbolic) {
         auto* const made = e.heap().make<ModArray>();
         made->dims = {static_cast<std::int64_t>(items.size())};
+        made->narrow = e.narrowOf(items);
         for (const ModValue item : items) {
             made->elements.push_back(e.node(item));
         }
@@ -320,6 +321,14 @@ ModValue nonzero(E& e, C& c) {
 }
 
 ModValue unbind(E& e, C& c) {
+    if (const ModValue value = c.required(0, "input"); isSymbolic(e, value)) {
+        const int rank = static_cast<int>(e.dimsOf(value).size());
+        if (dimArgument(e, c, 1, rank).value_or(0) != 0) {
+            E::fail("values that are known only for each element can be unbound along their first dimension only");
+        }
+        c.finish();
+        return e.heap().tuple(e.iterate(value));
+    }
     const ModTensor& tensor = *e.tensor(c.required(0, "input"));
     const int dim = dimArgument(e, c, 1, tensor.rank()).value_or(0);
     c.finish();
