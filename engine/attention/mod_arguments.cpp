@@ -35,4 +35,12 @@ ModDims dimsArgument(ModEvaluator& e, ModCall& c, std::size_t from, std::string_
     return made;
 }
 
+ModTensor& changeable(ModEvaluator& e, ModCall& c) {
+    ModTensor& tensor = *e.tensor(c.required(0, "self"));
+    if (e.inProgram() && !tensor.literal) {
+        ModEvaluator::fail("a program cannot change a captured tensor; change it before, where it is made");
+    }
+    return tensor;
+}
+
 } // namespace vitrine::engine

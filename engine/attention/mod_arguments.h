@@ -17,4 +17,7 @@ std::optional<int> dimArgument(ModEvaluator& evaluator, ModCall& call, std::size
 /// view(2, 3), view((2, 3)), view(shape=(2, 3)).
 ModDims dimsArgument(ModEvaluator& evaluator, ModCall& call, std::size_t from, std::string_view name);
 
+/// The tensor that a method in place changes; throws for a captured one inside a program.
+ModTensor& changeable(ModEvaluator& evaluator, ModCall& call);
+
 } // namespace vitrine::engine

@@ -55,7 +55,7 @@ constexpr std::array<std::string_view, 12> kIgnoredModules = {
     "warnings", "logging",           "__future__",  "types",       "inspect", "contextlib"};
 
 /// Members of torch that mean nothing to programs.
-constexpr std::array<std::string_view, 37> kIgnoredMembers = {"Tensor",
+constexpr std::array<std::string_view, 38> kIgnoredMembers = {"Tensor",
                                                               "BoolTensor",
                                                               "IntTensor",
                                                               "LongTensor",
@@ -84,6 +84,7 @@ constexpr std::array<std::string_view, 37> kIgnoredMembers = {"Tensor",
                                                               "__version__",
                                                               "Module",
                                                               "_compile",
+                                                              "_check",
                                                               "use_deterministic_algorithms",
                                                               "flex_attention",
                                                               "AuxRequest",
@@ -238,8 +239,17 @@ std::optional<ModValue> ModEvaluator::findAttribute(ModValue object, std::string
     if (const auto* const partial = object.as<ModPartial>()) {
         return name == "func" ? std::optional(partial->callee) : std::nullopt;
     }
+    if (const auto* const builtin = object.as<ModBuiltin>(); builtin != nullptr && name != "__name__") {
+        const ModBuiltinEntry* const entry = findBuiltin(fmt::format("{}.{}", builtin->entry->name, name));
+        return entry != nullptr ? std::optional(makeBuiltin(heap_, entry)) : std::nullopt;
+    }
     if (object.as<ModCombination>() != nullptr || object.as<ModBuiltin>() != nullptr) {
         return name == "__name__" ? std::optional<ModValue>(heap_.string(modText(object))) : std::nullopt;
+    }
+    if (const auto* const pair = object.as<ModSequence>(); pair != nullptr && pair->kind == ModKind::Tuple &&
+                                                           pair->items.size() == 2 &&
+                                                           (name == "values" || name == "indices")) {
+        return pair->items[name == "values" ? 0 : 1]; // of sort(), topk(), max(dim)
     }
     const std::string_view prefix = object.as<ModString>() != nullptr ? "str."
                                     : object.as<ModDict>() != nullptr ? "dict."

@@ -53,9 +53,10 @@ void ModCall::finish() const {
 
 namespace {
 
-std::array<std::span<const ModBuiltinEntry>, 10> builtinTables() {
-    return {pythonBuiltins(),      libraryBuiltins(),   containerBuiltins(), elementwiseBuiltins(),
-            activationBuiltins(), constructorBuiltins(), reductionBuiltins(), positionBuiltins(), viewBuiltins(),      tensorBuiltins()};
+std::array<std::span<const ModBuiltinEntry>, 12> builtinTables() {
+    return {pythonBuiltins(),    libraryBuiltins(),     iterationBuiltins(),  containerBuiltins(),
+            stringBuiltins(),    elementwiseBuiltins(), activationBuiltins(), constructorBuiltins(),
+            reductionBuiltins(), positionBuiltins(),    viewBuiltins(),       tensorBuiltins()};
 }
 
 } // namespace

@@ -90,10 +90,13 @@ std::optional<ModValue> ModEvaluator::findInClass(const ModClass& type, std::str
 
 bool ModEvaluator::isSubclass(const ModClass& type, const ModClass& of, int depth) {
     step();
-    return &type == &of || (depth < kMaxModNesting && std::any_of(type.bases.begin(), type.bases.end(), [&](ModValue base) {
-        const auto* const parent = base.as<ModClass>();
-        return parent != nullptr && isSubclass(*parent, of, depth + 1);
-    }));
+    return &type == &of ||
+           (depth < kMaxModNesting && std::any_of(
+                                          type.bases.begin(), type.bases.end(),
+                                          [&](ModValue base) {
+                                              const auto* const parent = base.as<ModClass>();
+                                              return parent != nullptr && isSubclass(*parent, of, depth + 1);
+                                          }));
 }
 
 ModValue ModEvaluator::boundMember(ModValue member, ModValue self) {
@@ -138,8 +141,8 @@ void ModEvaluator::executeClass(const PyStmt& statement) {
     made->scope = heap_.scope(scope_);
     made->scope->isClass = true;
     for (const PyExprPtr& base : statement.exprs) {
-        const std::string_view last = lastName(
-            std::string_view(text_->file.text).substr(base->range.begin, base->range.end - base->range.begin));
+        const std::string_view last =
+            lastName(std::string_view(text_->file.text).substr(base->range.begin, base->range.end - base->range.begin));
         made->isAutogradFunction = made->isAutogradFunction || last == "Function";
         made->isData = made->isData || last == "NamedTuple";
         if (base->kind == PyExprKind::Name) {

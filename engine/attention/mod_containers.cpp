@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// Methods of lists, dicts and strings.
+// Methods of lists and dicts.
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ ModSequence& listOf(ModCall& call) {
     return *list;
 }
 
-const ModDict& dictOf(ModCall& call) {
-    const auto* const dict = call.required(0, "self").as<ModDict>();
+ModDict& dictOf(ModCall& call) {
+    auto* const dict = call.required(0, "self").as<ModDict>();
     if (dict == nullptr) {
         ModEvaluator::fail("this is a method of dicts");
     }
@@ -84,18 +84,104 @@ ModValue dictItems(ModEvaluator& evaluator, ModCall& call, bool keys, bool value
     return evaluator.heap().list(std::move(made));
 }
 
+ModValue* entryOf(ModEvaluator& evaluator, ModDict& dict, ModValue wanted) {
+    for (auto& [key, value] : dict.entries) {
+        evaluator.step();
+        if (evaluator.equal(key, wanted)) {
+            return &value;
+        }
+    }
+    return nullptr;
+}
+
 ModValue dictGet(ModEvaluator& evaluator, ModCall& call) {
-    const ModDict& dict = dictOf(call);
+    ModDict& dict = dictOf(call);
     const ModValue wanted = call.required(1, "key");
     const ModValue otherwise = call.optional(2, "default").value_or(ModValue());
     call.finish();
-    for (const auto& [key, value] : dict.entries) {
-        evaluator.step();
-        if (evaluator.equal(key, wanted)) {
-            return value;
+    const ModValue* const known = entryOf(evaluator, dict, wanted);
+    return known != nullptr ? *known : otherwise;
+}
+
+void setEntry(ModEvaluator& evaluator, ModDict& dict, ModValue key, ModValue value) {
+    if (ModValue* const known = entryOf(evaluator, dict, key)) {
+        *known = value;
+        return;
+    }
+    evaluator.heap().charge(2);
+    dict.entries.emplace_back(key, value);
+}
+
+ModValue setDefault(ModEvaluator& evaluator, ModCall& call) {
+    ModDict& dict = dictOf(call);
+    const ModValue key = call.required(1, "key");
+    const ModValue otherwise = call.optional(2, "default").value_or(ModValue());
+    call.finish();
+    if (const ModValue* const known = entryOf(evaluator, dict, key)) {
+        return *known;
+    }
+    setEntry(evaluator, dict, key, otherwise);
+    return otherwise;
+}
+
+ModValue update(ModEvaluator& evaluator, ModCall& call) {
+    ModDict& dict = dictOf(call);
+    if (const auto other = call.optional(1, "other")) {
+        const auto* const from = other->as<ModDict>();
+        if (from == nullptr) {
+            ModEvaluator::fail(fmt::format("update() takes a dict, not {}", modTypeName(*other)));
+        }
+        const std::vector<std::pair<ModValue, ModValue>> entries = from->entries;
+        for (const auto& [key, value] : entries) {
+            setEntry(evaluator, dict, key, value);
         }
     }
-    return otherwise;
+    for (const auto& [name, value] : call.keywords) {
+        setEntry(evaluator, dict, evaluator.heap().string(std::string(name)), value);
+    }
+    return {};
+}
+
+ModValue popEntry(ModEvaluator& evaluator, ModCall& call) {
+    ModDict& dict = dictOf(call);
+    const ModValue wanted = call.required(1, "key");
+    const auto otherwise = call.optional(2, "default");
+    call.finish();
+    if (const ModValue* const known = entryOf(evaluator, dict, wanted)) {
+        const ModValue made = *known;
+        std::erase_if(dict.entries, [known](const auto& entry) { return &entry.second == known; });
+        return made;
+    }
+    if (!otherwise) {
+        ModEvaluator::fail(fmt::format("the dict has no key {}", modText(wanted)));
+    }
+    return *otherwise;
+}
+
+ModValue removeItem(ModEvaluator& evaluator, ModCall& call) {
+    ModSequence& list = listOf(call);
+    const ModValue wanted = call.required(1, "value");
+    call.finish();
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+        evaluator.step();
+        if (evaluator.equal(list.items[i], wanted)) {
+            list.items.erase(list.items.begin() + static_cast<std::ptrdiff_t>(i));
+            return {};
+        }
+    }
+    ModEvaluator::fail("the list has no such element");
+}
+
+ModValue countItems(ModEvaluator& evaluator, ModCall& call) {
+    const auto* const list = call.required(0, "self").as<ModSequence>();
+    const ModValue wanted = call.required(1, "value");
+    call.finish();
+    std::int64_t count = 0;
+    for (const ModValue item : list != nullptr ? list->items : std::vector<ModValue>()) {
+        evaluator.step();
+        count += evaluator.equal(item, wanted) ? 1 : 0;
+    }
+    return ModValue::integer(count);
 }
 
 constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
@@ -103,6 +189,8 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"list.extend", extend},
     {"list.insert", insert},
     {"list.pop", pop},
+    {"list.remove", removeItem},
+    {"list.count", countItems},
     {"list.add", append},
     {"list.copy", [](E& e, C& c) { return findBuiltin("list")->call(e, c); }},
     {"list.reverse",
@@ -133,26 +221,15 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"dict.keys", [](E& e, C& c) { return dictItems(e, c, true, false); }},
     {"dict.values", [](E& e, C& c) { return dictItems(e, c, false, true); }},
     {"dict.get", dictGet},
-    {"str.format", [](E&, C& c) { return c.arguments[0]; }},
-    {"str.lower",
+    {"dict.setdefault", setDefault},
+    {"dict.update", update},
+    {"dict.pop", popEntry},
+    {"dict.copy",
      [](E& e, C& c) -> ModValue {
-         std::string text = e.text(c.required(0, "self"), "the text");
-         std::transform(text.begin(), text.end(), text.begin(),
-                        [](char x) { return x >= 'A' && x <= 'Z' ? static_cast<char>(x + 32) : x; });
-         return e.heap().string(std::move(text));
-     }},
-    {"str.startswith",
-     [](E& e, C& c) {
-         const std::string text = e.text(c.required(0, "self"), "the text");
-         return ModValue::boolean(text.rfind(e.text(c.required(1, "prefix"), "the prefix"), 0) == 0);
-     }},
-    {"str.join",
-     [](E& e, C& c) -> ModValue {
-         std::string text;
-         for (const ModValue item : e.iterate(c.required(1, "iterable"))) {
-             text += (text.empty() ? "" : e.text(c.arguments[0], "the separator")) + e.text(item, "an item");
-         }
-         return e.heap().string(std::move(text));
+         auto* const made = e.heap().make<ModDict>();
+         made->entries = dictOf(c).entries;
+         e.heap().charge(static_cast<std::int64_t>(made->entries.size()));
+         return made;
      }},
 });
 

@@ -211,8 +211,7 @@ ModValue hypotenuse(E& e, C& c) {
 
 /// The size of `input` with the sign of `other`; the sign of a zero is taken as plus.
 ModValue copySign(E& e, C& c) {
-    const ModValue size =
-        e.binary(ProgramOp::Mul, e.unary(ProgramOp::Abs, c.required(0, "input")), toNumber(1));
+    const ModValue size = e.binary(ProgramOp::Mul, e.unary(ProgramOp::Abs, c.required(0, "input")), toNumber(1));
     const ModValue other = c.required(1, "other");
     c.finish();
     return e.select(e.binary(ProgramOp::Lt, other, ModValue::integer(0)), e.unary(ProgramOp::Neg, size), size);

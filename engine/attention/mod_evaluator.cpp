@@ -254,6 +254,13 @@ ModValue ModEvaluator::call(ModValue callee, ModCall& call) {
     if (callee.as<ModInstance>() != nullptr && isCallable(callee)) {
         return this->call(attribute(callee, "__call__"), call);
     }
+    if (const auto* const module = callee.as<ModModuleObject>();
+        module != nullptr && module->path.rfind("torch.ops.", 0) == 0) {
+        fail(
+            fmt::format("the custom operator {} is not known; an operator that is called as a function of torch stands "
+                        "for it (torch.ops.approx.tanh for torch.tanh), for others write the formula",
+                        module->path));
+    }
     fail(fmt::format("{} cannot be called", modTypeName(callee)));
 }
 

@@ -201,6 +201,8 @@ ModValue ModEvaluator::indexTensor(ModTensor& tensor, ModValue index) {
     std::vector<ModValue> items = indexItems(index);
     bool symbolic = false;
     bool plain = true;
+    bool several = false;
+    bool positions = true;
     for (ModValue& item : items) {
         if (item.isSymbol()) {
             if (const auto known = builder_.integer(item.node())) {
@@ -213,13 +215,23 @@ ModValue ModEvaluator::indexTensor(ModTensor& tensor, ModValue index) {
         if (captured || (item.as<ModSlider>() != nullptr && inProgram_)) {
             item = ModValue::symbol(node(item));
         }
-        if (item.as<ModArray>() != nullptr || item.as<ModRow>() != nullptr) {
-            fail("a tensor cannot be indexed by several values that are known only for each element; index it by one "
-                 "number "
-                 "for each dimension");
-        }
-        symbolic = symbolic || item.isSymbol();
+        const bool vector = item.as<ModArray>() != nullptr || item.as<ModRow>() != nullptr;
+        several = several || vector;
+        positions = positions && (vector || item.isSymbol() || item.kind() == ModValue::Kind::Int ||
+                                  (position != nullptr && position->dtype != DType::Bool));
+        symbolic = symbolic || vector || item.isSymbol();
         plain = plain && (item.isSymbol() || item.kind() == ModValue::Kind::Int);
+    }
+    const bool mixed = symbolic && std::any_of(items.begin(), items.end(),
+                                               [](ModValue item) { return item.as<ModTensor>() != nullptr; });
+    if (several || (mixed && positions)) {
+        if (!positions || items.size() != tensor.dims.size()) {
+            fail("several values that are known only for each element index a tensor only together with one number or "
+                 "one such list for each of its dimensions");
+        }
+        return marked(narrowed(tensor.dtype), arrays(items, [&](std::span<const ModNode> nodes) {
+                          return load(tensor, {nodes.begin(), nodes.end()});
+                      }));
     }
     // Inside a program, elements at constant places are loads too: the contents may change without a new program.
     const bool whole = items.size() == tensor.dims.size() && inProgram_ && !tensor.literal;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// math, functools, and the helpers of FlexAttention.
+// math, functools, collections, and the helpers of FlexAttention.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -105,22 +105,6 @@ ModValue product(ModEvaluator& evaluator, ModCall& call) {
     }
     call.finish();
     return total;
-}
-
-ModValue accumulate(ModEvaluator& evaluator, ModCall& call) {
-    std::vector<ModValue> made;
-    for (const ModValue item : evaluator.iterate(call.required(0, "iterable"))) {
-        made.push_back(made.empty() ? item : evaluator.operate(PyOperator::Add, made.back(), item));
-    }
-    const auto initial = call.keyword("initial");
-    call.finish();
-    if (initial) {
-        for (ModValue& item : made) {
-            item = evaluator.operate(PyOperator::Add, item, *initial);
-        }
-        made.insert(made.begin(), *initial);
-    }
-    return evaluator.heap().list(std::move(made));
 }
 
 /// Limits of a dtype: an object with PyTorch's names.
@@ -268,11 +252,6 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"functools.lru_cache", transparent},
     {"functools.cache", transparent},
     {"functools.wraps", [](E& e, C&) { return e.heap().ignored("a decorator"); }},
-    {"itertools.accumulate", accumulate},
-    {"operator.and_", [](E& e, C& c) { return e.operate(PyOperator::And, c.required(0, "a"), c.required(1, "b")); }},
-    {"operator.or_", [](E& e, C& c) { return e.operate(PyOperator::Or, c.required(0, "a"), c.required(1, "b")); }},
-    {"operator.add", [](E& e, C& c) { return e.operate(PyOperator::Add, c.required(0, "a"), c.required(1, "b")); }},
-    {"operator.mul", [](E& e, C& c) { return e.operate(PyOperator::Mul, c.required(0, "a"), c.required(1, "b")); }},
     {"torch.finfo", limits},
     {"torch.iinfo", limits},
     {"types.SimpleNamespace", nameSpace},

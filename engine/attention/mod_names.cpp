@@ -255,7 +255,8 @@ public:
 private:
     template <class T> using Table = std::unordered_multimap<std::string_view, T>;
 
-    template <class T, class Visit> static void forEach(const Table<T>& table, std::string_view name, const Visit& visit) {
+    template <class T, class Visit>
+    static void forEach(const Table<T>& table, std::string_view name, const Visit& visit) {
         for (auto [at, end] = table.equal_range(name); at != end; ++at) {
             visit(at->second);
         }

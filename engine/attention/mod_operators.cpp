@@ -321,6 +321,15 @@ ModValue ModEvaluator::operateObjects(PyOperator op, ModValue a, ModValue b) {
         }
         return sequence.kind == ModKind::List ? heap_.list(std::move(items)) : heap_.tuple(std::move(items));
     }
+    const auto* const entries = a.as<ModDict>();
+    if (op == PyOperator::Or && entries != nullptr && b.as<ModDict>() != nullptr) {
+        ModCall copy;
+        copy.arguments = {a};
+        ModCall more;
+        more.arguments = {findBuiltin("dict.copy")->call(*this, copy), b};
+        static_cast<void>(findBuiltin("dict.update")->call(*this, more));
+        return more.arguments[0];
+    }
     const bool sets = left != nullptr && right != nullptr && left->kind == ModKind::Set && right->kind == ModKind::Set;
     if (sets && (op == PyOperator::Or || op == PyOperator::And || op == PyOperator::Sub)) {
         auto* const made = heap_.make<ModSequence>(ModKind::Set);

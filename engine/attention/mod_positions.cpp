@@ -5,7 +5,7 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "engine/attention/mod_evaluator.h"
+#include "engine/attention/mod_arguments.h"
 
 namespace vitrine::engine {
 
@@ -87,7 +87,8 @@ void scatterInto(E& e, C& c, ModTensor& target, ProgramOp op) {
         }
         from = offsetsOf(*view);
     }
-    const ProgramConstant scalar = from.empty() ? kernels::floatConstant(e.real(source, "the value")) : ProgramConstant();
+    const ProgramConstant scalar =
+        from.empty() ? kernels::floatConstant(e.real(source, "the value")) : ProgramConstant();
     std::size_t i = 0;
     for (const std::int64_t place : placesOf(target, dim, index)) {
         e.step();
@@ -101,16 +102,8 @@ void scatterInto(E& e, C& c, ModTensor& target, ProgramOp op) {
     }
 }
 
-ModTensor& changed(E& e, C& c) {
-    ModTensor& tensor = *e.tensor(c.required(0, "self"));
-    if (e.inProgram() && !tensor.literal) {
-        E::fail("a program cannot change a captured tensor; change it before, where it is made");
-    }
-    return tensor;
-}
-
 template <ProgramOp Op> ModValue scatterInPlace(E& e, C& c) {
-    scatterInto(e, c, changed(e, c), Op);
+    scatterInto(e, c, changeable(e, c), Op);
     return c.arguments[0];
 }
 
@@ -122,7 +115,7 @@ template <ProgramOp Op> ModValue scatter(E& e, C& c) {
 }
 
 ModValue indexFill(E& e, C& c) {
-    ModTensor& tensor = changed(e, c);
+    ModTensor& tensor = changeable(e, c);
     const int dim = wrappedDim(e.integer(c.required(1, "dim"), "a dimension"), tensor.rank());
     const ModTensor& index = *e.tensor(c.required(2, "index"));
     const double value = e.real(c.required(3, "value"), "the value");
@@ -163,11 +156,71 @@ ModValue oneHot(E& e, C& c) {
     return made;
 }
 
+/// Rows and columns of a triangle, (2, count).
+template <bool Upper> ModValue triangleIndices(E& e, C& c) {
+    const std::int64_t rows = e.integer(c.required(0, "row"), "the number of rows");
+    const std::int64_t columns = e.integer(c.required(1, "col"), "the number of columns");
+    const auto given = c.optional(2, "offset");
+    const std::int64_t offset = given ? e.integer(*given, "the offset") : 0;
+    static_cast<void>(c.keyword("dtype"));
+    c.finish();
+    if (rows < 0 || columns < 0 || (columns > 0 && rows > kMaxModConstants / columns)) {
+        E::fail(fmt::format("a triangle of {} x {} elements", rows, columns));
+    }
+    e.heap().charge(rows * columns);
+    std::vector<std::int64_t> first, second;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < columns; ++column) {
+            if (Upper ? column - row >= offset : column - row <= offset) {
+                first.push_back(row);
+                second.push_back(column);
+            }
+        }
+    }
+    const auto count = static_cast<std::int64_t>(first.size());
+    first.insert(first.end(), second.begin(), second.end());
+    return reshapeTensor(e.heap(), *fromIntegers(e.heap(), kernels::DType::I64, first), {2, count});
+}
+
+ModValue blockDiagonal(E& e, C& c) {
+    ModDims dims = {0, 0};
+    std::vector<const ModTensor*> blocks;
+    auto dtype = kernels::DType::None;
+    for (std::size_t i = 0; i < c.arguments.size(); ++i) {
+        const ModTensor* block = e.tensor(c.required(i, ""));
+        if (block->rank() > 2) {
+            E::fail("block_diag() takes matrices");
+        }
+        for (int missing = block->rank(); missing < 2; ++missing) {
+            block = unsqueezeTensor(e.heap(), *block, 0);
+        }
+        dtype = dtype == kernels::DType::None ? block->dtype : promoted(dtype, block->dtype);
+        dims[0] += block->dims[0];
+        dims[1] += block->dims[1];
+        blocks.push_back(block);
+    }
+    c.finish();
+    ModTensor* const made = newTensor(e.heap(), dtype == kernels::DType::None ? kernels::DType::F32 : dtype, dims);
+    std::int64_t row = 0;
+    std::int64_t column = 0;
+    for (const ModTensor* const block : blocks) {
+        ModTensor* const part = sliceTensor(e.heap(), *sliceTensor(e.heap(), *made, 0, row, 1, block->dims[0]), 1,
+                                            column, 1, block->dims[1]);
+        assignTensor(*part, {block, {}});
+        row += block->dims[0];
+        column += block->dims[1];
+    }
+    return made;
+}
+
 constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.gather", gather},
     {"torch.scatter", scatter<ProgramOp::Constant>},
     {"torch.scatter_add", scatter<ProgramOp::Add>},
     {"torch.one_hot", oneHot},
+    {"torch.tril_indices", triangleIndices<false>},
+    {"torch.triu_indices", triangleIndices<true>},
+    {"torch.block_diag", blockDiagonal},
     {"Tensor.scatter_", scatterInPlace<ProgramOp::Constant>},
     {"Tensor.scatter_add_", scatterInPlace<ProgramOp::Add>},
     {"Tensor.index_fill_", indexFill},

@@ -187,6 +187,24 @@ ModValue sort(E& e, C& c, bool positions) {
     return positions ? ModValue(order) : ModValue(e.heap().tuple({values, order}));
 }
 
+/// The first of a sorted dimension.
+ModValue topK(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const std::int64_t count = e.integer(c.required(1, "k"), "the number of elements");
+    const auto given = c.optional(2, "dim");
+    const int dim = wrappedDim(given ? e.integer(*given, "a dimension") : -1, tensor.rank());
+    const auto largest = c.optional(3, "largest");
+    static_cast<void>(c.optional(4, "sorted"));
+    c.finish();
+    const std::int64_t extent = tensor.rank() == 0 ? 1 : tensor.dims[static_cast<std::size_t>(dim)];
+    if (tensor.rank() == 0 || count < 0 || count > extent) {
+        E::fail(fmt::format("topk() of {} of {} elements", count, extent));
+    }
+    const auto [values, order] = sortTensor(e.heap(), tensor, dim, !largest || e.truth(*largest));
+    const auto first = [&](ModTensor* all) -> ModValue { return sliceTensor(e.heap(), *all, dim, 0, 1, count); };
+    return e.heap().tuple({first(values), first(order)});
+}
+
 ModValue dot(E& e, C& c) {
     const ModValue products = e.binary(ProgramOp::Mul, c.required(0, "input"), c.required(1, "other"));
     c.finish();
@@ -205,7 +223,8 @@ ModValue norm(E& e, C& c) {
     C squares;
     squares.arguments.push_back(e.binary(ProgramOp::Mul, value, value));
     for (const std::string_view name : {"dim", "keepdim"}) {
-        const auto given = name == "dim" && c.arguments.size() > 2 ? std::optional(c.required(2, name)) : c.keyword(name);
+        const auto given =
+            name == "dim" && c.arguments.size() > 2 ? std::optional(c.required(2, name)) : c.keyword(name);
         if (given) {
             squares.keywords.emplace_back(name, *given);
         }
@@ -221,7 +240,8 @@ ModValue norm(E& e, C& c) {
 ModValue einsum(E& e, C& c) {
     std::string how = e.text(c.required(0, "equation"), "the equation");
     how.erase(std::remove(how.begin(), how.end(), ' '), how.end());
-    const bool isDot = how.size() >= 3 && how[1] == ',' && how[0] == how[2] && (how.size() == 3 || how.substr(3) == "->");
+    const bool isDot =
+        how.size() >= 3 && how[1] == ',' && how[0] == how[2] && (how.size() == 3 || how.substr(3) == "->");
     if (!isDot || c.arguments.size() != 3) {
         E::fail("of einsum only the product of two rows is supported, as einsum(\"d,d->\", a, b)");
     }
@@ -262,6 +282,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.bincount", binCountOf},
     {"torch.sort", [](E& e, C& c) { return sort(e, c, false); }},
     {"torch.argsort", [](E& e, C& c) { return sort(e, c, true); }},
+    {"torch.topk", topK},
     {"torch.dot", dot},
     {"torch.inner", dot},
     {"torch.vdot", dot},

@@ -257,7 +257,8 @@ ModNode ModEvaluator::fitted(ProgramOp op, DType narrow, ModNode value) {
     const bool grows = op == ProgramOp::Add || op == ProgramOp::Sub || op == ProgramOp::Mul || op == ProgramOp::Pow ||
                        op == ProgramOp::FloorDiv || op == ProgramOp::ShiftLeft || op == ProgramOp::Neg ||
                        op == ProgramOp::Abs || op == ProgramOp::Not;
-    return narrow != DType::None && grows && builder_.type(value) == ProgramType::Int32 ? wrapped(narrow, value) : value;
+    return narrow != DType::None && grows && builder_.type(value) == ProgramType::Int32 ? wrapped(narrow, value)
+                                                                                        : value;
 }
 
 ModValue ModEvaluator::marked(DType narrow, ModValue value) {

@@ -24,14 +24,6 @@ ModValue itself(E&, C& c) {
 
 // In place.
 
-ModTensor& changeable(E& e, C& c) {
-    ModTensor& tensor = *e.tensor(c.required(0, "self"));
-    if (e.inProgram() && !tensor.literal) {
-        E::fail("a program cannot change a captured tensor; change it before, where it is made");
-    }
-    return tensor;
-}
-
 ModValue fillWith(E& e, C& c) {
     ModTensor& tensor = changeable(e, c);
     const ModValue value = c.required(1, "value");

@@ -80,7 +80,7 @@ public:
     double real() const { return std::bit_cast<double>(bits_); } ///< of Float
     double number() const { return kind_ == Kind::Float ? real() : static_cast<double>(bits_); }
     ModNode node() const { return static_cast<ModNode>(static_cast<std::uint32_t>(bits_)); } ///< of Symbol
-    kernels::DType narrow() const { return static_cast<kernels::DType>(bits_ >> 32); }         ///< of Symbol
+    kernels::DType narrow() const { return static_cast<kernels::DType>(bits_ >> 32); }       ///< of Symbol
     ModObject* object() const { return kind_ == Kind::Object ? object_ : nullptr; }
     /// Null when it is something else.
     template <class T> T* as() const {

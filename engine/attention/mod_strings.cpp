@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// Methods of strings.
+#include <algorithm>
+#include <array>
+
+#include "engine/attention/mod_evaluator.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+using E = ModEvaluator;
+using C = ModCall;
+
+constexpr std::string_view kSpaces = " \t\n\r\f\v";
+
+std::string self(E& e, C& c) {
+    return e.text(c.required(0, "self"), "the text");
+}
+
+template <bool Upper> ModValue withCase(E& e, C& c) {
+    std::string text = self(e, c);
+    c.finish();
+    std::transform(text.begin(), text.end(), text.begin(), [](char x) {
+        const bool changes = Upper ? x >= 'a' && x <= 'z' : x >= 'A' && x <= 'Z';
+        return changes ? static_cast<char>(x ^ 0x20) : x;
+    });
+    return e.heap().string(std::move(text));
+}
+
+template <bool AtEnd> ModValue beginsOrEnds(E& e, C& c) {
+    const std::string text = self(e, c);
+    const ModValue given = c.required(1, "prefix");
+    c.finish();
+    const auto* const several = given.as<ModSequence>();
+    for (const ModValue item : several != nullptr ? several->items : std::vector<ModValue>{given}) {
+        const std::string part = e.text(item, "what the text begins or ends with");
+        if (part.size() <= text.size() && text.compare(AtEnd ? text.size() - part.size() : 0, part.size(), part) == 0) {
+            return ModValue::boolean(true);
+        }
+    }
+    return ModValue::boolean(false);
+}
+
+ModValue replace(E& e, C& c) {
+    const std::string text = self(e, c);
+    const std::string old = e.text(c.required(1, "old"), "the part");
+    const std::string fresh = e.text(c.required(2, "new"), "the replacement");
+    c.finish();
+    if (old.empty()) {
+        E::fail("replace() of an empty text");
+    }
+    std::string made;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t found = text.find(old, at);
+        made.append(text, at, found - at);
+        if (found == std::string::npos) {
+            break;
+        }
+        made += fresh;
+        e.heap().charge(1 + static_cast<std::int64_t>(fresh.size() / 16));
+        at = found + old.size();
+    }
+    return e.heap().string(std::move(made));
+}
+
+ModValue split(E& e, C& c) {
+    const std::string text = self(e, c);
+    const auto given = c.optional(1, "sep");
+    const auto most = c.optional(2, "maxsplit");
+    c.finish();
+    std::int64_t left = most ? e.integer(*most, "maxsplit") : -1;
+    std::vector<ModValue> parts;
+    const auto add = [&](std::size_t begin, std::size_t end) {
+        e.heap().charge(1);
+        parts.emplace_back(e.heap().string(text.substr(begin, end - begin)));
+    };
+    if (!given || given->isNone()) {
+        for (std::size_t at = text.find_first_not_of(kSpaces); at != std::string::npos;) {
+            const std::size_t end = left-- == 0 ? text.size() : std::min(text.find_first_of(kSpaces, at), text.size());
+            add(at, end);
+            at = text.find_first_not_of(kSpaces, end);
+        }
+        return e.heap().list(std::move(parts));
+    }
+    const std::string separator = e.text(*given, "the separator");
+    if (separator.empty()) {
+        E::fail("split() by an empty text");
+    }
+    std::size_t at = 0;
+    for (std::size_t found = text.find(separator); found != std::string::npos && left-- != 0;
+         found = text.find(separator, at)) {
+        add(at, found);
+        at = found + separator.size();
+    }
+    add(at, text.size());
+    return e.heap().list(std::move(parts));
+}
+
+template <bool FromEnd> ModValue partition(E& e, C& c) {
+    const std::string text = self(e, c);
+    const std::string separator = e.text(c.required(1, "sep"), "the separator");
+    c.finish();
+    const std::size_t found = FromEnd ? text.rfind(separator) : text.find(separator);
+    const auto string = [&](std::string_view part) -> ModValue { return e.heap().string(std::string(part)); };
+    const std::string_view whole = text;
+    if (found == std::string::npos) {
+        return FromEnd ? e.heap().tuple({string(""), string(""), string(whole)})
+                       : e.heap().tuple({string(whole), string(""), string("")});
+    }
+    return e.heap().tuple(
+        {string(whole.substr(0, found)), string(separator), string(whole.substr(found + separator.size()))});
+}
+
+ModValue strip(E& e, C& c) {
+    const std::string text = self(e, c);
+    const auto given = c.optional(1, "chars");
+    c.finish();
+    const std::string characters = given && !given->isNone() ? e.text(*given, "the characters") : std::string(kSpaces);
+    const std::size_t begin = text.find_first_not_of(characters);
+    const std::size_t end = text.find_last_not_of(characters);
+    return e.heap().string(begin == std::string::npos ? std::string() : text.substr(begin, end - begin + 1));
+}
+
+ModValue isDigits(E& e, C& c) {
+    const std::string text = self(e, c);
+    c.finish();
+    return ModValue::boolean(!text.empty() &&
+                             std::all_of(text.begin(), text.end(), [](char x) { return x >= '0' && x <= '9'; }));
+}
+
+ModValue join(E& e, C& c) {
+    const std::string separator = e.text(c.required(0, "self"), "the separator");
+    std::string text;
+    bool first = true;
+    for (const ModValue item : e.iterate(c.required(1, "iterable"))) {
+        text += (first ? "" : separator) + e.text(item, "an item");
+        first = false;
+        e.heap().charge(1 + static_cast<std::int64_t>(separator.size() / 16));
+    }
+    c.finish();
+    return e.heap().string(std::move(text));
+}
+
+constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+    {"str.format", [](E&, C& c) { return c.arguments[0]; }},
+    {"str.lower", withCase<false>},
+    {"str.upper", withCase<true>},
+    {"str.startswith", beginsOrEnds<false>},
+    {"str.endswith", beginsOrEnds<true>},
+    {"str.replace", replace},
+    {"str.split", split},
+    {"str.partition", partition<false>},
+    {"str.rpartition", partition<true>},
+    {"str.strip", strip},
+    {"str.isdigit", isDigits},
+    {"str.join", join},
+});
+
+} // namespace
+
+std::span<const ModBuiltinEntry> stringBuiltins() {
+    return kTable;
+}
+
+} // namespace vitrine::engine
