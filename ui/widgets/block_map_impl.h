@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The state of a BlockMap; for the block_map_*.cpp files alone.
+
+#include <QPoint>
+
+#include "ui/models/latest_job.h"
+#include "ui/widgets/block_map.h"
+#include "ui/widgets/block_map_paint.h"
+
+namespace vitrine::ui {
+
+class BlockMap::Impl {
+public:
+    explicit Impl(BlockMap* map);
+    ~Impl();
+
+    bool empty() const { return scene.map == nullptr; }
+    /// After another mask, side, content, size or theme: asks for what is to be seen.
+    void refresh();
+    /// After the range changed: `refresh`, and tells it.
+    void viewMoved();
+    void relayout();
+    void resetView();
+
+    TileScene makeScene(const MapView& seen) const;
+    MapPicture picture() const;
+    /// The same on another number of device pixels.
+    MapPicture pictureAt(double dpr) const;
+    void paintVectors(QPainter& painter) const;
+    /// Everything but focus frame and rubber band; what is missing is computed here and now.
+    void paintComplete(QPainter& painter, double dpr, bool withCursor) const;
+    void paintBase(QPainter& painter, const MapPicture& picture, const TileSource& tiles) const;
+    void paintRubberBand(QPainter& painter) const;
+    /// Rulers, map and what is below it, kept until something but the cursor changes.
+    const QImage& base(double dpr);
+
+    void setCell(std::optional<MaskCell> next, bool pin);
+    std::optional<MaskCell> cellAt(QPointF position) const;
+    std::optional<MaskCell> lensCellAt(QPointF position) const;
+    bool lensPanelContains(QPointF position) const;
+    void askLens();
+    const LensAnswer* currentLens() const;
+    void askDifference();
+    void askCorner();
+    void scrollToCell();
+    MaskCell moved(MaskCell from, int key, bool fine) const;
+    std::int64_t stepOf(const MapAxis& axis) const;
+    void moveByKey(int key, Qt::KeyboardModifiers modifiers);
+    void dragTo(QPointF position);
+    QRectF rubberBand() const;
+    void zoomToBand();
+
+    BlockMap* owner;
+    MaskMapPtr a, b;
+    Side side = Side::A;
+    Content content = Content::Mask;
+    QString emptyText;
+    bool linked = true;
+
+    MapLayout layout;
+    MapView view;
+    TileScene scene;
+    BlockMapTiles tiles;
+    bool told = true; ///< tilesSettled was sent for what is in view
+
+    std::optional<MaskCell> cell;
+    bool pinned = false;
+    qint64 blockRow = -1, blockColumn = -1;
+
+    LensQuestion asked;
+    std::optional<LensAnswer> lens;
+    base::StopSource lensStop;
+    std::optional<BlockCounts> difference;
+    base::StopSource differenceStop;
+    int lensCorner = 0;
+    LatestJob<LensAnswer> lensJob;
+    LatestJob<BlockCounts> differenceJob;
+    LatestJob<int> cornerJob;
+
+    enum class Drag : std::uint8_t { None, Map, KvRuler, QRuler, Box, KvRange, QRange };
+    Drag drag = Drag::None;
+    bool dragged = false; ///< farther than a click
+    QPointF pressed, last;
+
+    QImage baseImage;
+    bool baseDirty = true;
+    /// The map as it was before the zoom changed, shown until the new tiles are there.
+    struct Backdrop {
+        QImage image;
+        MaskRange range;
+    } backdrop;
+    void keepBackdrop();
+};
+
+} // namespace vitrine::ui

@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/widgets/block_map_paint.h"
+
+#include <QCoreApplication>
+#include <algorithm>
+#include <cmath>
+
+#include "ui/models/format.h"
+#include "ui/widgets/paint.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr double kTagHeight = 18;
+
+QString words(const char* text) {
+    return QCoreApplication::translate("BlockMap", text);
+}
+
+QRectF cut(const MapPicture& picture, double kv0, double kv1, double q0, double q1) {
+    const double ratio = picture.ratio();
+    const QPointF corner = picture.layout.map.topLeft();
+    const double x0 = picture.view.kv.pixelOf(kv0) / ratio;
+    const double x1 = picture.view.kv.pixelOf(kv1) / ratio;
+    const double y0 = picture.view.q.pixelOf(q0) / ratio;
+    const double y1 = picture.view.q.pixelOf(q1) / ratio;
+    return QRectF(x0, y0, x1 - x0, y1 - y0).translated(corner);
+}
+
+void paintTag(QPainter& painter, const MapPicture& picture, const QRectF& box, const QString& text) {
+    const ThemeTokens& t = themeTokens();
+    painter.fillRect(box, t.raised);
+    painter.setPen(QPen(picture.pinned ? t.accent : t.line2, 1));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5));
+    drawText(painter, box, Qt::AlignCenter, text, t.text1, Theme::instance().font(TypeRole::Axis));
+}
+
+void paintTags(QPainter& painter, const MapPicture& picture, const QRectF& marked) {
+    const MapLayout& layout = picture.layout;
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    if (marked.center().y() >= layout.map.top() && marked.center().y() <= layout.map.bottom()) {
+        const double top =
+            std::clamp(marked.center().y() - kTagHeight / 2, layout.qRuler.top(), layout.qRuler.bottom() - kTagHeight);
+        paintTag(painter, picture, QRectF(1, std::round(top), layout.qRuler.width() - 7, kTagHeight),
+                 countText(picture.cell->q));
+    }
+    if (marked.center().x() >= layout.map.left() && marked.center().x() <= layout.map.right()) {
+        const double width = textWidth(countText(picture.cell->kv), font) + 12;
+        const double left = std::clamp(marked.center().x() - width / 2, layout.kvRuler.left(),
+                                       std::max(layout.kvRuler.left(), layout.kvRuler.right() - width));
+        paintTag(painter, picture, QRectF(std::round(left), 1, std::round(width), kTagHeight),
+                 countText(picture.cell->kv));
+    }
+}
+
+/// Dots from the marked block to the lens that shows it.
+void paintLeader(QPainter& painter, const QRectF& marked, const LensPlace& place, int corner) {
+    const ThemeTokens& t = themeTokens();
+    if (place.panel.intersects(marked)) {
+        return;
+    }
+    const bool right = corner == 0 || corner == 2;
+    const bool top = corner == 0 || corner == 3;
+    QPen pen(t.line2, 1);
+    pen.setDashPattern({2, 2});
+    painter.setPen(pen);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.drawLine(
+        QPointF(right ? marked.right() + 2 : marked.left() - 2, top ? marked.top() : marked.bottom()),
+        QPointF(right ? place.panel.left() : place.panel.right(), top ? place.panel.bottom() : place.panel.top()));
+    painter.setRenderHint(QPainter::Antialiasing, false);
+}
+
+QRectF atLeast(QRectF rect, double side) {
+    if (rect.width() < side) {
+        rect = QRectF(std::floor(rect.center().x() - side / 2), rect.top(), side, rect.height());
+    }
+    if (rect.height() < side) {
+        rect = QRectF(rect.left(), std::floor(rect.center().y() - side / 2), rect.width(), side);
+    }
+    return rect;
+}
+
+} // namespace
+
+QRectF MapPicture::blockRect(std::int64_t row, std::int64_t column) const {
+    const kernels::BlockMaskShape& shape = scene.map->shape();
+    return cut(*this, static_cast<double>(column * shape.keyBlock),
+               static_cast<double>(std::min((column + 1) * shape.keyBlock, shape.keys)),
+               static_cast<double>(row * shape.queryBlock),
+               static_cast<double>(std::min((row + 1) * shape.queryBlock, shape.queries)));
+}
+
+QRectF MapPicture::elementRect(const MaskCell& at) const {
+    return cut(*this, static_cast<double>(at.kv), static_cast<double>(at.kv + 1), static_cast<double>(at.q),
+               static_cast<double>(at.q + 1));
+}
+
+QRectF MapPicture::contentRect() const {
+    return cut(*this, 0, static_cast<double>(view.kv.length()), 0, static_cast<double>(view.q.length()))
+        .intersected(layout.map);
+}
+
+TileBounds visibleTiles(const MapPicture& picture) {
+    const auto bounds = [](const MapAxis& axis, std::int64_t& first, std::int64_t& end) {
+        const std::int64_t stop =
+            std::min(axis.origin() + static_cast<std::int64_t>(std::ceil(axis.extent())), axis.pixels());
+        first = axis.origin() / kMapTile;
+        end = std::max(first, (stop + kMapTile - 1) / kMapTile);
+    };
+    TileBounds out;
+    bounds(picture.view.kv, out.x0, out.x1);
+    bounds(picture.view.q, out.y0, out.y1);
+    return out;
+}
+
+void paintTiles(QPainter& painter, const MapPicture& picture, const TileSource& tiles) {
+    const double ratio = picture.ratio();
+    const TileBounds bounds = visibleTiles(picture);
+    painter.save();
+    painter.setClipRect(picture.layout.map);
+    for (std::int64_t y = bounds.y0; y < bounds.y1; ++y) {
+        for (std::int64_t x = bounds.x0; x < bounds.x1; ++x) {
+            const QImage* image = tiles({x, y});
+            if (image == nullptr || image->isNull()) {
+                continue;
+            }
+            const double left = static_cast<double>(x * kMapTile - picture.view.kv.origin()) / ratio;
+            const double top = static_cast<double>(y * kMapTile - picture.view.q.origin()) / ratio;
+            const double side = kMapTile / ratio;
+            painter.drawImage(QRectF(left, top, side, side).translated(picture.layout.map.topLeft()), *image);
+        }
+    }
+    painter.restore();
+}
+
+QString positionText(std::int64_t position) {
+    constexpr std::int64_t kKilo = 1024, kMega = kKilo * 1024;
+    if (position != 0 && position % kMega == 0) {
+        return QStringLiteral("%1M").arg(position / kMega);
+    }
+    if (position != 0 && position % kKilo == 0) {
+        return QStringLiteral("%1K").arg(position / kKilo);
+    }
+    return countText(position);
+}
+
+double gutterWidth(std::int64_t queries) {
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    return std::max(45.0, std::ceil(textWidth(countText(std::max<std::int64_t>(0, queries - 1)), font)) + 19);
+}
+
+void paintRulers(QPainter& painter, const MapPicture& picture) {
+    const ThemeTokens& t = themeTokens();
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    const MapLayout& layout = picture.layout;
+    const double ratio = picture.ratio();
+    drawText(painter, QRectF(0, 0, layout.kvRuler.left() - 8, layout.kvRuler.height()),
+             Qt::AlignRight | Qt::AlignVCenter, words("kv"), t.text2, font);
+    const auto each = [&](const MapAxis& axis, const auto& draw) {
+        const std::int64_t step = rulerStep(axis.scale() / ratio, kRulerPixels);
+        const double end = std::min(axis.last(), static_cast<double>(axis.length()));
+        for (auto position = static_cast<std::int64_t>(std::ceil(axis.first() / static_cast<double>(step))) * step;
+             static_cast<double>(position) <= end + 1e-6; position += step) {
+            draw(position, axis.pixelOf(static_cast<double>(position)) / ratio);
+        }
+    };
+    double taken = 0;
+    each(picture.view.kv, [&](std::int64_t position, double pixel) {
+        const QString text = positionText(position);
+        const double width = textWidth(text, font) + 2;
+        const double left = std::clamp(layout.kvRuler.left() + pixel - (position == 0 ? 0 : width / 2), 0.0,
+                                       layout.kvRuler.right() - width);
+        if (left >= taken) {
+            drawText(painter, QRectF(left, 0, width, layout.kvRuler.height()), Qt::AlignCenter, text, t.text3, font);
+            taken = left + width + 6;
+        }
+    });
+    each(picture.view.q, [&](std::int64_t position, double pixel) {
+        const double top = std::clamp(layout.qRuler.top() + pixel - (position == 0 ? 4 : 8), layout.qRuler.top() - 4,
+                                      layout.qRuler.bottom() - 13);
+        drawText(painter, QRectF(0, top, layout.qRuler.width() - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
+                 positionText(position), t.text3, font);
+    });
+}
+
+void paintCursor(QPainter& painter, const MapPicture& picture) {
+    if (picture.scene.map == nullptr || !picture.cell) {
+        return;
+    }
+    const ThemeTokens& t = themeTokens();
+    const kernels::BlockMaskShape& shape = picture.scene.map->shape();
+    const std::int64_t row = picture.cell->q / shape.queryBlock;
+    const std::int64_t column = picture.cell->kv / shape.keyBlock;
+    const QRectF marked = picture.view.elements() ? picture.elementRect(*picture.cell) : picture.blockRect(row, column);
+    const QRectF content = picture.contentRect();
+    const QRectF band = atLeast(marked, 1);
+    painter.save();
+    painter.setClipRect(picture.layout.map);
+    const QColor veil = withAlpha(t.text1, 0.10);
+    painter.fillRect(QRectF(content.left(), band.top(), content.width(), band.height()), veil);
+    painter.fillRect(QRectF(band.left(), content.top(), band.width(), content.height()), veil);
+    const QRectF frame = atLeast(marked, 5);
+    painter.setPen(QPen(picture.pinned ? t.accent : t.text1, 1.5));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(frame.adjusted(-1.5, -1.5, 0.5, 0.5));
+    painter.restore();
+    paintTags(painter, picture, band);
+    if (picture.lens != nullptr) {
+        const LensPlace place =
+            lensPlace(picture.layout.map, picture.layout.lensSide, picture.scene, picture.lensCorner);
+        painter.save();
+        painter.setClipRect(picture.layout.map);
+        paintLeader(painter, frame, place, picture.lensCorner);
+        painter.restore();
+        paintLens(painter, place, *picture.lens, picture.cell->q, picture.cell->kv);
+    }
+}
+
+} // namespace vitrine::ui
