@@ -141,17 +141,24 @@ __device__ __forceinline__ void copyUnit(Ring<kSlots>& ring, u32 memory, RingPla
 }
 
 /// Rows of x as halves in the order of expandMxfp4, multiplied by a power of two; `factors` gets what undoes it (and
-/// the weights' own) for each row.
+/// the weights' own) for each row. The multiplying warps meet at an mbarrier, not at a named one: teams that have met
+/// among themselves a different number of times confuse racecheck there.
 class HalfRows {
 public:
     struct Scratch {
-        /// Rows of whole 16 bytes: what is read of one holds nothing of the other, which may be written meanwhile.
-        alignas(16) float largest[2][ceilDiv(kWarps, 4) * 4];
+        static constexpr int kRows = 2 * kMostTogether; ///< a round's are read while the next one's are written
+        /// Rows of whole 16 bytes: what is read of one holds nothing of another.
+        alignas(16) float largest[kRows][ceilDiv(kWarps, 4) * 4];
+        alignas(8) u64 met;
+
+        /// By one thread, before beginRing.
+        __device__ __forceinline__ void begin() { barrier::init(sharedAddress(&met), kWarps); }
     };
 
     __device__ __forceinline__ HalfRows(Scratch& scratch, float* factors) : scratch_(scratch), factors_(factors) {}
+    __device__ __forceinline__ void factorsTo(float* factors) { factors_ = factors; }
 
-    template <int kCount> __device__ __forceinline__ void begin(int row, const u32x4 (&pieces)[kCount]) {
+    template <int kCount> __device__ __forceinline__ void begin(int row, const u32x4 (&pieces)[kCount]) const {
         float most = 0;
 #pragma unroll
         for (const u32x4& v : pieces) {
@@ -159,12 +166,22 @@ public:
         }
         most = warpMax(most);
         if (threadIdx.x % 32 == 0) {
-            scratch_.largest[row % 2][threadIdx.x / 32] = most;
+            scratch_.largest[row % Scratch::kRows][threadIdx.x / 32] = most;
         }
-        namedBarrier(1, kWarps * 32);
+    }
+    __device__ __forceinline__ void meet() {
+        const u32 met = sharedAddress(&scratch_.met);
+        if (threadIdx.x % 32 == 0) {
+            barrier::arrive(met);
+        }
+        barrier::wait(met, phase_);
+        phase_ ^= 1;
+    }
+    __device__ __forceinline__ void open(int row) {
+        float most = 0;
 #pragma unroll
         for (int i = 0; i < kWarps; ++i) {
-            most = fmaxf(most, scratch_.largest[row % 2][i]);
+            most = fmaxf(most, scratch_.largest[row % Scratch::kRows][i]);
         }
         // 2^power brings the largest to 2^14 .. 2^15. Powers stay normal floats whatever x holds.
         int power = 14 + 127 - static_cast<int>(__float_as_uint(most) >> 23);
@@ -174,7 +191,7 @@ public:
             factors_[row] = __uint_as_float(static_cast<u32>(kMxfp4HalfExponent - power + 127) << 23);
         }
     }
-    __device__ __forceinline__ u32x4 take(int, int, const u32x4& v) const {
+    __device__ __forceinline__ u32x4 take(int, const u32x4& v) const {
         // (e0, e4), (e2, e6), (e1, e5), (e3, e7)
         return {packPair<f16>(lowBf16(v.x) * up_, lowBf16(v.z) * up_),
                 packPair<f16>(lowBf16(v.y) * up_, lowBf16(v.w) * up_),
@@ -190,6 +207,7 @@ private:
     Scratch& scratch_;
     float* factors_;
     float up_ = 1;
+    u32 phase_ = 0;
 };
 
 __device__ __forceinline__ u32 loadWord(u32 address) {

@@ -185,7 +185,7 @@ __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int 
         Sums valueSums;
         Fragments<kQueries> weights;
         Fragments<kQueries> slopes;
-        u32 used = 0; ///< barrier of the stage whose sums are under way
+        u32 used = 0; ///< barrier of the stage whose sums are under way; all threads arrive, for all have read facts
         for (bool last = false; !last; stage.next()) {
             Scores scores;
             Scores gradients;
@@ -198,7 +198,7 @@ __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int 
             if (kSumsOverlap) {
                 wgmma::wait<2>(); // the sums of the tile before are done
                 if (accumulate != 0) {
-                    release(used);
+                    barrier::arrive(used);
                 }
             }
             used = shared.empty(stage.index);
@@ -212,13 +212,13 @@ __device__ void consume(const FlexAttentionParams& p, const Shared& shared, int 
             issueSums<kQueries>(keySums, slopes, shared.queries(stage.index), accumulate);
             if (!kSumsOverlap) { // registers do not suffice for more
                 wgmma::wait<0>();
-                release(used);
+                barrier::arrive(used);
             }
         }
         release(shared.keysEmpty(place.index)); // the products that read keys have ended
         if (kSumsOverlap) {
             wgmma::wait<0>();
-            release(used);
+            barrier::arrive(used);
         }
         storeGradients(p, at, work.kvHead, keySums, valueSums);
     }
@@ -237,11 +237,11 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < kRowStages; ++stage) {
             barrier::init(shared.keysFull(stage), 1);
-            barrier::init(shared.keysEmpty(stage), kGroups);
+            barrier::init(shared.keysEmpty(stage), kReleases);
         }
         for (int stage = 0; stage < kStages; ++stage) {
             barrier::init(shared.full(stage), 1);
-            barrier::init(shared.empty(stage), kGroups);
+            barrier::init(shared.empty(stage), kGroups * 128);
         }
         barrier::fenceInit();
     }

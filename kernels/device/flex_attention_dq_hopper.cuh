@@ -182,11 +182,11 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < kRowStages; ++stage) {
             barrier::init(shared.queriesFull(stage), 1);
-            barrier::init(shared.queriesEmpty(stage), kGroups);
+            barrier::init(shared.queriesEmpty(stage), kReleases);
         }
         for (int stage = 0; stage < kStages; ++stage) {
             barrier::init(shared.full(stage), 1);
-            barrier::init(shared.empty(stage), kGroups);
+            barrier::init(shared.empty(stage), kReleases);
         }
         barrier::fenceInit();
     }

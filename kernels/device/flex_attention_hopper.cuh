@@ -240,13 +240,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) flex_attention_hopper(const
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < kQueryStages; ++stage) {
             barrier::init(shared.queriesFull(stage), 1);
-            barrier::init(shared.queriesEmpty(stage), kGroups);
+            barrier::init(shared.queriesEmpty(stage), kReleases);
         }
         for (int stage = 0; stage < kStages; ++stage) {
             barrier::init(shared.keysFull(stage), 1);
-            barrier::init(shared.keysEmpty(stage), kGroups);
+            barrier::init(shared.keysEmpty(stage), kReleases);
             barrier::init(shared.valuesFull(stage), 1);
-            barrier::init(shared.valuesEmpty(stage), kGroups);
+            barrier::init(shared.valuesEmpty(stage), kReleases);
         }
         barrier::fenceInit();
     }

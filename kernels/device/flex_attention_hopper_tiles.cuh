@@ -54,9 +54,11 @@ struct Note {
     }
     /// After the wait; the same in all lanes, for the compiler too.
     __device__ __forceinline__ static Note read(u32 from) {
-        int begin;
-        int rest;
-        asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(begin), "=r"(rest) : "r"(from) : "memory");
+        int begin = 0;
+        int rest = 0;
+        if (threadIdx.x % 32 == 0) { // the lane that releases the stage
+            asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(begin), "=r"(rest) : "r"(from) : "memory");
+        }
         begin = __shfl_sync(kAllLanes, begin, 0);
         rest = __shfl_sync(kAllLanes, rest, 0);
         return {begin, rest / 8, rest % 8};
@@ -169,9 +171,10 @@ __device__ __forceinline__ void pack(const float (&values)[kColumns / 2], Fragme
     }
 }
 
-/// One arrival for a warpgroup whose products have ended.
+/// Arrivals that make a buffer empty: each consuming warp's, when its products have ended.
+inline constexpr int kReleases = kGroups * 4;
 __device__ __forceinline__ void release(u32 empty) {
-    if (threadIdx.x % 128 == 0) {
+    if (threadIdx.x % 32 == 0) {
         barrier::arrive(empty);
     }
 }

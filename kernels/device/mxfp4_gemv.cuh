@@ -291,6 +291,7 @@ extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
     TokenGateUp product{p, ring, sums, sharedAddress(memory)};
     if (threadIdx.x == 0) {
         sums.begin();
+        scratch.begin();
     }
     beginRing(ring);
     pdl::wait();
@@ -322,6 +323,7 @@ extern "C" __global__ void __launch_bounds__(experts::kTokenThreads, 1)
     TokenDown product{p, ring, sums, sharedAddress(memory)};
     if (threadIdx.x == 0) {
         sums.begin();
+        scratch.begin();
     }
     beginRing(ring);
     pdl::launchDependents();

@@ -49,7 +49,8 @@ public:
 
     __device__ __forceinline__ BatchProduct(const Mxfp4GemvParams& p, BatchShared& shared, u8* memory)
         : p_(p), shared_(shared), memory_(sharedAddress(memory)),
-          parts_(reinterpret_cast<float*>(memory + Memory<kIn>::kPartsAt)), pairs_(p.tokens * p.k) {
+          parts_(reinterpret_cast<float*>(memory + Memory<kIn>::kPartsAt)), rows_(shared.rows, shared.factors[0]),
+          pairs_(p.tokens * p.k) {
         const i64 units = static_cast<i64>(shared.items.count()) * kUnitsOfItem;
         begin_ = static_cast<int>(units * blockIdx.x / gridDim.x);
         end_ = static_cast<int>(units * (blockIdx.x + 1) / gridDim.x);
@@ -143,7 +144,8 @@ private:
                        : static_cast<const bf16*>(p_.active) + pair * kWidth;
         };
         namedBarrier(1, kWarps * 32); // nobody multiplies by the rows before
-        Rows::load(count, row, HalfRows(shared_.rows, shared_.factors[turn]), x);
+        rows_.factorsTo(shared_.factors[turn]);
+        Rows::load(count, row, rows_, x);
         namedBarrier(1, kWarps * 32);
         return count;
     }
@@ -199,6 +201,7 @@ private:
     BatchShared& shared_;
     u32 memory_;
     float* parts_;
+    HalfRows rows_;
     int pairs_, begin_, end_;
 };
 
@@ -209,6 +212,9 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
     using namespace experts;
     extern __shared__ __align__(128) u8 memory[];
     __shared__ BatchShared shared;
+    if (threadIdx.x == 0) {
+        shared.rows.begin();
+    }
     beginRing(shared.ring);
     pdl::wait();
     pdl::launchDependents();
@@ -226,6 +232,9 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
     using namespace experts;
     extern __shared__ __align__(128) u8 memory[];
     __shared__ BatchShared shared;
+    if (threadIdx.x == 0) {
+        shared.rows.begin();
+    }
     beginRing(shared.ring);
     pdl::launchDependents();
     shared.items.make(p.ids, p.tokens * p.k);

@@ -27,19 +27,22 @@ __device__ __forceinline__ u32x4 loadShared16(u32 address) {
     return out;
 }
 
+inline constexpr int kMostTogether = 8;
+
 /// Rows of kIn columns, kThreads threads (numbered from 0, whole warps) that load them.
 template <int kIn, int kThreads> struct SharedRows {
     static_assert(kIn % 8 == 0, "whole pieces");
     static constexpr int kPieces = kIn / 8;
     static constexpr int kPerThread = ceilDiv(kPieces, kThreads);
-    static constexpr int kTogether = kPerThread > 8 ? 1 : 8 / kPerThread; ///< rows at a time
+    static constexpr int kTogether = kPerThread > kMostTogether ? 1 : kMostTogether / kPerThread; ///< rows at a time
     static constexpr int kWarps = kThreads / 32;
     /// Of a row, bytes: 64 more than a multiple of 128, so that lanes of two rows lie in different banks.
     static constexpr int kStride = (kIn * 2 + 63) / 128 * 128 + 64;
 
-    /// `address(row)` is a row in global memory, 16-byte aligned; `rows.begin(row, pieces)` sees this thread's
-    /// pieces of a row (zeros behind its end) and may hold barriers; `rows.take(row, i, piece)` is what to store of the
-    /// i-th. Both are called by all threads. The barrier behind is the caller's.
+    /// `address(row)` is a row in global memory, 16-byte aligned. For the rows of a round `rows.begin(row, pieces)` sees
+    /// this thread's pieces (zeros behind a row's end), then `rows.meet()` may wait for the other threads; after that
+    /// come `rows.open(row)` and `rows.take(i, piece)`: what to store of its i-th piece. All are called by all threads.
+    /// The barrier behind is the caller's.
     template <class Address, class Take>
     __device__ __forceinline__ static void load(int count, const Address& address, Take&& rows, u32 to) {
         const int thread = static_cast<int>(threadIdx.x);
@@ -59,10 +62,17 @@ template <int kIn, int kThreads> struct SharedRows {
             for (int r = 0; r < kTogether; ++r) {
                 if (first + r < count) {
                     rows.begin(first + r, pieces[r]);
+                }
+            }
+            rows.meet();
+#pragma unroll
+            for (int r = 0; r < kTogether; ++r) {
+                if (first + r < count) {
+                    rows.open(first + r);
 #pragma unroll
                     for (int i = 0; i < kPerThread; ++i) {
                         const int at = i * kThreads + thread;
-                        const u32x4 v = rows.take(first + r, i, pieces[r][i]);
+                        const u32x4 v = rows.take(i, pieces[r][i]);
                         if (at < kPieces) {
                             asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(
                                              to + static_cast<u32>((first + r) * kStride + at * 16)),
@@ -79,7 +89,9 @@ template <int kIn, int kThreads> struct SharedRows {
 /// Rows as they are.
 struct PlainRows {
     template <int kCount> __device__ __forceinline__ void begin(int, const u32x4 (&)[kCount]) const {}
-    __device__ __forceinline__ u32x4 take(int, int, const u32x4& v) const { return v; }
+    __device__ __forceinline__ void meet() const {}
+    __device__ __forceinline__ void open(int) const {}
+    __device__ __forceinline__ u32x4 take(int, const u32x4& v) const { return v; }
 };
 
 /// Rows times the weight of an RMSNorm; the sums of squares of each warp's pieces go to squares[row][warp]. The
@@ -111,7 +123,9 @@ public:
             squares_[row * S::kWarps + threadIdx.x / 32] = sum;
         }
     }
-    __device__ __forceinline__ u32x4 take(int, int i, const u32x4& v) const {
+    __device__ __forceinline__ void meet() const {}
+    __device__ __forceinline__ void open(int) const {}
+    __device__ __forceinline__ u32x4 take(int i, const u32x4& v) const {
         const W* w = reinterpret_cast<const W*>(weights_[i]);
         return {scaled(v.x, w[0], w[1]), scaled(v.y, w[2], w[3]), scaled(v.z, w[4], w[5]), scaled(v.w, w[6], w[7])};
     }
