@@ -140,9 +140,28 @@ __device__ __forceinline__ void copyUnit(Ring<kSlots>& ring, u32 memory, RingPla
     place.advance();
 }
 
+/// Where all multiplying threads wait for each other: an mbarrier, because racecheck loses the order of warps at a named
+/// barrier when their teams have met among themselves a different number of times. It does not see __syncwarp either, so
+/// every thread arrives for itself.
+class Meeting {
+public:
+    /// By one thread, before beginRing.
+    __device__ __forceinline__ static void begin(u64& met) { barrier::init(sharedAddress(&met), kWarps * 32); }
+
+    __device__ __forceinline__ explicit Meeting(u64& met) : met_(sharedAddress(&met)) {}
+    __device__ __forceinline__ void wait() {
+        barrier::arrive(met_);
+        barrier::wait(met_, phase_);
+        phase_ ^= 1;
+    }
+
+private:
+    u32 met_;
+    u32 phase_ = 0;
+};
+
 /// Rows of x as halves in the order of expandMxfp4, multiplied by a power of two; `factors` gets what undoes it (and
-/// the weights' own) for each row. The multiplying warps meet at an mbarrier, not at a named one: teams that have met
-/// among themselves a different number of times confuse racecheck there.
+/// the weights' own) for each row.
 class HalfRows {
 public:
     struct Scratch {
@@ -152,10 +171,11 @@ public:
         alignas(8) u64 met;
 
         /// By one thread, before beginRing.
-        __device__ __forceinline__ void begin() { barrier::init(sharedAddress(&met), kWarps); }
+        __device__ __forceinline__ void begin() { Meeting::begin(met); }
     };
 
-    __device__ __forceinline__ HalfRows(Scratch& scratch, float* factors) : scratch_(scratch), factors_(factors) {}
+    __device__ __forceinline__ HalfRows(Scratch& scratch, float* factors)
+        : scratch_(scratch), meeting_(scratch.met), factors_(factors) {}
     __device__ __forceinline__ void factorsTo(float* factors) { factors_ = factors; }
 
     template <int kCount> __device__ __forceinline__ void begin(int row, const u32x4 (&pieces)[kCount]) const {
@@ -169,14 +189,8 @@ public:
             scratch_.largest[row % Scratch::kRows][threadIdx.x / 32] = most;
         }
     }
-    __device__ __forceinline__ void meet() {
-        const u32 met = sharedAddress(&scratch_.met);
-        if (threadIdx.x % 32 == 0) {
-            barrier::arrive(met);
-        }
-        barrier::wait(met, phase_);
-        phase_ ^= 1;
-    }
+    /// Of all multiplying threads, the caller's too.
+    __device__ __forceinline__ void meet() { meeting_.wait(); }
     __device__ __forceinline__ void open(int row) {
         float most = 0;
 #pragma unroll
@@ -205,9 +219,9 @@ private:
     }
 
     Scratch& scratch_;
+    Meeting meeting_;
     float* factors_;
     float up_ = 1;
-    u32 phase_ = 0;
 };
 
 __device__ __forceinline__ u32 loadWord(u32 address) {

@@ -143,10 +143,10 @@ private:
             return kUp ? static_cast<const bf16*>(p_.x) + pair / p_.k * p_.xStride
                        : static_cast<const bf16*>(p_.active) + pair * kWidth;
         };
-        namedBarrier(1, kWarps * 32); // nobody multiplies by the rows before
+        rows_.meet(); // nobody multiplies by the rows before
         rows_.factorsTo(shared_.factors[turn]);
         Rows::load(count, row, rows_, x);
-        namedBarrier(1, kWarps * 32);
+        rows_.meet();
         return count;
     }
 
