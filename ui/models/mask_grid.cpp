@@ -150,6 +150,12 @@ BlockGrid countBlocks(const MaskMap& map, const MaskMap* other, std::span<const 
     return grid;
 }
 
+BlockCounts countAll(const MaskMap& map, const MaskMap& other, const base::StopToken& stop) {
+    const std::array<std::int64_t, 2> columns{0, map.shape().keyBlocks()};
+    const std::array<std::int64_t, 2> rows{0, map.shape().queryBlocks()};
+    return countBlocks(map, &other, columns, rows, stop).cells.front();
+}
+
 std::size_t blockKind(const MaskMap& map, std::int64_t row, std::int64_t column) {
     const std::span<const BlockRun> runs = runsFrom(map.blocks->row(map.batch, map.head, row), column);
     if (runs.empty() || runs.front().first > column) {

@@ -32,6 +32,9 @@ struct BlockGrid {
 BlockGrid countBlocks(const MaskMap& map, const MaskMap* other, std::span<const std::int64_t> columnEdges,
                       std::span<const std::int64_t> rowEdges, const base::StopToken& stop = {});
 
+/// All blocks of two masks by what computes them.
+BlockCounts countAll(const MaskMap& map, const MaskMap& other, const base::StopToken& stop);
+
 /// Whether two masks can be compared block by block.
 bool comparable(const MaskMap& a, const MaskMap& b);
 

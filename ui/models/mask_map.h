@@ -121,7 +121,7 @@ MaskMapPtr maskMapAt(const MaskMap& map, std::int64_t batch, std::int64_t head);
 /// The same mask with other scores.
 MaskMapPtr maskMapWithScores(const MaskMap& map, MaskScores scores);
 
-/// The mask's parts with names from its source.
+/// The mask's parts with names from its source; none when it allows everything.
 std::vector<MaskPart> maskParts(const kernels::Program& mask, bool& alternatives);
 
 /// Allowed elements over all elements. For a worker thread: seconds on large masks without a closed form.

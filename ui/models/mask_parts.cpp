@@ -112,28 +112,66 @@ QString spokenName(std::string_view name) {
     return text.replace(QLatin1Char('_'), QLatin1Char(' ')).trimmed();
 }
 
-QString nameOfPart(const Program& program, std::int32_t node) {
+/// The source of a node's span, and its place in it.
+struct SourcePlace {
+    std::string_view source;
+    std::size_t begin = 0, end = 0;
+    std::string_view text() const { return source.substr(begin, end - begin); }
+};
+SourcePlace placeOf(const Program& program, std::int32_t node) {
     const kernels::ProgramSpan span = program.at(node).span;
-    if (span.source < 0 || static_cast<std::size_t>(span.source) >= program.sources.size()) {
+    if (span.source < 0 || static_cast<std::size_t>(span.source) >= program.sources.size() || span.begin < 0 ||
+        span.end < span.begin) {
         return {};
     }
     const std::string_view source = program.sources[static_cast<std::size_t>(span.source)];
-    const auto begin = static_cast<std::size_t>(std::max(0, span.begin));
-    const auto end = static_cast<std::size_t>(std::max(span.begin, span.end));
-    return end > source.size() ? QString() : spokenName(nameOfText(source, begin, end));
+    const auto end = static_cast<std::size_t>(span.end);
+    return end > source.size() ? SourcePlace{} : SourcePlace{source, static_cast<std::size_t>(span.begin), end};
 }
 
-void flatten(const Program& program, std::int32_t index, ProgramOp chain, std::vector<std::int32_t>& out) {
+/// "near" of "causal & near" (`last`), "causal" of it (not `last`): operands that are plain names.
+std::string_view operandName(std::string_view text, bool last) {
+    int depth = 0;
+    std::size_t cut = std::string_view::npos;
+    std::size_t width = 1;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        depth += text[i] == '(' || text[i] == '[' ? 1 : text[i] == ')' || text[i] == ']' ? -1 : 0;
+        for (const std::string_view symbol : {"&", "|", " and ", " or "}) {
+            if (depth == 0 && text.substr(i).starts_with(symbol)) {
+                cut = i;
+                width = symbol.size();
+            }
+        }
+    }
+    if (cut == std::string_view::npos) {
+        return {};
+    }
+    std::string_view operand = trimmed(last ? text.substr(cut + width) : text.substr(0, cut));
+    while (operand.size() > 2 && operand.front() == '(' && operand.back() == ')') {
+        operand = trimmed(operand.substr(1, operand.size() - 2));
+    }
+    const bool plain = !operand.empty() && std::all_of(operand.begin(), operand.end(), isNameCharacter);
+    return plain && !isGeneric(operand) ? operand : std::string_view();
+}
+
+/// A part and what its operation calls it.
+struct Leaf {
+    std::int32_t node = -1;
+    std::string_view name;
+};
+
+void flatten(const Program& program, std::int32_t index, ProgramOp chain, std::vector<Leaf>& out) {
     // Explicit stack: a chain can be thousands of operations long.
-    std::vector<std::int32_t> waiting{index};
+    std::vector<Leaf> waiting{{index, {}}};
     while (!waiting.empty()) {
-        const std::int32_t next = waiting.back();
+        const Leaf next = waiting.back();
         waiting.pop_back();
-        const ProgramNode& node = program.at(next);
+        const ProgramNode& node = program.at(next.node);
         if (node.op == chain && node.type == kernels::ProgramType::Bool) {
-            waiting.push_back(node.args[1]);
-            waiting.push_back(node.args[0]);
-        } else if (std::find(out.begin(), out.end(), next) == out.end()) {
+            const std::string_view text = placeOf(program, next.node).text();
+            waiting.push_back({node.args[1], operandName(text, true)});
+            waiting.push_back({node.args[0], operandName(text, false)});
+        } else if (std::none_of(out.begin(), out.end(), [&](const Leaf& leaf) { return leaf.node == next.node; })) {
             out.push_back(next);
             if (out.size() > static_cast<std::size_t>(kMostMaskParts)) {
                 return; // what is behind shares the last part
@@ -147,17 +185,21 @@ void flatten(const Program& program, std::int32_t index, ProgramOp chain, std::v
 std::vector<MaskPart> maskParts(const Program& mask, bool& alternatives) {
     const ProgramOp root = mask.at(mask.result).op;
     alternatives = root == ProgramOp::Or;
-    std::vector<std::int32_t> nodes;
-    flatten(mask, mask.result, alternatives ? ProgramOp::Or : ProgramOp::And, nodes);
-    const bool cut = nodes.size() > static_cast<std::size_t>(kMostMaskParts);
+    if (root == ProgramOp::Constant && mask.at(mask.result).integer != 0) {
+        return {}; // nothing is ever blocked
+    }
+    std::vector<Leaf> leaves;
+    flatten(mask, mask.result, alternatives ? ProgramOp::Or : ProgramOp::And, leaves);
+    const bool cut = leaves.size() > static_cast<std::size_t>(kMostMaskParts);
     std::vector<MaskPart> parts;
-    for (const std::int32_t node : nodes) {
+    for (const auto& [node, operand] : leaves) {
         if (cut && parts.size() + 1 == static_cast<std::size_t>(kMostMaskParts)) {
             parts.push_back({QStringLiteral("others"), {}, -1});
             break;
         }
         const QString text = textOf(kernels::printNode(mask, node));
-        const QString name = nameOfPart(mask, node);
+        const SourcePlace place = placeOf(mask, node);
+        const QString name = spokenName(operand.empty() ? nameOfText(place.source, place.begin, place.end) : operand);
         parts.push_back({name.isEmpty() ? text : name, text, node});
     }
     for (MaskPart& part : parts) {

@@ -104,7 +104,7 @@ void BlockMap::setLinked(bool linked) {
     impl_->linked = linked;
     impl_->keepBackdrop();
     impl_->view.setLinked(linked);
-    impl_->viewMoved();
+    impl_->relayout();
 }
 
 bool BlockMap::linked() const {
@@ -196,7 +196,7 @@ void BlockMap::paintEvent(QPaintEvent*) {
         // Someone takes a picture: it must be whole.
         impl_->paintComplete(painter, dpr, true);
     } else {
-        if (dpr != impl_->view.kv.ratio()) {
+        if (!impl_->empty() && dpr != impl_->view.kv.ratio()) {
             impl_->relayout();
         }
         painter.drawImage(QPointF(0, 0), impl_->base(dpr));

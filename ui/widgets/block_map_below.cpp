@@ -65,7 +65,7 @@ void paintHeatScale(QPainter& painter, const MapPicture& picture) {
         x += kStep - 18;
     }
     paintLegendSwatch(painter, QRectF(x, row.center().y() - 6, 12, 12),
-                      {{}, {picture.scene.colors.empty, 0, Hatch::None}, 0}, t.line2);
+                      {{}, maskedColor(picture.scene.colors), kElementPitch}, t.line2);
     x += 18;
     text(words("masked"), t.text2);
 }
@@ -209,7 +209,7 @@ void paintColumnLoad(QPainter& painter, const MapPicture& picture) {
     const MapAxis& axis = picture.view.kv;
     const double ratio = picture.ratio();
     drawText(painter, QRectF(2, box.top(), box.left() - 10, box.height()), Qt::AlignRight | Qt::AlignVCenter,
-             words("blocks"), t.text2, font);
+             picture.scene.other != nullptr ? words("blocks, A") : words("blocks"), t.text2, font);
     const std::int64_t begin = axis.origin();
     const auto end = begin + static_cast<std::int64_t>(std::ceil(axis.extent()));
     const AxisCells cells = axisCells(axis.length(), axis.block(), axis.scale(), begin, end);

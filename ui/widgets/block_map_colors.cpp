@@ -52,6 +52,7 @@ MapColors mapColors(const ThemeTokens& t) {
     colors.empty = empty.rgb();
     colors.grid = t.line0.rgb();
     colors.bad = t.bad.rgb();
+    colors.masked = mixed(empty, t.line2, 0.2).rgb();
     colors.full = plain(full);
     colors.partial = hatched(partial, Hatch::BackDiagonal);
     colors.onlyA = plain(set("maskDifference.onlyA"));
@@ -82,6 +83,10 @@ MapColors mapColors(const ThemeTokens& t) {
     colors.heatHigh = t.accent.rgb();
     colors.heatNegative = t.compareB.rgb();
     return colors;
+}
+
+MapColor maskedColor(const MapColors& colors) {
+    return {colors.empty, colors.masked, Hatch::BackDiagonal};
 }
 
 QRgb heatColor(const MapColors& colors, const HeatScale& scale, float value) {

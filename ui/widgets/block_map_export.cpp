@@ -140,6 +140,9 @@ MapPicture BlockMap::Impl::pictureAt(double dpr) const {
 
 void BlockMap::Impl::paintComplete(QPainter& painter, double dpr, bool withCursor) const {
     MapPicture whole = pictureAt(dpr);
+    if (whole.scene.other != nullptr && !whole.difference) {
+        whole.difference = countAll(*whole.scene.map, *whole.scene.other, {});
+    }
     std::map<TileId, QImage> made;
     paintBase(painter, whole, [&](TileId id) -> const QImage* {
         const QImage* there = whole.scene == tiles.scene() ? tiles.tile(id) : nullptr;

@@ -154,7 +154,9 @@ void MapView::showAll() {
 
 void MapView::zoom(double factor, QPointF anchor, bool alongKeys, bool alongQueries) {
     if (linked) {
-        const double level = std::clamp(kv.level() * factor, 1.0, std::min(kv.closest(), q.closest()));
+        // An axis that is as close as it gets waits for the other.
+        const double most = std::max(kv.closest(), q.closest());
+        const double level = std::clamp(std::max(kv.level(), q.level()) * factor, 1.0, most);
         const double kvAnchor = kv.positionAt(anchor.x());
         const double qAnchor = q.positionAt(anchor.y());
         kv.setLevel(level, kvAnchor, anchor.x());
@@ -173,14 +175,17 @@ void MapView::showRange(double q0, double q1, double kv0, double kv1) {
     kv.show(kv0, kv1);
     q.show(q0, q1);
     if (linked) {
-        const double level = std::min({kv.level(), q.level(), kv.closest(), q.closest()});
+        const bool onlyKeys = q.closest() <= 1;
+        const bool onlyQueries = kv.closest() <= 1;
+        const double level = onlyKeys ? kv.level() : onlyQueries ? q.level() : std::min(kv.level(), q.level());
         kv.setLevel(level, (kv0 + kv1) / 2, kv.extent() / 2);
         q.setLevel(level, (q0 + q1) / 2, q.extent() / 2);
     }
 }
 
-MapLayout mapLayout(QSizeF size, double gutter, int strips) {
-    constexpr double kRuler = 21, kRight = 4, kLegend = 24, kStrip = 16, kGap = 8, kLoad = 44, kBottom = 8;
+MapLayout mapLayout(QSizeF size, double gutter, int strips, double content) {
+    constexpr double kLeastMap = 360; ///< the lens has room in it
+    constexpr double kRuler = 21, kRight = 3, kLegend = 24, kStrip = 16, kGap = 8, kLoad = 44, kBottom = 8;
     MapLayout layout;
     const double width = std::max(1.0, size.width() - gutter - kRight);
     double below = 2 + kLegend + kBottom;
@@ -192,7 +197,11 @@ MapLayout mapLayout(QSizeF size, double gutter, int strips) {
         --shown;
     }
     below += shown * (kStrip + kGap);
-    layout.map = QRectF(gutter, kRuler, width, std::max(1.0, size.height() - kRuler - below));
+    double height = std::max(1.0, size.height() - kRuler - below);
+    if (content > 0) {
+        height = std::min(height, std::max(kLeastMap, std::ceil(content)));
+    }
+    layout.map = QRectF(gutter, kRuler, width, height);
     layout.kvRuler = QRectF(gutter, 0, width, kRuler);
     layout.qRuler = QRectF(0, kRuler, gutter, layout.map.height());
     double y = layout.map.bottom() + 2;
@@ -205,7 +214,7 @@ MapLayout mapLayout(QSizeF size, double gutter, int strips) {
     if (load) {
         layout.load = QRectF(gutter, y, width, kLoad);
     }
-    layout.lensSide = std::min(layout.map.width(), layout.map.height()) >= 540 ? 256 : 128;
+    layout.lensSide = layout.map.width() >= 540 && layout.map.height() >= kLeastMap ? 256 : 128;
     return layout;
 }
 

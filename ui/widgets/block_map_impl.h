@@ -24,6 +24,8 @@ public:
     void viewMoved();
     void relayout();
     void resetView();
+    /// Places the parts of the widget; returns the view that shows all.
+    MapView layOut(const MaskMap& map);
 
     TileScene makeScene(const MapView& seen) const;
     MapPicture picture() const;

@@ -278,10 +278,9 @@ void BlockMap::mouseMoveEvent(QMouseEvent* event) {
         }
         return;
     }
-    if (const auto inLens = impl.lensCellAt(at)) {
-        impl.setCell(inLens, impl.pinned);
-    } else if (!impl.pinned) {
-        impl.setCell(impl.cellAt(at), false);
+    if (!impl.pinned) {
+        const auto inLens = impl.lensCellAt(at);
+        impl.setCell(inLens ? inLens : impl.cellAt(at), false);
     }
 }
 

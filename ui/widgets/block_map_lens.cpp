@@ -110,11 +110,11 @@ LensAnswer answerLens(const LensQuestion& question, const base::StopToken& stop)
     }
     answer.kind = blockKind(*scene.map, question.row, question.column);
     answer.fill = blockFill(*scene.map, question.row, question.column, stop);
-    // A short block fills its side of the lens as far as its elements stay square.
+    // Elements are square, but a block of a few rows keeps a quarter of the height.
     const int most = std::max(question.rows, question.columns);
     const auto pixels = [&](int count) {
-        return std::max(1,
-                        static_cast<int>(std::lround(static_cast<double>(question.side) * count / std::max(1, most))));
+        const double share = std::max(0.25, static_cast<double>(count) / std::max(1, most));
+        return std::max(1, static_cast<int>(std::lround(question.side * share)));
     };
     answer.image = QImage(pixels(question.columns), pixels(question.rows), QImage::Format_RGB32);
     answer.image.setDevicePixelRatio(scene.dpr);
@@ -126,7 +126,7 @@ LensAnswer answerLens(const LensQuestion& question, const base::StopToken& stop)
             const std::size_t index = answer.a.index(x, y);
             MapColor color;
             if (scene.scores) {
-                color.fill = heatColor(scene.colors, scene.heat, answer.scores.values[index]);
+                color = scoreColor(scene, answer.scores.values[index]);
             } else {
                 color = elementColor(scene, answer.a, scene.other != nullptr ? &answer.b : nullptr, index);
             }
@@ -179,16 +179,22 @@ void paintLegendSwatch(QPainter& painter, const QRectF& box, const LegendEntry& 
     painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5));
 }
 
-QString lensTitle(const LensAnswer& answer) {
-    const QString place =
-        words("Row %1, column %2").arg(countText(answer.question.row), countText(answer.question.column));
+QStringList lensTitles(const LensAnswer& answer) {
+    const QString row = countText(answer.question.row);
+    const QString column = countText(answer.question.column);
+    const QString place = words("Row %1, column %2").arg(row, column);
     if (answer.question.scene.other != nullptr) {
-        return words("%1: only A %2, only B %3").arg(place, countText(answer.onlyA), countText(answer.onlyB));
+        const QString onlyA = countText(answer.onlyA);
+        const QString onlyB = countText(answer.onlyB);
+        return {words("%1: only A %2, only B %3").arg(place, onlyA, onlyB),
+                words("%1, %2: A %3, B %4").arg(row, column, onlyA, onlyB), words("A %1, B %2").arg(onlyA, onlyB)};
     }
     const QString kind = answer.kind == mask_kind::kFull      ? words("full")
                          : answer.kind == mask_kind::kPartial ? words("partial")
                                                               : words("empty");
-    return words("%1: %2, %3 of %4").arg(place, kind, countText(answer.fill.allowed), countText(answer.fill.elements));
+    const QString of = words("%1 of %2").arg(countText(answer.fill.allowed), countText(answer.fill.elements));
+    return {words("%1: %2, %3").arg(place, kind, of), words("%1: %2").arg(place, of), words("%1: %2").arg(place, kind),
+            words("%1, %2: %3").arg(row, column, kind), kind};
 }
 
 QString cellWords(const LensAnswer* answer, std::int64_t query, std::int64_t key) {
@@ -250,10 +256,13 @@ void paintLens(QPainter& painter, const LensPlace& place, const LensAnswer& answ
     painter.setPen(QPen(t.line1, 1));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(place.panel.adjusted(0.5, 0.5, -0.5, -0.5));
-    const QRectF titleBox(place.picture.left(), place.panel.top() + 6, place.picture.width(), 18);
+    const QRectF titleBox(place.picture.left(), place.panel.top() + 6, place.picture.width() + 4, 18);
     const Theme& theme = Theme::instance();
-    drawText(painter, titleBox, Qt::AlignVCenter | Qt::AlignLeft, lensTitle(answer), t.text1,
-             theme.font(place.picture.width() >= 200 ? TypeRole::Table : TypeRole::Axis, true));
+    const QFont titleFont = theme.font(place.picture.width() >= 200 ? TypeRole::Table : TypeRole::Axis, true);
+    const QStringList titles = lensTitles(answer);
+    const auto fits = [&](const QString& title) { return textWidth(title, titleFont) <= titleBox.width(); };
+    const auto title = std::find_if(titles.begin(), titles.end() - 1, fits);
+    drawText(painter, titleBox, Qt::AlignVCenter | Qt::AlignLeft, *title, t.text1, titleFont);
     painter.drawImage(place.picture.topLeft(), answer.image);
 
     const double width = answer.image.width() / scene.dpr;

@@ -29,6 +29,49 @@ QRectF cut(const MapPicture& picture, double kv0, double kv1, double q0, double 
     return QRectF(x0, y0, x1 - x0, y1 - y0).translated(corner);
 }
 
+struct RulerLabel {
+    QRectF box;
+    QString text;
+};
+
+/// Labels of one ruler that do not cover each other.
+std::vector<RulerLabel> rulerLabels(const MapPicture& picture, bool alongKeys) {
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    const MapLayout& layout = picture.layout;
+    const MapAxis& axis = alongKeys ? picture.view.kv : picture.view.q;
+    const double ratio = picture.ratio();
+    const std::int64_t step = rulerStep(axis.scale() / ratio, kRulerPixels);
+    const double end = std::min(axis.last(), static_cast<double>(axis.length()));
+    std::vector<RulerLabel> out;
+    for (auto position = static_cast<std::int64_t>(std::ceil(axis.first() / static_cast<double>(step))) * step;
+         static_cast<double>(position) <= end + 1e-6; position += step) {
+        const double pixel = axis.pixelOf(static_cast<double>(position)) / ratio;
+        const QString text = positionText(position);
+        const double width = textWidth(text, font) + 2;
+        if (alongKeys) {
+            const double left = std::clamp(layout.kvRuler.left() + pixel - (position == 0 ? 0 : width / 2), 0.0,
+                                           layout.kvRuler.right() - width);
+            if (out.empty() || left >= out.back().box.right() + 6) {
+                out.push_back({QRectF(left, 0, width, layout.kvRuler.height()), text});
+            }
+        } else {
+            const double top = std::clamp(layout.qRuler.top() + pixel - (position == 0 ? 4 : 8),
+                                          layout.qRuler.top() - 4, layout.qRuler.bottom() - 13);
+            out.push_back({QRectF(layout.qRuler.width() - 8 - width, top, width, 16), text});
+        }
+    }
+    return out;
+}
+
+/// A tag takes the place of the labels that it would cut.
+void eraseLabels(QPainter& painter, const MapPicture& picture, bool alongKeys, const QRectF& tag) {
+    for (const RulerLabel& label : rulerLabels(picture, alongKeys)) {
+        if (label.box.intersects(tag)) {
+            painter.fillRect(label.box.adjusted(-1, 0, 1, 0), themeTokens().canvas);
+        }
+    }
+}
+
 void paintTag(QPainter& painter, const MapPicture& picture, const QRectF& box, const QString& text) {
     const ThemeTokens& t = themeTokens();
     painter.fillRect(box, t.raised);
@@ -44,15 +87,17 @@ void paintTags(QPainter& painter, const MapPicture& picture, const QRectF& marke
     if (marked.center().y() >= layout.map.top() && marked.center().y() <= layout.map.bottom()) {
         const double top =
             std::clamp(marked.center().y() - kTagHeight / 2, layout.qRuler.top(), layout.qRuler.bottom() - kTagHeight);
-        paintTag(painter, picture, QRectF(1, std::round(top), layout.qRuler.width() - 7, kTagHeight),
-                 countText(picture.cell->q));
+        const QRectF tag(0, std::round(top), layout.qRuler.width() - 6, kTagHeight);
+        eraseLabels(painter, picture, false, tag);
+        paintTag(painter, picture, tag, countText(picture.cell->q));
     }
     if (marked.center().x() >= layout.map.left() && marked.center().x() <= layout.map.right()) {
         const double width = textWidth(countText(picture.cell->kv), font) + 12;
         const double left = std::clamp(marked.center().x() - width / 2, layout.kvRuler.left(),
                                        std::max(layout.kvRuler.left(), layout.kvRuler.right() - width));
-        paintTag(painter, picture, QRectF(std::round(left), 1, std::round(width), kTagHeight),
-                 countText(picture.cell->kv));
+        const QRectF tag(std::round(left), 1, std::round(width), kTagHeight);
+        eraseLabels(painter, picture, true, tag);
+        paintTag(painter, picture, tag, countText(picture.cell->kv));
     }
 }
 
@@ -150,41 +195,20 @@ QString positionText(std::int64_t position) {
 
 double gutterWidth(std::int64_t queries) {
     const QFont font = Theme::instance().font(TypeRole::Axis);
-    return std::max(45.0, std::ceil(textWidth(countText(std::max<std::int64_t>(0, queries - 1)), font)) + 19);
+    return std::max(45.0, std::ceil(textWidth(countText(std::max<std::int64_t>(0, queries - 1)), font)) + 10);
 }
 
 void paintRulers(QPainter& painter, const MapPicture& picture) {
     const ThemeTokens& t = themeTokens();
     const QFont font = Theme::instance().font(TypeRole::Axis);
-    const MapLayout& layout = picture.layout;
-    const double ratio = picture.ratio();
-    drawText(painter, QRectF(0, 0, layout.kvRuler.left() - 8, layout.kvRuler.height()),
-             Qt::AlignRight | Qt::AlignVCenter, words("kv"), t.text2, font);
-    const auto each = [&](const MapAxis& axis, const auto& draw) {
-        const std::int64_t step = rulerStep(axis.scale() / ratio, kRulerPixels);
-        const double end = std::min(axis.last(), static_cast<double>(axis.length()));
-        for (auto position = static_cast<std::int64_t>(std::ceil(axis.first() / static_cast<double>(step))) * step;
-             static_cast<double>(position) <= end + 1e-6; position += step) {
-            draw(position, axis.pixelOf(static_cast<double>(position)) / ratio);
+    const QRectF& ruler = picture.layout.kvRuler;
+    drawText(painter, QRectF(0, 0, ruler.left() - 8, ruler.height()), Qt::AlignRight | Qt::AlignVCenter, words("kv"),
+             t.text2, font);
+    for (const bool alongKeys : {true, false}) {
+        for (const RulerLabel& label : rulerLabels(picture, alongKeys)) {
+            drawText(painter, label.box, Qt::AlignCenter, label.text, t.text3, font);
         }
-    };
-    double taken = 0;
-    each(picture.view.kv, [&](std::int64_t position, double pixel) {
-        const QString text = positionText(position);
-        const double width = textWidth(text, font) + 2;
-        const double left = std::clamp(layout.kvRuler.left() + pixel - (position == 0 ? 0 : width / 2), 0.0,
-                                       layout.kvRuler.right() - width);
-        if (left >= taken) {
-            drawText(painter, QRectF(left, 0, width, layout.kvRuler.height()), Qt::AlignCenter, text, t.text3, font);
-            taken = left + width + 6;
-        }
-    });
-    each(picture.view.q, [&](std::int64_t position, double pixel) {
-        const double top = std::clamp(layout.qRuler.top() + pixel - (position == 0 ? 4 : 8), layout.qRuler.top() - 4,
-                                      layout.qRuler.bottom() - 13);
-        drawText(painter, QRectF(0, top, layout.qRuler.width() - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                 positionText(position), t.text3, font);
-    });
+    }
 }
 
 void paintCursor(QPainter& painter, const MapPicture& picture) {
@@ -204,7 +228,7 @@ void paintCursor(QPainter& painter, const MapPicture& picture) {
     painter.fillRect(QRectF(content.left(), band.top(), content.width(), band.height()), veil);
     painter.fillRect(QRectF(band.left(), content.top(), band.width(), content.height()), veil);
     const QRectF frame = atLeast(marked, 5);
-    painter.setPen(QPen(picture.pinned ? t.accent : t.text1, 1.5));
+    painter.setPen(QPen(t.text1, 1.5));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(frame.adjusted(-1.5, -1.5, 0.5, 0.5));
     painter.restore();

@@ -114,10 +114,21 @@ void BlockMap::Impl::resetView() {
     if (map == nullptr) {
         return;
     }
-    layout = mapLayout(owner->size(), gutterWidth(map->queries()), static_cast<int>(map->strips.size()));
-    const kernels::BlockMaskShape& shape = map->shape();
-    view = MapView::whole(shape.queries, shape.keys, shape.queryBlock, shape.keyBlock, layout.map.size(),
-                          owner->devicePixelRatioF(), linked);
+    view = layOut(*map);
+}
+
+MapView BlockMap::Impl::layOut(const MaskMap& map) {
+    const double gutter = gutterWidth(map.queries());
+    const auto strips = static_cast<int>(map.strips.size());
+    const kernels::BlockMaskShape& shape = map.shape();
+    const double dpr = owner->devicePixelRatioF();
+    const auto fitted = [&] {
+        return MapView::whole(shape.queries, shape.keys, shape.queryBlock, shape.keyBlock, layout.map.size(), dpr,
+                              linked);
+    };
+    layout = mapLayout(owner->size(), gutter, strips, 0);
+    layout = mapLayout(owner->size(), gutter, strips, static_cast<double>(fitted().q.pixels()) / dpr);
+    return fitted();
 }
 
 void BlockMap::Impl::relayout() {
@@ -127,7 +138,7 @@ void BlockMap::Impl::relayout() {
         owner->update();
         return;
     }
-    layout = mapLayout(owner->size(), gutterWidth(map->queries()), static_cast<int>(map->strips.size()));
+    layOut(*map);
     view.resize(layout.map.size(), owner->devicePixelRatioF());
     viewMoved();
 }
@@ -294,17 +305,12 @@ void BlockMap::Impl::askDifference() {
         return;
     }
     differenceStop = base::StopSource();
-    differenceJob.start(
-        [one = a, two = b, stop = differenceStop.get_token()] {
-            const std::vector<std::int64_t> columns{0, one->shape().keyBlocks()};
-            const std::vector<std::int64_t> rows{0, one->shape().queryBlocks()};
-            return countBlocks(*one, two.get(), columns, rows, stop).cells.front();
-        },
-        [this](const BlockCounts& counts) {
-            difference = counts;
-            baseDirty = true;
-            owner->update();
-        });
+    differenceJob.start([one = a, two = b, stop = differenceStop.get_token()] { return countAll(*one, *two, stop); },
+                        [this](const BlockCounts& counts) {
+                            difference = counts;
+                            baseDirty = true;
+                            owner->update();
+                        });
 }
 
 void BlockMap::Impl::askCorner() {

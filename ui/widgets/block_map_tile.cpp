@@ -13,7 +13,8 @@ namespace {
 
 constexpr double kGapFrom = 4;        ///< device pixels of a block that leaves one between blocks
 constexpr double kHatchFrom = 3;      ///< of a block whose hatch can be seen
-constexpr double kElementGapFrom = 6; ///< of an element
+constexpr double kElementGapFrom = 6; ///< of an element, logical
+constexpr double kLargeBlock = 24;    ///< logical pixels of a block whose hatch is wider
 
 std::size_t at(std::int64_t index) {
     return static_cast<std::size_t>(index);
@@ -37,6 +38,7 @@ void paintBlocks(const TileScene& scene, std::int64_t left, std::int64_t top, QI
     const bool gapY = down.single && blockHeight >= kGapFrom;
     const bool hatched = std::min(blockWidth, blockHeight) >= kHatchFrom;
     const bool exact = across.single && down.single;
+    const int pitch = std::min(blockWidth, blockHeight) >= kLargeBlock * scene.dpr ? 2 * kBlockPitch : kBlockPitch;
     for (std::size_t y = 0; y < grid.rows; ++y) {
         for (std::size_t x = 0; x < grid.columns; ++x) {
             const BlockCounts& counts = grid.at(x, y);
@@ -45,7 +47,8 @@ void paintBlocks(const TileScene& scene, std::int64_t left, std::int64_t top, QI
                 continue; // the ground with its grid
             }
             painter.fill(across.pixels[x], down.pixels[y], across.pixels[x + 1] - (gapX ? 1 : 0),
-                         down.pixels[y + 1] - (gapY ? 1 : 0), color, exact && hatched ? kBlockPitch : 0);
+                         down.pixels[y + 1] - (gapY ? 1 : 0), color, exact && hatched ? pitch : 0,
+                         TilePainter::Phase::Box);
         }
     }
 }
@@ -62,7 +65,8 @@ ElementSpan elementSpan(std::int64_t length, double scale, std::int64_t begin) {
         static_cast<std::int64_t>(std::floor(static_cast<double>(begin) / scale + 1e-9)), 0, length);
     for (std::int64_t i = span.first;; ++i) {
         const std::int64_t pixel = std::llround(static_cast<double>(i) * scale) - begin;
-        span.pixels.push_back(static_cast<int>(std::min<std::int64_t>(pixel, kMapTile)));
+        // One pixel too many where an element goes on in the next tile: the gap behind it is drawn there.
+        span.pixels.push_back(static_cast<int>(std::min<std::int64_t>(pixel, kMapTile + 1)));
         if (i >= length || pixel >= kMapTile) {
             return span;
         }
@@ -137,9 +141,8 @@ void paintScores(const TileScene& scene, std::int64_t left, std::int64_t top, QI
     TilePainter painter(image, left, top, scene.dpr);
     for (std::size_t y = 0; y < grid.rows; ++y) {
         for (std::size_t x = 0; x < grid.columns; ++x) {
-            const QRgb color = heatColor(scene.colors, scene.heat, grid.values[y * grid.columns + x]);
             painter.fill(across.pixels[x], down.pixels[y], across.pixels[x + 1], down.pixels[y + 1],
-                         {color, color, Hatch::None}, 0);
+                         scoreColor(scene, grid.values[y * grid.columns + x]), kElementPitch);
         }
     }
 }
@@ -202,7 +205,8 @@ AxisCells axisCells(std::int64_t length, std::int64_t block, double scale, std::
         return cells;
     }
     const auto pixelOf = [&](std::int64_t edge) {
-        return edge >= blocks ? last : std::llround(static_cast<double>(edge) * blockPixels);
+        // A last block that is cut to less than a pixel has one all the same.
+        return std::min<std::int64_t>(std::llround(static_cast<double>(edge) * blockPixels), last - (blocks - edge));
     };
     auto edge = static_cast<std::int64_t>(std::floor(static_cast<double>(begin) / blockPixels));
     while (edge > 0 && pixelOf(edge) > begin) {
@@ -224,7 +228,9 @@ AxisCells axisCells(std::int64_t length, std::int64_t block, double scale, std::
 TilePainter::TilePainter(QImage& image, std::int64_t left, std::int64_t top, double dpr)
     : image_(image), left_(left), top_(top), dpr_(dpr) {}
 
-void TilePainter::fill(int x0, int y0, int x1, int y1, const MapColor& color, int pitch) {
+void TilePainter::fill(int x0, int y0, int x1, int y1, const MapColor& color, int pitch, Phase phase) {
+    const std::int64_t left = phase == Phase::Map ? left_ : -x0;
+    const std::int64_t top = phase == Phase::Map ? top_ : -y0;
     x0 = std::max(0, x0);
     y0 = std::max(0, y0);
     x1 = std::min(x1, image_.width());
@@ -237,13 +243,21 @@ void TilePainter::fill(int x0, int y0, int x1, int y1, const MapColor& color, in
             std::fill(out + x0, out + std::max(x0, x1), color.fill);
             continue;
         }
-        const std::int64_t row = top_ + y;
-        const std::int64_t shift = left_ + (color.hatch == Hatch::BackDiagonal ? row : -row);
+        const std::int64_t row = top + y;
+        const std::int64_t shift = left + (color.hatch == Hatch::BackDiagonal ? row : -row);
         for (int x = x0; x < x1; ++x) {
-            const std::int64_t phase = ((shift + x) % tile + tile) % tile;
-            out[x] = phase < line ? color.line : color.fill;
+            const std::int64_t place = ((shift + x) % tile + tile) % tile;
+            out[x] = place < line ? color.line : color.fill;
         }
     }
+}
+
+MapColor scoreColor(const TileScene& scene, float value) {
+    if (std::isinf(value) && value < 0) {
+        return maskedColor(scene.colors);
+    }
+    const QRgb color = heatColor(scene.colors, scene.heat, value);
+    return {color, color, Hatch::None};
 }
 
 MapColor blockColor(const TileScene& scene, const BlockCounts& counts) {

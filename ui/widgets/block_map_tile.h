@@ -26,7 +26,7 @@ struct MapColor {
 struct MapColors {
     bool operator==(const MapColors& other) const { return name == other.name; }
     QString name; ///< of the theme
-    QRgb canvas = 0, empty = 0, grid = 0, bad = 0;
+    QRgb canvas = 0, empty = 0, grid = 0, bad = 0, masked = 0;
     MapColor full, partial, onlyA, onlyB, both;
     std::array<MapColor, kMostMaskParts> blockedBy, allowedBy;
     QRgb heatLow = 0, heatHigh = 0, heatNegative = 0;
@@ -40,6 +40,8 @@ struct HeatScale {
     friend bool operator==(const HeatScale&, const HeatScale&) = default;
 };
 QRgb heatColor(const MapColors& colors, const HeatScale& scale, float value);
+/// What the mask blocks, where scores are shown.
+MapColor maskedColor(const MapColors& colors);
 
 /// Everything that tiles of one zoom level share.
 struct TileScene {
@@ -58,6 +60,7 @@ struct TileScene {
 /// Tile (x, y) covers device pixels [x * kMapTile, (x + 1) * kMapTile) of the whole map. Throws Cancelled.
 QImage mapTile(const TileScene& scene, std::int64_t x, std::int64_t y, const base::StopToken& stop = {});
 
+MapColor scoreColor(const TileScene& scene, float value);
 /// How a cell of blocks is drawn: in the colour of its kind, or in a mix where several share it.
 MapColor blockColor(const TileScene& scene, const BlockCounts& counts);
 /// How an element is drawn; `b`: of the difference.
@@ -68,8 +71,10 @@ class TilePainter {
 public:
     /// `left`, `top`: where the image lies in the whole map, device pixels.
     TilePainter(QImage& image, std::int64_t left, std::int64_t top, double dpr);
-    /// Pixels [x0, x1) x [y0, y1); `pitch`: logical pixels between the lines of a hatch, 0: none.
-    void fill(int x0, int y0, int x1, int y1, const MapColor& color, int pitch);
+    enum class Phase : std::uint8_t { Map, Box };
+    /// Pixels [x0, x1) x [y0, y1); `pitch`: logical pixels between the lines of a hatch, 0: none. Lines run on over
+    /// neighbours (Map) or begin anew in each box, so that small blocks look alike.
+    void fill(int x0, int y0, int x1, int y1, const MapColor& color, int pitch, Phase phase = Phase::Map);
 
 private:
     QImage& image_;
