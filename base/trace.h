@@ -152,8 +152,84 @@ struct StepReplayedEvent {
     std::int32_t index = -1;
 };
 
+/// One step of a batch that serves requests.
+struct BatchStepEvent {
+    TimeNs begin = 0; ///< steps follow each other: a step begins no earlier than the one before it ended
+    TimeNs end = 0;
+    std::int64_t index = 0;      ///< from 0 without gaps
+    std::int32_t decodeRows = 0; ///< rows of one token that a request still wants
+    std::int32_t prefillRows = 0;
+    std::int32_t paddingRows =
+        0; ///< rows that only fill the batch up: finished requests that step on, rows of a bucket
+    std::int64_t prefillTokens = 0; ///< of prompts, and of what a preempted request computes again
+    std::int64_t paddingTokens = 0;
+    std::int32_t sampled = 0;   ///< tokens that requests got
+    std::int32_t queued = 0;    ///< requests that have arrived and wait for a slot, preempted ones included
+    std::int32_t running = 0;   ///< requests in slots
+    std::int32_t preempted = 0; ///< of the queued ones
+    std::int64_t usedPages = 0; ///< of all groups, held by sequences
+    std::int64_t sharedPages = 0;
+    std::int64_t cachedPages = 0; ///< held for prefixes that may come again; given away when pages are short
+    std::int64_t freePages = 0;
+};
+
+/// Preempted: the slot lost its request and has none yet.
+enum class SlotState : std::uint8_t { Idle, Prefill, Decode, Padding, Preempted };
+inline constexpr int kSlotStateCount = 5;
+
+/// What one slot did in neighbouring steps; slots x steps pictures are made of these.
+struct SlotSpanEvent {
+    TimeNs begin = 0; ///< of the first step
+    TimeNs end = 0;   ///< of the last step
+    std::int64_t firstStep = 0;
+    std::int64_t steps = 0;
+    std::int32_t slot = 0;
+    std::int32_t request = -1; ///< -1: none
+    SlotState state = SlotState::Idle;
+    std::int64_t tokens = 0;  ///< that the request needed
+    std::int64_t padding = 0; ///< tokens computed for nothing
+};
+
+enum class RequestPhase : std::uint8_t {
+    Arrived,
+    Admitted, ///< got a slot for the first time
+    FirstToken,
+    Preempted,
+    Resumed,
+    Finished,
+    Cancelled,
+    Refused,
+};
+inline constexpr int kRequestPhaseCount = 8;
+
+/// A border in the life of one request.
+struct RequestEvent {
+    TimeNs time = 0;
+    std::int32_t request = 0;
+    RequestPhase phase = RequestPhase::Arrived;
+    std::int32_t slot = -1;
+    std::int64_t step = -1;  ///< -1: between steps
+    std::int64_t tokens = 0; ///< Arrived: of the prompt; Resumed: kept from before; else: generated so far
+    StringId reason;         ///< Finished: "length", "stop_token"; Preempted: "recompute", "swap"; Refused: why
+};
+
+/// Free: in nobody's hands. Cached: kept for a prefix that may come again.
+enum class PageState : std::uint8_t { Free, Used, Cached };
+inline constexpr int kPageStateCount = 3;
+
+/// From here on a page of the KV cache's pool is in this state.
+struct KvPageEvent {
+    TimeNs time = 0;
+    std::int32_t group = 0;
+    std::int32_t page = 0;
+    PageState state = PageState::Free;
+    std::int32_t owner = -1;    ///< sequence of the cache that took it first; -1: none
+    std::int32_t sequences = 0; ///< that hold it; more than one: it is shared
+};
+
 using TraceEvent = std::variant<AllocationEvent, FreeEvent, ScopeBeginEvent, ScopeEndEvent, SpanEvent, CounterEvent,
-                                TokenEvent, OutOfMemoryEvent, StepTemplateEvent, StepReplayedEvent>;
+                                TokenEvent, OutOfMemoryEvent, StepTemplateEvent, StepReplayedEvent, BatchStepEvent,
+                                SlotSpanEvent, RequestEvent, KvPageEvent>;
 
 /// One step's events with times relative to the step's begin and ids relative to 0.
 /// Every allocation inside is freed inside: what outlives a step (KV pages) is reported by events of its own.

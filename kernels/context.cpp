@@ -200,6 +200,16 @@ void Context::download(const void* device, void* host, std::uint64_t bytes) {
     }
 }
 
+void Context::copy(const void* from, void* to, std::uint64_t bytes) {
+    if (MetaContext* virtualDevice = meta()) {
+        virtualDevice->addCompute(2 * static_cast<double>(bytes) / traits_.memoryBandwidth);
+    } else if (CudaContext* gpu = cuda()) {
+        gpu->copyOnDevice(from, to, bytes);
+    } else {
+        std::memcpy(to, from, bytes);
+    }
+}
+
 base::ScopeId Context::beginOp(std::string_view name) {
     return tracer_->beginScope(base::ScopeKind::Op, name);
 }

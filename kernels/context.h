@@ -133,6 +133,8 @@ public:
     /// Copies `bytes` between host memory and the context's memory; nothing on Meta but the clock.
     void upload(const void* host, void* device, std::uint64_t bytes);
     void download(const void* device, void* host, std::uint64_t bytes);
+    /// Copies inside the context's memory, in order with its ops; the two must not overlap.
+    void copy(const void* from, void* to, std::uint64_t bytes);
 
     CpuContext* cpu() { return std::get_if<CpuContext>(&backend_); }
     MetaContext* meta();

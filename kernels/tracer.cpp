@@ -385,6 +385,31 @@ void Tracer::token(std::int32_t request, std::int32_t position, std::int32_t tok
     }
 }
 
+void Tracer::batchStep(const base::BatchStepEvent& event) {
+    if (state_->level != ProfileLevel::Off) {
+        state_->sink->record(event);
+    }
+}
+
+void Tracer::slotSpan(const base::SlotSpanEvent& event) {
+    if (state_->level != ProfileLevel::Off) {
+        state_->sink->record(event);
+    }
+}
+
+void Tracer::request(base::RequestEvent event, std::string_view reason) {
+    if (state_->level != ProfileLevel::Off) {
+        event.reason = reason.empty() ? base::StringId{} : state_->intern(reason);
+        state_->sink->record(event);
+    }
+}
+
+void Tracer::kvPage(const base::KvPageEvent& event) {
+    if (state_->level != ProfileLevel::Off) {
+        state_->sink->record(event);
+    }
+}
+
 void Tracer::outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name) {
     if (state_->level == ProfileLevel::Off) {
         return;

@@ -58,6 +58,11 @@ public:
     void span(std::string_view lane, std::string_view name, base::TimeNs begin, base::TimeNs end, std::uint64_t bytes,
               std::uint64_t flops = 0);
     void token(std::int32_t request, std::int32_t position, std::int32_t token, float logprob);
+    /// Of a batch that serves requests; times are the caller's.
+    void batchStep(const base::BatchStepEvent& event);
+    void slotSpan(const base::SlotSpanEvent& event);
+    void request(base::RequestEvent event, std::string_view reason);
+    void kvPage(const base::KvPageEvent& event);
     void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name);
 
     /// A step. Where steps are folded its events are held back until endStep: if the same sequence of allocations, frees and

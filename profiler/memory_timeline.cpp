@@ -25,6 +25,10 @@ struct MemoryTimelineBuilder::State {
     std::map<std::uint32_t, SharedVector<CounterSample>> counters;
     SharedVector<base::SpanEvent> spans;
     SharedVector<base::TokenEvent> tokens;
+    SharedVector<base::BatchStepEvent> batchSteps;
+    SharedVector<base::SlotSpanEvent> slotSpans;
+    SharedVector<base::RequestEvent> requests;
+    SharedVector<base::KvPageEvent> kvPages;
     SharedVector<base::OutOfMemoryEvent> outOfMemory;
     SharedVector<FailurePlace> failures;
     std::vector<std::vector<PyramidNode>> stored{static_cast<std::size_t>(kMaxPyramidLevels)};
@@ -35,6 +39,7 @@ struct MemoryTimelineBuilder::State {
     void see(TimeNs time) { latest = std::max(latest, time); }
     void addStored(const base::ColumnChunk& chunk, int level);
     void addBatch();
+    void addServing();
     void addSpan(const base::SpanEvent& event);
     void addReplays();
     void addStrings();
@@ -81,6 +86,7 @@ void MemoryTimelineBuilder::State::addBatch() {
     for (const auto& event : batch.spans) {
         addSpan(event);
     }
+    addServing();
     for (const auto& event : batch.allocations) {
         see(event.event.time);
     }
@@ -91,6 +97,27 @@ void MemoryTimelineBuilder::State::addBatch() {
         see(event.event.end);
     }
     batch.clear();
+}
+
+void MemoryTimelineBuilder::State::addServing() {
+    const auto byBegin = [](const auto& event) { return event.begin; };
+    const auto byTime = [](const auto& event) { return event.time; };
+    for (const auto& event : batch.batchSteps) {
+        batchSteps.insertOrdered(event, byBegin);
+        see(event.end);
+    }
+    for (const auto& event : batch.slotSpans) {
+        slotSpans.insertOrdered(event, byBegin);
+        see(event.end);
+    }
+    for (const auto& event : batch.requests) {
+        requests.insertOrdered(event, byTime);
+        see(event.time);
+    }
+    for (const auto& event : batch.kvPages) {
+        kvPages.insertOrdered(event, byTime);
+        see(event.time);
+    }
 }
 
 void MemoryTimelineBuilder::State::addReplays() {
@@ -133,6 +160,10 @@ std::shared_ptr<const MemoryTimeline> MemoryTimelineBuilder::State::snapshot(boo
     }
     parts.spans = spans.view();
     parts.tokens = tokens.view();
+    parts.batchSteps = batchSteps.view();
+    parts.slotSpans = slotSpans.view();
+    parts.requests = requests.view();
+    parts.kvPages = kvPages.view();
     parts.outOfMemory = outOfMemory.view();
     parts.failures = failures.view();
     if (!chosen) {

@@ -151,6 +151,12 @@ public:
                                                       int columns) const;
     virtual std::span<const base::SpanEvent> spans() const = 0; ///< names by text(lane.value), text(name.value)
     virtual std::span<const base::TokenEvent> tokens() const = 0;
+
+    /// Of a batch that served requests; empty elsewhere. Steps, requests and pages in time order, slots by their begin.
+    virtual std::span<const base::BatchStepEvent> batchSteps() const { return {}; }
+    virtual std::span<const base::SlotSpanEvent> slotSpans() const { return {}; }
+    virtual std::span<const base::RequestEvent> requests() const { return {}; } ///< reason by text(reason.value)
+    virtual std::span<const base::KvPageEvent> kvPages() const { return {}; }
 };
 
 /// Builds timelines from chunks, in pieces, as they arrive; snapshot() is cheap enough for 30 Hz.

@@ -200,6 +200,10 @@ struct Recorder::State {
     void put(const base::OutOfMemoryEvent& event) { batch.outOfMemory.push_back({order, event}); }
     void put(const base::StepTemplateEvent& event) { batch.templates.push_back(event.step); }
     void put(const base::StepReplayedEvent& event) { batch.replays.push_back({order++, event}), see(event.end); }
+    void put(const base::BatchStepEvent& event) { batch.batchSteps.push_back(event); }
+    void put(const base::SlotSpanEvent& event) { batch.slotSpans.push_back(event); }
+    void put(const base::RequestEvent& event) { batch.requests.push_back(event); }
+    void put(const base::KvPageEvent& event) { batch.kvPages.push_back(event); }
     void see(TimeNs time) { latest = std::max(latest, time); }
 
     template <class Event> bool hasRoom(const Event& event) const {

@@ -6,25 +6,15 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "profiler/batch_streams.h"
 #include "profiler/column_io.h"
+#include "profiler/stream_writer.h"
 
 namespace vitrine::profiler {
 
 using base::ColumnChunk;
 
 namespace {
-
-/// Cuts a stream into chunks of at most kRowsPerChunk rows and writes `describe(table, records)` for each.
-template <class Record, class Describe>
-void encodeStream(std::string_view stream, std::span<const Record> records, ChunkNumbers& numbers,
-                  std::vector<ColumnChunk>& out, Describe describe) {
-    for (std::size_t first = 0; first < records.size(); first += kRowsPerChunk) {
-        const std::span<const Record> piece = records.subspan(first, std::min(kRowsPerChunk, records.size() - first));
-        ColumnWriter writer(std::string(stream), numbers.take(std::string(stream)), piece.size());
-        describe(writer, piece);
-        out.push_back(std::move(writer).finish());
-    }
-}
 
 template <class Record, class EventOf>
 void describeAllocation(ColumnWriter& writer, std::span<const Record> rows, EventOf eventOf) {
@@ -232,7 +222,7 @@ void encodeTemplates(const EventBatch& batch, ChunkNumbers& numbers, std::vector
 bool EventBatch::empty() const {
     return strings.empty() && allocations.empty() && frees.empty() && scopeBegins.empty() && scopeEnds.empty() &&
            spans.empty() && counters.empty() && tokens.empty() && outOfMemory.empty() && templates.empty() &&
-           replays.empty();
+           replays.empty() && batchSteps.empty() && slotSpans.empty() && requests.empty() && kvPages.empty();
 }
 
 void EventBatch::clear() {
@@ -247,6 +237,10 @@ void EventBatch::clear() {
     outOfMemory.clear();
     templates.clear();
     replays.clear();
+    batchSteps.clear();
+    slotSpans.clear();
+    requests.clear();
+    kvPages.clear();
 }
 
 std::uint64_t ChunkNumbers::take(const std::string& stream) {
@@ -264,6 +258,7 @@ std::vector<ColumnChunk> encodeBatch(const EventBatch& batch, ChunkNumbers& numb
     encodeTemplates(batch, numbers, out);
     encodeScopes(batch, numbers, out);
     encodeMemory(batch, numbers, out);
+    encodeServing(batch, numbers, out);
     return out;
 }
 

@@ -31,6 +31,10 @@ inline constexpr std::string_view kTokensStream = "tokens";
 inline constexpr std::string_view kOutOfMemoryStream = "oom";
 inline constexpr std::string_view kTemplatesStream = "templates";
 inline constexpr std::string_view kReplaysStream = "replays";
+inline constexpr std::string_view kBatchStepsStream = "batch.steps";
+inline constexpr std::string_view kBatchSlotsStream = "batch.slots";
+inline constexpr std::string_view kBatchRequestsStream = "batch.requests";
+inline constexpr std::string_view kKvPagesStream = "kv.pages";
 inline constexpr std::string_view kPyramidPrefix = "memory.pyramid."; ///< then the level, 0 = leaves
 
 inline constexpr int kMaxPyramidLevels = 16;
@@ -64,6 +68,10 @@ struct EventBatch {
     std::vector<Ordered<base::OutOfMemoryEvent>> outOfMemory; ///< order: of the next memory record
     std::vector<std::shared_ptr<const base::StepTemplate>> templates;
     std::vector<Ordered<base::StepReplayedEvent>> replays;
+    std::vector<base::BatchStepEvent> batchSteps;
+    std::vector<base::SlotSpanEvent> slotSpans;
+    std::vector<base::RequestEvent> requests;
+    std::vector<base::KvPageEvent> kvPages;
 
     bool empty() const;
     void clear(); ///< keeps the capacity

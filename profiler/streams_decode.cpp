@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "profiler/batch_streams.h"
 #include "profiler/column_io.h"
 #include "profiler/streams.h"
 
@@ -278,6 +279,10 @@ constexpr std::pair<std::string_view, Decode> kDecoders[] = {
     {kOutOfMemoryStream, decodeOutOfMemory},
     {kTemplatesStream, decodeTemplates},
     {kReplaysStream, decodeReplays},
+    {kBatchStepsStream, decodeBatchSteps},
+    {kBatchSlotsStream, decodeSlotSpans},
+    {kBatchRequestsStream, decodeRequests},
+    {kKvPagesStream, decodeKvPages},
 };
 
 } // namespace

@@ -226,4 +226,20 @@ std::span<const base::TokenEvent> TimelineSnapshot::tokens() const {
     return {parts_.tokens.begin(), parts_.tokens.size()};
 }
 
+std::span<const base::BatchStepEvent> TimelineSnapshot::batchSteps() const {
+    return {parts_.batchSteps.begin(), parts_.batchSteps.size()};
+}
+
+std::span<const base::SlotSpanEvent> TimelineSnapshot::slotSpans() const {
+    return {parts_.slotSpans.begin(), parts_.slotSpans.size()};
+}
+
+std::span<const base::RequestEvent> TimelineSnapshot::requests() const {
+    return {parts_.requests.begin(), parts_.requests.size()};
+}
+
+std::span<const base::KvPageEvent> TimelineSnapshot::kvPages() const {
+    return {parts_.kvPages.begin(), parts_.kvPages.size()};
+}
+
 } // namespace vitrine::profiler

@@ -34,6 +34,10 @@ struct TimelineParts {
     std::map<std::string, SharedView<CounterSample>, std::less<>> counters;
     SharedView<base::SpanEvent> spans;
     SharedView<base::TokenEvent> tokens;
+    SharedView<base::BatchStepEvent> batchSteps;
+    SharedView<base::SlotSpanEvent> slotSpans;
+    SharedView<base::RequestEvent> requests;
+    SharedView<base::KvPageEvent> kvPages;
     SharedView<base::OutOfMemoryEvent> outOfMemory;
     SharedView<FailurePlace> failures;           ///< of each of them
     std::shared_ptr<const StoredPyramid> stored; ///< null when the events cover it
@@ -88,6 +92,10 @@ public:
                                               int columns) const override;
     std::span<const base::SpanEvent> spans() const override;
     std::span<const base::TokenEvent> tokens() const override;
+    std::span<const base::BatchStepEvent> batchSteps() const override;
+    std::span<const base::SlotSpanEvent> slotSpans() const override;
+    std::span<const base::RequestEvent> requests() const override;
+    std::span<const base::KvPageEvent> kvPages() const override;
 
 private:
     class AllocationSource;

@@ -46,30 +46,24 @@ std::int64_t choosePageTokens(std::uint64_t bytesPerToken) {
 
 } // namespace
 
-KvCache::KvCache(kernels::Context& context, const ModelConfig& config, const KvCacheOptions& options)
-    : context_(context), options_(options), kvHeads_(config.kvHeads), headDim_(config.headDim) {
-    const bool isStatic = options_.kind == KvCacheKind::Static;
-    if (options_.pageTokens < 0 || (isStatic && options_.maxTokens < 1)) {
-        throw base::Internal("a KV cache needs tokens in a page");
-    }
+std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& options) {
+    const bool isStatic = options.kind == KvCacheKind::Static;
+    std::vector<KvGroup> groups;
     for (std::size_t layer = 0; layer < config.layers.size(); ++layer) {
-        const std::int64_t layerWindow = config.layers[layer].window;
-        const std::int64_t window = options_.slidingSaves ? layerWindow : 0;
-        auto group = std::find_if(groups_.begin(), groups_.end(), [&](const KvGroup& g) { return g.window == window; });
-        if (group == groups_.end()) {
-            group = groups_.insert(groups_.end(), KvGroup{window > 0 ? "sliding" : "full", {}, window});
+        const std::int64_t window = options.slidingSaves ? config.layers[layer].window : 0;
+        auto group = std::find_if(groups.begin(), groups.end(), [&](const KvGroup& g) { return g.window == window; });
+        if (group == groups.end()) {
+            group = groups.insert(groups.end(), KvGroup{window > 0 ? "sliding" : "full", {}, window});
         }
-        layerGroup_.push_back(static_cast<int>(group - groups_.begin()));
-        layerSlot_.push_back(static_cast<int>(group->layers.size()));
         group->layers.push_back(static_cast<int>(layer));
     }
-    for (KvGroup& group : groups_) {
-        const std::int64_t tokenElements = 2 * static_cast<std::int64_t>(group.layers.size()) * kvHeads_ * headDim_;
-        std::int64_t pageTokens = options_.pageTokens;
+    for (KvGroup& group : groups) {
+        const std::int64_t tokenElements = 2 * static_cast<std::int64_t>(group.layers.size()) * config.kvWidth();
+        std::int64_t pageTokens = options.pageTokens;
         if (isStatic) {
-            pageTokens = options_.maxTokens;
+            pageTokens = options.maxTokens;
         } else if (pageTokens == 0) {
-            pageTokens = choosePageTokens(kernels::bytesOf(options_.dtype, tokenElements));
+            pageTokens = choosePageTokens(kernels::bytesOf(options.dtype, tokenElements));
         }
         if (group.ring()) {
             // Pages of equal size that hold the ring with the least waste.
@@ -78,12 +72,59 @@ KvCache::KvCache(kernels::Context& context, const ModelConfig& config, const KvC
             pageTokens = isStatic ? std::min(kept, pageTokens) : ceilDivide(kept, group.ringPages);
         }
         group.pageTokens = pageTokens;
-        group.pageBytes = kernels::bytesOf(options_.dtype, tokenElements * pageTokens);
+        group.pageBytes = kernels::bytesOf(options.dtype, tokenElements * pageTokens);
+    }
+    return groups;
+}
+
+std::int64_t kvPoolPages(const KvGroup& group, const KvCacheOptions& options) {
+    return group.ring() ? group.ringPages * options.poolSequences : options.poolPages;
+}
+
+std::uint64_t kvPoolBytes(std::span<const KvGroup> groups, const KvCacheOptions& options) {
+    std::uint64_t total = 0;
+    for (const KvGroup& group : groups) {
+        total += kernels::alignedBytes(group.pageBytes) * static_cast<std::uint64_t>(kvPoolPages(group, options));
+    }
+    return total;
+}
+
+KvCache::KvCache(kernels::Context& context, const ModelConfig& config, const KvCacheOptions& options)
+    : context_(context), options_(options), kvHeads_(config.kvHeads), headDim_(config.headDim) {
+    if (options_.pageTokens < 0 || (options_.kind == KvCacheKind::Static && options_.maxTokens < 1)) {
+        throw base::Internal("a KV cache needs tokens in a page");
+    }
+    groups_ = kvGroups(config, options_);
+    layerGroup_.resize(config.layers.size());
+    layerSlot_.resize(config.layers.size());
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+        for (std::size_t slot = 0; slot < groups_[group].layers.size(); ++slot) {
+            const auto layer = static_cast<std::size_t>(groups_[group].layers[slot]);
+            layerGroup_[layer] = static_cast<int>(group);
+            layerSlot_[layer] = static_cast<int>(slot);
+        }
     }
     findLowestPages();
+    if (options_.kind == KvCacheKind::Paged) {
+        makePool();
+    }
 }
 
 KvCache::~KvCache() = default;
+
+/// Calls `visit(length)` for each live sequence.
+template <class Visit> void KvCache::eachLength(Visit visit) const {
+    for (int sequence = 0; book_ && sequence < book_->sequences(); ++sequence) {
+        if (book_->live(sequence)) {
+            visit(book_->length(sequence));
+        }
+    }
+    for (const Sequence& sequence : sequences_) {
+        if (sequence.live) {
+            visit(sequence.length);
+        }
+    }
+}
 
 KvCache::Sequence& KvCache::at(int sequence) {
     return const_cast<Sequence&>(std::as_const(*this).at(sequence));
@@ -95,6 +136,16 @@ const KvCache::Sequence& KvCache::at(int sequence) const {
         throw base::Internal(fmt::format("the KV cache has no sequence {}", sequence));
     }
     return sequences_[index];
+}
+
+/// Pages that a sequence holds of a group.
+std::size_t KvCache::pagesOf(int sequence, int group) const {
+    return book_ ? book_->pages(sequence, group).size() : at(sequence).pages[static_cast<std::size_t>(group)].size();
+}
+
+const std::byte* KvCache::pageOf(int sequence, int group, std::size_t index) const {
+    return book_ ? pageAddress(group, book_->pages(sequence, group)[index])
+                 : beginOf(at(sequence).pages[static_cast<std::size_t>(group)][index]);
 }
 
 std::int64_t KvCache::pagesFor(const KvGroup& group, std::int64_t tokens) const {
@@ -119,6 +170,9 @@ void KvCache::growTo(Sequence& sequence, int group, std::int64_t pages) {
 }
 
 int KvCache::addSequence() {
+    if (book_) {
+        return book_->addSequence();
+    }
     auto slot = std::find_if(sequences_.begin(), sequences_.end(), [](const Sequence& s) { return !s.live; });
     if (slot == sequences_.end()) {
         slot = sequences_.emplace(sequences_.end());
@@ -136,34 +190,44 @@ int KvCache::addSequence() {
 }
 
 void KvCache::removeSequence(int sequence) {
+    if (book_) {
+        book_->removeSequence(sequence);
+        report();
+        return;
+    }
     at(sequence) = Sequence{};
     findLowestPages();
     report();
 }
 
 std::int64_t KvCache::length(int sequence) const {
-    return at(sequence).length;
+    return book_ ? book_->length(sequence) : at(sequence).length;
 }
 
 void KvCache::reserve(std::span<const KvAppend> appends) {
     for (const KvAppend& append : appends) {
-        Sequence& sequence = at(append.sequence);
-        const std::int64_t length = sequence.length + append.tokens;
+        const std::int64_t length = this->length(append.sequence) + append.tokens;
         if (options_.maxTokens > 0 && length > options_.maxTokens) {
             throw base::BadInput(fmt::format("context: {} tokens do not fit the {} that the KV cache was made for",
                                              length, options_.maxTokens));
         }
+        if (book_) {
+            growPaged(append);
+            continue;
+        }
+        Sequence& sequence = at(append.sequence);
         for (std::size_t group = 0; group < groups_.size(); ++group) {
             growTo(sequence, static_cast<int>(group), pagesFor(groups_[group], length));
         }
     }
+    copyShared();
 }
 
 std::int64_t KvCache::tableColumns(int group, std::span<const KvAppend> appends) const {
     const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
-    std::int64_t pages = 1;
+    std::int64_t pages = std::max<std::int64_t>(1, pagesFor(kind, options_.tableTokens));
     for (const KvAppend& append : appends) {
-        pages = std::max(pages, pagesFor(kind, at(append.sequence).length + append.tokens));
+        pages = std::max(pages, pagesFor(kind, length(append.sequence) + append.tokens));
     }
     const auto rounded = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(pages)));
     // A full ring takes its size from its table, so the table of a ring is never wider than the ring.
@@ -188,24 +252,25 @@ KvTables KvCache::tables(int group, std::span<const KvAppend> appends) const {
     out.columns = tableColumns(group, appends);
     out.pages.reserve(appends.size() * static_cast<std::size_t>(out.columns));
     for (const KvAppend& append : appends) {
-        const Sequence& sequence = at(append.sequence);
-        const auto& pages = sequence.pages[static_cast<std::size_t>(group)];
+        const std::int64_t before = this->length(append.sequence);
+        const std::size_t held = pagesOf(append.sequence, group);
         for (std::int64_t column = 0; column < out.columns; ++column) {
             const auto index = static_cast<std::size_t>(column);
-            if (index >= pages.size()) {
+            if (index >= held) {
                 out.pages.push_back(-1);
                 continue;
             }
-            const std::uint64_t number = (reinterpret_cast<std::uint64_t>(pages[index].data()) - base) / kPageUnit;
+            const auto address = reinterpret_cast<std::uint64_t>(pageOf(append.sequence, group, index));
+            const std::uint64_t number = (address - base) / kPageUnit;
             if (number > std::uint64_t{std::numeric_limits<std::int32_t>::max()}) {
                 throw base::Internal("pages of the KV cache lie too far apart for their table");
             }
             out.pages.push_back(static_cast<std::int32_t>(number));
         }
         // A ring is read before the step's tokens replace older ones; the other caches hold them already.
-        const std::int64_t after = sequence.length + append.tokens;
-        const std::int64_t length = kind.ring() ? std::min(sequence.length, kind.window - 1) : after;
-        out.first.push_back(kind.ring() ? static_cast<std::int32_t>(sequence.length - length) : 0);
+        const std::int64_t after = before + append.tokens;
+        const std::int64_t length = kind.ring() ? std::min(before, kind.window - 1) : after;
+        out.first.push_back(kind.ring() ? static_cast<std::int32_t>(before - length) : 0);
         out.lengths.push_back(static_cast<std::int32_t>(length));
         if (kind.ring()) {
             const std::int64_t kept = std::min(after, kind.window - 1);
@@ -239,7 +304,11 @@ kernels::KvView KvCache::layerView(int layer) const {
 
 void KvCache::commit(std::span<const KvAppend> appends) {
     for (const KvAppend& append : appends) {
-        at(append.sequence).length += append.tokens;
+        if (append.keep && book_) {
+            book_->commit(append.sequence, append.tokens);
+        } else if (append.keep) {
+            at(append.sequence).length += append.tokens;
+        }
     }
     report();
 }
@@ -251,13 +320,13 @@ void KvCache::fillRandom(int sequence, std::int64_t tokens, std::uint64_t seed) 
     }
     reserve({&append, 1});
     std::uint32_t stream = 0;
-    for (const auto& pages : at(sequence).pages) {
-        for (const kernels::Buffer& page : pages) {
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+        const std::uint64_t elements = groups_[group].pageBytes / kernels::bytesOf(options_.dtype, 1);
+        for (std::size_t page = 0; page < pagesOf(sequence, static_cast<int>(group)); ++page) {
             kernels::FillRandom fill;
-            fill.out.data = page.data();
+            fill.out.data = const_cast<std::byte*>(pageOf(sequence, static_cast<int>(group), page));
             fill.out.dtype = options_.dtype;
-            fill.out.shape =
-                kernels::Shape{static_cast<std::int64_t>(page.bytes() / kernels::bytesOf(options_.dtype, 1))};
+            fill.out.shape = kernels::Shape{static_cast<std::int64_t>(elements)};
             fill.seed = seed + static_cast<std::uint64_t>(sequence);
             fill.stream = stream++;
             context_.run(fill);
@@ -276,18 +345,24 @@ void KvCache::report() {
         }
     }
     context_.tracer().counter("kv_tokens", static_cast<double>(tokens()));
+    if (book_ && context_.tracer().level() != kernels::ProfileLevel::Off) {
+        const base::TimeNs time = context_.tracer().now();
+        for (base::KvPageEvent& change : book_->takeChanges()) {
+            change.time = time;
+            context_.tracer().kvPage(change);
+        }
+    }
 }
 
 std::int64_t KvCache::roomBeforeGrowth(std::span<const int> sequences) const {
     std::int64_t room = std::numeric_limits<std::int64_t>::max();
     for (const int number : sequences) {
-        const Sequence& sequence = at(number);
         for (std::size_t group = 0; group < groups_.size(); ++group) {
             const KvGroup& kind = groups_[group];
-            const auto held = static_cast<std::int64_t>(sequence.pages[group].size());
-            const bool grows = options_.kind == KvCacheKind::Dynamic && !(kind.ring() && held == kind.ringPages);
+            const auto held = static_cast<std::int64_t>(pagesOf(number, static_cast<int>(group)));
+            const bool grows = options_.kind != KvCacheKind::Static && !(kind.ring() && held == kind.ringPages);
             if (grows) {
-                room = std::min(room, held * kind.pageTokens - sequence.length);
+                room = std::min(room, held * kind.pageTokens - length(number));
             }
         }
     }
@@ -295,16 +370,22 @@ std::int64_t KvCache::roomBeforeGrowth(std::span<const int> sequences) const {
 }
 
 void KvCache::trim(int sequence, std::int64_t length) {
-    Sequence& kept = at(sequence);
-    if (length < 0 || length > kept.length) {
+    const std::int64_t before = this->length(sequence);
+    if (length < 0 || length > before) {
         throw base::Internal("a cache is trimmed to fewer tokens than it has");
     }
     for (const KvGroup& group : groups_) {
-        if (group.ring() && length < kept.length && kept.length > group.window - 1) {
+        if (group.ring() && length < before && before > group.window - 1) {
             throw base::Unsupported(
                 "KV cache: a sliding layer has dropped tokens and cannot be rolled back; generate again");
         }
     }
+    if (book_) {
+        book_->trim(sequence, length);
+        report();
+        return;
+    }
+    Sequence& kept = at(sequence);
     kept.length = length;
     if (options_.kind == KvCacheKind::Dynamic) {
         for (std::size_t group = 0; group < groups_.size(); ++group) {
@@ -316,6 +397,10 @@ void KvCache::trim(int sequence, std::int64_t length) {
 }
 
 std::uint64_t KvCache::bytes(int group) const {
+    if (book_) {
+        return static_cast<std::uint64_t>(book_->counts(group).used) *
+               groups_[static_cast<std::size_t>(group)].pageBytes;
+    }
     std::uint64_t total = 0;
     for (const Sequence& sequence : sequences_) {
         if (sequence.live) {
@@ -336,20 +421,18 @@ std::uint64_t KvCache::bytes() const {
 
 std::uint64_t KvCache::usedBytes() const {
     std::int64_t elements = 0;
-    for (const Sequence& sequence : sequences_) {
+    eachLength([&](std::int64_t length) {
         for (const KvGroup& group : groups_) {
-            const std::int64_t kept = group.ring() ? std::min(sequence.length, group.window - 1) : sequence.length;
+            const std::int64_t kept = group.ring() ? std::min(length, group.window - 1) : length;
             elements += 2 * static_cast<std::int64_t>(group.layers.size()) * kept * kvHeads_ * headDim_;
         }
-    }
+    });
     return kernels::bytesOf(options_.dtype, elements);
 }
 
 std::int64_t KvCache::tokens() const {
     std::int64_t total = 0;
-    for (const Sequence& sequence : sequences_) {
-        total += sequence.length;
-    }
+    eachLength([&](std::int64_t length) { total += length; });
     return total;
 }
 

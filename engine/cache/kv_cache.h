@@ -10,17 +10,23 @@
 // Bytes of a sequence of T tokens, up to the rest of its last page: 2 * kvHeads * headDim * sizeof(dtype) *
 // (fullLayers * T + slidingLayers * min(T, window - 1)) (transformers, cache_utils.py).
 //
+// A paged cache takes its pages from one pool for each group, made when the cache is made: pages change hands without an
+// allocation, and their addresses stay (engine/cache/page_book.h says who holds which). Its pool has
+// groups * pages * pageBytes, rounded up to the alignment of each page: kvPoolBytes.
+//
 // Sizes and order of allocations depend on token counts alone, never on computed values; they are equal on every backend.
 // Trace counters, written by `commit` (names are stable): "kv_tokens" tokens seen by all live sequences,
-// "kv_bytes.full" and "kv_bytes.sliding" bytes of each group's pages.
+// "kv_bytes.full" and "kv_bytes.sliding" bytes of each group's pages; of a paged cache those in use.
 // A cache belongs to the thread of its context and must not outlive it.
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "engine/cache/page_book.h"
 #include "engine/checkpoint/model_config.h"
 #include "kernels/context.h"
 #include "kernels/memory/resource.h"
@@ -31,6 +37,7 @@ namespace vitrine::engine {
 enum class KvCacheKind : std::uint8_t {
     Dynamic, ///< pages come as tokens come
     Static,  ///< `maxTokens` of each sequence are reserved when it is added
+    Paged,   ///< pages of a pool that is reserved with the cache
 };
 
 struct KvCacheOptions {
@@ -39,12 +46,21 @@ struct KvCacheOptions {
     std::int64_t pageTokens = 0; ///< 0: from 64 to 512, the first whose pages fill the allocator's segments
     bool slidingSaves = true;    ///< false: sliding layers keep every token, as full layers do
     std::int64_t maxTokens = 0;  ///< of one sequence; needed by Static, 0: unlimited
+    // Paged:
+    std::int64_t poolPages = 0;     ///< of each group that grows
+    std::int64_t poolSequences = 0; ///< whose rings have room at the same time
+    bool sharePrefixes = false;     ///< see PageBook
+    /// Block tables are made for at least so many tokens of a sequence, so that their width does not change as it grows.
+    std::int64_t tableTokens = 0;
 };
 
 /// `tokens` new tokens of one sequence in the coming step.
 struct KvAppend {
     int sequence = 0;
     std::int64_t tokens = 0;
+    /// False: the step writes them into the sequence's room, but they do not count: rows that fill a batch up. The same
+    /// sequence may then stand in several rows.
+    bool keep = true;
 };
 
 /// Layers that share pages.
@@ -58,6 +74,13 @@ struct KvGroup {
 
     bool ring() const { return window > 0; }
 };
+
+/// The groups of a model's layers with their pages, in the order of their first layers.
+std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& options);
+/// Pages of a group in the pool of a paged cache.
+std::int64_t kvPoolPages(const KvGroup& group, const KvCacheOptions& options);
+/// What a paged cache allocates.
+std::uint64_t kvPoolBytes(std::span<const KvGroup> groups, const KvCacheOptions& options);
 
 /// What a step needs of one group, as host arrays: one row for each append, in their order.
 struct KvTables {
@@ -107,7 +130,18 @@ public:
     /// Drops the tokens from `length` on. Throws Unsupported when a ring has already lost older tokens.
     void trim(int sequence, std::int64_t length);
 
-    std::uint64_t bytes() const;          ///< of all pages
+    /// The books of a paged cache, null for others. Whoever plans ahead takes pages here; reserve() then finds them taken.
+    PageBook* book() { return book_ ? &*book_ : nullptr; }
+    const PageBook* book() const { return book_ ? &*book_ : nullptr; }
+    /// Paged: copies these pages (lists by group) to `host`, and back into others; pagesBytes says how much. Done before the
+    /// next step on the device writes into them.
+    std::uint64_t pagesBytes(std::span<const std::vector<std::int32_t>> pages) const;
+    void copyOut(std::span<const std::vector<std::int32_t>> pages, void* host);
+    void copyIn(std::span<const std::vector<std::int32_t>> pages, const void* host);
+    void copyPage(const PageCopy& copy);
+    std::uint64_t poolBytes() const; ///< allocated for the pool; 0 but for a paged cache
+
+    std::uint64_t bytes() const;          ///< of all pages; of a paged cache those that sequences hold
     std::uint64_t bytes(int group) const; ///< of one group's pages
     std::uint64_t usedBytes() const;      ///< of the tokens kept: the formula above
     std::int64_t tokens() const;          ///< seen by live sequences
@@ -121,6 +155,15 @@ private:
 
     Sequence& at(int sequence);
     const Sequence& at(int sequence) const;
+    template <class Visit> void eachLength(Visit visit) const;
+    void makePool();
+    void copyShared();
+    bool chargeMeta(std::span<const std::vector<std::int32_t>> pages);
+    void growPaged(const KvAppend& append);
+    std::byte* pageAddress(int group, std::int32_t page) const;
+    std::uint64_t pageStride(int group) const;
+    std::size_t pagesOf(int sequence, int group) const;
+    const std::byte* pageOf(int sequence, int group, std::size_t index) const;
     std::int64_t pagesFor(const KvGroup& group, std::int64_t tokens) const;
     void growTo(Sequence& sequence, int group, std::int64_t pages);
     void findLowestPages();
@@ -136,6 +179,8 @@ private:
     std::vector<Sequence> sequences_;
     std::vector<std::uint64_t> reported_; ///< by group: the last value of its counter
     std::vector<std::byte*> lowestPage_;  ///< by group: what page numbers count from
+    std::optional<PageBook> book_;
+    std::vector<kernels::Buffer> pool_; ///< by group
 };
 
 } // namespace vitrine::engine

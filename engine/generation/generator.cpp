@@ -3,7 +3,6 @@
 #include "engine/generation/generator.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <exception>
 #include <new>
@@ -12,23 +11,13 @@
 
 #include "base/error.h"
 #include "engine/generation/answer_text.h"
+#include "engine/generation/request_rows.h"
 
 namespace vitrine::engine {
 namespace {
 
 /// Longest stretch of equal steps that planning jumps over: attention costs more as the cache grows.
 constexpr std::int64_t kLongestJump = 1024;
-
-FinishReason reasonOf(const base::Error& error) {
-    switch (error.kind()) {
-    case base::ErrorKind::Cancelled:
-        return FinishReason::Cancelled;
-    case base::ErrorKind::OutOfMemory:
-        return FinishReason::OutOfMemory;
-    default:
-        return FinishReason::Failed;
-    }
-}
 
 } // namespace
 
@@ -52,6 +41,17 @@ Sampling fromGenerationConfig(const GenerationConfig& config) {
     out.minP = static_cast<float>(config.minP);
     out.repetitionPenalty = static_cast<float>(config.repetitionPenalty);
     return out;
+}
+
+FinishReason finishReasonOf(const base::Error& error) {
+    switch (error.kind()) {
+    case base::ErrorKind::Cancelled:
+        return FinishReason::Cancelled;
+    case base::ErrorKind::OutOfMemory:
+        return FinishReason::OutOfMemory;
+    default:
+        return FinishReason::Failed;
+    }
 }
 
 std::string_view finishReasonName(FinishReason reason) {
@@ -128,6 +128,9 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
                                                                           row.request.maxNewTokens - 1);
         }
     }
+    if (cacheOptions.kind == KvCacheKind::Paged) {
+        sizePool(cacheOptions);
+    }
     chunk_ = prefillChunk(model_.context().traits(), options_.prefillChunk);
     try {
         prepare(cacheOptions);
@@ -141,7 +144,7 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
         prefill(report);
         decode(report);
     } catch (const base::Error& error) {
-        abandon(reasonOf(error));
+        abandon(finishReasonOf(error));
         throw;
     } catch (const std::bad_alloc&) {
         abandon(FinishReason::OutOfMemory);
@@ -151,6 +154,19 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
         throw;
     }
     cache_.reset();
+}
+
+/// A pool that holds every request to its end.
+void Generator::sizePool(KvCacheOptions& cacheOptions) const {
+    cacheOptions.poolPages = 0;
+    cacheOptions.poolSequences = static_cast<std::int64_t>(rows_.size());
+    for (const KvGroup& group : kvGroups(model_.config(), cacheOptions)) {
+        for (const auto& row : rows_) {
+            const std::int64_t tokens =
+                options_.priorTokens + row->result->promptTokens + row->request.maxNewTokens - 1;
+            cacheOptions.poolPages += group.ring() ? 0 : (tokens + group.pageTokens - 1) / group.pageTokens;
+        }
+    }
 }
 
 /// The next step of the prefill: as many tokens as it takes of the first rows that have not had all of theirs. `done` of each
@@ -353,21 +369,7 @@ std::int32_t Generator::decodeAhead(GenerateReport& report, std::int32_t index, 
 std::vector<kernels::SampleParameters> Generator::samplingOf(const std::vector<Row*>& rows, std::int64_t pending) {
     std::vector<kernels::SampleParameters> parameters;
     for (const Row* row : rows) {
-        const Sampling& sampling = row->request.sampling;
-        kernels::SampleParameters p;
-        p.temperature = sampling.temperature;
-        p.topK = sampling.topK;
-        p.topP = sampling.topP;
-        p.minP = sampling.minP;
-        p.repetitionPenalty = sampling.repetitionPenalty;
-        p.seed = sampling.seed;
-        p.request = static_cast<std::uint32_t>(row->number);
-        p.position = static_cast<std::int64_t>(row->history.size()) + pending;
-        p.history = row->history.data();
-        p.historyLength = static_cast<std::int64_t>(row->history.size());
-        p.forbidden = row->request.forbidden.data();
-        p.forbiddenCount = static_cast<std::int64_t>(row->request.forbidden.size());
-        parameters.push_back(p);
+        parameters.push_back(sampleParameters(row->request, row->history, row->number, pending));
     }
     return parameters;
 }
@@ -434,28 +436,10 @@ void Generator::accept(Row& row, std::int32_t id, float logprob, std::vector<std
         result.top.push_back(std::move(top));
     }
 
-    const auto& stops = row.request.stopTokens;
-    AnswerPiece piece;
-    if (row.answer) {
-        piece = row.answer->push(id);
-    }
-    if (row.answer && row.answer->stopped()) {
-        result.finish = FinishReason::StopText;
-    } else if (std::find(stops.begin(), stops.end(), id) != stops.end()) {
-        result.finish = FinishReason::StopToken;
-    } else if (static_cast<std::int64_t>(result.ids.size()) >= row.request.maxNewTokens) {
-        result.finish = FinishReason::Length;
-    }
-    if (row.answer && row.done() && !row.answer->stopped()) {
-        const AnswerPiece rest = row.answer->finish();
-        piece.text += rest.text;
-        piece.channel = rest.channel;
-    }
-    if (row.answer && row.done()) {
-        result.channels = row.answer->channels();
-    }
-    token.text = std::move(piece.text);
-    token.channel = std::move(piece.channel);
+    AnswerStep step = takeToken(row.answer, row.request, result);
+    result.finish = step.finish;
+    token.text = std::move(step.piece.text);
+    token.channel = std::move(step.piece.channel);
     token.time = model_.context().clock().now();
     if (*onToken_) {
         (*onToken_)(token);

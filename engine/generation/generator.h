@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "engine/cache/kv_cache.h"
 #include "engine/model/model.h"
 #include "engine/tokenizer/chat_format.h"
@@ -49,6 +50,8 @@ struct GenerateRequest {
 enum class FinishReason : std::uint8_t { None, Length, StopToken, StopText, Cancelled, OutOfMemory, Failed };
 /// "length", "stop_token", "stop_text", "cancelled", "out_of_memory", "failed"; None: "unfinished".
 std::string_view finishReasonName(FinishReason reason);
+/// Of requests that had not ended when a run ended with this error.
+FinishReason finishReasonOf(const base::Error& error);
 
 struct GeneratedToken {
     std::int32_t request = 0;
@@ -124,6 +127,7 @@ private:
 
     void addRow(GenerateRequest request);
     void abandon(FinishReason reason);
+    void sizePool(KvCacheOptions& cacheOptions) const;
     PrefillStep nextPrefill(std::vector<std::int64_t>& done) const;
     std::vector<std::vector<Row*>> decodeBatches() const;
     void prepare(const KvCacheOptions& cacheOptions);

@@ -66,6 +66,15 @@ struct StepSequence {
     /// Tokens of the whole prompt while it is fed in pieces, 0: these are all there are. Rotary frequencies that follow
     /// the length (dynamic) are those of the whole prompt in each piece, as if it had been fed at once.
     std::int64_t promptTokens = 0;
+    bool keep = true; ///< see KvAppend
+};
+
+/// Neighbouring tokens of a step whose ids the device holds: those that a step under way samples. The host's ids in their
+/// places are not looked at, but must be ids.
+struct CarriedIds {
+    std::int64_t token = 0; ///< the first of them, counted over the whole step
+    std::int64_t count = 0;
+    const std::int32_t* ids = nullptr; ///< in device memory
 };
 
 enum class StepLogits : std::uint8_t { Last, All };
@@ -80,6 +89,9 @@ struct StepBatch {
     std::int32_t topLogprobs = 0;
     /// Where logits (rows, vocab) are copied to, or null. Untouched on Meta.
     float* logitsOut = nullptr;
+    std::span<const CarriedIds> carried; ///< CUDA only; looked at while the step is launched
+    /// CUDA: the sampled ids are copied to this device memory (rows) as well, for the next step's `carried`; or null.
+    std::int32_t* idsOut = nullptr;
     /// Counts the step's experts here, or null. Measurements only: the step fetches the choice of every layer, so that it
     /// is slower. Nothing is counted on Meta.
     ExpertUse* expertUse = nullptr;

@@ -49,7 +49,7 @@ std::vector<KvAppend> appendsOf(const StepBatch& batch) {
     std::vector<KvAppend> appends;
     appends.reserve(batch.sequences.size());
     for (const StepSequence& sequence : batch.sequences) {
-        appends.push_back({sequence.sequence, static_cast<std::int64_t>(sequence.tokens.size())});
+        appends.push_back({sequence.sequence, static_cast<std::int64_t>(sequence.tokens.size()), sequence.keep});
     }
     return appends;
 }
@@ -170,10 +170,11 @@ bool Model::launch(const StepBatch& batch, KvCache& cache, bool idsFromLast) {
     for (const StepSequence& sequence : batch.sequences) {
         sequences.push_back(sequence.sequence);
     }
-    if (cache.roomBeforeGrowth(sequences) < 1) {
+    if (cache.book() == nullptr && cache.roomBeforeGrowth(sequences) < 1) {
         // Pages are added between steps, so that the order of allocations is the same on every backend.
         return false;
     }
+    cache.reserve(appendsOf(batch)); // allocates nothing
     auto step = std::make_unique<LaunchedStep>(batch);
     const StepPlan& plan = step->plan.emplace(*this, step->batch, cache);
     step->graph = readyGraph(plan, cache);
@@ -206,7 +207,11 @@ void Model::start(std::unique_ptr<LaunchedStep> step, KvCache& cache, std::int64
         }
         gpu.copyToDevice(plan.inputs.data() + knownInputs, inputs.as<std::int32_t>() + knownInputs,
                          inputs.bytes() - static_cast<std::uint64_t>(knownInputs) * sizeof(std::int32_t));
+        copyCarried(gpu, plan, inputs);
         gpu.replay(step->graph->graph);
+        if (plan.batch.idsOut != nullptr) {
+            gpu.copyOnDevice(step->graph->ids.data, plan.batch.idsOut, step->graph->ids.bytes());
+        }
         fetch(*step);
     }
     // The books are kept while the device works.

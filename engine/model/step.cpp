@@ -42,7 +42,7 @@ StepPlan::StepPlan(const Model& model, const StepBatch& stepBatch, const KvCache
         if (item.wantsLogits) {
             rowList.push_back(static_cast<std::int32_t>(idList.size()) - 1);
         }
-        appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size())});
+        appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size()), item.keep});
     }
     tokens = static_cast<std::int64_t>(idList.size());
     const bool all = batch.logits == StepLogits::All;
@@ -101,6 +101,13 @@ std::vector<std::int64_t> StepPlan::signature() const {
         out.push_back(group.columns);
     }
     return out;
+}
+
+void copyCarried(kernels::CudaContext& gpu, const StepPlan& plan, const TensorView& inputs) {
+    for (const CarriedIds& part : plan.batch.carried) {
+        gpu.copyOnDevice(part.ids, inputs.as<std::int32_t>() + plan.ids.offset + part.token,
+                         static_cast<std::uint64_t>(part.count) * sizeof(std::int32_t));
+    }
 }
 
 // --- StepRunner
@@ -180,6 +187,9 @@ StepOutput StepRunner::run() {
     inputs_ = make(MemoryCategory::Activations, "step.inputs", DType::I32,
                    Shape{static_cast<std::int64_t>(plan_.inputs.size())});
     upload(plan_.inputs.data(), inputs_.view());
+    if (kernels::CudaContext* gpu = context_.cuda()) {
+        copyCarried(*gpu, plan_, inputs_.view());
+    }
     if (!plan_.frequencies.empty()) {
         frequencies_ = make(MemoryCategory::Activations, "rope.inverse_frequency", DType::F32,
                             Shape{static_cast<std::int64_t>(plan_.frequencies.size())});
@@ -422,6 +432,9 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     const kernels::Tensor space = takeScratch(op);
     execute(op);
     endCapture();
+    if (context_.cuda() != nullptr && plan_.batch.idsOut != nullptr) {
+        context_.copy(ids.view().data, plan_.batch.idsOut, ids.view().bytes());
+    }
     if (mode_ == StepMode::Capture) {
         graph_->ids = ids.view();
         graph_->logprobs = logprobs.view();

@@ -53,6 +53,9 @@ private:
     void addRope(const Model& model, const KvCache& cache);
 };
 
+/// Puts the ids that the device holds into the step's uploaded inputs.
+void copyCarried(kernels::CudaContext& gpu, const StepPlan& plan, const kernels::TensorView& inputs);
+
 /// The kernels of a decode step as a CUDA graph, from the embedding to the sampled ids. A step's allocations have the same
 /// addresses whenever its signature and the arena are the same, so a later step uploads its inputs and replays the graph:
 /// its tensors are not asked for again, its books and its trace are those of the step that was captured.

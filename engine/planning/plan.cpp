@@ -137,7 +137,7 @@ private:
             GenerateOptions generate = generateOptions(run_, options);
             generate.jumpEqualSteps = true;
             if (facts != nullptr) {
-                addKvMetrics(*facts, context, model.config(), generate.cache);
+                addKvMetrics(*facts, model.config(), generate.cache);
             }
             Generator generator(model, nullptr, generate);
             generator.run(std::move(requests), attempt.report, {});

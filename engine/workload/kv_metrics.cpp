@@ -6,25 +6,25 @@
 
 namespace vitrine::engine {
 
-void addKvMetrics(nlohmann::json& metrics, kernels::Context& context, const ModelConfig& config,
-                  const KvCacheOptions& options) {
-    KvCacheOptions empty = options;
-    empty.kind = KvCacheKind::Dynamic; // the geometry of static caches differs in page sizes alone
-    const KvCache cache(context, config, empty);
+void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCacheOptions& options) {
+    KvCacheOptions geometry = options;
+    geometry.kind = KvCacheKind::Dynamic; // that of static caches differs in page sizes alone
     nlohmann::json groups = nlohmann::json::array();
-    for (const KvGroup& group : cache.groups()) {
+    for (const KvGroup& group : kvGroups(config, geometry)) {
         const auto elements = 2 * static_cast<std::int64_t>(group.layers.size()) * config.kvWidth();
         nlohmann::json row = {{"name", group.name},
                               {"layers", group.layers},
                               {"window", group.window},
                               {"bytes_per_token", kernels::bytesOf(options.dtype, elements)}};
-        if (options.kind == KvCacheKind::Dynamic) {
+        if (options.kind != KvCacheKind::Static) {
             row["page_tokens"] = group.pageTokens;
         }
         groups.push_back(std::move(row));
     }
     metrics["kv_cache"] = {{"dtype", kernels::dtypeName(options.dtype)},
-                           {"kind", options.kind == KvCacheKind::Static ? "static" : "dynamic"},
+                           {"kind", options.kind == KvCacheKind::Static  ? "static"
+                                    : options.kind == KvCacheKind::Paged ? "paged"
+                                                                         : "dynamic"},
                            {"groups", std::move(groups)}};
 }
 

@@ -94,8 +94,9 @@ constexpr std::array kOptions = {
     OptionSpec{"logprobs", OptionType::Integer, "0", "5", 0, 20, "", "", "Sampling",
                "Report each token's logprob with this many of the best alternatives", kGenerate},
 
-    OptionSpec{"cache", OptionType::Choice, "dynamic", "", 0, 0, "dynamic|static", "", "Memory",
-               "KV cache: grows page by page, or reserved for prompt and new tokens at the start", kGenerate | kPlan},
+    OptionSpec{"cache", OptionType::Choice, "dynamic", "", 0, 0, "dynamic|static|paged", "", "Memory",
+               "KV cache: grows page by page, is reserved for prompt and new tokens, or takes pages of one pool",
+               kGenerate | kPlan},
     OptionSpec{"page_size", OptionType::Integer, "0", "", 0, 65536, "", "tokens", "Memory",
                "Tokens in one page of the KV cache; 0: 64 to 512, whatever wastes least", kGenerate | kPlan},
     OptionSpec{"sliding_cache", OptionType::Bool, "true", "", 0, 0, "", "", "Memory",

@@ -19,25 +19,6 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 26; ///< of all prompts of a run together
 
-std::vector<std::int32_t> arbitraryTokens(std::int64_t count, std::int64_t vocab, std::uint64_t seed) {
-    std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        const auto random = base::philox4x32(base::philoxKey(seed, 0), i, 0);
-        ids[i] = static_cast<std::int32_t>(random[0] % static_cast<std::uint64_t>(vocab));
-    }
-    return ids;
-}
-
-std::vector<ChatMessage> messagesOf(const Run& run) {
-    if (run.spec.contains("chat")) {
-        return readChatFile(run.text("chat"));
-    }
-    ChatMessage message;
-    message.role = "user";
-    message.content = run.text("prompt");
-    return {message};
-}
-
 ChatFormatKind formatKind(const Run& run, const ModelSource& source, const Tokenizer& tokenizer) {
     const std::string name = run.text("chat_format", "auto");
     if (name != "auto") {
@@ -83,45 +64,105 @@ Sampling samplingOf(const Run& run, const ModelSource& source) {
     return out;
 }
 
-/// Fills tokenizer and ids of a prompt given as text; returns the ids that end the answer.
-std::vector<std::int32_t> textPrompt(const Run& run, const ModelSource& source, Prompts& prompts,
-                                     std::vector<std::vector<std::int32_t>>& rows) {
-    if (source.tokenizerFile.empty()) {
-        throw base::BadInput(fmt::format(
-            "{}: tokenizer.json: missing; give the prompt as tokens, tokens_file or prompt_length", source.name));
-    }
-    prompts.tokenizer = Tokenizer::load(source.tokenizerFile);
-    if (run.flag("raw")) {
-        rows.push_back(prompts.tokenizer->encode(run.text("prompt"), true));
-        return {};
-    }
-    const ChatFormat format(formatKind(run, source, *prompts.tokenizer), prompts.tokenizer,
-                            familyName(source.config.family), source.chatTemplate);
-    ChatOptions options;
-    options.reasoningEffort = run.text("reasoning_effort", "medium");
-    options.date = run.text("date");
-    options.system = run.text("system");
-    const std::vector<ChatMessage> messages = messagesOf(run);
-    try {
-        rows.push_back(format.render(messages, options).ids);
-    } catch (const base::BadInput& error) {
-        if (run.spec.contains("chat") && error.message().starts_with("messages")) {
-            throw base::BadInput(run.text("chat") + ": " + error.message());
-        }
-        throw;
-    }
-    prompts.chatFormat = format.kind();
-    return format.stopIds();
+} // namespace
+
+std::int64_t contextLimit(const ModelConfig& config) {
+    return config.rope.type == RopeType::Dynamic ? 0 : std::max<std::int64_t>(config.maxPositions, 0);
 }
 
-/// Whether the model has positions up to a limit only.
-bool hasContextLimit(const ModelConfig& config) {
-    return config.maxPositions > 0 && config.rope.type != RopeType::Dynamic;
+std::vector<std::int32_t> arbitraryTokens(std::int64_t count, std::int64_t vocab, std::uint64_t seed,
+                                          std::uint32_t stream) {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        const auto random = base::philox4x32(base::philoxKey(seed, stream), i, 0);
+        ids[i] = static_cast<std::int32_t>(random[0] % static_cast<std::uint64_t>(vocab));
+    }
+    return ids;
 }
+
+RequestMaker::RequestMaker(const Run& run, const ModelSource& source, bool meta)
+    : run_(run), source_(source), meta_(meta) {
+    common_.stopTokens = source.generation.eosTokens.empty() ? source.config.eosTokens : source.generation.eosTokens;
+    common_.maxNewTokens = run.integer("max_new_tokens", 128);
+    common_.sampling = samplingOf(run, source);
+    if (run.spec.contains("stop")) {
+        common_.stopTexts = run.spec["stop"].get<std::vector<std::string>>();
+    }
+}
+
+RequestMaker::~RequestMaker() = default;
+
+void RequestMaker::needTokenizer() {
+    if (tokenizer_ != nullptr) {
+        return;
+    }
+    if (source_.tokenizerFile.empty()) {
+        throw base::BadInput(fmt::format(
+            "{}: tokenizer.json: missing; give the prompt as tokens, tokens_file or prompt_length", source_.name));
+    }
+    tokenizer_ = Tokenizer::load(source_.tokenizerFile);
+    unknown_ = unknownIds(*tokenizer_, source_.config.vocab);
+    if (!run_.flag("raw")) {
+        format_ = std::make_unique<ChatFormat>(formatKind(run_, source_, *tokenizer_), tokenizer_,
+                                               familyName(source_.config.family), source_.chatTemplate);
+    }
+}
+
+ChatFormatKind RequestMaker::chatFormat() const {
+    return format_ != nullptr ? format_->kind() : ChatFormatKind::ChatMl;
+}
+
+GenerateRequest RequestMaker::fromTokens(std::vector<std::int32_t> tokens) const {
+    GenerateRequest request = common_;
+    request.prompt = std::move(tokens);
+    limitStops(request);
+    return request;
+}
+
+GenerateRequest RequestMaker::fromText(const std::string& prompt) {
+    ChatMessage message;
+    message.role = "user";
+    message.content = prompt;
+    return fromMessages({message});
+}
+
+GenerateRequest RequestMaker::fromMessages(const std::vector<ChatMessage>& messages) {
+    needTokenizer();
+    GenerateRequest request = common_;
+    request.forbidden = unknown_;
+    if (format_ == nullptr) {
+        request.prompt = tokenizer_->encode(messages.front().content, true);
+    } else {
+        ChatOptions options;
+        options.reasoningEffort = run_.text("reasoning_effort", "medium");
+        options.date = run_.text("date");
+        options.system = run_.text("system");
+        request.prompt = format_->render(messages, options).ids;
+        for (const std::int32_t id : format_->stopIds()) {
+            if (std::find(request.stopTokens.begin(), request.stopTokens.end(), id) == request.stopTokens.end()) {
+                request.stopTokens.push_back(id);
+            }
+        }
+    }
+    limitStops(request);
+    return request;
+}
+
+void RequestMaker::limitStops(GenerateRequest& request) const {
+    if (run_.flag("ignore_eos")) {
+        request.forbidden.insert(request.forbidden.end(), request.stopTokens.begin(), request.stopTokens.end());
+    }
+    if (run_.flag("ignore_eos") || meta_) {
+        // Meta's ids are hashes: one that looks like an end must not cut a plan short.
+        request.stopTokens.clear();
+    }
+}
+
+namespace {
 
 /// A real run must stay inside what the model was made for; a plan may ask beyond it.
 void limitToContext(const ModelConfig& config, GenerateRequest& request) {
-    if (!hasContextLimit(config)) {
+    if (contextLimit(config) == 0) {
         return;
     }
     const auto prompt = static_cast<std::int64_t>(request.prompt.size());
@@ -136,64 +177,63 @@ void limitToContext(const ModelConfig& config, GenerateRequest& request) {
     }
 }
 
+/// The prompt of a generation as the experiment gives it.
+GenerateRequest chatRequest(const Run& run, RequestMaker& maker) {
+    if (!run.spec.contains("chat")) {
+        return maker.fromText(run.text("prompt"));
+    }
+    const std::vector<ChatMessage> messages = readChatFile(run.text("chat"));
+    try {
+        return maker.fromMessages(messages);
+    } catch (const base::BadInput& error) {
+        if (error.message().starts_with("messages")) {
+            throw base::BadInput(run.text("chat") + ": " + error.message());
+        }
+        throw;
+    }
+}
+
 } // namespace
 
 Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
     Prompts prompts;
-    std::vector<std::vector<std::int32_t>> rows;
-    GenerateRequest common;
-    common.stopTokens = source.generation.eosTokens.empty() ? source.config.eosTokens : source.generation.eosTokens;
+    RequestMaker maker(run, source, meta);
+    std::vector<GenerateRequest> rows;
+    std::vector<std::vector<std::int32_t>> ids;
     if (run.spec.contains("tokens")) {
-        rows.push_back(run.spec["tokens"].get<std::vector<std::int32_t>>());
+        ids.push_back(run.spec["tokens"].get<std::vector<std::int32_t>>());
     } else if (run.spec.contains("tokens_file")) {
-        rows = readTokenRows(run.text("tokens_file"));
+        ids = readTokenRows(run.text("tokens_file"));
     } else if (run.spec.contains("prompt_length")) {
         const std::int64_t count = run.integer("prompt_length", 1);
-        rows.push_back(arbitraryTokens(count, source.config.vocab, run.spec.value("seed", std::uint64_t{0})));
+        ids.push_back(arbitraryTokens(count, source.config.vocab, run.spec.value("seed", std::uint64_t{0}), 0));
     } else {
-        for (const std::int32_t id : textPrompt(run, source, prompts, rows)) {
-            if (std::find(common.stopTokens.begin(), common.stopTokens.end(), id) == common.stopTokens.end()) {
-                common.stopTokens.push_back(id);
-            }
-        }
-        common.forbidden = unknownIds(*prompts.tokenizer, source.config.vocab);
+        rows.push_back(chatRequest(run, maker));
     }
-    checkTokenIds(rows, source.config.vocab,
+    checkTokenIds(ids, source.config.vocab,
                   run.spec.contains("tokens_file") ? run.text("tokens_file") + ": input_ids" : "tokens");
-
-    common.maxNewTokens = run.integer("max_new_tokens", 128);
-    common.sampling = samplingOf(run, source);
-    if (run.spec.contains("stop")) {
-        common.stopTexts = run.spec["stop"].get<std::vector<std::string>>();
-        if (!common.stopTexts.empty() && prompts.tokenizer == nullptr) {
-            throw base::BadInput("stop: needs a prompt given as text; with tokens there is no text to search");
-        }
+    for (std::vector<std::int32_t>& row : ids) {
+        rows.push_back(maker.fromTokens(std::move(row)));
     }
-    if (run.flag("ignore_eos")) {
-        common.forbidden.insert(common.forbidden.end(), common.stopTokens.begin(), common.stopTokens.end());
-    }
-    if (run.flag("ignore_eos") || meta) {
-        // Meta's ids are hashes: one that looks like an end must not cut a plan short.
-        common.stopTokens.clear();
+    prompts.tokenizer = maker.tokenizer();
+    prompts.chatFormat = maker.chatFormat();
+    if (run.spec.contains("stop") && !run.spec["stop"].empty() && prompts.tokenizer == nullptr) {
+        throw base::BadInput("stop: needs a prompt given as text; with tokens there is no text to search");
     }
     const std::int64_t copies = run.integer("batch", 1);
     std::int64_t tokens = 0;
-    for (const auto& row : rows) {
-        tokens += static_cast<std::int64_t>(row.size()) * copies;
+    for (const GenerateRequest& row : rows) {
+        tokens += static_cast<std::int64_t>(row.prompt.size()) * copies;
     }
     if (tokens > kMostTokens) {
         throw base::BadInput(
             fmt::format("batch: {} prompt tokens in all are more than the {} that a run takes", tokens, kMostTokens));
     }
-    for (const auto& row : rows) {
-        for (std::int64_t copy = 0; copy < copies; ++copy) {
-            GenerateRequest request = common;
-            request.prompt = row;
-            if (!meta) {
-                limitToContext(source.config, request);
-            }
-            prompts.requests.push_back(std::move(request));
+    for (GenerateRequest& row : rows) {
+        if (!meta) {
+            limitToContext(source.config, row);
         }
+        prompts.requests.insert(prompts.requests.end(), static_cast<std::size_t>(copies), row);
     }
     return prompts;
 }
@@ -212,7 +252,7 @@ void checkTokenIds(const std::vector<std::vector<std::int32_t>>& rows, std::int6
 void checkContext(const std::vector<std::vector<std::int32_t>>& rows, const ModelConfig& config,
                   const std::string& origin) {
     for (const auto& row : rows) {
-        if (hasContextLimit(config) && static_cast<std::int64_t>(row.size()) > config.maxPositions) {
+        if (contextLimit(config) > 0 && static_cast<std::int64_t>(row.size()) > config.maxPositions) {
             throw base::BadInput(fmt::format("{}: rows of {} tokens are longer than the model's context of {} "
                                              "(max_position_embeddings); shorten them",
                                              origin, row.size(), config.maxPositions));

@@ -183,7 +183,10 @@ ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::
 
 GenerateOptions generateOptions(const Run& run, const ModelOptions& model) {
     GenerateOptions options;
-    options.cache.kind = run.text("cache", "dynamic") == "static" ? KvCacheKind::Static : KvCacheKind::Dynamic;
+    const std::string cache = run.text("cache", "dynamic");
+    options.cache.kind = cache == "static"  ? KvCacheKind::Static
+                         : cache == "paged" ? KvCacheKind::Paged
+                                            : KvCacheKind::Dynamic;
     options.cache.dtype = run.spec.contains("kv_dtype") ? dtypeNamed(run.spec["kv_dtype"]) : model.computeDType;
     options.cache.pageTokens = run.integer("page_size", 0);
     options.cache.slidingSaves = run.spec.value("sliding_cache", true);

@@ -15,6 +15,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/generation/generator.h"
 #include "engine/model/model.h"
+#include "engine/tokenizer/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/workload/workload.h"
 #include "kernels/context.h"
@@ -64,6 +65,42 @@ struct Prompts {
 };
 Prompts makePrompts(const Run& run, const ModelSource& source, bool meta);
 
+/// Turns prompts into requests with what the experiment says of all of them: sampling, stops, chat format. The tokenizer is
+/// loaded for the first prompt given as text.
+class RequestMaker {
+public:
+    /// `meta`: stops do not count. Throws BadInput for options that contradict each other.
+    RequestMaker(const Run& run, const ModelSource& source, bool meta);
+    ~RequestMaker();
+    RequestMaker(const RequestMaker&) = delete; // views the run and the source
+    RequestMaker& operator=(const RequestMaker&) = delete;
+
+    GenerateRequest fromTokens(std::vector<std::int32_t> tokens) const;
+    /// One user message, or with raw the text itself. Throws BadInput where the model has no tokenizer.
+    GenerateRequest fromText(const std::string& prompt);
+    GenerateRequest fromMessages(const std::vector<ChatMessage>& messages);
+    const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; } ///< null before the first text
+    ChatFormatKind chatFormat() const;
+
+private:
+    void needTokenizer();
+    void limitStops(GenerateRequest& request) const;
+
+    const Run& run_;
+    const ModelSource& source_;
+    bool meta_;
+    GenerateRequest common_;
+    std::vector<std::int32_t> unknown_; ///< ids without a token: never chosen
+    std::shared_ptr<const Tokenizer> tokenizer_;
+    std::unique_ptr<ChatFormat> format_;
+};
+
+/// Tokens of a prompt whose text does not matter; different streams give different ones.
+std::vector<std::int32_t> arbitraryTokens(std::int64_t count, std::int64_t vocab, std::uint64_t seed,
+                                          std::uint32_t stream);
+/// Most tokens that the model has positions for; 0: no limit.
+std::int64_t contextLimit(const ModelConfig& config);
+
 /// Rows of `input_ids` (batch, seq), I32 or I64. Throws BadInput "FILE: input_ids: what".
 std::vector<std::vector<std::int32_t>> readTokenRows(const std::string& path);
 /// Throws BadInput "ORIGIN: what" when an id is outside the vocabulary.
@@ -85,8 +122,7 @@ nlohmann::json categoryJson(const base::CategoryBytes& bytes);
 
 /// kv_cache: dtype, kind, and for each group of layers its layers, window (0: keeps everything) and bytes of one token.
 /// With them the bytes at any number of tokens follow by the formula of engine/cache/kv_cache.h.
-void addKvMetrics(nlohmann::json& metrics, kernels::Context& context, const ModelConfig& config,
-                  const KvCacheOptions& options);
+void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCacheOptions& options);
 
 /// Answers the experiment's prompt with each variant of a load and notes in it how fast ("after_load"); with two variants
 /// that computed values, metrics["agreement"] says how close their greedy tokens and the prompt's logits are. Nothing

@@ -52,6 +52,11 @@ EventBatch fullBatch() {
                     base::ScopeEndEvent{100, {0}, 11, 12}};
     batch.templates = {step, std::make_shared<base::StepTemplate>()};
     batch.replays = {{2, {10, 110, 2, 500, {3}, 9}}};
+    batch.batchSteps = {{1, 9, 7, 3, 1, 2, 40, 5, 4, 6, 5, 1, 12, 2, 3, 20}, {9, 12, 8}};
+    batch.slotSpans = {{1, 9, 7, 4, 2, 11, base::SlotState::Prefill, 40, 5},
+                       {1, 9, 7, 4, 3, -1, base::SlotState::Preempted, 0, 0}};
+    batch.requests = {{3, 11, base::RequestPhase::Refused, -1, -1, 4, {7}}};
+    batch.kvPages = {{4, 1, 99, base::PageState::Cached, -1, 0}, {5, 0, 0, base::PageState::Used, 3, 2}};
     return batch;
 }
 
@@ -122,6 +127,24 @@ std::string printed(const EventBatch& batch) {
     for (const auto& [order, event] : batch.replays) {
         out << order << " R " << event.begin << ' ' << event.end << ' ' << event.stepTemplate << ' ' << event.firstId
             << ' ' << event.parent.value << ' ' << event.index << '\n';
+    }
+    for (const auto& e : batch.batchSteps) {
+        out << "step " << e.begin << ' ' << e.end << ' ' << e.index << ' ' << e.decodeRows << ' ' << e.prefillRows
+            << ' ' << e.paddingRows << ' ' << e.prefillTokens << ' ' << e.paddingTokens << ' ' << e.sampled << ' '
+            << e.queued << ' ' << e.running << ' ' << e.preempted << ' ' << e.usedPages << ' ' << e.sharedPages << ' '
+            << e.cachedPages << ' ' << e.freePages << '\n';
+    }
+    for (const auto& e : batch.slotSpans) {
+        out << "slot " << e.begin << ' ' << e.end << ' ' << e.firstStep << ' ' << e.steps << ' ' << e.slot << ' '
+            << e.request << ' ' << static_cast<int>(e.state) << ' ' << e.tokens << ' ' << e.padding << '\n';
+    }
+    for (const auto& e : batch.requests) {
+        out << "request " << e.time << ' ' << e.request << ' ' << static_cast<int>(e.phase) << ' ' << e.slot << ' '
+            << e.step << ' ' << e.tokens << ' ' << e.reason.value << '\n';
+    }
+    for (const auto& e : batch.kvPages) {
+        out << "page " << e.time << ' ' << e.group << ' ' << e.page << ' ' << static_cast<int>(e.state) << ' '
+            << e.owner << ' ' << e.sequences << '\n';
     }
     return out.str();
 }

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Who holds which page of a pool of KV pages: the books of a paged cache, without its memory.
+//
+// Sequences hold pages of every group: a growing group one for every `pageTokens` tokens, a ring as many until it is full.
+// A page may be held by several sequences; who writes into such a page gets a copy first (takeCopies). With `sharePrefixes`
+// whole pages are known by their tokens and by the page before them, so that a prompt which begins like an earlier one takes
+// its pages; pages that nobody holds are then kept until pages are short, the longest unused first and a chain from its end.
+// Prefixes are shared only where every group grows: a ring has lost what the shared tokens left in it.
+// A value: no threads, no clocks, no memory but its own. Every call takes time in the pages that it touches.
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/trace.h"
+
+namespace vitrine::engine {
+
+struct PageGroup {
+    std::int64_t pageTokens = 1;
+    std::int64_t ringPages = 0; ///< pages of a full ring; 0: grows without end
+    std::int64_t pages = 0;     ///< in the pool
+};
+
+/// Page contents that must be copied before the next step writes.
+struct PageCopy {
+    int group = 0;
+    std::int32_t from = 0, to = 0;
+};
+
+/// Pages of a pool by state; they add up to the pool.
+struct PageCounts {
+    std::int64_t used = 0;
+    std::int64_t shared = 0; ///< of the used ones: held by more than one sequence
+    std::int64_t cached = 0;
+    std::int64_t free = 0;
+};
+
+class PageBook {
+public:
+    explicit PageBook(std::vector<PageGroup> groups, bool sharePrefixes = false);
+
+    const std::vector<PageGroup>& groups() const { return groups_; }
+    bool sharesPrefixes() const { return sharesPrefixes_; }
+    /// Pages of one group that `tokens` tokens of one sequence fill.
+    std::int64_t pagesFor(int group, std::int64_t tokens) const;
+    /// Whether the whole pool, without `others` pages of each group, could hold a sequence of so many tokens.
+    bool couldHold(std::int64_t tokens, std::int64_t others = 0) const;
+
+    /// A new sequence without tokens; numbers of removed ones are used again.
+    int addSequence();
+    /// Its pages return, or stay as cached ones.
+    void removeSequence(int sequence);
+    /// A new sequence with the same tokens in the same pages.
+    int fork(int sequence);
+    bool live(int sequence) const;
+    int sequences() const { return static_cast<int>(sequences_.size()); } ///< numbers are below it
+    std::int64_t length(int sequence) const;
+    std::span<const std::int32_t> pages(int sequence, int group) const;
+
+    /// Pages that could be taken now: free and cached ones.
+    std::int64_t available(int group) const;
+    /// Pages of one group to be taken before `tokens` more tokens have room, copies of shared pages included.
+    std::int64_t missing(int sequence, int group, std::int64_t tokens) const;
+    bool canGrow(int sequence, std::int64_t tokens) const;
+    /// Makes room for `tokens` more tokens. False, and nothing happened, when pages are short.
+    bool grow(int sequence, std::int64_t tokens);
+    /// `tokens` more tokens are in. REQUIRES room.
+    void commit(int sequence, std::int64_t tokens);
+    /// Drops the tokens from `length` on. REQUIRES that no ring has lost older ones.
+    void trim(int sequence, std::int64_t length);
+    /// Copies that `grow` found necessary since the last call, in order.
+    std::vector<PageCopy> takeCopies();
+
+    /// Of an empty sequence: takes the pages of the longest known beginning of `prompt`, all but its last token at most, and
+    /// returns how many tokens are in with them. 0 where prefixes are not shared.
+    std::int64_t adoptPrefix(int sequence, std::span<const std::int32_t> prompt);
+    /// Whole pages of the sequence become known by their tokens; `history` holds every token that is in. Pages whose tokens
+    /// are known under another page are left alone.
+    void publish(int sequence, std::span<const std::int32_t> history);
+
+    PageCounts counts(int group) const;
+    PageCounts counts() const; ///< of all groups
+    std::uint64_t evictions() const { return evictions_; }
+    std::uint64_t sharedTokens() const { return sharedTokens_; } ///< taken over by adoptPrefix so far
+    /// Share of the slots of used pages that hold no token, from 0 to 1: the waste of last pages.
+    double fragmentation() const;
+
+    /// Pages whose state or holders changed since the last call, each once, as they are; times are 0. Kept only after the
+    /// first call.
+    std::vector<base::KvPageEvent> takeChanges();
+
+private:
+    struct Page {
+        std::int32_t holders = 0;
+        std::int32_t owner = -1;
+        std::uint64_t chain = 0; ///< of a known page: its number in the chain; 0: not known
+        std::uint64_t lastUse = 0;
+    };
+    struct Group {
+        std::vector<Page> pages;
+        std::vector<std::int32_t> free; ///< the last one is taken first
+        std::int64_t used = 0, shared = 0;
+    };
+    struct Sequence {
+        bool live = false;
+        std::int64_t length = 0;
+        std::vector<std::uint64_t> chains; ///< of its first pages: those that are known
+        std::vector<std::vector<std::int32_t>> pages;
+    };
+    /// Tokens of a page behind the page before it.
+    struct ChainKey {
+        std::uint64_t before = 0;
+        std::vector<std::int32_t> tokens;
+        friend bool operator==(const ChainKey&, const ChainKey&) = default;
+    };
+    struct ChainHash {
+        std::size_t operator()(const ChainKey& key) const;
+    };
+    struct Known {
+        std::int32_t page = 0;
+        std::uint64_t chain = 0;
+    };
+
+    const Sequence& at(int sequence) const;
+    Sequence& at(int sequence);
+    std::int32_t take(int group, int owner);
+    void hold(int group, std::int32_t page, int owner);
+    void release(int group, std::int32_t page);
+    void forget(std::int32_t page);
+    void noteChange(int group, std::int32_t page);
+    template <class Visit>
+    void eachSharedWrite(const Sequence& sequence, int group, std::int64_t tokens, Visit visit) const;
+
+    std::vector<PageGroup> groups_;
+    bool sharesPrefixes_ = false;
+    std::vector<Group> pools_;
+    std::vector<Sequence> sequences_;
+    std::set<int> freeSequences_;
+    std::vector<PageCopy> copies_;
+    // Of group 0, where prefixes are shared:
+    std::unordered_map<ChainKey, Known, ChainHash> known_;
+    std::unordered_map<std::uint64_t, ChainKey> keys_;        ///< by chain number
+    std::set<std::pair<std::uint64_t, std::int32_t>> cached_; ///< (last use, page): the first goes first
+    std::uint64_t nextChain_ = 1;
+    std::uint64_t clock_ = 0;
+    std::uint64_t evictions_ = 0;
+    std::uint64_t sharedTokens_ = 0;
+    bool tracks_ = false;
+    std::set<std::pair<int, std::int32_t>> changed_;
+};
+
+} // namespace vitrine::engine

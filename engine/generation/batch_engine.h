@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Serves requests that come at any time with one model: a Scheduler says what each step is made of, this runs it.
+//
+// Prompt pieces and single tokens go into one ragged step. On CUDA a step of single tokens is launched before the host has
+// read the ids of the step before it (they stay on the device), and the host plans while the device works; it then sees a
+// stop token or a stop text one step late, and what was sampled behind it is dropped. Such steps have as many rows as the
+// next bucket, filled up with rows that count for nothing, so that few captured graphs serve all of them; devices without
+// graphs, and Meta with the traits of one that has them, do the same sums.
+// A request's tokens do not depend on what else runs: not on the mode, the order, the slots, preemption or shared prefixes.
+//
+// An engine belongs to the thread of its model's context. `add` and `cancel` are called between steps.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/generation/batch_trace.h"
+#include "engine/generation/generator.h"
+#include "engine/generation/scheduler.h"
+
+namespace vitrine::engine {
+
+struct BatchOptions {
+    SchedulerOptions scheduler;
+    /// Kind Paged. poolPages and poolSequences 0: chosen by poolFor().
+    KvCacheOptions cache;
+    ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
+    base::ProgressSink* progress = nullptr; ///< of compiling kernels
+    /// The longest prompt and answer that will come, for what is prepared before the first step; 0: not known.
+    std::int64_t longestPrompt = 0;
+    std::int64_t longestSequence = 0;
+};
+
+/// One request and what became of it. Times are on the context's clock; -1: has not happened.
+struct BatchResult {
+    GenerateResult result;
+    std::string refusal; ///< why it was refused; empty: it was not
+    base::TimeNs arrival = 0;
+    base::TimeNs admitted = -1;
+    base::TimeNs firstToken = -1;
+    base::TimeNs end = -1;
+    std::int32_t preemptions = 0;
+    std::int64_t sharedTokens = 0; ///< of its prompt, taken from another's pages
+};
+
+struct BatchCounts {
+    std::int64_t steps = 0;
+    std::int64_t samplingSteps = 0; ///< in which a request could get a token
+    std::int64_t aheadSteps = 0;    ///< launched before the ids of the one before were read
+    std::int64_t generated = 0;
+    std::int64_t prefillTokens = 0;
+    std::int64_t recomputedTokens = 0; ///< of them: computed before, and lost by a preemption
+    std::int64_t paddingTokens = 0;
+    std::int64_t preemptions = 0;
+    std::int64_t swaps = 0;
+    std::uint64_t swapBytes = 0; ///< both ways
+    std::int64_t mostUsedPages = 0;
+    std::uint64_t kvBytes = 0;     ///< largest sum over tokens kept
+    std::uint64_t kvPageBytes = 0; ///< largest sum of pages in use
+    double worstFragmentation = 0;
+    double prefillSeconds = 0; ///< of steps that read prompts
+    double decodeSeconds = 0;  ///< of the others
+};
+
+class BatchEngine {
+public:
+    /// Makes the cache. `tokenizer` may be null: texts are then empty. Throws OutOfMemory.
+    BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options);
+    ~BatchEngine();
+    BatchEngine(const BatchEngine&) = delete; // owns a cache on the model's context
+    BatchEngine& operator=(const BatchEngine&) = delete;
+
+    /// Compiles the kernels of the steps that may come; nothing but on CUDA.
+    void prepare();
+
+    /// A request arrives; numbers count from 0 and are the request numbers of sampling. `arrival`: when it really did.
+    std::int32_t add(GenerateRequest request, base::TimeNs arrival);
+    /// One that is refused for a reason of the caller's.
+    std::int32_t refuse(const std::string& reason, base::TimeNs arrival);
+    /// No more requests will come (static batches wait for full ones before).
+    void close() { scheduler_->close(); }
+    /// Its pages and its slot are free when it returns. Nothing for one that has ended.
+    void cancel(std::int32_t request);
+
+    /// Launches or runs one step and takes the tokens of one. False when nothing can be done before a request arrives.
+    /// Throws what steps throw; the engine then serves no more, and requests that had not ended read as they were.
+    bool step();
+
+    /// Called after each token of a request, and not when it is refused. Must not throw, may call cancel.
+    void onToken(TokenCallback callback) { onToken_ = std::move(callback); }
+    /// Called when a request has ended in any way. Must not throw.
+    void onEnd(std::function<void(std::int32_t request)> callback) { onEnd_ = std::move(callback); }
+
+    const BatchResult& result(std::int32_t request) const;
+    bool ended(std::int32_t request) const { return scheduler_->ended(request); }
+    /// The result of one that has ended, which is then forgotten: for engines that serve for ever.
+    BatchResult takeResult(std::int32_t request);
+    const BatchCounts& counts() const { return counts_; }
+    const Scheduler& scheduler() const { return *scheduler_; }
+    const KvCache& cache() const { return *cache_; }
+    /// Waits for the device, ends the slots' trace. Called by the destructor too.
+    void finish() noexcept;
+    /// After an error: every request that had not ended reads `reason`.
+    void abandon(FinishReason reason);
+
+private:
+    struct Row;
+    struct Flight;
+
+    void makeMoves(const BatchPlan& plan);
+    void tellPlan(const BatchPlan& plan);
+    std::unique_ptr<Flight> prepareFlight(BatchPlan plan);
+    void fillStep(Flight& flight);
+    std::vector<CarriedIds> carriedBy(Flight& flight) const;
+    kernels::SampleParameters samplingOf(const Row& row, std::int64_t pending) const;
+    bool mayLaunch(const Flight& flight) const;
+    void land(const StepOutput& out, Flight& flight);
+    void accept(Row& row, std::int32_t id, float logprob, base::TimeNs time);
+    void endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason);
+    void publish(const Flight& flight);
+    void noteCache();
+    base::TimeNs now() const;
+    Row& rowOf(std::int32_t request) { return *rows_.at(request); }
+    Row* unended(std::int32_t request) const;
+    std::vector<StepBatch> likelySteps(std::vector<std::int32_t>& tokens) const;
+
+    Model& model_;
+    std::shared_ptr<const Tokenizer> tokenizer_;
+    BatchOptions options_;
+    std::unique_ptr<KvCache> cache_;
+    std::unique_ptr<Scheduler> scheduler_;
+    std::unique_ptr<BatchTrace> trace_;
+    std::map<std::int32_t, std::unique_ptr<Row>> rows_;
+    std::map<std::int32_t, kernels::Buffer> swapped_; ///< pages of swapped requests on the host
+    int fillSequence_ = -1;                           ///< of rows that fill a bucket up
+    bool buckets_ = false;
+    kernels::Tensor carry_; ///< (2, rows) ids that steps leave to the next one, in turns
+    std::int64_t carryRows_ = 0;
+    int carryHalf_ = 0;
+    std::unique_ptr<Flight> flight_; ///< launched and not read
+    base::TimeNs landed_ = 0;        ///< when the last step ended
+    BatchCounts counts_;
+    TokenCallback onToken_;
+    std::function<void(std::int32_t)> onEnd_;
+    bool finished_ = false;
+};
+
+} // namespace vitrine::engine

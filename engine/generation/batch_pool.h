@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Sizes of a batch: its pool of pages and its rows.
+
+#include "engine/generation/scheduler.h"
+#include "engine/model/model.h"
+
+namespace vitrine::engine {
+
+/// Rows of a step of `rows` single tokens once it is filled up: few different numbers, so that few captured graphs serve
+/// all of them. Never more than `slots` where `rows` is not.
+std::int32_t bucketRows(std::int32_t rows, std::int32_t slots);
+
+/// A pool for the scheduler's slots with sequences of up to `longestPrompt` and `longestSequence` tokens, from what is free
+/// of the context's budget: as much as they can come to, or if that does not fit 85 % of what is free (the rest is for the
+/// steps). Fills in poolPages, poolSequences and tableTokens where they are 0.
+void poolFor(KvCacheOptions& cache, const SchedulerOptions& scheduler, Model& model, std::int64_t longestPrompt,
+             std::int64_t longestSequence);
+
+/// Pages of any group that so many bytes of host memory hold.
+std::int64_t swapPagesIn(std::uint64_t bytes, const ModelConfig& config, const KvCacheOptions& cache);
+
+} // namespace vitrine::engine

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/generation/batch_replay.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <thread>
+
+#include "base/error.h"
+
+namespace vitrine::engine {
+namespace {
+
+/// A wait notices a stop this often.
+constexpr base::TimeNs kLongestWait = 20'000'000;
+
+void waitUntil(kernels::Context& context, base::TimeNs time) {
+    if (kernels::MetaContext* meta = context.meta()) {
+        meta->joinStreams();
+        meta->addCompute(static_cast<double>(std::max<base::TimeNs>(time - meta->now(), 1)) * 1e-9);
+        meta->joinStreams();
+        return;
+    }
+    for (base::TimeNs now = context.clock().now(); now < time; now = context.clock().now()) {
+        context.throwIfStopped();
+        std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(time - now, kLongestWait)));
+    }
+}
+
+void replay(BatchEngine& engine, kernels::Context& context, std::vector<ArrivingRequest>& requests) {
+    const base::TimeNs start = context.clock().now();
+    const auto arrivalOf = [&](std::size_t i) { return start + static_cast<base::TimeNs>(requests[i].arrival * 1e9); };
+    std::size_t next = 0;
+    for (;;) {
+        for (; next < requests.size() && arrivalOf(next) <= context.clock().now(); ++next) {
+            if (requests[next].refusal.empty()) {
+                engine.add(std::move(requests[next].request), arrivalOf(next));
+            } else {
+                engine.refuse(requests[next].refusal, arrivalOf(next));
+            }
+        }
+        if (next == requests.size()) {
+            engine.close();
+        }
+        if (engine.step()) {
+            continue;
+        }
+        if (next == requests.size()) {
+            break;
+        }
+        waitUntil(context, arrivalOf(next));
+    }
+    if (engine.scheduler().queued() + engine.scheduler().running() > 0) {
+        throw base::Internal("requests wait for a batch that cannot come");
+    }
+}
+
+} // namespace
+
+void replayRequests(BatchEngine& engine, kernels::Context& context, std::vector<ArrivingRequest> requests) {
+    const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase, "serve");
+    try {
+        replay(engine, context, requests);
+        engine.finish();
+    } catch (const base::Error& error) {
+        engine.abandon(finishReasonOf(error));
+        throw;
+    } catch (const std::bad_alloc&) {
+        engine.abandon(FinishReason::OutOfMemory);
+        throw;
+    } catch (...) {
+        engine.abandon(FinishReason::Failed);
+        throw;
+    }
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Which requests get which tokens of the next step: continuous batching, and static batching as what it is measured against.
+//
+// A value over a PageBook: it knows lengths and pages, no tensors and no clock. `next` plans one step and takes its pages;
+// who runs the step commits its tokens to the book (KvCache::commit does) before it asks for the next one.
+//
+// Continuous: each step gives every running request its next token and fills what is left of the token budget with pieces
+// of prompts. Requests are admitted in the order of their arrival, never around one another, when a slot and the pages of
+// what they have to compute are free. When pages run short the running request that arrived last loses its place
+// (preemption) and waits at its place in the queue: whoever runs is older than whoever was preempted, so the oldest always
+// gets on, and a request that the whole pool could not hold is refused at once. That is why it cannot deadlock.
+// Without preemption the pages of the longest answer are set aside at admission.
+// Fairness: a request in a slot gets tokens at least every fairSteps + slots steps, whatever the order says.
+//
+// Static: a batch starts when all slots are free and as many requests wait as there are slots (or none will come any more).
+// Prompts are padded to the longest one with sequences of their own, and the batch steps until its last request has ended.
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/cache/page_book.h"
+
+namespace vitrine::engine {
+
+enum class BatchMode : std::uint8_t { Continuous, Static };
+/// Fifo: tokens of running requests first, then prompts begun, then waiting requests.
+/// PrefillFirst: prompts begun and waiting requests first.
+enum class BatchOrder : std::uint8_t { Fifo, PrefillFirst };
+enum class Preemption : std::uint8_t { Off, Recompute, Swap };
+
+struct SchedulerOptions {
+    BatchMode mode = BatchMode::Continuous;
+    std::int32_t slots = 16; ///< requests that run together at most
+    BatchOrder order = BatchOrder::Fifo;
+    Preemption preemption = Preemption::Recompute;
+    std::int64_t tokenBudget = 8192; ///< tokens of one step at most
+    std::int64_t swapPages = 0;      ///< that host memory holds at most; who finds no room there is recomputed
+    std::int32_t fairSteps = 16;
+    /// While more requests wait than slots are free, a free slot waits so many steps for others to become free: steps that
+    /// read prompts are dear, and share what they read of the weights.
+    std::int32_t gatherSteps = 0;
+    std::int64_t maxQueue = 0; ///< requests that wait at most, 0: no limit
+    /// What was generated is computed again token by token, as it was the first time: for models whose rotary frequencies
+    /// follow the length.
+    bool oneByOne = false;
+    std::int64_t otherPages = 0; ///< of each group, held by sequences that are none of the scheduler's
+};
+
+/// What a request may become. Preempted and Swapped wait again.
+enum class RequestState : std::uint8_t { Waiting, Running, Preempted, Swapped, Finished, Cancelled, Refused };
+
+/// What a row of a step is for.
+enum class RowKind : std::uint8_t {
+    Prefill, ///< tokens of a prompt, or of what a preempted request computes again
+    Decode,  ///< the last token that was sampled
+    Padding, ///< for nothing: padding of a static batch (request -1), or a request of it that has ended
+};
+
+struct PlannedRow {
+    std::int32_t request = -1;
+    std::int32_t slot = 0;
+    int sequence = 0; ///< of the cache
+    RowKind kind = RowKind::Decode;
+    std::int64_t begin = 0; ///< position of its first token
+    std::int64_t tokens = 1;
+    bool samples = false; ///< the request gets its next token from it
+};
+
+/// What happens to page contents before the step, in the order of the plan's list: a page may be given from one to the other.
+struct PageMove {
+    enum class Kind : std::uint8_t { Copy, SwapOut, SwapIn };
+    Kind kind = Kind::Copy;
+    PageCopy copy;                                ///< Copy
+    std::int32_t request = -1;                    ///< the others: whose pages go to the host, or come back
+    std::vector<std::vector<std::int32_t>> pages; ///< by group
+};
+
+/// A change that next() made to a request.
+struct SlotChange {
+    std::int32_t request = 0;
+    std::int32_t slot = 0;
+    bool again = false;    ///< admitted: it had run before
+    bool swapped = false;  ///< preempted: its pages go to the host
+    std::int64_t kept = 0; ///< tokens that are in the cache: those of a shared prefix, or those that come back
+};
+
+struct BatchPlan {
+    std::int64_t index = 0;
+    /// Decode rows by slot, then the others by slot.
+    std::vector<PlannedRow> rows;
+    std::vector<PageMove> moves;
+    std::vector<SlotChange> preempted;
+    std::vector<SlotChange> admitted;
+
+    bool empty() const { return rows.empty(); }
+    std::int64_t tokens() const;
+};
+
+class Scheduler {
+public:
+    /// The book must outlive it. REQUIRES at least one slot and one token of budget.
+    Scheduler(const SchedulerOptions& options, PageBook& book);
+
+    const SchedulerOptions& options() const { return options_; }
+
+    /// A request arrives; numbers count from 0. `prompt` is looked at where prefixes are shared, else only its size.
+    /// A refused one is told by state() and reason().
+    std::int32_t add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens);
+    /// Takes a request that was not even looked at: refused for a reason of the caller's.
+    std::int32_t refuse(const std::string& reason);
+    /// No more requests will come.
+    void close() { closed_ = true; }
+
+    /// Plans the next step; empty when nothing can run before a request arrives.
+    BatchPlan next();
+    /// A stop condition ended the request: tokens sampled after it are dropped. Its slot and pages are free at once.
+    void stop(std::int32_t request);
+    /// The same, at any time; nothing for one that has ended.
+    void cancel(std::int32_t request);
+
+    RequestState state(std::int32_t request) const { return at(request).state; }
+    const std::string& reason(std::int32_t request) const { return at(request).reason; }
+    std::int64_t generated(std::int32_t request) const { return at(request).generated; } ///< the planned ones included
+    int sequence(std::int32_t request) const { return at(request).sequence; }            ///< -1: in no slot
+    bool ended(std::int32_t request) const;
+    std::int32_t requests() const { return static_cast<std::int32_t>(entries_.size()); }
+
+    std::int32_t queued() const { return static_cast<std::int32_t>(queue_.size()); }
+    std::int32_t running() const;
+    std::int32_t preempted() const; ///< of the queued ones
+    /// The longest sequence that the running requests can come to, tokens.
+    std::int64_t longestRunning() const;
+    /// Steps in which a running request may go without tokens at most.
+    std::int32_t fairnessBound() const { return options_.fairSteps + options_.slots; }
+
+private:
+    struct Entry {
+        RequestState state = RequestState::Waiting;
+        std::string reason;
+        std::int64_t prompt = 0;
+        std::int64_t maxNew = 0;
+        std::vector<std::int32_t> tokens; ///< of the prompt, where prefixes are shared
+        std::int64_t computed = 0;        ///< tokens in the cache, or planned to be
+        std::int64_t generated = 0;
+        std::int32_t slot = -1;
+        int sequence = -1;
+        int padding = -1; ///< static: the sequence of its padding
+        std::int64_t padded = 0, toPad = 0;
+        std::int32_t idle = 0; ///< steps without tokens
+        bool ending = false;   ///< its last token is planned
+        bool ran = false;
+        std::int64_t swapped = 0; ///< tokens whose pages are on the host
+
+        std::int64_t known() const { return prompt + generated; }
+        std::int64_t need() const { return known() - computed; }
+        bool decodes() const { return generated > 0 && need() == 1; }
+        std::int64_t atMost() const { return prompt + maxNew - 1; } ///< the last token is not fed back
+    };
+    struct Claim {
+        std::int32_t request = 0;
+        std::int64_t tokens = 0;
+    };
+
+    Entry& at(std::int32_t request) { return entries_[static_cast<std::size_t>(request)]; }
+    const Entry& at(std::int32_t request) const { return entries_[static_cast<std::size_t>(request)]; }
+    std::string whyNever(std::int64_t prompt, std::int64_t maxNew) const;
+    std::int32_t freeSlot() const;
+    void leaveSlot(std::int32_t request, RequestState state);
+    void releaseEnded();
+    std::vector<std::int32_t> runningOrder() const;
+    bool makeRoom(std::int32_t request, std::int64_t tokens, std::vector<Claim>& claims, BatchPlan& plan);
+    void takeCopies(BatchPlan& plan);
+    void preempt(std::int32_t request, std::vector<Claim>& claims, BatchPlan& plan);
+    void claim(std::int32_t request, std::vector<Claim>& claims, BatchPlan& plan);
+    bool gathers(bool anyDecodes);
+    bool admits(const Entry& entry) const;
+    void admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow);
+    void planContinuous(BatchPlan& plan);
+    void addRow(const Claim& claim, BatchPlan& plan);
+    void startStatic(BatchPlan& plan);
+    bool staticFits(std::int64_t count) const;
+    void readStatic(std::int32_t request, BatchPlan& plan);
+    void takePages(int sequence, std::int64_t tokens);
+    void planStatic(BatchPlan& plan);
+    std::int64_t pagesInSwap(const Entry& entry) const;
+
+    SchedulerOptions options_;
+    PageBook* book_;
+    std::vector<Entry> entries_;
+    std::deque<std::int32_t> queue_;  ///< by arrival
+    std::vector<std::int32_t> slots_; ///< request of each, -1: free
+    bool closed_ = false;
+    std::int64_t steps_ = 0;
+    std::int32_t gathered_ = 0;
+    std::int64_t budget_ = 0;        ///< of the step that is being planned
+    std::vector<std::int32_t> lost_; ///< who lost its place in the step that is being planned
+    std::int64_t swapUsed_ = 0;
+    std::int64_t staticNewTokens_ = 0; ///< of the longest answer of a static batch
+};
+
+} // namespace vitrine::engine

@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "engine/generation/batch_replay.h"
+#include "tests/engine/model_test_support.h"
+
+namespace vitrine::engine {
+namespace {
+
+struct Served {
+    std::vector<BatchResult> results;
+    BatchCounts counts;
+};
+
+class BatchRig {
+public:
+    explicit BatchRig(const std::string& name, kernels::Backend backend = kernels::Backend::Cpu,
+                      base::TraceSink* sink = nullptr)
+        : context(test::makeContext(backend, sink)), source(openModel(name)),
+          model(std::make_unique<Model>(*context, source, ModelOptions{}, nullptr)) {
+        options.cache.dtype = kernels::DType::F32;
+        options.scheduler.slots = 3;
+        options.scheduler.tokenBudget = 64;
+        options.cache.pageTokens = 4;
+    }
+
+    Served serve(const std::vector<GenerateRequest>& requests) {
+        BatchEngine engine(*model, nullptr, options);
+        std::vector<ArrivingRequest> arriving;
+        for (const GenerateRequest& request : requests) {
+            arriving.push_back({request, 0, {}});
+        }
+        replayRequests(engine, *context, std::move(arriving));
+        const PageBook& book = *engine.cache().book();
+        EXPECT_EQ(book.counts().used,
+                  engine.scheduler().options().otherPages * static_cast<std::int64_t>(book.groups().size()));
+        Served served;
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+            served.results.push_back(engine.result(static_cast<std::int32_t>(i)));
+        }
+        served.counts = engine.counts();
+        return served;
+    }
+
+    std::vector<std::vector<std::int32_t>> alone(const std::vector<GenerateRequest>& requests) {
+        std::vector<std::vector<std::int32_t>> out;
+        GenerateOptions generate;
+        generate.cache.dtype = kernels::DType::F32;
+        for (const GenerateRequest& request : requests) {
+            GenerateReport report;
+            Generator(*model, nullptr, generate).run({request}, report, {});
+            out.push_back(report.results[0].ids);
+        }
+        return out;
+    }
+
+    std::unique_ptr<kernels::Context> context;
+    ModelSource source;
+    std::unique_ptr<Model> model;
+    BatchOptions options;
+};
+
+GenerateRequest request(std::size_t length, std::int64_t newTokens, std::int32_t salt, std::int64_t vocab) {
+    GenerateRequest out;
+    for (std::size_t i = 0; i < length; ++i) {
+        out.prompt.push_back(static_cast<std::int32_t>((31 * i + static_cast<std::size_t>(salt) * 7 + 1) %
+                                                       static_cast<std::size_t>(vocab)));
+    }
+    out.maxNewTokens = newTokens;
+    return out;
+}
+
+class BatchOfFixture : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(BatchOfFixture, AnswersAreThoseOfOneByOneUnderEveryModeCacheAndPolicy) {
+    BatchRig rig(test::fixture(GetParam()));
+    const std::int64_t vocab = rig.source.config.vocab;
+    std::vector<GenerateRequest> requests = {request(3, 12, 1, vocab),  request(30, 7, 5, vocab),
+                                             request(17, 20, 9, vocab), request(1, 1, 2, vocab),
+                                             request(30, 9, 5, vocab),  request(9, 16, 3, vocab)};
+    const auto expected = rig.alone(requests);
+    // One ends by a stop token in the middle.
+    requests[2].stopTokens = {expected[2][8]};
+    auto wanted = expected;
+    wanted[2].resize(
+        static_cast<std::size_t>(std::find(wanted[2].begin(), wanted[2].end(), expected[2][8]) - wanted[2].begin()) +
+        1);
+    const auto expectSame = [&](const std::string& what) {
+        const Served served = rig.serve(requests);
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+            EXPECT_EQ(served.results[i].result.ids, wanted[i]) << what << ", request " << i;
+            EXPECT_GE(served.results[i].end, served.results[i].firstToken) << what;
+        }
+        return served.counts;
+    };
+    SchedulerOptions& scheduler = rig.options.scheduler;
+    scheduler.mode = BatchMode::Static;
+    EXPECT_GT(expectSame("static").paddingTokens, 0);
+    scheduler.mode = BatchMode::Continuous;
+    for (const BatchOrder order : {BatchOrder::Fifo, BatchOrder::PrefillFirst}) {
+        scheduler.order = order;
+        expectSame("continuous");
+        scheduler.tokenBudget = 5;
+        expectSame("with a small budget");
+        scheduler.tokenBudget = 64;
+    }
+    rig.options.cache.slidingSaves = false;
+    rig.options.cache.sharePrefixes = true;
+    const bool shares = rig.source.config.rope.type != RopeType::Dynamic;
+    Served shared = rig.serve(requests);
+    EXPECT_EQ(shared.results[4].sharedTokens > 0, shares) << "request 4 begins like request 1";
+    expectSame("with shared prefixes");
+    rig.options.cache.sharePrefixes = false;
+    rig.options.cache.slidingSaves = true;
+    // A pool of two requests for three slots.
+    rig.options.cache.poolPages = 16;
+    scheduler.gatherSteps = 2;
+    const bool grows = std::any_of(rig.source.config.layers.begin(), rig.source.config.layers.end(),
+                                   [](const LayerConfig& layer) { return layer.window == 0; });
+    for (const Preemption preemption : {Preemption::Off, Preemption::Recompute, Preemption::Swap}) {
+        scheduler.preemption = preemption;
+        scheduler.swapPages = 1000;
+        const BatchCounts counts = expectSame(fmt::format("preemption {}", static_cast<int>(preemption)));
+        EXPECT_EQ(counts.preemptions > 0, grows && preemption != Preemption::Off);
+        EXPECT_EQ(counts.swaps > 0, grows && preemption == Preemption::Swap);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, BatchOfFixture, ::testing::ValuesIn(test::modelFixtures()), [](const auto& fixture) {
+    std::string name = fixture.param;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+});
+
+TEST(BatchEngine, SamplingDoesNotDependOnTheSchedule) {
+    BatchRig rig("synthetic:tiny-gpt-oss");
+    std::vector<GenerateRequest> requests;
+    for (std::int32_t i = 0; i < 7; ++i) {
+        GenerateRequest item = request(static_cast<std::size_t>(3 + 5 * i), 10, i, 300);
+        item.sampling.temperature = 0.8F;
+        item.sampling.topP = 0.9F;
+        item.sampling.repetitionPenalty = i % 2 == 0 ? 1.2F : 1;
+        item.sampling.seed = static_cast<std::uint64_t>(i);
+        requests.push_back(item);
+    }
+    const Served first = rig.serve(requests);
+    rig.options.scheduler.slots = 7;
+    rig.options.scheduler.tokenBudget = 9;
+    rig.options.scheduler.order = BatchOrder::PrefillFirst;
+    const Served second = rig.serve(requests);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        EXPECT_EQ(first.results[i].result.ids, second.results[i].result.ids);
+    }
+}
+
+TEST(BatchEngine, MetaKeepsTheOrderOfTimesAndItsSlots) {
+    test::RecordingSink sink;
+    BatchRig rig("synthetic:tiny-gpt-oss", kernels::Backend::Meta, &sink);
+    std::vector<GenerateRequest> requests;
+    for (std::int32_t i = 0; i < 20; ++i) {
+        requests.push_back(request(static_cast<std::size_t>(3 + i), 5 + i, i, 300));
+    }
+    const Served served = rig.serve(requests);
+    std::int64_t tokens = 0;
+    for (const BatchResult& result : served.results) {
+        EXPECT_LE(result.arrival, result.admitted);
+        EXPECT_LT(result.admitted, result.firstToken);
+        EXPECT_LE(result.firstToken, result.end);
+        tokens += static_cast<std::int64_t>(result.result.ids.size());
+    }
+    EXPECT_EQ(tokens, served.counts.generated);
+    EXPECT_EQ(tokens, 20 * 5 + 190);
+}
+
+TEST(BatchEngine, CallbacksMayCancelAndTakeResults) {
+    BatchRig rig("synthetic:tiny-llama");
+    BatchEngine engine(*rig.model, nullptr, rig.options);
+    std::vector<BatchResult> taken;
+    engine.onToken([&](const GeneratedToken& token) {
+        if (token.request == 1 && token.index == 2) {
+            engine.cancel(1);
+        }
+    });
+    engine.onEnd([&](std::int32_t number) { taken.push_back(engine.takeResult(number)); });
+    for (std::int32_t i = 0; i < 5; ++i) {
+        engine.add(request(5, 8, i, 300), 0);
+    }
+    engine.cancel(4);
+    engine.cancel(4);
+    EXPECT_EQ(engine.refuse("no", 0), 5);
+    while (engine.step()) {
+    }
+    EXPECT_EQ(engine.result(5).refusal, "no");
+    ASSERT_EQ(taken.size(), 5U);
+    const auto cancelled = std::count_if(taken.begin(), taken.end(), [](const BatchResult& result) {
+        return result.result.finish == FinishReason::Cancelled;
+    });
+    EXPECT_EQ(cancelled, 2);
+    EXPECT_EQ(engine.cache().book()->counts().used, 0);
+}
+
+TEST(BatchEngine, ALaterRequestIsWaitedFor) {
+    BatchRig rig("synthetic:tiny-llama", kernels::Backend::Meta);
+    BatchEngine engine(*rig.model, nullptr, rig.options);
+    replayRequests(engine, *rig.context,
+                   {{request(5, 3, 0, 300), 0, {}}, {request(5, 3, 1, 300), 2.5, {}}, {{}, 3.0, "not asked for"}});
+    EXPECT_GE(engine.result(1).admitted, engine.result(0).arrival + 2'500'000'000);
+    EXPECT_LT(engine.result(1).end, engine.result(0).arrival + 3'000'000'000);
+    EXPECT_EQ(engine.result(2).refusal, "not asked for");
+}
+
+TEST(BatchEngine, AnErrorLeavesWhatWasDone) {
+    base::StopSource stop;
+    kernels::ContextOptions options;
+    options.threads = 1;
+    options.stop = stop.get_token();
+    kernels::Context context(options);
+    const ModelSource source = openModel("synthetic:tiny-llama");
+    Model model(context, source, ModelOptions{}, nullptr);
+    BatchOptions batch;
+    batch.cache.dtype = kernels::DType::F32;
+    BatchEngine engine(model, nullptr, batch);
+    engine.onToken([&](const GeneratedToken& token) {
+        if (token.index == 3) {
+            stop.request_stop();
+        }
+    });
+    EXPECT_THROW(replayRequests(engine, context, {{request(5, 100, 0, 300), 0, {}}}), base::Cancelled);
+    EXPECT_EQ(engine.result(0).result.ids.size(), 4U);
+    EXPECT_EQ(engine.result(0).result.finish, FinishReason::Cancelled);
+}
+
+/// The same steps, rows and allocations on Meta with a GPU's traits as on a CPU that rehearses them.
+TEST(BatchEngine, MetaAllocatesWhatTheCpuDoesWithTheTraitsOfAGpu) {
+    const kernels::DeviceTraits traits = test::testTraits();
+    const auto linesOf = [&](kernels::Backend backend) {
+        test::RecordingSink sink;
+        const auto context = test::makeContext(backend, &sink, &traits);
+        const ModelSource source = openModel("synthetic:tiny-gpt-oss");
+        Model model(*context, source, {false, kernels::DType::BF16}, nullptr);
+        BatchOptions options;
+        options.scheduler.slots = 5;
+        options.scheduler.tokenBudget = 40;
+        BatchEngine engine(model, nullptr, options);
+        std::vector<ArrivingRequest> requests;
+        for (std::int32_t i = 0; i < 9; ++i) {
+            requests.push_back({request(static_cast<std::size_t>(4 + 3 * i), 6, i, 300), 0, {}});
+        }
+        replayRequests(engine, *context, std::move(requests));
+        return sink.lines();
+    };
+    EXPECT_EQ(linesOf(kernels::Backend::Cpu), linesOf(kernels::Backend::Meta));
+}
+
+} // namespace
+} // namespace vitrine::engine
