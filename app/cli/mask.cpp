@@ -101,6 +101,12 @@ void addMask(CLI::App& app, CommandLine& line) {
     command->add_option("--threads", question.threads, "CPU threads, default one for each core")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber.description(""));
+    command
+        ->add_option_function<std::string>(
+            "--backend", [&question](const std::string& name) { question.onGpu = name == "cuda"; },
+            "Where many undecided blocks are looked into: cpu (default) or cuda")
+        ->type_name("NAME")
+        ->check(CLI::IsMember({"cpu", "cuda"}).description(""));
     command->callback(
         [&line, options] { line.action = [&line, options] { return tellMask(*options, line.options); }; });
 }

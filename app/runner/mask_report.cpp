@@ -4,10 +4,13 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "app/runner/mask_picture.h"
 #include "base/thread_pool.h"
+#include "engine/attention/block_mask_cache.h"
 #include "engine/attention/block_mask_file.h"
+#include "engine/attention/device_blocks.h"
 #include "kernels/program/emitter.h"
 #include "kernels/program/interval_analysis.h"
 
@@ -20,6 +23,37 @@ using nlohmann::json;
 double secondsSince(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
+
+/// A GPU with the captures of a mask in its memory.
+class MaskDevice {
+public:
+    MaskDevice(const engine::ModProgram& mask, const kernels::BlockMaskShape& shape, const base::StopToken& stop)
+        : context_(options(stop)) {
+        kernels::BoundProgram bound;
+        bound.program = &mask.program;
+        for (const kernels::TensorView& view : mask.binding().tensors) {
+            tensors_.emplace_back(context_.memory().general(), base::MemoryCategory::BlockMask, "captured", view.dtype,
+                                  view.shape);
+            bound.captures.tensors.push_back(tensors_.back().view());
+            context_.upload(view.data, bound.captures.tensors.back().data, view.bytes());
+        }
+        blocks_ = engine::deviceBlocks(context_, bound, shape);
+    }
+
+    kernels::BlockEvaluator* blocks() { return blocks_.get(); }
+
+private:
+    static kernels::ContextOptions options(const base::StopToken& stop) {
+        kernels::ContextOptions made;
+        made.backend = kernels::Backend::Cuda;
+        made.stop = stop;
+        return made;
+    }
+
+    kernels::Context context_;
+    std::vector<kernels::Tensor> tensors_;
+    std::unique_ptr<kernels::BlockEvaluator> blocks_;
+};
 
 } // namespace
 
@@ -34,14 +68,21 @@ json maskReport(const MaskQuestion& question, base::ProgressSink* progress, cons
     base::ThreadPool pool(question.threads);
     const engine::ModRequest& mods = question.mods;
 
+    const kernels::BlockMaskShape shape{mods.batch, mods.heads,         mods.queries,
+                                        mods.keys,  question.blockSize, question.blockSize};
+    std::optional<MaskDevice> device;
+    if (question.onGpu) {
+        device.emplace(mask, shape, stop);
+    }
+    kernels::BlockEvaluator* const evaluator = device ? device->blocks() : nullptr;
+
     const auto buildBegin = std::chrono::steady_clock::now();
-    const kernels::BlockMask blocks = kernels::buildBlockMask(
-        mask.program, binding,
-        {mods.batch, mods.heads, mods.queries, mods.keys, question.blockSize, question.blockSize}, pool, progress,
-        stop);
+    const engine::BlockMaskCache::Found found =
+        engine::BlockMaskCache::shared().get(mask.program, binding, shape, pool, progress, stop, evaluator);
+    const kernels::BlockMask& blocks = *found.mask;
     const double buildSeconds = secondsSince(buildBegin);
     const auto densityBegin = std::chrono::steady_clock::now();
-    const double density = kernels::elementDensity(blocks, mask.program, binding, pool, stop);
+    const double density = kernels::elementDensity(blocks, mask.program, binding, pool, stop, evaluator);
     const double densitySeconds = secondsSince(densityBegin);
 
     if (!question.picture.empty()) {
@@ -66,6 +107,8 @@ json maskReport(const MaskQuestion& question, base::ProgressSink* progress, cons
             {"metadata_bytes", blocks.metadataBytes()},
             {"closed_form", kernels::intervalRows(mask.program).has_value()},
             {"build_seconds", buildSeconds},
+            {"block_mask_cached", found.hit},
+            {"backend", evaluator != nullptr ? "cuda" : "cpu"},
             {"density_seconds", densitySeconds},
             {"notes", mask.notes}};
 }

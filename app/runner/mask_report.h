@@ -20,10 +20,11 @@ struct MaskQuestion {
     std::string picture;     ///< PNG to write; empty: none
     std::string output;      ///< PyTorch's arrays as safetensors; empty: none
     int threads = 0;
+    bool onGpu = false; ///< blocks that analysis leaves undecided are looked into by a GPU, if they are many
 };
 
 /// {blocks_full, blocks_partial, blocks_empty, block_sparsity, full_share, element_density, metadata_bytes, build_seconds,
-/// density_seconds, closed_form, batch, heads, ...}. Blocks are counted over the batch entries and heads that differ.
+/// density_seconds, block_mask_cached, backend, closed_form, batch, heads, ...}. Blocks are counted over the batch entries and heads that differ.
 nlohmann::json maskReport(const MaskQuestion& question, base::ProgressSink* progress, const base::StopToken& stop);
 
 } // namespace vitrine::app

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/attention/block_mask_cache.h"
+#include "engine/attention/device_blocks.h"
 #include "engine/attention/mod_request.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/workload/attention_tensors.h"
@@ -156,9 +158,12 @@ private:
         const std::int64_t block = run_.integer("block_size", 128);
         const auto begin = std::chrono::steady_clock::now();
         base::ThreadPool pool(static_cast<int>(run_.integer("threads", 0)));
-        blocks_ = kernels::buildBlockMask(mask_.mod.program, mask_.mod.binding(),
-                                          {asked.batch, asked.heads, asked.queries, asked.keys, block, block}, pool,
-                                          run_.sinks.progress, run_.stop);
+        const kernels::BlockMaskShape shape{asked.batch, asked.heads, asked.queries, asked.keys, block, block};
+        const auto onDevice = deviceBlocks(context_, mask_.bound, shape);
+        const BlockMaskCache::Found found = BlockMaskCache::shared().get(
+            mask_.mod.program, mask_.mod.binding(), shape, pool, run_.sinks.progress, run_.stop, onDevice.get());
+        blocks_ = found.mask;
+        blocksKept_ = found.hit;
         buildSeconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
 
@@ -188,7 +193,7 @@ private:
         forward_.v = v_.view();
         forward_.score = score_.bound;
         forward_.mask = mask_.bound;
-        forward_.blocks = blocks_.has_value() ? &*blocks_ : nullptr;
+        forward_.blocks = blocks_.get();
         forward_.sinks = sinks_.view();
         forward_.scale = static_cast<float>(run_.spec.value("scale", 1 / std::sqrt(static_cast<double>(shape[3]))));
         forward_.out = out_.view();
@@ -329,12 +334,13 @@ private:
         out["forward_flops"] = forwardFlops();
         out["backward_ms"] = nullptr;
         out["backward_tflops"] = nullptr;
-        if (blocks_.has_value()) {
+        if (blocks_ != nullptr) {
             out["block_size"] = run_.integer("block_size", 128);
             out["block_sparsity"] = blocks_->blockSparsity();
             out["full_share"] = blocks_->fullShare();
             out["metadata_bytes"] = blocks_->metadataBytes();
             out["build_seconds"] = buildSeconds_;
+            out["block_mask_cached"] = blocksKept_;
         }
         json notes = json::array();
         for (const Loaded* loaded : {&score_, &mask_}) {
@@ -359,7 +365,7 @@ private:
         if (times.full.has_value()) {
             out["full_" + name + "_ms"] = *times.full * 1e3;
             out["predicted_" + name + "_ms"] =
-                *times.full * 1e3 * (blocks_.has_value() ? 1 - blocks_->blockSparsity() : 1);
+                *times.full * 1e3 * (blocks_ != nullptr ? 1 - blocks_->blockSparsity() : 1);
         }
     }
 
@@ -369,7 +375,8 @@ private:
     CapturedTensors captured_;
     AttentionInputs in_;
     Loaded score_, mask_;
-    std::optional<kernels::BlockMask> blocks_;
+    std::shared_ptr<const kernels::BlockMask> blocks_;
+    bool blocksKept_ = false; ///< from the cache
     double buildSeconds_ = 0;
     Direction forwardTimes_, backwardTimes_;
     Tensor q_, k_, v_, sinks_, out_, lse_, scratch_;

@@ -10,6 +10,7 @@
 #include "kernels/ops/cuda_call.h"
 #include "kernels/ops/flex_device_scratch.h"
 #include "kernels/ops/flex_source.h"
+#include "kernels/ops/program_captures.h"
 
 namespace vitrine::kernels {
 
@@ -36,23 +37,6 @@ abi::FlexTensorMap mapOf(const TensorView& tensor) {
     abi::FlexTensorMap map{};
     encodeTensorMap({tensor.data, tensor.dtype, extents, strides, box}, map.bytes);
     return map;
-}
-
-static_assert(abi::kProgramCaptures >= kMaxProgramCaptures, "a program may have more captures than kernels take");
-
-abi::ProgramCaptures capturesOf(const BoundProgram& program) {
-    abi::ProgramCaptures out{};
-    for (std::size_t i = 0; i < program.captures.tensors.size(); ++i) {
-        const TensorView& tensor = program.captures.tensors[i];
-        abi::ProgramCapture& item = out.items[i];
-        item.data = tensor.data;
-        item.rowStride = tensor.shape.rank() == 0 ? 0 : tensor.stride0();
-        for (int dim = 0; dim < kMaxCaptureRank; ++dim) {
-            item.extents[dim] =
-                dim < tensor.shape.rank() ? toInt(tensor.shape[dim], FlexAttention::kName, "captures") : 1;
-        }
-    }
-    return out;
 }
 
 bool hasHopperForm(const CudaContext& context, const FlexAttention& op) {
@@ -111,8 +95,8 @@ abi::FlexAttentionParams parametersOf(const FlexAttention& op, bool maps) {
     out.queries = toInt(op.q.shape[2], kName, "q");
     out.keys = toInt(op.k.shape[2], kName, "k");
     out.scale = op.scale;
-    out.scoreCaptures = capturesOf(op.score);
-    out.maskCaptures = capturesOf(op.mask);
+    out.scoreCaptures = capturesOf(op.score, kName);
+    out.maskCaptures = capturesOf(op.mask, kName);
     if (op.blocks != nullptr) {
         const BlockMaskShape& shape = op.blocks->shape;
         out.maskBatch = static_cast<int>(shape.batch);

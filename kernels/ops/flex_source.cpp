@@ -149,4 +149,15 @@ std::shared_ptr<const FlexSource> backwardSource(const FlexAttentionBackward& op
     });
 }
 
+std::shared_ptr<const FlexSource> countingSource(const BoundProgram& mask) {
+    return kept(fmt::format("counts {}|{}", kEmitterVersion, keyOf(mask)), [&] {
+        EmitOptions options;
+        options.exact = true;
+        FlexSource source;
+        source.mask = FlexMask::Blocks;
+        source.text.text = emitProgram(*mask.program, dtypesOf(mask), "maskMod", options);
+        return source;
+    });
+}
+
 } // namespace vitrine::kernels

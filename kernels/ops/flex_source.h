@@ -30,4 +30,7 @@ std::shared_ptr<const FlexSource> forwardSource(const FlexAttention& op);
 /// Only the captures whose gradient is wanted count.
 std::shared_ptr<const FlexSource> backwardSource(const FlexAttentionBackward& op);
 
+/// Only `maskMod`, exact (emitter.h): what kernels/device/block_counts.cuh includes.
+std::shared_ptr<const FlexSource> countingSource(const BoundProgram& mask);
+
 } // namespace vitrine::kernels

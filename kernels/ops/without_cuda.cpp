@@ -3,6 +3,7 @@
 
 // The CUDA overloads of every op in a build without CUDA headers.
 
+#include "kernels/ops/block_counts.h"
 #include "kernels/ops/block_plans.h"
 #include "kernels/ops/flex_attention.h"
 #include "kernels/ops/sample.h"
@@ -32,6 +33,7 @@ VITRINE_WITHOUT_CUDA(Rope)
 VITRINE_WITHOUT_CUDA(Sample)
 VITRINE_WITHOUT_CUDA(DequantizeMxfp4)
 VITRINE_WITHOUT_CUDA(FillRandom)
+VITRINE_WITHOUT_CUDA(BlockCounts)
 VITRINE_WITHOUT_CUDA(FlexAttention)
 VITRINE_WITHOUT_CUDA(FlexAttentionBackward)
 VITRINE_WITHOUT_CUDA(TransposeCopy)

@@ -48,12 +48,21 @@ struct Strip {
     std::vector<std::vector<BlockRun>> rows;
 };
 
+void appendRun(std::vector<BlockRun>& runs, const BlockRun& run) {
+    if (!runs.empty() && runs.back().full == run.full && runs.back().first + runs.back().count == run.first) {
+        runs.back().count += run.count;
+    } else {
+        runs.push_back(run);
+    }
+}
+
 /// Fills strips of block rows; one for each thread.
 class StripBuilder {
 public:
+    /// Without `looks`, blocks that analysis leaves undecided stay partial.
     StripBuilder(const BlockMaskShape& shape, const Program& mask, const CaptureBinding& binding,
-                 const IntervalAnalysis& analysis)
-        : shape_(shape), walk_(mask, binding, analysis) {}
+                 const IntervalAnalysis& analysis, bool looks)
+        : shape_(shape), walk_(mask, binding, analysis), looks_(looks) {}
 
     void build(std::int64_t batch, std::int64_t head, std::int64_t begin, std::int64_t end, Strip& strip,
                const base::StopToken& stop) {
@@ -69,7 +78,7 @@ public:
 private:
     /// Columns from left to right, so that runs of a row arrive in order.
     void visit(std::int64_t row0, std::int64_t row1, std::int64_t column0, std::int64_t column1) {
-        const ProgramBox box = boxOf(row0, row1, column0, column1);
+        const ProgramBox box = boxOfBlocks(shape_, batch_, head_, row0, row1, column0, column1);
         const MaskVerdict verdict = walk_.verdict(box);
         if (verdict == MaskVerdict::Empty) {
             return;
@@ -82,7 +91,7 @@ private:
         const std::int64_t width = column1 - column0;
         if (height == 1 && width == 1) {
             base::throwIfStopped(*stop_);
-            const MaskVerdict exact = walk_.classifyUndecided(box, *stop_);
+            const MaskVerdict exact = looks_ ? walk_.classifyUndecided(box, *stop_) : MaskVerdict::Undecided;
             if (exact != MaskVerdict::Empty) {
                 append(row0, row1, column0, column1, exact == MaskVerdict::Full);
             }
@@ -99,35 +108,109 @@ private:
         }
     }
 
-    ProgramBox boxOf(std::int64_t row0, std::int64_t row1, std::int64_t column0, std::int64_t column1) const {
-        return {batch_,
-                batch_,
-                head_,
-                head_,
-                row0 * shape_.queryBlock,
-                std::min(row1 * shape_.queryBlock, shape_.queries) - 1,
-                column0 * shape_.keyBlock,
-                std::min(column1 * shape_.keyBlock, shape_.keys) - 1};
-    }
-
     void append(std::int64_t row0, std::int64_t row1, std::int64_t column0, std::int64_t column1, bool full) {
         const BlockRun run{static_cast<std::int32_t>(column0), static_cast<std::int32_t>(column1 - column0), full};
         for (std::int64_t row = row0; row < row1; ++row) {
-            std::vector<BlockRun>& runs = strip_->rows[at(row - begin_)];
-            if (!runs.empty() && runs.back().full == full && runs.back().first + runs.back().count == run.first) {
-                runs.back().count += run.count;
-            } else {
-                runs.push_back(run);
-            }
+            appendRun(strip_->rows[at(row - begin_)], run);
         }
     }
 
     BlockMaskShape shape_;
     BoxWalk walk_;
+    bool looks_;
     std::int64_t batch_ = 0, head_ = 0, begin_ = 0;
     Strip* strip_ = nullptr;
     const base::StopToken* stop_ = nullptr;
 };
+
+/// Looks into the partial blocks of strips, which analysis left undecided: `kindOf(i)` for the i-th of them.
+class Undecided {
+public:
+    Undecided(const BlockMaskShape& shape, std::vector<Strip>& strips, std::int64_t perPlane, std::int64_t height)
+        : shape_(shape), strips_(strips) {
+        for (std::size_t i = 0; i < strips.size(); ++i) {
+            const auto strip = static_cast<std::int64_t>(i);
+            const std::int64_t plane = strip / perPlane;
+            for (std::size_t row = 0; row < strips[i].rows.size(); ++row) {
+                add(plane, strip % perPlane * height + static_cast<std::int64_t>(row), strips[i].rows[row]);
+            }
+        }
+    }
+
+    std::span<const BlockPlace> places() const { return places_; }
+    bool worth(const BlockEvaluator& evaluator) const {
+        return isWorth(evaluator, shape_, static_cast<std::int64_t>(places_.size()));
+    }
+
+    /// In the order of places().
+    void resolve(std::span<const MaskVerdict> verdicts) {
+        std::size_t next = 0;
+        for (Strip& strip : strips_) {
+            for (std::vector<BlockRun>& runs : strip.rows) {
+                std::vector<BlockRun> resolved;
+                for (const BlockRun& run : runs) {
+                    if (run.full) {
+                        appendRun(resolved, run);
+                        continue;
+                    }
+                    for (std::int32_t i = 0; i < run.count; ++i) {
+                        const MaskVerdict verdict = verdicts[next++];
+                        if (verdict != MaskVerdict::Empty) {
+                            appendRun(resolved, {run.first + i, 1, verdict == MaskVerdict::Full});
+                        }
+                    }
+                }
+                runs = std::move(resolved);
+            }
+        }
+    }
+
+private:
+    void add(std::int64_t plane, std::int64_t row, const std::vector<BlockRun>& runs) {
+        for (const BlockRun& run : runs) {
+            for (std::int32_t i = 0; !run.full && i < run.count; ++i) {
+                places_.push_back({static_cast<std::int32_t>(plane / shape_.heads),
+                                   static_cast<std::int32_t>(plane % shape_.heads), static_cast<std::int32_t>(row),
+                                   run.first + i});
+            }
+        }
+    }
+
+    const BlockMaskShape& shape_;
+    std::vector<Strip>& strips_;
+    std::vector<BlockPlace> places_;
+};
+
+ProgramBox boxOf(const BlockMaskShape& shape, const BlockPlace& place) {
+    return boxOfBlocks(shape, place.batch, place.head, place.row, place.row + 1, place.column, place.column + 1);
+}
+
+/// By the evaluator where the blocks are worth it, else by the pool.
+std::vector<MaskVerdict> lookInto(const Undecided& undecided, const BlockMaskShape& shape, BlockEvaluator& evaluator,
+                                  const Program& mask, const CaptureBinding& binding, const IntervalAnalysis& analysis,
+                                  base::ThreadPool& pool, const base::StopToken& stop) {
+    const std::span<const BlockPlace> places = undecided.places();
+    const auto count = static_cast<std::int64_t>(places.size());
+    std::vector<MaskVerdict> verdicts(places.size(), MaskVerdict::Undecided);
+    if (!undecided.worth(evaluator)) {
+        constexpr std::int64_t kGrain = 16;
+        pool.parallelFor(count, kGrain, [&](std::int64_t begin, std::int64_t end, int) {
+            BoxWalk walk(mask, binding, analysis);
+            for (std::int64_t i = begin; i < end; ++i) {
+                verdicts[at(i)] = walk.classifyUndecided(boxOf(shape, places[at(i)]), stop);
+            }
+        });
+        return verdicts;
+    }
+    std::vector<std::int32_t> counts(places.size());
+    evaluator.count(places, false, counts);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        verdicts[i] = counts[i] == 0                                 ? MaskVerdict::Empty
+                      : counts[i] == areaOf(boxOf(shape, places[i])) ? MaskVerdict::Full
+                                                                     : MaskVerdict::Undecided;
+    }
+    return verdicts;
+}
 
 void joinRows(BlockMask& mask, const std::vector<Strip>& strips) {
     std::int64_t total = 0;
@@ -294,14 +377,20 @@ double BlockMask::fullShare() const {
     return full + partial == 0 ? 0 : static_cast<double>(full) / static_cast<double>(full + partial);
 }
 
-BlockMask buildBlockMask(const Program& mask, const CaptureBinding& binding, BlockMaskShape shape,
-                         base::ThreadPool& pool, base::ProgressSink* progress, const base::StopToken& stop) {
-    if (!mask.isMask()) {
-        throw base::BadInput("mask: the program gives a number, not a boolean; compare it, or pass it as the score");
-    }
+BlockMaskShape collapsedShape(const Program& mask, BlockMaskShape shape) {
     const unsigned inputs = inputsOf(mask)[at(mask.result)];
     shape.batch = (inputs & kOnBatch) != 0 ? shape.batch : 1;
     shape.heads = (inputs & kOnHead) != 0 ? shape.heads : 1;
+    return shape;
+}
+
+BlockMask buildBlockMask(const Program& mask, const CaptureBinding& binding, BlockMaskShape shape,
+                         base::ThreadPool& pool, base::ProgressSink* progress, const base::StopToken& stop,
+                         BlockEvaluator* evaluator) {
+    if (!mask.isMask()) {
+        throw base::BadInput("mask: the program gives a number, not a boolean; compare it, or pass it as the score");
+    }
+    shape = collapsedShape(mask, shape);
     checkShape(shape);
     BlockMask out;
     out.shape = shape;
@@ -314,7 +403,7 @@ BlockMask buildBlockMask(const Program& mask, const CaptureBinding& binding, Blo
     std::mutex progressMutex;
     std::uint64_t done = 0;
     pool.parallelFor(static_cast<std::int64_t>(strips.size()), 1, [&](std::int64_t begin, std::int64_t end, int) {
-        StripBuilder builder(shape, mask, binding, analysis);
+        StripBuilder builder(shape, mask, binding, analysis, evaluator == nullptr);
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t plane = i / perPlane;
             const std::int64_t first = i % perPlane * height;
@@ -326,6 +415,10 @@ BlockMask buildBlockMask(const Program& mask, const CaptureBinding& binding, Blo
             }
         }
     });
+    if (evaluator != nullptr) {
+        Undecided undecided(shape, strips, perPlane, height);
+        undecided.resolve(lookInto(undecided, shape, *evaluator, mask, binding, analysis, pool, stop));
+    }
     joinRows(out, strips);
     addColumns(out, pool, stop);
     return out;

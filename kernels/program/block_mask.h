@@ -50,17 +50,37 @@ struct BlockMask {
     double fullShare() const;
 };
 
+/// A block of a mask.
+struct BlockPlace {
+    std::int32_t batch = 0, head = 0, row = 0, column = 0;
+};
+
+/// Looks at the elements of blocks elsewhere than on the pool's threads: on a device. Called from one thread.
+class BlockEvaluator {
+public:
+    static constexpr std::int64_t kLargestBlock = std::int64_t{1} << 30; ///< elements
+    virtual ~BlockEvaluator() = default;
+    /// Writes the allowed elements of each block; unless `exact`, of a block that is neither empty nor full any number
+    /// between.
+    virtual void count(std::span<const BlockPlace> places, bool exact, std::span<std::int32_t> counts) = 0;
+    /// Elements from which on it is worth the way there.
+    virtual std::int64_t worthElements() const = 0;
+};
+
 /// Hierarchical: boxes that interval analysis cannot decide are quartered down to single blocks, whose elements are then
-/// evaluated. Batch and heads collapse to 1 where the program ignores them. Throws BadInput for a score program, sizes that
+/// evaluated, by `evaluator` where there is one and they are many. Batch and heads collapse to 1 where the program ignores
+/// them. Throws BadInput for a score program, sizes that
 /// are not positive or too large (2^30 a side, 2^31 runs).
 BlockMask buildBlockMask(const Program& mask, const CaptureBinding& binding, BlockMaskShape shape,
                          base::ThreadPool& pool, base::ProgressSink* progress = nullptr,
-                         const base::StopToken& stop = {});
+                         const base::StopToken& stop = {}, BlockEvaluator* evaluator = nullptr);
+/// The shape that a mask's blocks have: batch and heads collapse to 1 where the program ignores them.
+BlockMaskShape collapsedShape(const Program& mask, BlockMaskShape shape);
 
 /// Allowed elements over all elements. Counts full blocks by their clipped size and evaluates partial ones (interval rows
 /// in closed form where the mask has one).
 double elementDensity(const BlockMask& blocks, const Program& mask, const CaptureBinding& binding,
-                      base::ThreadPool& pool, const base::StopToken& stop = {});
+                      base::ThreadPool& pool, const base::StopToken& stop = {}, BlockEvaluator* evaluator = nullptr);
 
 /// The same mask in coarser blocks for a picture: of each cell of `columns x rows` cells over the block rectangle
 /// [q0, q1) x [k0, k1) the number of full, partial and empty blocks in it. Cost follows the runs, never the area.

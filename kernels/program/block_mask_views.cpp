@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 
 #include "base/error.h"
 #include "kernels/program/block_mask.h"
@@ -61,6 +62,45 @@ std::int64_t countRow(const BlockMask& blocks, std::int64_t plane, std::int64_t 
         const std::int64_t key1 = std::min((run.first + std::int64_t{run.count}) * shape.keyBlock, shape.keys);
         sum += run.full ? (query1 - query0) * (key1 - key0)
                         : walk.count({batch, batch, head, head, query0, query1 - 1, key0, key1 - 1}, stop);
+    }
+    return sum;
+}
+
+/// Full blocks by their size, the elements of partial ones by the evaluator, a stretch of them at a time.
+std::int64_t countOnDevice(const BlockMask& blocks, BlockEvaluator& evaluator, const base::StopToken& stop) {
+    constexpr std::size_t kStretch = std::size_t{1} << 20;
+    const BlockMaskShape& shape = blocks.shape;
+    std::vector<BlockPlace> places;
+    std::vector<std::int32_t> counts;
+    std::int64_t sum = 0;
+    const auto flush = [&] {
+        base::throwIfStopped(stop);
+        counts.resize(places.size());
+        evaluator.count(places, true, counts);
+        sum = std::accumulate(counts.begin(), counts.end(), sum);
+        places.clear();
+    };
+    for (std::int64_t line = 0; line < shape.batch * shape.heads * shape.queryBlocks(); ++line) {
+        const std::int64_t row = line % shape.queryBlocks();
+        const std::int64_t plane = line / shape.queryBlocks();
+        const std::int64_t batch = plane / shape.heads;
+        const std::int64_t head = plane % shape.heads;
+        for (const BlockRun& run : blocks.row(batch, head, row)) {
+            if (run.full) {
+                sum += areaOf(boxOfBlocks(shape, batch, head, row, row + 1, run.first, run.first + run.count));
+                continue;
+            }
+            for (std::int32_t i = 0; i < run.count; ++i) {
+                places.push_back({static_cast<std::int32_t>(batch), static_cast<std::int32_t>(head),
+                                  static_cast<std::int32_t>(row), run.first + i});
+                if (places.size() == kStretch) {
+                    flush();
+                }
+            }
+        }
+    }
+    if (!places.empty()) {
+        flush();
     }
     return sum;
 }
@@ -160,12 +200,14 @@ private:
 } // namespace
 
 double elementDensity(const BlockMask& blocks, const Program& mask, const CaptureBinding& binding,
-                      base::ThreadPool& pool, const base::StopToken& stop) {
+                      base::ThreadPool& pool, const base::StopToken& stop, BlockEvaluator* evaluator) {
     const BlockMaskShape& shape = blocks.shape;
     const std::int64_t planes = shape.batch * shape.heads;
     std::int64_t allowed = 0;
     if (const std::optional<IntervalRows> rows = intervalRows(mask)) {
         allowed = countIntervals(*rows, binding, shape, pool, stop);
+    } else if (evaluator != nullptr && isWorth(*evaluator, shape, blocks.partial)) {
+        allowed = countOnDevice(blocks, *evaluator, stop);
     } else {
         const IntervalAnalysis analysis(mask, binding);
         const std::int64_t blockRows = shape.queryBlocks();

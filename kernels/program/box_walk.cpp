@@ -11,16 +11,6 @@ namespace {
 
 constexpr std::int64_t kFewElements = 1024; ///< evaluated rather than cut further
 
-std::int64_t heightOf(const ProgramBox& box) {
-    return box.queryHigh - box.queryLow + 1;
-}
-std::int64_t widthOf(const ProgramBox& box) {
-    return box.keyHigh - box.keyLow + 1;
-}
-std::int64_t areaOf(const ProgramBox& box) {
-    return heightOf(box) * widthOf(box);
-}
-
 } // namespace
 
 template <class Visit> void BoxWalk::halves(const ProgramBox& box, const Visit& visit) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/program/emitter.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
@@ -168,6 +169,18 @@ std::string_view plainOperator(ProgramOp op, ProgramType type) {
     default:
         return "";
     }
+}
+
+/// Operations that compilers would contract.
+std::string_view roundedFunction(const ProgramNode& node) {
+    if (node.type != ProgramType::Float) {
+        return "";
+    }
+    return node.op == ProgramOp::Add   ? "__fadd_rn"
+           : node.op == ProgramOp::Sub ? "__fsub_rn"
+           : node.op == ProgramOp::Mul ? "__fmul_rn"
+           : node.op == ProgramOp::Div ? "__fdiv_rn"
+                                       : "";
 }
 
 std::string_view helperName(ProgramOp op) {
@@ -339,6 +352,9 @@ private:
         if (const std::string fast = unsignedDivision(node, a, b); !fast.empty()) {
             return fast;
         }
+        if (const std::string_view rounded = roundedFunction(node); options_.exact && !rounded.empty()) {
+            return fmt::format("{}({}, {})", rounded, a, b);
+        }
         if (const std::string_view symbol = plainOperator(node.op, node.type); !symbol.empty()) {
             return fmt::format("{} {} {}", a, symbol, b);
         }
@@ -383,6 +399,32 @@ private:
 constexpr std::string_view kCaptures = "const vt::program::Captures& c";
 
 } // namespace
+
+bool isExactOnDevice(const Program& program) {
+    return std::all_of(program.nodes.begin(), program.nodes.end(), [](const ProgramNode& node) {
+        switch (node.op) {
+        case ProgramOp::Exp:
+        case ProgramOp::Exp2:
+        case ProgramOp::Expm1:
+        case ProgramOp::Log:
+        case ProgramOp::Log2:
+        case ProgramOp::Log1p:
+        case ProgramOp::Rsqrt:
+        case ProgramOp::Tanh:
+        case ProgramOp::Sigmoid:
+        case ProgramOp::Sin:
+        case ProgramOp::Cos:
+        case ProgramOp::Erf:
+            return false;
+        case ProgramOp::Pow:
+        case ProgramOp::FloorDiv:
+        case ProgramOp::Mod:
+            return node.type != ProgramType::Float;
+        default:
+            return true;
+        }
+    });
+}
 
 std::string emitProgram(const Program& program, std::span<const DType> dtypes, std::string_view name,
                         const EmitOptions& options) {

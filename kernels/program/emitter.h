@@ -19,7 +19,11 @@ inline constexpr int kEmitterVersion = 1;
 
 struct EmitOptions {
     bool fastTanh = true; ///< tanh.approx.f32 (one instruction, 5e-4 relative); false: tanhf
+    bool exact = false;   ///< sums and products of floats are rounded each for itself, as on the CPU
 };
+
+/// Whether an exact program gives the CPU's very values: it has no float function that is rounded otherwise on a device.
+bool isExactOnDevice(const Program& program);
 
 /// `bool NAME(int b, int h, int q_idx, int kv_idx, const Captures& c)` for a mask,
 /// `float NAME(float score, int b, int h, int q_idx, int kv_idx, const Captures& c)` for a score.
