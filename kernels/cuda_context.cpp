@@ -91,6 +91,8 @@ struct CudaContext::State {
     State(const CudaDriver& driver, const CudaOptions& given)
         : options(given), device(std::make_shared<CudaDevice>(driver, given.device, given.failFrom)) {}
     ~State();
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
 
     CudaOptions options;
     std::shared_ptr<CudaDevice> device;
@@ -221,6 +223,9 @@ struct CudaGraph::State {
     std::shared_ptr<CudaDevice> device;
     CUgraphExec executable = nullptr;
 
+    State() = default;
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
     ~State() {
         if (executable != nullptr) {
             device->driver().cuGraphExecDestroy(executable);
@@ -241,6 +246,9 @@ struct CudaEvent::State {
     std::shared_ptr<CudaDevice> device;
     CUevent event = nullptr;
 
+    State() = default;
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
     ~State() {
         if (event != nullptr) {
             device->driver().cuEventDestroy(event);
@@ -373,6 +381,7 @@ void CudaContext::multiply(const DenseProduct& product) {
         return;
     }
     state.device->launched("cuBLASLt");
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives addresses as integers
     state.products->multiply(product, state.device->compute(), reinterpret_cast<void*>(state.workspace),
                              state.traits.workspaceBytes);
 }

@@ -51,6 +51,7 @@ std::vector<CudaDeviceInfo> cudaDevices() {
         return {};
     }
     std::vector<CudaDeviceInfo> devices;
+    devices.reserve(static_cast<std::size_t>(count));
     for (int ordinal = 0; ordinal < count; ++ordinal) {
         devices.push_back(describeDevice(*driver, ordinal));
     }

@@ -23,6 +23,8 @@ class HostRunController final : public ui::RunController {
 public:
     explicit HostRunController(QObject* parent = nullptr);
     ~HostRunController() override; ///< stops the run and waits for its end, so that the session is closed well
+    HostRunController(const HostRunController&) = delete;
+    HostRunController& operator=(const HostRunController&) = delete;
 
     void start(const nlohmann::json& experiment, const QString& sessionFile) override;
     void stop() override;

@@ -63,6 +63,8 @@ namespace vitrine::kernels {
     F(cuLaunchKernelEx)
 
 struct CudaDriver {
+// The driver's own names, as members.
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define VITRINE_MEMBER(name) decltype(&::name) name = nullptr;
     VITRINE_CUDA_FUNCTIONS(VITRINE_MEMBER)
 #undef VITRINE_MEMBER

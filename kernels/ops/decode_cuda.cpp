@@ -57,7 +57,7 @@ std::int64_t formOf(const NormWeights& norm) {
     return norm.weight.empty() ? kNoNorm : static_cast<std::int64_t>(norm.form);
 }
 
-template <std::size_t kCount> using Variables = std::array<KernelVariable, kCount>;
+template <std::size_t count> using Variables = std::array<KernelVariable, count>;
 
 } // namespace
 

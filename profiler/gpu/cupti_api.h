@@ -53,9 +53,13 @@ namespace vitrine::profiler {
     F(cuptiPmSamplingCounterDataGetSampleInfo)
 
 struct CuptiApi {
+// CUPTI's own names, as members.
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define VITRINE_MEMBER(name) decltype(&::name) name = nullptr;
+    // NOLINTBEGIN(readability-identifier-naming)
     VITRINE_CUPTI_FUNCTIONS(VITRINE_MEMBER)
     VITRINE_CUPTI_SAMPLING_FUNCTIONS(VITRINE_MEMBER)
+    // NOLINTEND(readability-identifier-naming)
 #undef VITRINE_MEMBER
     std::uint32_t version = 0; ///< 130001 is the first of CUDA 13.0's
     std::string path;

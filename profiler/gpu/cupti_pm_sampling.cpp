@@ -55,6 +55,12 @@ constexpr std::array<Metric, 10> kMetrics{{
     {DeviceCounter::DramWrite, "dram__write_sectors.sum", 32, true},
 }};
 
+/// Keeps what a call returned; whether it went wrong.
+bool failed(CUptiResult& kept, CUptiResult code) {
+    kept = code;
+    return code != CUPTI_SUCCESS;
+}
+
 template <class Params> Params zeroed(std::size_t size) {
     Params params{};
     params.structSize = size;
@@ -99,8 +105,8 @@ public:
         auto size = zeroed<CUpti_Profiler_Host_GetConfigImageSize_Params>(
             CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE);
         size.pHostObject = object_;
-        if ((code_ = api_.cuptiProfilerHostConfigAddMetrics(&add)) != CUPTI_SUCCESS ||
-            (code_ = api_.cuptiProfilerHostGetConfigImageSize(&size)) != CUPTI_SUCCESS) {
+        if (failed(code_, api_.cuptiProfilerHostConfigAddMetrics(&add)) ||
+            failed(code_, api_.cuptiProfilerHostGetConfigImageSize(&size))) {
             return {};
         }
         std::vector<std::uint8_t> image(size.configImageSize);
@@ -113,8 +119,8 @@ public:
             zeroed<CUpti_Profiler_Host_GetNumOfPasses_Params>(CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE);
         passes.pConfigImage = image.data();
         passes.configImageSize = image.size();
-        if ((code_ = api_.cuptiProfilerHostGetConfigImage(&get)) != CUPTI_SUCCESS ||
-            (code_ = api_.cuptiProfilerHostGetNumOfPasses(&passes)) != CUPTI_SUCCESS || passes.numOfPasses != 1) {
+        if (failed(code_, api_.cuptiProfilerHostGetConfigImage(&get)) ||
+            failed(code_, api_.cuptiProfilerHostGetNumOfPasses(&passes)) || passes.numOfPasses != 1) {
             return {};
         }
         return image;
@@ -176,6 +182,7 @@ PmSampler::~PmSampler() {
 /// takes most of a second.
 bool PmSampler::tryMetrics(const std::vector<Metric>& metrics, CUptiResult& code) {
     std::vector<const char*> names;
+    names.reserve(metrics.size());
     for (const Metric& metric : metrics) {
         names.push_back(metric.name);
     }
@@ -242,7 +249,7 @@ CUptiResult PmSampler::enable(base::TimeNs interval) {
     set.samplingInterval = static_cast<std::uint64_t>(interval);
     set.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
     set.hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
-    if ((code = api_.cuptiPmSamplingSetConfig(&set)) != CUPTI_SUCCESS) {
+    if (failed(code, api_.cuptiPmSamplingSetConfig(&set))) {
         // Turing and A100 count clocks instead of nanoseconds.
         set.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL;
         set.samplingInterval = static_cast<std::uint64_t>(static_cast<double>(interval) * 1e-9 * kSystemClock);
@@ -257,11 +264,11 @@ CUptiResult PmSampler::enable(base::TimeNs interval) {
     size.pMetricNames = names_.data();
     size.numMetrics = names_.size();
     size.maxSamples = static_cast<std::uint32_t>(std::clamp(kImageTime / interval, kMinImageSamples, kMaxImageSamples));
-    if ((code = api_.cuptiPmSamplingGetCounterDataSize(&size)) != CUPTI_SUCCESS) {
+    if (failed(code, api_.cuptiPmSamplingGetCounterDataSize(&size))) {
         return code;
     }
     image_.resize(size.counterDataSize);
-    if ((code = clearImage()) != CUPTI_SUCCESS) {
+    if (failed(code, clearImage())) {
         return code;
     }
     auto start = zeroed<CUpti_PmSampling_Start_Params>(CUpti_PmSampling_Start_Params_STRUCT_SIZE);
@@ -279,17 +286,17 @@ std::string PmSampler::start(base::TimeNs interval) {
         CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE);
     available.deviceIndex = ordinal_;
     CUptiResult code = api_.cuptiProfilerInitialize(&initialize);
-    if (code != CUPTI_SUCCESS || (code = api_.cuptiDeviceGetChipName(&chip)) != CUPTI_SUCCESS ||
-        (code = api_.cuptiPmSamplingGetCounterAvailability(&available)) != CUPTI_SUCCESS) {
+    if (code != CUPTI_SUCCESS || failed(code, api_.cuptiDeviceGetChipName(&chip)) ||
+        failed(code, api_.cuptiPmSamplingGetCounterAvailability(&available))) {
         return api_.describe(code);
     }
     chip_ = chip.pChipName;
     available_.resize(available.counterAvailabilityImageSize);
     available.pCounterAvailabilityImage = available_.data();
-    if ((code = api_.cuptiPmSamplingGetCounterAvailability(&available)) != CUPTI_SUCCESS) {
+    if (failed(code, api_.cuptiPmSamplingGetCounterAvailability(&available))) {
         return api_.describe(code);
     }
-    if ((code = chooseMetrics()) != CUPTI_SUCCESS) {
+    if (failed(code, chooseMetrics())) {
         return fmt::format("the chip {} has none of the counters in one pass: {}", chip_, api_.describe(code));
     }
     code = enable(std::clamp(interval, kShortest, kLongest));

@@ -100,7 +100,7 @@ void KernelList::refresh() {
                     : where_.isEmpty()   ? QString()
                                          : tr("No kernel begins in %1.").arg(where_));
     } else if (shown == 0) {
-        empty_->set(tr("0 of %1 kernels match.").arg(countText(qint64(all))), tr("Clear filter"),
+        empty_->set(tr("0 of %1 kernels match.").arg(countText(static_cast<qint64>(all))), tr("Clear filter"),
                     [this] { filter_->clear(); });
     }
     stack_->setCurrentIndex(shown > 0 ? 0 : 1);
@@ -110,9 +110,9 @@ void KernelList::refresh() {
         return;
     }
     const profiler::KernelTable& table = stats_->table;
-    facts_->setText(
-        tr("%1 launches in %2, %3 busy, %4 of it inside ops")
-            .arg(countText(qint64(table.launches)), where_, durationText(table.busy), shareText(table.attribution())));
+    facts_->setText(tr("%1 launches in %2, %3 busy, %4 of it inside ops")
+                        .arg(countText(static_cast<qint64>(table.launches)), where_, durationText(table.busy),
+                             shareText(table.attribution())));
     facts_->setToolTip(facts_->text());
 }
 
