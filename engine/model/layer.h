@@ -14,6 +14,7 @@ struct Model::Layer {
     kernels::LinearView q, k, v, o;
     kernels::NormWeights qNorm, kNorm;
     kernels::TensorView sinks;
+    kernels::BoundProgram attentionScore, attentionMask;
     kernels::NormWeights attentionPostNorm; ///< Gemma2
     kernels::NormWeights mlpNorm, mlpPostNorm;
     kernels::LinearView gate, up, down; ///< dense; `down` is a stack in MoE layers

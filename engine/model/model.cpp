@@ -10,6 +10,7 @@
 #include "engine/model/layer.h"
 #include "engine/model/step.h"
 #include "kernels/ops/floats.h"
+#include "kernels/program/program_builder.h"
 
 namespace vitrine::engine {
 namespace {
@@ -38,6 +39,7 @@ Model::Model(kernels::Context& context, const ModelSource& source, const ModelOp
     }
     embeddingScale_ = embeddingScale(config_, options_.computeDType);
     bindLayers();
+    bindPrograms();
     if (config_.rope.type != RopeType::Dynamic) {
         const RopeTable table = makeRopeTable(config_, config_.maxPositions);
         ropeFrequencies_ = kernels::Tensor(context.memory().general(), base::MemoryCategory::Other,
@@ -114,6 +116,25 @@ void Model::bindLayers() {
     embedding_ = weights_->get("model.embed_tokens.weight");
     finalNorm_ = norm("model.norm");
     head_.weight.dense = config_.tiedEmbeddings ? embedding_ : weights_->get("lm_head.weight");
+}
+
+/// Layers with equal windows share a program, and so its kernels.
+void Model::bindPrograms() {
+    const kernels::KnownProgram* score = nullptr;
+    if (config_.attentionSoftCap > 0) {
+        score = &programs_.emplace_back(kernels::softCapScore(config_.attentionSoftCap));
+    }
+    std::map<std::int64_t, const kernels::KnownProgram*> masks;
+    for (Layer& layer : layers_) {
+        const kernels::KnownProgram*& mask = masks[layer.config.window];
+        if (mask == nullptr) {
+            mask = &programs_.emplace_back(kernels::slidingWindowMask(layer.config.window));
+        }
+        layer.attentionMask = mask->bound();
+        if (score != nullptr) {
+            layer.attentionScore = score->bound();
+        }
+    }
 }
 
 WeightBytes Model::weightBytes() const {

@@ -29,6 +29,7 @@
 #include "kernels/context.h"
 #include "kernels/ops/blocks.h"
 #include "kernels/ops/sample.h"
+#include "kernels/program/attention_program.h"
 
 namespace vitrine::engine {
 
@@ -151,6 +152,7 @@ private:
     struct Layer;
 
     void bindLayers();
+    void bindPrograms();
     std::uint64_t arenaBytes(const StepPlan& plan, const KvCache& cache);
     kernels::Context& dryContext();
     StepOutput runStep(const StepPlan& plan, KvCache& cache);
@@ -170,6 +172,7 @@ private:
     ModelOptions options_;
     std::unique_ptr<WeightStore> weights_;
     std::vector<Layer> layers_;
+    std::deque<kernels::KnownProgram> programs_; ///< of attention; layers point at them
     kernels::TensorView embedding_;
     kernels::NormWeights finalNorm_;
     kernels::LinearView head_;

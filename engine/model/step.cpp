@@ -239,8 +239,8 @@ void StepRunner::attention(int index, const TensorView& x) {
         op.newV = v.view();
     }
     op.sinks = layer.sinks;
-    op.program.window = layer.config.window > 0 ? layer.config.window : kernels::AttentionProgram::kNoWindow;
-    op.program.softCap = static_cast<float>(config.attentionSoftCap);
+    op.score = layer.attentionScore;
+    op.mask = layer.attentionMask;
     op.scale = static_cast<float>(config.attentionScale);
     op.out = out.view();
     runWithScratch(op);

@@ -2,20 +2,44 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the attention kernels share: which keys a sequence has and where they lie, which of them a row sees, the scores.
-// Softmax runs in base 2: a score is multiplied by log2(e), and LSE is turned back into the natural logarithm.
+// What the kernels for single rows share: the programs, sinks, LSE. "device/generated/program.cuh" is written for each pair of
+// programs (kernels/program/emitter.h): scoreMod, maskMod and intervalRows, which gives the ends of what a row sees.
+// VT_MASK: 0 none, 2 an interval of keys for each row, 3 an interval and maskMod for each key in it. VT_PER_HEAD: the interval
+// depends on the head. VT_CAPTURED: the programs read captured tensors, which come with the parameters.
+// Softmax runs in base 2: scores are multiplied by log2(e), and LSE is turned back into the natural logarithm.
 
-#include "device/abi/attention.h"
-#include "device/kv_view.cuh"
-#include "device/types.cuh"
+#include "device/attention_keys.cuh"
+#include "device/program.cuh"
 
 namespace vt {
 
-using vitrine::kernels::abi::AttentionParams;
+namespace mods {
+
+#include "device/generated/program.cuh"
+
+} // namespace mods
+
+#if VT_CAPTURED
+using AttentionCall = vitrine::kernels::abi::AttentionProgramParams;
+__device__ __forceinline__ const program::Captures& scoreCaptures(const AttentionCall& p) {
+    return p.scoreCaptures;
+}
+__device__ __forceinline__ const program::Captures& maskCaptures(const AttentionCall& p) {
+    return p.maskCaptures;
+}
+#else
+using AttentionCall = AttentionParams;
+/// Programs that capture nothing read nothing here.
+__device__ __forceinline__ const program::Captures& scoreCaptures(const AttentionCall&) {
+    return *static_cast<const program::Captures*>(nullptr);
+}
+__device__ __forceinline__ const program::Captures& maskCaptures(const AttentionCall&) {
+    return *static_cast<const program::Captures*>(nullptr);
+}
+#endif
 
 inline constexpr float kLog2e = 1.4426950408889634F;
 inline constexpr float kLn2 = 0.6931471805599453F;
-inline constexpr int kNoPosition = 0x7FFFFFFF;
 
 __device__ __forceinline__ float minusInfinity() {
     return __int_as_float(0xFF800000);
@@ -26,87 +50,36 @@ __device__ __forceinline__ float exp2Fast(float x) {
     return out;
 }
 
-/// The keys of one sequence: those that the cache keeps and, beside it, the step's own.
-class SequenceKeys {
-public:
-    /// `row` is the first of the sequence's rows, which end before `rowEnd`.
-    __device__ __forceinline__ SequenceKeys(const AttentionParams& p, int sequence, int row, int rowEnd)
-        : SequenceKeys(p, KvSequence(p.cache, sequence), row, rowEnd, p.positions[row]) {}
-    /// `position` is the first row's.
-    __device__ __forceinline__ SequenceKeys(const AttentionParams& p, const KvSequence& kept, int row, int rowEnd,
-                                            int position)
-        : kept_(kept), first_(kept.first()), last_(kept.end() - 1) {
-        if (p.newK != nullptr) {
-            newRow_ = row;
-            newBegin_ = position;
-            last_ = newBegin_ + (rowEnd - row) - 1;
-            first_ = first_ < newBegin_ ? first_ : newBegin_;
-        }
-    }
-
-    __device__ __forceinline__ int first() const { return first_; }
-    __device__ __forceinline__ int last() const { return last_; }
-
-    /// Where a position's key and value lie: a slot of a page, a row of the step's own tokens, or nowhere.
-    struct Place {
-        i64 page; ///< or kNew, kNowhere
-        int at;
-    };
-    __device__ __forceinline__ Place locate(int position) const {
-        if (position < first_ || position > last_) {
-            return {kNowhere, 0};
-        }
-        if (position >= newBegin_) {
-            return {kNew, newRow_ + position - newBegin_};
-        }
-        const KvSequence::Slot slot = kept_.slot(position);
-        return {slot.page < 0 ? kNowhere : slot.page, slot.inPage};
-    }
-    /// Elements of kvHead 0 of a key or value, or null where there are none.
-    template <class T>
-    static __device__ __forceinline__ const T* elements(const AttentionParams& p, const Place& place, bool isValue) {
-        const bool isNew = place.page == kNew;
-        const void* pool = isValue ? p.cache.values : p.cache.keys;
-        const void* added = isValue ? p.newV : p.newK;
-        const i64 pageStride = isValue ? p.cache.valuePageStride : p.cache.keyPageStride;
-        const i64 stride = isNew ? (isValue ? p.newVStride : p.newKStride) : p.cache.tokenStride;
-        const i64 offset = (isNew ? 0 : place.page * pageStride) + place.at * stride;
-        return place.page == kNowhere ? nullptr : static_cast<const T*>(isNew ? added : pool) + offset;
-    }
-    template <class T> __device__ __forceinline__ const T* key(const AttentionParams& p, int position) const {
-        return elements<T>(p, locate(position), false);
-    }
-    template <class T> __device__ __forceinline__ const T* value(const AttentionParams& p, int position) const {
-        return elements<T>(p, locate(position), true);
-    }
-    __device__ __forceinline__ bool isNew(int position) const { return position >= newBegin_; }
-
-private:
-    static constexpr int kNowhere = -1;
-    static constexpr int kNew = -2;
-
-    KvSequence kept_;
-    int first_, last_;
-    int newRow_ = 0;
-    int newBegin_ = kNoPosition;
-};
-
-/// First and last key that a row at `position` may see, of those that exist.
+/// First and last key that a row of a head may see, of those that exist.
 struct KeyRange {
     int lo, hi;
 };
-__device__ __forceinline__ KeyRange visibleKeys(const AttentionParams& p, int first, int last, int position) {
-    int lo = p.window == kNoPosition ? 0 : position - p.window + 1;
-    int hi = p.causal != 0 ? position : last;
+__device__ __forceinline__ KeyRange visibleKeys(const AttentionCall& p, int sequence, int head, int first, int last,
+                                                int position) {
+    int lo = 0;
+    int hi = kNoPosition;
+    if constexpr (VT_MASK != 0) {
+        mods::intervalRows(sequence, head, position, maskCaptures(p), lo, hi);
+    }
     lo = lo > first ? lo : first;
     hi = hi < last ? hi : last;
     return {lo, hi};
 }
 
-/// A product q.k as a score in base 2. The soft cap, cap * tanh(x / cap), has an absolute error of about 1e-7 cap.
-template <bool kSoftCap> __device__ __forceinline__ float score2(const AttentionParams& p, float product) {
-    if constexpr (kSoftCap) {
-        return p.capOut - __fdividef(2.0F * p.capOut, 1.0F + exp2Fast(product * p.capIn));
+/// Where a score belongs.
+struct ScorePlace {
+    int sequence, head, position, key;
+};
+
+/// A product q.k as a score in base 2, after the score program; -inf where maskMod forbids it.
+__device__ __forceinline__ float score2(const AttentionCall& p, const ScorePlace& at, float product) {
+    if constexpr (VT_MASK == 3) {
+        if (!mods::maskMod(at.sequence, at.head, at.position, at.key, maskCaptures(p))) {
+            return minusInfinity();
+        }
+    }
+    if constexpr (VT_SCORE != 0) {
+        return kLog2e * mods::scoreMod(product * p.scale, at.sequence, at.head, at.position, at.key, scoreCaptures(p));
     } else {
         return product * p.scale2;
     }

@@ -4,8 +4,8 @@
 
 // One row of q at a time: see attention_mma.cuh.
 //
-// Starts before the kernel before it has ended: the step's inputs (offsets, positions, tables) and keys of earlier steps
-// are read at once, because no kernel of this step writes them; q and what this step adds only after the wait.
+// Starts before the kernel before it has ended: the step's inputs (offsets, positions, tables, what the mask captures) and keys
+// of earlier steps are read at once, because no kernel of this step writes them; q and what this step adds only after the wait.
 // partials: for each row index and split, heads * headDim floats (weighted sums of values), and behind all of these, for
 // each row index and split, heads * 2 floats (maximum and sum, base 2).
 
@@ -55,6 +55,7 @@ static_assert(sizeof(SplitStatistics) <= kWarps * kStages * kStageBytes, "the st
 /// What the step's inputs say of the block's row. row -1: it is not ours.
 struct Row {
     int row, rowBegin, rowEnd;
+    int sequence;
     int position, firstPosition; ///< of the row, and of its sequence's first row
     const int* table;
     int first, length;
@@ -75,7 +76,7 @@ __device__ __forceinline__ const int* copyTable(const AttentionParams& p, int se
 __device__ __forceinline__ Row rowOf(const AttentionParams& p, int index, Shared& shared) {
     const int last = p.cache.sequences - 1;
     int sequence = index < last ? index : last;
-    Row out{index, p.offsets[sequence], p.offsets[sequence + 1], 0, 0, nullptr, 0, 0};
+    Row out{index, p.offsets[sequence], p.offsets[sequence + 1], sequence, 0, 0, nullptr, 0, 0};
     out.first = p.cache.first[sequence];
     out.length = p.cache.lengths[sequence];
     out.position = p.positions[p.byRow != 0 ? index : 0];
@@ -95,6 +96,7 @@ __device__ __forceinline__ Row rowOf(const AttentionParams& p, int index, Shared
             }
         }
         sequence = low;
+        out.sequence = low;
         out.rowBegin = p.offsets[sequence];
         out.rowEnd = p.offsets[sequence + 1];
         out.first = p.cache.first[sequence];
@@ -170,10 +172,25 @@ __device__ __forceinline__ void mergeSplits(const AttentionParams& p, const Head
     }
 }
 
+/// What the block's heads see, one with another.
+__device__ __forceinline__ KeyRange rangeOf(const AttentionCall& p, const SequenceKeys& keys, const Row& row,
+                                            const Heads& heads) {
+    KeyRange out = visibleKeys(p, row.sequence, heads.begin, keys.first(), keys.last(), row.position);
+    if constexpr (VT_PER_HEAD != 0) {
+        for (int head = heads.begin + 1; head < heads.begin + heads.count; ++head) {
+            const KeyRange other = visibleKeys(p, row.sequence, head, keys.first(), keys.last(), row.position);
+            if (other.lo <= other.hi) {
+                out = out.lo > out.hi ? other : KeyRange{min(out.lo, other.lo), max(out.hi, other.hi)};
+            }
+        }
+    }
+    return out;
+}
+
 } // namespace decode
 
 extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
-    attention_decode(const __grid_constant__ AttentionParams p) {
+    attention_decode(const __grid_constant__ AttentionCall p) {
     using namespace decode;
     extern __shared__ __align__(16) unsigned char stages[];
     __shared__ Shared shared;
@@ -193,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
     __syncthreads();
     const SequenceKeys keys(p, KvSequence(p.cache, row.table, row.first, row.length), row.rowBegin, row.rowEnd,
                             row.firstPosition);
-    const KeyRange range = visibleKeys(p, keys.first(), keys.last(), row.position);
+    const KeyRange range = rangeOf(p, keys, row, heads);
     const int firstTile = range.lo / kTileKeys;
     const int tiles = range.lo > range.hi ? 0 : range.hi / kTileKeys - firstTile + 1;
     const Cut cut = cutTiles(p, tiles);
@@ -293,11 +310,17 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
 #pragma unroll
         for (int half = 0; half < kHalves; ++half) {
             float best = minusInfinity();
+            const int head = heads.begin + g + half * 8;
+            KeyRange seen = range;
+            if constexpr (VT_PER_HEAD != 0) {
+                seen = visibleKeys(p, row.sequence, head, keys.first(), keys.last(), row.position);
+            }
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 const int key = position + i / 2 * 8 + i % 2;
                 float& score = scores[i / 2][half * 2 + i % 2];
-                score = key >= range.lo && key <= range.hi ? score2<kCapped>(p, score) : minusInfinity();
+                const bool inside = key >= seen.lo && key <= seen.hi;
+                score = inside ? score2(p, {row.sequence, head, row.position, key}, score) : minusInfinity();
                 best = fmaxf(best, score);
             }
             const float next = fmaxf(maximum[half], quadMax(best));

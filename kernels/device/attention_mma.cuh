@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Attention on tensor cores (mma.sync, sm_80 and later): bf16 or f16, head dims that are multiples of 16 up to 256.
-//
-// attention_decode: one row of q at a time; the heads that share a key head are the rows of a 16-row tile. A row's keys
-// are cut into splits by its own length alone, a block each, and a warp takes 16 of every 64 keys through a pipeline of
-// its own. The last block of a row merges the splits in their order.
-// attention_prefill: sequences with more rows; (row, head of the group) pairs fill tiles of VT_TILE_ROWS, keys come in
-// tiles of VT_TILE_KEYS from multiples of it, so that a row's result does not depend on the rows beside it.
+// Attention over single rows on tensor cores (mma.sync, sm_80 and later): bf16 or f16, head dims that are multiples of 16 up
+// to 256. One row of q at a time; the heads that share a key head are the rows of a 16-row tile. A row's keys are cut into
+// splits by its own length alone, a block each, and a warp takes 16 of every 64 keys through a pipeline of its own. The last
+// block of a row merges the splits in their order.
 
 #include "device/attention.cuh"
 #include "device/mma.cuh"
@@ -27,7 +24,6 @@ inline constexpr int kDimSteps = kDim / 16;  ///< of the product q.k
 inline constexpr int kDimTiles = kDim / 8;   ///< of the output
 inline constexpr int kPitch = kDim * 2 + 16; ///< bytes between rows in shared memory: no bank conflicts
 inline constexpr int kPieces = kDim / 8;     ///< 16-byte pieces of a row
-inline constexpr bool kCapped = VT_SOFT_CAP != 0;
 
 /// Address of this lane's row for ldmatrix of a 16 x 16 block: rows in the order of B fragments (two 8-key tiles).
 __device__ __forceinline__ u32 keyMatrixOffset(int lane) {

@@ -50,10 +50,10 @@ template <class T> __device__ __forceinline__ void addScaled(float weight, const
 
 /// A key's score in base 2, -inf where a table names no page.
 template <class T>
-__device__ __forceinline__ float scoreOf(const AttentionParams& p, const SequenceKeys& keys, int position, i64 headAt,
-                                         const float* q) {
-    const T* key = keys.key<T>(p, position);
-    return key == nullptr ? minusInfinity() : score2 < VT_SOFT_CAP != 0 > (p, dot(q, key + headAt));
+__device__ __forceinline__ float scoreOf(const AttentionCall& p, const SequenceKeys& keys, const ScorePlace& at,
+                                         i64 headAt, const float* q) {
+    const T* key = keys.key<T>(p, at.key);
+    return key == nullptr ? minusInfinity() : score2(p, at, dot(q, key + headAt));
 }
 
 template <class T>
@@ -82,7 +82,7 @@ __device__ __forceinline__ int sequenceOf(const AttentionParams& p, int row) {
 
 } // namespace simt
 
-extern "C" __global__ void __launch_bounds__(256, 2) attention_simt(const __grid_constant__ AttentionParams p) {
+extern "C" __global__ void __launch_bounds__(256, 2) attention_simt(const __grid_constant__ AttentionCall p) {
     using namespace simt;
     __shared__ float q[kDim];
     __shared__ float merged[kWarps][kDim];
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) attention_simt(const __grid
     __syncthreads();
     const int sequence = sequenceOf(p, row);
     const SequenceKeys keys(p, sequence, p.offsets[sequence], p.offsets[sequence + 1]);
-    const KeyRange range = visibleKeys(p, keys.first(), keys.last(), p.positions[row]);
+    const KeyRange range = visibleKeys(p, sequence, head, keys.first(), keys.last(), p.positions[row]);
     const i64 headAt = static_cast<i64>(head / (p.heads / p.kvHeads)) * kDim;
     float maximum = minusInfinity();
     float total = 0;
@@ -109,8 +109,9 @@ extern "C" __global__ void __launch_bounds__(256, 2) attention_simt(const __grid
         const int position = begin + lane;
         float score = minusInfinity();
         if (position >= range.lo && position <= range.hi) {
-            score = keys.isNew(position) ? scoreOf<New>(p, keys, position, headAt, q)
-                                         : scoreOf<Cache>(p, keys, position, headAt, q);
+            const ScorePlace at{sequence, head, p.positions[row], position};
+            score =
+                keys.isNew(position) ? scoreOf<New>(p, keys, at, headAt, q) : scoreOf<Cache>(p, keys, at, headAt, q);
         }
         const float next = fmaxf(maximum, warpMax(score));
         const float shrink = exp2f(maximum - safeMaximum(next));

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// FlexAttention forward, portable form. A block owns VT_WARPS * VT_ROW_TILES * 16 queries of one head and walks the tiles of
-// VT_TILE keys that the mask leaves, loading one ahead. Online softmax in base 2; a row that sees nothing gives 0 and
+// FlexAttention forward, portable form. A block owns VT_WARPS * VT_ROW_TILES * 16 rows and walks the tiles of VT_TILE keys that
+// the mask leaves, loading one ahead. VT_PAGES: of a ragged batch over a paged cache, else of dense tensors. Online softmax in base 2; a row that sees nothing gives 0 and
 // LSE -inf; the sink is one more logit without a value.
 
-#include "device/flex_attention_tiles.cuh"
+#ifdef VT_PAGES
+#include "device/flex_attention_pages.cuh"
+#else
+#include "device/flex_attention_dense.cuh"
+#endif
 
 namespace vt {
 
@@ -65,41 +69,37 @@ __device__ __forceinline__ void softmax(Accumulator& accumulator, Scores& scores
     }
 }
 
-/// Where a thread's scores lie.
-struct Corner {
-    int batch, head;
-    int row; ///< query of scores[0][0][0]
-};
-
 /// The score program over a tile, then the mask where the tile needs it.
-__device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, const Corner& at, int keyBegin,
+__device__ __forceinline__ void applyPrograms(const Params& p, const Work& work, int warpRow, int keyBegin,
                                               bool partial, const int2* ranges, Scores& scores) {
     const int t = static_cast<int>(threadIdx.x) % 4;
+    const int firstRow = warpRow + static_cast<int>(threadIdx.x) % 32 / 4;
     if constexpr (VT_SCORE != 0) {
 #pragma unroll
         for (int r = 0; r < kRowTiles; ++r) {
+            const RowPlace at(work, firstRow + r * 16);
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const int query = at.row + r * 16 + i / 2 * 8;
 #pragma unroll
                 for (int j = 0; j < kKeyTiles; ++j) {
-                    scores[r][j][i] = scoreMod(scores[r][j][i] * p.scale, at.batch, at.head, query,
+                    scores[r][j][i] = scoreMod(scores[r][j][i] * p.scale, at.batch(), at.head(i / 2), at.query(i / 2),
                                                keyBegin + j * 8 + 2 * t + i % 2, p.scoreCaptures);
                 }
             }
         }
     }
-    if (VT_MASK == 1 ? !partial && keyBegin + kKeys <= p.keys : !partial) {
+    const int lastKey = RowPlace(work, firstRow).lastKey(p);
+    if (VT_MASK == 1 ? !partial && keyBegin + kKeys - 1 <= lastKey : !partial) {
         return;
     }
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
+        const RowPlace at(work, firstRow + r * 16);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const int query = at.row + r * 16 + half * 8;
-            int2 range{0, p.keys - 1};
-            if constexpr (VT_MASK == 2) {
-                range = ranges[query % kRows];
+            int2 range{0, lastKey};
+            if constexpr (VT_MASK != 1) {
+                range = ranges[firstRow + r * 16 + half * 8];
             }
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
@@ -107,8 +107,9 @@ __device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, cons
                 for (int j = 0; j < kKeyTiles; ++j) {
                     const int key = keyBegin + j * 8 + 2 * t + i;
                     bool allowed = key >= range.x && key <= range.y;
-                    if constexpr (VT_MASK == 1) {
-                        allowed = allowed && (!partial || maskMod(at.batch, at.head, query, key, p.maskCaptures));
+                    if constexpr (VT_MASK == 1 || VT_MASK == 3) {
+                        allowed = allowed &&
+                                  (!partial || maskMod(at.batch(), at.head(half), at.query(half), key, p.maskCaptures));
                     }
                     scores[r][j][half * 2 + i] = allowed ? scores[r][j][half * 2 + i] : minusInfinity();
                 }
@@ -117,36 +118,35 @@ __device__ __forceinline__ void applyPrograms(const FlexAttentionParams& p, cons
     }
 }
 
-__device__ __forceinline__ void storeResult(const FlexAttentionParams& p, const Corner& at,
+__device__ __forceinline__ void storeResult(const Params& p, const Work& work, int warpRow,
                                             const Accumulator& accumulator) {
     const int t = static_cast<int>(threadIdx.x) % 4;
-    float sink = minusInfinity();
-    if (p.sinks != nullptr) {
-        sink = toFloat(static_cast<const StorageOf<VT_SINKS_DTYPE>*>(p.sinks)[at.head]) * kLog2e;
-    }
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
+        const RowPlace at(work, warpRow + static_cast<int>(threadIdx.x) % 32 / 4 + r * 16);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const float sum = quadSum(accumulator.total[r][half]);
-            const int query = at.row + r * 16 + half * 8;
-            if (query >= p.queries) {
+            if (!at.inside(p, half)) {
                 continue;
+            }
+            float sink = minusInfinity();
+            if (p.sinks != nullptr) {
+                sink = toFloat(static_cast<const StorageOf<VT_SINKS_DTYPE>*>(p.sinks)[at.head(half)]) * kLog2e;
             }
             const float best = fmaxf(accumulator.maximum[r][half], sink);
             const float base = best == minusInfinity() ? 0.0F : best;
             const float share = exp2Fast(accumulator.maximum[r][half] - base);
             const float total = sum * share + exp2Fast(sink - base);
             const float inverse = total == 0 ? 0.0F : share / total;
-            T* out = rowsOf(p.out, at.batch, at.head) + query * p.out.rowStride + 2 * t;
+            auto* out = at.out(p, half) + 2 * t;
 #pragma unroll
             for (int d = 0; d < kDimTiles; ++d) {
                 storePair(out + d * 8, accumulator.sums[r][d][half * 2] * inverse,
                           accumulator.sums[r][d][half * 2 + 1] * inverse);
             }
             if (p.lse != nullptr && t == 0) {
-                p.lse[(static_cast<i64>(at.batch) * p.heads + at.head) * p.queries + query] =
-                    total == 0 ? minusInfinity() : (base + log2f(total)) * kLn2;
+                p.lse[at.lseAt(p, half)] = total == 0 ? minusInfinity() : (base + log2f(total)) * kLn2;
             }
         }
     }
@@ -154,24 +154,26 @@ __device__ __forceinline__ void storeResult(const FlexAttentionParams& p, const 
 
 #if VT_MASK != 1
 /// What each row of the tile sees, and the walk over all of it.
-__device__ __forceinline__ IntervalWalk<kKeys> walkIntervals(const FlexAttentionParams& p, int batch, int head,
-                                                             int begin, int2* ranges) {
+__device__ __forceinline__ IntervalWalk<kKeys> walkIntervals(const Params& p, const Work& work, int2* ranges) {
     __shared__ int bounds[4]; // lowest and highest key of any row, of all rows
-    int low = 0;
-    int high = p.keys - 1;
+    const int firstKey = RowPlace(work, 0).firstKey(p);
+    const int lastKey = RowPlace(work, 0).lastKey(p);
     if (threadIdx.x == 0) {
-        bounds[0] = p.keys;
-        bounds[1] = -1;
-        bounds[2] = 0;
-        bounds[3] = p.keys - 1;
+        bounds[0] = lastKey + 1;
+        bounds[1] = firstKey - 1;
+        bounds[2] = firstKey;
+        bounds[3] = lastKey;
     }
     __syncthreads();
     for (int row = static_cast<int>(threadIdx.x); row < kRows; row += kThreads) {
-        if (begin + row < p.queries) {
-#if VT_MASK == 2
-            intervalRows(batch, head, begin + row, p.maskCaptures, low, high);
-            low = low > 0 ? low : 0;
-            high = high < p.keys - 1 ? high : p.keys - 1;
+        const RowPlace at(work, row);
+        if (at.inside(p, 0)) {
+            int low = firstKey;
+            int high = lastKey;
+#if VT_MASK >= 2
+            intervalRows(at.batch(), at.head(0), at.query(0), p.maskCaptures, low, high);
+            low = max(low, firstKey);
+            high = min(high, lastKey);
 #endif
             ranges[row] = {low, high};
             if (low <= high) {
@@ -192,7 +194,7 @@ __device__ __forceinline__ IntervalWalk<kKeys> walkIntervals(const FlexAttention
 } // namespace flex
 
 extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
-    flex_attention(const __grid_constant__ FlexAttentionParams p) {
+    flex_attention(const __grid_constant__ flex::Params p) {
     using namespace flex;
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ int2 ranges[VT_MASK == 1 ? 1 : kRows];
@@ -200,13 +202,11 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
     const int warp = static_cast<int>(threadIdx.x) / 32;
     pdl::wait();
     pdl::launchDependents();
-    const int begin =
-        static_cast<int>(gridDim.x - 1 - blockIdx.x) * kRows; // the last rows see the most in causal masks
-    const int batch = static_cast<int>(blockIdx.y) / p.heads;
-    const int head = static_cast<int>(blockIdx.y) % p.heads;
-    const int kvHead = head / (p.heads / p.kvHeads);
-    const T* keys = rowsOf(p.k, batch, kvHead);
-    const T* values = rowsOf(p.v, batch, kvHead);
+    const auto& scene = sceneOf<kRows, kThreads>(p);
+    if (!scene.exists()) {
+        return;
+    }
+    const Work& work = scene.work;
 
     const u32 queries = sharedAddress(shared);
     const u32 ring = queries + kRows * kPitch;
@@ -214,16 +214,13 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         static_assert(kStages <= 2, "one tile is loaded ahead");
         return kStages == 1 ? ring : 2 * ring + kStageBytes - stage;
     };
-    const auto load = [&](int keyBegin, u32 stage) {
-        loadRows<kKeys, kThreads>(keys, p.k.rowStride, keyBegin, p.keys, stage);
-        loadRows<kKeys, kThreads>(values, p.v.rowStride, keyBegin, p.keys, stage + kKeys * kPitch);
-    };
-    loadRows<kRows, kThreads>(rowsOf(p.q, batch, head), p.q.rowStride, begin, p.queries, queries);
+    const auto load = [&](int keyBegin, u32 stage) { scene.template loadKeys<kKeys, kThreads>(p, keyBegin, stage); };
+    scene.template loadQueries<kRows, kThreads>(p, queries);
     copyAsyncCommit();
 #if VT_MASK == 1
-    auto walk = walkRow<kKeys>(p, batch, head, begin);
+    auto walk = walkRow<kKeys>(p, work.batch, work.head, work.begin);
 #else
-    auto walk = walkIntervals(p, batch, head, begin, ranges);
+    auto walk = walkIntervals(p, work, ranges);
 #endif
     if (!walk.done()) {
         load(walk.begin(), ring);
@@ -251,7 +248,6 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         }
     }
     clear(accumulator.sums);
-    const Corner at{batch, head, begin + warpRow + lane / 4};
     u32 stage = ring;
     while (!walk.done()) {
         const int keyBegin = walk.begin();
@@ -274,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
                 SharedFragments{queriesAt}(k, a);
             }
         });
-        applyPrograms(p, at, keyBegin, partial, ranges, scores);
+        applyPrograms(p, work, warpRow, keyBegin, partial, ranges, scores);
         softmax(accumulator, scores, VT_SCORE != 0 ? kLog2e : p.scale * kLog2e);
         accumulateRows(accumulator.sums, scores, stage + kKeys * kPitch);
         if (kStages == 1 && !walk.done()) {
@@ -285,7 +281,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         stage = otherStage(stage);
     }
     copyAsyncWait<0>();
-    storeResult(p, at, accumulator);
+    storeResult(p, work, warpRow, accumulator);
 }
 
 } // namespace vt

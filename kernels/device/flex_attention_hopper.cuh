@@ -40,7 +40,7 @@ __device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows,
         for (int half = 0; half < 2; ++half) {
 #pragma unroll
             for (int i = half * 2; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
-                scores[i] = scoreMod(scores[i] * p.scale, at.batch, at.head(half), at.query(half),
+                scores[i] = scoreMod(scores[i] * p.scale, at.batch(), at.head(half), at.query(half),
                                      keyBegin + i / 4 * 8 + 2 * t + i % 2, p.scoreCaptures);
             }
         }
@@ -55,7 +55,7 @@ __device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows,
         int low = firstKey;
         int high = lastKey;
         if constexpr (VT_MASK >= 2) {
-            intervalRows(at.batch, at.head(half), at.query(half), p.maskCaptures, low, high);
+            intervalRows(at.batch(), at.head(half), at.query(half), p.maskCaptures, low, high);
             low = max(low, firstKey);
             high = min(high, lastKey);
         }
@@ -65,7 +65,7 @@ __device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows,
             bool allowed = key >= low && key <= high;
             if constexpr (VT_MASK == 1 || VT_MASK == 3) {
                 allowed =
-                    allowed && (!partial || maskMod(at.batch, at.head(half), at.query(half), key, p.maskCaptures));
+                    allowed && (!partial || maskMod(at.batch(), at.head(half), at.query(half), key, p.maskCaptures));
             }
             scores[i] = allowed ? scores[i] : minusInfinity();
         }
@@ -117,7 +117,7 @@ __device__ __forceinline__ void storeResult(const Params& p, const Rows& rows, c
         const float share = exp2Fast(rows.maximum[half] - base);
         const float total = sum * share + exp2Fast(sink - base);
         const float inverse = total == 0 ? 0.0F : share / total;
-        T* out = rows.place.out(p, half) + 2 * t;
+        auto* out = rows.place.out(p, half) + 2 * t;
 #pragma unroll
         for (int j = 0; j < kDim / 8; ++j) {
             storePair(out + j * 8, sums[j * 4 + half * 2] * inverse, sums[j * 4 + half * 2 + 1] * inverse);

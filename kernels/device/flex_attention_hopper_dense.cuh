@@ -2,25 +2,20 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Where the forward pass on Hopper takes its work from: dense tensors (batch, heads, rows, headDim). Work is 128 queries of one
-// head.
+// The forward pass on Hopper over dense tensors: its producer and the order of its work.
 
+#include "device/flex_attention_dense.cuh"
 #include "device/flex_attention_hopper_stages.cuh"
 
 namespace vt {
 
 namespace flex {
 
-using Params = FlexAttentionParams;
-
 /// 128 queries of one head; the last come first, because they see the most in causal masks.
-struct Work {
-    int batch, head, begin;
-
-    __device__ __forceinline__ Work(const Params& p, const Schedule& schedule)
-        : batch(schedule.head() / p.heads), head(schedule.head() % p.heads),
-          begin((ceilDiv(p.queries, kRows) - 1 - schedule.tile()) * kRows) {}
-};
+__device__ __forceinline__ Work workOf(const Params& p, const Schedule& schedule) {
+    return {schedule.head() / p.heads, schedule.head() % p.heads,
+            (ceilDiv(p.queries, kRows) - 1 - schedule.tile()) * kRows};
+}
 
 __device__ __forceinline__ Schedule scheduleOf(const Params& p) {
     return {ceilDiv(p.queries, kRows), p.batch * p.heads, static_cast<i64>(p.keys) * kDim * 4, p.heads / p.kvHeads};
@@ -87,7 +82,7 @@ __device__ void produce(const Params& p, const Shared& shared) {
     const bool copies = threadIdx.x % 32 == 0;
     Schedule schedule = scheduleOf(p);
     while (schedule.next()) {
-        const Work work(p, schedule);
+        const Work work = workOf(p, schedule);
         auto walk = walkOf(p, work);
         if (copies) {
             const u32 full = shared.queriesFull(queries.index);
@@ -104,25 +99,6 @@ __device__ void produce(const Params& p, const Shared& shared) {
     }
 }
 
-/// What a thread's two rows are, and where their results go.
-struct RowPlace {
-    int batch, headIndex, first;
-
-    __device__ __forceinline__ RowPlace(const Work& work, int row)
-        : batch(work.batch), headIndex(work.head), first(work.begin + row) {}
-    __device__ __forceinline__ int head(int) const { return headIndex; }
-    __device__ __forceinline__ int query(int half) const { return first + half * 8; }
-    __device__ __forceinline__ bool inside(const Params& p, int half) const { return query(half) < p.queries; }
-    __device__ __forceinline__ static int firstKey(const Params&) { return 0; }
-    __device__ __forceinline__ static int lastKey(const Params& p) { return p.keys - 1; }
-    __device__ __forceinline__ T* out(const Params& p, int half) const {
-        return flex::rowsOf(p.out, batch, headIndex) + query(half) * p.out.rowStride;
-    }
-    __device__ __forceinline__ i64 lseAt(const Params& p, int half) const {
-        return (static_cast<i64>(batch) * p.heads + headIndex) * p.queries + query(half);
-    }
-};
-
 /// The pieces of work in a consumer's order.
 struct Pieces {
     Schedule schedule;
@@ -136,7 +112,7 @@ struct Pieces {
         return arrive(shared);
     }
     __device__ __forceinline__ RowPlace rows(const Params& p, const Shared&, int row) const {
-        return {Work(p, schedule), row};
+        return {workOf(p, schedule), row};
     }
 
 private:

@@ -10,7 +10,8 @@
 //   float scoreMod(float score, int b, int h, int q_idx, int kv_idx, const Captures& c)
 //   float scoreGradient(float score, float upstream, int b, int h, int q_idx, int kv_idx, const Captures& c)
 //   void captureGradients(the same, Sink&& sink), which calls sink(gradient, offset, term)
-// VT_MASK: 0 none, 1 runs of blocks with maskMod in the partial ones, 2 an interval of keys for each row.
+// VT_MASK: 0 none, 1 runs of blocks with maskMod in the partial ones, 2 an interval of keys for each row, 3 an interval that
+// holds what a row sees, and maskMod for each key in it.
 
 #include "device/abi/flex_attention.h"
 #include "device/mma.cuh"
@@ -150,7 +151,9 @@ public:
           fullHigh_(fullHigh) {}
     __device__ __forceinline__ bool done() const { return tile_ >= last_; }
     __device__ __forceinline__ int begin() const { return tile_ * kTile; }
-    __device__ __forceinline__ bool partial() const { return begin() < fullLow_ || begin() + kTile - 1 > fullHigh_; }
+    __device__ __forceinline__ bool partial() const {
+        return VT_MASK == 3 || begin() < fullLow_ || begin() + kTile - 1 > fullHigh_;
+    }
     __device__ __forceinline__ void next() { ++tile_; }
 
 private:
@@ -252,8 +255,13 @@ __device__ __forceinline__ void storeRows(const float (&sums)[kRowTiles][kDimTil
 }
 
 /// Two neighbouring elements of a row.
-__device__ __forceinline__ void storePair(T* to, float low, float high) {
-    *reinterpret_cast<u32*>(to) = packPair<T>(low, high);
+template <class Out> __device__ __forceinline__ void storePair(Out* to, float low, float high) {
+    if constexpr (sizeof(Out) == 2) {
+        *reinterpret_cast<u32*>(to) = packPair<Out>(low, high);
+    } else {
+        to[0] = low;
+        to[1] = high;
+    }
 }
 
 } // namespace flex

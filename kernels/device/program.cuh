@@ -114,6 +114,10 @@ __device__ __forceinline__ float fastTanh(float x) {
     asm("tanh.approx.f32 %0, %1;" : "=f"(out) : "f"(x));
     return out;
 }
+/// 1 - 2 / (1 + e^2x): the absolute error is about 1e-7 everywhere.
+__device__ __forceinline__ float tanhByExp(float x) {
+    return 1.0f - __fdividef(2.0f, 1.0f + __expf(2.0f * x));
+}
 __device__ __forceinline__ float sigmoid(float x) {
     return 1.0f / (1.0f + __expf(-x));
 }

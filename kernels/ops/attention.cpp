@@ -3,6 +3,7 @@
 #include "kernels/ops/attention.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/ops/attention_splits.h"
 #include "kernels/ops/kv_pages.h"
@@ -12,31 +13,67 @@ namespace vitrine::kernels {
 
 namespace {
 
+/// How far a row sees, whatever its position; no number: to the end.
+struct Sight {
+    std::optional<std::int64_t> behind, ahead;
+
+    explicit Sight(const BoundProgram& mask) {
+        if (!mask.empty()) {
+            const FactsOf facts(mask);
+            behind = facts->behind;
+            ahead = facts->ahead;
+        }
+    }
+    /// Keys of one row far from the start and the end.
+    std::optional<std::int64_t> width() const {
+        return behind && ahead ? std::optional(std::max<std::int64_t>(0, *behind + *ahead + 1)) : std::nullopt;
+    }
+};
+
 /// Keys over all sequences that the rows may see, as far as the host knows.
-std::int64_t visibleKeys(const Attention& op) {
+std::int64_t visibleKeys(const Attention& op, const Sight& sight) {
     const std::int64_t sequences = op.cache.blockTable.shape[0];
     const std::int64_t tokens = op.q.shape[0];
     const std::int64_t kept = op.cache.totalTokens != 0
                                   ? op.cache.totalTokens
                                   : sequences * op.cache.blockTable.shape[1] * op.cache.keys.shape[1];
-    const std::int64_t added = op.newK.empty() ? 0 : tokens;
-    if (op.program.window == AttentionProgram::kNoWindow) {
-        return kept + added;
-    }
-    return std::min(kept + added, sequences * op.program.window + tokens);
+    const std::int64_t keys = kept + (op.newK.empty() ? 0 : tokens);
+    const std::optional<std::int64_t> width = sight.width();
+    return width ? std::min(keys, sequences * *width + tokens) : keys;
 }
 
-/// (row, key) pairs: each row sees its share of the keys; the rows of a causal prefill see half of each other.
-double visiblePairs(const Attention& op) {
+/// (row, key) pairs: rows are the last ones of their sequences, so that those of a causal prefill see half of each other.
+double visiblePairs(const Attention& op, const Sight& sight) {
     const auto sequences = static_cast<double>(std::max<std::int64_t>(1, op.cache.blockTable.shape[0]));
     const auto tokens = static_cast<double>(op.q.shape[0]);
     const double rows = tokens / sequences;
-    const double keys = static_cast<double>(visibleKeys(op)) / sequences;
-    double perRow = op.program.causal ? std::max(keys - (rows - 1) / 2, 1.0) : keys;
-    if (op.program.window != AttentionProgram::kNoWindow) {
-        perRow = std::min(perRow, static_cast<double>(op.program.window));
+    const double keys = static_cast<double>(visibleKeys(op, sight)) / sequences;
+    double perRow = keys;
+    if (sight.ahead) {
+        perRow = std::clamp(keys - (rows - 1) / 2 + static_cast<double>(*sight.ahead), std::min(keys, 1.0), keys);
+    }
+    if (const std::optional<std::int64_t> width = sight.width()) {
+        perRow = std::min(perRow, static_cast<double>(*width));
     }
     return perRow * tokens;
+}
+
+void checkPrograms(const OpCheck& rule, const Attention& op) {
+    if (!op.score.empty()) {
+        rule.require(op.score.program->type() == ProgramType::Float, "score", "the program gives no float");
+        checkCaptures(*op.score.program, op.score.captures);
+    }
+    if (!op.mask.empty()) {
+        rule.require(op.mask.program->isMask(), "mask", "the program gives no boolean");
+        checkCaptures(*op.mask.program, op.mask.captures);
+    }
+    if (op.blocks != nullptr) {
+        const BlockMaskShape& shape = op.blocks->shape;
+        rule.require(!op.mask.empty(), "blocks", "there is no mask");
+        rule.require(shape.batch == 1 || shape.batch == op.cache.blockTable.shape[0], "blocks",
+                     "made for another number of sequences");
+        rule.require(shape.heads == 1 || shape.heads == op.q.shape[1], "blocks", "made for other heads");
+    }
 }
 
 } // namespace
@@ -73,8 +110,7 @@ void check(const Attention& op) {
         rule.shape(op.sinks, "sinks", {heads});
         rule.floating(op.sinks, "sinks");
     }
-    rule.require(op.program.window > 0, "program.window", "it is not positive");
-    rule.require(op.program.softCap >= 0, "program.softCap", "it is negative");
+    checkPrograms(rule, op);
     rule.shape(op.out, "out", {tokens, heads, headDim});
     rule.floating(op.out, "out");
     rule.rowsContiguous(op.out, "out");
@@ -88,11 +124,13 @@ void check(const Attention& op) {
 
 Cost cost(const Attention& op, const DeviceTraits&) {
     const std::int64_t headDim = op.q.shape[2];
+    const Sight sight(op.mask);
     Cost cost;
     cost.bytesRead =
-        op.q.bytes() + 2 * bytesOf(op.cache.keys.dtype, visibleKeys(op) * op.cache.keys.shape[2] * headDim);
+        op.q.bytes() + 2 * bytesOf(op.cache.keys.dtype, visibleKeys(op, sight) * op.cache.keys.shape[2] * headDim);
     cost.bytesWritten = op.out.bytes() + (op.lse.empty() ? 0 : op.lse.bytes());
-    cost.flops = static_cast<std::uint64_t>(4.0 * visiblePairs(op) * static_cast<double>(op.q.shape[1] * headDim));
+    cost.flops =
+        static_cast<std::uint64_t>(4.0 * visiblePairs(op, sight) * static_cast<double>(op.q.shape[1] * headDim));
     cost.computeType = op.q.dtype;
     return cost;
 }

@@ -2,13 +2,19 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Attention over ragged batches and a paged cache (design section 6). Scores are q.k * scale, then the program's score
-// change, then its mask; softmax in float32 over the allowed keys and, if present, the sink (a logit without value).
-// A row that may see nothing gives 0 and LSE -inf.
+// Attention of models: FlexAttention's semantics (kernels/ops/flex_attention.h) over ragged batches and a paged cache (design
+// section 6). Scores are q.k * scale, then the score program, then the mask; softmax over the allowed keys and, if present,
+// the sink (a logit without value). A row that may see nothing gives 0 and LSE -inf.
+//
+// Programs see logical indices: b is the sequence (its row of the block table), q_idx and kv_idx its positions. A mask whose
+// rows are intervals in closed form (causal, windows, prefix) costs nothing beyond its interval; of any other one the keys
+// between the ends that analysis finds (all of them at worst) are asked one by one. Captured tensors are inputs of the step:
+// no op that runs in the step before this one writes them, because kernels read them early.
 
 #include "kernels/context.h"
 #include "kernels/ops/kv_view.h"
 #include "kernels/program/attention_program.h"
+#include "kernels/program/block_mask.h"
 #include "kernels/tensor.h"
 
 namespace vitrine::kernels {
@@ -26,7 +32,10 @@ struct Attention {
     TensorView newK;      ///< (tokens, kvHeads, headDim) or empty: set when a ring no longer holds every key that this
     TensorView newV;      ///< step's rows may see; then the cache holds only older tokens and these are read beside it
     TensorView sinks;     ///< (heads) or empty
-    AttentionProgram program;
+    BoundProgram score, mask;
+    const BlockMask* blocks =
+        nullptr; ///< of `mask` by positions, or null. It saves the CPU elements to ask; a GPU asks
+                 ///< them all the same
     float scale = 1;
     TensorView out; ///< (tokens, heads, headDim)
     TensorView lse; ///< (tokens, heads) F32 or empty: natural logarithm
@@ -34,6 +43,7 @@ struct Attention {
 };
 
 void check(const Attention& op);
+/// Rows count for the keys between the ends of their intervals, as far as shapes and `cache.totalTokens` say where rows lie.
 Cost cost(const Attention& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const Attention& op, const DeviceTraits& traits);

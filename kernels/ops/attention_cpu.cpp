@@ -3,13 +3,12 @@
 #include "kernels/ops/attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "kernels/ops/flex_rows.h"
 #include "kernels/ops/floats.h"
 #include "kernels/ops/kv_pages.h"
-#include "kernels/ops/row_kernels.h"
 
 namespace vitrine::kernels {
 
@@ -18,25 +17,16 @@ namespace {
 /// Keys are visited in blocks that start at multiples of this logical position, so that a row's sums run in the same
 /// order whichever rows share its task.
 constexpr std::int64_t kKeyBlock = 32;
-constexpr std::int64_t kMaxQueries = 16; ///< (row, head) pairs of one task
+constexpr std::int64_t kMaxQueries = 16;                                  ///< (row, head) pairs of one task
+constexpr std::int64_t kNoKey = std::numeric_limits<std::int32_t>::max(); ///< no sequence has a key here
 
-float exponential(float x) {
-    return fastExp(x);
-}
-double exponential(double x) {
-    return std::exp(x);
-}
-
-/// Online softmax of one (row, head).
+/// One (row, head).
 template <class C> struct Query {
     std::int64_t row = 0;
-    std::int64_t head = 0;
-    std::int64_t lo = 0; ///< keys that it sees
-    std::int64_t hi = -1;
-    C maximum = -std::numeric_limits<C>::infinity();
-    C sum = 0;
+    ProgramRow at;
+    FlexReach reach;
     const C* q = nullptr;
-    C* result = nullptr;
+    FlexSoftmax<C> softmax;
 };
 
 /// Rows of one sequence that share a key head.
@@ -59,7 +49,8 @@ template <class C> struct Tile {
 
 template <class C> class Task {
 public:
-    Task(const Attention& op, const KvPages& pages, SimdLevel simd) : op_(op), pages_(pages), simd_(simd) {}
+    Task(const Attention& op, const KvPages& pages, const FlexPrograms& programs, SimdLevel simd)
+        : op_(op), pages_(pages), simd_(simd), scores_(simd, programs, op.scale, op.q.shape[2], kNoKey) {}
 
     void run(const Segment& segment) {
         const std::int64_t group = op_.q.shape[1] / op_.cache.keys.shape[2];
@@ -79,30 +70,29 @@ public:
 private:
     void start(const Segment& segment, std::int64_t group, std::int64_t index, Query<C>& query, std::int64_t slot) {
         const std::int64_t dim = op_.q.shape[2];
-        query = Query<C>{};
         query.row = segment.rowBegin + index / group;
-        query.head = segment.kvHead * group + index % group;
-        const std::int64_t position = op_.positions.template as<const std::int32_t>()[query.row];
-        query.lo = std::max(op_.program.lo(position), segment.firstKey);
-        query.hi = std::min(op_.program.hi(position), segment.lastKey);
+        query.at = {segment.sequence, segment.kvHead * group + index % group,
+                    op_.positions.template as<const std::int32_t>()[query.row]};
+        query.reach = scores_.mask().reach(query.at);
+        query.reach.low = std::max(query.reach.low, segment.firstKey);
+        query.reach.high = std::min(query.reach.high, segment.lastKey);
         C* q = q_ + slot * kMaxHeadDim;
-        loadFloats(op_.q.dtype, op_.q.data, query.row * op_.q.stride0() + query.head * dim, dim, q);
+        loadFloats(op_.q.dtype, op_.q.data, query.row * op_.q.stride0() + query.at.head * dim, dim, q);
         query.q = q;
-        query.result = results_ + slot * kMaxHeadDim;
-        std::fill(query.result, query.result + dim, C(0));
+        C sink = 0;
         if (!op_.sinks.empty()) {
-            loadFloats(op_.sinks.dtype, op_.sinks.data, query.head, 1, &query.maximum);
-            query.sum = 1;
+            loadFloats(op_.sinks.dtype, op_.sinks.data, query.at.head, 1, &sink);
         }
+        query.softmax.start(op_.sinks.empty() ? nullptr : &sink, dim, results_ + slot * kMaxHeadDim);
     }
 
     void visitKeys(const Segment& segment, std::int64_t count) {
         std::int64_t lo = std::numeric_limits<std::int64_t>::max();
         std::int64_t hi = -1;
         for (std::int64_t i = 0; i < count; ++i) {
-            if (queries_[i].lo <= queries_[i].hi) {
-                lo = std::min(lo, queries_[i].lo);
-                hi = std::max(hi, queries_[i].hi);
+            if (queries_[i].reach.low <= queries_[i].reach.high) {
+                lo = std::min(lo, queries_[i].reach.low);
+                hi = std::max(hi, queries_[i].reach.high);
             }
         }
         while (lo <= hi) {
@@ -151,57 +141,34 @@ private:
     }
 
     void visitBlock(Query<C>& query, std::int64_t begin, std::int64_t end, const Tile<C>& keys, const Tile<C>& values) {
-        const std::int64_t dim = op_.q.shape[2];
-        const std::int64_t lo = std::max(begin, query.lo);
-        const std::int64_t count = std::min(end, query.hi + 1) - lo;
+        const std::int64_t low = std::max(begin, query.reach.low);
+        const auto count = static_cast<int>(std::min(end, query.reach.high + 1) - low);
         if (count <= 0) {
             return;
         }
         C scores[kKeyBlock];
-        dotRows(simd_, query.q, keys.data + (lo - begin) * keys.stride, keys.stride, count, dim, scores);
-        C maximum = query.maximum;
-        for (std::int64_t i = 0; i < count; ++i) {
-            scores[i] *= static_cast<C>(op_.scale);
-            if (op_.program.softCap > 0) {
-                const C cap = static_cast<C>(op_.program.softCap);
-                scores[i] = cap * std::tanh(scores[i] / cap);
-            }
-            maximum = std::max(maximum, scores[i]);
+        const C* key = keys.data + (low - begin) * keys.stride;
+        if (scores_.compute(query.at, query.reach, query.q, key, keys.stride, low, count, scores) !=
+            FlexAllowed::None) {
+            query.softmax.add(simd_, scores, count, values.data + (low - begin) * values.stride, values.stride,
+                              op_.q.shape[2]);
         }
-        if (maximum > query.maximum) {
-            const C shrink = exponential(query.maximum - maximum);
-            query.sum *= shrink;
-            for (std::int64_t d = 0; d < dim; ++d) {
-                query.result[d] *= shrink;
-            }
-            query.maximum = maximum;
-        }
-        for (std::int64_t i = 0; i < count; ++i) {
-            scores[i] = exponential(scores[i] - maximum);
-        }
-        for (std::int64_t i = 0; i < count; ++i) {
-            query.sum += scores[i];
-        }
-        addScaledRows(simd_, scores, values.data + (lo - begin) * values.stride, values.stride, count, dim,
-                      query.result);
     }
 
     void finish(Query<C>& query) {
         const std::int64_t dim = op_.q.shape[2];
-        const C inverse = query.sum > 0 ? C(1) / query.sum : (query.sum == 0 ? C(0) : query.sum);
-        for (std::int64_t d = 0; d < dim; ++d) {
-            query.result[d] *= inverse;
-        }
-        storeFloats(op_.out.dtype, query.result, dim, op_.out.data, query.row * op_.out.stride0() + query.head * dim);
+        const C lse = query.softmax.finish(dim);
+        storeFloats(op_.out.dtype, query.softmax.out, dim, op_.out.data,
+                    query.row * op_.out.stride0() + query.at.head * dim);
         if (!op_.lse.empty()) {
-            const C lse = query.sum == 0 ? -std::numeric_limits<C>::infinity() : query.maximum + std::log(query.sum);
-            op_.lse.template as<float>()[query.row * op_.q.shape[1] + query.head] = static_cast<float>(lse);
+            op_.lse.template as<float>()[query.row * op_.q.shape[1] + query.at.head] = static_cast<float>(lse);
         }
     }
 
     const Attention& op_;
     const KvPages& pages_;
     SimdLevel simd_;
+    FlexRowScores<C> scores_;
     Query<C> queries_[kMaxQueries];
     C q_[kMaxQueries * kMaxHeadDim];
     C results_[kMaxQueries * kMaxHeadDim];
@@ -234,14 +201,33 @@ Segment segmentAt(const Attention& op, const KvPages& pages, std::int64_t row, s
     return segment;
 }
 
+/// A BlockMask has rows for so many positions.
+void checkPositions(const Attention& op) {
+    if (op.blocks == nullptr) {
+        return;
+    }
+    const KvPages pages(op.cache);
+    const std::int32_t* positions = op.positions.as<const std::int32_t>();
+    const std::int32_t* offsets = op.offsets.as<const std::int32_t>();
+    for (std::int64_t sequence = 0; sequence < pages.sequences(); ++sequence) {
+        for (std::int64_t row = offsets[sequence]; row < offsets[sequence + 1]; ++row) {
+            const std::int64_t end = std::max<std::int64_t>(pages.end(sequence), positions[row] + 1);
+            if (positions[row] < 0 || positions[row] >= op.blocks->shape.queries || end > op.blocks->shape.keys) {
+                throw base::Internal("Attention: blocks: made for shorter sequences");
+            }
+        }
+    }
+}
+
 template <class C> void attend(CpuContext& context, const Attention& op) {
     const KvPages pages(op.cache);
+    const FlexPrograms programs(op.score, op.mask, op.blocks);
     const std::int64_t kvHeads = op.cache.keys.shape[2];
     const std::int64_t rows = op.q.shape[0];
     const std::int64_t rowsPerTask = std::max<std::int64_t>(1, kMaxQueries / (op.q.shape[1] / kvHeads));
     const std::int64_t blocks = (rows + rowsPerTask - 1) / rowsPerTask;
     context.pool().parallelFor(blocks * kvHeads, 1, [&](std::int64_t begin, std::int64_t end, int) {
-        Task<C> task(op, pages, context.simd());
+        Task<C> task(op, pages, programs, context.simd());
         for (std::int64_t index = begin; index < end; ++index) {
             std::int64_t row = index / kvHeads * rowsPerTask;
             const std::int64_t rowEnd = std::min(rows, row + rowsPerTask);
@@ -257,6 +243,7 @@ template <class C> void attend(CpuContext& context, const Attention& op) {
 } // namespace
 
 void execute(CpuContext& context, const Attention& op) {
+    checkPositions(op);
     if (op.q.dtype == DType::F64) {
         attend<double>(context, op);
     } else {

@@ -3,12 +3,12 @@
 #include "kernels/ops/attention.h"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "kernels/device/abi/attention.h"
 #include "kernels/ops/attention_splits.h"
 #include "kernels/ops/cuda_call.h"
+#include "kernels/ops/flex_call.h"
 
 namespace vitrine::kernels {
 
@@ -33,15 +33,10 @@ abi::AttentionParams parametersOf(const Attention& op) {
     out.tokens = toInt(op.q.shape[0], Attention::kName, "q");
     out.heads = toInt(op.q.shape[1], Attention::kName, "q");
     out.kvHeads = toInt(op.cache.keys.shape[2], Attention::kName, "cache.keys");
-    out.causal = op.program.causal ? 1 : 0;
-    out.window = static_cast<int>(std::min<std::int64_t>(op.program.window, std::numeric_limits<int>::max()));
     out.splits = 1;
     constexpr float kLog2e = 1.4426950408889634F;
+    out.scale = op.scale;
     out.scale2 = op.scale * kLog2e;
-    if (op.program.softCap > 0) {
-        out.capIn = 2 * out.scale2 / op.program.softCap;
-        out.capOut = op.program.softCap * kLog2e;
-    }
     return out;
 }
 
@@ -57,29 +52,60 @@ std::int64_t orElse(const TensorView& tensor, const TensorView& other) {
     return dtypeNumber(tensor.empty() ? other : tensor);
 }
 
-/// Launches a family of attention kernels: what all of them are specialised by, and its own variables.
-void launch(CudaContext& context, std::string_view family, const Attention& op, const abi::AttentionParams& parameters,
-            std::initializer_list<KernelVariable> own) {
+bool capturesAnything(const Attention& op) {
+    return (!op.score.empty() && !op.score.program->captures.empty()) ||
+           (!op.mask.empty() && !op.mask.program->captures.empty());
+}
+
+/// `to` is what the op's programs capture behind the parameters.
+void setCaptures(const Attention& op, abi::AttentionProgramParams& to) {
+    to.scoreCaptures = capturesOf(op.score);
+    to.maskCaptures = capturesOf(op.mask);
+}
+
+template <class Params>
+void launchWith(CudaContext& context, std::string_view family, const Params& parameters,
+                const std::vector<KernelVariable>& variables, const FlexSource& source) {
+    KernelCall call = callOf(family, abi::kAttentionAbi, parameters, variables);
+    call.generated = &source.text;
+    context.launch(call);
+}
+
+/// Launches a family of kernels for single rows: what all of them are specialised by, and its own variables.
+void launchRows(CudaContext& context, std::string_view family, const Attention& op,
+                const abi::AttentionParams& parameters, std::initializer_list<KernelVariable> own) {
+    const std::shared_ptr<const FlexSource> source = attentionSource(op);
+    const bool captured = capturesAnything(op);
     std::vector<KernelVariable> variables{{"q_dtype", dtypeNumber(op.q)},
                                           {"cache_dtype", dtypeNumber(op.cache.keys)},
                                           {"new_dtype", orElse(op.newK, op.cache.keys)},
                                           {"out_dtype", dtypeNumber(op.out)},
                                           {"sinks_dtype", orElse(op.sinks, op.q)},
-                                          {"soft_cap", op.program.softCap > 0 ? 1 : 0},
+                                          {"mask", static_cast<std::int64_t>(source->mask)},
+                                          {"score", source->hasScore ? 1 : 0},
+                                          {"captured", captured ? 1 : 0},
+                                          {"per_head", source->perHead ? 1 : 0},
                                           {"head_dim", op.q.shape[2]},
                                           {"group", op.q.shape[1] / op.cache.keys.shape[2]},
                                           {"aligned", isAligned(op) ? 1 : 0},
                                           {"kv_heads", op.cache.keys.shape[2]},
                                           {"tokens", op.q.shape[0]}};
     variables.insert(variables.end(), own.begin(), own.end());
-    context.launch(callOf(family, abi::kAttentionAbi, parameters, variables));
+    if (captured) {
+        abi::AttentionProgramParams all{};
+        static_cast<abi::AttentionParams&>(all) = parameters;
+        setCaptures(op, all);
+        launchWith(context, family, all, variables, *source);
+    } else {
+        launchWith(context, family, parameters, variables, *source);
+    }
 }
 
 /// Attention in any dtype and head dim, without tensor cores.
 void runPlain(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
     const std::int64_t headDim = op.q.shape[2];
-    launch(context, "attention", op, parameters,
-           {{"vector", pieceOf(headDim, {&op.cache.keys, &op.newK})}, {"heads", op.q.shape[1]}});
+    launchRows(context, "attention", op, parameters,
+               {{"vector", pieceOf(headDim, {&op.cache.keys, &op.newK})}, {"heads", op.q.shape[1]}});
 }
 
 /// Shared memory of a row of keys, values or queries: padded against bank conflicts.
@@ -105,45 +131,31 @@ void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionPara
     const std::int64_t stages = stagesFor(headDim, context.device().sharedPerBlock);
     parameters.splits = static_cast<int>(cut.splits);
     parameters.byRow = cut.byRow ? 1 : 0;
-    launch(context, "attention_decode", op, parameters,
-           {{"decode_stages", stages}, {"splits", cut.splits}, {"rows", cut.rows}});
-}
-
-/// Tiles of the kernel for many rows.
-struct PrefillTiles {
-    std::int64_t warps, rowTiles, keys, stages;
-
-    std::int64_t shared(std::int64_t headDim) const {
-        return (warps * rowTiles * 16 + stages * 2 * keys) * rowBytes(headDim);
-    }
-};
-
-/// The largest tiles whose accumulators stay in registers and whose stages fit into the device's shared memory.
-PrefillTiles tilesFor(std::int64_t headDim, bool capped, std::int64_t sharedPerBlock) {
-    if (headDim <= 64) {
-        return {4, 2, 64, 2};
-    }
-    const bool twoRowTiles = headDim <= (capped ? 96 : 128);
-    const PrefillTiles choices[] = {{4, 2, 32, 2}, {8, 1, 32, 2}, {4, 1, 32, 2}, {4, 1, 32, 1}};
-    for (const PrefillTiles& choice : choices) {
-        constexpr std::int64_t kOther = 4096;                            // static shared memory
-        const bool equalShares = choice.warps == 4 || headDim % 32 == 0; // of the lanes that load a warp's four rows
-        if (choice.shared(headDim) + kOther <= sharedPerBlock && equalShares && (twoRowTiles || choice.rowTiles == 1)) {
-            return choice;
-        }
-    }
-    return choices[3];
+    launchRows(context, "attention_decode", op, parameters,
+               {{"decode_stages", stages}, {"splits", cut.splits}, {"rows", cut.rows}});
 }
 
 void runManyRows(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
+    const std::shared_ptr<const FlexSource> source = attentionSource(op);
     const std::int64_t headDim = op.q.shape[2];
-    const PrefillTiles tiles = tilesFor(headDim, op.program.softCap > 0, context.device().sharedPerBlock);
-    launch(context, "attention_prefill", op, parameters,
-           {{"prefill_warps", tiles.warps},
-            {"prefill_row_tiles", tiles.rowTiles},
-            {"prefill_keys", tiles.keys},
-            {"prefill_stages", tiles.stages},
-            {"sequences", op.cache.blockTable.shape[0]}});
+    abi::AttentionPrefillParams all{};
+    static_cast<abi::AttentionParams&>(all) = parameters;
+    setCaptures(op, all);
+    std::vector<KernelVariable> variables{{"dtype", dtypeNumber(op.q)},
+                                          {"out_dtype", dtypeNumber(op.out)},
+                                          {"sinks_dtype", orElse(op.sinks, op.q)},
+                                          {"mask", static_cast<std::int64_t>(source->mask)},
+                                          {"score", source->hasScore ? 1 : 0},
+                                          {"head_dim", headDim},
+                                          {"group", op.q.shape[1] / op.cache.keys.shape[2]},
+                                          {"aligned", isAligned(op) ? 1 : 0},
+                                          {"kv_heads", op.cache.keys.shape[2]},
+                                          {"tokens", op.q.shape[0]},
+                                          {"sequences", op.cache.blockTable.shape[0]}};
+    FlexTiles tiles = forwardTiles(headDim, *source);
+    tiles.rowTiles = headDim > 64 ? 1 : tiles.rowTiles; // pairs take registers
+    tiles.addTo(variables);
+    launchWith(context, "attention_prefill", all, variables, *source);
 }
 
 } // namespace

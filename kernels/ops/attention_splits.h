@@ -27,8 +27,11 @@ struct AttentionSplits {
         byRow = tokens <= sequences;
         rows = byRow ? tokens : sequences > 1 ? sequences : 0;
         std::int64_t keys = op.cache.blockTable.shape[1] * op.cache.keys.shape[1] + (op.newK.empty() ? 0 : tokens);
-        if (op.program.window != AttentionProgram::kNoWindow) {
-            keys = std::min(keys, op.program.window + kTileKeys);
+        if (!op.mask.empty()) {
+            const FactsOf facts(op.mask);
+            if (facts->behind && facts->ahead) {
+                keys = std::min(keys, *facts->behind + *facts->ahead + 1 + kTileKeys);
+            }
         }
         const std::int64_t tiles = (keys + kTileKeys - 1) / kTileKeys + 1;
         const std::int64_t headTiles = (heads / kvHeads + 15) / 16;

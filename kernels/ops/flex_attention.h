@@ -9,19 +9,11 @@
 #include <vector>
 
 #include "kernels/context.h"
+#include "kernels/program/attention_program.h"
 #include "kernels/program/block_mask.h"
-#include "kernels/program/program.h"
 #include "kernels/tensor.h"
 
 namespace vitrine::kernels {
-
-/// A program and what it captures. The program outlives the op's run.
-struct BoundProgram {
-    const Program* program = nullptr; ///< null: none
-    CaptureBinding captures;
-
-    bool empty() const { return program == nullptr; }
-};
 
 /// Contiguous tensors of one float dtype, but for sinks, lse and scratch. Query head h reads key head
 /// h / (heads / kvHeads). Computes in float for BF16 and F16, in double for F32 and F64.

@@ -44,62 +44,6 @@ void storeRows(const std::vector<C>& rows, std::int64_t count, std::int64_t row,
     storeFloats(to.dtype, rows.data(), count * dim, to.data, row * dim);
 }
 
-/// Scores of one row against loaded keys, after the programs; what is not allowed is -inf.
-template <class C> class RowScores {
-public:
-    RowScores(SimdLevel simd, const FlexAttention& op, const std::optional<IntervalRows>& closedForm)
-        : simd_(simd), op_(op), sizes_(op), mask_(op, closedForm) {
-        if (!op.score.empty()) {
-            program_.emplace(*op.score.program, op.score.captures);
-        }
-    }
-
-    FlexMaskRows& mask() { return mask_; }
-    const C* raw() const { return raw_; }                    ///< before the score program
-    const std::uint8_t* allowed() const { return allowed_; } ///< of the last compute that gave Some
-
-    /// False when the row sees none of the keys.
-    FlexAllowed compute(const ProgramRow& row, const C* q, const std::vector<C>& keys, std::int64_t key, int count,
-                        C* scores) {
-        const FlexAllowed seen = mask_.read(row, key, count, allowed_);
-        if (seen == FlexAllowed::None) {
-            return seen;
-        }
-        dotRows(simd_, q, keys.data(), sizes_.dim, count, sizes_.dim, raw_);
-        for (int i = 0; i < count; ++i) {
-            raw_[i] *= static_cast<C>(op_.scale);
-        }
-        const C* after = raw_;
-        if (program_.has_value()) {
-            program_->run(row, key, count, raw_);
-            after = program_->floats();
-        }
-        for (int i = 0; i < count; ++i) {
-            scores[i] = seen == FlexAllowed::All || allowed_[i] != 0 ? after[i] : -std::numeric_limits<C>::infinity();
-        }
-        return seen;
-    }
-
-private:
-    SimdLevel simd_;
-    const FlexAttention& op_;
-    Sizes sizes_;
-    FlexMaskRows mask_;
-    std::optional<Interpreter<C>> program_;
-    C raw_[kFlexKeys]{};
-    std::uint8_t allowed_[kFlexKeys]{};
-};
-
-/// What the threads of one run share.
-struct Plan {
-    explicit Plan(const FlexAttention& op) {
-        if (!op.mask.empty() && op.blocks == nullptr) {
-            closedForm = intervalRows(*op.mask.program);
-        }
-    }
-    std::optional<IntervalRows> closedForm;
-};
-
 template <class C> C sinkOf(const FlexAttention& op, std::int64_t head) {
     C sink = 0;
     loadFloats(op.sinks.dtype, op.sinks.data, head, 1, &sink);
@@ -109,16 +53,15 @@ template <class C> C sinkOf(const FlexAttention& op, std::int64_t head) {
 /// Online softmax of the rows of one task.
 template <class C> class Forward {
 public:
-    Forward(SimdLevel simd, const FlexAttention& op, const Plan& plan)
-        : simd_(simd), op_(op), sizes_(op), scores_(simd, op, plan.closedForm) {
+    Forward(SimdLevel simd, const FlexAttention& op, const FlexPrograms& programs)
+        : simd_(simd), op_(op), sizes_(op), scores_(simd, programs, op.scale, sizes_.dim, sizes_.keys) {
         const auto rows = static_cast<std::size_t>(sizes_.group * kFlexRows);
         const auto dim = static_cast<std::size_t>(sizes_.dim);
         q_.resize(rows * dim);
         out_.resize(rows * dim);
         keys_.resize(static_cast<std::size_t>(kFlexKeys) * dim);
         values_.resize(keys_.size());
-        maximum_.resize(rows);
-        sum_.resize(rows);
+        rows_.resize(rows);
     }
 
     void run(std::int64_t batch, std::int64_t kvHead, std::int64_t query0, std::int64_t query1) {
@@ -155,52 +98,28 @@ private:
     void start(std::int64_t batch, std::int64_t head, std::int64_t query0, std::int64_t rows, std::int64_t g) {
         loadFloats(op_.q.dtype, op_.q.data, sizes_.row(batch, head, query0) * sizes_.dim, rows * sizes_.dim,
                    rowOf(q_, g * kFlexRows));
-        std::fill_n(rowOf(out_, g * kFlexRows), rows * sizes_.dim, C(0));
-        const bool sink = !op_.sinks.empty();
-        std::fill_n(maximum_.begin() + g * kFlexRows, rows,
-                    sink ? sinkOf<C>(op_, head) : -std::numeric_limits<C>::infinity());
-        std::fill_n(sum_.begin() + g * kFlexRows, rows, C(sink ? 1 : 0));
+        const C sink = op_.sinks.empty() ? C(0) : sinkOf<C>(op_, head);
+        for (std::int64_t slot = g * kFlexRows; slot < g * kFlexRows + rows; ++slot) {
+            rows_[static_cast<std::size_t>(slot)].start(op_.sinks.empty() ? nullptr : &sink, sizes_.dim,
+                                                        rowOf(out_, slot));
+        }
     }
 
     void visit(const ProgramRow& row, std::int64_t slot, std::int64_t key, int count) {
         C scores[kFlexKeys];
-        if (scores_.compute(row, rowOf(q_, slot), keys_, key, count, scores) == FlexAllowed::None) {
-            return;
+        if (scores_.compute(row, scores_.mask().reach(row), rowOf(q_, slot), keys_.data(), sizes_.dim, key, count,
+                            scores) != FlexAllowed::None) {
+            rows_[static_cast<std::size_t>(slot)].add(simd_, scores, count, values_.data(), sizes_.dim, sizes_.dim);
         }
-        const C highest = *std::max_element(scores, scores + count);
-        C& maximum = maximum_[static_cast<std::size_t>(slot)];
-        C& sum = sum_[static_cast<std::size_t>(slot)];
-        if (highest > maximum) {
-            const C shrink = std::exp(maximum - highest);
-            sum *= shrink;
-            C* out = rowOf(out_, slot);
-            for (std::int64_t i = 0; i < sizes_.dim; ++i) {
-                out[i] *= shrink;
-            }
-            maximum = highest;
-        }
-        if (maximum == -std::numeric_limits<C>::infinity()) {
-            return; // the score program blocked them all
-        }
-        for (int i = 0; i < count; ++i) {
-            scores[i] = std::exp(scores[i] - maximum);
-            sum += scores[i];
-        }
-        addScaledRows(simd_, scores, values_.data(), sizes_.dim, count, sizes_.dim, rowOf(out_, slot));
     }
 
     void finish(std::int64_t batch, std::int64_t head, std::int64_t query0, std::int64_t rows, std::int64_t g) {
         for (std::int64_t r = 0; r < rows; ++r) {
-            const std::int64_t slot = g * kFlexRows + r;
-            const C sum = sum_[static_cast<std::size_t>(slot)];
-            C* out = rowOf(out_, slot);
-            for (std::int64_t i = 0; i < sizes_.dim; ++i) {
-                out[i] = sum == 0 ? C(0) : out[i] / sum;
-            }
+            FlexSoftmax<C>& row = rows_[static_cast<std::size_t>(g * kFlexRows + r)];
+            const C lse = row.finish(sizes_.dim);
             const std::int64_t at = sizes_.row(batch, head, query0 + r);
-            storeFloats(op_.out.dtype, out, sizes_.dim, op_.out.data, at * sizes_.dim);
+            storeFloats(op_.out.dtype, row.out, sizes_.dim, op_.out.data, at * sizes_.dim);
             if (!op_.lse.empty()) {
-                const C lse = maximum_[static_cast<std::size_t>(slot)] + std::log(sum);
                 storeFloats(op_.lse.dtype, &lse, 1, op_.lse.data, at);
             }
         }
@@ -209,15 +128,18 @@ private:
     SimdLevel simd_;
     const FlexAttention& op_;
     Sizes sizes_;
-    RowScores<C> scores_;
-    std::vector<C> q_, out_, keys_, values_, maximum_, sum_;
+    FlexRowScores<C> scores_;
+    std::vector<FlexSoftmax<C>> rows_;
+    std::vector<C> q_, out_, keys_, values_;
 };
 
 /// Probabilities and gradients of scores, a row at a time; also the gradients of what the score program captures.
 template <class C> class RowGradients {
 public:
-    RowGradients(SimdLevel simd, const FlexAttentionBackward& op, const Plan& plan, const ScoreGradient* gradient)
-        : simd_(simd), op_(op), sizes_(op.forward), scores_(simd, op.forward, plan.closedForm), gradient_(gradient) {
+    RowGradients(SimdLevel simd, const FlexAttentionBackward& op, const FlexPrograms& programs,
+                 const ScoreGradient* gradient)
+        : simd_(simd), op_(op), sizes_(op.forward), scores_(simd, programs, op.forward.scale, sizes_.dim, sizes_.keys),
+          gradient_(gradient) {
         if (gradient != nullptr) {
             std::vector<std::int32_t> roots{gradient->program.result};
             for (const ScoreGradient::CaptureGradient& item : gradient->captures) {
@@ -237,7 +159,8 @@ public:
         const TensorView& lses = op_.forward.lse;
         loadFloats(lses.dtype, lses.data, sizes_.row(row.batch, row.head, row.query), 1, &lse);
         if (lse == -std::numeric_limits<C>::infinity() ||
-            scores_.compute(row, q, keys, key, count, p) == FlexAllowed::None) {
+            scores_.compute(row, scores_.mask().reach(row), q, keys.data(), sizes_.dim, key, count, p) ==
+                FlexAllowed::None) {
             return false;
         }
         dotRows(simd_, gradOut, values.data(), sizes_.dim, count, sizes_.dim, ds);
@@ -300,16 +223,16 @@ private:
     SimdLevel simd_;
     const FlexAttentionBackward& op_;
     Sizes sizes_;
-    RowScores<C> scores_;
+    FlexRowScores<C> scores_;
     const ScoreGradient* gradient_;
     std::optional<Interpreter<C>> program_;
 };
 
 template <class C> class Backward {
 public:
-    Backward(SimdLevel simd, const FlexAttentionBackward& op, const Plan& plan, const ScoreGradient* gradient,
-             const FlexScratch& scratch)
-        : simd_(simd), op_(op), sizes_(op.forward), scratch_(scratch), rows_(simd, op, plan, gradient) {
+    Backward(SimdLevel simd, const FlexAttentionBackward& op, const FlexPrograms& programs,
+             const ScoreGradient* gradient, const FlexScratch& scratch)
+        : simd_(simd), op_(op), sizes_(op.forward), scratch_(scratch), rows_(simd, op, programs, gradient) {
         const auto dim = static_cast<std::size_t>(sizes_.dim);
         for (std::vector<C>* tile : {&q_, &gradOut_, &dq_}) {
             tile->resize(static_cast<std::size_t>(kFlexRows) * dim);
@@ -426,10 +349,10 @@ private:
 
 template <class C> void forward(CpuContext& context, const FlexAttention& op) {
     const Sizes sizes(op);
-    const Plan plan(op);
+    const FlexPrograms programs(op.score, op.mask, op.blocks);
     const std::int64_t blocks = sizes.rowBlocks();
     context.pool().parallelFor(sizes.batch * sizes.kvHeads * blocks, 1, [&](std::int64_t begin, std::int64_t end, int) {
-        Forward<C> task(context.simd(), op, plan);
+        Forward<C> task(context.simd(), op, programs);
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t plane = i / blocks;
             const std::int64_t query0 = i % blocks * kFlexRows;
@@ -480,7 +403,7 @@ void storeSums(const FlexAttentionBackward& op, const FlexScratch& scratch) {
 
 template <class C> void backward(CpuContext& context, const FlexAttentionBackward& op) {
     const Sizes sizes(op.forward);
-    const Plan plan(op.forward);
+    const FlexPrograms programs(op.forward.score, op.forward.mask, op.forward.blocks);
     const FlexScratch scratch(op, op.scratch.data);
     std::optional<ScoreGradient> gradient;
     if (!op.forward.score.empty()) {
@@ -492,7 +415,7 @@ template <class C> void backward(CpuContext& context, const FlexAttentionBackwar
     const std::int64_t blocks = sizes.rowBlocks();
     const std::int64_t tasks = sizes.batch * sizes.kvHeads * blocks;
     context.pool().parallelFor(scratch.parts, 1, [&](std::int64_t begin, std::int64_t end, int) {
-        Backward<C> worker(context.simd(), op, plan, score, scratch);
+        Backward<C> worker(context.simd(), op, programs, score, scratch);
         for (std::int64_t part = begin; part < end; ++part) {
             double* sums = scratch.sums.as<double>() + part * scratch.elements;
             for (std::int64_t i = part * tasks / scratch.parts; i < (part + 1) * tasks / scratch.parts; ++i) {
@@ -506,7 +429,7 @@ template <class C> void backward(CpuContext& context, const FlexAttentionBackwar
     storeSums(op, scratch);
     const std::int64_t tiles = sizes.keyTiles();
     context.pool().parallelFor(sizes.batch * sizes.kvHeads * tiles, 1, [&](std::int64_t begin, std::int64_t end, int) {
-        Backward<C> worker(context.simd(), op, plan, score, scratch);
+        Backward<C> worker(context.simd(), op, programs, score, scratch);
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t plane = i / tiles;
             const std::int64_t key = i % tiles * kFlexKeys;

@@ -8,6 +8,7 @@
 #include "kernels/cuda_tensor_map.h"
 #include "kernels/device/abi/flex_attention.h"
 #include "kernels/ops/cuda_call.h"
+#include "kernels/ops/flex_call.h"
 #include "kernels/ops/flex_device_scratch.h"
 #include "kernels/ops/flex_source.h"
 #include "kernels/ops/program_captures.h"
@@ -125,27 +126,6 @@ std::vector<KernelVariable> variablesOf(const FlexAttention& op, const FlexSourc
             {"keys", op.k.shape[2]},
             {"batch_heads", op.q.shape[0] * op.q.shape[1]},
             {"batch_kv_heads", op.q.shape[0] * op.k.shape[1]}};
-}
-
-/// Tiles of the portable forms: what registers and shared memory allow.
-struct FlexTiles {
-    std::int64_t rowTiles, tile, stages, blocksOfSm;
-
-    void addTo(std::vector<KernelVariable>& variables) const {
-        variables.insert(
-            variables.end(),
-            {{"warps", 4}, {"row_tiles", rowTiles}, {"tile", tile}, {"stages", stages}, {"blocks_of_sm", blocksOfSm}});
-    }
-};
-
-FlexTiles forwardTiles(std::int64_t headDim, const FlexSource& source) {
-    if (headDim <= 64) {
-        return {2, source.hasScore || source.mask != FlexMask::None ? 32 : 64, 2, 2};
-    }
-    if (headDim <= 128) {
-        return {source.hasScore ? 1 : 2, 32, 2, 2};
-    }
-    return {1, 32, 1, 1};
 }
 
 FlexTiles backwardTiles(std::int64_t headDim) {

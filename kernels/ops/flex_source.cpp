@@ -41,19 +41,20 @@ constexpr std::string_view kNoIntervals =
 
 std::string maskText(const BoundProgram& mask, FlexMask form) {
     std::string out;
-    if (form == FlexMask::Intervals) {
-        out += emitIntervalRows(*intervalRows(*mask.program), dtypesOf(mask), "intervalRows");
+    if (form == FlexMask::Intervals || form == FlexMask::Elements) {
+        out += emitIntervalRows(FactsOf(mask)->rows, dtypesOf(mask), "intervalRows");
     } else {
         out += kNoIntervals;
     }
-    out += form == FlexMask::Blocks ? emitProgram(*mask.program, dtypesOf(mask), "maskMod")
-                                    : absent("bool", "maskMod", "", "", "return true;");
+    out += form == FlexMask::Blocks || form == FlexMask::Elements
+               ? emitProgram(*mask.program, dtypesOf(mask), "maskMod")
+               : absent("bool", "maskMod", "", "", "return true;");
     return out;
 }
 
-std::string scoreText(const BoundProgram& score, const ScoreGradient* gradient) {
+std::string scoreText(const BoundProgram& score, const ScoreGradient* gradient, const EmitOptions& options = {}) {
     std::string out = score.empty() ? absent("float", "scoreMod", "float score, ", "", "return score;")
-                                    : emitProgram(*score.program, dtypesOf(score), "scoreMod");
+                                    : emitProgram(*score.program, dtypesOf(score), "scoreMod", options);
     if (gradient != nullptr) {
         out += emitGradient(*gradient, dtypesOf(score), "scoreGradient", "captureGradients");
     } else {
@@ -68,7 +69,7 @@ std::string keyOf(const BoundProgram& program) {
     if (program.empty()) {
         return "none";
     }
-    std::string out = programKey(*program.program);
+    std::string out = program.facts != nullptr ? program.facts->key : programKey(*program.program);
     for (const DType dtype : dtypesOf(program)) {
         out += fmt::format(" {}", static_cast<int>(dtype));
     }
@@ -101,7 +102,7 @@ FlexMask formOf(const FlexAttention& op, bool backward) {
     if (op.blocks != nullptr) {
         return FlexMask::Blocks;
     }
-    if (backward || !intervalRows(*op.mask.program)) {
+    if (backward || !FactsOf(op.mask)->exact) {
         throw base::Unsupported("FlexAttention: mask: on a GPU it needs its BlockMask (blocks of 128); build it first");
     }
     return FlexMask::Intervals;
@@ -120,6 +121,21 @@ std::shared_ptr<const FlexSource> forwardSource(const FlexAttention& op) {
         source.mask = form;
         source.hasScore = !op.score.empty();
         source.text.text = maskText(op.mask, form) + scoreText(op.score, nullptr);
+        return source;
+    });
+}
+
+std::shared_ptr<const FlexSource> attentionSource(const Attention& op) {
+    return kept(fmt::format("attention {} {}|{}", kEmitterVersion, keyOf(op.mask), keyOf(op.score)), [&] {
+        FlexSource source;
+        if (!op.mask.empty()) {
+            const FactsOf facts(op.mask);
+            source.mask = facts->exact ? FlexMask::Intervals : FlexMask::Elements;
+            source.perHead = facts->perHead;
+        }
+        source.hasScore = !op.score.empty();
+        // A model's answers follow its soft cap: that is worth more than an instruction.
+        source.text.text = maskText(op.mask, source.mask) + scoreText(op.score, nullptr, {.fastTanh = false});
         return source;
     });
 }

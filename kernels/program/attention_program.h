@@ -2,28 +2,61 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What changes scores and which keys a row may see. The closed form: the allowed keys of query position q are the
-// interval [lo(q), hi(q)], so no mask data exist. All inference uses it; general programs (a typed IR and a BlockMask)
-// join this struct with the attention language.
+// A score or mask program as ops take it: bound to what it captures, with what analysis finds in it once.
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kernels/program/interval_analysis.h"
+#include "kernels/program/program.h"
 
 namespace vitrine::kernels {
 
-struct AttentionProgram {
-    static constexpr std::int64_t kNoWindow = std::numeric_limits<std::int64_t>::max();
+/// What analysis finds in a program, whatever its captures hold.
+struct ProgramFacts {
+    explicit ProgramFacts(const Program& program);
 
-    bool causal = true;
-    std::int64_t window = kNoWindow; ///< keys q - window + 1 .. q (a window of W holds W keys, itself included)
-    float softCap = 0;               ///< 0: none; else score = cap * tanh(score / cap) before the mask
+    std::string key;      ///< programKey
+    IntervalRows rows;    ///< of a mask: every key that a row sees lies inside (hullRows)
+    bool exact = false;   ///< and it sees all of them: the closed form
+    bool perHead = false; ///< the ends depend on the head
+    /// Keys that a row at any position far from the start may see before and behind its own position; none where there is no
+    /// such number, or captures decide.
+    std::optional<std::int64_t> behind, ahead;
+};
 
-    /// First and last key position that query position q may see.
-    std::int64_t lo(std::int64_t q) const {
-        return window == kNoWindow ? 0 : std::max<std::int64_t>(0, q - window + 1);
-    }
-    std::int64_t hi(std::int64_t q) const { return causal ? q : std::numeric_limits<std::int64_t>::max(); }
+/// A program and what it captures. The program (and the facts) outlive the op's run.
+struct BoundProgram {
+    const Program* program = nullptr; ///< null: none
+    CaptureBinding captures;
+    const ProgramFacts* facts = nullptr; ///< of `program`, when its owner keeps them; null: found anew at each use
+
+    bool empty() const { return program == nullptr; }
+};
+
+/// A program with its facts, for owners whose ops run often (the layers of a model).
+struct KnownProgram {
+    explicit KnownProgram(Program from) : program(std::move(from)), facts(program) {}
+
+    BoundProgram bound(CaptureBinding captures = {}) const { return {&program, std::move(captures), &facts}; }
+
+    Program program;
+    ProgramFacts facts;
+};
+
+/// The facts of a program that is there: the owner's, or new ones.
+class FactsOf {
+public:
+    explicit FactsOf(const BoundProgram& bound);
+    FactsOf(const FactsOf&) = delete; // points at its own
+    FactsOf& operator=(const FactsOf&) = delete;
+    const ProgramFacts& operator*() const { return *facts_; }
+    const ProgramFacts* operator->() const { return facts_; }
+
+private:
+    std::optional<ProgramFacts> own_;
+    const ProgramFacts* facts_;
 };
 
 } // namespace vitrine::kernels

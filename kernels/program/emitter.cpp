@@ -337,7 +337,7 @@ private:
             return node.type == ProgramType::Float ? fmt::format("-{}", name(node.args[0]))
                                                    : fmt::format("vt::program::neg({})", name(node.args[0]));
         case ProgramOp::Tanh:
-            return fmt::format("{}({})", options_.fastTanh ? "vt::program::fastTanh" : "tanhf", name(node.args[0]));
+            return fmt::format("{}({})", options_.fastTanh ? "vt::program::fastTanh" : "vt::program::tanhByExp", name(node.args[0]));
         default:
             return operation(node);
         }

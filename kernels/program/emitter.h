@@ -15,10 +15,10 @@
 namespace vitrine::kernels {
 
 /// Raise when the emitted text changes: part of the keys of compiled kernels.
-inline constexpr int kEmitterVersion = 1;
+inline constexpr int kEmitterVersion = 2;
 
 struct EmitOptions {
-    bool fastTanh = true; ///< tanh.approx.f32 (one instruction, 5e-4 relative); false: tanhf
+    bool fastTanh = true; ///< tanh.approx.f32 (one instruction, 5e-4 relative); false: by exponentials (2e-7 absolute)
     bool exact = false;   ///< sums and products of floats are rounded each for itself, as on the CPU
 };
 

@@ -58,5 +58,8 @@ struct IntervalRows {
 };
 /// None when the mask has another shape or the analysis cannot see it.
 std::optional<IntervalRows> intervalRows(const Program& mask);
+/// An interval that holds every key a row may see, for any mask: that of the parts which have a closed form ("causal" of
+/// "causal and document"), at worst all keys. `exact`: the mask allows nothing else, as intervalRows says.
+IntervalRows hullRows(const Program& mask, bool& exact);
 
 } // namespace vitrine::kernels

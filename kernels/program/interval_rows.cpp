@@ -31,7 +31,10 @@ struct Linear {
 
 class Finder {
 public:
-    explicit Finder(const Program& mask) : mask_(mask), inputs_(inputsOf(mask)) {}
+    /// `hull`: parts without a closed form count as everything.
+    Finder(const Program& mask, bool hull) : mask_(mask), inputs_(inputsOf(mask)), hull_(hull) {}
+
+    bool exact() const { return exact_; }
 
     std::optional<IntervalRows> find() {
         const std::optional<Interval> interval = intervalOf(mask_.result, true, 0);
@@ -232,8 +235,17 @@ private:
         return above ? std::optional(intersection(*below, *above)) : std::nullopt;
     }
 
-    /// Keys where the Bool node is `wanted`.
+    /// Keys where the Bool node is `wanted`; in a hull others as well. What is made of larger sets only grows.
     std::optional<Interval> intervalOf(std::int32_t index, bool wanted, int depth) {
+        const std::optional<Interval> found = closedFormOf(index, wanted, depth);
+        if (found || !hull_) {
+            return found;
+        }
+        exact_ = false;
+        return Interval{};
+    }
+
+    std::optional<Interval> closedFormOf(std::int32_t index, bool wanted, int depth) {
         if (depth > kDeepest) {
             return std::nullopt;
         }
@@ -285,13 +297,22 @@ private:
                               i == 0 ? b : a);
             }
         }
-        return std::nullopt;
+        if (!hull_) {
+            return std::nullopt;
+        }
+        exact_ = false;
+        const auto either = [&](const Bound& x, const Bound& y, ProgramOp op) -> Bound {
+            return !x || !y ? Bound() : Bound(builder_.binary(op, *x, *y));
+        };
+        return Interval{either(a.low, b.low, ProgramOp::Min), either(a.high, b.high, ProgramOp::Max)};
     }
 
     static constexpr std::int64_t kEverything = std::numeric_limits<std::int32_t>::max();
 
     const Program& mask_;
     std::vector<unsigned> inputs_;
+    bool hull_;
+    bool exact_ = true;
     ProgramBuilder builder_;
     std::map<std::int32_t, Value> copies_;
 };
@@ -299,7 +320,14 @@ private:
 } // namespace
 
 std::optional<IntervalRows> intervalRows(const Program& mask) {
-    return mask.isMask() ? Finder(mask).find() : std::nullopt;
+    return mask.isMask() ? Finder(mask, false).find() : std::nullopt;
+}
+
+IntervalRows hullRows(const Program& mask, bool& exact) {
+    Finder finder(mask, true);
+    const std::optional<IntervalRows> rows = finder.find();
+    exact = finder.exact();
+    return *rows;
 }
 
 } // namespace vitrine::kernels

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/attention.h"
 
+#include "kernels/jit/kernel_library.h"
+#include "kernels/program/program_builder.h"
 #include "tests/gpu/gpu_testing.h"
+#include "tests/kernels/attention_programs.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -14,17 +17,26 @@ struct Case {
     std::vector<std::int64_t> past, added; ///< tokens of each sequence: of earlier steps, and rows of q
     std::int64_t heads, kvHeads, dim;
     std::int64_t pageTokens = 64;
-    std::int64_t window = AttentionProgram::kNoWindow;
+    std::int64_t window = 0; ///< 0: none
     bool ring = false, causal = true, sinks = true;
     float softCap = 0;
     DType type = DType::BF16, cacheType = DType::BF16, outType = DType::BF16;
     std::int64_t extraPages = 0;
+    std::string_view program = {}; ///< of AttentionPrograms: then window, causal and softCap do not count
     std::int64_t qExtra = 8;
 };
 
 class Scene {
 public:
     explicit Scene(const Case& item) : item_(item) {
+        if (!item.program.empty()) {
+            programs_.emplace(item.program, static_cast<std::int64_t>(item.past.size()), item.heads, 1024);
+        } else if (item.causal) {
+            mask_.emplace(slidingWindowMask(item.window));
+        }
+        if (item.softCap > 0) {
+            score_.emplace(softCapScore(item.softCap));
+        }
         std::mt19937 random(15);
         const auto batch = static_cast<std::int64_t>(item.past.size());
         std::vector<std::int32_t> offsetList{0}, positionList, firstList, lengthList, tableList;
@@ -80,9 +92,16 @@ public:
         op.newK = at(k);
         op.newV = at(v);
         op.sinks = at(sinks);
-        op.program.causal = item_.causal;
-        op.program.window = item_.window;
-        op.program.softCap = item_.softCap;
+        if (programs_.has_value()) {
+            op.mask = programs_->mask(at);
+            op.score = programs_->score(at);
+        }
+        if (mask_.has_value()) {
+            op.mask = mask_->bound();
+        }
+        if (score_.has_value()) {
+            op.score = score_->bound();
+        }
         op.scale = 1 / std::sqrt(static_cast<float>(item_.dim));
         op.out = at(out);
         op.lse = at(lse);
@@ -104,6 +123,8 @@ private:
     }
 
     const Case& item_;
+    std::optional<KnownProgram> mask_, score_;
+    std::optional<testing::AttentionPrograms> programs_;
 };
 
 void expectSame(const Case& item) {
@@ -239,6 +260,66 @@ TEST(AttentionGpu, ManyRowsAndMixedBatches) {
                 .type = DType::F16,
                 .cacheType = DType::F16,
                 .outType = DType::F16});
+}
+
+TEST(AttentionGpu, ProgramsBeyondCausal) {
+    VITRINE_NEEDS_GPU();
+    for (const std::string_view program : testing::AttentionPrograms::kNames) {
+        const std::string name(program);
+        expectSame({.name = name + ", single rows",
+                    .past = {0, 63, 299, 900},
+                    .added = {1, 1, 1, 1},
+                    .heads = 16,
+                    .kvHeads = 2,
+                    .dim = 64,
+                    .program = program});
+        expectSame({.name = name + ", mixed",
+                    .past = {300, 99, 0, 128, 700},
+                    .added = {130, 1, 200, 2, 60},
+                    .heads = 12,
+                    .kvHeads = 4,
+                    .dim = 128,
+                    .pageTokens = 32,
+                    .sinks = false,
+                    .program = program});
+        expectSame({.name = name + ", head dim 96",
+                    .past = {33, 0},
+                    .added = {100, 77},
+                    .heads = 4,
+                    .kvHeads = 2,
+                    .dim = 96,
+                    .pageTokens = 24,
+                    .program = program});
+        expectSame({.name = name + ", float32",
+                    .past = {40, 0},
+                    .added = {20, 33},
+                    .heads = 4,
+                    .kvHeads = 2,
+                    .dim = 64,
+                    .type = DType::F32,
+                    .cacheType = DType::F32,
+                    .outType = DType::F32,
+                    .program = program});
+    }
+}
+
+TEST(AttentionGpu, NewContentsCompileNothing) {
+    VITRINE_NEEDS_GPU();
+    CudaContext& context = *testing::gpu();
+    const auto runWith = [&](std::int64_t sequences) {
+        const Case item{.name = "contents",
+                        .past = std::vector<std::int64_t>(static_cast<std::size_t>(sequences), 200),
+                        .added = std::vector<std::int64_t>(static_cast<std::size_t>(sequences), 40),
+                        .heads = 4,
+                        .kvHeads = 2,
+                        .dim = 64,
+                        .program = "document"};
+        expectSame(item);
+    };
+    runWith(2);
+    const std::size_t before = context.library().uses().size();
+    runWith(3); // other documents, other lengths
+    EXPECT_EQ(context.library().uses().size(), before);
 }
 
 TEST(AttentionGpu, WithoutTensorCores) {

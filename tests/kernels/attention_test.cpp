@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/attention.h"
 
+#include "base/thread_pool.h"
 #include "kernels/ops/kv_write.h"
+#include "kernels/program/program_builder.h"
+#include "tests/kernels/attention_programs.h"
 #include "tests/kernels/op_testing.h"
 
 namespace vitrine::kernels {
@@ -20,10 +23,11 @@ struct Case {
     std::vector<Sequence> sequences;
     std::int64_t heads = 4, kvHeads = 2, dim = 16;
     std::int64_t pageTokens = 8;
-    std::int64_t window = AttentionProgram::kNoWindow;
+    std::int64_t window = 0; ///< 0: none
     float softCap = 0;
     bool sinks = false, causal = true;
-    bool ring = false; ///< pages hold window tokens, new keys beside them
+    std::string_view program = {}; ///< of AttentionPrograms: then window, causal and softCap do not count
+    bool ring = false;             ///< pages hold window tokens, new keys beside them
     DType type = DType::F32;
     DType cacheType = DType::F32;
 };
@@ -31,6 +35,14 @@ struct Case {
 class Scene {
 public:
     Scene(const Case& c, std::mt19937& random) : c_(c) {
+        if (!c.program.empty()) {
+            programs_.emplace(c.program, static_cast<std::int64_t>(c.sequences.size()), c.heads, 128);
+        } else if (c.causal) {
+            mask_.emplace(slidingWindowMask(c.window));
+        }
+        if (c.softCap > 0) {
+            score_.emplace(softCapScore(c.softCap));
+        }
         const auto batch = static_cast<std::int64_t>(c.sequences.size());
         std::vector<std::int32_t> offsets{0}, positions, sequence, first, lengths;
         std::int64_t longest = 1;
@@ -85,14 +97,24 @@ public:
         if (c_.sinks) {
             attention.sinks = sinkTensor;
         }
-        attention.program.causal = c_.causal;
-        attention.program.window = c_.window;
-        attention.program.softCap = c_.softCap;
+        if (programs_.has_value()) {
+            const auto here = [](const TestTensor& tensor) { return tensor.view(); };
+            attention.mask = programs_->mask(here);
+            attention.score = programs_->score(here);
+        }
+        if (mask_.has_value()) {
+            attention.mask = mask_->bound();
+        }
+        if (score_.has_value()) {
+            attention.score = score_->bound();
+        }
         attention.scale = 0.3F;
         attention.out = out;
         attention.lse = lse;
         return attention;
     }
+
+    const KnownProgram* maskProgram() const { return programs_->maskProgram(); }
 
     KvWrite write() const { return KvWrite{k, v, sequenceTensor, positionTensor, view}; }
 
@@ -168,8 +190,9 @@ private:
         double total = c_.sinks ? std::exp(sinkTensor.values()[static_cast<std::size_t>(h)]) : 0;
         std::vector<double> sums(static_cast<std::size_t>(c_.dim), 0.0);
         for (std::int64_t p = 0; p < end; ++p) {
-            if ((c_.causal && p > position) ||
-                (c_.window != AttentionProgram::kNoWindow && p <= position - c_.window)) {
+            const testing::AttentionElement place{static_cast<std::int64_t>(b), h, position, p};
+            if (programs_ ? !programs_->allowed(place)
+                          : (c_.causal && p > position) || (c_.window > 0 && p <= position - c_.window)) {
                 continue;
             }
             double score = 0;
@@ -180,6 +203,7 @@ private:
             if (c_.softCap > 0) {
                 score = c_.softCap * std::tanh(score / c_.softCap);
             }
+            score = programs_ ? programs_->scoreOf(score, place) : score;
             const double weight = std::exp(score);
             total += weight;
             for (std::int64_t d = 0; d < c_.dim; ++d) {
@@ -193,6 +217,8 @@ private:
     }
 
     Case c_;
+    std::optional<KnownProgram> mask_, score_;
+    std::optional<testing::AttentionPrograms> programs_;
     std::vector<std::vector<std::vector<double>>> pastK_, pastV_;
 };
 
@@ -233,6 +259,38 @@ TEST(Attention, NarrowStorage) {
 TEST(Attention, RingWithNewKeysBesideIt) {
     expectCase({.sequences = {{0, 20}, {5, 7}, {33, 12}, {8, 1}}, .pageTokens = 8, .window = 8, .ring = true}, 14);
     expectCase({.sequences = {{31, 40}}, .pageTokens = 4, .window = 10, .sinks = true, .ring = true}, 15);
+}
+
+TEST(Attention, ProgramsBeyondCausal) {
+    unsigned seed = 30;
+    for (const std::string_view name : testing::AttentionPrograms::kNames) {
+        SCOPED_TRACE(name);
+        expectCase({.sequences = {{0, 37}, {50, 20}, {41, 1}, {7, 0}, {100, 3}}, .program = name}, ++seed);
+        expectCase({.sequences = {{33, 31}, {60, 1}}, .dim = 24, .pageTokens = 5, .sinks = true, .program = name},
+                   ++seed);
+    }
+}
+
+TEST(Attention, ABlockMaskSavesOnlyWork) {
+    std::mt19937 random(29);
+    base::ThreadPool pool(2);
+    for (const std::string_view name : {"document", "global", "two_ways", "even_rows"}) {
+        SCOPED_TRACE(name);
+        const Scene scene({.sequences = {{0, 37}, {50, 20}, {99, 1}}, .program = name}, random);
+        CpuContext context(2);
+        testing::runOp(context, scene.write());
+        Attention op = scene.op();
+        const BlockMask blocks = buildBlockMask(
+            *op.mask.program, op.mask.captures,
+            {.batch = 3, .heads = 4, .queries = 128, .keys = 128, .queryBlock = 16, .keyBlock = 8}, pool);
+        op.blocks = &blocks;
+        testing::runOp(context, op);
+        scene.expectReference();
+        const BlockMask shorter = buildBlockMask(*op.mask.program, op.mask.captures,
+                                                 {.batch = 3, .heads = 4, .queries = 64, .keys = 64}, pool);
+        op.blocks = &shorter;
+        EXPECT_THROW(testing::runOp(context, op), base::Internal);
+    }
 }
 
 TEST(Attention, RowsAreTheSameAloneAndTogether) {
@@ -303,7 +361,8 @@ TEST(Attention, CostFollowsTheKeysThatRowsSee) {
     Attention op = scene.op();
     op.cache.totalTokens = 32;
     const Cost windowed = cost(op, DeviceTraits{});
-    op.program.window = AttentionProgram::kNoWindow;
+    const KnownProgram causal(causalMask());
+    op.mask = causal.bound();
     const Cost full = cost(op, DeviceTraits{});
     EXPECT_EQ(full.flops, 4U * 32 * 4 * 16);
     EXPECT_EQ(windowed.flops, 4U * 8 * 4 * 16);
@@ -322,8 +381,9 @@ TEST(Attention, CheckNamesTheField) {
     op.newK = scene.k;
     testing::expectCheckNames(op, "newK");
     op = scene.op();
-    op.program.window = 0;
-    testing::expectCheckNames(op, "window");
+    const KnownProgram cap(softCapScore(3));
+    op.mask = cap.bound();
+    testing::expectCheckNames(op, "mask");
     op = scene.op();
     op.cache.values.dtype = DType::BF16;
     testing::expectCheckNames(op, "cache.values");

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
+#include "device/abi/flex_attention.h"
 #include "device/abi/kv_view.h"
+#include "device/abi/program.h"
 
 namespace vitrine::kernels::abi {
 
-constexpr int kAttentionAbi = 1;
+constexpr int kAttentionAbi = 2;
 
 /// kernels/ops/attention.h. Strides are elements between tokens; heads of a token are contiguous.
 struct AttentionParams {
@@ -22,13 +24,22 @@ struct AttentionParams {
     long long qStride, newKStride, newVStride, outStride;
     KvViewParams cache;
     int tokens, heads, kvHeads;
-    int causal;
-    int window;   ///< INT_MAX: none
     int byRow;    ///< single rows: 1: every row of q is one, whatever its sequence; 0: sequences of exactly one row
     int splits;   ///< the most parts into which a row's keys are cut
-    float scale2; ///< scale * log2(e): scores are in base 2
-    /// A soft cap's constants: cap * tanh(x * scale / cap) * log2(e) = capOut - 2 * capOut / (1 + 2^(x * capIn)).
-    float capIn, capOut;
+    float scale;  ///< scores are q.k * scale before the score program
+    float scale2; ///< scale * log2(e)
+};
+
+/// The same with what the programs capture.
+struct AttentionProgramParams : AttentionParams {
+    ProgramCaptures scoreCaptures, maskCaptures;
+};
+
+/// What sequences of many rows need: tensor maps of q, the pools of pages and the step's own tokens (hopper form only).
+/// Queries: boxes of (64 columns, the heads of a group, rows). Pools: (columns, kvHeads, tokens of a page, pages), boxes of
+/// 64 columns and `pageBox` tokens of one head. New tokens: (columns, kvHeads, tokens), boxes of 64 tokens of one head.
+struct AttentionPrefillParams : AttentionProgramParams {
+    FlexTensorMap queryMap, keyMap, valueMap, newKeyMap, newValueMap;
 };
 
 } // namespace vitrine::kernels::abi

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Which keys a sequence of a ragged batch has, and where they lie: in pages of the cache or beside it.
+
+#include "device/abi/attention.h"
+#include "device/kv_view.cuh"
+#include "device/types.cuh"
+
+namespace vt {
+
+using vitrine::kernels::abi::AttentionParams;
+
+inline constexpr int kNoPosition = 0x7FFFFFFF;
+
+/// The keys of one sequence: those that the cache keeps and, beside it, the step's own.
+class SequenceKeys {
+public:
+    /// `row` is the first of the sequence's rows, which end before `rowEnd`.
+    __device__ __forceinline__ SequenceKeys(const AttentionParams& p, int sequence, int row, int rowEnd)
+        : SequenceKeys(p, KvSequence(p.cache, sequence), row, rowEnd, p.positions[row]) {}
+    /// `position` is the first row's.
+    __device__ __forceinline__ SequenceKeys(const AttentionParams& p, const KvSequence& kept, int row, int rowEnd,
+                                            int position)
+        : kept_(kept), first_(kept.first()), last_(kept.end() - 1) {
+        if (p.newK != nullptr) {
+            newRow_ = row;
+            newBegin_ = position;
+            last_ = newBegin_ + (rowEnd - row) - 1;
+            first_ = first_ < newBegin_ ? first_ : newBegin_;
+        }
+    }
+
+    __device__ __forceinline__ int first() const { return first_; }
+    __device__ __forceinline__ int last() const { return last_; }
+
+    /// Where a position's key and value lie: a slot of a page, a row of the step's own tokens, or nowhere.
+    struct Place {
+        i64 page; ///< or kNew, kNowhere
+        int at;
+    };
+    __device__ __forceinline__ Place locate(int position) const {
+        if (position < first_ || position > last_) {
+            return {kNowhere, 0};
+        }
+        if (position >= newBegin_) {
+            return {kNew, newRow_ + position - newBegin_};
+        }
+        const KvSequence::Slot slot = kept_.slot(position);
+        return {slot.page < 0 ? kNowhere : slot.page, slot.inPage};
+    }
+    /// Elements of kvHead 0 of a key or value, or null where there are none.
+    template <class T>
+    static __device__ __forceinline__ const T* elements(const AttentionParams& p, const Place& place, bool isValue) {
+        const bool isNew = place.page == kNew;
+        const void* pool = isValue ? p.cache.values : p.cache.keys;
+        const void* added = isValue ? p.newV : p.newK;
+        const i64 pageStride = isValue ? p.cache.valuePageStride : p.cache.keyPageStride;
+        const i64 stride = isNew ? (isValue ? p.newVStride : p.newKStride) : p.cache.tokenStride;
+        const i64 offset = (isNew ? 0 : place.page * pageStride) + place.at * stride;
+        return place.page == kNowhere ? nullptr : static_cast<const T*>(isNew ? added : pool) + offset;
+    }
+    template <class T> __device__ __forceinline__ const T* key(const AttentionParams& p, int position) const {
+        return elements<T>(p, locate(position), false);
+    }
+    template <class T> __device__ __forceinline__ const T* value(const AttentionParams& p, int position) const {
+        return elements<T>(p, locate(position), true);
+    }
+    __device__ __forceinline__ bool isNew(int position) const { return position >= newBegin_; }
+
+private:
+    static constexpr int kNowhere = -1;
+    static constexpr int kNew = -2;
+
+    KvSequence kept_;
+    int first_, last_;
+    int newRow_ = 0;
+    int newBegin_ = kNoPosition;
+};
+
+} // namespace vt

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Where the forward pass takes its work from: ragged batches whose keys lie in pages of a cache, and beside it what the step
+// adds (kernels/ops/attention.h). Work is a tile of (row, head) pairs of one sequence and key head: the heads that share a key
+// head lie side by side. Sequences of one row are attention_decode's.
+
+#include "device/attention_keys.cuh"
+#include "device/flex_attention_tiles.cuh"
+
+namespace vt {
+
+namespace flex {
+
+using Params = vitrine::kernels::abi::AttentionPrefillParams;
+using Out = StorageOf<VT_OUT_DTYPE>;
+inline constexpr int kGroup = VT_GROUP;
+
+struct Work {
+    int batch; ///< the sequence; -1: there is no work
+    int kvHead;
+    int pairBegin, pairEnd; ///< of the sequence's pairs; those from pairEnd on are not its own
+    int rowBegin;           ///< of q: the sequence's first
+    int position;           ///< and where that lies
+    int firstKey, lastKey;  ///< that exist
+};
+
+/// What a row of a tile is (and the one 8 further, `half` 1), and where its results go.
+struct RowPlace {
+    const Work* work; ///< in shared memory, because registers are short
+    int pair;
+
+    __device__ __forceinline__ RowPlace(const Work& of, int row) : work(&of), pair(of.pairBegin + row) {}
+    __device__ __forceinline__ int batch() const { return work->batch; }
+    __device__ __forceinline__ int head(int half) const { return work->kvHead * kGroup + (pair + half * 8) % kGroup; }
+    __device__ __forceinline__ int query(int half) const { return work->position + (pair + half * 8) / kGroup; }
+    __device__ __forceinline__ bool inside(const Params&, int half) const { return pair + half * 8 < work->pairEnd; }
+    __device__ __forceinline__ int firstKey(const Params&) const { return work->firstKey; }
+    __device__ __forceinline__ int lastKey(const Params&) const { return work->lastKey; }
+    __device__ __forceinline__ int row(int half) const { return work->rowBegin + (pair + half * 8) / kGroup; }
+    __device__ __forceinline__ Out* out(const Params& p, int half) const {
+        return static_cast<Out*>(p.out) + row(half) * p.outStride + static_cast<i64>(head(half)) * kDim;
+    }
+    __device__ __forceinline__ i64 lseAt(const Params& p, int half) const {
+        return static_cast<i64>(row(half)) * p.heads + head(half);
+    }
+};
+
+/// The `index`-th piece of work, kPairs pairs each, over all sequences and key heads; within a sequence the last comes first,
+/// because it sees the most keys. All lanes of a warp together.
+template <int kPairs> __device__ __forceinline__ Work workOf(const Params& p, int index) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int kvHead = index % p.kvHeads;
+    int tile = index / p.kvHeads;
+    for (int base = 0; base < p.cache.sequences; base += 32) {
+        const int sequence = base + lane;
+        int begin = 0;
+        int end = 0;
+        if (sequence < p.cache.sequences) {
+            begin = p.offsets[sequence];
+            end = p.offsets[sequence + 1];
+        }
+        int sum = end - begin > 1 ? ceilDiv((end - begin) * kGroup, kPairs) : 0;
+#pragma unroll
+        for (int offset = 1; offset < 32; offset *= 2) {
+            const int other = __shfl_up_sync(kAllLanes, sum, offset);
+            sum += lane >= offset ? other : 0;
+        }
+        const u32 behind = __ballot_sync(kAllLanes, sum > tile);
+        if (behind == 0) {
+            tile -= __shfl_sync(kAllLanes, sum, 31);
+            continue;
+        }
+        const int found = __ffs(static_cast<int>(behind)) - 1;
+        Work work;
+        work.batch = base + found;
+        work.kvHead = kvHead;
+        work.rowBegin = __shfl_sync(kAllLanes, begin, found);
+        const int pairs = (__shfl_sync(kAllLanes, end, found) - work.rowBegin) * kGroup;
+        work.pairBegin = (__shfl_sync(kAllLanes, sum, found) - 1 - tile) * kPairs;
+        work.pairEnd = min(work.pairBegin + kPairs, pairs);
+        work.position = p.positions[work.rowBegin];
+        const SequenceKeys keys(p, work.batch, work.rowBegin, work.rowBegin + pairs / kGroup);
+        work.firstKey = keys.first();
+        work.lastKey = keys.last();
+        return work;
+    }
+    return {-1, 0, 0, 0, 0, 0, 0, -1};
+}
+
+inline constexpr int kTableInShared = 512; ///< entries of a block table
+
+/// What a block of the portable form reads.
+struct Scene {
+    Work work;
+    SequenceKeys keys;
+
+    __device__ __forceinline__ Scene(const Params& p, const Work& item, const int* table)
+        : work(item), keys(p, KvSequence(p.cache, table, p.cache.first[item.batch], p.cache.lengths[item.batch]),
+                           item.rowBegin, p.offsets[item.batch + 1], item.position) {}
+    __device__ __forceinline__ bool exists() const { return work.batch >= 0; }
+
+    template <int kRows, int kThreads> __device__ __forceinline__ void loadQueries(const Params& p, u32 to) const {
+        for (int piece = static_cast<int>(threadIdx.x); piece < kRows * kPieces; piece += kThreads) {
+            const int r = piece / kPieces;
+            const int pair = work.pairBegin + r;
+            const bool inside = pair < work.pairEnd;
+            const T* from = static_cast<const T*>(p.q);
+            if (inside) {
+                from += (work.rowBegin + pair / kGroup) * p.qStride +
+                        static_cast<i64>(work.kvHead * kGroup + pair % kGroup) * kDim + piece % kPieces * 8;
+            }
+            copyAsync16(to + static_cast<u32>(r * kPitch + piece % kPieces * 16), from, inside);
+        }
+    }
+
+    /// Keys and behind them values: a warp brings its share of the rows, a lane looks up one. Rows without a key are zeros.
+    template <int kKeys, int kThreads>
+    __device__ __forceinline__ void loadKeys(const Params& p, int begin, u32 to) const {
+        constexpr int kShare = kKeys / (kThreads / 32);
+        static_assert(2 * kShare <= 32, "a lane has one row");
+        static_assert(2 * kShare * kPieces % 32 == 0, "lanes have equal shares");
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const int rowBegin = static_cast<int>(threadIdx.x) / 32 * kShare;
+        const SequenceKeys::Place place = keys.locate(begin + rowBegin + lane % kShare);
+        const T* mine = SequenceKeys::elements<T>(p, place, lane >= kShare);
+        mine = mine == nullptr ? nullptr : mine + static_cast<i64>(work.kvHead) * kDim;
+#pragma unroll
+        for (int i = 0; i < 2 * kShare * kPieces / 32; ++i) {
+            const int piece = i * 32 + lane;
+            const int from = piece / kPieces;
+            const auto address = reinterpret_cast<const T*>(__shfl_sync(kAllLanes, reinterpret_cast<u64>(mine), from));
+            const bool valid = address != nullptr;
+            const int row = from < kShare ? rowBegin + from : kKeys + rowBegin + from - kShare;
+            copyAsync16(to + static_cast<u32>(row * kPitch + piece % kPieces * 16),
+                        valid ? address + piece % kPieces * 8 : static_cast<const T*>(p.q), valid);
+        }
+    }
+};
+
+template <int kRows, int kThreads> __device__ __forceinline__ const Scene& sceneOf(const Params& p) {
+    __shared__ __align__(16) unsigned char place[sizeof(Scene)];
+    __shared__ int table[kTableInShared];
+    const Work work = workOf<kRows>(p, static_cast<int>(blockIdx.x));
+    const int* whole = p.cache.blockTable + static_cast<i64>(work.batch < 0 ? 0 : work.batch) * p.cache.columns;
+    const bool copied = p.cache.columns <= kTableInShared;
+    for (int i = static_cast<int>(threadIdx.x); copied && i < p.cache.columns; i += kThreads) {
+        table[i] = whole[i];
+    }
+    __syncthreads();
+    auto* scene = reinterpret_cast<Scene*>(place);
+    if (threadIdx.x == 0) {
+        if (work.batch >= 0) {
+            *scene = Scene(p, work, copied ? table : whole);
+        } else {
+            scene->work = work;
+        }
+    }
+    __syncthreads();
+    return *scene;
+}
+
+} // namespace flex
+
+} // namespace vt
