@@ -45,7 +45,7 @@ __device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows,
             }
         }
     }
-    if (!partial && keyBegin + kKeys - 1 <= at.lastKey(p)) {
+    if (VT_MASK == 1 ? !partial && keyBegin + kKeys - 1 <= at.lastKey(p) : !partial) {
         return;
     }
     const int firstKey = at.firstKey(p);

@@ -6,6 +6,7 @@
 
 #include "device/flex_attention_dense.cuh"
 #include "device/flex_attention_hopper_stages.cuh"
+#include "device/flex_attention_hopper_walk.cuh"
 
 namespace vt {
 
@@ -26,38 +27,8 @@ __device__ __forceinline__ RunWalk<kKeys> walkOf(const Params& p, const Work& wo
     return walkRow<kKeys>(p, work.batch, work.head, work.begin);
 }
 #else
-/// What the tile's rows see together; a warp works it out, four rows a lane.
 __device__ __forceinline__ IntervalWalk<kKeys> walkOf(const Params& p, const Work& work) {
-    int low = p.keys;
-    int high = -1;
-    int fullLow = 0;
-    int fullHigh = p.keys - 1;
-#if VT_MASK == 2
-    for (int i = 0; i < kRows / 32; ++i) {
-        const int query = work.begin + i * 32 + static_cast<int>(threadIdx.x) % 32;
-        if (query < p.queries) {
-            int first = 0;
-            int last = 0;
-            intervalRows(work.batch, work.head, query, p.maskCaptures, first, last);
-            first = max(first, 0);
-            last = min(last, p.keys - 1);
-            if (first <= last) {
-                low = min(low, first);
-                high = max(high, last);
-            }
-            fullLow = max(fullLow, first);
-            fullHigh = min(fullHigh, last);
-        }
-    }
-    low = __reduce_min_sync(kAllLanes, low);
-    high = __reduce_max_sync(kAllLanes, high);
-    fullLow = __reduce_max_sync(kAllLanes, fullLow);
-    fullHigh = __reduce_min_sync(kAllLanes, fullHigh);
-#else
-    low = 0;
-    high = p.keys - 1;
-#endif
-    return {low, high, fullLow, fullHigh};
+    return walkIntervals(p, work);
 }
 #endif
 

@@ -19,6 +19,7 @@ inline constexpr int kQueryStages = 2;
 inline constexpr int kRingAt = kQueryStages * kQueryBytes;
 inline constexpr int kNotesAt = kRingAt + 2 * kStages * kTileBytes;
 inline constexpr int kBarriersAt = kNotesAt + kStages * Note::kBytes;
+inline constexpr int kRecordsAt = kBarriersAt + (2 * kQueryStages + 4 * kStages) * 8; ///< behind the barriers: free
 inline constexpr int kTurn = 2; ///< the first of two named barriers for taking turns
 
 /// Shared memory: queries, kStages tiles of keys, as many of values, notes, barriers.

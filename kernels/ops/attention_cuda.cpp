@@ -3,8 +3,10 @@
 #include "kernels/ops/attention.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
+#include "kernels/cuda_tensor_map.h"
 #include "kernels/device/abi/attention.h"
 #include "kernels/ops/attention_splits.h"
 #include "kernels/ops/cuda_call.h"
@@ -135,23 +137,79 @@ void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionPara
                {{"decode_stages", stages}, {"splits", cut.splits}, {"rows", cut.rows}});
 }
 
+constexpr std::int64_t kPrefillRows = 128; ///< (row, head) pairs of a tile of the Hopper form, at most
+
+/// Tokens of a page that one copy of a tensor map brings: the largest power of two that divides a page, up to 64. 0: copies of
+/// fewer than 8 tokens would lie in no swizzle.
+std::int64_t pageBoxOf(const KvView& cache) {
+    const std::int64_t box = std::gcd(cache.keys.shape[1], std::int64_t{64});
+    return box < 8 ? 0 : box;
+}
+
+/// (headDim, heads, tokens) of a ragged tensor, in boxes of `rows` tokens of `heads` heads.
+abi::FlexTensorMap raggedMap(const TensorView& tensor, std::int64_t heads, std::int64_t rows) {
+    const auto at = [&](int dim) { return static_cast<std::uint64_t>(tensor.shape[dim]); };
+    const std::uint64_t extents[] = {at(2), at(1), at(0)};
+    const std::uint64_t strides[] = {at(2), static_cast<std::uint64_t>(tensor.stride0())};
+    const std::uint32_t box[] = {64, static_cast<std::uint32_t>(heads), static_cast<std::uint32_t>(rows)};
+    abi::FlexTensorMap map{};
+    encodeTensorMap({tensor.data, tensor.dtype, extents, strides, box}, map.bytes);
+    return map;
+}
+
+/// (headDim, kvHeads, pageTokens, pages) of a pool, in boxes of `tokens` of one head. Pages lie anywhere at multiples of the
+/// stride, so the map reaches as far as a device's memory may.
+abi::FlexTensorMap poolMap(const TensorView& pool, std::int64_t tokens) {
+    constexpr std::uint64_t kFarthest = std::uint64_t{1} << 37; // elements: 256 GiB
+    const auto at = [&](int dim) { return static_cast<std::uint64_t>(pool.shape[dim]); };
+    const auto stride = static_cast<std::uint64_t>(pool.stride0());
+    const std::uint64_t pages = std::clamp<std::uint64_t>(kFarthest / stride, at(0), std::uint64_t{1} << 31);
+    const std::uint64_t extents[] = {at(3), at(2), at(1), pages};
+    const std::uint64_t strides[] = {at(3), at(2) * at(3), stride};
+    const std::uint32_t box[] = {64, 1, static_cast<std::uint32_t>(tokens), 1};
+    abi::FlexTensorMap map{};
+    encodeTensorMap({pool.data, pool.dtype, extents, strides, box}, map.bytes);
+    return map;
+}
+
+/// What the Hopper form copies tiles by.
+void setMaps(const Attention& op, abi::AttentionPrefillParams& to) {
+    const std::int64_t group = op.q.shape[1] / op.cache.keys.shape[2];
+    to.queryMap = raggedMap(op.q, group, kPrefillRows / group);
+    if (const std::int64_t box = pageBoxOf(op.cache); box > 0) {
+        to.keyMap = poolMap(op.cache.keys, box);
+        to.valueMap = poolMap(op.cache.values, box);
+    }
+    if (!op.newK.empty()) {
+        to.newKeyMap = raggedMap(op.newK, 1, 64);
+        to.newValueMap = raggedMap(op.newV, 1, 64);
+    }
+}
+
 void runManyRows(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
     const std::shared_ptr<const FlexSource> source = attentionSource(op);
     const std::int64_t headDim = op.q.shape[2];
+    const std::int64_t group = op.q.shape[1] / op.cache.keys.shape[2];
     abi::AttentionPrefillParams all{};
     static_cast<abi::AttentionParams&>(all) = parameters;
     setCaptures(op, all);
+    const std::int64_t pageBox = pageBoxOf(op.cache);
     std::vector<KernelVariable> variables{{"dtype", dtypeNumber(op.q)},
                                           {"out_dtype", dtypeNumber(op.out)},
                                           {"sinks_dtype", orElse(op.sinks, op.q)},
                                           {"mask", static_cast<std::int64_t>(source->mask)},
                                           {"score", source->hasScore ? 1 : 0},
                                           {"head_dim", headDim},
-                                          {"group", op.q.shape[1] / op.cache.keys.shape[2]},
+                                          {"group", group},
+                                          {"page_box", pageBox},
+                                          {"added", op.newK.empty() ? 0 : 1},
                                           {"aligned", isAligned(op) ? 1 : 0},
                                           {"kv_heads", op.cache.keys.shape[2]},
                                           {"tokens", op.q.shape[0]},
                                           {"sequences", op.cache.blockTable.shape[0]}};
+    if (context.device().major == 9 && (headDim == 64 || headDim == 128) && group <= kPrefillRows) {
+        setMaps(op, all);
+    }
     FlexTiles tiles = forwardTiles(headDim, *source);
     tiles.rowTiles = headDim > 64 ? 1 : tiles.rowTiles; // pairs take registers
     tiles.addTo(variables);

@@ -235,6 +235,30 @@ TEST(AttentionGpu, ManyRowsAndMixedBatches) {
                 .dim = 256,
                 .window = 70,
                 .softCap = 50});
+    for (const std::int64_t dim : {64, 128}) {
+        expectSame({.name = "more pieces than multiprocessors, head dim " + std::to_string(dim),
+                    .past = {700, 3},
+                    .added = {900, 301},
+                    .heads = 32,
+                    .kvHeads = 8,
+                    .dim = dim,
+                    .pageTokens = 128});
+        expectSame({.name = "a long step beside a ring, head dim " + std::to_string(dim),
+                    .past = {130, 0, 64},
+                    .added = {500, 700, 65},
+                    .heads = 16,
+                    .kvHeads = 8,
+                    .dim = dim,
+                    .window = 128,
+                    .ring = true});
+    }
+    expectSame({.name = "groups of 7",
+                .past = {40, 0},
+                .added = {300, 33},
+                .heads = 14,
+                .kvHeads = 2,
+                .dim = 64,
+                .pageTokens = 16});
     expectSame({.name = "head dim 192",
                 .past = {10},
                 .added = {100},

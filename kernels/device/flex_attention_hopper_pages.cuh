@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The forward pass on Hopper over ragged batches and pages: its producer and the order of its work. A piece of work is as many
+// (row, head) pairs as fill 128 rows. Tiles of keys begin at multiples of 128 positions, so that a row's result does not depend
+// on the rows beside it. Tensor maps bring a tile that lies in pages (VT_PAGE_BOX positions at a time, which never cross a
+// page; 0: pages have no such pieces) or among the step's own tokens; the few that are neither, or that reach behind the
+// sequence's end, are copied row by row with zeros where there is no key.
+
+#include "device/flex_attention_hopper_stages.cuh"
+#include "device/flex_attention_hopper_walk.cuh"
+#include "device/flex_attention_pages.cuh"
+
+namespace vt {
+
+namespace flex {
+
+static_assert(kGroup <= kRows, "a tile holds whole groups");
+
+inline constexpr int kPairs = kRows / kGroup * kGroup;
+inline constexpr int kNewBox = 64; ///< rows of a copy of the step's own tokens
+/// A consumer reads its piece's record until its results are stored, while the producer may be three pieces ahead.
+inline constexpr int kRecords = 4;
+
+__device__ __forceinline__ Work* recordAt(const Shared& shared, int record) {
+    const u32 address = shared.base + kRecordsAt + static_cast<u32>(record * static_cast<int>(sizeof(Work)));
+    return static_cast<Work*>(__cvta_shared_to_generic(address));
+}
+
+/// Tiles of one sequence's keys or values. All lanes of the producing warp together.
+class TileSource {
+public:
+    __device__ __forceinline__ TileSource(const Params& p, const Work& work, int rowEnd)
+        : p_(p), kvHead_(work.kvHead), firstKey_(work.firstKey), lastKey_(work.lastKey),
+          keys_(p, KvSequence(p.cache, work.batch), work.rowBegin, rowEnd, work.position),
+          boxes_(VT_PAGE_BOX > 0 && (p.cache.ring != 0 || p.cache.first[work.batch] % kPageBox == 0)) {}
+
+    /// Chooses the way of the tile at `begin` and looks up its places.
+    __device__ __forceinline__ void open(int begin) {
+        const bool exists = begin >= firstKey_ && begin + kKeys - 1 <= lastKey_;
+        const bool allNew = exists && keys_.isNew(begin);
+        const bool allOld = exists && !keys_.isNew(begin + kKeys - 1);
+        way_ = allNew ? Way::New : allOld && boxes_ ? Way::Pages : Way::Rows;
+        begin_ = begin;
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const int box = way_ == Way::New ? kNewBox : kPageBox;
+        const int boxes = kKeys / box;
+        row_ = lane % boxes * box;
+        chunk_ = lane / boxes;
+        if (way_ != Way::Rows) {
+            place_ = keys_.locate(begin + row_);
+        }
+    }
+    /// Into `to`; `full` completes when it is there.
+    __device__ __forceinline__ void bring(u32 to, bool isValue, u32 full) const {
+        const bool first = threadIdx.x % 32 == 0;
+        if (way_ == Way::Rows) {
+            copyRows(to, isValue);
+            if (first) {
+                barrier::arrive(full);
+            }
+            return;
+        }
+        if (first) {
+            barrier::arriveExpect(full, kTileBytes);
+        }
+        __syncwarp();
+        if (chunk_ < kChunks) {
+            const u32 at = to + static_cast<u32>((chunk_ * kKeys + row_) * 128);
+            if (way_ == Way::New) {
+                copyTile3(at, isValue ? &p_.newValueMap : &p_.newKeyMap, chunk_ * 64, kvHead_, place_.at, full);
+            } else {
+                copyTile4(at, isValue ? &p_.valueMap : &p_.keyMap, chunk_ * 64, kvHead_, place_.at,
+                          static_cast<int>(place_.page), full);
+            }
+        }
+    }
+
+private:
+    enum class Way { New, Pages, Rows };
+    static constexpr int kPageBox = VT_PAGE_BOX > 0 ? VT_PAGE_BOX : kKeys;
+
+    /// 32 rows at a time: a lane looks up one, and all copy its pieces. Waits for the copies.
+    __device__ __forceinline__ void copyRows(u32 to, bool isValue) const {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        for (int begin = 0; begin < kKeys; begin += 32) {
+            const T* mine = SequenceKeys::elements<T>(p_, keys_.locate(begin_ + begin + lane), isValue);
+            mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead_) * kDim;
+            for (int i = 0; i < kPieces; ++i) {
+                const int from = (i * 32 + lane) / kPieces;
+                const int piece = (i * 32 + lane) % kPieces;
+                const auto address =
+                    reinterpret_cast<const T*>(__shfl_sync(kAllLanes, reinterpret_cast<u64>(mine), from));
+                const bool valid = address != nullptr;
+                const int row = begin + from;
+                const int place = (piece / 8 * kKeys + row) * 128 + (piece % 8 ^ row % 8) * 16; // as tensor maps lay it
+                copyAsync16(to + static_cast<u32>(place), valid ? address + piece * 8 : static_cast<const T*>(p_.q),
+                            valid);
+            }
+        }
+        copyAsyncCommit();
+        copyAsyncWait<0>();
+        fenceAsyncProxy();
+        __syncwarp();
+    }
+
+    const Params& p_;
+    int kvHead_, firstKey_, lastKey_;
+    SequenceKeys keys_;
+    bool boxes_;
+    Way way_ = Way::Rows;
+    int begin_ = 0;
+    int row_ = 0, chunk_ = 0; ///< of this lane's copy
+    SequenceKeys::Place place_{-1, 0};
+};
+
+/// One warp walks and copies. Blocks take pieces in turn, every other round backwards, so that nobody always gets the longest.
+__device__ void produce(const Params& p, const Shared& shared) {
+    const bool first = threadIdx.x % 32 == 0;
+    const int blocks = static_cast<int>(gridDim.x);
+    const int block = static_cast<int>(blockIdx.x);
+    Stage stage;
+    RingPlace<kQueryStages> queries;
+    for (int round = 0;; ++round) {
+        const Work work = workOf<kPairs>(p, round * blocks + (round % 2 == 0 ? block : blocks - 1 - block));
+        const u32 full = shared.queriesFull(queries.index);
+        barrier::wait(shared.queriesEmpty(queries.index), queries.phase ^ 1);
+        if (first) {
+            *recordAt(shared, round % kRecords) = work;
+        }
+        if (work.batch < 0) {
+            if (first) {
+                barrier::arrive(full);
+            }
+            return;
+        }
+        if (first) {
+            barrier::arriveExpect(full, kPairs * kDim * 2);
+#pragma unroll
+            for (int chunk = 0; chunk < kChunks; ++chunk) {
+                copyTile3(shared.queries(queries.index) + static_cast<u32>(chunk * kRows * 128), &p.queryMap,
+                          chunk * 64, work.kvHead * kGroup, work.rowBegin + work.pairBegin / kGroup, full);
+            }
+        }
+        IntervalWalk<kKeys> walk = walkIntervals(p, work);
+        TileSource source(p, work, p.offsets[work.batch + 1]);
+        do {
+            const Note note = Note::of(walk, work.kvHead);
+            source.open(note.begin);
+            barrier::wait(shared.keysEmpty(stage.index), stage.phase ^ 1);
+            if (first) {
+                note.write(shared.note(stage.index));
+            }
+            source.bring(shared.keys(stage.index), false, shared.keysFull(stage.index));
+            barrier::wait(shared.valuesEmpty(stage.index), stage.phase ^ 1);
+            source.bring(shared.values(stage.index), true, shared.valuesFull(stage.index));
+            stage.next();
+        } while (!walk.done());
+        queries.next();
+    }
+}
+
+/// The pieces of work in a consumer's order.
+struct Pieces {
+    RingPlace<kQueryStages> queries;
+    int record = 0;
+
+    __device__ __forceinline__ explicit Pieces(const Params&) {}
+    /// The first; false when there is none. Its queries have arrived then.
+    __device__ __forceinline__ bool begin(const Params&, const Shared& shared) { return arrive(shared); }
+    __device__ __forceinline__ bool next(const Params&, const Shared& shared) {
+        queries.next();
+        record = (record + 1) % kRecords;
+        return arrive(shared);
+    }
+    __device__ __forceinline__ RowPlace rows(const Params&, const Shared& shared, int row) const {
+        return {*recordAt(shared, record), row};
+    }
+
+private:
+    __device__ __forceinline__ bool arrive(const Shared& shared) const {
+        barrier::wait(shared.queriesFull(queries.index), queries.phase);
+        return __shfl_sync(kAllLanes, recordAt(shared, record)->batch, 0) >= 0;
+    }
+};
+
+} // namespace flex
+
+} // namespace vt
