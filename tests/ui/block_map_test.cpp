@@ -364,6 +364,9 @@ private slots:
         const QByteArray text = file.readAll();
         QVERIFY(text.contains("<svg") && text.contains("full 954"));
         QVERIFY(text.contains(QColor(full).name().toLatin1()));
+        QVERIFY(!text.contains("<image")); // shapes; with a lens also its picture
+        map.goTo({8284, 8220}, true);
+        QVERIFY(map.svg().contains("4,196 of 16,384"));
         QVERIFY_EXCEPTION_THROWN(map.savePng(QStringLiteral("/nowhere/at/all.png"), 1), base::BadInput);
     }
 

@@ -68,6 +68,12 @@ void paintHeatScale(QPainter& painter, const MapPicture& picture) {
                       {{}, maskedColor(picture.scene.colors), kElementPitch}, t.line2);
     x += 18;
     text(words("masked"), t.text2);
+    const QString scale = picture.view.elements() ? mapScaleText(picture) : words("each px shows one score");
+    const double width = textWidth(scale, font) + 1;
+    if (row.right() - width >= x) {
+        drawText(painter, QRectF(row.right() - width, row.top(), width, row.height()),
+                 Qt::AlignVCenter | Qt::AlignRight, scale, t.text3, font);
+    }
 }
 
 /// First run that ends behind a key.

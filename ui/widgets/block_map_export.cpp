@@ -55,21 +55,6 @@ std::vector<CellRun> vectorRuns(const MapPicture& picture, const AxisCells& acro
     return runs;
 }
 
-/// Diagonals of the cells of a run as one path: SVG has no textures of ours.
-void paintRunHatch(QPainter& painter, const QRectF& box, double cell, const MapColor& color) {
-    if (color.hatch == Hatch::None || box.height() < 3) {
-        return;
-    }
-    QPainterPath lines;
-    for (double x = box.left(); x < box.right() - 0.5; x += cell) {
-        lines.moveTo(x, box.bottom());
-        lines.lineTo(std::min(x + box.height(), box.right()), box.bottom() - std::min(box.height(), box.right() - x));
-    }
-    painter.setPen(QPen(QColor(color.line), 1));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawPath(lines);
-}
-
 /// The map as shapes; false when it must be an image.
 bool paintVectors(QPainter& painter, const MapPicture& picture) {
     const MapView& view = picture.view;
@@ -90,11 +75,15 @@ bool paintVectors(QPainter& painter, const MapPicture& picture) {
     painter.setClipRect(picture.layout.map);
     painter.setRenderHint(QPainter::Antialiasing, false);
     painter.fillRect(picture.contentRect(), QColor(colors.empty));
+    paintGrid(painter, picture);
     for (const CellRun& run : runs) {
         const QRectF box(QPointF(across.pixels[run.first], down.pixels[run.row]) / ratio + corner,
                          QPointF(across.pixels[run.end], down.pixels[run.row + 1]) / ratio + corner);
         painter.fillRect(box, QColor(run.color.fill));
-        paintRunHatch(painter, box, view.kv.blockPixels() / ratio, run.color);
+        const double cell = view.kv.blockPixels() / ratio;
+        if (box.height() >= 3) {
+            paintDiagonals(painter, box, cell < 24 ? cell : 2 * kBlockPitch, run.color);
+        }
     }
     if (view.kv.blockPixels() >= 4 && view.q.blockPixels() >= 4) {
         const QRectF content = picture.contentRect();
@@ -151,17 +140,24 @@ void BlockMap::Impl::paintComplete(QPainter& painter, double dpr, bool withCurso
         }
         return &made.try_emplace(id, mapTile(whole.scene, id.x, id.y)).first->second;
     });
-    if (!withCursor || whole.scene.map == nullptr || !cell) {
+    if (withCursor) {
+        paintCursorNow(painter, whole);
+    }
+}
+
+void BlockMap::Impl::paintCursorNow(QPainter& painter, MapPicture& whole) const {
+    if (whole.scene.map == nullptr || !cell) {
         return;
     }
     LensAnswer answer;
-    const int lensPixels = static_cast<int>(std::lround(layout.lensSide * dpr));
+    const int lensPixels = static_cast<int>(std::lround(layout.lensSide * whole.scene.dpr));
     const LensQuestion question = lensQuestion(whole.scene, cell->q, cell->kv, lensPixels);
     if (whole.lens == nullptr || !whole.lens->question.sameAs(question)) {
         answer = answerLens(question, {});
         whole.lens = &answer;
     }
     paintCursor(painter, whole);
+    whole.lens = nullptr; // it may be the answer of this call
 }
 
 QImage BlockMap::picture(double scale) const {
@@ -189,7 +185,7 @@ QByteArray BlockMap::svg() const {
 }
 
 void BlockMap::Impl::paintVectors(QPainter& painter) const {
-    const MapPicture whole = pictureAt(view.kv.ratio());
+    MapPicture whole = pictureAt(view.kv.ratio());
     std::map<TileId, QImage> made;
     bool shapes = false;
     paintBase(painter, whole, [&](TileId id) -> const QImage* {
@@ -201,6 +197,9 @@ void BlockMap::Impl::paintVectors(QPainter& painter) const {
         }
         return &made.try_emplace(id, mapTile(whole.scene, id.x, id.y)).first->second;
     });
+    if (pinned) {
+        paintCursorNow(painter, whole);
+    }
 }
 
 void BlockMap::savePng(const QString& path, double scale) const {

@@ -32,6 +32,8 @@ public:
     /// The same on another number of device pixels.
     MapPicture pictureAt(double dpr) const;
     void paintVectors(QPainter& painter) const;
+    /// Crosshair and lens, the lens computed here if need be.
+    void paintCursorNow(QPainter& painter, MapPicture& whole) const;
     /// Everything but focus frame and rubber band; what is missing is computed here and now.
     void paintComplete(QPainter& painter, double dpr, bool withCursor) const;
     void paintBase(QPainter& painter, const MapPicture& picture, const TileSource& tiles) const;

@@ -3,6 +3,8 @@
 #include "ui/widgets/block_map_lens.h"
 
 #include <QCoreApplication>
+#include <QPaintEngine>
+#include <QPainterPath>
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +16,8 @@ namespace vitrine::ui {
 namespace {
 
 constexpr double kPadding = 10, kTitle = 30, kLegendRow = 20, kBelowPicture = 6, kBottom = 8;
-constexpr double kEdge = 8; ///< between panel and map
+constexpr double kEdge = 8;                                  ///< between panel and map
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 26; ///< elements of a block whose allowed ones are counted
 
 QString words(const char* text) {
     return QCoreApplication::translate("BlockMap", text);
@@ -109,7 +112,12 @@ LensAnswer answerLens(const LensQuestion& question, const base::StopToken& stop)
         answer.scores = lensScores(question, stop);
     }
     answer.kind = blockKind(*scene.map, question.row, question.column);
-    answer.fill = blockFill(*scene.map, question.row, question.column, stop);
+    const kernels::BlockMaskShape& shape = scene.map->shape();
+    const bool quick =
+        answer.kind != mask_kind::kPartial || scene.map->rows || shape.queryBlock * shape.keyBlock <= kMostCounted;
+    if (quick) {
+        answer.fill = blockFill(*scene.map, question.row, question.column, stop);
+    }
     // Elements are square, but a block of a few rows keeps a quarter of the height.
     const int most = std::max(question.rows, question.columns);
     const auto pixels = [&](int count) {
@@ -166,13 +174,35 @@ QString elementLegendTitle(const TileScene& scene) {
     return scene.map->alternatives ? words("allowed by") : words("blocked by");
 }
 
+void paintDiagonals(QPainter& painter, const QRectF& box, double pitch, const MapColor& color) {
+    if (color.hatch == Hatch::None) {
+        return;
+    }
+    QPainterPath lines;
+    for (double x = box.left() - box.height(); x < box.right() - 0.5; x += pitch) {
+        const double first = std::max(0.0, box.left() - x);
+        const double last = std::min(box.height(), box.right() - x);
+        if (last - first >= 1) {
+            lines.moveTo(x + first, box.bottom() - first);
+            lines.lineTo(x + last, box.bottom() - last);
+        }
+    }
+    painter.setPen(QPen(QColor(color.line), 1, Qt::SolidLine, Qt::FlatCap));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawPath(lines);
+}
+
 void paintLegendSwatch(QPainter& painter, const QRectF& box, const LegendEntry& entry, const QColor& outline) {
     const double dpr = deviceRatio(painter);
     painter.fillRect(box, QColor(entry.color.fill));
     if (entry.pitch > 0 && entry.color.hatch != Hatch::None) {
-        painter.setBrushOrigin(box.topLeft());
-        painter.fillRect(box, hatchBrush(entry.color.hatch, entry.pitch, QColor(entry.color.line), dpr));
-        painter.setBrushOrigin(QPointF());
+        if (painter.paintEngine()->type() == QPaintEngine::SVG) {
+            paintDiagonals(painter, box, entry.pitch, entry.color);
+        } else {
+            painter.setBrushOrigin(box.topLeft());
+            painter.fillRect(box, hatchBrush(entry.color.hatch, entry.pitch, QColor(entry.color.line), dpr));
+            painter.setBrushOrigin(QPointF());
+        }
     }
     painter.setPen(QPen(outline, 1));
     painter.setBrush(Qt::NoBrush);
@@ -192,6 +222,9 @@ QStringList lensTitles(const LensAnswer& answer) {
     const QString kind = answer.kind == mask_kind::kFull      ? words("full")
                          : answer.kind == mask_kind::kPartial ? words("partial")
                                                               : words("empty");
+    if (answer.fill.elements == 0) {
+        return {words("%1: %2").arg(place, kind), words("%1, %2: %3").arg(row, column, kind), kind};
+    }
     const QString of = words("%1 of %2").arg(countText(answer.fill.allowed), countText(answer.fill.elements));
     return {words("%1: %2, %3").arg(place, kind, of), words("%1: %2").arg(place, of), words("%1: %2").arg(place, kind),
             words("%1, %2: %3").arg(row, column, kind), kind};

@@ -28,7 +28,7 @@ struct LensAnswer {
     QImage image;
     ElementGrid a, b; ///< b: of the difference
     ScoreGrid scores; ///< of score mode
-    BlockFill fill;   ///< of the shown mask; of the difference: of A
+    BlockFill fill;   ///< of the shown mask; of the difference: of A; no elements: too many to count
     std::size_t kind = mask_kind::kEmpty;
     std::int64_t onlyA = 0, onlyB = 0, both = 0; ///< elements in the shown part
 };
@@ -45,6 +45,8 @@ struct LegendEntry {
 std::vector<LegendEntry> elementLegend(const TileScene& scene);
 /// "blocked by" or "allowed by", said beside that legend; empty for a difference.
 QString elementLegendTitle(const TileScene& scene);
+/// The hatch of a box as lines, for SVG, which has no textures of ours.
+void paintDiagonals(QPainter& painter, const QRectF& box, double pitch, const MapColor& color);
 /// The swatch of a legend, outlined where its colour is close to the ground.
 void paintLegendSwatch(QPainter& painter, const QRectF& box, const LegendEntry& entry, const QColor& outline);
 

@@ -30,6 +30,7 @@ QRectF cut(const MapPicture& picture, double kv0, double kv1, double q0, double 
 }
 
 struct RulerLabel {
+    double at = 0; ///< where its line stands
     QRectF box;
     QString text;
 };
@@ -52,12 +53,13 @@ std::vector<RulerLabel> rulerLabels(const MapPicture& picture, bool alongKeys) {
             const double left = std::clamp(layout.kvRuler.left() + pixel - (position == 0 ? 0 : width / 2), 0.0,
                                            layout.kvRuler.right() - width);
             if (out.empty() || left >= out.back().box.right() + 6) {
-                out.push_back({QRectF(left, 0, width, layout.kvRuler.height()), text});
+                out.push_back({layout.kvRuler.left() + pixel, QRectF(left, 0, width, layout.kvRuler.height()), text});
             }
         } else {
             const double top = std::clamp(layout.qRuler.top() + pixel - (position == 0 ? 4 : 8),
                                           layout.qRuler.top() - 4, layout.qRuler.bottom() - 13);
-            out.push_back({QRectF(layout.qRuler.width() - 8 - width, top, width, 16), text});
+            out.push_back(
+                {layout.qRuler.top() + pixel, QRectF(layout.qRuler.width() - 8 - width, top, width, 16), text});
         }
     }
     return out;
@@ -198,6 +200,17 @@ double gutterWidth(std::int64_t queries) {
     return std::max(45.0, std::ceil(textWidth(countText(std::max<std::int64_t>(0, queries - 1)), font)) + 10);
 }
 
+void paintGrid(QPainter& painter, const MapPicture& picture) {
+    const QColor color(picture.scene.colors.grid);
+    const QRectF content = picture.contentRect();
+    for (const RulerLabel& label : rulerLabels(picture, true)) {
+        plumbline(painter, label.at, content.top(), content.bottom(), color);
+    }
+    for (const RulerLabel& label : rulerLabels(picture, false)) {
+        hairline(painter, content.left(), content.right(), label.at, color);
+    }
+}
+
 void paintRulers(QPainter& painter, const MapPicture& picture) {
     const ThemeTokens& t = themeTokens();
     const QFont font = Theme::instance().font(TypeRole::Axis);
@@ -227,7 +240,8 @@ void paintCursor(QPainter& painter, const MapPicture& picture) {
     const QColor veil = withAlpha(t.text1, 0.10);
     painter.fillRect(QRectF(content.left(), band.top(), content.width(), band.height()), veil);
     painter.fillRect(QRectF(band.left(), content.top(), band.width(), content.height()), veil);
-    const QRectF frame = atLeast(marked, 5);
+    // A block can be wider than what the raster engine takes.
+    const QRectF frame = atLeast(marked, 5).intersected(picture.layout.map.adjusted(-8, -8, 8, 8));
     painter.setPen(QPen(t.text1, 1.5));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(frame.adjusted(-1.5, -1.5, 0.5, 0.5));

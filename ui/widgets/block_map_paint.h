@@ -41,6 +41,8 @@ struct TileBounds {
 TileBounds visibleTiles(const MapPicture& picture);
 void paintTiles(QPainter& painter, const MapPicture& picture, const TileSource& tiles);
 
+/// Hairlines where the rulers' labels stand; tiles have them already.
+void paintGrid(QPainter& painter, const MapPicture& picture);
 void paintRulers(QPainter& painter, const MapPicture& picture);
 void paintLegend(QPainter& painter, const MapPicture& picture);
 void paintStrips(QPainter& painter, const MapPicture& picture);
