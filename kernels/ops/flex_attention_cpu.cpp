@@ -133,6 +133,59 @@ private:
     std::vector<C> q_, out_, keys_, values_;
 };
 
+/// LSE of rows as doubles. Stored as float32 it is off by |lse| 2^-25, and every probability of the row by as much in
+/// proportion: of rows where that shows, it is computed again.
+template <class C> class RowLse {
+public:
+    RowLse(SimdLevel simd, const FlexAttention& op, const Plan& plan)
+        : op_(op), sizes_(op), scores_(simd, op, plan.closedForm), q_(static_cast<std::size_t>(sizes_.dim)),
+          keys_(static_cast<std::size_t>(kFlexKeys * sizes_.dim)) {}
+
+    void run(std::int64_t batch, std::int64_t head, std::int64_t query, double& lse) {
+        constexpr double kSmall = 8;
+        const std::int64_t at = sizes_.row(batch, head, query);
+        loadFloats(op_.lse.dtype, op_.lse.data, at, 1, &lse);
+        if (op_.lse.dtype == DType::F64 || sizeof(C) == sizeof(float) || !(std::fabs(lse) > kSmall) ||
+            std::isinf(lse)) {
+            return;
+        }
+        loadRows(op_.q, at, 1, q_);
+        const bool sink = !op_.sinks.empty();
+        C maximum = sink ? sinkOf<C>(op_, head) : -std::numeric_limits<C>::infinity();
+        C sum = sink ? 1 : 0;
+        for (std::int64_t key = 0; key < sizes_.keys; key += kFlexKeys) {
+            const std::int64_t keyEnd = std::min(key + kFlexKeys, sizes_.keys);
+            if (scores_.mask().any(batch, head, query, query + 1, key, keyEnd)) {
+                loadRows(op_.k, sizes_.key(batch, head / sizes_.group, key), keyEnd - key, keys_);
+                add({batch, head, query}, key, static_cast<int>(keyEnd - key), maximum, sum);
+            }
+        }
+        lse = static_cast<double>(maximum + std::log(sum));
+    }
+
+private:
+    void add(const ProgramRow& row, std::int64_t key, int count, C& maximum, C& sum) {
+        C scores[kFlexKeys];
+        if (scores_.compute(row, q_.data(), keys_, key, count, scores) == FlexAllowed::None) {
+            return;
+        }
+        const C highest = std::max(maximum, *std::max_element(scores, scores + count));
+        if (highest == -std::numeric_limits<C>::infinity()) {
+            return;
+        }
+        sum *= std::exp(maximum - highest);
+        maximum = highest;
+        for (int i = 0; i < count; ++i) {
+            sum += std::exp(scores[i] - maximum);
+        }
+    }
+
+    const FlexAttention& op_;
+    Sizes sizes_;
+    RowScores<C> scores_;
+    std::vector<C> q_, keys_;
+};
+
 /// Probabilities and gradients of scores, a row at a time; also the gradients of what the score program captures.
 template <class C> class RowGradients {
 public:
@@ -153,11 +206,8 @@ public:
     FlexMaskRows& mask() { return scores_.mask(); }
 
     /// p: probabilities; ds: gradients by q.k. False when the row sees none of the keys.
-    bool compute(const ProgramRow& row, const C* q, const C* gradOut, double delta, const std::vector<C>& keys,
+    bool compute(const ProgramRow& row, const C* q, const C* gradOut, C lse, double delta, const std::vector<C>& keys,
                  const std::vector<C>& values, std::int64_t key, int count, C* p, C* ds) {
-        C lse = 0;
-        const TensorView& lses = op_.forward.lse;
-        loadFloats(lses.dtype, lses.data, sizes_.row(row.batch, row.head, row.query), 1, &lse);
         if (lse == -std::numeric_limits<C>::infinity() ||
             scores_.compute(row, scores_.mask().reach(row), q, keys.data(), sizes_.dim, key, count, p) ==
                 FlexAllowed::None) {
@@ -299,8 +349,10 @@ private:
     }
 
     bool compute(const ProgramRow& row, std::int64_t slot, std::int64_t key, int count, C* p, C* ds) {
-        const double delta = scratch_.delta.template as<const double>()[sizes_.row(row.batch, row.head, row.query)];
-        return rows_.compute(row, q_.data() + slot * sizes_.dim, gradOut_.data() + slot * sizes_.dim, delta, keys_,
+        const std::int64_t at = sizes_.row(row.batch, row.head, row.query);
+        const double delta = scratch_.delta.template as<const double>()[at];
+        const auto lse = static_cast<C>(scratch_.lse.template as<const double>()[at]);
+        return rows_.compute(row, q_.data() + slot * sizes_.dim, gradOut_.data() + slot * sizes_.dim, lse, delta, keys_,
                              values_, key, count, p, ds);
     }
 
@@ -333,8 +385,7 @@ private:
         const auto sink = sinkOf<double>(op_.forward, head);
         for (std::int64_t query = query0; query < query1; ++query) {
             const std::int64_t row = sizes_.row(batch, head, query);
-            double lse = 0;
-            loadFloats(op_.forward.lse.dtype, op_.forward.lse.data, row, 1, &lse);
+            const double lse = scratch_.lse.template as<const double>()[row];
             sums[scratch_.sinkOffset + head] -= std::exp(sink - lse) * scratch_.delta.template as<const double>()[row];
         }
     }
@@ -359,6 +410,19 @@ template <class C> void forward(CpuContext& context, const FlexAttention& op) {
             task.run(plane / sizes.kvHeads, plane % sizes.kvHeads, query0, std::min(query0 + kFlexRows, sizes.queries));
         }
     });
+}
+
+template <class C>
+void computeLse(CpuContext& context, const FlexAttention& op, const Plan& plan, const FlexScratch& scratch) {
+    const Sizes sizes(op);
+    context.pool().parallelFor(
+        sizes.batch * sizes.heads * sizes.queries, kFlexRows, [&](std::int64_t begin, std::int64_t end, int) {
+            RowLse<C> rows(context.simd(), op, plan);
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t plane = i / sizes.queries;
+                rows.run(plane / sizes.heads, plane % sizes.heads, i % sizes.queries, scratch.lse.as<double>()[i]);
+            }
+        });
 }
 
 /// rowsum(out * gradOut)
@@ -410,6 +474,7 @@ template <class C> void backward(CpuContext& context, const FlexAttentionBackwar
         gradient = derivativeOf(*op.forward.score.program);
     }
     const ScoreGradient* score = gradient.has_value() ? &*gradient : nullptr;
+    computeLse<C>(context, op.forward, plan, scratch);
     computeDelta(context, op, scratch);
     std::fill_n(scratch.sums.as<double>(), scratch.parts * scratch.elements, 0.0);
     const std::int64_t blocks = sizes.rowBlocks();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Scratch of FlexAttentionBackward on the CPU: rowsum(out * gradOut) of every row, and partial sums of the gradients of
+// Scratch of FlexAttentionBackward on the CPU: rowsum(out * gradOut) and LSE of every row, and partial sums of the gradients of
 // captured tensors and sinks. The number of partial sums depends on shapes alone, so results do not depend on threads.
 
 #include <algorithm>
@@ -32,6 +32,7 @@ struct FlexScratch {
                                          std::clamp<std::int64_t>(tasks, 1, kMostParts));
         ScratchLayout layout = memory == nullptr ? ScratchLayout() : ScratchLayout(memory);
         delta = layout.take(DType::F64, Shape{q[0] * q[1], q[2]});
+        lse = layout.take(DType::F64, delta.shape);
         sums = layout.take(DType::F64, Shape{parts, elements});
         bytes = layout.bytes();
     }
@@ -41,6 +42,7 @@ struct FlexScratch {
     std::int64_t elements = 0; ///< of a part
     std::int64_t parts = 1;
     TensorView delta; ///< (batch * heads, queries) F64
+    TensorView lse;   ///< (batch * heads, queries) F64
     TensorView sums;  ///< (parts, elements) F64
     std::uint64_t bytes = 0;
 };

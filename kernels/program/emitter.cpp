@@ -140,32 +140,22 @@ std::string_view functionName(ProgramOp op) {
     }
 }
 
-/// Operators that C++ has for every type that reaches them.
+/// Operators that C++ has, and spells as Python does, for every type that reaches them.
 std::string_view plainOperator(ProgramOp op, ProgramType type) {
-    const bool real = type == ProgramType::Float;
     switch (op) {
     case ProgramOp::Add:
-        return real ? "+" : "";
     case ProgramOp::Sub:
-        return real ? "-" : "";
     case ProgramOp::Mul:
-        return real ? "*" : "";
+        return type == ProgramType::Float ? programOpSymbol(op) : "";
     case ProgramOp::Div:
-        return "/";
     case ProgramOp::Lt:
-        return "<";
     case ProgramOp::Le:
-        return "<=";
     case ProgramOp::Eq:
-        return "==";
     case ProgramOp::Ne:
-        return "!=";
     case ProgramOp::And:
-        return "&";
     case ProgramOp::Or:
-        return "|";
     case ProgramOp::Xor:
-        return "^";
+        return programOpSymbol(op);
     default:
         return "";
     }

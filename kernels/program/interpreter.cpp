@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "kernels/ops/floats.h"
-#include "kernels/program/scalar_math.h"
+#include "kernels/program/scalar_ops.h"
 
 namespace vitrine::kernels {
 
@@ -35,145 +35,13 @@ template <class R, class T, class Body> void map2(R* out, const T* a, const T* b
 }
 
 template <class T> void compare(ProgramOp op, std::uint8_t* out, const T* a, const T* b, int count) {
-    switch (op) {
-    case ProgramOp::Lt:
-        return map2(out, a, b, count, [](T x, T y) { return x < y; });
-    case ProgramOp::Le:
-        return map2(out, a, b, count, [](T x, T y) { return x <= y; });
-    case ProgramOp::Eq:
-        return map2(out, a, b, count, [](T x, T y) { return x == y; });
-    default:
-        return map2(out, a, b, count, [](T x, T y) { return x != y; });
-    }
+    scalar::useComparison<T>(op, [&](const auto& holds) { map2(out, a, b, count, holds); });
 }
 
-/// Operations that integers and floats share.
-template <class T> bool arithmetic(ProgramOp op, T* out, const T* a, const T* b, int count) {
-    constexpr bool kInteger = std::is_integral_v<T>;
-    switch (op) {
-    case ProgramOp::Add:
-        if constexpr (kInteger) {
-            map2(out, a, b, count, [](T x, T y) { return scalar::add(x, y); });
-        } else {
-            map2(out, a, b, count, [](T x, T y) { return x + y; });
-        }
-        return true;
-    case ProgramOp::Sub:
-        if constexpr (kInteger) {
-            map2(out, a, b, count, [](T x, T y) { return scalar::sub(x, y); });
-        } else {
-            map2(out, a, b, count, [](T x, T y) { return x - y; });
-        }
-        return true;
-    case ProgramOp::Mul:
-        if constexpr (kInteger) {
-            map2(out, a, b, count, [](T x, T y) { return scalar::mul(x, y); });
-        } else {
-            map2(out, a, b, count, [](T x, T y) { return x * y; });
-        }
-        return true;
-    case ProgramOp::FloorDiv:
-        map2(out, a, b, count, [](T x, T y) { return scalar::floorDiv(x, y); });
-        return true;
-    case ProgramOp::Mod:
-        map2(out, a, b, count, [](T x, T y) { return scalar::mod(x, y); });
-        return true;
-    case ProgramOp::Min:
-        map2(out, a, b, count, [](T x, T y) { return scalar::minimum(x, y); });
-        return true;
-    case ProgramOp::Max:
-        map2(out, a, b, count, [](T x, T y) { return scalar::maximum(x, y); });
-        return true;
-    case ProgramOp::Neg:
-        map1(out, a, count, [](T x) {
-            if constexpr (kInteger) {
-                return scalar::neg(x);
-            } else {
-                return -x;
-            }
-        });
-        return true;
-    case ProgramOp::Abs:
-        map1(out, a, count, [](T x) { return scalar::absolute(x); });
-        return true;
-    case ProgramOp::Sign:
-        map1(out, a, count, [](T x) { return scalar::sign(x); });
-        return true;
-    default:
-        return false;
-    }
-}
-
-template <class I> void integerOperation(ProgramOp op, I* out, const I* a, const I* b, int count) {
-    switch (op) {
-    case ProgramOp::Pow:
-        return map2(out, a, b, count, [](I x, I y) { return scalar::power(x, y); });
-    case ProgramOp::And:
-        return map2(out, a, b, count, [](I x, I y) { return x & y; });
-    case ProgramOp::Or:
-        return map2(out, a, b, count, [](I x, I y) { return x | y; });
-    case ProgramOp::Xor:
-        return map2(out, a, b, count, [](I x, I y) { return x ^ y; });
-    case ProgramOp::ShiftLeft:
-        return map2(out, a, b, count, [](I x, I y) { return scalar::shiftLeft(x, y); });
-    case ProgramOp::ShiftRight:
-        return map2(out, a, b, count, [](I x, I y) { return scalar::shiftRight(x, y); });
-    case ProgramOp::Not:
-        return map1(out, a, count, [](I x) { return static_cast<I>(~x); });
-    default:
-        break;
-    }
-    if (!arithmetic(op, out, a, b, count)) {
-        throw base::Internal("program: no integer form of " + std::string(programOpName(op)));
-    }
-}
-
-template <class C> void floatOperation(ProgramOp op, C* out, const C* a, const C* b, int count) {
-    const auto map = [&](auto function) { map1(out, a, count, function); };
-    switch (op) {
-    case ProgramOp::Pow:
-        return map2(out, a, b, count, [](C x, C y) { return std::pow(x, y); });
-    case ProgramOp::Div:
-        return map2(out, a, b, count, [](C x, C y) { return x / y; });
-    case ProgramOp::Exp:
-        return map([](C x) { return std::exp(x); });
-    case ProgramOp::Exp2:
-        return map([](C x) { return std::exp2(x); });
-    case ProgramOp::Expm1:
-        return map([](C x) { return std::expm1(x); });
-    case ProgramOp::Log:
-        return map([](C x) { return std::log(x); });
-    case ProgramOp::Log2:
-        return map([](C x) { return std::log2(x); });
-    case ProgramOp::Log1p:
-        return map([](C x) { return std::log1p(x); });
-    case ProgramOp::Sqrt:
-        return map([](C x) { return std::sqrt(x); });
-    case ProgramOp::Rsqrt:
-        return map([](C x) { return C(1) / std::sqrt(x); });
-    case ProgramOp::Tanh:
-        return map([](C x) { return std::tanh(x); });
-    case ProgramOp::Sigmoid:
-        return map([](C x) { return scalar::sigmoid(x); });
-    case ProgramOp::Sin:
-        return map([](C x) { return std::sin(x); });
-    case ProgramOp::Cos:
-        return map([](C x) { return std::cos(x); });
-    case ProgramOp::Erf:
-        return map([](C x) { return std::erf(x); });
-    case ProgramOp::Floor:
-        return map([](C x) { return std::floor(x); });
-    case ProgramOp::Ceil:
-        return map([](C x) { return std::ceil(x); });
-    case ProgramOp::Round:
-        return map([](C x) { return std::nearbyint(x); });
-    case ProgramOp::Trunc:
-        return map([](C x) { return std::trunc(x); });
-    default:
-        break;
-    }
-    if (!arithmetic(op, out, a, b, count)) {
-        throw base::Internal("program: no float form of " + std::string(programOpName(op)));
+template <class T> void operation(ProgramOp op, T* out, const T* a, const T* b, int count) {
+    if (!scalar::useUnary<T>(op, [&](const auto& function) { map1(out, a, count, function); }) &&
+        !scalar::useBinary<T>(op, [&](const auto& function) { map2(out, a, b, count, function); })) {
+        throw base::Internal("program: no form of " + std::string(programOpName(op)));
     }
 }
 
@@ -360,13 +228,11 @@ void Interpreter<C>::State::computeOperation(std::int32_t index, const ProgramNo
         return logicalOperation(node.op, slot<std::uint8_t>(index), slot<std::uint8_t>(a), slot<std::uint8_t>(b),
                                 count);
     case ProgramType::Int32:
-        return integerOperation(node.op, slot<std::int32_t>(index), slot<std::int32_t>(a), slot<std::int32_t>(b),
-                                count);
+        return operation(node.op, slot<std::int32_t>(index), slot<std::int32_t>(a), slot<std::int32_t>(b), count);
     case ProgramType::Int64:
-        return integerOperation(node.op, slot<std::int64_t>(index), slot<std::int64_t>(a), slot<std::int64_t>(b),
-                                count);
+        return operation(node.op, slot<std::int64_t>(index), slot<std::int64_t>(a), slot<std::int64_t>(b), count);
     case ProgramType::Float:
-        return floatOperation(node.op, slot<C>(index), slot<C>(a), slot<C>(b), count);
+        return operation(node.op, slot<C>(index), slot<C>(a), slot<C>(b), count);
     }
 }
 

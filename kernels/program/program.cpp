@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/program/program.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <iterator>
@@ -141,6 +142,32 @@ void checkCaptures(const Program& program, const CaptureBinding& binding) {
 
 std::string_view programOpName(ProgramOp op) {
     return kOpNames[static_cast<std::size_t>(op)];
+}
+
+std::string_view programOpSymbol(ProgramOp op) {
+    struct Symbol {
+        ProgramOp op;
+        std::string_view text;
+    };
+    static constexpr std::array<Symbol, 16> kSymbols = {{{ProgramOp::Add, "+"},
+                                                         {ProgramOp::Sub, "-"},
+                                                         {ProgramOp::Mul, "*"},
+                                                         {ProgramOp::Div, "/"},
+                                                         {ProgramOp::FloorDiv, "//"},
+                                                         {ProgramOp::Mod, "%"},
+                                                         {ProgramOp::Pow, "**"},
+                                                         {ProgramOp::And, "&"},
+                                                         {ProgramOp::Or, "|"},
+                                                         {ProgramOp::Xor, "^"},
+                                                         {ProgramOp::ShiftLeft, "<<"},
+                                                         {ProgramOp::ShiftRight, ">>"},
+                                                         {ProgramOp::Lt, "<"},
+                                                         {ProgramOp::Le, "<="},
+                                                         {ProgramOp::Eq, "=="},
+                                                         {ProgramOp::Ne, "!="}}};
+    const auto* const found =
+        std::find_if(kSymbols.begin(), kSymbols.end(), [op](const Symbol& symbol) { return symbol.op == op; });
+    return found == kSymbols.end() ? std::string_view() : found->text;
 }
 
 std::string_view programTypeName(ProgramType type) {

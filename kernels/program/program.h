@@ -161,7 +161,8 @@ void checkCaptures(const Program& program, const CaptureBinding& binding);
 /// What loads of a tensor of this dtype give; none when programs cannot read it.
 std::optional<ProgramType> loadedType(DType dtype);
 
-std::string_view programOpName(ProgramOp op);       ///< "floor_div"
+std::string_view programOpName(ProgramOp op);   ///< "floor_div"
+std::string_view programOpSymbol(ProgramOp op); ///< Python's operator between two operands, "//"; empty: it has none
 std::string_view programTypeName(ProgramType type); ///< "int32"
 
 } // namespace vitrine::kernels

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "kernels/program/scalar_math.h"
+#include "kernels/program/scalar_ops.h"
 
 namespace vitrine::kernels {
 
@@ -16,16 +16,9 @@ bool isComparison(ProgramOp op) {
 }
 
 template <class T> bool compare(ProgramOp op, T a, T b) {
-    switch (op) {
-    case ProgramOp::Lt:
-        return a < b;
-    case ProgramOp::Le:
-        return a <= b;
-    case ProgramOp::Eq:
-        return a == b;
-    default:
-        return a != b;
-    }
+    bool result = false;
+    scalar::useComparison<T>(op, [&](const auto& holds) { result = holds(a, b); });
+    return result;
 }
 
 [[noreturn]] void tooLarge() {
@@ -102,122 +95,20 @@ ProgramConstant pythonIntegers(ProgramOp op, std::int64_t a, std::int64_t b) {
     return intConstant(ProgramType::Int64, result);
 }
 
-template <class I> std::int64_t foldIntegers(ProgramOp op, I a, I b) {
-    switch (op) {
-    case ProgramOp::Add:
-        return scalar::add(a, b);
-    case ProgramOp::Sub:
-        return scalar::sub(a, b);
-    case ProgramOp::Mul:
-        return scalar::mul(a, b);
-    case ProgramOp::FloorDiv:
-        return scalar::floorDiv(a, b);
-    case ProgramOp::Mod:
-        return scalar::mod(a, b);
-    case ProgramOp::Min:
-        return scalar::minimum(a, b);
-    case ProgramOp::Max:
-        return scalar::maximum(a, b);
-    case ProgramOp::Pow:
-        return scalar::power(a, b);
-    case ProgramOp::And:
-        return a & b;
-    case ProgramOp::Or:
-        return a | b;
-    case ProgramOp::Xor:
-        return a ^ b;
-    case ProgramOp::ShiftLeft:
-        return scalar::shiftLeft(a, b);
-    case ProgramOp::ShiftRight:
-        return scalar::shiftRight(a, b);
-    default:
-        throw base::Internal("program: no integer form of " + std::string(programOpName(op)));
+template <class T> T foldBinary(ProgramOp op, T a, T b) {
+    T result = 0;
+    if (!scalar::useBinary<T>(op, [&](const auto& function) { result = function(a, b); })) {
+        throw base::Internal("program: no form of " + std::string(programOpName(op)) + " for two numbers");
     }
+    return result;
 }
 
-double foldFloats(ProgramOp op, double a, double b) {
-    switch (op) {
-    case ProgramOp::Add:
-        return a + b;
-    case ProgramOp::Sub:
-        return a - b;
-    case ProgramOp::Mul:
-        return a * b;
-    case ProgramOp::Div:
-        return a / b;
-    case ProgramOp::FloorDiv:
-        return scalar::floorDiv(a, b);
-    case ProgramOp::Mod:
-        return scalar::mod(a, b);
-    case ProgramOp::Min:
-        return scalar::minimum(a, b);
-    case ProgramOp::Max:
-        return scalar::maximum(a, b);
-    case ProgramOp::Pow:
-        return std::pow(a, b);
-    default:
-        throw base::Internal("program: no float form of " + std::string(programOpName(op)));
+template <class T> T foldOne(ProgramOp op, T a) {
+    T result = 0;
+    if (!scalar::useUnary<T>(op, [&](const auto& function) { result = function(a); })) {
+        throw base::Internal("program: no form of " + std::string(programOpName(op)) + " for a number");
     }
-}
-
-double foldFunction(ProgramOp op, double x) {
-    switch (op) {
-    case ProgramOp::Exp:
-        return std::exp(x);
-    case ProgramOp::Exp2:
-        return std::exp2(x);
-    case ProgramOp::Expm1:
-        return std::expm1(x);
-    case ProgramOp::Log:
-        return std::log(x);
-    case ProgramOp::Log2:
-        return std::log2(x);
-    case ProgramOp::Log1p:
-        return std::log1p(x);
-    case ProgramOp::Sqrt:
-        return std::sqrt(x);
-    case ProgramOp::Rsqrt:
-        return 1 / std::sqrt(x);
-    case ProgramOp::Tanh:
-        return std::tanh(x);
-    case ProgramOp::Sigmoid:
-        return scalar::sigmoid(x);
-    case ProgramOp::Sin:
-        return std::sin(x);
-    case ProgramOp::Cos:
-        return std::cos(x);
-    case ProgramOp::Erf:
-        return std::erf(x);
-    case ProgramOp::Floor:
-        return std::floor(x);
-    case ProgramOp::Ceil:
-        return std::ceil(x);
-    case ProgramOp::Round:
-        return std::nearbyint(x);
-    case ProgramOp::Trunc:
-        return std::trunc(x);
-    case ProgramOp::Neg:
-        return -x;
-    case ProgramOp::Abs:
-        return std::fabs(x);
-    case ProgramOp::Sign:
-        return scalar::sign(x);
-    default:
-        throw base::Internal("program: no function " + std::string(programOpName(op)));
-    }
-}
-
-template <class I> std::int64_t foldIntegerUnary(ProgramOp op, I a) {
-    switch (op) {
-    case ProgramOp::Neg:
-        return scalar::neg(a);
-    case ProgramOp::Abs:
-        return scalar::absolute(a);
-    case ProgramOp::Sign:
-        return scalar::sign(a);
-    default:
-        return static_cast<I>(~a);
-    }
+    return result;
 }
 
 } // namespace
@@ -250,7 +141,7 @@ ProgramConstant foldPython(ProgramOp op, const ProgramConstant& left, const Prog
         throw base::BadInput("division by zero; change the divisor");
     }
     if (floats || op == ProgramOp::Div) {
-        return floatConstant(foldFloats(op, left.number(), right.number()));
+        return floatConstant(foldBinary(op, left.number(), right.number()));
     }
     return pythonIntegers(op, left.integer, right.integer);
 }
@@ -259,29 +150,29 @@ ProgramConstant foldTyped(ProgramOp op, const ProgramConstant& left, const Progr
     switch (left.type) {
     case ProgramType::Float:
         return isComparison(op) ? boolConstant(compare(op, left.real, right.real))
-                                : floatConstant(foldFloats(op, left.real, right.real));
+                                : floatConstant(foldBinary(op, left.real, right.real));
     case ProgramType::Int32:
         return isComparison(op)
                    ? boolConstant(compare(op, left.integer, right.integer))
-                   : intConstant(ProgramType::Int32, foldIntegers(op, static_cast<std::int32_t>(left.integer),
-                                                                  static_cast<std::int32_t>(right.integer)));
+                   : intConstant(ProgramType::Int32, foldBinary(op, static_cast<std::int32_t>(left.integer),
+                                                                static_cast<std::int32_t>(right.integer)));
     case ProgramType::Int64:
         return isComparison(op) ? boolConstant(compare(op, left.integer, right.integer))
-                                : intConstant(ProgramType::Int64, foldIntegers(op, left.integer, right.integer));
+                                : intConstant(ProgramType::Int64, foldBinary(op, left.integer, right.integer));
     case ProgramType::Bool:
         break;
     }
-    return boolConstant(foldIntegers(op, left.integer, right.integer) != 0);
+    return boolConstant(foldBinary(op, left.integer, right.integer) != 0);
 }
 
 ProgramConstant foldUnary(ProgramOp op, const ProgramConstant& value) {
     switch (value.type) {
     case ProgramType::Float:
-        return floatConstant(foldFunction(op, value.real));
+        return floatConstant(foldOne(op, value.real));
     case ProgramType::Int32:
-        return intConstant(value.type, foldIntegerUnary(op, static_cast<std::int32_t>(value.integer)));
+        return intConstant(value.type, foldOne(op, static_cast<std::int32_t>(value.integer)));
     case ProgramType::Int64:
-        return intConstant(value.type, foldIntegerUnary(op, value.integer));
+        return intConstant(value.type, foldOne(op, value.integer));
     case ProgramType::Bool:
         break;
     }

@@ -50,47 +50,30 @@ std::string numberText(const ProgramNode& node) {
     return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-struct BinaryForm {
-    std::string_view symbol;
-    int precedence;
-};
-
-BinaryForm binaryForm(ProgramOp op) {
+/// Of an operation with a symbol.
+int precedenceOf(ProgramOp op) {
     switch (op) {
     case ProgramOp::Add:
-        return {"+", kSum};
     case ProgramOp::Sub:
-        return {"-", kSum};
+        return kSum;
     case ProgramOp::Mul:
-        return {"*", kProduct};
     case ProgramOp::Div:
-        return {"/", kProduct};
     case ProgramOp::FloorDiv:
-        return {"//", kProduct};
     case ProgramOp::Mod:
-        return {"%", kProduct};
+        return kProduct;
     case ProgramOp::Pow:
-        return {"**", kPower};
+        return kPower;
     case ProgramOp::And:
-        return {"&", kBitAnd};
+        return kBitAnd;
     case ProgramOp::Or:
-        return {"|", kBitOr};
+        return kBitOr;
     case ProgramOp::Xor:
-        return {"^", kBitXor};
+        return kBitXor;
     case ProgramOp::ShiftLeft:
-        return {"<<", kShift};
     case ProgramOp::ShiftRight:
-        return {">>", kShift};
-    case ProgramOp::Lt:
-        return {"<", kComparison};
-    case ProgramOp::Le:
-        return {"<=", kComparison};
-    case ProgramOp::Eq:
-        return {"==", kComparison};
-    case ProgramOp::Ne:
-        return {"!=", kComparison};
+        return kShift;
     default:
-        return {"", kAtom};
+        return kComparison;
     }
 }
 
@@ -176,8 +159,9 @@ private:
     }
 
     Text operation(const ProgramNode& node) const {
-        BinaryForm form = binaryForm(node.op);
-        if (form.symbol.empty()) {
+        std::string_view symbol = programOpSymbol(node.op);
+        const int precedence = precedenceOf(node.op);
+        if (symbol.empty()) {
             return node.args[0] < 0 ? Text{std::string(inputName(node.op))}
                                     : Text{fmt::format("torch.{}({})", programOpName(node.op), text(node.args[0]))};
         }
@@ -185,15 +169,15 @@ private:
         std::int32_t right = node.args[1];
         if ((node.op == ProgramOp::Lt || node.op == ProgramOp::Le) && readsBetterSwapped(left, right)) {
             std::swap(left, right);
-            form.symbol = node.op == ProgramOp::Lt ? ">" : ">=";
+            symbol = node.op == ProgramOp::Lt ? ">" : ">=";
         }
         const std::int32_t plainLeft = withoutCast(node, left, right);
         const std::int32_t plainRight = plainLeft == left ? withoutCast(node, right, left) : right;
         // Sums and products group from the left, a power from the right, comparisons not at all.
-        const bool fromLeft = form.precedence != kComparison && form.precedence != kPower;
-        return {fmt::format("{} {} {}", wrapped(plainLeft, form.precedence + (fromLeft ? 0 : 1)), form.symbol,
-                            wrapped(plainRight, form.precedence + (form.precedence == kPower ? 0 : 1))),
-                form.precedence};
+        const bool fromLeft = precedence != kComparison && precedence != kPower;
+        return {fmt::format("{} {} {}", wrapped(plainLeft, precedence + (fromLeft ? 0 : 1)), symbol,
+                            wrapped(plainRight, precedence + (precedence == kPower ? 0 : 1))),
+                precedence};
     }
 
     /// "q_idx >= kv_idx" and "score > 0", as people write them.

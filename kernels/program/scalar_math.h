@@ -13,20 +13,36 @@
 
 namespace vitrine::kernels::scalar {
 
-template <class I> I add(I a, I b) {
-    using U = std::make_unsigned_t<I>;
-    return static_cast<I>(static_cast<U>(a) + static_cast<U>(b));
+template <class T> T add(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        using U = std::make_unsigned_t<T>;
+        return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+    } else {
+        return a + b;
+    }
 }
-template <class I> I sub(I a, I b) {
-    using U = std::make_unsigned_t<I>;
-    return static_cast<I>(static_cast<U>(a) - static_cast<U>(b));
+template <class T> T sub(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        using U = std::make_unsigned_t<T>;
+        return static_cast<T>(static_cast<U>(a) - static_cast<U>(b));
+    } else {
+        return a - b;
+    }
 }
-template <class I> I mul(I a, I b) {
-    using U = std::make_unsigned_t<I>;
-    return static_cast<I>(static_cast<U>(a) * static_cast<U>(b));
+template <class T> T mul(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        using U = std::make_unsigned_t<T>;
+        return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+    } else {
+        return a * b;
+    }
 }
-template <class I> I neg(I a) {
-    return sub(I(0), a);
+template <class T> T neg(T a) {
+    if constexpr (std::is_integral_v<T>) {
+        return sub(T(0), a);
+    } else {
+        return -a;
+    }
 }
 
 template <class I>
@@ -77,7 +93,16 @@ C floorDiv(C a, C b)
     return quotient - floored > C(0.5) ? floored + 1 : floored;
 }
 
-template <class I> I power(I base, I exponent) {
+template <class C>
+C power(C base, C exponent)
+    requires std::is_floating_point_v<C>
+{
+    return std::pow(base, exponent);
+}
+template <class I>
+I power(I base, I exponent)
+    requires std::is_integral_v<I>
+{
     if (exponent < 0) {
         return 0;
     }
