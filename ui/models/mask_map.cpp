@@ -156,6 +156,7 @@ void checkScores(const MaskMap& map) {
 std::vector<std::int64_t> sampled(std::int64_t length, std::int64_t around) {
     constexpr std::int64_t kEven = 48;
     std::vector<std::int64_t> out;
+    out.reserve(at(kEven) + 128);
     for (std::int64_t i = 0; i < std::min(length, kEven); ++i) {
         out.push_back(length <= kEven ? i : i * (length - 1) / (kEven - 1));
     }

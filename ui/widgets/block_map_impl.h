@@ -16,6 +16,8 @@ class BlockMap::Impl {
 public:
     explicit Impl(BlockMap* map);
     ~Impl();
+    Impl(const Impl&) = delete; // workers answer to it
+    Impl& operator=(const Impl&) = delete;
 
     bool empty() const { return scene.map == nullptr; }
     /// After another mask, side, content, size or theme: asks for what is to be seen.
@@ -57,45 +59,45 @@ public:
     QRectF rubberBand() const;
     void zoomToBand();
 
-    BlockMap* owner;
-    MaskMapPtr a, b;
-    Side side = Side::A;
-    Content content = Content::Mask;
-    QString emptyText;
-    bool linked = true;
-
-    MapLayout layout;
-    MapView view;
-    TileScene scene;
-    BlockMapTiles tiles;
-    bool told = true; ///< tilesSettled was sent for what is in view
-
-    std::optional<MaskCell> cell;
-    bool pinned = false;
-    qint64 blockRow = -1, blockColumn = -1;
-
-    LensQuestion asked;
-    std::optional<LensAnswer> lens;
-    base::StopSource lensStop;
-    std::optional<BlockCounts> difference;
-    base::StopSource differenceStop;
-    int lensCorner = 0;
-    LatestJob<LensAnswer> lensJob;
-    LatestJob<BlockCounts> differenceJob;
-    LatestJob<int> cornerJob;
-
     enum class Drag : std::uint8_t { None, Map, KvRuler, QRuler, Box, KvRange, QRange };
-    Drag drag = Drag::None;
-    bool dragged = false; ///< farther than a click
-    QPointF pressed, last;
-
-    QImage baseImage;
-    bool baseDirty = true;
     /// The map as it was before the zoom changed, shown until the new tiles are there.
     struct Backdrop {
         QImage image;
         MaskRange range;
-    } backdrop;
+    };
+
+    BlockMap* owner;
+    MaskMapPtr a, b;
+    QString emptyText;
+    MapLayout layout;
+    MapView view;
+    TileScene scene;
+    BlockMapTiles tiles;
+
+    std::optional<MaskCell> cell;
+    qint64 blockRow = -1, blockColumn = -1;
+    QPointF pressed, last; ///< of a drag
+
+    LensQuestion asked;
+    std::optional<LensAnswer> lens;
+    std::optional<BlockCounts> difference;
+    base::StopSource lensStop, differenceStop;
+    LatestJob<LensAnswer> lensJob;
+    LatestJob<BlockCounts> differenceJob;
+    LatestJob<int> cornerJob;
+    QImage baseImage;
+    Backdrop backdrop;
+
+    int lensCorner = 0;
+    Side side = Side::A;
+    Content content = Content::Mask;
+    Drag drag = Drag::None;
+    bool dragged = false; ///< farther than a click
+    bool linked = true;
+    bool told = true; ///< tilesSettled was sent for what is in view
+    bool pinned = false;
+    bool baseDirty = true;
+
     void keepBackdrop();
 };
 

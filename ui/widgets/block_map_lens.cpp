@@ -7,6 +7,7 @@
 #include <QPainterPath>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "ui/models/format.h"
 #include "ui/widgets/paint.h"
@@ -47,14 +48,10 @@ void countDifference(LensAnswer& answer) {
 }
 
 ScoreGrid lensScores(const LensQuestion& question, const base::StopToken& stop) {
-    std::vector<std::int64_t> queries;
-    std::vector<std::int64_t> keys;
-    for (int i = 0; i < question.rows; ++i) {
-        queries.push_back(question.query + i);
-    }
-    for (int i = 0; i < question.columns; ++i) {
-        keys.push_back(question.key + i);
-    }
+    std::vector<std::int64_t> queries(at(question.rows));
+    std::vector<std::int64_t> keys(at(question.columns));
+    std::iota(queries.begin(), queries.end(), question.query);
+    std::iota(keys.begin(), keys.end(), question.key);
     ScoreGrid grid = scoreGrid(*question.scene.map, queries, keys, stop);
     if (question.scene.other != nullptr) {
         const ScoreGrid less = scoreGrid(*question.scene.other, queries, keys, stop);
@@ -179,7 +176,10 @@ void paintDiagonals(QPainter& painter, const QRectF& box, double pitch, const Ma
         return;
     }
     QPainterPath lines;
-    for (double x = box.left() - box.height(); x < box.right() - 0.5; x += pitch) {
+    const double start = box.left() - box.height();
+    const int count = static_cast<int>(std::ceil((box.right() - 0.5 - start) / pitch));
+    for (int i = 0; i < count; ++i) {
+        const double x = start + i * pitch;
         const double first = std::max(0.0, box.left() - x);
         const double last = std::min(box.height(), box.right() - x);
         if (last - first >= 1) {
@@ -231,7 +231,7 @@ QStringList lensTitles(const LensAnswer& answer) {
 }
 
 QString cellWords(const LensAnswer* answer, std::int64_t query, std::int64_t key) {
-    const QString place = words("q %1, kv %2").arg(countText(query), countText(key));
+    QString place = words("q %1, kv %2").arg(countText(query), countText(key));
     if (answer == nullptr) {
         return place;
     }
@@ -325,7 +325,8 @@ void paintLens(QPainter& painter, const LensPlace& place, const LensAnswer& answ
     const double wide = (place.picture.width() - headingWidth) / columns;
     for (std::size_t i = 0; i < entries.size(); ++i) {
         const auto column = static_cast<double>(i % static_cast<std::size_t>(columns));
-        const auto row = static_cast<double>(i / static_cast<std::size_t>(columns));
+        const std::size_t above = i / static_cast<std::size_t>(columns);
+        const auto row = static_cast<double>(above);
         const QRectF line(place.picture.left() + column * wide,
                           place.picture.bottom() + kBelowPicture + row * kLegendRow, wide - 8, kLegendRow);
         paintLegendSwatch(painter, QRectF(line.left(), line.top() + 5, 10, 10), entries[i], t.line2);

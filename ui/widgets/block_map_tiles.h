@@ -27,6 +27,8 @@ class BlockMapTiles final : public QObject {
 public:
     explicit BlockMapTiles(QObject* parent);
     ~BlockMapTiles() override;
+    BlockMapTiles(const BlockMapTiles&) = delete; // workers answer to it
+    BlockMapTiles& operator=(const BlockMapTiles&) = delete;
 
     /// Nothing is made for a scene without a map.
     void setScene(const TileScene& scene);
