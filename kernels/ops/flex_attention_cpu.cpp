@@ -137,52 +137,44 @@ private:
 /// proportion: of rows where that shows, it is computed again.
 template <class C> class RowLse {
 public:
-    RowLse(SimdLevel simd, const FlexAttention& op, const Plan& plan)
-        : op_(op), sizes_(op), scores_(simd, op, plan.closedForm), q_(static_cast<std::size_t>(sizes_.dim)),
-          keys_(static_cast<std::size_t>(kFlexKeys * sizes_.dim)) {}
+    RowLse(SimdLevel simd, const FlexAttention& op, const FlexPrograms& programs)
+        : simd_(simd), op_(op), sizes_(op), scores_(simd, programs, op.scale, sizes_.dim, sizes_.keys),
+          q_(static_cast<std::size_t>(sizes_.dim)), keys_(static_cast<std::size_t>(kFlexKeys * sizes_.dim)) {}
 
     void run(std::int64_t batch, std::int64_t head, std::int64_t query, double& lse) {
-        constexpr double kSmall = 8;
+        constexpr double kSmall = 1;
         const std::int64_t at = sizes_.row(batch, head, query);
         loadFloats(op_.lse.dtype, op_.lse.data, at, 1, &lse);
-        if (op_.lse.dtype == DType::F64 || sizeof(C) == sizeof(float) || !(std::fabs(lse) > kSmall) ||
-            std::isinf(lse)) {
+        const bool exact = op_.lse.dtype == DType::F64 || sizeof(C) == sizeof(float);
+        if (exact || !(std::fabs(lse) > kSmall) || std::isinf(lse)) {
             return;
         }
         loadRows(op_.q, at, 1, q_);
-        const bool sink = !op_.sinks.empty();
-        C maximum = sink ? sinkOf<C>(op_, head) : -std::numeric_limits<C>::infinity();
-        C sum = sink ? 1 : 0;
+        const C sink = op_.sinks.empty() ? C(0) : sinkOf<C>(op_, head);
+        FlexSoftmax<C> softmax; // of values without elements
+        softmax.start(op_.sinks.empty() ? nullptr : &sink, 0, nullptr);
+        const ProgramRow row{batch, head, query};
         for (std::int64_t key = 0; key < sizes_.keys; key += kFlexKeys) {
             const std::int64_t keyEnd = std::min(key + kFlexKeys, sizes_.keys);
-            if (scores_.mask().any(batch, head, query, query + 1, key, keyEnd)) {
-                loadRows(op_.k, sizes_.key(batch, head / sizes_.group, key), keyEnd - key, keys_);
-                add({batch, head, query}, key, static_cast<int>(keyEnd - key), maximum, sum);
+            if (!scores_.mask().any(batch, head, query, query + 1, key, keyEnd)) {
+                continue;
+            }
+            loadRows(op_.k, sizes_.key(batch, head / sizes_.group, key), keyEnd - key, keys_);
+            const int count = static_cast<int>(keyEnd - key);
+            C scores[kFlexKeys];
+            if (scores_.compute(row, scores_.mask().reach(row), q_.data(), keys_.data(), sizes_.dim, key, count,
+                                scores) != FlexAllowed::None) {
+                softmax.add(simd_, scores, count, nullptr, 0, 0);
             }
         }
-        lse = static_cast<double>(maximum + std::log(sum));
+        lse = static_cast<double>(softmax.finish(0));
     }
 
 private:
-    void add(const ProgramRow& row, std::int64_t key, int count, C& maximum, C& sum) {
-        C scores[kFlexKeys];
-        if (scores_.compute(row, q_.data(), keys_, key, count, scores) == FlexAllowed::None) {
-            return;
-        }
-        const C highest = std::max(maximum, *std::max_element(scores, scores + count));
-        if (highest == -std::numeric_limits<C>::infinity()) {
-            return;
-        }
-        sum *= std::exp(maximum - highest);
-        maximum = highest;
-        for (int i = 0; i < count; ++i) {
-            sum += std::exp(scores[i] - maximum);
-        }
-    }
-
+    SimdLevel simd_;
     const FlexAttention& op_;
     Sizes sizes_;
-    RowScores<C> scores_;
+    FlexRowScores<C> scores_;
     std::vector<C> q_, keys_;
 };
 
@@ -413,11 +405,12 @@ template <class C> void forward(CpuContext& context, const FlexAttention& op) {
 }
 
 template <class C>
-void computeLse(CpuContext& context, const FlexAttention& op, const Plan& plan, const FlexScratch& scratch) {
+void computeLse(CpuContext& context, const FlexAttention& op, const FlexPrograms& programs,
+                const FlexScratch& scratch) {
     const Sizes sizes(op);
     context.pool().parallelFor(
         sizes.batch * sizes.heads * sizes.queries, kFlexRows, [&](std::int64_t begin, std::int64_t end, int) {
-            RowLse<C> rows(context.simd(), op, plan);
+            RowLse<C> rows(context.simd(), op, programs);
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int64_t plane = i / sizes.queries;
                 rows.run(plane / sizes.heads, plane % sizes.heads, i % sizes.queries, scratch.lse.as<double>()[i]);
@@ -474,7 +467,7 @@ template <class C> void backward(CpuContext& context, const FlexAttentionBackwar
         gradient = derivativeOf(*op.forward.score.program);
     }
     const ScoreGradient* score = gradient.has_value() ? &*gradient : nullptr;
-    computeLse<C>(context, op.forward, plan, scratch);
+    computeLse<C>(context, op.forward, programs, scratch);
     computeDelta(context, op, scratch);
     std::fill_n(scratch.sums.as<double>(), scratch.parts * scratch.elements, 0.0);
     const std::int64_t blocks = sizes.rowBlocks();
