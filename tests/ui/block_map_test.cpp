@@ -4,6 +4,7 @@
 #include "ui/widgets/block_map.h"
 
 #include <QApplication>
+#include <QScreen>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
@@ -383,6 +384,31 @@ private slots:
             }
         }
         QVERIFY2(found >= 954 * 9, qPrintable(QString::number(found)));
+    }
+
+    void paintingComputesNothing() {
+        BlockMap map;
+        map.resize(688, 777);
+        map.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&map));
+        const QRgb full = mapColors(themeTokens()).full.fill;
+        const auto blueOnScreen = [&] {
+            const QImage seen = map.screen()->grabWindow(map.winId()).toImage();
+            int found = 0;
+            for (int y = 0; y < 600; ++y) { // above the column load, which needs no tile
+                for (int x = 0; x < seen.width(); ++x) {
+                    found += seen.pixel(x, y) == full ? 1 : 0;
+                }
+            }
+            return found;
+        };
+        map.setMaps(test::slidingDocument(), nullptr);
+        map.repaint(); // answers of workers wait for the event loop
+        QCOMPARE(blueOnScreen(), 0);
+        QVERIFY(!map.settled());
+        QVERIFY(settle(map));
+        map.repaint();
+        QVERIFY(blueOnScreen() >= 954 * 9);
     }
 
     void colourScalesFollowTheTheme() {

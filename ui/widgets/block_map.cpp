@@ -190,9 +190,11 @@ QString BlockMap::spoken() const {
 
 void BlockMap::paintEvent(QPaintEvent*) {
     QPainter painter(this);
-    const double dpr = painter.device()->devicePixelRatioF();
+    // The painter's own device is this widget even when it paints elsewhere.
+    const QPaintDevice* const target = redirected(nullptr);
+    const double dpr = (target != nullptr ? target : this)->devicePixelRatioF();
     QBackingStore* const store = backingStore();
-    if (store == nullptr || store->paintDevice() != painter.device()) {
+    if (target != nullptr && (store == nullptr || store->paintDevice() != target)) {
         // Someone takes a picture: it must be whole.
         impl_->paintComplete(painter, dpr, true);
     } else {
