@@ -17,6 +17,7 @@
 #include "app/gui/host_run_controller.h"
 #include "app/gui/machine_device_feed.h"
 #include "profiler/analysis/scope_places.h"
+#include "ui/models/batch_facts.h"
 #include "ui/models/session_document.h"
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/shell/main_window.h"
@@ -105,6 +106,12 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
         });
     } else if (view == QLatin1String("kv-cache")) {
         wanted = newestRun(document, [&](const auto& run) { return done(run, "generate"); });
+    } else if (view == QLatin1String("batching")) {
+        wanted = newestRun(document, [&](const auto& run) {
+            return done(run, "batch") && run.metricsJson.find("\"continuous\"") != std::string::npos;
+        });
+        wanted = wanted != 0 ? wanted : newestRun(document, [&](const auto& run) { return done(run, "batch"); });
+        b = ui::batchPartner(document.runs(), wanted);
     } else if (view == QLatin1String("load")) {
         wanted = newestRun(document, [&](const auto& run) { return done(run, "load"); });
     } else if (view == QLatin1String("compare")) {
@@ -154,9 +161,10 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
         int segment;
         const char* stem;
     };
-    static constexpr Page kPages[] = {{"kernels", 1, "kernels-table"},    {"kernels", 2, "kernels-flame"},
-                                      {"kernels", 3, "kernels-variants"}, {"kv-cache", 1, "kv-cache-pages"},
-                                      {"kv-cache", 2, "kv-cache-layers"}, {"load", 1, "load-overlay"}};
+    static constexpr Page kPages[] = {{"kernels", 1, "kernels-table"},      {"kernels", 2, "kernels-flame"},
+                                      {"kernels", 3, "kernels-variants"},   {"kv-cache", 1, "kv-cache-pages"},
+                                      {"kv-cache", 2, "kv-cache-layers"},   {"load", 1, "load-overlay"},
+                                      {"batching", 1, "batching-requests"}, {"batching", 2, "batching-sweep"}};
     bool saved = true;
     for (const Page& page : kPages) {
         auto* segments = view.header()->findChild<ui::SegmentedControl*>();

@@ -63,6 +63,10 @@ public:
         recorder_.record(event);
     }
 
+    /// An event as the engine tells it.
+    void tell(const base::TraceEvent& event) { recorder_.record(event); }
+    base::StringId word(const std::string& text) { return recorder_.intern(text); }
+
     std::shared_ptr<const profiler::MemoryTimeline> timeline() {
         profiler::MemoryTimelineBuilder builder;
         for (const base::ColumnChunk& chunk : recorder_.finish()) {

@@ -4,6 +4,7 @@
 
 #include <QCoreApplication>
 
+#include "ui/views/batching/batching_view.h"
 #include "ui/views/compare/compare_view.h"
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/kv_cache/kv_view.h"
@@ -38,10 +39,7 @@ View* makeKvCache(const ViewContext& context, QWidget* parent) {
 }
 
 View* makeBatching(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(QStringLiteral("batching"), words("Batching"),
-                           words("Batching shows slots, requests and the queue over time, static against continuous. "
-                                 "It needs batch runs, which this version does not do yet."),
-                           context, parent);
+    return new BatchingView(context, parent);
 }
 
 View* makeMask(const ViewContext& context, QWidget* parent) {

@@ -51,6 +51,9 @@ void MainWindow::onAction(const QString& id) {
         } else if (id.startsWith(QLatin1String("kernels."))) {
             openView(QStringLiteral("kernels"));
             currentView()->perform(id);
+        } else if (id.startsWith(QLatin1String("batching."))) {
+            openView(QStringLiteral("batching"));
+            currentView()->perform(id);
         }
     }
     updateAvailability();

@@ -36,6 +36,12 @@ void Ruler::setUnit(int unit) {
     update();
 }
 
+void Ruler::setCounted(base::TimeNs length, const QString& what) {
+    counted_ = length;
+    countedWhat_ = what;
+    update();
+}
+
 void Ruler::doubleClickedAt(QPointF position) {
     for (const auto& [box, note] : noteTags_) {
         if (box.contains(position)) {
@@ -65,7 +71,11 @@ void Ruler::paintEvent(QPaintEvent*) {
             const bool major = tick % grid.step == 0;
             plumbline(painter, x, height() - (major ? 8 : 4), height() - 1, major ? t.line2 : t.line1);
             if (major && x + 4 > lastRight) {
-                const QString text = instantText(tick, shown);
+                if (counted_ > 0 && tick % counted_ != 0) {
+                    continue;
+                }
+                const QString text = counted_ > 0 ? countText(tick / counted_) + QLatin1Char(' ') + countedWhat_
+                                                  : instantText(tick, shown);
                 lastRight =
                     x + 4 + drawText(painter, QRectF(x + 4, 0, 200, 16), Qt::AlignVCenter, text, t.text2, font) + 8;
             }

@@ -61,6 +61,8 @@ public:
     Ruler(TimeCursor* time, QWidget* parent);
     void setMarks(std::vector<TimeMark> marks);
     void setUnit(int unit); ///< 0 by size, 1 s, 2 ms, 3 µs
+    /// Counts things that are each as long as `length`, "0  200  400 steps"; 0: time.
+    void setCounted(base::TimeNs length, const QString& what = {});
 
 signals:
     void noteWanted(qint64 note); ///< its tag was double-clicked
@@ -74,6 +76,8 @@ private:
     std::vector<TimeMark> marks_;
     std::vector<std::pair<QRectF, std::int64_t>> noteTags_;
     int unit_ = 0;
+    base::TimeNs counted_ = 0;
+    QString countedWhat_;
 };
 
 /// Rows of named stretches, 16 px each: Step and Phase.

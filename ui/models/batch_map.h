@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// A batch laid along an axis of time or of steps, ready to be asked what each pixel column shows: the costs of an answer
+// are those of its columns, not of the steps, slots and requests behind them. Immutable; any thread.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ui/models/axis_map.h"
+#include "ui/models/batch_facts.h"
+
+namespace vitrine::ui {
+
+enum class BatchAxis : std::uint8_t { Time, Steps };
+
+/// On the axis of steps each one takes as long as this, so that strips made for time serve it as well.
+inline constexpr base::TimeNs kStepLength = 1000;
+
+/// Neighbouring columns of a slot that show the same.
+struct SlotRun {
+    int from = 0, to = 0; ///< columns, `to` not included
+    base::SlotState state = base::SlotState::Idle;
+    std::int32_t request = -1; ///< -1: none, or several that are too short to tell apart
+    bool several = false;
+};
+
+/// A value that holds from each place on, with its largest values over stretches of any length.
+class BatchCurve {
+public:
+    /// `places` ascending; of equal places the last value holds.
+    void add(base::TimeNs place, double value);
+    void finish();
+    bool empty() const { return places_.empty(); }
+    double largest() const { return largest_; }
+    std::optional<double> at(base::TimeNs place) const; ///< nothing before the first
+    /// Largest value that holds anywhere in [begin, end).
+    std::optional<double> most(base::TimeNs begin, base::TimeNs end) const;
+    std::vector<std::optional<double>> columns(const AxisMap& axis, int count) const;
+    void setEnd(base::TimeNs end) { end_ = end; } ///< nothing is known from there on
+
+private:
+    std::vector<base::TimeNs> places_;
+    std::vector<std::vector<float>> levels_; ///< level k: largest of kFan^k neighbours; level 0 are the values
+    double largest_ = 0;
+    base::TimeNs end_ = 0;
+};
+
+class BatchMap {
+public:
+    static std::shared_ptr<const BatchMap> make(BatchSidePtr side, BatchAxis axis);
+
+    const BatchSide& side() const { return *side_; }
+    BatchAxis axis() const { return axis_; }
+    base::TimeNs length() const { return length_; } ///< of everything, on the axis
+
+    base::TimeNs place(base::TimeNs time) const;   ///< where an instant lies on the axis
+    base::TimeNs timeAt(base::TimeNs place) const; ///< and back
+
+    /// What a slot did over `columns` neighbouring pieces of the axis; pieces without anything are left out. A piece in
+    /// which several things happened shows what took most of it.
+    void slotRuns(std::int32_t slot, const AxisMap& axis, int columns, std::vector<SlotRun>& out) const;
+    /// Index in side().spans of what the slot did there.
+    std::optional<std::size_t> spanAt(std::int32_t slot, base::TimeNs place) const;
+    TimeRange spanRange(std::size_t span) const { return {begins_[span], ends_[span]}; }
+    /// Spans in which a request was worked on, by slot and begin.
+    std::span<const std::size_t> spansOf(std::int32_t request) const;
+
+    std::span<const RequestPiece> pieces(std::int32_t request) const; ///< at their places
+
+    /// Tokens a second, of the bins of a grid so wide that about `bins` of them fill the axis' range.
+    std::vector<std::optional<double>> rateColumns(const AxisMap& axis, int columns, int bins) const;
+    double mostRate(const AxisMap& axis, int bins) const;
+    const BatchCurve& queue() const { return queue_; }
+    const BatchCurve& running() const { return running_; }
+    const BatchCurve& usedPages() const { return used_; }
+    const BatchCurve& heldPages() const { return held_; } ///< used or kept for prefixes
+
+private:
+    void placeSpans();
+    void placePieces();
+    void makeCurves();
+    double tokensUntil(base::TimeNs place) const;
+    void crowd(std::size_t first, std::size_t last, TimeRange piece, SlotRun& out) const;
+
+    BatchSidePtr side_;
+    BatchAxis axis_ = BatchAxis::Time;
+    base::TimeNs length_ = 0;
+    std::vector<base::TimeNs> begins_, ends_; ///< of side().spans
+    std::vector<std::array<base::TimeNs, base::kSlotStateCount>>
+        before_; ///< length in each state before a span, slot by slot
+    std::vector<std::size_t> requestSpans_, requestSpanBegins_;
+    std::vector<RequestPiece> pieces_;
+    std::vector<base::TimeNs> stepBegins_, stepEnds_; ///< at their places
+    std::vector<double> tokensBefore_;
+    BatchCurve queue_, running_, used_, held_;
+};
+using BatchMapPtr = std::shared_ptr<const BatchMap>;
+
+} // namespace vitrine::ui

@@ -1,0 +1,368 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/batching/batching_view.h"
+
+#include <QPushButton>
+#include <QScrollArea>
+#include <QStackedWidget>
+#include <QTableView>
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "ui/models/batch_tables.h"
+#include "ui/models/format.h"
+#include "ui/models/json_values.h"
+#include "ui/models/run_facts.h"
+#include "ui/views/batching/batch_plots.h"
+#include "ui/views/batching/sweep_page.h"
+#include "ui/widgets/chart.h"
+#include "ui/widgets/fact_table.h"
+#include "ui/widgets/legend_strip.h"
+#include "ui/widgets/timeline/lanes.h"
+
+namespace vitrine::ui {
+
+using sessions::RunInfo;
+
+void BatchingView::showPage(Page page) {
+    if (pageChoice_->current() != page) {
+        pageChoice_->setCurrent(page);
+        return; // the signal comes back
+    }
+    pages_->setCurrentIndex(page == SweepOfSlots ? 1 : 0);
+    axisChoice_->setEnabled(page != SweepOfSlots);
+    updateVisible();
+    updateLegend();
+    updateSweep();
+    updateTwin();
+    updateReadout();
+    emit availabilityChanged();
+}
+
+BatchingView::Page BatchingView::page() const {
+    return static_cast<Page>(pageChoice_->current());
+}
+
+BatchAxis BatchingView::axisOf() const {
+    return axisChoice_->current() == 1 ? BatchAxis::Steps : BatchAxis::Time;
+}
+
+void BatchingView::setAxisOf(BatchAxis axis) {
+    axisChoice_->setCurrent(axis == BatchAxis::Steps ? 1 : 0);
+}
+
+void BatchingView::reload() {
+    stale_ = true;
+    if (isVisible() || context().document == nullptr || !context().document->isOpen()) {
+        start();
+    }
+}
+
+void BatchingView::activated() {
+    if (stale_) {
+        start();
+    }
+    if (const QList<QWidget*> stops = focusStops(); !stops.isEmpty()) {
+        stops.front()->setFocus();
+    }
+}
+
+/// Makes what is shown from the runs as they are: a side again only when its run, its events or its end are new.
+void BatchingView::start() {
+    stale_ = false;
+    SessionDocument* document = context().document;
+    std::array<sessions::RunId, 2> wanted{};
+    if (document != nullptr && document->isOpen()) {
+        const auto pick = [document](sessions::RunId id) {
+            const RunInfo* run = document->run(id);
+            return run != nullptr && isBatchRun(*run) ? id : 0;
+        };
+        wanted = {pick(document->runA()), document->runB() != document->runA() ? pick(document->runB()) : 0};
+    }
+    if (wanted != runs_) {
+        runs_ = wanted;
+        request_ = slot_ = -1;
+    }
+    struct Input {
+        std::optional<RunInfo> run;
+        Source source;
+    };
+    std::array<Input, 2> inputs;
+    QString error;
+    bool any = false;
+    for (std::size_t i = 0; i < 2; ++i) {
+        const RunInfo* run = runs_[i] != 0 ? document->run(runs_[i]) : nullptr;
+        if (run == nullptr) {
+            sources_[i] = {};
+            continue;
+        }
+        const TimelineState& state = document->timeline(runs_[i]);
+        error = !state.error.isEmpty() ? state.error : error;
+        Source now{runs_[i], state.timeline, run->status, nullptr};
+        const Source& old = sources_[i];
+        if (old.run == now.run && old.timeline == now.timeline && old.status == now.status) {
+            now.side = old.side;
+        }
+        sources_[i] = now;
+        inputs[i] = {*run, now};
+        any = any || now.timeline != nullptr;
+    }
+    showError(error);
+    if (!any) {
+        job_.cancel();
+        take({});
+        return;
+    }
+    job_.start(
+        [inputs = std::move(inputs), axis = axisOf()] {
+            Built built;
+            std::array<BatchSidePtr, 2> sides;
+            for (std::size_t i = 0; i < 2; ++i) {
+                const Source& source = inputs[i].source;
+                sides[i] = source.side       ? source.side
+                           : source.timeline ? batchSide(*inputs[i].run, *source.timeline)
+                                             : nullptr;
+                if (sides[i] && sides[i]->empty()) {
+                    sides[i] = nullptr;
+                }
+                built.maps[i] = sides[i] ? BatchMap::make(sides[i], axis) : nullptr;
+            }
+            built.pair =
+                batchPair(sides[0], sides[1], inputs[0].source.timeline.get(), inputs[1].source.timeline.get());
+            return built;
+        },
+        [this](Built built) { take(std::move(built)); });
+    updateEmpty();
+}
+
+void BatchingView::take(Built built) {
+    pair_ = std::move(built.pair);
+    maps_ = std::move(built.maps);
+    sources_[0].side = pair_.a;
+    sources_[1].side = pair_.b;
+    updateEmpty();
+    updateVisible();
+    updateExtent();
+    updateLanes();
+    updateCurves();
+    updateLegend();
+    updateInspector();
+    updateSweep();
+    updateTwin();
+    updateReadout();
+    emit priced(batchAgreement(pair_));
+    emit availabilityChanged();
+}
+
+void BatchingView::updateEmpty() {
+    SessionDocument* document = context().document;
+    if (document == nullptr || showMissingRun()) {
+        return;
+    }
+    if (pair_.a || pair_.b) {
+        showEmpty({});
+        return;
+    }
+    const sessions::RunId looked = runs_[0] != 0 ? runs_[0] : runs_[1];
+    if (looked == 0) {
+        sessions::RunId other = 0;
+        for (const RunInfo& run : document->runs()) {
+            other = isBatchRun(run) ? run.id : other;
+        }
+        if (other != 0) {
+            showEmpty(tr("No requests were batched in this run."), tr("Open a batch run"), [document, other] {
+                document->setRunA(other);
+                document->setRunB(batchPartner(document->runs(), other));
+            });
+        } else {
+            showEmpty(tr("No requests were batched in this run. Batch runs replay a trace of requests, static or "
+                         "continuous."),
+                      tr("Prepare a run"), [this] { emit openView(QStringLiteral("run")); });
+        }
+        return;
+    }
+    const TimelineState& state = document->timeline(looked);
+    const RunInfo* run = document->run(looked);
+    if ((!state.complete && state.error.isEmpty()) || job_.busy()) {
+        showEmpty(tr("Reading the events of this run."));
+    } else if (run->status == sessions::RunStatus::Running) {
+        showEmpty(tr("The run has begun; no request has arrived yet."));
+    } else {
+        showEmpty(tr("This run recorded no steps. Run it again with the profile set to light."), tr("Prepare that run"),
+                  [this, looked] {
+                      if (const RunInfo* again = context().document->run(looked)) {
+                          nlohmann::json spec = parsedObject(again->specJson);
+                          spec["profile"] = "light";
+                          emit experimentWanted(QString::fromStdString(spec.dump()));
+                      }
+                  });
+    }
+}
+
+void BatchingView::updateVisible() {
+    for (std::size_t i = 0; i < 2; ++i) {
+        const bool there = maps_[i] != nullptr;
+        slotLanes_[i]->setVisible(there && page() == Slots);
+        requestLanes_[i]->setVisible(there && page() == Requests);
+    }
+}
+
+/// Both runs on one axis, with a little air behind the later end.
+void BatchingView::updateExtent() {
+    base::TimeNs length = 0;
+    for (const BatchMapPtr& map : maps_) {
+        length = std::max(length, map ? map->length() : 0);
+    }
+    const bool steps = axisOf() == BatchAxis::Steps;
+    ruler_->setCounted(steps ? kStepLength : 0, steps ? tr("steps") : QString());
+    const TimeRange extent{0, std::max<base::TimeNs>(kStepLength, length + length / 50)};
+    const bool live = (pair_.a && pair_.a->live) || (pair_.b && pair_.b->live);
+    if (live && lastAxis_ == axisOf() && shownRuns_ == runs_) {
+        time_->setExtent(extent);
+    } else if (!(time_->extent() == extent) || lastAxis_ != axisOf() || shownRuns_ != runs_) {
+        time_->reset(extent);
+    }
+    lastAxis_ = axisOf();
+    shownRuns_ = runs_;
+}
+
+void BatchingView::updateLanes() {
+    for (std::size_t i = 0; i < 2; ++i) {
+        const BatchMapPtr& map = maps_[i];
+        for (BatchLane* lane : {static_cast<BatchLane*>(slotLanes_[i]), static_cast<BatchLane*>(requestLanes_[i])}) {
+            lane->setTitle(map ? map->side().title : QString());
+            lane->setFacts(map ? sideWords(map->side()) : QString());
+            lane->setMap(map);
+            lane->setChosen(request_);
+        }
+        std::optional<SlotGain> gain;
+        if (map && maps_[1 - i]) {
+            const BatchSide &own = map->side(), &other = maps_[1 - i]->side();
+            gain = SlotGain{maps_[1 - i]->length(), {}};
+            const double ratio =
+                map->length() > 0 ? static_cast<double>(gain->otherEnd) / static_cast<double>(map->length()) : 0;
+            if (ratio >= 1.005 && !own.live && !other.live) {
+                gain->text = axisOf() == BatchAxis::Time
+                                 ? tr("%1 times sooner").arg(QString::number(ratio, 'f', 2))
+                                 : tr("%1 times fewer steps").arg(QString::number(ratio, 'f', 2));
+            }
+        }
+        slotLanes_[i]->setGain(gain);
+    }
+}
+
+void BatchingView::updateCurves() {
+    const BatchCurves curves = batchCurves(maps_, lanes_->axis());
+    const auto show = [](CurveLane* lane, const BatchCurves::Lane& content) {
+        lane->setTopText(content.topText);
+        lane->setFacts(content.facts);
+        lane->setCurves(content.curves, content.top, false);
+    };
+    show(rateLane_, curves.rate);
+    show(queueLane_, curves.queue);
+    show(runningLane_, curves.running);
+    show(pageLane_, curves.pages);
+}
+
+void BatchingView::updateLegend() {
+    if (page() == SweepOfSlots) {
+        legend_->setItems({}, tr("runs of the same trace and model"));
+        return;
+    }
+    legend_->setItems(batchLegend(page() == Requests),
+                      page() == Requests ? tr("one row is one request, by arrival") : tr("one row is one slot"));
+}
+
+void BatchingView::updatePartner() {
+    SessionDocument* document = context().document;
+    const bool alone = (runs_[0] == 0) != (runs_[1] == 0) && document != nullptr;
+    const sessions::RunId self = runs_[0] != 0 ? runs_[0] : runs_[1];
+    const sessions::RunId other = alone ? batchPartner(document->runs(), self) : 0;
+    const RunInfo* run = other != 0 ? document->run(other) : nullptr;
+    partner_->setVisible(run != nullptr);
+    if (run != nullptr) {
+        partner_->setText(tr("Compare with %1").arg(QString::fromStdString(run->name)));
+    }
+}
+
+void BatchingView::updateInspector() {
+    const BatchWords words = batchWords(pair_);
+    number_->setText(words.number);
+    sentence_->setText(words.sentence);
+    updatePartner();
+    throughput_->setTable(batchThroughputTable(pair_), QStringLiteral(" AB "));
+    latency_->setTable(batchLatencyTable(pair_), QStringLiteral(" AB "));
+    const bool any =
+        (pair_.a && !pair_.a->latencies.endToEnd.empty()) || (pair_.b && !pair_.b->latencies.endToEnd.empty());
+    latency_->setVisible(any);
+    sharesHead_->setVisible(any);
+    shares_->setVisible(any);
+    if (any) {
+        showShares(*shares_, pair_);
+    }
+    SessionDocument* document = context().document;
+    const RunInfo* run = document != nullptr ? document->run(runs_[0] != 0 ? runs_[0] : runs_[1]) : nullptr;
+    const RunFacts facts = run != nullptr ? runFacts(*run) : RunFacts();
+    panelFacts_->setText(facts.virtualTime ? tr("predicted, %1").arg(facts.device) : facts.device);
+    QStringList said;
+    if (run != nullptr) {
+        said << traceWords(*run);
+    }
+    header()->setFacts(said.join(QStringLiteral(", ")));
+    updateDetail();
+}
+
+void BatchingView::updateDetail() {
+    const BatchSidePtr& side = slotSide_ == 0 ? pair_.a : pair_.b;
+    const FlatTreePtr table = request_ >= 0        ? batchRequestTable(pair_, request_)
+                              : slot_ >= 0 && side ? batchSlotTable(*side, slot_)
+                                                   : nullptr;
+    detail_->setVisible(table != nullptr);
+    if (table) {
+        detail_->setTable(table, request_ >= 0 ? QStringLiteral(" AB") : QString());
+    }
+}
+
+void BatchingView::updateSweep() {
+    SessionDocument* document = context().document;
+    if (document == nullptr || page() != SweepOfSlots) {
+        return;
+    }
+    sweep_ = batchSweep(document->runs(), runs_[0], runs_[1]);
+    sweepPage_->setSweep(sweep_);
+    std::int32_t fewest = 0, most = 0;
+    for (const SweepSeries& series : sweep_.series) {
+        for (const SweepPoint& point : series.points) {
+            fewest = fewest == 0 ? point.slotCount : std::min(fewest, point.slotCount);
+            most = std::max(most, point.slotCount);
+        }
+    }
+    const RunInfo* run = document->run(runs_[0] != 0 ? runs_[0] : runs_[1]);
+    if (run == nullptr || most > fewest) {
+        sweepPage_->setEmpty({}, {}, {});
+        return;
+    }
+    const std::int32_t next = std::max(1, most) * 2;
+    sweepPage_->setEmpty(
+        tr("This trace ran with one number of slots so far. Run it with others to see what slots buy."),
+        tr("Prepare a run with %1 slots").arg(next), [this, id = run->id, next] {
+            if (const RunInfo* again = context().document->run(id)) {
+                nlohmann::json spec = parsedObject(again->specJson);
+                spec["slots"] = next;
+                emit experimentWanted(QString::fromStdString(spec.dump()));
+            }
+        });
+}
+
+void BatchingView::updateTwin() {
+    if (!header()->tableShown()) {
+        return;
+    }
+    twinModel_->setTree(page() == SweepOfSlots ? sweepTable(sweep_)
+                        : page() == Requests   ? requestTwin(pair_)
+                                               : slotTwin(pair_));
+    twin_->resizeColumnsToContents();
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Two batches of one trace under each other: slots x steps or a row for each request, with throughput, queue and pages below
+// them on one axis; the sweep over numbers of slots; what one gains over the other; all about one request or slot.
+
+#include <array>
+
+#include "ui/models/batch_map.h"
+#include "ui/models/batch_sweep.h"
+#include "ui/models/latest_job.h"
+#include "ui/widgets/timeline/lane_stack.h"
+#include "ui/widgets/timeline/slot_lane.h"
+#include "ui/widgets/view.h"
+
+class QPushButton;
+class QScrollArea;
+class QStackedWidget;
+class QTableView;
+
+namespace vitrine::ui {
+
+class Chart;
+class CurveLane;
+class FactTable;
+class LegendStrip;
+class SweepPage;
+
+class BatchingView final : public View {
+    Q_OBJECT
+
+public:
+    enum Page { Slots, Requests, SweepOfSlots };
+
+    explicit BatchingView(const ViewContext& context, QWidget* parent = nullptr);
+    ~BatchingView() override;
+
+    QWidget* inspector() override;
+    QWidget* inspectorHeader() override;
+    int inspectorWidth() const override { return 348; }
+    bool perform(const QString& action) override;
+    QString whyNot(const QString& action) const override;
+    QString find(const QString& text, int direction) override;
+    QList<QWidget*> focusStops() const override;
+    bool settled() const override;
+    void activated() override;
+
+    void showPage(Page page);
+    Page page() const;
+    void setAxisOf(BatchAxis axis);
+    const BatchPair& pair() const { return pair_; }
+    LaneStack* stack() const { return lanes_; }
+    TimeCursor* time() const { return time_; }
+    SlotLane* slotLane(int side) const { return slotLanes_[static_cast<std::size_t>(side)]; }
+    RequestLane* requestLane(int side) const { return requestLanes_[static_cast<std::size_t>(side)]; }
+    SweepPage* sweepPage() const { return sweepPage_; }
+    std::int32_t chosenRequest() const { return request_; }
+    TextLabel* number() const { return number_; }
+    TextLabel* sentence() const { return sentence_; }
+    FactTable* throughput() const { return throughput_; }
+    FactTable* latency() const { return latency_; }
+    FactTable* detail() const { return detail_; }
+
+private:
+    struct Built {
+        BatchPair pair;
+        std::array<BatchMapPtr, 2> maps;
+    };
+    struct Source { ///< what a side was made from
+        sessions::RunId run = 0;
+        TimelinePtr timeline;
+        sessions::RunStatus status = sessions::RunStatus::Running;
+        BatchSidePtr side;
+    };
+
+    void buildBody();
+    void buildLanes();
+    void buildInspector();
+    void connectLane(BatchLane* lane, int side);
+    void reload();
+    void start();
+    void take(Built built);
+    void updateEmpty();
+    void updateVisible();
+    void updateLanes();
+    void updateCurves();
+    void updateExtent();
+    void updateLegend();
+    void updateInspector();
+    void updateDetail();
+    void updatePartner();
+    void updateSweep();
+    void updateTwin();
+    void updateReadout();
+    void chooseRequest(std::int32_t request);
+    void chooseSlot(int side, std::int32_t slot);
+    QString placeText(base::TimeNs place) const;
+    BatchAxis axisOf() const;
+
+    std::array<sessions::RunId, 2> runs_{};
+    std::array<Source, 2> sources_;
+    BatchPair pair_;
+    std::array<BatchMapPtr, 2> maps_;
+    Sweep sweep_;
+    bool stale_ = true;
+    std::int32_t request_ = -1;
+    std::int32_t slot_ = -1;
+    int slotSide_ = 0;
+    QString pointed_;
+    BatchAxis lastAxis_ = BatchAxis::Time;
+    std::array<sessions::RunId, 2> shownRuns_{};
+
+    TimeCursor* time_ = nullptr;
+    SegmentedControl *pageChoice_ = nullptr, *axisChoice_ = nullptr;
+    LegendStrip* legend_ = nullptr;
+    QStackedWidget* pages_ = nullptr;
+    LaneStack* lanes_ = nullptr;
+    std::array<SlotLane*, 2> slotLanes_{};
+    std::array<RequestLane*, 2> requestLanes_{};
+    Ruler* ruler_ = nullptr;
+    CurveLane *rateLane_ = nullptr, *queueLane_ = nullptr, *runningLane_ = nullptr, *pageLane_ = nullptr;
+    SweepPage* sweepPage_ = nullptr;
+    QTableView* twin_ = nullptr;
+    FlatTreeModel* twinModel_ = nullptr;
+
+    QScrollArea* panel_ = nullptr;
+    DockHeader* panelHeader_ = nullptr;
+    TextLabel *panelFacts_ = nullptr, *number_ = nullptr, *sentence_ = nullptr;
+    QPushButton* partner_ = nullptr;
+    FactTable *detail_ = nullptr, *throughput_ = nullptr, *latency_ = nullptr;
+    QWidget* sharesHead_ = nullptr;
+    Chart* shares_ = nullptr;
+
+    LatestJob<Built> job_;
+};
+
+} // namespace vitrine::ui

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The widgets of the Batching view.
+#include <QHBoxLayout>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QStackedWidget>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "ui/views/batching/batching_view.h"
+#include "ui/views/batching/sweep_page.h"
+#include "ui/widgets/chart.h"
+#include "ui/widgets/fact_table.h"
+#include "ui/widgets/legend_strip.h"
+#include "ui/widgets/timeline/lanes.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kCurveHeight = 40;
+constexpr int kSharesHeight = 190;
+
+} // namespace
+
+BatchingView::BatchingView(const ViewContext& context, QWidget* parent)
+    : View(QStringLiteral("batching"), tr("Batching"), context, parent), job_(this) {
+    time_ = new TimeCursor(this);
+    pageChoice_ = header()->addSegments({tr("Slots"), tr("Requests"), tr("Sweep")}, tr("What is shown"));
+    axisChoice_ = header()->addSegments({tr("Time"), tr("Steps")}, tr("Horizontal axis"));
+    buildBody();
+    buildInspector();
+    twin_ = new QTableView(this);
+    twinModel_ = new FlatTreeModel(this);
+    setUpTwin(twin_, twinModel_, tr("What the plot shows, as a table"));
+    setTable(twin_);
+
+    connect(pageChoice_, &SegmentedControl::currentChanged, this, [this](int index) { showPage(Page(index)); });
+    connect(axisChoice_, &SegmentedControl::currentChanged, this, [this] { start(); });
+    connect(header(), &ViewHeader::tableToggled, this, &BatchingView::updateTwin);
+    connect(twin_, &QTableView::activated, this, [this](const QModelIndex& index) {
+        const FlatNode* node = twinModel_->node(index);
+        SessionDocument* open = this->context().document;
+        if (node != nullptr && page() == SweepOfSlots && open->run(static_cast<sessions::RunId>(node->key))) {
+            open->setRunA(static_cast<sessions::RunId>(node->key));
+        }
+    });
+    if (SessionDocument* document = context.document) {
+        for (const auto signal : {&SessionDocument::selectionChanged, &SessionDocument::runsChanged,
+                                  &SessionDocument::opened, &SessionDocument::closed}) {
+            connect(document, signal, this, &BatchingView::reload);
+        }
+        connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
+            if (run == runs_[0] || run == runs_[1]) {
+                reload();
+            }
+        });
+    }
+    connect(time_, &TimeCursor::rangeChanged, this, &BatchingView::updateCurves);
+    connect(time_, &TimeCursor::cursorChanged, this, &BatchingView::updateReadout);
+    connect(time_, &TimeCursor::measuredChanged, this, &BatchingView::updateReadout);
+    connect(time_, &TimeCursor::followingChanged, this, &View::availabilityChanged);
+    showPage(Slots);
+    reload();
+}
+
+BatchingView::~BatchingView() = default;
+
+void BatchingView::buildBody() {
+    auto* body = new Surface(Surface::Fill::Canvas, Surface::None, this);
+    auto* column = new QVBoxLayout(body);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    legend_ = new LegendStrip(body);
+    column->addWidget(legend_);
+    pages_ = new QStackedWidget(body);
+    column->addWidget(pages_, 1);
+    buildLanes();
+    sweepPage_ = new SweepPage(pages_);
+    pages_->addWidget(lanes_);
+    pages_->addWidget(sweepPage_);
+    connect(sweepPage_, &SweepPage::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    setBody(body);
+}
+
+void BatchingView::buildLanes() {
+    lanes_ = new LaneStack(time_, LaneStack::NoStrips, pages_);
+    lanes_->setKeptOpen(4);
+    for (const int side : {1, 0}) { // the baseline above
+        const auto at = static_cast<std::size_t>(side);
+        const QLatin1Char letter(side == 0 ? 'A' : 'B');
+        slotLanes_[at] = new SlotLane(tr("Slots"), time_, lanes_);
+        requestLanes_[at] = new RequestLane(tr("Requests"), time_, lanes_);
+        for (BatchLane* lane : {static_cast<BatchLane*>(slotLanes_[at]), static_cast<BatchLane*>(requestLanes_[at])}) {
+            lane->setBadge(letter);
+            lanes_->addLane(lane);
+            connectLane(lane, side);
+        }
+        connect(slotLanes_[at], &SlotLane::slotChosen, this, [this, side](qint32 slot) { chooseSlot(side, slot); });
+    }
+    for (const int side : {0, 1}) {
+        connect(requestLanes_[static_cast<std::size_t>(side)], &RequestLane::scrolled,
+                requestLanes_[static_cast<std::size_t>(1 - side)], &RequestLane::setFirst);
+    }
+    ruler_ = lanes_->addRuler();
+    const std::pair<CurveLane**, QString> curves[] = {{&rateLane_, tr("Generated tokens/s")},
+                                                      {&queueLane_, tr("Queue depth")},
+                                                      {&runningLane_, tr("Running requests")},
+                                                      {&pageLane_, tr("KV pages in use")}};
+    for (const auto& [lane, title] : curves) {
+        *lane = new CurveLane(title, time_, lanes_);
+        (*lane)->setPlotHeight(kCurveHeight, 1);
+        lanes_->addLane(*lane);
+    }
+    connect(lanes_, &LaneStack::hovered, this, &BatchingView::updateReadout);
+}
+
+void BatchingView::connectLane(BatchLane* lane, int) {
+    connect(lane, &BatchLane::requestChosen, this, &BatchingView::chooseRequest);
+    connect(lane, &BatchLane::pointed, this, [this](const QString& words) {
+        pointed_ = words;
+        updateReadout();
+    });
+}
+
+void BatchingView::buildInspector() {
+    panel_ = new QScrollArea;
+    panel_->setFrameShape(QFrame::NoFrame);
+    panel_->setWidgetResizable(true);
+    panel_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* content = new Surface(Surface::Fill::Panel, Surface::None, panel_);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    detail_ = new FactTable(tr("The chosen request or slot"), content);
+    detail_->setNumberWidth(96);
+    detail_->hide();
+    number_ = new TextLabel({}, TypeRole::Number, TextColor::Text1, false, content);
+    number_->setContentsMargins(12, 12, 12, 0);
+    sentence_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
+    sentence_->setContentsMargins(12, 0, 12, 12);
+    sentence_->setWordWrap(true);
+    partner_ = new QPushButton(content);
+    auto* partnerRow = new QHBoxLayout;
+    partnerRow->setContentsMargins(12, 0, 12, 0);
+    partnerRow->addWidget(partner_);
+    partnerRow->addStretch(1);
+    connect(partner_, &QPushButton::clicked, this, [this] {
+        SessionDocument* document = context().document;
+        if (const sessions::RunId wanted = batchPartner(document->runs(), runs_[0] != 0 ? runs_[0] : runs_[1]);
+            wanted != 0) {
+            runs_[0] != 0 ? document->setRunB(wanted) : document->setRunA(wanted);
+        }
+    });
+    throughput_ = new FactTable(tr("Throughput"), content);
+    latency_ = new FactTable(tr("Latency"), content);
+    sharesHead_ = new Surface(Surface::Fill::Panel, Surface::Top, content);
+    sharesHead_->setFixedHeight(25);
+    auto* head = new QHBoxLayout(sharesHead_);
+    head->setContentsMargins(12, 0, 12, 0);
+    head->addWidget(
+        new TextLabel(tr("End to end, share of requests done"), TypeRole::Table, TextColor::Text1, true, sharesHead_));
+    shares_ = new Chart(tr("End to end, share of requests done"), content);
+    shares_->setFixedHeight(kSharesHeight);
+    connect(shares_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    column->addWidget(detail_);
+    column->addWidget(number_);
+    column->addWidget(sentence_);
+    column->addLayout(partnerRow);
+    column->addWidget(throughput_);
+    column->addWidget(latency_);
+    column->addWidget(sharesHead_);
+    column->addWidget(shares_);
+    column->addStretch(1);
+    panel_->setWidget(content);
+    panelHeader_ = new DockHeader(tr("Result"));
+    panelFacts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, panelHeader_);
+    panelHeader_->addControl(panelFacts_);
+}
+
+QWidget* BatchingView::inspector() {
+    return panel_;
+}
+
+QWidget* BatchingView::inspectorHeader() {
+    return panelHeader_;
+}
+
+} // namespace vitrine::ui

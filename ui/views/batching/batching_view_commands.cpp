@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// Selection, commands, search and readout of the Batching view.
+#include <QApplication>
+#include <QClipboard>
+#include <QScrollArea>
+#include <QStackedWidget>
+#include <QTableView>
+#include <algorithm>
+
+#include "ui/models/batch_tables.h"
+#include "ui/models/format.h"
+#include "ui/views/batching/batch_plots.h"
+#include "ui/views/batching/batching_view.h"
+#include "ui/views/batching/sweep_page.h"
+#include "ui/widgets/chart.h"
+#include "ui/widgets/fact_table.h"
+#include "ui/widgets/timeline/lanes.h"
+
+namespace vitrine::ui {
+
+void BatchingView::chooseRequest(std::int32_t request) {
+    request_ = request;
+    slot_ = -1;
+    for (std::size_t i = 0; i < 2; ++i) {
+        slotLanes_[i]->setChosen(request);
+        requestLanes_[i]->setChosen(request);
+    }
+    updateDetail();
+    emit availabilityChanged();
+}
+
+void BatchingView::chooseSlot(int side, std::int32_t slot) {
+    slotSide_ = side;
+    slot_ = slot;
+    updateDetail();
+}
+
+QString BatchingView::placeText(base::TimeNs place) const {
+    return axisOf() == BatchAxis::Steps ? tr("Step %1").arg(countText(place / kStepLength)) : instantText(place);
+}
+
+void BatchingView::updateReadout() {
+    if (page() == SweepOfSlots || emptyShown()) {
+        setReadout({});
+        return;
+    }
+    if (!pointed_.isEmpty()) {
+        setReadout(pointed_);
+        return;
+    }
+    std::optional<base::TimeNs> at = time_->cursor();
+    for (const TimeStrip* strip : lanes_->findChildren<TimeStrip*>()) {
+        at = strip->hovered() ? strip->hovered() : at;
+    }
+    const auto measured = time_->measured();
+    if (measured && measured->length() > 0) {
+        const QString length = axisOf() == BatchAxis::Steps
+                                   ? tr("%1 steps").arg(countText(measured->length() / kStepLength))
+                                   : durationText(measured->length());
+        setReadout(tr("Range %1 from %2").arg(length, placeText(measured->begin)));
+        return;
+    }
+    setReadout(at ? tr("%1: %2").arg(placeText(*at), batchWordsAt(maps_, lanes_->axis(), *at)) : QString());
+}
+
+bool BatchingView::perform(const QString& action) {
+    static constexpr const char* kPages[] = {"batching.slots", "batching.requests", "batching.sweep"};
+    for (int i = 0; i < 3; ++i) {
+        if (action == QLatin1String(kPages[i])) {
+            showPage(static_cast<Page>(i));
+            return true;
+        }
+    }
+    if (action == QLatin1String("batching.axis")) {
+        setAxisOf(axisOf() == BatchAxis::Time ? BatchAxis::Steps : BatchAxis::Time);
+        return true;
+    }
+    if (action == QLatin1String("select.next") || action == QLatin1String("select.previous")) {
+        Lane* lane = lanes_->focusedLane();
+        Lane* fallback = page() == Requests ? static_cast<Lane*>(requestLanes_[maps_[0] ? 0 : 1])
+                                            : static_cast<Lane*>(slotLanes_[maps_[0] ? 0 : 1]);
+        (qobject_cast<BatchLane*>(lane) != nullptr ? lane : fallback)
+            ->step(action.endsWith(QLatin1String("next")) ? 1 : -1);
+        return true;
+    }
+    if (action == QLatin1String("zoom.fit") || action == QLatin1String("zoom.all") ||
+        action == QLatin1String("zoom.back")) {
+        action == QLatin1String("zoom.fit")   ? time_->fitSelection()
+        : action == QLatin1String("zoom.all") ? time_->fitAll()
+                                              : void(time_->back());
+        return true;
+    }
+    if (action == QLatin1String("zoom.follow")) {
+        time_->setFollowing(!time_->following());
+        return true;
+    }
+    if (action == QLatin1String("select.clear")) {
+        chooseRequest(-1);
+        slot_ = -1;
+        time_->setMeasured(std::nullopt);
+        time_->setCursor(std::nullopt);
+        return true;
+    }
+    if (lanes_->perform(action)) {
+        return true;
+    }
+    if (action == QLatin1String("edit.copy")) {
+        QApplication::clipboard()->setText(
+            header()->tableShown() ? asTabSeparated(*twinModel_, twin_->selectionModel()->selectedRows()) : readout());
+        return true;
+    }
+    if (action == QLatin1String("edit.copy-why")) {
+        QStringList parts{number_->text() + QLatin1Char(' ') + sentence_->text(), throughput_->asText(),
+                          latency_->asText()};
+        if (detail_->isVisibleTo(panel_)) {
+            parts << detail_->asText();
+        }
+        QApplication::clipboard()->setText(parts.join(QStringLiteral("\n\n")));
+        return true;
+    }
+    return View::perform(action);
+}
+
+QString BatchingView::whyNot(const QString& action) const {
+    if (action.startsWith(QLatin1String("mark.")) || action == QLatin1String("measure.filter")) {
+        return tr("Both runs have an axis of their own here: marks and filters belong to one run");
+    }
+    if (const QString reason = lanes_->whyNot(action); !reason.isEmpty()) {
+        return reason;
+    }
+    const bool spans = action == QLatin1String("select.next") || action == QLatin1String("select.previous");
+    return spans && emptyShown() ? tr("This run has no requests") : View::whyNot(action);
+}
+
+/// A number finds the request; Enter goes to where it was worked on.
+QString BatchingView::find(const QString& text, int direction) {
+    const BatchMapPtr& map = maps_[0] ? maps_[0] : maps_[1];
+    if (text.isEmpty() || !map) {
+        return {};
+    }
+    bool number = false;
+    const int wanted = QString(text).remove(tr("request"), Qt::CaseInsensitive).trimmed().toInt(&number);
+    const auto count = static_cast<qint64>(map->side().requests.size());
+    if (!number || map->side().request(wanted) == nullptr) {
+        return tr("request 0 to %1").arg(countText(std::max<qint64>(0, count - 1)));
+    }
+    if (direction != 0) {
+        chooseRequest(wanted);
+        if (const auto spans = map->spansOf(wanted); !spans.empty()) {
+            time_->goTo(map->spanRange(spans.front()).begin);
+        }
+    }
+    return tr("request %1 of %2").arg(wanted).arg(countText(count));
+}
+
+QList<QWidget*> BatchingView::focusStops() const {
+    if (emptyShown()) {
+        return {};
+    }
+    if (header()->tableShown()) {
+        return {twin_};
+    }
+    if (page() == SweepOfSlots) {
+        return sweepPage_->emptyShown() ? QList<QWidget*>()
+                                        : QList<QWidget*>{sweepPage_->rate(), sweepPage_->latency()};
+    }
+    return lanes_->focusStops();
+}
+
+bool BatchingView::settled() const {
+    SessionDocument* document = context().document;
+    if (document == nullptr || job_.busy()) {
+        return document == nullptr;
+    }
+    return std::ranges::all_of(runs_, [document](sessions::RunId run) {
+        return run == 0 || document->timeline(run).complete || !document->timeline(run).error.isEmpty();
+    });
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Pictures of a batch: slots x steps, and a row for each request. Pure functions; their costs are those of the pixels.
+
+#include "ui/models/batch_map.h"
+#include "ui/widgets/timeline/plot.h"
+
+namespace vitrine::ui {
+
+/// Where another run ends, and what that means: the arrow between both ends.
+struct SlotGain {
+    base::TimeNs otherEnd = 0; ///< on the axis
+    QString text;              ///< "1.65 times sooner"; empty: only the other end is marked
+};
+
+struct SlotInput {
+    BatchMapPtr map;
+    AxisMap axis;
+    std::optional<SlotGain> gain;
+};
+
+/// Rows of slots in a plot of this height.
+struct SlotRows {
+    double top = 3, pitch = 13;
+    int slotCount = 0;
+    double gap() const { return pitch >= 4 ? 1 : 0; }
+    QRectF row(int slot, double left, double width) const { return {left, top + slot * pitch, width, pitch - gap()}; }
+    int slotAt(double y) const; ///< -1: none
+};
+SlotRows slotRows(int slotCount, double height);
+
+QImage paintSlots(const SlotInput& input, const PlotFrame& frame, const ThemeTokens& theme);
+
+/// Requests from `first` on, as many as fit.
+struct RequestInput {
+    BatchMapPtr map;
+    AxisMap axis;
+    int first = 0;
+};
+inline constexpr double kRequestPitch = 9; ///< 8 px and a gap
+/// Height of a row: more than kRequestPitch where all of them fit.
+double requestPitch(std::size_t requests, double height);
+QImage paintRequests(const RequestInput& input, const PlotFrame& frame, const ThemeTokens& theme);
+
+/// Fill and hatch of a state.
+CategoryStyle slotStyle(base::SlotState state, const ThemeTokens& theme);
+CategoryStyle requestStyle(RequestState state, const ThemeTokens& theme);
+
+} // namespace vitrine::ui
