@@ -100,6 +100,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     addTokenize(app, line);
     addLogits(app, line);
     addGenerate(app, line);
+    addBatch(app, line);
     addLoad(app, line);
     addSynthesize(app, line);
     addPlan(app, line);

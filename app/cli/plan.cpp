@@ -14,6 +14,8 @@ void addPlan(CLI::App& app, CommandLine& line) {
                        "vitrine plan generate --model synthetic:gpt-oss-20b --prompt-length 131072 --json");
     addWorkloadCommand(*plan, line, "load", "load", true, "Memory and time of loading a model",
                        "vitrine plan load --model synthetic:gpt-oss-20b --weights both --json");
+    addWorkloadCommand(*plan, line, "batch", "batch", true, "Memory and time of serving a trace of requests",
+                       "vitrine plan batch --model synthetic:gpt-oss-20b --trace uniform --slots 16 --json");
 }
 
 } // namespace vitrine::app

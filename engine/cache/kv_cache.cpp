@@ -62,6 +62,8 @@ std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& o
         std::int64_t pageTokens = options.pageTokens;
         if (isStatic) {
             pageTokens = options.maxTokens;
+        } else if (pageTokens == 0 && options.kind == KvCacheKind::Paged) {
+            pageTokens = kPoolPageTokens;
         } else if (pageTokens == 0) {
             pageTokens = choosePageTokens(kernels::bytesOf(options.dtype, tokenElements));
         }

@@ -40,10 +40,13 @@ enum class KvCacheKind : std::uint8_t {
     Paged,   ///< pages of a pool that is reserved with the cache
 };
 
+/// Of pools, whose pages need not fill segments: what a block of the attention kernels takes at a time.
+inline constexpr std::int64_t kPoolPageTokens = 64;
+
 struct KvCacheOptions {
     KvCacheKind kind = KvCacheKind::Dynamic;
     kernels::DType dtype = kernels::DType::BF16;
-    std::int64_t pageTokens = 0; ///< 0: from 64 to 512, the first whose pages fill the allocator's segments
+    std::int64_t pageTokens = 0; ///< 0: from 64 to 512, the first whose pages fill the allocator's segments; Paged: 64
     bool slidingSaves = true;    ///< false: sliding layers keep every token, as full layers do
     std::int64_t maxTokens = 0;  ///< of one sequence; needed by Static, 0: unlimited
     // Paged:

@@ -33,6 +33,7 @@ struct BatchEngine::Flight {
     BatchPlan plan;
     BatchMoment moment;
     bool decodes = false; ///< single tokens only
+    bool known = true;    ///< but for ids that the device carries over
     std::int32_t fill = 0;
     base::TimeNs launched = 0;
     StepBatch batch;
@@ -182,7 +183,8 @@ bool BatchEngine::step() {
     tellPlan(plan);
     std::unique_ptr<Flight> next = prepareFlight(std::move(plan));
     fillStep(*next);
-    if (mayLaunch(*next) && model_.launch(next->batch, *cache_, false)) {
+    if (mayLaunch(*next) &&
+        (next->decodes ? model_.launch(next->batch, *cache_, false) : model_.launchOps(next->batch, *cache_))) {
         publish(*next);
         counts_.aheadSteps += flight_ != nullptr ? 1 : 0;
         const std::unique_ptr<Flight> last = std::exchange(flight_, std::move(next));
@@ -247,6 +249,9 @@ void BatchEngine::prepare() {
         step.sampling = std::span(greedy).first(step.sequences.size());
     }
     KvCacheOptions cache = options_.cache;
+    if (cache.kind == KvCacheKind::Paged && cache.pageTokens == 0) {
+        cache.pageTokens = kPoolPageTokens;
+    }
     cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
     model_.prepare(steps, cache, options_.progress);
 }
@@ -315,6 +320,7 @@ void BatchEngine::fillStep(Flight& flight) {
     const std::vector<PlannedRow>& rows = flight.plan.rows;
     const bool anyPrefill = std::any_of(rows.begin(), rows.end(), isPrefill);
     flight.decodes = !anyPrefill;
+    flight.known = true;
     flight.sampled.clear();
     flight.sampling.clear();
     StepBatch& batch = flight.batch;
@@ -332,6 +338,7 @@ void BatchEngine::fillStep(Flight& flight) {
         const Row* row = unended(planned.request);
         const bool known = row != nullptr && planned.kind != RowKind::Padding &&
                            planned.begin + planned.tokens <= static_cast<std::int64_t>(row->history.size());
+        flight.known = flight.known && (known || planned.kind != RowKind::Prefill);
         if (known) {
             sequence.tokens = {row->history.data() + planned.begin, count};
         }
@@ -359,7 +366,7 @@ void BatchEngine::fillStep(Flight& flight) {
     flight.carried = carriedBy(flight);
     batch.carried = flight.carried;
     flight.launched = now();
-    if (model_.context().cuda() != nullptr && flight.decodes) {
+    if (model_.context().cuda() != nullptr) {
         batch.idsOut = carry_.view().as<std::int32_t>() + carryHalf_ * carryRows_;
         flight.ids = batch.idsOut;
     }
@@ -391,11 +398,11 @@ std::vector<CarriedIds> BatchEngine::carriedBy(Flight& flight) const {
 /// Whether the step may be launched without knowing what the one before it sampled.
 bool BatchEngine::mayLaunch(const Flight& flight) const {
     const auto needsHistory = [](const kernels::SampleParameters& row) { return row.repetitionPenalty != 1; };
-    return flight.decodes && std::none_of(flight.sampling.begin(), flight.sampling.end(), needsHistory);
+    return flight.known && std::none_of(flight.sampling.begin(), flight.sampling.end(), needsHistory);
 }
 
 void BatchEngine::publish(const Flight& flight) {
-    carryHalf_ = flight.decodes ? 1 - carryHalf_ : carryHalf_;
+    carryHalf_ = 1 - carryHalf_;
     if (cache_->book()->sharesPrefixes()) {
         for (const PlannedRow& planned : flight.plan.rows) {
             if (const Row* row = unended(planned.request); row != nullptr) {

@@ -283,32 +283,26 @@ bool Scheduler::gathers(bool anyDecodes) {
 }
 
 bool Scheduler::admits(const Entry& entry) const {
-    const std::int32_t others = running();
+    const bool off = options_.preemption == Preemption::Off;
+    // Beginning inside a shared page copies it.
+    const std::int64_t copied = book_->sharesPrefixes() ? 1 : 0;
     for (int group = 0; group < static_cast<int>(book_->groups().size()); ++group) {
-        const bool ring = book_->groups()[static_cast<std::size_t>(group)].ringPages > 0;
-        std::int64_t wanted = 0;
+        const std::int64_t wanted = book_->pagesFor(group, off ? entry.atMost() : entry.known()) + copied;
         std::int64_t room = book_->available(group);
-        // Beginning inside a shared page copies it.
-        const std::int64_t copied = book_->sharesPrefixes() ? 1 : 0;
-        if (options_.preemption == Preemption::Off) {
-            wanted = book_->pagesFor(group, entry.atMost()) + copied;
-            for (const std::int32_t request : slots_) {
-                if (request >= 0) {
-                    room -= book_->pagesFor(group, at(request).atMost()) + copied -
-                            static_cast<std::int64_t>(book_->pages(at(request).sequence, group).size());
-                }
+        for (const std::int32_t request : slots_) {
+            if (request < 0) {
+                continue;
             }
-        } else {
-            wanted = book_->pagesFor(group, entry.known()) + copied;
-            // A page for everyone who runs, so that who comes in does not lose its place at once.
-            room -= ring ? 0 : others;
+            const std::int64_t more = book_->pagesFor(group, at(request).atMost()) + copied -
+                                      static_cast<std::int64_t>(book_->pages(at(request).sequence, group).size());
+            // The next page of everyone who runs, so that who comes in does not lose its place at once; without preemption
+            // all of them.
+            room -= std::max<std::int64_t>(0, off ? more : std::min<std::int64_t>(more, 1));
         }
-        if (wanted > room) {
-            // Alone it always fits: nobody else would ever give pages back.
-            const bool alone = others == 0 && book_->pagesFor(group, entry.atMost()) <= book_->available(group);
-            if (!alone) {
-                return false;
-            }
+        // Alone it always fits: nobody else would ever give pages back.
+        const bool alone = running() == 0 && book_->pagesFor(group, entry.atMost()) <= book_->available(group);
+        if (wanted > room && !alone) {
+            return false;
         }
     }
     return true;

@@ -159,6 +159,33 @@ StepOutput Model::runStep(const StepPlan& plan, KvCache& cache) {
     return out;
 }
 
+bool Model::launchOps(const StepBatch& batch, KvCache& cache) {
+    context_.throwIfStopped();
+    if (context_.cuda() == nullptr || batch.sampling.empty() || launched_.size() >= resultSlots_.size() ||
+        cache.book() == nullptr) {
+        return false;
+    }
+    cache.reserve(appendsOf(batch)); // allocates nothing
+    auto step = std::make_unique<LaunchedStep>(batch);
+    const StepPlan& plan = step->plan.emplace(*this, step->batch, cache);
+    if (plan.rows == 0 || arenaBytes(plan, cache) > context_.memory().step().capacity()) {
+        return false; // a larger arena takes the place of the one that steps under way use
+    }
+    {
+        const TracedStep traced(context_.tracer(), plan.batch, plan.tokens);
+        StepRunner runner(*this, plan, cache, context_);
+        runner.fetchLater([&](const std::array<kernels::TensorView, 4>& results) {
+            step->views = results;
+            reserveResults(*step);
+            fetch(*step);
+        });
+        runner.run();
+        cache.commit(plan.appends);
+    }
+    launched_.push_back(std::move(step));
+    return true;
+}
+
 bool Model::launch(const StepBatch& batch, KvCache& cache, bool idsFromLast) {
     context_.throwIfStopped();
     if (context_.cuda() == nullptr || batch.sampling.empty() || launched_.size() >= resultSlots_.size() ||
@@ -183,7 +210,7 @@ bool Model::launch(const StepBatch& batch, KvCache& cache, bool idsFromLast) {
     }
     std::int64_t known = 0;
     if (idsFromLast) {
-        if (plan.ids.offset != 0 || launched_.back()->graph->ids.shape.count() != plan.ids.count) {
+        if (plan.ids.offset != 0 || launched_.back()->views[0].shape.count() != plan.ids.count) {
             return false;
         }
         known = plan.ids.count;
@@ -197,12 +224,13 @@ void Model::start(std::unique_ptr<LaunchedStep> step, KvCache& cache, std::int64
     kernels::CudaContext& gpu = *context_.cuda();
     const StepPlan& plan = *step->plan;
     const kernels::TensorView& inputs = step->graph->inputs;
+    step->views = step->graph->results();
     reserveResults(*step);
     step->replay = context_.tracer().beginReplay(step->graph->stepTemplate, plan.batch.index);
     {
         const kernels::ReplayScope scope(context_.tracer(), step->replay);
         if (knownInputs > 0) {
-            const kernels::TensorView& ids = launched_.back()->graph->ids;
+            const kernels::TensorView& ids = launched_.back()->views[0];
             gpu.copyOnDevice(ids.data, inputs.data, ids.bytes());
         }
         gpu.copyToDevice(plan.inputs.data() + knownInputs, inputs.as<std::int32_t>() + knownInputs,
@@ -222,7 +250,7 @@ void Model::start(std::unique_ptr<LaunchedStep> step, KvCache& cache, std::int64
 
 void Model::reserveResults(LaunchedStep& step) {
     std::uint64_t bytes = 0;
-    for (const kernels::TensorView& part : step.graph->results()) {
+    for (const kernels::TensorView& part : step.views) {
         bytes += part.empty() ? 0 : part.bytes();
     }
     kernels::Buffer& slot = resultSlots_[nextSlot_++ % resultSlots_.size()];
@@ -235,7 +263,7 @@ void Model::reserveResults(LaunchedStep& step) {
 void Model::fetch(LaunchedStep& step) {
     kernels::CudaContext& gpu = *context_.cuda();
     std::byte* out = step.results;
-    for (const kernels::TensorView& part : step.graph->results()) {
+    for (const kernels::TensorView& part : step.views) {
         if (!part.empty()) {
             gpu.copyToHost(part.data, out, part.bytes());
             out += part.bytes();
@@ -244,14 +272,20 @@ void Model::fetch(LaunchedStep& step) {
     step.fetched = gpu.record();
 }
 
+void Model::wait(const LaunchedStep& step) {
+    if (step.graph == nullptr) {
+        step.fetched.wait();
+        return;
+    }
+    const TracedReplay traced(context_.tracer(), step.replay);
+    const kernels::ReplayScope scope(context_.tracer(), step.replay);
+    step.fetched.wait();
+}
+
 StepOutput Model::finishLaunched() {
     const std::unique_ptr<LaunchedStep> step = std::move(launched_.front());
     launched_.pop_front();
-    {
-        const TracedReplay traced(context_.tracer(), step->replay);
-        const kernels::ReplayScope scope(context_.tracer(), step->replay);
-        step->fetched.wait();
-    }
+    wait(*step);
     StepOutput out;
     const std::byte* in = step->results;
     const auto read = [&](const kernels::TensorView& part, auto& values) {
@@ -261,18 +295,17 @@ StepOutput Model::finishLaunched() {
             in += part.bytes();
         }
     };
-    read(step->graph->ids, out.ids);
-    read(step->graph->logprobs, out.logprobs);
-    read(step->graph->topIds, out.topIds);
-    read(step->graph->topLogprobs, out.topLogprobs);
+    read(step->views[0], out.ids);
+    read(step->views[1], out.logprobs);
+    read(step->views[2], out.topIds);
+    read(step->views[3], out.topLogprobs);
     return out;
 }
 
 void Model::dropLaunched() noexcept {
     for (const auto& step : launched_) {
         try {
-            const TracedReplay traced(context_.tracer(), step->replay);
-            step->fetched.wait();
+            wait(*step);
         } catch (const base::Error&) {
             // The next call to the device tells of the fault.
             break;

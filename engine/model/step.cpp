@@ -443,6 +443,10 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     }
 
     StepOutput out;
+    if (onSampled_) {
+        onSampled_({ids.view(), logprobs.view(), topIds.view(), topLogprobs.view()});
+        return out;
+    }
     const auto fetch = [&](const kernels::Tensor& tensor, auto& values) {
         if (!tensor.empty()) {
             values.resize(static_cast<std::size_t>(tensor.view().shape.count()));

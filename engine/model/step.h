@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -83,10 +84,11 @@ struct LaunchedStep {
     StepBatch batch;
     std::vector<kernels::SampleParameters> sampling;
     std::optional<StepPlan> plan;
-    StepGraph* graph = nullptr;
-    kernels::StepReplay replay;
-    std::byte* results = nullptr; ///< pinned: ids, logprobs, topIds, topLogprobs behind each other
-    kernels::CudaEvent fetched;   ///< the results are in place
+    std::array<kernels::TensorView, 4> views; ///< ids, logprobs, topIds, topLogprobs on the device
+    StepGraph* graph = nullptr;               ///< null: its ops were launched one by one
+    kernels::StepReplay replay;               ///< of the graph
+    std::byte* results = nullptr;             ///< pinned: ids, logprobs, topIds, topLogprobs behind each other
+    kernels::CudaEvent fetched;               ///< the results are in place
 };
 
 enum class StepMode : std::uint8_t {
@@ -101,6 +103,10 @@ public:
     StepRunner(const Model& model, const StepPlan& plan, const KvCache& cache, kernels::Context& context,
                StepMode mode = StepMode::Run, StepGraph* graph = nullptr)
         : model_(model), plan_(plan), cache_(cache), context_(context), mode_(mode), graph_(graph) {}
+
+    /// Called instead of fetching what was sampled, while its tensors are there; the output of run() is then empty.
+    using OnSampled = std::function<void(const std::array<kernels::TensorView, 4>& results)>;
+    void fetchLater(OnSampled onSampled) { onSampled_ = std::move(onSampled); }
 
     StepOutput run();
 
@@ -137,6 +143,7 @@ private:
     StepMode mode_;
     StepGraph* graph_;
     Capture* capture_ = nullptr; ///< while one is open
+    OnSampled onSampled_;
     kernels::Tensor inputs_;
     kernels::Tensor frequencies_;
 };

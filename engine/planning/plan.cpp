@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "engine/workload/batch.h"
 #include "engine/workload/decode_roofline.h"
 #include "engine/workload/experiment.h"
 #include "engine/workload/load_metrics.h"
@@ -223,6 +224,29 @@ void planGenerate(const Run& run, const ModelSource& source) {
     }
 }
 
+void planBatch(const Run& run, const ModelSource& source) {
+    const std::vector<TraceRow> rows = traceOf(run);
+    const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
+    addContextMetrics(run, *context);
+    bool fits = true;
+    try {
+        serveBatch(run, *context, source, rows);
+    } catch (const base::OutOfMemory& error) {
+        fits = false;
+        run.metrics["out_of_memory"] = outOfMemoryJson(error);
+    }
+    addMemoryMetrics(run.metrics, *context);
+    run.metrics["fits"] = fits;
+    if (!fits) {
+        const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
+        Json ignored = Json::object();
+        serveBatch(Run{run.spec, {}, run.stop, ignored}, *unbounded, source, rows);
+        addNeed(run.metrics, *context, *unbounded);
+    }
+    const auto steps = static_cast<double>(run.metrics.value("decode_steps", std::int64_t{0}));
+    run.metrics["step_seconds_estimate"] = steps > 0 ? run.metrics.value("seconds", 0.0) / steps : 0.0;
+}
+
 /// Loads one variant; fills everything but memory. Returns whether it fits.
 bool priceLoad(const Run& run, const ModelSource& source, kernels::Context& context, Json& out) {
     try {
@@ -286,8 +310,10 @@ Json planExperiment(const Json& experiment, const WorkloadSinks& sinks, base::St
         planLoad(run, source);
     } else if (spec["workload"] == "generate") {
         planGenerate(run, source);
+    } else if (spec["workload"] == "batch") {
+        planBatch(run, source);
     } else {
-        throw base::BadInput("experiment: plan: only generate and load can be planned");
+        throw base::BadInput("experiment: plan: only generate, load and batch can be planned");
     }
     return metrics;
 }

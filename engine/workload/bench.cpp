@@ -106,6 +106,8 @@ void runBench(const Run& run) {
     const std::string name = run.text("bench", "cpu-decode");
     if (name == "gpt-oss") {
         benchGptOss(run);
+    } else if (name == "batch") {
+        benchBatch(run);
     } else if (name == "load") {
         benchLoad(run);
     } else if (name == "profiling") {

@@ -35,6 +35,7 @@ std::vector<GenerateRequest> someRequests(const ModelConfig& config, std::int64_
 /// The benchmarks; each fills run.metrics["rows"].
 void benchCpuDecode(const Run& run);
 void benchGptOss(const Run& run);
+void benchBatch(const Run& run);
 void benchLoad(const Run& run);
 void benchProfiling(const Run& run);
 void benchCeiling(const Run& run);

@@ -98,6 +98,9 @@ void checkTogether(const Json& experiment, const std::string& name, const std::s
         // A load needs none: with one it answers it after the load.
         requireOneInput(experiment, name, workload == "load" || (plan && experiment.value("max_context", false)));
     }
+    if (workload == "batch") {
+        need("trace", "name a file of requests, or one of fixed, uniform, poisson, long-tail");
+    }
     if (plan && workload != "generate") {
         for (const std::string_view key : {"max_context", "max_batch"}) {
             if (experiment.value(std::string(key), false)) {

@@ -81,20 +81,12 @@ public:
 
     void operator()(const GeneratedToken& token) {
         if (sinks_.token) {
-            StreamedToken out;
-            out.request = token.request;
-            out.index = token.index;
-            out.id = token.id;
-            out.text = token.text;
-            out.channel = token.channel;
-            out.logprob = token.logprob;
-            out.top = token.top;
+            StreamedToken out = streamed(token);
             if (tokenizer_ != nullptr) {
                 for (const auto& [id, logprob] : token.top) {
                     out.topTexts.push_back(tokenizer_->decode(std::span(&id, 1)));
                 }
             }
-            out.time = token.time;
             sinks_.token(out);
         }
         ++tokens_;
@@ -122,6 +114,19 @@ private:
 };
 
 } // namespace
+
+StreamedToken streamed(const GeneratedToken& token) {
+    StreamedToken out;
+    out.request = token.request;
+    out.index = token.index;
+    out.id = token.id;
+    out.text = token.text;
+    out.channel = token.channel;
+    out.logprob = token.logprob;
+    out.top = token.top;
+    out.time = token.time;
+    return out;
+}
 
 void runGenerate(const Run& run) {
     Json& metrics = run.metrics;

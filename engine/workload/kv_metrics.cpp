@@ -8,7 +8,9 @@ namespace vitrine::engine {
 
 void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCacheOptions& options) {
     KvCacheOptions geometry = options;
-    geometry.kind = KvCacheKind::Dynamic; // that of static caches differs in page sizes alone
+    if (geometry.kind == KvCacheKind::Static) {
+        geometry.kind = KvCacheKind::Dynamic; // that of static caches differs in page sizes alone
+    }
     nlohmann::json groups = nlohmann::json::array();
     for (const KvGroup& group : kvGroups(config, geometry)) {
         const auto elements = 2 * static_cast<std::int64_t>(group.layers.size()) * config.kvWidth();

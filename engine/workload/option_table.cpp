@@ -7,7 +7,8 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::uint32_t kForward = kGenerate | kLoad | kLogits | kBench;
+constexpr std::uint32_t kForward = kGenerate | kLoad | kLogits | kBench | kBatch;
+constexpr std::uint32_t kAnswers = kGenerate | kBatch;
 constexpr std::uint32_t kOnDevice = kForward | kAttention;
 constexpr double kMaxCount = 16777216.0;
 
@@ -49,17 +50,17 @@ constexpr std::array kOptions = {
                "The user's message, or with raw the text itself; load answers it with each kind of weights",
                kGenerate | kLoad | kPlan},
     OptionSpec{"raw", OptionType::Bool, "false", "", 0, 0, "", "", "Prompt",
-               "Tokenize the prompt as it is, without a chat format", kGenerate | kLoad | kPlan},
+               "Tokenize the prompt as it is, without a chat format", kAnswers | kLoad | kPlan},
     OptionSpec{"chat", OptionType::Path, "", "", 0, 0, "", "", "Prompt",
                "JSON file with messages: [{\"role\", \"content\"}, ...]", kGenerate | kPlan},
     OptionSpec{"system", OptionType::Text, "", "", 0, 0, "", "", "Prompt", "System message before the prompt",
-               kGenerate | kPlan},
+               kAnswers | kPlan},
     OptionSpec{"chat_format", OptionType::Choice, "auto", "", 0, 0, "auto|harmony|chatml|llama3|mistral|gemma", "",
-               "Prompt", "How messages become tokens; auto: chosen from the model", kGenerate | kPlan},
+               "Prompt", "How messages become tokens; auto: chosen from the model", kAnswers | kPlan},
     OptionSpec{"reasoning_effort", OptionType::Choice, "medium", "", 0, 0, "low|medium|high", "", "Prompt",
-               "How long a harmony model thinks", kGenerate | kPlan},
+               "How long a harmony model thinks", kAnswers | kPlan},
     OptionSpec{"date", OptionType::Text, "", "", 0, 0, "", "YYYY-MM-DD", "Prompt",
-               "The date that a chat format writes; unset: today", kGenerate | kPlan},
+               "The date that a chat format writes; unset: today", kAnswers | kPlan},
     OptionSpec{"tokens", OptionType::TokenList, "", "", 0, 0, "", "tokens", "Prompt",
                "Token ids instead of text, as 1,2,3; no tokenizer is needed", kGenerate | kLoad | kPlan},
     OptionSpec{"tokens_file", OptionType::Path, "", "", 0, 0, "", "", "Prompt",
@@ -70,27 +71,25 @@ constexpr std::array kOptions = {
                "Copies of the prompt that run together", kGenerate | kPlan},
 
     OptionSpec{"max_new_tokens", OptionType::Integer, "128", "", 1, kMaxCount, "", "tokens", "Sampling",
-               "Tokens to generate at most", kGenerate | kLoad | kPlan},
+               "Tokens to generate at most", kAnswers | kLoad | kPlan},
     OptionSpec{"temperature", OptionType::Real, "0", "", 0, 100, "", "", "Sampling", "0: greedy, the most likely token",
-               kGenerate},
+               kAnswers},
     OptionSpec{"top_k", OptionType::Integer, "", "", 0, kMaxCount, "", "tokens", "Sampling",
-               "Sample among the k most likely; 0: off; unset: the model's generation_config", kGenerate},
+               "Sample among the k most likely; 0: off; unset: the model's generation_config", kAnswers},
     OptionSpec{"top_p", OptionType::Real, "", "", 0, 1, "", "", "Sampling",
-               "Sample among the most likely that add up to p; 1: off; unset: the model's generation_config",
-               kGenerate},
+               "Sample among the most likely that add up to p; 1: off; unset: the model's generation_config", kAnswers},
     OptionSpec{"min_p", OptionType::Real, "", "", 0, 1, "", "", "Sampling",
-               "Drop tokens less likely than p times the best; 0: off; unset: the model's generation_config",
-               kGenerate},
+               "Drop tokens less likely than p times the best; 0: off; unset: the model's generation_config", kAnswers},
     OptionSpec{
         "repetition_penalty", OptionType::Real, "", "", 0.01, 100, "", "", "Sampling",
         "Divides the logits of tokens already seen; 1: off; unset: 1, or when sampling the model's generation_config",
-        kGenerate},
+        kAnswers},
     OptionSpec{"seed", OptionType::Integer, "0", "", 0, 9007199254740991.0, "", "", "Sampling",
                "Seed of sampling, of synthetic weights and of arbitrary prompts", kOnDevice | kPlan | kSynthesize},
     OptionSpec{"stop", OptionType::TextList, "", "", 0, 0, "", "", "Sampling",
-               "Texts that end the generation; they are not part of the text", kGenerate},
+               "Texts that end the generation; they are not part of the text", kAnswers},
     OptionSpec{"ignore_eos", OptionType::Bool, "false", "", 0, 0, "", "", "Sampling",
-               "Never choose end-of-sequence tokens", kGenerate},
+               "Never choose end-of-sequence tokens", kAnswers},
     OptionSpec{"logprobs", OptionType::Integer, "0", "5", 0, 20, "", "", "Sampling",
                "Report each token's logprob with this many of the best alternatives", kGenerate},
 
@@ -98,13 +97,54 @@ constexpr std::array kOptions = {
                "KV cache: grows page by page, is reserved for prompt and new tokens, or takes pages of one pool",
                kGenerate | kPlan},
     OptionSpec{"page_size", OptionType::Integer, "0", "", 0, 65536, "", "tokens", "Memory",
-               "Tokens in one page of the KV cache; 0: 64 to 512, whatever wastes least", kGenerate | kPlan},
+               "Tokens in one page of the KV cache; 0: 64 in a pool, else 64 to 512, whatever wastes least",
+               kAnswers | kPlan},
     OptionSpec{"sliding_cache", OptionType::Bool, "true", "", 0, 0, "", "", "Memory",
-               "Sliding layers keep window - 1 tokens; false: they keep all, as full layers do", kGenerate | kPlan},
+               "Sliding layers keep window - 1 tokens; false: they keep all, as full layers do", kAnswers | kPlan},
     OptionSpec{"kv_dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16", "", "Memory",
-               "Type of cached keys and values; unset: as dtype", kGenerate | kLogits | kPlan},
+               "Type of cached keys and values; unset: as dtype", kAnswers | kLogits | kPlan},
     OptionSpec{"prefill_chunk", OptionType::Integer, "0", "", 0, kMaxCount, "", "tokens", "Memory",
                "Tokens of one prefill step; 0: 512 on the CPU, 8192 elsewhere", kGenerate | kLogits | kPlan},
+
+    OptionSpec{"trace", OptionType::Text, "", "", 0, 0, "", "", "Requests",
+               "File of requests, one JSON object on each line, or a made one: fixed, uniform, poisson, long-tail",
+               kBatch | kPlan},
+    OptionSpec{"requests", OptionType::Integer, "100", "", 1, 1e6, "", "", "Requests", "How many a made trace has",
+               kBatch | kPlan},
+    OptionSpec{"prompt_tokens", OptionType::Text, "16-256", "", 0, 0, "", "tokens", "Requests",
+               "Prompt lengths of a made trace", kBatch | kPlan},
+    OptionSpec{"new_tokens", OptionType::Text, "16-256", "", 0, 0, "", "tokens", "Requests",
+               "Answer lengths of a made trace; long-tail: from the shortest to the cap", kBatch | kPlan},
+    OptionSpec{"rate", OptionType::Real, "0", "", 0, 1e6, "", "1/s", "Requests",
+               "Requests that arrive each second in a made trace; 0: all at the start", kBatch | kPlan},
+    OptionSpec{"save_trace", OptionType::Path, "", "", 0, 0, "", "", "Requests", "Write the trace to this file",
+               kBatch | kPlan},
+    OptionSpec{"outputs", OptionType::Path, "", "", 0, 0, "", "", "Requests",
+               "Write the answers to this file, one {\"id\", \"ids\"} on each line", kBatch},
+    OptionSpec{"mode", OptionType::Choice, "continuous", "", 0, 0, "static|continuous", "", "Batching",
+               "static: full batches, padded, until the longest answer ends; continuous: a slot is free when its "
+               "request ends",
+               kBatch | kPlan},
+    OptionSpec{"slots", OptionType::Integer, "16", "", 1, 4096, "", "", "Batching", "Requests that run together",
+               kBatch | kPlan},
+    OptionSpec{"scheduler", OptionType::Choice, "fifo", "", 0, 0, "fifo|prefill-first", "", "Batching",
+               "Whose tokens come first: those of running requests, or prompts", kBatch | kPlan},
+    OptionSpec{
+        "preemption", OptionType::Choice, "recompute", "", 0, 0, "off|recompute|swap", "", "Batching",
+        "When pages run short: the youngest computes again, or its pages go to the host; off: pages of the longest "
+        "answers are set aside",
+        kBatch | kPlan},
+    OptionSpec{"token_budget", OptionType::Integer, "8192", "", 1, kMaxCount, "", "tokens", "Batching",
+               "Tokens of one step at most, prompts and answers together", kBatch | kPlan},
+    OptionSpec{"gather_steps", OptionType::Integer, "8", "", 0, 4096, "", "steps", "Batching",
+               "While more requests wait than slots are free: steps that a free slot waits for others", kBatch | kPlan},
+    OptionSpec{"kv_pages", OptionType::Integer, "0", "", 0, kMaxCount, "", "pages", "Memory",
+               "Pages of the KV cache's pool for full layers; 0: what the requests may come to, or what fits",
+               kBatch | kPlan},
+    OptionSpec{"swap_space", OptionType::Bytes, "4GiB", "", 0, 0, "", "bytes", "Memory",
+               "Host memory for pages of preempted requests", kBatch | kPlan},
+    OptionSpec{"share_prefixes", OptionType::Bool, "false", "", 0, 0, "", "", "Memory",
+               "Prompts that begin alike share pages; needs sliding_cache false where layers slide", kBatch | kPlan},
 
     OptionSpec{"max_context", OptionType::Bool, "false", "", 0, 0, "", "", "Search",
                "Find the longest context that fits the budget", kPlan},
@@ -156,10 +196,10 @@ constexpr std::array kOptions = {
     OptionSpec{"scale", OptionType::Real, "", "", -1e6, 1e6, "", "", "Attention",
                "Factor of q.k; unset: 1 / sqrt(headDim)", kAttention},
 
-    OptionSpec{"bench", OptionType::Choice, "cpu-decode", "", 0, 0, "cpu-decode|gpt-oss|load|profiling|copy|matmul", "",
-               "Run",
-               "Which benchmark: decoding on the CPU; decode and prefill of a model beside their rooflines; loading "
-               "a folder; what profiling costs; or one ceiling",
+    OptionSpec{"bench", OptionType::Choice, "cpu-decode", "", 0, 0,
+               "cpu-decode|gpt-oss|batch|load|profiling|copy|matmul", "", "Run",
+               "Which benchmark: decoding on the CPU; decode and prefill of a model beside their rooflines; static and "
+               "continuous batching; loading a folder; what profiling costs; or one ceiling",
                kBench},
     OptionSpec{"batches", OptionType::Text, "1,4,16,64", "", 0, 0, "", "", "Run",
                "Batch sizes of the decode rows of bench gpt-oss; none: no such rows", kBench},
@@ -167,6 +207,8 @@ constexpr std::array kOptions = {
                "Tokens in the KV cache for the decode rows of bench gpt-oss", kBench},
     OptionSpec{"prompts", OptionType::Text, "512,2048,8192", "", 0, 0, "", "tokens", "Run",
                "Prompt lengths of the prefill rows of bench gpt-oss; none: no such rows", kBench},
+    OptionSpec{"scenarios", OptionType::Text, "uniform-16,uniform-32,long-tail-16,uniform-64,many-128", "", 0, 0, "",
+               "", "Run", "Rows of bench batch: trace and slots; many is 1,000 requests", kBench},
     OptionSpec{"output", OptionType::Path, "", "", 0, 0, "", "", "Run", "File or folder that the result goes to",
                kLogits | kSynthesize | kAttention},
     OptionSpec{"repeat", OptionType::Integer, "", "", 1, 1000, "", "times", "Run",
@@ -182,13 +224,13 @@ constexpr std::array kOptions = {
     OptionSpec{"profile_counters", OptionType::Integer, "1000", "", 0, 10000, "", "us", "Run",
                "Sample the GPU's hardware counters this often, from 100; 0: not at all", kOnDevice},
     OptionSpec{"plan", OptionType::Bool, "false", "", 0, 0, "", "", "Run",
-               "Price it on Meta with the device profile instead of running it", kGenerate | kLoad | kPlan},
+               "Price it on Meta with the device profile instead of running it", kGenerate | kLoad | kBatch | kPlan},
 };
 
-constexpr std::array<std::string_view, 7> kWorkloads = {"generate",   "load",  "logits",   "tokenize",
-                                                        "synthesize", "bench", "attention"};
-constexpr std::array<std::uint32_t, 7> kWorkloadBits = {kGenerate,   kLoad,  kLogits,   kTokenize,
-                                                        kSynthesize, kBench, kAttention};
+constexpr std::array<std::string_view, 8> kWorkloads = {"generate",   "load",  "logits",    "tokenize",
+                                                        "synthesize", "bench", "attention", "batch"};
+constexpr std::array<std::uint32_t, 8> kWorkloadBits = {kGenerate,   kLoad,  kLogits,    kTokenize,
+                                                        kSynthesize, kBench, kAttention, kBatch};
 
 } // namespace
 

@@ -109,6 +109,9 @@ void checkTokenIds(const std::vector<std::vector<std::int32_t>>& rows, std::int6
 void checkContext(const std::vector<std::vector<std::int32_t>>& rows, const ModelConfig& config,
                   const std::string& origin);
 
+/// What streams take of a token; the texts of its alternatives are the caller's to add.
+StreamedToken streamed(const GeneratedToken& token);
+
 /// Fills in model, weights, dtype, backend, time_base, device, threads (CPU), device_profile (Meta).
 void addContextMetrics(const Run& run, kernels::Context& context);
 /// load_seconds, bytes_read, resident_bytes, and weights_kept where they are those of the run before.
@@ -139,6 +142,7 @@ void runLogits(const Run& run);
 void runTokenize(const Run& run);
 void runSynthesize(const Run& run);
 void runBench(const Run& run);
+void runBatch(const Run& run);
 void runAttention(const Run& run);
 
 } // namespace vitrine::engine

@@ -3,9 +3,7 @@
 
 // The workloads around a model: tokenize and synthesize.
 
-#include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -13,6 +11,7 @@
 #include "base/strict_json.h"
 #include "engine/checkpoint/synthesize.h"
 #include "engine/workload/run_setup.h"
+#include "engine/workload/text_lines.h"
 
 namespace vitrine::engine {
 namespace {
@@ -22,24 +21,6 @@ using Json = nlohmann::json;
 Json tokenizedRow(const Tokenizer& tokenizer, const std::string& text) {
     const std::vector<std::int32_t> ids = tokenizer.encode(text, false);
     return {{"ids", ids}, {"decoded", tokenizer.decode(ids)}};
-}
-
-/// The next line without its end; false behind the last. A device or a damaged file may have no line end at all.
-bool nextLine(std::istream& file, std::string& line, const std::string& path) {
-    constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-    line.clear();
-    std::streambuf& bytes = *file.rdbuf();
-    constexpr int kEnd = std::char_traits<char>::eof();
-    int next = bytes.sbumpc();
-    const bool any = next != kEnd;
-    for (; next != kEnd && next != '\n'; next = bytes.sbumpc()) {
-        if (line.size() >= kMostBytes) {
-            throw base::BadInput(
-                fmt::format("{}: a line has more than {} bytes; write one row on each line", path, kMostBytes));
-        }
-        line += static_cast<char>(next);
-    }
-    return any;
 }
 
 std::string tokenizerFile(const Run& run) {
@@ -62,24 +43,15 @@ void runTokenize(const Run& run) {
         rows.push_back(tokenizedRow(*tokenizer, run.text("text")));
     } else {
         const std::string path = run.text("jsonl");
-        std::error_code ignored;
-        std::ifstream file(path, std::ios::binary);
-        if (!file || std::filesystem::is_directory(path, ignored)) {
-            throw base::BadInput(path + ": cannot be read; give a file of rows");
-        }
-        std::string line;
-        for (std::int64_t number = 1; nextLine(file, line, path); ++number) {
+        forTextLines(path, [&](std::string_view line, std::int64_t number) {
             base::throwIfStopped(run.stop);
-            if (line.find_first_not_of(" \t\r") == std::string::npos) {
-                continue;
-            }
             const std::string name = fmt::format("{}: line {}", path, number);
             const Json row = base::parseStrictJson(line, name);
             if (!row.is_object() || !row.contains("text") || !row["text"].is_string()) {
                 throw base::BadInput(name + ": text: must be a text");
             }
             rows.push_back(tokenizedRow(*tokenizer, row["text"].get<std::string>()));
-        }
+        });
     }
     run.metrics["rows"] = std::move(rows);
 }

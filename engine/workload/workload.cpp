@@ -38,6 +38,8 @@ nlohmann::json runExperiment(const nlohmann::json& experiment, const WorkloadSin
         runTokenize(run);
     } else if (workload == "synthesize") {
         runSynthesize(run);
+    } else if (workload == "batch") {
+        runBatch(run);
     } else if (workload == "attention") {
         runAttention(run);
     } else {

@@ -309,6 +309,24 @@ TEST(Scheduler, TheYoungestLosesItsPlaceAndTheOldestGetsOn) {
     }
 }
 
+TEST(Scheduler, APoolForAllSlotsKeepsAllSlotsBusy) {
+    for (const Preemption kind : {Preemption::Off, Preemption::Recompute}) {
+        SchedulerOptions options = optionsOf(4, 64);
+        options.preemption = kind;
+        Rig rig(options, {{8, 0, 4}});
+        for (std::int32_t i = 0; i < 12; ++i) {
+            rig.add(promptOf(4, i), 5);
+        }
+        for (int step = 0; step < 11; ++step) {
+            ASSERT_TRUE(rig.step());
+            EXPECT_EQ(rig.scheduler().running(), 4);
+        }
+        rig.finish();
+        rig.expectEverythingEnded();
+        EXPECT_EQ(rig.steps(), 15);
+    }
+}
+
 TEST(Scheduler, WithoutPreemptionNobodyLosesItsPlace) {
     SchedulerOptions options = optionsOf(4, 64);
     options.preemption = Preemption::Off;

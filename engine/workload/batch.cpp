@@ -1,0 +1,339 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/batch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "engine/checkpoint/atomic_file.h"
+#include "engine/generation/batch_pool.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+bool isRecipe(const std::string& trace) {
+    return trace == "fixed" || trace == "uniform" || trace == "poisson" || trace == "long-tail";
+}
+
+/// What a row asks for beyond what the experiment says of all.
+void applyRow(const TraceRow& row, GenerateRequest& request, bool meta) {
+    request.maxNewTokens = row.maxNewTokens > 0 ? row.maxNewTokens : request.maxNewTokens;
+    Sampling& sampling = request.sampling;
+    sampling.temperature = static_cast<float>(row.temperature.value_or(sampling.temperature));
+    sampling.topK = static_cast<std::int32_t>(row.topK.value_or(sampling.topK));
+    sampling.topP = static_cast<float>(row.topP.value_or(sampling.topP));
+    sampling.minP = static_cast<float>(row.minP.value_or(sampling.minP));
+    sampling.repetitionPenalty = static_cast<float>(row.repetitionPenalty.value_or(sampling.repetitionPenalty));
+    sampling.seed = static_cast<std::uint64_t>(row.seed.value_or(static_cast<std::int64_t>(sampling.seed)));
+    request.stopTexts.insert(request.stopTexts.end(), row.stop.begin(), row.stop.end());
+    if (row.stopTokens && !meta) {
+        request.stopTokens = *row.stopTokens;
+    }
+}
+
+/// Requests beyond what the model was made for are refused, or their answers cut; plans may ask for more.
+void limitRow(ArrivingRequest& item, std::int64_t limit) {
+    const auto prompt = static_cast<std::int64_t>(item.request.prompt.size());
+    if (limit == 0) {
+        return;
+    }
+    if (prompt + 1 > limit) {
+        item.refusal =
+            fmt::format("its prompt of {} tokens leaves no room in the model's context of {}", prompt, limit);
+    }
+    item.request.maxNewTokens = std::min(item.request.maxNewTokens, std::max<std::int64_t>(limit - prompt, 1));
+}
+
+double seconds(base::TimeNs from, base::TimeNs to) {
+    return static_cast<double>(to - from) * 1e-9;
+}
+
+/// Times of all requests that got so far.
+struct Latencies {
+    std::vector<double> first, perToken, whole;
+    base::TimeNs begin = 0, end = 0;
+};
+
+Latencies latenciesOf(const BatchEngine& engine) {
+    Latencies out;
+    bool any = false;
+    for (std::int32_t i = 0; i < engine.scheduler().requests(); ++i) {
+        const BatchResult& result = engine.result(i);
+        if (result.admitted < 0) {
+            continue;
+        }
+        out.begin = any ? std::min(out.begin, result.arrival) : result.arrival;
+        any = true;
+        out.end = std::max({out.end, result.firstToken, result.end, out.begin});
+        if (result.firstToken >= 0) {
+            out.first.push_back(seconds(result.arrival, result.firstToken));
+        }
+        if (result.end >= 0 && result.result.finish != FinishReason::Cancelled) {
+            out.whole.push_back(seconds(result.arrival, result.end));
+            const auto tokens = static_cast<double>(result.result.ids.size());
+            if (tokens > 1) {
+                out.perToken.push_back(seconds(result.firstToken, result.end) / (tokens - 1));
+            }
+        }
+    }
+    return out;
+}
+
+/// {"id", "ids"} of every request, in the order of arrival.
+void writeOutputs(const std::string& path, const BatchEngine& engine, const std::vector<TraceRow>& rows, bool hasText) {
+    std::string text;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const BatchResult& result = engine.result(static_cast<std::int32_t>(i));
+        Json row = {{"id", rows[i].idJson()}, {"ids", result.result.ids}};
+        if (!result.refusal.empty()) {
+            row["refused"] = result.refusal;
+        } else {
+            row["finish_reason"] = finishReasonName(result.result.finish);
+            const auto final = result.result.channels.find("final");
+            if (hasText && final != result.result.channels.end()) {
+                row["text"] = final->second;
+            }
+        }
+        text += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    }
+    writeTextFile(path, text);
+}
+
+} // namespace
+
+std::vector<TraceRow> traceOf(const Run& run) {
+    const std::string trace = run.text("trace");
+    std::vector<TraceRow> rows;
+    if (isRecipe(trace)) {
+        TraceRecipe recipe;
+        recipe.kind = trace;
+        recipe.requests = run.integer("requests", recipe.requests);
+        recipe.prompt = parseLengthRange(run.text("prompt_tokens", "16-256"), "prompt_tokens");
+        recipe.answer = parseLengthRange(run.text("new_tokens", "16-256"), "new_tokens");
+        recipe.rate = run.spec.value("rate", 0.0);
+        recipe.seed = run.spec.value("seed", std::uint64_t{0});
+        rows = makeRequestTrace(recipe);
+    } else {
+        rows = readRequestTrace(trace);
+    }
+    if (const std::string path = run.text("save_trace"); !path.empty()) {
+        writeRequestTrace(path, rows);
+    }
+    return rows;
+}
+
+BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector<TraceRow>& rows, bool meta) {
+    BatchWork work;
+    RequestMaker maker(run, source, meta);
+    const auto seed = run.spec.value("seed", std::uint64_t{0});
+    std::int64_t tokens = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const TraceRow& row = rows[i];
+        ArrivingRequest& item = work.requests.emplace_back();
+        item.arrival = row.arrival;
+        if (row.prompt) {
+            item.request = maker.fromText(*row.prompt);
+        } else if (row.promptLength > 0) {
+            item.request = maker.fromTokens(
+                arbitraryTokens(row.promptLength, source.config.vocab, seed, static_cast<std::uint32_t>(i)));
+        } else {
+            checkTokenIds({row.tokens}, source.config.vocab, row.place + ": tokens");
+            item.request = maker.fromTokens(row.tokens);
+        }
+        applyRow(row, item.request, meta);
+        if (!item.request.stopTexts.empty() && maker.tokenizer() == nullptr) {
+            throw base::BadInput(row.place +
+                                 ": stop: needs a prompt given as text; with tokens there is no text to search");
+        }
+        limitRow(item, meta ? 0 : contextLimit(source.config));
+        const auto prompt = static_cast<std::int64_t>(item.request.prompt.size());
+        tokens += prompt;
+        if (tokens > kMostTraceTokens) {
+            throw base::BadInput(fmt::format("{}: prompt: the trace has more than {} prompt tokens in all", row.place,
+                                             kMostTraceTokens));
+        }
+        if (item.refusal.empty()) {
+            work.longestPrompt = std::max(work.longestPrompt, prompt);
+            work.longestSequence = std::max(work.longestSequence, prompt + item.request.maxNewTokens - 1);
+        }
+    }
+    work.tokenizer = maker.tokenizer();
+    work.chatFormat = maker.chatFormat();
+    return work;
+}
+
+BatchOptions batchOptions(const Run& run, const ModelOptions& model, const BatchWork& work, const ModelConfig& config) {
+    BatchOptions options;
+    options.cache = generateOptions(run, model).cache;
+    options.cache.kind = KvCacheKind::Paged;
+    options.cache.poolPages = run.integer("kv_pages", 0);
+    options.cache.sharePrefixes = run.flag("share_prefixes");
+    SchedulerOptions& scheduler = options.scheduler;
+    scheduler.mode = run.text("mode") == "static" ? BatchMode::Static : BatchMode::Continuous;
+    scheduler.slots = static_cast<std::int32_t>(run.integer("slots", 16));
+    scheduler.order = run.text("scheduler") == "prefill-first" ? BatchOrder::PrefillFirst : BatchOrder::Fifo;
+    const std::string preemption = run.text("preemption", "recompute");
+    scheduler.preemption = preemption == "off"    ? Preemption::Off
+                           : preemption == "swap" ? Preemption::Swap
+                                                  : Preemption::Recompute;
+    scheduler.tokenBudget = run.integer("token_budget", 8192);
+    scheduler.gatherSteps = static_cast<std::int32_t>(run.integer("gather_steps", 8));
+    scheduler.swapPages = swapPagesIn(run.spec.value("swap_space", std::uint64_t{4} << 30), config, options.cache);
+    options.chatFormat = work.chatFormat;
+    options.longestPrompt = work.longestPrompt;
+    options.longestSequence = work.longestSequence;
+    options.progress = run.sinks.progress;
+    return options;
+}
+
+Json percentilesJson(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    Json out = Json::object();
+    const auto count = static_cast<double>(values.size());
+    for (const auto& [name, share] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}}) {
+        const auto rank = static_cast<std::size_t>(std::max(1.0, std::ceil(share * count)));
+        out[name] = values.empty() ? Json() : Json(values[std::min(rank, values.size()) - 1]);
+    }
+    double sum = 0;
+    for (const double value : values) {
+        sum += value;
+    }
+    out["mean"] = values.empty() ? Json() : Json(sum / count);
+    return out;
+}
+
+void addBatchMetrics(Json& metrics, const BatchEngine& engine, std::int32_t slots) {
+    const BatchCounts& counts = engine.counts();
+    const Latencies times = latenciesOf(engine);
+    const double took = seconds(times.begin, times.end);
+    std::int64_t finished = 0;
+    std::int64_t refused = 0;
+    for (std::int32_t i = 0; i < engine.scheduler().requests(); ++i) {
+        const BatchResult& result = engine.result(i);
+        refused += result.refusal.empty() ? 0 : 1;
+        const FinishReason finish = result.result.finish;
+        finished +=
+            finish == FinishReason::Length || finish == FinishReason::StopToken || finish == FinishReason::StopText ? 1
+                                                                                                                    : 0;
+    }
+    metrics["requests"] = engine.scheduler().requests();
+    metrics["finished_requests"] = finished;
+    metrics["refused_requests"] = refused;
+    metrics["generated_tokens"] = counts.generated;
+    metrics["seconds"] = took;
+    metrics["tokens_per_second"] = took > 0 ? static_cast<double>(counts.generated) / took : 0.0;
+    metrics["steps"] = counts.steps;
+    metrics["decode_steps"] = counts.samplingSteps;
+    metrics["steps_launched_ahead"] = counts.aheadSteps;
+    const double cells = static_cast<double>(slots) * static_cast<double>(counts.samplingSteps);
+    metrics["slot_utilization"] = cells > 0 ? static_cast<double>(counts.generated) / cells : 0.0;
+    metrics["ttft"] = percentilesJson(times.first);
+    metrics["tpot"] = percentilesJson(times.perToken);
+    metrics["e2e"] = percentilesJson(times.whole);
+    metrics["prefill_tokens"] = counts.prefillTokens;
+    metrics["recomputed_tokens"] = counts.recomputedTokens;
+    metrics["padding_tokens"] = counts.paddingTokens;
+    metrics["prefill_seconds"] = counts.prefillSeconds;
+    metrics["decode_seconds"] = counts.decodeSeconds;
+    metrics["preemptions"] = counts.preemptions;
+    metrics["swaps"] = counts.swaps;
+    metrics["swap_bytes"] = counts.swapBytes;
+    const KvCache& cache = engine.cache();
+    std::int64_t pages = 0;
+    for (const PageGroup& group : cache.book()->groups()) {
+        pages += group.pages;
+    }
+    metrics["kv_pool_bytes"] = cache.poolBytes();
+    metrics["kv_pool_pages"] = pages;
+    metrics["kv_most_pages"] = counts.mostUsedPages;
+    metrics["kv_bytes"] = counts.kvBytes;
+    metrics["kv_page_bytes"] = counts.kvPageBytes;
+    metrics["kv_fragmentation"] = counts.worstFragmentation;
+    metrics["kv_evictions"] = cache.book()->evictions();
+    metrics["shared_prefix_tokens"] = cache.book()->sharedTokens();
+}
+
+namespace {
+
+/// Passes tokens on, with live values a few times a second.
+class BatchForwarder {
+public:
+    BatchForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const BatchEngine& engine)
+        : sinks_(sinks), context_(context), engine_(engine), start_(context.clock().now()) {}
+
+    void operator()(const GeneratedToken& token) {
+        if (sinks_.token) {
+            sinks_.token(streamed(token));
+        }
+        constexpr base::TimeNs kInterval = 100'000'000;
+        const base::TimeNs now = context_.clock().now();
+        if (sinks_.metric && now - last_ >= kInterval) {
+            last_ = now;
+            const double passed = seconds(start_, now);
+            sinks_.metric("kv_bytes", static_cast<double>(engine_.cache().bytes()));
+            sinks_.metric("decode_tokens", static_cast<double>(engine_.counts().generated));
+            sinks_.metric("tokens_per_second",
+                          passed > 0 ? static_cast<double>(engine_.counts().generated) / passed : 0.0);
+        }
+    }
+
+private:
+    const WorkloadSinks& sinks_;
+    const kernels::Context& context_;
+    const BatchEngine& engine_;
+    base::TimeNs start_;
+    base::TimeNs last_ = -1'000'000'000;
+};
+
+} // namespace
+
+void serveBatch(const Run& run, kernels::Context& context, const ModelSource& source,
+                const std::vector<TraceRow>& rows) {
+    Json& metrics = run.metrics;
+    BatchWork work = batchWork(run, source, rows, context.isMeta());
+    const bool hasText = work.tokenizer != nullptr;
+    const ModelOptions options = modelOptions(run, context, run.text("weights", "quantized"));
+    Model model(context, source, options, run.sinks.progress);
+    addLoadMetrics(metrics, model.loadReport());
+    const BatchOptions batch = batchOptions(run, options, work, source.config);
+    addKvMetrics(metrics, source.config, batch.cache);
+    metrics["mode"] = run.text("mode");
+    metrics["slots"] = batch.scheduler.slots;
+    BatchEngine engine(model, work.tokenizer, batch);
+    engine.prepare();
+    engine.onToken(BatchForwarder(run.sinks, context, engine));
+    try {
+        replayRequests(engine, context, std::move(work.requests));
+    } catch (...) {
+        addBatchMetrics(metrics, engine, batch.scheduler.slots);
+        throw;
+    }
+    addBatchMetrics(metrics, engine, batch.scheduler.slots);
+    if (const std::string path = run.text("outputs"); !path.empty()) {
+        writeOutputs(path, engine, rows, hasText);
+    }
+}
+
+void runBatch(const Run& run) {
+    // A wrong trace is told before anything is loaded.
+    const std::vector<TraceRow> rows = traceOf(run);
+    const ModelSource source = openSource(run);
+    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    addContextMetrics(run, *context);
+    try {
+        serveBatch(run, *context, source, rows);
+    } catch (...) {
+        addMemoryMetrics(run.metrics, *context);
+        addKernelMetrics(run.metrics, *context);
+        throw;
+    }
+    addMemoryMetrics(run.metrics, *context);
+    addKernelMetrics(run.metrics, *context);
+}
+
+} // namespace vitrine::engine

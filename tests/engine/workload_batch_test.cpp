@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Batches through runExperiment: traces in, answers and percentiles out, and plans of them.
+
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "engine/workload/batch.h"
+#include "engine/workload/workload.h"
+#include "tests/engine/model_test_support.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class WorkloadBatch : public ::testing::Test {
+protected:
+    void SetUp() override {
+        folder_ = fs::temp_directory_path() / fmt::format("vitrine-batch-{}", ::getpid());
+        fs::create_directories(folder_);
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    Json batch(Json more, const WorkloadSinks& sinks = {}) const {
+        Json experiment = {{"vitrine", 1},     {"workload", "batch"}, {"model", test::fixture("gpt-oss-mxfp4")},
+                           {"backend", "cpu"}, {"slots", 3},          {"outputs", path("out.jsonl")}};
+        experiment.update(more);
+        return runExperiment(experiment, sinks, {});
+    }
+    std::string path(const std::string& name) const { return (folder_ / name).string(); }
+    std::string file(const std::string& name, const std::string& text) const {
+        std::ofstream(path(name), std::ios::binary) << text;
+        return path(name);
+    }
+    std::vector<Json> outputs() const {
+        std::vector<Json> rows;
+        std::ifstream in(path("out.jsonl"));
+        for (std::string line; std::getline(in, line);) {
+            rows.push_back(Json::parse(line));
+        }
+        return rows;
+    }
+
+    fs::path folder_;
+};
+
+TEST_F(WorkloadBatch, AnswersAreThoseOfGenerateUnderBothModes) {
+    std::string trace;
+    std::map<std::string, std::vector<std::int32_t>> expected;
+    for (int i = 0; i < 7; ++i) {
+        std::vector<std::int32_t> tokens;
+        for (int t = 0; t < 2 + 5 * i; ++t) {
+            tokens.push_back((t * 13 + i) % 200);
+        }
+        const std::string id = fmt::format("r{}", i);
+        trace += Json{{"id", id}, {"tokens", tokens}, {"max_new_tokens", 3 + 2 * i}}.dump() + "\n";
+        expected[id] = runExperiment({{"vitrine", 1},
+                                      {"workload", "generate"},
+                                      {"model", test::fixture("gpt-oss-mxfp4")},
+                                      {"backend", "cpu"},
+                                      {"tokens", tokens},
+                                      {"max_new_tokens", 3 + 2 * i}},
+                                     {}, {})["ids"]
+                           .get<std::vector<std::int32_t>>();
+    }
+    file("trace.jsonl", trace);
+    for (const char* mode : {"static", "continuous"}) {
+        const Json out = batch({{"trace", path("trace.jsonl")}, {"mode", mode}, {"token_budget", 20}});
+        std::size_t generated = 0;
+        const std::vector<Json> rows = outputs();
+        ASSERT_EQ(rows.size(), 7U);
+        for (const Json& row : rows) {
+            EXPECT_EQ(row["ids"].get<std::vector<std::int32_t>>(), expected[row["id"]]) << mode << ' ' << row["id"];
+            generated += row["ids"].size();
+        }
+        EXPECT_EQ(out["generated_tokens"], generated);
+        EXPECT_EQ(out["finished_requests"], 7);
+        EXPECT_GT(out["tokens_per_second"].get<double>(), 0);
+        EXPECT_DOUBLE_EQ(out["slot_utilization"].get<double>(),
+                         static_cast<double>(generated) / (3 * out["decode_steps"].get<double>()));
+        for (const char* key : {"ttft", "tpot", "e2e"}) {
+            EXPECT_LE(out[key]["p50"], out[key]["p90"]);
+            EXPECT_LE(out[key]["p90"], out[key]["p99"]);
+        }
+    }
+}
+
+TEST_F(WorkloadBatch, StaticUsesTheShareOfItsSlotsThatTheLengthsGive) {
+    std::string trace;
+    for (const int length : {32, 128, 64, 256}) {
+        trace += Json{{"prompt_length", 5}, {"max_new_tokens", length}, {"stop_tokens", Json::array()}}.dump() + "\n";
+    }
+    const Json out = batch({{"trace", file("t.jsonl", trace)}, {"mode", "static"}, {"slots", 4}, {"backend", "meta"}});
+    EXPECT_EQ(out["generated_tokens"], 480);
+    EXPECT_EQ(out["decode_steps"], 256);
+    EXPECT_DOUBLE_EQ(out["slot_utilization"].get<double>(), 480.0 / 1024);
+}
+
+TEST_F(WorkloadBatch, TextPromptsGiveText) {
+    const std::string trace = "{\"id\": 1, \"prompt\": \"Hello\", \"max_new_tokens\": 8}\n"
+                              "{\"id\": 2, \"tokens\": [5, 6], \"max_new_tokens\": 8}\n";
+    const Json out =
+        batch({{"model", std::string(VITRINE_RESOURCES) + "/models/vitrine-demo"}, {"trace", file("t.jsonl", trace)}});
+    EXPECT_EQ(out["finished_requests"], 2);
+    EXPECT_TRUE(outputs()[0].contains("text"));
+}
+
+TEST_F(WorkloadBatch, WhatDoesNotFitTheModelIsRefusedAndTheRestRuns) {
+    const std::string trace = "{\"prompt_length\": 100000, \"max_new_tokens\": 8}\n"
+                              "{\"tokens\": [5, 6], \"max_new_tokens\": 4, \"stop_tokens\": []}\n";
+    const Json out = batch({{"trace", file("t.jsonl", trace)}, {"model", "synthetic:tiny-llama"}});
+    EXPECT_EQ(out["refused_requests"], 1);
+    EXPECT_EQ(out["finished_requests"], 1);
+    EXPECT_THAT(outputs()[0]["refused"].get<std::string>(), HasSubstr("context"));
+    EXPECT_EQ(outputs()[1]["ids"].size(), 4U);
+}
+
+TEST_F(WorkloadBatch, ASavedTraceIsTheSameTrace) {
+    const Json first = batch({{"trace", "long-tail"},
+                              {"requests", 9},
+                              {"prompt_tokens", "1-9"},
+                              {"new_tokens", "2-20"},
+                              {"save_trace", path("saved.jsonl")}});
+    const std::vector<Json> rows = outputs();
+    const Json second = batch({{"trace", path("saved.jsonl")}, {"scheduler", "prefill-first"}});
+    EXPECT_EQ(rows, outputs());
+    EXPECT_EQ(first["generated_tokens"], second["generated_tokens"]);
+}
+
+TEST_F(WorkloadBatch, MistakesAreNamed) {
+    const auto messageOf = [&](const Json& more) {
+        try {
+            batch(more);
+        } catch (const base::BadInput& error) {
+            return error.message();
+        }
+        return std::string("no error");
+    };
+    EXPECT_THAT(messageOf(Json::object()), HasSubstr("trace: missing"));
+    EXPECT_THAT(messageOf({{"trace", "/nowhere.jsonl"}}), HasSubstr("/nowhere.jsonl: "));
+    EXPECT_THAT(messageOf({{"trace", "poisson"}}), HasSubstr("rate: "));
+    EXPECT_THAT(messageOf({{"trace", "uniform"}, {"prompt_tokens", "9-3"}}), HasSubstr("prompt_tokens: "));
+    EXPECT_THAT(messageOf({{"trace", file("t.jsonl", "{\"tokens\": [99999999]}")}}), HasSubstr(": line 1: tokens: "));
+    EXPECT_THAT(messageOf({{"trace", file("t.jsonl", "{\"tokens\": [1], \"stop\": [\"x\"]}")}}),
+                HasSubstr(": line 1: stop: "));
+    EXPECT_THAT(messageOf({{"trace", "uniform"}, {"slots", 0}}), HasSubstr("slots: "));
+    EXPECT_THAT(messageOf({{"trace", "uniform"}, {"prefill_chunk", 3}}), HasSubstr("prefill_chunk: "));
+}
+
+TEST_F(WorkloadBatch, APlanSaysWhatFitsAndAllocatesWhatItPredicts) {
+    Json plan = {{"plan", true},       {"model", "synthetic:gpt-oss-20b"},
+                 {"backend", "meta"},  {"device_profile", "h100-80gb"},
+                 {"trace", "uniform"}, {"requests", 20},
+                 {"slots", 8}};
+    plan.erase("backend");
+    const Json out = batch(plan);
+    EXPECT_TRUE(out["fits"].get<bool>());
+    const Json categories = out["peak_by_category"];
+    // The pool is all of the KV cache: its formula is what was allocated.
+    EXPECT_EQ(out["max_by_category"]["kv_cache"], out["kv_pool_bytes"]);
+    EXPECT_GT(out["step_seconds_estimate"].get<double>(), 0);
+    plan["vram_budget"] = "12GiB";
+    const Json small = batch(plan);
+    EXPECT_FALSE(small["fits"].get<bool>());
+    EXPECT_GT(small["short_by_bytes"].get<std::uint64_t>(), 0U);
+}
+
+TEST_F(WorkloadBatch, BenchmarkRowsCompareBothModes) {
+    const Json out = runExperiment({{"vitrine", 1},
+                                    {"workload", "bench"},
+                                    {"bench", "batch"},
+                                    {"model", "synthetic:tiny-gpt-oss"},
+                                    {"backend", "meta"},
+                                    {"scenarios", "uniform-8,long-tail-8"}},
+                                   {}, {});
+    ASSERT_EQ(out["rows"].size(), 4U);
+    EXPECT_EQ(out["rows"][0]["name"], "8 slots, uniform static");
+    EXPECT_GT(out["rows"][1]["gain_limit"].get<double>(), 1.2);
+    EXPECT_GT(out["rows"][1]["slot_utilization"], out["rows"][0]["slot_utilization"]);
+    EXPECT_GT(out["rows"][3]["slot_utilization"], out["rows"][2]["slot_utilization"]);
+}
+
+TEST(BatchPercentiles, AreValuesThatOccur) {
+    const Json out = percentilesJson({4, 1, 3, 2});
+    EXPECT_EQ(out["p50"], 2);
+    EXPECT_EQ(out["p90"], 4);
+    EXPECT_EQ(out["p99"], 4);
+    EXPECT_EQ(out["mean"], 2.5);
+    EXPECT_TRUE(percentilesJson({})["p50"].is_null());
+}
+
+} // namespace
+} // namespace vitrine::engine
