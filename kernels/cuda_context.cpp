@@ -42,6 +42,10 @@ DeviceTraits estimatedTraits(const CudaDriver& driver, const CudaDeviceInfo& inf
     traits.flopsF8 = traits.flopsBf16 * (info.major >= 9 ? 2 : 1);
     traits.expertShareMxfp4 = kGpuExpertShareMxfp4;
     traits.expertShareDense = kGpuExpertShareDense;
+    traits.attentionShareNarrow = kGpuAttentionShareNarrow;
+    traits.attentionShareWide = kGpuAttentionShareWide;
+    traits.attentionBackwardShareNarrow = kGpuAttentionBackwardShareNarrow;
+    traits.attentionBackwardShareWide = kGpuAttentionBackwardShareWide;
     traits.hostToDeviceBandwidth = 2.5e10;
     traits.diskBandwidth = 2e10;
     traits.launchSeconds = 2.5e-6;

@@ -76,6 +76,16 @@ std::uint64_t machineMemory() {
 
 } // namespace
 
+double DeviceTraits::attentionShare(DType dtype, std::int64_t headDim, bool backward) const {
+    if (dtype != DType::BF16 && dtype != DType::F16) {
+        return 1;
+    }
+    if (backward) {
+        return headDim > 64 ? attentionBackwardShareWide : attentionBackwardShareNarrow;
+    }
+    return headDim > 64 ? attentionShareWide : attentionShareNarrow;
+}
+
 double DeviceTraits::flops(DType dtype) const {
     switch (dtype) {
     case DType::BF16:
@@ -125,6 +135,11 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     traits.flopsF8 = reader.number("flops_f8", 0);
     traits.expertShareMxfp4 = reader.share("expert_share_mxfp4", kGpuExpertShareMxfp4);
     traits.expertShareDense = reader.share("expert_share_dense", kGpuExpertShareDense);
+    traits.attentionShareNarrow = reader.share("attention_share_narrow", kGpuAttentionShareNarrow);
+    traits.attentionShareWide = reader.share("attention_share_wide", kGpuAttentionShareWide);
+    traits.attentionBackwardShareNarrow =
+        reader.share("attention_backward_share_narrow", kGpuAttentionBackwardShareNarrow);
+    traits.attentionBackwardShareWide = reader.share("attention_backward_share_wide", kGpuAttentionBackwardShareWide);
     return traits;
 }
 

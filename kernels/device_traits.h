@@ -34,15 +34,25 @@ struct DeviceTraits {
     /// Shares of the rate of dense products that grouped expert products reach on tensor cores, by how the weights are stored.
     double expertShareMxfp4 = 1;
     double expertShareDense = 1;
+    /// The same of attention forward and backward, by head dim: up to 64 (narrow) and above (wide). BF16 and F16 only.
+    double attentionShareNarrow = 1, attentionShareWide = 1;
+    double attentionBackwardShareNarrow = 1, attentionBackwardShareWide = 1;
     std::vector<std::string> variants; ///< variants in use, "ExpertMlp=fused"
 
     double flops(DType dtype) const;
+    /// Of the rate of dense products in this type.
+    double attentionShare(DType dtype, std::int64_t headDim, bool backward) const;
 };
 
 /// Those shares on an H200 (docs/performance.md, "Expert products of prefill"); they stand for every GPU whose profile
 /// has none of its own.
 inline constexpr double kGpuExpertShareMxfp4 = 0.72;
 inline constexpr double kGpuExpertShareDense = 0.41;
+/// Likewise those of causal attention ("Attention programs on one H200").
+inline constexpr double kGpuAttentionShareNarrow = 0.50;
+inline constexpr double kGpuAttentionShareWide = 0.78;
+inline constexpr double kGpuAttentionBackwardShareNarrow = 0.25;
+inline constexpr double kGpuAttentionBackwardShareWide = 0.49;
 
 /// Reads a profile; `nameOrPath` is a shipped name ("h200") or a file. Throws BadInput that names the field.
 DeviceTraits loadDeviceProfile(const std::string& nameOrPath);

@@ -122,7 +122,7 @@ void check(const Attention& op) {
     }
 }
 
-Cost cost(const Attention& op, const DeviceTraits&) {
+Cost cost(const Attention& op, const DeviceTraits& traits) {
     const std::int64_t headDim = op.q.shape[2];
     const Sight sight(op.mask);
     Cost cost;
@@ -132,6 +132,7 @@ Cost cost(const Attention& op, const DeviceTraits&) {
     cost.flops =
         static_cast<std::uint64_t>(4.0 * visiblePairs(op, sight) * static_cast<double>(op.q.shape[1] * headDim));
     cost.computeType = op.q.dtype;
+    cost.share = traits.attentionShare(op.q.dtype, headDim, false);
     return cost;
 }
 

@@ -33,9 +33,8 @@ struct Attention {
     TensorView newV;      ///< step's rows may see; then the cache holds only older tokens and these are read beside it
     TensorView sinks;     ///< (heads) or empty
     BoundProgram score, mask;
-    const BlockMask* blocks =
-        nullptr; ///< of `mask` by positions, or null. It saves the CPU elements to ask; a GPU asks
-                 ///< them all the same
+    /// Of `mask` by positions, or null. It saves the CPU elements to ask; a GPU asks them all the same.
+    const BlockMask* blocks = nullptr;
     float scale = 1;
     TensorView out; ///< (tokens, heads, headDim)
     TensorView lse; ///< (tokens, heads) F32 or empty: natural logarithm

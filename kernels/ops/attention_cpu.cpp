@@ -73,9 +73,13 @@ private:
         query.row = segment.rowBegin + index / group;
         query.at = {segment.sequence, segment.kvHead * group + index % group,
                     op_.positions.template as<const std::int32_t>()[query.row]};
-        query.reach = scores_.mask().reach(query.at);
-        query.reach.low = std::max(query.reach.low, segment.firstKey);
-        query.reach.high = std::min(query.reach.high, segment.lastKey);
+        if (slot > 0 && queries_[slot - 1].row == query.row && !scores_.mask().perHead()) {
+            query.reach = queries_[slot - 1].reach;
+        } else {
+            query.reach = scores_.mask().reach(query.at);
+            query.reach.low = std::max(query.reach.low, segment.firstKey);
+            query.reach.high = std::min(query.reach.high, segment.lastKey);
+        }
         C* q = q_ + slot * kMaxHeadDim;
         loadFloats(op_.q.dtype, op_.q.data, query.row * op_.q.stride0() + query.at.head * dim, dim, q);
         query.q = q;

@@ -140,12 +140,13 @@ void check(const FlexAttention& op) {
     }
 }
 
-Cost cost(const FlexAttention& op, const DeviceTraits&) {
+Cost cost(const FlexAttention& op, const DeviceTraits& traits) {
     Cost cost;
     cost.bytesRead = op.q.bytes() + op.k.bytes() + op.v.bytes();
     cost.bytesWritten = op.out.bytes() + (op.lse.empty() ? 0 : op.lse.bytes());
     cost.flops = static_cast<std::uint64_t>(4.0 * computedElements(op) * static_cast<double>(op.q.shape[3]));
     cost.computeType = op.q.dtype;
+    cost.share = traits.attentionShare(op.q.dtype, op.q.shape[3], false);
     return cost;
 }
 
@@ -195,6 +196,7 @@ Cost cost(const FlexAttentionBackward& op, const DeviceTraits& traits) {
     cost.bytesRead += op.forward.out.bytes() + op.gradOut.bytes() + op.forward.lse.bytes();
     cost.bytesWritten = op.dq.bytes() + op.dk.bytes() + op.dv.bytes();
     cost.flops = cost.flops / 2 * 5;
+    cost.share = traits.attentionShare(op.forward.q.dtype, op.forward.q.shape[3], true);
     return cost;
 }
 

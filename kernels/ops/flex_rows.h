@@ -42,6 +42,8 @@ public:
     FlexMaskRows(const FlexPrograms& programs, std::int64_t keys);
 
     FlexReach reach(const ProgramRow& row);
+    /// Whether rows of different heads at one position may see different keys by their reach.
+    bool perHead() const { return (low_ || high_) && (*programs_.facts)->perHead; }
     /// Writes 0 or 1 for keys [key, key + count), count <= kFlexKeys; nothing when the answer is All.
     FlexAllowed read(const ProgramRow& row, std::int64_t key, int count, std::uint8_t* allowed);
     /// The same of a row whose reach is known.

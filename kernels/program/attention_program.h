@@ -49,6 +49,7 @@ struct KnownProgram {
 class FactsOf {
 public:
     explicit FactsOf(const BoundProgram& bound);
+    ~FactsOf() = default;
     FactsOf(const FactsOf&) = delete; // points at its own
     FactsOf& operator=(const FactsOf&) = delete;
     const ProgramFacts& operator*() const { return *facts_; }

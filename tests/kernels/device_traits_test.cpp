@@ -65,6 +65,18 @@ TEST(DeviceTraits, SharesOfExpertProductsMayBeLeftOut) {
     }
 }
 
+TEST(DeviceTraits, AttentionHasItsOwnRate) {
+    const DeviceTraits gpu = loadDeviceProfile("h200");
+    EXPECT_EQ(gpu.attentionShare(DType::BF16, 64, false), gpu.attentionShareNarrow);
+    EXPECT_EQ(gpu.attentionShare(DType::F16, 128, false), gpu.attentionShareWide);
+    EXPECT_EQ(gpu.attentionShare(DType::BF16, 32, true), gpu.attentionBackwardShareNarrow);
+    EXPECT_EQ(gpu.attentionShare(DType::BF16, 128, true), gpu.attentionBackwardShareWide);
+    EXPECT_EQ(gpu.attentionShare(DType::F32, 128, false), 1);
+    EXPECT_LT(gpu.attentionShareNarrow, gpu.attentionShareWide);
+    EXPECT_EQ(cpuTraits(1).attentionShare(DType::BF16, 128, false), 1);
+    EXPECT_EQ(loadDeviceProfile("a100-80gb").attentionShareWide, kGpuAttentionShareWide);
+}
+
 TEST(DeviceTraits, CpuHasMemory) {
     const DeviceTraits traits = cpuTraits(3);
     EXPECT_EQ(traits.multiprocessors, 3);

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/program/attention_program.h"
+
+#include "kernels/program/interpreter.h"
+#include "kernels/program/program_builder.h"
+#include "tests/kernels/attention_programs.h"
+
+namespace vitrine::kernels {
+namespace {
+
+TEST(ProgramFacts, OfTheModelsPrograms) {
+    const ProgramFacts causal(causalMask());
+    EXPECT_TRUE(causal.exact);
+    EXPECT_TRUE(causal.rows.lowUnbounded);
+    EXPECT_EQ(causal.ahead, 0);
+    EXPECT_FALSE(causal.behind.has_value());
+    const ProgramFacts window(slidingWindowMask(128));
+    EXPECT_TRUE(window.exact);
+    EXPECT_EQ(window.behind, 127);
+    EXPECT_EQ(window.ahead, 0);
+    EXPECT_FALSE(window.perHead);
+    EXPECT_EQ(window.key, programKey(slidingWindowMask(128)));
+    EXPECT_NE(window.key, causal.key);
+    const Program cap = softCapScore(30);
+    EXPECT_EQ(ProgramFacts(cap).key, programKey(cap));
+}
+
+/// Every key that a mask allows lies in its interval, and an exact one allows nothing else.
+TEST(ProgramFacts, IntervalsHoldWhatRowsSee) {
+    constexpr std::int64_t kBatch = 3, kHeads = 4, kLongest = 96;
+    for (const std::string_view name : testing::AttentionPrograms::kNames) {
+        SCOPED_TRACE(name);
+        const testing::AttentionPrograms programs(name, kBatch, kHeads, kLongest);
+        const KnownProgram* mask = programs.maskProgram();
+        if (mask == nullptr) {
+            continue;
+        }
+        const BoundProgram bound = programs.mask([](const testing::TestTensor& tensor) { return tensor.view(); });
+        Interpreter<double> low(mask->facts.rows.low, bound.captures);
+        Interpreter<double> high(mask->facts.rows.high, bound.captures);
+        std::int64_t outside = 0, missing = 0;
+        for (std::int64_t row = 0; row < kBatch * kHeads * kLongest; ++row) {
+            const ProgramRow at{row / (kHeads * kLongest), row / kLongest % kHeads, row % kLongest};
+            low.run(at, 0, 1, nullptr);
+            high.run(at, 0, 1, nullptr);
+            for (std::int64_t key = 0; key < kLongest; ++key) {
+                const bool inside = key >= low.integers()[0] && key <= high.integers()[0];
+                const bool allowed = programs.allowed({at.batch, at.head, at.query, key});
+                outside += allowed && !inside ? 1 : 0;
+                missing += inside && !allowed ? 1 : 0;
+            }
+        }
+        EXPECT_EQ(outside, 0);
+        EXPECT_EQ(missing == 0, mask->facts.exact);
+    }
+}
+
+TEST(ProgramFacts, WhatDecidesTheEnds) {
+    const auto factsOf = [](std::string_view name) {
+        return testing::AttentionPrograms(name, 2, 4, 64).maskProgram()->facts;
+    };
+    EXPECT_TRUE(factsOf("by_head").exact);
+    EXPECT_TRUE(factsOf("by_head").perHead);
+    EXPECT_FALSE(factsOf("by_head").behind.has_value()); // captures decide
+    EXPECT_TRUE(factsOf("prefix").exact);
+    EXPECT_FALSE(factsOf("prefix").ahead.has_value());
+    EXPECT_FALSE(factsOf("document").exact);
+    EXPECT_EQ(factsOf("document").ahead, 0); // of the causal half
+    EXPECT_EQ(factsOf("dilated").behind, 59);
+    EXPECT_EQ(factsOf("shifted_window").ahead, -5);
+    EXPECT_EQ(factsOf("shifted_window").behind, 25);
+}
+
+TEST(ProgramFacts, OwnersFactsAreTaken) {
+    const KnownProgram known(causalMask());
+    EXPECT_EQ(&*FactsOf(known.bound()), &known.facts);
+    const BoundProgram bare{&known.program, {}};
+    const FactsOf found(bare);
+    EXPECT_NE(&*found, &known.facts);
+    EXPECT_EQ(found->key, known.facts.key);
+}
+
+} // namespace
+} // namespace vitrine::kernels
