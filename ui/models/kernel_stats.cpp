@@ -239,6 +239,9 @@ QString flopRateText(double flopsPerSecond) {
     if (flopsPerSecond <= 0) {
         return unknownText();
     }
+    if (flopsPerSecond < 1e11) {
+        return QString::number(flopsPerSecond * 1e-9, 'f', 1) + QStringLiteral("\u00A0GFLOP/s");
+    }
     return teraText(flopsPerSecond) + QStringLiteral("\u00A0TFLOP/s");
 }
 

@@ -174,7 +174,7 @@ ThemeTokens parseThemeTokens(const QByteArray& bytes, const QString& name) {
         style.hatch = hatchNamed(entry.value("hatch", std::string("none")), name);
         style.tile = std::clamp(entry.value("tile", 6), 2, 32);
     }
-    for (const char* set : {"blocks", "maskDifference", "requests", "compare"}) {
+    for (const char* set : {"blocks", "maskDifference", "requests", "syntax", "compare"}) {
         for (const auto& [key, value] : objectAt(json, set, name).items()) {
             t.sets[QLatin1String(set) + QLatin1Char('.') + QString::fromStdString(key)] =
                 colorAt(objectAt(json, set, name), key, name);

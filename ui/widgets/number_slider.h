@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// A named number with a slider and a field: "WINDOW [----o-----] 2,048". The field takes numbers beyond the slider's ends.
+
+#include <QWidget>
+
+class QLineEdit;
+class QSlider;
+
+namespace vitrine::ui {
+
+class NumberSlider final : public QWidget {
+    Q_OBJECT
+
+public:
+    NumberSlider(const QString& name, bool whole, QWidget* parent = nullptr);
+
+    const QString& name() const { return name_; }
+    bool whole() const { return whole_; }
+    double value() const { return value_; }
+    /// From outside: nothing is emitted. The ends do not move while the slider is held.
+    void setValue(double value, double low, double high);
+    /// Width of the name, so that sliders stand under each other.
+    void setNameWidth(int width);
+    int nameHint() const;
+    QSlider* slider() const { return slider_; }
+    QLineEdit* field() const { return field_; }
+
+signals:
+    void moved(double value);
+
+private:
+    void take(double value, bool tell);
+    QString textOfValue() const;
+
+    QString name_;
+    bool whole_;
+    double value_ = 0, low_ = 0, high_ = 1;
+    QWidget* label_;
+    QSlider* slider_;
+    QLineEdit* field_;
+    bool setting_ = false;
+};
+
+} // namespace vitrine::ui
