@@ -78,7 +78,7 @@ HostTensor randomTensor(DType dtype, const Shape& shape, std::uint64_t seed, std
 
 } // namespace
 
-AttentionSizes parseAttentionSizes(const std::string& text) {
+AttentionSizes parseAttentionSizes(const std::string& text, const std::string& key) {
     constexpr std::size_t kMost = 6;
     std::vector<std::int64_t> numbers;
     bool good = true;
@@ -92,9 +92,9 @@ AttentionSizes parseAttentionSizes(const std::string& text) {
         begin = end + 1;
     }
     if (!good || (numbers.size() != kMost - 1 && numbers.size() != kMost)) {
-        throw base::BadInput(fmt::format("random: \"{}\" must be B,H,HKV,S,D or B,H,HKV,Q,KV,D: positive integers, as "
+        throw base::BadInput(fmt::format("{}: \"{}\" must be B,H,HKV,S,D or B,H,HKV,Q,KV,D: positive integers, as "
                                          "2,16,4,4096,64",
-                                         text.substr(0, 80)));
+                                         key, text.substr(0, 80)));
     }
     return {numbers[0], numbers[1], numbers[2], numbers[3], numbers[numbers.size() - 2], numbers.back()};
 }

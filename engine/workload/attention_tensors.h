@@ -18,8 +18,8 @@ namespace vitrine::engine {
 struct AttentionSizes {
     std::int64_t batch = 1, heads = 1, kvHeads = 1, queries = 1, keys = 1, headDim = 64;
 };
-/// "B,H,HKV,S,D", or "B,H,HKV,Q,KV,D" where queries and keys differ in number. Throws BadInput "random: what".
-AttentionSizes parseAttentionSizes(const std::string& text);
+/// "B,H,HKV,S,D", or "B,H,HKV,Q,KV,D" where queries and keys differ in number. Throws BadInput "KEY: what".
+AttentionSizes parseAttentionSizes(const std::string& text, const std::string& key = "random");
 
 /// A tensor on the host: bytes and how to read them. On Meta the bytes are left out.
 struct HostTensor {

@@ -65,13 +65,16 @@ void requireOneInput(const Json& experiment, const std::string& name, bool searc
 }
 
 void checkAttention(const Json& experiment, const std::string& name) {
-    if (experiment.contains("random")) {
+    for (const char* key : {"random", "stands_for"}) {
         try {
-            parseAttentionSizes(experiment["random"].get<std::string>());
+            if (experiment.contains(key)) {
+                parseAttentionSizes(experiment[key].get<std::string>(), key);
+            }
         } catch (const base::BadInput& error) {
             throw base::BadInput(fmt::format("{}: {}", name, error.message()));
         }
-    } else if (!experiment.contains("tensors")) {
+    }
+    if (!experiment.contains("random") && !experiment.contains("tensors")) {
         failOption(name, "tensors", "name a file with q, k and v, or give random sizes as B,H,HKV,S,D");
     }
 }

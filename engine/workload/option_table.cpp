@@ -185,6 +185,8 @@ constexpr std::array kOptions = {
         "Random q, k, v and grad_out of these sizes in place of the file's; B,H,HKV,Q,KV,D where queries and keys "
         "differ",
         kAttention},
+    OptionSpec{"stands_for", OptionType::Text, "", "", 0, 0, "", "B,H,HKV,S,D", "Attention",
+               "The sizes that random stands for, where a smaller part of them is measured; kept with the run", kAttention},
     OptionSpec{"no_sinks", OptionType::Bool, "false", "", 0, 0, "", "", "Attention", "Leave the file's sinks out",
                kAttention},
     OptionSpec{"backward", OptionType::Bool, "false", "", 0, 0, "", "", "Attention", "Also compute gradients",

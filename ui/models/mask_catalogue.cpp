@@ -22,16 +22,16 @@ struct Fitted {
     std::vector<std::string> captures;
 };
 
-std::string prefixCapture(const MaskSizes& sizes) {
-    std::string text = "prefix_length=";
+std::string prefixCapture(const std::string& name, const MaskSizes& sizes) {
+    std::string text = name + "=";
     for (std::int64_t b = 0; b < sizes.batch; ++b) {
         text += fmt::format("{}{}", b > 0 ? "," : "", sizes.keys / 8 + b * sizes.keys / (4 * sizes.batch));
     }
     return text;
 }
 
-std::string slopesCapture(const MaskSizes& sizes) {
-    std::string text = "slopes=";
+std::string slopesCapture(const std::string& name, const MaskSizes& sizes) {
+    std::string text = name + "=";
     for (std::int64_t h = 1; h <= sizes.heads; ++h) {
         text += fmt::format("{}{:.6g}", h > 1 ? "," : "",
                             std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(sizes.heads)));
@@ -46,7 +46,7 @@ std::optional<Fitted> fitted(const std::string& name, const MaskSizes& sizes) {
     const auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(std::max<std::int64_t>(keys, 64))));
     const std::string documents = engine::documentsText("doc_id", exampleLengths(keys));
     if (name == "alibi") {
-        return Fitted{"causal_mask", "alibi(slopes)", {slopesCapture(sizes)}};
+        return Fitted{"causal_mask", "alibi(slopes)", {slopesCapture("slopes", sizes)}};
     }
     if (name == "batched") {
         return Fitted{fmt::format("batchify_mask_mod(causal_mask, {})", std::max<std::int64_t>(1, keys / 16)), "", {}};
@@ -78,7 +78,7 @@ std::optional<Fitted> fitted(const std::string& name, const MaskSizes& sizes) {
         return Fitted{fmt::format("generate_natten({}, {}, {}, {})", side, side, near, near), "", {}};
     }
     if (name == "prefix_lm") {
-        return Fitted{"prefix_lm(prefix_length)", "", {prefixCapture(sizes)}};
+        return Fitted{"prefix_lm(prefix_length)", "", {prefixCapture("prefix_length", sizes)}};
     }
     if (name == "shared_prefix") {
         return Fitted{fmt::format("shared_prefix({}, {})", std::max<std::int64_t>(1, keys / 4),
@@ -172,6 +172,21 @@ std::vector<MaskChoice> maskCatalogue(const MaskSizes& sizes) {
         choices.push_back(std::move(choice));
     }
     return choices;
+}
+
+std::string suggestedCapture(const std::string& name, const MaskSizes& sizes) {
+    const QString lower = textOf(name).toLower();
+    const auto says = [&lower](std::initializer_list<const char*> words) {
+        return std::any_of(words.begin(), words.end(),
+                           [&lower](const char* word) { return lower.contains(QLatin1String(word)); });
+    };
+    if (says({"slope", "alibi", "scale", "weight"})) {
+        return slopesCapture(name, sizes);
+    }
+    if (says({"prefix", "length", "lens"})) {
+        return prefixCapture(name, sizes);
+    }
+    return engine::documentsText(name, exampleLengths(std::max(sizes.queries, sizes.keys)));
 }
 
 MaskModel maskModel(const std::string& model, const std::map<std::string, std::string>& overrides) {

@@ -22,6 +22,9 @@ struct MaskChoice {
 /// Every entry of engine::modCatalogue. Throws BadInput when the folder is missing or broken.
 std::vector<MaskChoice> maskCatalogue(const MaskSizes& sizes);
 
+/// A capture line for a name that a text reads and nobody gives, by what the name says: documents, prefixes, slopes.
+std::string suggestedCapture(const std::string& name, const MaskSizes& sizes);
+
 struct MaskLayer {
     int index = 0;
     QString title; ///< "Layer 3, full attention", "Layer 12, sliding 128"

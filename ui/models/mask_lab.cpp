@@ -83,10 +83,17 @@ void MaskLab::setTensorsFile(int index, const std::string& path) {
     changed(index, 0);
 }
 
-void MaskLab::setTimes(int index, std::optional<MaskTimes> times, sessions::RunId run) {
+bool MaskLab::Side::timesStale() const {
+    MaskSource measured = timedSource;
+    measured.name = source.name;
+    return times && !(measured == source);
+}
+
+void MaskLab::setTimes(int index, std::optional<MaskTimes> times, sessions::RunId run, const MaskSource& source) {
     Side& side = sides_[static_cast<std::size_t>(index)];
     side.times = std::move(times);
     side.run = run;
+    side.timedSource = source;
     emit timesChanged(index);
 }
 

@@ -37,7 +37,10 @@ public:
         QString error;                         ///< why the newest source has no map beyond its text
         std::optional<MaskTimes> times;        ///< measured of this source
         sessions::RunId run = 0;               ///< the run that has them
+        MaskSource timedSource;                ///< what was measured
         bool working = false;
+        /// The program was changed after it was measured.
+        bool timesStale() const;
     };
 
     explicit MaskLab(QObject* parent = nullptr);
@@ -57,7 +60,8 @@ public:
     void setParameter(int side, const std::string& name, double value);
     void setCapture(int side, const std::string& name, const std::string& line);
     void setTensorsFile(int side, const std::string& path);
-    void setTimes(int side, std::optional<MaskTimes> times, sessions::RunId run);
+    /// `source` is what was measured.
+    void setTimes(int side, std::optional<MaskTimes> times, sessions::RunId run, const MaskSource& source);
     void swapSides();
 
     void setSizes(const MaskSizes& sizes);

@@ -139,13 +139,15 @@ engine::ModRequest modRequest(const MaskSource& source, const MaskSizes& sizes) 
     return request;
 }
 
+std::string sizesText(const MaskSizes& sizes) {
+    return fmt::format("{},{},{},{},{},{}", sizes.batch, sizes.heads, sizes.kvHeads, sizes.queries, sizes.keys,
+                       sizes.headDim);
+}
+
 Json maskExperiment(const MaskSource& source, const std::string& mask, const std::string& score,
                     const MaskSizes& sizes) {
-    Json experiment = {{"vitrine", 1},
-                       {"workload", "attention"},
-                       {"random", fmt::format("{},{},{},{},{},{}", sizes.batch, sizes.heads, sizes.kvHeads,
-                                              sizes.queries, sizes.keys, sizes.headDim)},
-                       {"block_size", sizes.block}};
+    Json experiment = {
+        {"vitrine", 1}, {"workload", "attention"}, {"random", sizesText(sizes)}, {"block_size", sizes.block}};
     for (const auto& [key, text] :
          {std::pair{"program", source.text}, std::pair{"mask", mask == kNoMod ? "" : mask},
           std::pair{"score", score == kNoMod ? "" : score}, std::pair{"tensors", source.tensorsFile}}) {
@@ -190,7 +192,9 @@ MaskSource sourceOfExperiment(const Json& experiment, const std::vector<std::str
 
 MaskSizes sizesOfExperiment(const Json& experiment, MaskSizes other) {
     try {
-        const engine::AttentionSizes sizes = engine::parseAttentionSizes(textOfKey(experiment, "random"));
+        const std::string asked = textOfKey(experiment, "stands_for");
+        const engine::AttentionSizes sizes =
+            engine::parseAttentionSizes(asked.empty() ? textOfKey(experiment, "random") : asked);
         other = {sizes.batch, sizes.heads, sizes.kvHeads, sizes.queries, sizes.keys, sizes.headDim, other.block};
     } catch (const base::BadInput&) {
         // Tensors of a file: what they measure stands in the run's metrics, which the caller has.

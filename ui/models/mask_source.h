@@ -58,13 +58,16 @@ MaskSource causalSource();
 /// For parsing: the source's text and choices in the engine's form.
 engine::ModRequest modRequest(const MaskSource& source, const MaskSizes& sizes);
 
+/// "B,H,HKV,Q,KV,D"
+std::string sizesText(const MaskSizes& sizes);
+
 /// Keys of an experiment that say what is computed and on what sizes; `mask` and `score` are the chosen expressions ("" or
 /// kNoMod: none).
 nlohmann::json maskExperiment(const MaskSource& source, const std::string& mask, const std::string& score,
                               const MaskSizes& sizes);
 /// Back from a run's experiment; `modTexts` are the texts of its files, which stand before its own.
 MaskSource sourceOfExperiment(const nlohmann::json& experiment, const std::vector<std::string>& modTexts);
-/// Sizes of an experiment's random tensors and its block size; what it does not say stays as in `other`.
+/// Sizes that an experiment stands for, else those of its random tensors, and its block size; the rest stays as in `other`.
 MaskSizes sizesOfExperiment(const nlohmann::json& experiment, MaskSizes other);
 
 /// 16,384 of "16384", "16k", "16K", "1M" (binary), "16 384"; 0: no length.

@@ -101,7 +101,11 @@ MaskSizes measuredSizes(const MaskSizes& sizes, bool gpu, QString* said) {
 
 Json measureExperiment(const MaskSource& source, const std::string& mask, const std::string& score,
                        const MaskSizes& sizes, const QString& backend, int device) {
-    Json experiment = maskExperiment(source, mask, score, sizes);
+    const MaskSizes measured = measuredSizes(sizes, backend == QLatin1String("cuda"));
+    Json experiment = maskExperiment(source, mask, score, measured);
+    if (!(measured == sizes)) {
+        experiment["stands_for"] = sizesText(sizes);
+    }
     experiment["backend"] = backend.toStdString();
     if (backend == QLatin1String("cuda")) {
         experiment["device"] = device;

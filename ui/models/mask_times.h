@@ -39,7 +39,7 @@ inline constexpr double kMostCpuFlops = 6e8;
 /// The sizes with fewer heads, then shorter rows, until they fit. `said` receives what was made smaller; empty: nothing.
 MaskSizes measuredSizes(const MaskSizes& sizes, bool gpu, QString* said = nullptr);
 
-/// Forward and backward, with the mask and without; medians of three.
+/// Forward and backward, with the mask and without, at measuredSizes; medians of three.
 nlohmann::json measureExperiment(const MaskSource& source, const std::string& mask, const std::string& score,
                                  const MaskSizes& sizes, const QString& backend, int device);
 

@@ -9,6 +9,7 @@
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/kv_cache/kv_view.h"
 #include "ui/views/load/load_view.h"
+#include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/outlook_view.h"
 #include "ui/views/run/run_view.h"
@@ -43,11 +44,7 @@ View* makeBatching(const ViewContext& context, QWidget* parent) {
 }
 
 View* makeMask(const ViewContext& context, QWidget* parent) {
-    return new OutlookView(
-        QStringLiteral("mask"), words("Mask Lab"),
-        words("Mask Lab shows which blocks of an attention mask are full, partial or empty, and what "
-              "that saves. It needs mask runs, which this version does not do yet."),
-        context, parent);
+    return new MaskLabView(context, parent);
 }
 
 View* makeLoad(const ViewContext& context, QWidget* parent) {

@@ -103,9 +103,18 @@ CodeColors::CodeColors(QTextDocument* document) : QSyntaxHighlighter(document) {
 }
 
 void CodeColors::read() {
-    if (revision_ != document()->revision()) {
-        revision_ = document()->revision();
-        pieces_ = codePieces(document()->toPlainText());
+    if (revision_ == document()->revision()) {
+        return;
+    }
+    revision_ = document()->revision();
+    std::vector<CodePiece> pieces = codePieces(document()->toPlainText());
+    // A string that ends here now gives lines above another colour, which Qt does not look at again by itself.
+    const auto [before, after] = std::mismatch(pieces_.begin(), pieces_.end(), pieces.begin(), pieces.end());
+    const bool above = (after != pieces.end() && after->begin < currentBlock().position()) ||
+                       (before != pieces_.end() && before->begin < currentBlock().position());
+    pieces_ = std::move(pieces);
+    if (above) {
+        QMetaObject::invokeMethod(this, &QSyntaxHighlighter::rehighlight, Qt::QueuedConnection);
     }
 }
 

@@ -14,6 +14,7 @@ enum class CodeColor : std::uint8_t { Plain, Keyword, Function, Builtin, Number,
 struct CodePiece {
     int begin = 0, end = 0; ///< UTF-16 units
     CodeColor color = CodeColor::Plain;
+    friend bool operator==(const CodePiece&, const CodePiece&) = default;
 };
 /// Pieces that are not plain, in order.
 std::vector<CodePiece> codePieces(const QString& text);

@@ -83,10 +83,11 @@ void FactRows::paintRow(QPainter& painter, const FactRow& row, const QRectF& rec
     const Theme& fonts = Theme::instance();
     double right = rect.right() - kMargin;
     for (std::size_t i = row.values.size(); i-- > 0;) {
-        const double width = i < widths_.size() ? widths_[i] : 80;
+        const QFont font = fonts.font(TypeRole::Table, row.strong);
+        const double width = i < widths_.size() ? widths_[i] : textWidth(row.values[i].text, font) + 2;
         const QRectF cell(right - width, rect.top(), width, rect.height());
         drawText(painter, cell, Qt::AlignRight | Qt::AlignVCenter, row.values[i].text, textColor(row.values[i].color),
-                 fonts.font(TypeRole::Table, row.strong));
+                 font);
         right -= width;
     }
     double left = rect.left() + kMargin;
@@ -97,9 +98,9 @@ void FactRows::paintRow(QPainter& painter, const FactRow& row, const QRectF& rec
         left += kMark + 10;
     }
     const double nameEnd = row.share && nameWidth_ > 0 ? rect.left() + kMargin + nameWidth_ : right - 6;
-    const QFont font = row.mono ? fonts.monoFont(TypeRole::Table) : fonts.font(TypeRole::Table, row.strong);
+    const QFont nameFont = row.mono ? fonts.monoFont(TypeRole::Table) : fonts.font(TypeRole::Table, row.strong);
     drawText(painter, QRectF(left, rect.top(), std::max(0.0, nameEnd - left), rect.height()),
-             Qt::AlignLeft | Qt::AlignVCenter, row.name, row.muted ? theme.text2 : theme.text1, font);
+             Qt::AlignLeft | Qt::AlignVCenter, row.name, row.muted ? theme.text2 : theme.text1, nameFont);
     if (!row.share || nameEnd >= right) {
         return;
     }

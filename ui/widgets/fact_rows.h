@@ -38,7 +38,7 @@ public:
     static constexpr int kRow = 24;
 
     explicit FactRows(const QString& title, QWidget* parent = nullptr);
-    /// Columns of the values from left to right have these widths; the first row's number of values counts.
+    /// Columns of the values from left to right have these widths; values without one take the room of their text.
     void setRows(std::vector<FactRow> rows, std::vector<int> widths, int nameWidth = 0);
     const std::vector<FactRow>& rows() const { return rows_; }
     QString asText() const; ///< lines "name: value value"

@@ -91,7 +91,8 @@ NumberSlider::NumberSlider(const QString& name, bool whole, QWidget* parent)
 }
 
 int NumberSlider::nameHint() const {
-    return std::min(110, label_->sizeHint().width());
+    const QFont font = Theme::instance().monoFont(TypeRole::Table);
+    return std::min(110, QFontMetrics(font).horizontalAdvance(name_) + 2);
 }
 
 void NumberSlider::setNameWidth(int width) {

@@ -124,6 +124,7 @@ signals:
     void inspectorWanted();                               ///< wantsInspector() changed
     void experimentWanted(const QString& experimentJson); ///< the window opens the Run view with it
     void availabilityChanged();                           ///< what whyNot() says may have changed
+    void searchWanted();                                  ///< the window gives the search field the focus
     void noteWanted(qint64 note);                         ///< the window shows it for editing
     void priced(const QString& text);                     ///< right part of the status bar, empty hides
 

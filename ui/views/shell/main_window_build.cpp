@@ -14,6 +14,7 @@
 #include <QPushButton>
 #include <QStackedWidget>
 #include <QStatusBar>
+#include <nlohmann/json.hpp>
 
 #include "ui/models/flat_tree.h"
 #include "ui/views/shell/command_palette.h"
@@ -204,8 +205,16 @@ void MainWindow::buildRailAndViews() {
         }
         connect(made, &View::openView, this, &MainWindow::openView);
         connect(made, &View::experimentWanted, this, [this](const QString& experiment) {
-            openView(QStringLiteral("run"));
-            view(QStringLiteral("run"))->takeExperiment(experiment);
+            // Attention programs have an editor of their own.
+            const nlohmann::json spec = nlohmann::json::parse(experiment.toStdString(), nullptr, false);
+            const bool attention = spec.is_object() && spec.value("workload", "") == "attention";
+            const QString target = attention ? QStringLiteral("mask") : QStringLiteral("run");
+            openView(target);
+            view(target)->takeExperiment(experiment);
+        });
+        connect(made, &View::searchWanted, this, [this] {
+            search_->setFocus(Qt::ShortcutFocusReason);
+            search_->selectAll();
         });
         connect(made, &View::availabilityChanged, this, [this, made] {
             if (made == currentView()) {

@@ -54,6 +54,9 @@ void MainWindow::onAction(const QString& id) {
         } else if (id.startsWith(QLatin1String("batching."))) {
             openView(QStringLiteral("batching"));
             currentView()->perform(id);
+        } else if (id.startsWith(QLatin1String("mask."))) {
+            openView(QStringLiteral("mask"));
+            currentView()->perform(id);
         }
     }
     updateAvailability();

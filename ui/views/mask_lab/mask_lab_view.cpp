@@ -1,0 +1,325 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/mask_lab/mask_lab_view.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QKeyEvent>
+#include <QPushButton>
+#include <QSettings>
+#include <QSplitter>
+#include <QTableView>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "ui/models/flat_tree.h"
+#include "ui/models/format.h"
+#include "ui/views/mask_lab/capture_panel.h"
+#include "ui/views/mask_lab/heads_panel.h"
+#include "ui/views/mask_lab/mask_inspector.h"
+#include "ui/views/mask_lab/number_field.h"
+#include "ui/views/mask_lab/program_panel.h"
+#include "ui/widgets/code_edit.h"
+#include "ui/widgets/number_slider.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kNarrowView = 1000; ///< the editor is a tab below this width
+constexpr std::int64_t kMostTableRows = 65536;
+
+} // namespace
+
+QAbstractButton* MaskLabView::dockTab() const {
+    return dockTab_;
+}
+
+std::vector<NumberSlider*> MaskLabView::sliders() const {
+    std::vector<NumberSlider*> all;
+    for (const auto& [name, slider] : sliders_) {
+        all.push_back(slider);
+    }
+    return all;
+}
+
+void MaskLabView::showSide(BlockMap::Side side) {
+    map_->setSide(side);
+    if (sideChoice_->current() != static_cast<int>(side)) {
+        sideChoice_->setCurrent(static_cast<int>(side));
+    }
+    const int shown = side == BlockMap::Side::B ? 1 : 0;
+    if (shown != shown_) {
+        shown_ = shown;
+        updateSource();
+        updateStudy();
+    }
+    updateMaps();
+}
+
+void MaskLabView::updateSource() {
+    program_->setSource(lab_->side(shown_).source);
+    updateMeasure();
+}
+
+void MaskLabView::updateStudy() {
+    const MaskLab::Side& side = lab_->side(shown_);
+    program_->setStudy(side.study, side.error);
+    updateSliders();
+    if (side.study && !side.study->problem) {
+        captures_->setCaptures(side.study->captures, lab_->sizes().block, textOf(side.source.tensorsFile));
+    }
+    updateMeasure();
+    updateStatus();
+    emit availabilityChanged();
+}
+
+void MaskLabView::updateSliders() {
+    const MaskStudyPtr& study = lab_->side(shown_).study;
+    if (!study || study->problem) {
+        return; // what is half written keeps its sliders
+    }
+    std::map<QString, NumberSlider*> kept;
+    int width = 0;
+    for (const MaskNumber& number : study->numbers) {
+        auto found = sliders_.find(number.name);
+        NumberSlider* slider = found == sliders_.end() ? nullptr : found->second;
+        if (slider == nullptr || slider->whole() != number.whole) {
+            slider = new NumberSlider(number.name, number.whole, left_);
+            connect(slider, &NumberSlider::moved, this, [this, name = number.name.toStdString()](double value) {
+                lab_->setParameter(shown_, name, value);
+            });
+            sliderColumn_->addWidget(slider);
+        } else {
+            sliders_.erase(found);
+        }
+        slider->setValue(number.value, number.low, number.high);
+        slider->show();
+        width = std::max(width, slider->nameHint());
+        kept[number.name] = slider;
+    }
+    for (const auto& [name, slider] : sliders_) {
+        slider->hide();
+        slider->deleteLater();
+    }
+    sliders_ = std::move(kept);
+    for (const auto& [name, slider] : sliders_) {
+        slider->setNameWidth(width);
+    }
+    parameterHead_->setVisible(!sliders_.empty());
+}
+
+void MaskLabView::updateMaps() {
+    map_->setMaps(lab_->side(0).map, lab_->side(1).map);
+    heads_->setMap(lab_->side(shown_).map.get());
+    updateNumbers();
+    updatePointed();
+    updateTable();
+    emit availabilityChanged();
+}
+
+void MaskLabView::updateNumbers() {
+    panel_->setLab(*lab_, shown_);
+    updateStatus();
+}
+
+void MaskLabView::updateSizes() {
+    const MaskSizes& sizes = lab_->sizes();
+    queries_->setValue(sizes.queries);
+    keys_->setValue(sizes.keys);
+    heads_->setSizes(sizes, lab_->batch(), lab_->head());
+    std::vector<std::int64_t> blocks(std::begin(kBlockSizes), std::end(kBlockSizes));
+    if (std::find(blocks.begin(), blocks.end(), sizes.block) == blocks.end()) {
+        blocks.push_back(sizes.block);
+        std::sort(blocks.begin(), blocks.end());
+    }
+    block_->clear();
+    for (const std::int64_t block : blocks) {
+        block_->addItem(tr("Block %1").arg(block), QVariant(static_cast<qlonglong>(block)));
+    }
+    block_->setCurrentIndex(block_->findData(QVariant(static_cast<qlonglong>(sizes.block))));
+    updateMeasure();
+}
+
+void MaskLabView::updatePointed() {
+    const MaskLab::Side& side = lab_->side(shown_);
+    const auto cell = map_->cell();
+    reasons_.reset();
+    if (cell && side.map && side.mapStudy && cell->q < side.map->queries() && cell->kv < side.map->keys()) {
+        const kernels::ProgramRow row{side.map->batch, side.map->head, cell->q};
+        reasons_ = maskReasons(side.mapStudy->mask.get(), side.mapStudy->score.get(), row, cell->kv);
+    }
+    panel_->setReasons(reasons_);
+    captures_->setPointed(cell ? cell->kv : -1);
+    int line = 0;
+    if (reasons_ && side.mapStudy->mask) {
+        const auto deciding =
+            std::find_if(reasons_->reasons.begin(), reasons_->reasons.end(), [this](const MaskReason& reason) {
+                return reason.decides && reason.holds == reasons_->allowed;
+            });
+        if (deciding != reasons_->reasons.end()) {
+            line = lineOfSpan(side.mapStudy->mask->program, deciding->span, program_->editor()->text());
+        }
+    }
+    program_->editor()->setTintedLine(line, !reasons_ || !reasons_->allowed);
+    setReadout(reasons_
+                   ? tr("q %1, kv %2: %3%4")
+                         .arg(countText(cell->q), countText(cell->kv), reasons_->sentence,
+                              reasons_->score.isEmpty() ? QString() : tr(", score of 0 is %1").arg(reasons_->score))
+                   : said_);
+}
+
+void MaskLabView::updateStatus() {
+    const MaskLab::Side& side = lab_->side(shown_);
+    QStringList words;
+    if (side.working) {
+        words << tr("Building the mask");
+    } else if (side.map) {
+        words << tr("Built in %1").arg(durationText(static_cast<base::TimeNs>(side.map->buildSeconds * 1e9)));
+        if (side.density) {
+            words << tr("density in %1").arg(durationText(static_cast<base::TimeNs>(side.densitySeconds * 1e9)));
+        }
+    }
+    emit priced(words.join(QStringLiteral(", ")));
+}
+
+void MaskLabView::updateTable() {
+    if (!header()->tableShown()) {
+        return;
+    }
+    auto tree = std::make_shared<FlatTree>();
+    tree->columns = {{tr("Row of blocks"), true},
+                     {tr("First query"), true},
+                     {tr("Full"), true},
+                     {tr("Partial"), true},
+                     {tr("Empty"), true}};
+    const MaskMapPtr& map = lab_->side(shown_).map;
+    const auto number = [](std::int64_t value) {
+        return FlatCell(countText(value), QVariant(static_cast<qlonglong>(value)), QString::number(value));
+    };
+    const std::int64_t rows = map ? std::min(map->shape().queryBlocks(), kMostTableRows) : 0;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        std::int64_t full = 0, partial = 0;
+        for (const kernels::BlockRun& run : map->blocks->row(map->batch, map->head, row)) {
+            (run.full ? full : partial) += run.count;
+        }
+        FlatNode node;
+        node.key = static_cast<quint64>(row) + 1;
+        node.cells = {number(row), number(row * map->shape().queryBlock), number(full), number(partial),
+                      number(map->shape().keyBlocks() - full - partial)};
+        tree->nodes.push_back(std::move(node));
+    }
+    twinModel_->setTree(std::move(tree));
+}
+
+void MaskLabView::updateMeasure() {
+    const MaskLab::Side& side = lab_->side(shown_);
+    const bool running = context().runs != nullptr && context().runs->running();
+    measure_->setText(measuring_.mine ? tr("Stop") : tr("Measure"));
+    measure_->setEnabled(measuring_.mine || whyNot(QStringLiteral("mask.measure")).isEmpty());
+    const bool gpu = measureDevice().first == QLatin1String("cuda");
+    QString smaller;
+    measuredSizes(lab_->sizes(), gpu, &smaller);
+    QString tip =
+        tr("Time it forward and backward, with the mask and without, on the %1").arg(gpu ? tr("GPU") : tr("processor"));
+    if (!smaller.isEmpty()) {
+        tip += QLatin1Char('\n') + tr("Smaller than what is shown: %1").arg(smaller);
+    }
+    const QString reason = whyNot(QStringLiteral("mask.measure"));
+    measure_->setToolTip(measuring_.mine ? tr("Stop measuring") : reason.isEmpty() ? tip : reason);
+    if (!measuring_.mine && !running && side.study && !side.times) {
+        panel_->setMeasuring({});
+    }
+}
+
+void MaskLabView::updateNarrow() {
+    const bool narrow = width() < kNarrowView;
+    if (narrow == narrow_) {
+        return;
+    }
+    narrow_ = narrow;
+    dockTab_->setVisible(narrow);
+    left_->setVisible(!narrow || dockOpen_);
+    link_->setVisible(!narrow);
+    export_->setVisible(!narrow);
+}
+
+void MaskLabView::setDockOpen(bool open) {
+    dockOpen_ = open;
+    left_->setVisible(!narrow_ || open);
+    if (narrow_ && open) {
+        program_->editor()->setFocus();
+    }
+}
+
+void MaskLabView::resizeEvent(QResizeEvent* event) {
+    View::resizeEvent(event);
+    updateNarrow();
+}
+
+bool MaskLabView::eventFilter(QObject* watched, QEvent* event) {
+    const bool press = event->type() == QEvent::KeyPress;
+    if (watched == map_ && (press || event->type() == QEvent::KeyRelease)) {
+        const auto* key = static_cast<QKeyEvent*>(event);
+        if (key->key() == Qt::Key_Space) {
+            if (press && !key->isAutoRepeat() && !flipping_) {
+                flipping_ = true;
+                before_ = map_->side();
+                showSide(before_ == BlockMap::Side::B ? BlockMap::Side::A : BlockMap::Side::B);
+            } else if (!press && !key->isAutoRepeat() && flipping_) {
+                flipping_ = false;
+                showSide(before_);
+            }
+            return true;
+        }
+    }
+    if (watched == map_ && event->type() == QEvent::FocusOut && flipping_) {
+        flipping_ = false;
+        showSide(before_);
+    }
+    return View::eventFilter(watched, event);
+}
+
+void MaskLabView::restoreDrafts() {
+    MaskSource sources[] = {exampleSource(lab_->sizes().keys), causalSource()};
+    if (!context().settingsFile.isEmpty()) {
+        const QSettings kept(context().settingsFile, QSettings::IniFormat);
+        MaskSizes sizes = lab_->sizes();
+        for (int i = 0; i < MaskLab::kSides; ++i) {
+            const QByteArray text = kept.value(QStringLiteral("mask/%1").arg(i)).toByteArray();
+            const nlohmann::json spec = nlohmann::json::parse(text.toStdString(), nullptr, false);
+            if (spec.is_object() && spec.contains("program")) {
+                sources[i] = sourceOfExperiment(spec, {});
+                sources[i].name = spec.value("name", std::string());
+                sources[i].mask = spec.value("mask", std::string());
+                sources[i].score = spec.value("score", std::string());
+                sizes = sizesOfExperiment(spec, sizes);
+            }
+        }
+        lab_->setSizes(sizes);
+    }
+    for (int i = 0; i < MaskLab::kSides; ++i) {
+        lab_->setSource(i, sources[i]);
+    }
+}
+
+void MaskLabView::keepDrafts() {
+    if (context().settingsFile.isEmpty()) {
+        return;
+    }
+    QSettings kept(context().settingsFile, QSettings::IniFormat);
+    for (int i = 0; i < MaskLab::kSides; ++i) {
+        const MaskSource& source = lab_->side(i).source;
+        nlohmann::json spec = maskExperiment(source, source.mask, source.score, lab_->sizes());
+        spec["name"] = source.name;
+        for (const auto& [key, text] : {std::pair{"mask", source.mask}, std::pair{"score", source.score}}) {
+            spec[key] = text; // also "none" and "the text's own"
+        }
+        kept.setValue(QStringLiteral("mask/%1").arg(i),
+                      QByteArray::fromStdString(spec.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+    }
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,350 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// The widgets of the Mask Lab, and who hears of what.
+#include <QCheckBox>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QMenu>
+#include <QPainter>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QSplitter>
+#include <QTableView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "ui/models/flat_tree.h"
+#include "ui/views/mask_lab/capture_panel.h"
+#include "ui/views/mask_lab/heads_panel.h"
+#include "ui/views/mask_lab/mask_inspector.h"
+#include "ui/views/mask_lab/mask_lab_view.h"
+#include "ui/views/mask_lab/number_field.h"
+#include "ui/views/mask_lab/program_panel.h"
+#include "ui/widgets/code_edit.h"
+#include "ui/widgets/fact_table.h"
+#include "ui/widgets/number_slider.h"
+#include "ui/widgets/paint.h"
+#include "ui/widgets/style.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kLeftWidth = 341;
+constexpr int kTabWidth = 28;
+
+/// The tab of the folded editor: its word runs upwards.
+class SideTab final : public QToolButton {
+public:
+    SideTab(const QString& text, QWidget* parent) : QToolButton(parent) {
+        setText(text);
+        setCheckable(true);
+        setAccessibleName(text);
+        setFixedWidth(kTabWidth);
+        setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Expanding);
+        setFocusPolicy(Qt::TabFocus);
+    }
+
+protected:
+    void paintEvent(QPaintEvent*) override {
+        const ThemeTokens& theme = themeTokens();
+        QPainter painter(this);
+        painter.fillRect(rect(), isChecked() || underMouse() ? theme.hover : theme.panel);
+        plumbline(painter, width() - 1, 0, height(), theme.line1);
+        painter.save();
+        painter.rotate(-90);
+        drawText(painter, QRectF(-120, 0, 110, width() - 1), Qt::AlignRight | Qt::AlignVCenter, text(),
+                 isChecked() ? theme.text1 : theme.text2, Theme::instance().font(TypeRole::Table, true));
+        painter.restore();
+        if (hasFocus()) {
+            painter.setPen(QPen(theme.accent, 2));
+            painter.drawRect(rect().adjusted(1, 1, -2, -2));
+        }
+    }
+};
+
+} // namespace
+
+void MaskLabView::buildHeader() {
+    sideChoice_ = header()->addSegments({tr("A"), tr("B"), tr("A − B")}, tr("Which mask"));
+    sideChoice_->button(0)->setToolTip(tr("Mask A; hold Space over the map to see the other one"));
+    sideChoice_->button(1)->setToolTip(tr("Mask B; hold Space over the map to see the other one"));
+    sideChoice_->button(2)->setToolTip(tr("What only A or only B allows"));
+    contentChoice_ = header()->addSegments({tr("Mask"), tr("Score")}, tr("What the map shows"));
+    scores_ = header()->addCombo(tr("Scores before the score program"));
+    scores_->addItems({tr("of q·k = 0"), tr("of q·k = 1"), tr("of q and k in the file")});
+    scores_->setToolTip(tr("What the score program starts from"));
+    scores_->hide();
+    block_ = header()->addCombo(tr("Block size"));
+    block_->setMinimumWidth(84);
+    block_->setToolTip(tr("Queries and keys of a block"));
+    queries_ = new NumberField(tr("q"), tr("Queries: 16384, 16k, 1M"), 76, 24, header());
+    keys_ = new NumberField(tr("kv"), tr("Keys: 16384, 16k, 1M"), 76, 24, header());
+    header()->addControl(queries_);
+    header()->addControl(keys_);
+    link_ = header()->addCheck(tr("Link"), true);
+    link_->setToolTip(tr("Link rows and columns: one scale, one range"));
+    export_ = new QPushButton(tr("Export arrays"), header());
+    export_->setToolTip(tr("Write the BlockMask arrays as PyTorch has them, a safetensors file"));
+    copy_ = new QPushButton(tr("Picture"), header());
+    copy_->setToolTip(tr("Copy or save the map as a picture"));
+    measure_ = new QPushButton(tr("Measure"), header());
+    setPrimary(measure_);
+    auto* menu = new QMenu(copy_);
+    for (const char* id : {"mask.copy-picture", "mask.save-png", "mask.save-svg"}) {
+        menu->addAction(context().actions->action(QString::fromLatin1(id)));
+    }
+    copy_->setMenu(menu);
+    for (QPushButton* button : {export_, copy_, measure_}) {
+        setControlHeight(button, 24);
+        header()->addRightControl(button);
+    }
+    connect(sideChoice_, &SegmentedControl::currentChanged, this,
+            [this](int index) { showSide(static_cast<BlockMap::Side>(index)); });
+    connect(contentChoice_, &SegmentedControl::currentChanged, this, [this](int index) {
+        map_->setContent(static_cast<BlockMap::Content>(index));
+        scores_->setVisible(index == 1);
+    });
+    connect(scores_, &QComboBox::activated, this,
+            [this](int index) { lab_->setScores(static_cast<MaskLab::Scores>(index)); });
+    connect(block_, &QComboBox::activated, this, [this] {
+        MaskSizes sizes = lab_->sizes();
+        sizes.block = block_->currentData().toLongLong();
+        lab_->setSizes(sizes);
+    });
+    const auto lengths = [this] {
+        MaskSizes sizes = lab_->sizes();
+        sizes.queries = queries_->value();
+        sizes.keys = keys_->value();
+        lab_->setSizes(sizes);
+    };
+    connect(queries_, &NumberField::changed, this, lengths);
+    connect(keys_, &NumberField::changed, this, lengths);
+    connect(link_, &QCheckBox::toggled, this, [this](bool on) { map_->setLinked(on); });
+    connect(export_, &QPushButton::clicked, context().actions->action(QStringLiteral("mask.export")),
+            &QAction::trigger);
+    connect(measure_, &QPushButton::clicked, this, [this] {
+        if (measuring_.mine) {
+            context().runs->stop();
+        } else {
+            measure();
+        }
+    });
+}
+
+QWidget* MaskLabView::buildLeft() {
+    auto* left = new Surface(Surface::Fill::Panel, Surface::Right, this);
+    auto* column = new QVBoxLayout(left);
+    column->setContentsMargins(0, 0, 1, 0);
+    column->setSpacing(0);
+    auto* halves = new QSplitter(Qt::Vertical, left);
+    halves->setChildrenCollapsible(false);
+    program_ = new ProgramPanel(halves);
+    program_->setMinimumHeight(190);
+    auto* scroll = new QScrollArea(halves);
+    scroll->setFrameShape(QFrame::NoFrame);
+    scroll->setWidgetResizable(true);
+    scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* content = new Surface(Surface::Fill::Panel, Surface::None, scroll);
+    auto* parts = new QVBoxLayout(content);
+    parts->setContentsMargins(0, 0, 0, 0);
+    parts->setSpacing(0);
+    auto* head = new DockHeader(tr("Parameters"), content);
+    parameterHead_ = head;
+    parts->addWidget(head);
+    sliderColumn_ = new QVBoxLayout;
+    sliderColumn_->setContentsMargins(0, 2, 0, 2);
+    sliderColumn_->setSpacing(0);
+    parts->addLayout(sliderColumn_);
+    captures_ = new CapturePanel(content);
+    parts->addWidget(captures_);
+    heads_ = new HeadsPanel(content);
+    parts->addWidget(heads_);
+    parts->addStretch(1);
+    scroll->setWidget(content);
+    halves->addWidget(program_);
+    halves->addWidget(scroll);
+    halves->setStretchFactor(0, 0);
+    halves->setStretchFactor(1, 1);
+    halves->setSizes({302, 476});
+    column->addWidget(halves);
+    left->setMinimumWidth(260);
+    return left;
+}
+
+void MaskLabView::buildTable() {
+    twin_ = new QTableView(this);
+    twinModel_ = new FlatTreeModel(this);
+    setUpTwin(twin_, twinModel_, tr("Rows of blocks"));
+    setTable(twin_);
+    header()->setTableButton(false); // T and the View menu: the header is full
+    connect(header(), &ViewHeader::tableToggled, this, &MaskLabView::updateTable);
+}
+
+MaskLabView::MaskLabView(const ViewContext& context, QWidget* parent)
+    : View(QStringLiteral("mask"), tr("Mask Lab"), context, parent), lab_(new MaskLab(this)), modelJob_(this),
+      exportJob_(this) {
+    panel_ = new MaskInspector(this);
+    map_ = new BlockMap(this);
+    map_->setEmptyText(tr("Write a program, or choose one from the catalogue."));
+    map_->installEventFilter(this);
+    buildHeader();
+    left_ = buildLeft();
+    auto* body = new QWidget(this);
+    auto* row = new QHBoxLayout(body);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(0);
+    dockTab_ = new SideTab(tr("Program"), body);
+    dockTab_->setToolTip(tr("Open or fold the program, its parameters and heads"));
+    dockTab_->hide();
+    split_ = new QSplitter(Qt::Horizontal, body);
+    split_->addWidget(left_);
+    split_->addWidget(map_);
+    split_->setStretchFactor(0, 0);
+    split_->setStretchFactor(1, 1);
+    split_->setCollapsible(1, false);
+    split_->setSizes({kLeftWidth, 700});
+    row->addWidget(dockTab_);
+    row->addWidget(split_, 1);
+    setBody(body);
+    buildTable();
+    program_->setSizesOf([this] { return lab_->sizes(); });
+    connect(dockTab_, &QToolButton::toggled, this, &MaskLabView::setDockOpen);
+    connectLab();
+    connectPanels();
+    connectRuns();
+    updateSizes();
+    restoreDrafts();
+    updateMeasure();
+    readModel({}, {});
+}
+
+MaskLabView::~MaskLabView() {
+    keepDrafts();
+}
+
+void MaskLabView::connectLab() {
+    connect(lab_, &MaskLab::sourceChanged, this, [this](int side) {
+        if (side == shown_) {
+            updateSource();
+        }
+    });
+    connect(lab_, &MaskLab::studyChanged, this, [this](int side) {
+        if (side == shown_) {
+            updateStudy();
+        }
+    });
+    connect(lab_, &MaskLab::mapChanged, this, &MaskLabView::updateMaps);
+    connect(lab_, &MaskLab::numbersChanged, this, &MaskLabView::updateNumbers);
+    connect(lab_, &MaskLab::timesChanged, this, &MaskLabView::updateNumbers);
+    connect(lab_, &MaskLab::sizesChanged, this, &MaskLabView::updateSizes);
+    connect(lab_, &MaskLab::workingChanged, this, &MaskLabView::updateStatus);
+}
+
+void MaskLabView::connectPanels() {
+    connect(program_, &ProgramPanel::textEdited, this, [this] { lab_->setText(shown_, program_->editor()->text()); });
+    connect(program_, &ProgramPanel::expressionsChosen, this, [this](const QString& mask, const QString& score) {
+        // What the text would choose by itself stays its own choice.
+        const MaskStudyPtr& study = lab_->side(shown_).study;
+        const MaskSource& source = lab_->side(shown_).source;
+        const auto kept = [&study](const std::string& asked, const std::string& own, const QString& chosen) {
+            const std::string now = chosen.toStdString();
+            return study && asked.empty() && (now == own || (own.empty() && now == kNoMod)) ? std::string() : now;
+        };
+        lab_->setExpressions(shown_, kept(source.mask, study ? study->maskName : std::string(), mask),
+                             kept(source.score, study ? study->scoreName : std::string(), score));
+    });
+    connect(program_, &ProgramPanel::sourceChosen, this,
+            [this](const MaskSource& source) { lab_->setSource(shown_, source); });
+    connect(program_, &ProgramPanel::captureWanted, this, [this](const QString& name) {
+        lab_->setCapture(shown_, name.toStdString(), suggestedCapture(name.toStdString(), lab_->sizes()));
+    });
+    connect(program_, &ProgramPanel::modelFolderWanted, this, &MaskLabView::chooseModelFolder);
+    connect(program_, &ProgramPanel::layerChosen, this, [this](int layer) {
+        MaskSizes sizes = lab_->sizes();
+        sizes.heads = model_->heads.heads;
+        sizes.kvHeads = model_->heads.kvHeads;
+        sizes.headDim = model_->heads.headDim;
+        lab_->setSizes(sizes);
+        lab_->setSource(shown_, model_->layers[static_cast<std::size_t>(layer)].source);
+    });
+    connect(captures_, &CapturePanel::edited, this, [this](const QString& name, const QString& line) {
+        lab_->setCapture(shown_, name.toStdString(), line.toStdString());
+    });
+    connect(captures_, &CapturePanel::fromRunWanted, this, &MaskLabView::takeLengthsOfRun);
+    connect(captures_, &CapturePanel::fileWanted, this, &MaskLabView::chooseTensors);
+    connect(heads_, &HeadsPanel::planeChosen, this, [this](qint64 batch, qint64 head) {
+        lab_->setPlane(batch, head);
+        heads_->setSizes(lab_->sizes(), lab_->batch(), lab_->head());
+    });
+    connect(heads_, &HeadsPanel::sizesChosen, lab_, &MaskLab::setSizes);
+    connect(heads_, &HeadsPanel::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(panel_, &MaskInspector::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(panel_, &MaskInspector::blockSizeChosen, this, [this](qint64 block) {
+        MaskSizes sizes = lab_->sizes();
+        sizes.block = block;
+        lab_->setSizes(sizes);
+    });
+    connect(map_, &BlockMap::cellChanged, this, &MaskLabView::updatePointed);
+    connect(map_, &PlotWidget::readoutChanged, this, &MaskLabView::updatePointed);
+}
+
+void MaskLabView::connectRuns() {
+    SessionDocument* document = context().document;
+    for (const auto signal : {&SessionDocument::selectionChanged, &SessionDocument::opened, &SessionDocument::closed,
+                              &SessionDocument::runsChanged}) {
+        connect(document, signal, this, &MaskLabView::onRuns);
+    }
+    RunController* runs = context().runs;
+    if (runs == nullptr) {
+        return;
+    }
+    connect(runs, &RunController::started, this, [this](qint64 run) {
+        if (measuring_.mine) {
+            measuring_.run = run;
+            if (run != 0) {
+                loaded_[static_cast<std::size_t>(measuring_.side)] = run;
+                wantedRun_[static_cast<std::size_t>(measuring_.side)] = run;
+                context().document->edit([run, title = measuring_.title.toStdString()](sessions::SessionFile& file) {
+                    file.renameRun(run, title);
+                });
+            }
+        }
+        updateMeasure();
+    });
+    connect(runs, &RunController::refused, this, [this] {
+        measuring_.mine = false;
+        panel_->setMeasuring({});
+        updateMeasure();
+    });
+    connect(runs, &RunController::progress, this, [this](const QString& what, quint64 done, quint64 total) {
+        if (measuring_.mine) {
+            panel_->setMeasuring(total > 0 ? tr("Measuring: %1, %2 of %3").arg(what).arg(done).arg(total)
+                                           : tr("Measuring: %1").arg(what));
+        }
+    });
+    connect(runs, &RunController::ended, this,
+            [this](const QString& status, const QString& error, const QString& metrics) {
+                if (measuring_.mine) {
+                    measuring_.mine = false;
+                    panel_->setMeasuring({});
+                    if (const auto times = maskTimes(metrics.toStdString())) {
+                        lab_->setTimes(measuring_.side, times, measuring_.run, measuring_.source);
+                    }
+                    if (status != QLatin1String("done") && status != QLatin1String("cancelled")) {
+                        showError(error);
+                    }
+                }
+                updateMeasure();
+            });
+}
+
+QWidget* MaskLabView::inspector() {
+    return panel_;
+}
+
+QWidget* MaskLabView::inspectorHeader() {
+    return panel_->header();
+}
+
+} // namespace vitrine::ui

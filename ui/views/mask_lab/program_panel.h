@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The program of one side: catalogue and layers of a model, the expressions that are chosen, the editor with what is wrong below
+// it.
+
+#include <QMenu>
+#include <functional>
+
+#include "ui/models/mask_catalogue.h"
+#include "ui/models/mask_study.h"
+#include "ui/widgets/controls.h"
+
+class QComboBox;
+
+namespace vitrine::ui {
+
+class CodeEdit;
+
+class ProgramPanel final : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit ProgramPanel(QWidget* parent = nullptr);
+
+    void setSource(const MaskSource& source);
+    /// What became of the source: `error` is of its mask, "" when there is one.
+    void setStudy(const MaskStudyPtr& study, const QString& error);
+    /// Layers for the menu; `why` says why there are none.
+    void setModel(std::optional<MaskModel> model, const QString& why);
+    /// Sizes that entries of the catalogue fit themselves to.
+    void setSizesOf(std::function<MaskSizes()> sizes) { sizes_ = std::move(sizes); }
+
+    CodeEdit* editor() const { return editor_; }
+    QComboBox* maskChoice() const { return mask_; }
+    QComboBox* scoreChoice() const { return score_; }
+    QPushButton* catalogueButton() const { return catalogue_; }
+    QPushButton* layersButton() const { return layers_; }
+    QPushButton* helpButton() const { return help_; }
+    QString status() const;
+
+signals:
+    void textEdited();
+    void expressionsChosen(const QString& mask, const QString& score);
+    void sourceChosen(const vitrine::ui::MaskSource& source);
+    void layerChosen(int layer);
+    void modelFolderWanted();
+    void captureWanted(const QString& name);
+
+private:
+    void fillCatalogue();
+    void fillLayers();
+    void fillChoice(QComboBox* combo, const QStringList& offers, const std::string& asked, const std::string& own);
+    void tellChoices();
+
+    CodeEdit* editor_;
+    QComboBox *mask_, *score_;
+    QPushButton *catalogue_, *layers_, *help_;
+    QMenu *catalogueMenu_, *layersMenu_;
+    QLabel* statusIcon_;
+    TextLabel* status_;
+    std::function<MaskSizes()> sizes_;
+    std::optional<MaskModel> model_;
+    QString whyNoModel_, undefined_;
+    MaskSource source_;
+    bool filling_ = false;
+};
+
+} // namespace vitrine::ui
