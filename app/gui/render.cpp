@@ -20,6 +20,7 @@
 #include "ui/models/batch_facts.h"
 #include "ui/models/session_document.h"
 #include "ui/views/kernels/kernels_view.h"
+#include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/widgets/theme.h"
 
@@ -114,6 +115,11 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
         b = ui::batchPartner(document.runs(), wanted);
     } else if (view == QLatin1String("load")) {
         wanted = newestRun(document, [&](const auto& run) { return done(run, "load"); });
+    } else if (view == QLatin1String("mask")) {
+        wanted = newestRun(document, [&](const auto& run) { return done(run, "attention"); });
+        b = wanted == 0
+                ? 0
+                : newestRun(document, [&](const auto& run) { return run.id != wanted && done(run, "attention"); });
     } else if (view == QLatin1String("compare")) {
         b = newestRun(document, [&](const auto& run) { return run.id != a && run.workload.ends_with("generate"); });
     }
@@ -154,6 +160,23 @@ void lookAtKernels(ui::MainWindow& window) {
     }
 }
 
+/// Points at a blocked element near the middle of the mask, where there is one: the lens shows why.
+void lookAtMask(ui::MainWindow& window) {
+    const auto* view = qobject_cast<const ui::MaskLabView*>(window.currentView());
+    if (view == nullptr || !view->lab()->side(0).map) {
+        return;
+    }
+    const ui::MaskMap& map = *view->lab()->side(0).map;
+    const std::int64_t row = map.shape().queryBlocks() / 2, block = map.shape().queryBlock;
+    for (const kernels::BlockRun& run : map.blocks->row(map.batch, map.head, row)) {
+        if (!run.full) {
+            view->map()->goTo({std::min(map.queries() - 1, row * block + block * 3 / 4),
+                               std::min(map.keys() - 1, run.first * block + block / 4)},
+                              true);
+        }
+    }
+}
+
 /// The other pages of views that have several: pages and layers of the KV cache, both loads in one plot.
 bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString& folder, const QString& prefix) {
     struct Page {
@@ -164,7 +187,8 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
     static constexpr Page kPages[] = {{"kernels", 1, "kernels-table"},      {"kernels", 2, "kernels-flame"},
                                       {"kernels", 3, "kernels-variants"},   {"kv-cache", 1, "kv-cache-pages"},
                                       {"kv-cache", 2, "kv-cache-layers"},   {"load", 1, "load-overlay"},
-                                      {"batching", 1, "batching-requests"}, {"batching", 2, "batching-sweep"}};
+                                      {"batching", 1, "batching-requests"}, {"batching", 2, "batching-sweep"},
+                                      {"mask", 2, "mask-difference"}};
     bool saved = true;
     for (const Page& page : kPages) {
         auto* segments = view.header()->findChild<ui::SegmentedControl*>();
@@ -187,6 +211,7 @@ bool saveViews(ui::MainWindow& window, const QString& folder, const QString& pre
         window.openView(view->id());
         waitFor([&] { return view->settled(); }, kLoadLimitMs);
         lookAtKernels(window);
+        lookAtMask(window);
         if (!savePicture(window, folder, prefix + view->id())) {
             return false;
         }

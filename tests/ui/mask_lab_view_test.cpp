@@ -135,7 +135,7 @@ private slots:
         QCOMPARE(view()->panel()->number(2), QStringLiteral("6.77\u00A0%"));
         QCOMPARE(view()->panel()->facts()->rows()[0].values[0].text, QStringLiteral("1,279 of 16,384"));
         QCOMPARE(view()->panel()->blockSizes()->rows().size(), std::size_t(4));
-        QVERIFY(view()->heads()->sentence().contains(QStringLiteral("64 heads")));
+        QVERIFY(view()->heads()->sentence().contains(QStringLiteral("all 64 heads")));
         QCOMPARE(view()->captures()->editor(QStringLiteral("doc_id"))->table()->model()->rowCount(), 9);
         picture(QStringLiteral("mask-lab"));
     }
@@ -148,7 +148,7 @@ private slots:
         QCOMPARE(rows[2].values[0].text, QStringLiteral("4 is not 3"));
         QVERIFY(view()->readout().startsWith(QStringLiteral("q 8,284, kv 8,220: blocked by")));
         const QTreeView* table = view()->captures()->editor(QStringLiteral("doc_id"))->table();
-        QCOMPARE(table->selectionModel()->selectedRows().size(), 1);
+        QCOMPARE(table->selectionModel()->selectedRows().size(), 2); // 4 of the query, 3 of the key
         QVERIFY(view()->perform(QStringLiteral("edit.copy-why")));
         QVERIFY(QGuiApplication::clipboard()->text().contains(QStringLiteral("4 is not 3")));
         picture(QStringLiteral("mask-lab-pointed"));
@@ -263,6 +263,12 @@ private slots:
         write(QStringLiteral("def m(b, h, q, k):\n    return q == k\n"));
         QCOMPARE(side(1).map->blocks->full, 0);
         QCOMPARE(side(0).map->blocks->full, 954);
+        // Each side has its own undo.
+        editor()->undo();
+        settle();
+        QVERIFY(side(1).source.text.starts_with("def causal"));
+        view()->perform(QStringLiteral("mask.a"));
+        QVERIFY(!editor()->document()->isUndoAvailable() || editor()->text().starts_with("WINDOW"));
     }
 
     void catalogueReplacesTheText() {

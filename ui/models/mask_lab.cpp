@@ -103,6 +103,7 @@ void MaskLab::swapSides() {
     // What was under way would come to the other side: it starts again there.
     for (int i = 0; i < kSides; ++i) {
         emit sourceChanged(i);
+        emit studyChanged(i);
         emit timesChanged(i);
         emit mapChanged(i);
         if (side(i).working || work_[static_cast<std::size_t>(i)]->dirty) {

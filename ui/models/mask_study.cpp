@@ -40,6 +40,7 @@ std::string chosen(const std::string& asked, const std::string& own) {
 MaskProblem problemOf(const engine::ModError& error, const std::string& text) {
     MaskProblem problem;
     problem.what = textOf(error.description());
+    problem.what.remove(QStringLiteral(" (--tensors FILE)")); // here it is a button
     if (error.place().file == engine::kProgramTextName) {
         problem.line = error.place().line;
         problem.column = error.place().column;

@@ -34,7 +34,7 @@ CodeEdit::CodeEdit(QWidget* parent) : QPlainTextEdit(parent), gutter_(new Gutter
     setFrameShape(QFrame::NoFrame);
     setLineWrapMode(QPlainTextEdit::NoWrap);
     setAccessibleName(tr("Program"));
-    document()->setDocumentMargin(6);
+    document()->setDocumentMargin(4);
     colors_ = new CodeColors(document());
     restyle();
     placeGutter();
@@ -139,7 +139,7 @@ void CodeEdit::restyle() {
 
 int CodeEdit::gutterWidth() const {
     const auto digits = std::max<qsizetype>(2, QString::number(blockCount()).size());
-    return 14 + static_cast<int>(digits) * fontMetrics().horizontalAdvance(QLatin1Char('9'));
+    return 13 + static_cast<int>(digits) * fontMetrics().horizontalAdvance(QLatin1Char('9'));
 }
 
 void CodeEdit::placeGutter() {

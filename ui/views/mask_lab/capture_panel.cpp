@@ -70,7 +70,7 @@ CaptureEditor::CaptureEditor(const QString& name, QWidget* parent) : QWidget(par
     table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     table_->header()->setSortIndicatorShown(false);
     table_->header()->setMinimumSectionSize(40);
-    table_->header()->setSectionResizeMode(QHeaderView::Stretch);
+    table_->header()->setStretchLastSection(true);
     table_->setAccessibleName(tr("Documents of %1").arg(name));
     column->addWidget(table_);
     lengths_ = new QPlainTextEdit(this);
@@ -184,8 +184,8 @@ void CaptureEditor::updateTable() {
     for (const MaskDocument& document : maskDocuments(capture_.lengths, block_)) {
         FlatNode node;
         node.key = ++key;
-        node.cells = {number(static_cast<std::int64_t>(key) - 1, false), number(document.length, false), number(document.first, true),
-                      number(document.blocks, true)};
+        node.cells = {number(static_cast<std::int64_t>(key) - 1, false), number(document.length, false),
+                      number(document.first, true), number(document.blocks, true)};
         tree->nodes.push_back(std::move(node));
     }
     const int rows = std::min(kMostRows, static_cast<int>(tree->nodes.size()));
@@ -193,14 +193,28 @@ void CaptureEditor::updateTable() {
     table_->setFixedHeight(24 * (rows + 1) + 2);
 }
 
-void CaptureEditor::setPointed(std::int64_t position) {
-    const int document = position < 0 ? -1 : documentAt(capture_.lengths, position);
-    const QModelIndex index = document < 0 ? QModelIndex() : model_->indexOfKey(static_cast<quint64>(document) + 1);
-    if (!index.isValid()) {
+void CaptureEditor::setPointed(std::int64_t q, std::int64_t kv) {
+    QItemSelection rows;
+    for (const std::int64_t position : {q, kv}) {
+        const int document = position < 0 ? -1 : documentAt(capture_.lengths, position);
+        const QModelIndex index = document < 0 ? QModelIndex() : model_->indexOfKey(static_cast<quint64>(document) + 1);
+        if (index.isValid()) {
+            rows.select(index, index.siblingAtColumn(model_->columnCount() - 1));
+        }
+    }
+    if (rows.isEmpty()) {
         table_->clearSelection();
-    } else if (!table_->selectionModel()->isRowSelected(index.row())) {
-        table_->selectionModel()->select(index, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
-        table_->scrollTo(index);
+    } else if (rows != table_->selectionModel()->selection()) {
+        table_->selectionModel()->select(rows, QItemSelectionModel::ClearAndSelect);
+        table_->scrollTo(rows.first().topLeft());
+    }
+}
+
+void CaptureEditor::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    const int column = (width() - 4) / 4;
+    for (int i = 0; i < 3; ++i) {
+        table_->setColumnWidth(i, column);
     }
 }
 
@@ -252,9 +266,9 @@ void CapturePanel::setCaptures(const std::vector<MaskCapture>& captures, std::in
     fileName_->setToolTip(file);
 }
 
-void CapturePanel::setPointed(std::int64_t position) {
+void CapturePanel::setPointed(std::int64_t q, std::int64_t kv) {
     for (const auto& [name, editor] : editors_) {
-        editor->setPointed(position);
+        editor->setPointed(q, kv);
     }
 }
 

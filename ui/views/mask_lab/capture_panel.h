@@ -25,8 +25,8 @@ public:
     explicit CaptureEditor(const QString& name, QWidget* parent = nullptr);
 
     void setCapture(const MaskCapture& capture, std::int64_t block);
-    /// Marks the document of this position; -1: none.
-    void setPointed(std::int64_t position);
+    /// Marks the documents of a query and a key; -1: none.
+    void setPointed(std::int64_t q, std::int64_t kv);
     const QString& name() const { return capture_.name; }
     QTreeView* table() const { return table_; }
     QPushButton* editButton() const { return edit_; }
@@ -37,6 +37,9 @@ public:
 signals:
     void edited(const QString& name, const QString& line);
     void fromRunWanted(const QString& name);
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void editLengths(bool on);
@@ -64,7 +67,7 @@ public:
     explicit CapturePanel(QWidget* parent = nullptr);
 
     void setCaptures(const std::vector<MaskCapture>& captures, std::int64_t block, const QString& file);
-    void setPointed(std::int64_t position);
+    void setPointed(std::int64_t q, std::int64_t kv);
     CaptureEditor* editor(const QString& name) const;
     QPushButton* fileButton() const { return file_; }
 

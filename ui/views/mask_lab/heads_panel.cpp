@@ -114,9 +114,8 @@ void HeadsPanel::refresh() {
                                .arg(shareText(*least), shareText(*most)));
     } else {
         const QString heads = sizes_.heads == 1 ? tr("1 head") : tr("%1 heads").arg(sizes_.heads);
-        sentence_->setText(usesBatch_
-                               ? tr("The program does not use h: one mask of each sequence serves %1.").arg(heads)
-                               : tr("The program does not use h: one mask serves %1.").arg(heads));
+        sentence_->setText(usesBatch_ ? tr("h is not used: one mask of each sequence serves %1.").arg(heads)
+                                      : tr("h is not used: one mask serves all %1.").arg(heads));
     }
 }
 

@@ -316,12 +316,14 @@ void MaskInspector::setAgainst(const MaskLab& lab, int side) {
     other_.title->setText(tr("Against %1, %2").arg(sideName(1 - side), other.mapStudy->title()));
     other_.fact->setText(side == 0 ? tr("A to B") : tr("B to A"));
     std::vector<FactRow> rows;
-    const auto blocks = [](const MaskLab::Side& one) { return one.map->blocks->full + one.map->blocks->partial; };
-    const double heads = static_cast<double>(mine.map->blocks->shape.heads * mine.map->blocks->shape.batch);
-    const double otherHeads = static_cast<double>(other.map->blocks->shape.heads * other.map->blocks->shape.batch);
-    rows.push_back(againstRow(
-        tr("Computed blocks"), countText(blocks(mine)), countText(blocks(other)),
-        deltaOf(static_cast<double>(blocks(mine)) / heads, static_cast<double>(blocks(other)) / otherHeads)));
+    // Masks that all heads share are computed for each of them.
+    const auto planes = [](const MaskLab::Side& one) { return one.map->shape().heads * one.map->shape().batch; };
+    const std::int64_t most = std::max(planes(mine), planes(other));
+    const auto blocks = [&](const MaskLab::Side& one) {
+        return (one.map->blocks->full + one.map->blocks->partial) * (most / planes(one));
+    };
+    rows.push_back(againstRow(tr("Computed blocks"), countText(blocks(mine)), countText(blocks(other)),
+                              deltaOf(static_cast<double>(blocks(mine)), static_cast<double>(blocks(other)))));
     if (mine.density && other.density) {
         rows.push_back(againstRow(tr("Density"), sparsityText(*mine.density), sparsityText(*other.density),
                                   deltaOf(*mine.density, *other.density)));
@@ -332,13 +334,13 @@ void MaskInspector::setAgainst(const MaskLab& lab, int side) {
             rows.push_back(againstRow(name, millisecondsText(a), millisecondsText(b), deltaOf(a, b)));
         }
     };
-    time(tr("Forward, measured"), &MaskTimes::forward);
-    time(tr("Backward, measured"), &MaskTimes::backward);
+    time(tr("Forward"), &MaskTimes::forward);
+    time(tr("Backward"), &MaskTimes::backward);
     const std::uint64_t mineBytes = blockSizeOf(*mine.map).metadata, otherBytes = blockSizeOf(*other.map).metadata;
     const auto bytes = [](std::uint64_t count) { return count == 0 ? tr("none") : bytesText(count); };
     rows.push_back(againstRow(tr("Metadata"), bytes(mineBytes), bytes(otherBytes),
                               deltaOf(static_cast<double>(mineBytes), static_cast<double>(otherBytes))));
-    against_->setRows(std::move(rows), {66, 66, 62});
+    against_->setRows(std::move(rows), {64, 68, 60});
 }
 
 QString MaskInspector::asText() const {

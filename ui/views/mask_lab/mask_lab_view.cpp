@@ -53,15 +53,10 @@ void MaskLabView::showSide(BlockMap::Side side) {
     const int shown = side == BlockMap::Side::B ? 1 : 0;
     if (shown != shown_) {
         shown_ = shown;
-        updateSource();
+        program_->showSide(shown);
         updateStudy();
     }
     updateMaps();
-}
-
-void MaskLabView::updateSource() {
-    program_->setSource(lab_->side(shown_).source);
-    updateMeasure();
 }
 
 void MaskLabView::updateStudy() {
@@ -152,7 +147,7 @@ void MaskLabView::updatePointed() {
         reasons_ = maskReasons(side.mapStudy->mask.get(), side.mapStudy->score.get(), row, cell->kv);
     }
     panel_->setReasons(reasons_);
-    captures_->setPointed(cell ? cell->kv : -1);
+    captures_->setPointed(cell ? cell->q : -1, cell ? cell->kv : -1);
     int line = 0;
     if (reasons_ && side.mapStudy->mask) {
         const auto deciding =

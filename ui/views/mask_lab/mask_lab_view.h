@@ -39,7 +39,7 @@ public:
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
-    int inspectorWidth() const override { return 328; }
+    int inspectorWidth() const override { return 318; }
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
     QString find(const QString& text, int direction) override;
@@ -97,7 +97,6 @@ private:
     void keepDrafts();
 
     void showSide(BlockMap::Side side);
-    void updateSource();
     void updateStudy();
     void updateMaps();
     void updateNumbers();

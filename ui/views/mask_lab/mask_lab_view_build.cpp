@@ -30,7 +30,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kLeftWidth = 341;
+constexpr int kLeftWidth = 350;
 constexpr int kTabWidth = 28;
 
 /// The tab of the folded editor: its word runs upwards.
@@ -72,14 +72,15 @@ void MaskLabView::buildHeader() {
     sideChoice_->button(2)->setToolTip(tr("What only A or only B allows"));
     contentChoice_ = header()->addSegments({tr("Mask"), tr("Score")}, tr("What the map shows"));
     scores_ = header()->addCombo(tr("Scores before the score program"));
-    scores_->addItems({tr("of q·k = 0"), tr("of q·k = 1"), tr("of q and k in the file")});
+    scores_->addItems({tr("q·k = 0"), tr("q·k = 1"), tr("q, k of file")});
     scores_->setToolTip(tr("What the score program starts from"));
     scores_->hide();
     block_ = header()->addCombo(tr("Block size"));
-    block_->setMinimumWidth(84);
+    block_->setMinimumWidth(92);
+    scores_->setMinimumWidth(84);
     block_->setToolTip(tr("Queries and keys of a block"));
-    queries_ = new NumberField(tr("q"), tr("Queries: 16384, 16k, 1M"), 76, 24, header());
-    keys_ = new NumberField(tr("kv"), tr("Keys: 16384, 16k, 1M"), 76, 24, header());
+    queries_ = new NumberField(tr("q"), tr("Queries: 16384, 16k, 1M"), 70, 24, header());
+    keys_ = new NumberField(tr("kv"), tr("Keys: 16384, 16k, 1M"), 70, 24, header());
     header()->addControl(queries_);
     header()->addControl(keys_);
     link_ = header()->addCheck(tr("Link"), true);
@@ -166,7 +167,7 @@ QWidget* MaskLabView::buildLeft() {
     halves->addWidget(scroll);
     halves->setStretchFactor(0, 0);
     halves->setStretchFactor(1, 1);
-    halves->setSizes({302, 476});
+    halves->setSizes({312, 466});
     column->addWidget(halves);
     left->setMinimumWidth(260);
     return left;
@@ -224,11 +225,8 @@ MaskLabView::~MaskLabView() {
 }
 
 void MaskLabView::connectLab() {
-    connect(lab_, &MaskLab::sourceChanged, this, [this](int side) {
-        if (side == shown_) {
-            updateSource();
-        }
-    });
+    connect(lab_, &MaskLab::sourceChanged, this,
+            [this](int side) { program_->setSource(side, lab_->side(side).source); });
     connect(lab_, &MaskLab::studyChanged, this, [this](int side) {
         if (side == shown_) {
             updateStudy();

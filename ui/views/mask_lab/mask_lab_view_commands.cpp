@@ -206,7 +206,6 @@ void MaskLabView::onRuns() {
     if (now[0] != 0 && now[1] != 0 && loaded_[0] == now[1] && loaded_[1] == now[0]) {
         std::swap(loaded_[0], loaded_[1]);
         lab_->swapSides();
-        updateSource();
         updateStudy();
         return;
     }

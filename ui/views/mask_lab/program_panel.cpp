@@ -6,6 +6,7 @@
 #include <QHBoxLayout>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QStackedWidget>
 #include <QVBoxLayout>
 
 #include "base/error.h"
@@ -65,40 +66,52 @@ ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
     score_ = choice(tr("score"), tr("The score: a function of the program, or an expression that makes one"));
     column->addWidget(choices);
 
-    editor_ = new CodeEdit(this);
-    column->addWidget(editor_, 1);
+    stack_ = new QStackedWidget(this);
+    for (CodeEdit*& editor : editors_) {
+        editor = new CodeEdit(stack_);
+        stack_->addWidget(editor);
+        connect(editor, &CodeEdit::edited, this, &ProgramPanel::textEdited);
+    }
+    column->addWidget(stack_, 1);
     auto* strip = new Surface(Surface::Fill::Panel, Surface::Top | Surface::Bottom, this);
-    strip->setFixedHeight(27);
+    strip->setMinimumHeight(27);
     auto* line = new QHBoxLayout(strip);
-    line->setContentsMargins(12, 0, 8, 0);
+    line->setContentsMargins(12, 4, 8, 4);
     line->setSpacing(6);
     statusIcon_ = new QLabel(strip);
     statusIcon_->setFixedSize(14, 14);
     status_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, strip);
-    status_->setElide(true);
+    status_->setWordWrap(true); // an error is said in full
     help_ = new QPushButton(strip);
     setControlHeight(help_, 20);
     help_->hide();
-    line->addWidget(statusIcon_);
+    line->addWidget(statusIcon_, 0, Qt::AlignTop);
     line->addWidget(status_, 1);
-    line->addWidget(help_);
+    line->addWidget(help_, 0, Qt::AlignTop);
     column->addWidget(strip);
 
-    connect(editor_, &CodeEdit::edited, this, &ProgramPanel::textEdited);
     connect(catalogueMenu_, &QMenu::aboutToShow, this, &ProgramPanel::fillCatalogue);
     connect(layersMenu_, &QMenu::aboutToShow, this, &ProgramPanel::fillLayers);
     connect(help_, &QPushButton::clicked, this, [this] {
         if (undefined_.isEmpty()) {
-            editor_->showProblem();
+            editor()->showProblem();
         } else {
             emit captureWanted(undefined_);
         }
     });
 }
 
-void ProgramPanel::setSource(const MaskSource& source) {
-    source_ = source;
-    editor_->setText(source.text);
+void ProgramPanel::setSource(int side, const MaskSource& source) {
+    editors_[static_cast<std::size_t>(side)]->setText(source.text);
+}
+
+void ProgramPanel::showSide(int side) {
+    const bool focused = editor()->hasFocus();
+    side_ = side;
+    stack_->setCurrentIndex(side);
+    if (focused) {
+        editor()->setFocus();
+    }
 }
 
 QString ProgramPanel::status() const {
@@ -150,14 +163,14 @@ void ProgramPanel::setStudy(const MaskStudyPtr& study, const QString& error) {
         return;
     }
     // Colours and places are those of the text that was read; the editor may be ahead of it.
-    const bool same = editor_->text() == study->source.text;
+    const bool same = editor()->text() == study->source.text;
     if (!study->problem || !same) {
-        editor_->setProblem(0, 0);
+        editor()->setProblem(0, 0);
     }
     if (study->problem) {
         const MaskProblem& problem = *study->problem;
         if (same && problem.line > 0) {
-            editor_->setProblem(problem.begin, problem.end);
+            editor()->setProblem(problem.begin, problem.end);
         }
         say(QStringLiteral("warning"), themeTokens().bad,
             problem.line > 0 ? tr("Line %1: %2").arg(problem.line).arg(problem.what) : problem.what, TextColor::Bad);

@@ -6,6 +6,7 @@
 // it.
 
 #include <QMenu>
+#include <array>
 #include <functional>
 
 #include "ui/models/mask_catalogue.h"
@@ -13,6 +14,7 @@
 #include "ui/widgets/controls.h"
 
 class QComboBox;
+class QStackedWidget;
 
 namespace vitrine::ui {
 
@@ -24,15 +26,17 @@ class ProgramPanel final : public QWidget {
 public:
     explicit ProgramPanel(QWidget* parent = nullptr);
 
-    void setSource(const MaskSource& source);
-    /// What became of the source: `error` is of its mask, "" when there is one.
+    /// Each side has an editor of its own, with its own undo.
+    void setSource(int side, const MaskSource& source);
+    void showSide(int side);
+    /// What became of the shown source: `error` is of its mask, "" when there is one.
     void setStudy(const MaskStudyPtr& study, const QString& error);
     /// Layers for the menu; `why` says why there are none.
     void setModel(std::optional<MaskModel> model, const QString& why);
     /// Sizes that entries of the catalogue fit themselves to.
     void setSizesOf(std::function<MaskSizes()> sizes) { sizes_ = std::move(sizes); }
 
-    CodeEdit* editor() const { return editor_; }
+    CodeEdit* editor() const { return editors_[static_cast<std::size_t>(side_)]; }
     QComboBox* maskChoice() const { return mask_; }
     QComboBox* scoreChoice() const { return score_; }
     QPushButton* catalogueButton() const { return catalogue_; }
@@ -54,7 +58,9 @@ private:
     void fillChoice(QComboBox* combo, const QStringList& offers, const std::string& asked, const std::string& own);
     void tellChoices();
 
-    CodeEdit* editor_;
+    std::array<CodeEdit*, 2> editors_{};
+    QStackedWidget* stack_;
+    int side_ = 0;
     QComboBox *mask_, *score_;
     QPushButton *catalogue_, *layers_, *help_;
     QMenu *catalogueMenu_, *layersMenu_;
@@ -63,7 +69,6 @@ private:
     std::function<MaskSizes()> sizes_;
     std::optional<MaskModel> model_;
     QString whyNoModel_, undefined_;
-    MaskSource source_;
     bool filling_ = false;
 };
 
