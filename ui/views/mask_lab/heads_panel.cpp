@@ -35,10 +35,10 @@ HeadsPanel::HeadsPanel(QWidget* parent) : QWidget(parent) {
     column->addWidget(sentence_);
     auto* grid = new QGridLayout;
     grid->setContentsMargins(12, 0, 12, 0);
-    grid->setHorizontalSpacing(8);
+    grid->setHorizontalSpacing(4);
     grid->setVerticalSpacing(6);
     const auto field = [&](const QString& name, const QString& tip, int row, int place) {
-        auto* made = new NumberField(name, tip, 52, 22, this);
+        auto* made = new NumberField(name, tip, 46, 22, this);
         made->setRange(1, kMost);
         grid->addWidget(made, row, place, Qt::AlignRight);
         return made;

@@ -340,7 +340,7 @@ void MaskInspector::setAgainst(const MaskLab& lab, int side) {
     const auto bytes = [](std::uint64_t count) { return count == 0 ? tr("none") : bytesText(count); };
     rows.push_back(againstRow(tr("Metadata"), bytes(mineBytes), bytes(otherBytes),
                               deltaOf(static_cast<double>(mineBytes), static_cast<double>(otherBytes))));
-    against_->setRows(std::move(rows), {64, 68, 60});
+    against_->setRows(std::move(rows), {56, 62, 60});
 }
 
 QString MaskInspector::asText() const {

@@ -28,7 +28,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kNarrowView = 1000; ///< the editor is a tab below this width
+constexpr int kNarrowView = 990; ///< the editor is a tab below this width
 constexpr std::int64_t kMostTableRows = 65536;
 
 } // namespace

@@ -39,7 +39,7 @@ public:
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
-    int inspectorWidth() const override { return 318; }
+    int inspectorWidth() const override { return 324; }
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
     QString find(const QString& text, int direction) override;
