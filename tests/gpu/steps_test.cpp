@@ -80,6 +80,12 @@ void generate(Done& done, bool graphs, kernels::ProfileLevel level) {
     done.memory = context.memory().statistics();
 }
 
+/// Without what is not the run's: another process on the device may come and go meanwhile.
+template <class Categories> Categories tracked(Categories bytes) {
+    bytes[static_cast<std::size_t>(base::MemoryCategory::Untracked)] = 0;
+    return bytes;
+}
+
 class GpuSteps : public GpuTest {};
 
 TEST_F(GpuSteps, GraphsAndStepsLaunchedAheadChangeNothing) {
@@ -95,9 +101,8 @@ TEST_F(GpuSteps, GraphsAndStepsLaunchedAheadChangeNothing) {
             EXPECT_EQ(done->report.results[i].ids, eager.report.results[i].ids) << "request " << i;
         }
         EXPECT_EQ(done->report.decodeSteps, eager.report.decodeSteps);
-        EXPECT_EQ(done->memory.peak, eager.memory.peak);
-        EXPECT_EQ(done->memory.peakByCategory, eager.memory.peakByCategory);
-        EXPECT_EQ(done->memory.maxByCategory, eager.memory.maxByCategory);
+        EXPECT_EQ(tracked(done->memory.peakByCategory), tracked(eager.memory.peakByCategory));
+        EXPECT_EQ(tracked(done->memory.maxByCategory), tracked(eager.memory.maxByCategory));
         EXPECT_EQ(done->memory.allocations, eager.memory.allocations);
         EXPECT_EQ(done->memory.frees, eager.memory.frees);
     }
