@@ -33,10 +33,9 @@ ModValue accumulate(ModEvaluator& evaluator, ModCall& call) {
 ModValue chain(E& e, C& c) {
     std::vector<ModValue> made;
     for (std::size_t i = 0; i < c.arguments.size(); ++i) {
-        for (const ModValue item : e.iterate(c.required(i, ""))) {
-            e.heap().charge(1);
-            made.push_back(item);
-        }
+        const std::vector<ModValue> items = e.iterate(c.required(i, ""));
+        e.heap().charge(static_cast<std::int64_t>(items.size()));
+        made.insert(made.end(), items.begin(), items.end());
     }
     c.finish();
     return e.heap().list(std::move(made));
@@ -61,13 +60,14 @@ ModValue repeat(E& e, C& c) {
 /// All tuples of one item of each; the last changes first.
 ModValue product(E& e, C& c) {
     std::vector<std::vector<ModValue>> pools;
+    pools.reserve(c.arguments.size());
     for (std::size_t i = 0; i < c.arguments.size(); ++i) {
         pools.push_back(e.iterate(c.required(i, "")));
     }
     const auto given = c.keyword("repeat");
     const std::int64_t times = given ? e.integer(*given, "repeat") : 1;
     c.finish();
-    if (times < 0 || times * static_cast<std::int64_t>(pools.size()) > 64) {
+    if (times < 0 || times > 64 || times * static_cast<std::int64_t>(pools.size()) > 64) {
         E::fail("product() of more than 64 lists");
     }
     std::vector<std::vector<ModValue>> rows(1);
@@ -85,6 +85,7 @@ ModValue product(E& e, C& c) {
         }
     }
     std::vector<ModValue> made;
+    made.reserve(rows.size());
     for (std::vector<ModValue>& row : rows) {
         made.emplace_back(e.heap().tuple(std::move(row)));
     }
@@ -107,6 +108,7 @@ ModValue combinations(E& e, C& c) {
     }
     for (;;) {
         std::vector<ModValue> row;
+        row.reserve(at.size());
         for (const std::int64_t place : at) {
             row.push_back(items[static_cast<std::size_t>(place)]);
         }

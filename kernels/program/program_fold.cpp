@@ -95,10 +95,16 @@ ProgramConstant pythonIntegers(ProgramOp op, std::int64_t a, std::int64_t b) {
     return intConstant(ProgramType::Int64, result);
 }
 
+[[noreturn]] void noForm(ProgramOp op, bool integers) {
+    throw base::BadInput(
+        integers ? "'" + std::string(programOpName(op)) + "' does not take integers; convert them with float()"
+                 : "operations on bits need booleans or integers, not floats; put comparisons in parentheses");
+}
+
 template <class T> T foldBinary(ProgramOp op, T a, T b) {
     T result = 0;
     if (!scalar::useBinary<T>(op, [&](const auto& function) { result = function(a, b); })) {
-        throw base::Internal("program: no form of " + std::string(programOpName(op)) + " for two numbers");
+        noForm(op, std::is_integral_v<T>);
     }
     return result;
 }
@@ -106,7 +112,7 @@ template <class T> T foldBinary(ProgramOp op, T a, T b) {
 template <class T> T foldOne(ProgramOp op, T a) {
     T result = 0;
     if (!scalar::useUnary<T>(op, [&](const auto& function) { result = function(a); })) {
-        throw base::Internal("program: no form of " + std::string(programOpName(op)) + " for a number");
+        noForm(op, std::is_integral_v<T>);
     }
     return result;
 }
