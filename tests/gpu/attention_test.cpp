@@ -66,6 +66,9 @@ public:
                       item.pageTokens * width + 16);
         values = normal(item.cacheType, Shape{used * batch, item.pageTokens, item.kvHeads, item.dim}, random,
                         item.pageTokens * width + 24);
+        for (TestTensor* pool : {&keys, &values}) {
+            poisonUnused(*pool, pages, used, firstList, lengthList);
+        }
         table = ints(Shape{batch, columns}, tableList);
         first = ints(Shape{batch}, firstList);
         lengths = ints(Shape{batch}, lengthList);
@@ -120,6 +123,27 @@ private:
         TestTensor tensor(type, shape, stride);
         tensor.fillNormal(random);
         return tensor;
+    }
+
+    /// Slots of pages that hold no token are NaN. `pages`: `used` of each sequence.
+    void poisonUnused(TestTensor& pool, const std::vector<std::int32_t>& pages, std::int64_t used,
+                      const std::vector<std::int32_t>& begins, const std::vector<std::int32_t>& counts) const {
+        const std::int64_t width = item_.kvHeads * item_.dim, capacity = used * item_.pageTokens;
+        for (std::size_t b = 0; b < begins.size(); ++b) {
+            std::vector<std::uint8_t> holds(static_cast<std::size_t>(capacity), 0);
+            for (std::int64_t i = 0; i < counts[b]; ++i) {
+                holds[static_cast<std::size_t>(item_.ring ? (begins[b] + i) % capacity : i)] = 1;
+            }
+            for (std::int64_t at = 0; at < capacity; ++at) {
+                const std::int64_t page =
+                    pages[b * static_cast<std::size_t>(used) + static_cast<std::size_t>(at / item_.pageTokens)];
+                const std::int64_t offset = page * pool.view().stride0() + at % item_.pageTokens * width;
+                if (holds[static_cast<std::size_t>(at)] == 0) {
+                    std::memset(pool.view().as<std::byte>() + bytesOf(item_.cacheType, offset), 0xFF,
+                                bytesOf(item_.cacheType, width));
+                }
+            }
+        }
     }
 
     const Case& item_;
