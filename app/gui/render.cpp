@@ -106,7 +106,7 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
             return run.id != wanted && run.metricsJson.find("\"kernels\"") != std::string::npos;
         });
     } else if (view == QLatin1String("kv-cache")) {
-        wanted = newestRun(document, [&](const auto& run) { return done(run, "generate"); });
+        wanted = newestRun(document, [&](const auto& run) { return done(run, "generate") || done(run, "batch"); });
     } else if (view == QLatin1String("batching")) {
         wanted = newestRun(document, [&](const auto& run) {
             return done(run, "batch") && run.metricsJson.find("\"continuous\"") != std::string::npos;

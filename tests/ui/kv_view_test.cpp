@@ -13,6 +13,8 @@
 #include "tests/ui/recorded_run.h"
 #include "ui/models/format.h"
 #include "ui/models/kv_pages.h"
+#include "ui/models/kv_pool.h"
+#include "ui/views/kv_cache/kv_pool_page.h"
 #include "ui/widgets/bar_plot.h"
 #include "ui/widgets/chart.h"
 #include "ui/widgets/fact_table.h"
@@ -125,6 +127,116 @@ private slots:
         QCOMPARE(ui::thinned(facts.samples, 10).back().tokens, 1000);
     }
 
+    void poolAgainstBruteForce() {
+        test::RecordedRun run;
+        std::vector<std::vector<ui::KvPoolPage>> now(2, std::vector<ui::KvPoolPage>(40));
+        std::vector<std::pair<base::TimeNs, std::vector<std::vector<ui::KvPoolPage>>>> states;
+        unsigned random = 7;
+        for (int i = 0; i < 9000; ++i) { // beyond two whole states
+            random = random * 1664525U + 1013904223U;
+            const auto group = static_cast<std::size_t>(random >> 31U),
+                       page = static_cast<std::size_t>((random >> 8U) % 40);
+            const int kind = static_cast<int>((random >> 16U) % 4);
+            ui::KvPoolPage next;
+            next.state = kind == 0   ? base::PageState::Free
+                         : kind == 1 ? base::PageState::Cached
+                                     : base::PageState::Used;
+            next.owner = kind >= 2 ? static_cast<int>(random % 9) : -1;
+            next.sequences = kind >= 2 ? kind - 1 : 0;
+            now[group][page] = next;
+            run.tell(base::KvPageEvent{1000 + i * 10, static_cast<int>(group), static_cast<int>(page), next.state,
+                                       next.owner, next.sequences});
+            if (i % 500 == 3 || i == 8999) {
+                states.emplace_back(1000 + i * 10, now);
+            }
+        }
+        const auto timeline = run.timeline();
+        const auto pool = ui::KvPool::make(generateRun(true), *timeline);
+        QVERIFY(pool != nullptr);
+        QCOMPARE(pool->groups()[0].name, QStringLiteral("sliding")); // in the order of the run's metrics
+        for (const auto& [time, wanted] : states) {
+            const auto pages = pool->at(time);
+            double used = 0, shared = 0, cached = 0;
+            for (std::size_t g = 0; g < 2; ++g) {
+                for (std::size_t i = 0; i < 40; ++i) {
+                    const bool there = i < pages[g].size();
+                    QCOMPARE(there ? pages[g][i].state : base::PageState::Free, wanted[g][i].state);
+                    QCOMPARE(there ? pages[g][i].owner : -1,
+                             wanted[g][i].state == base::PageState::Used ? wanted[g][i].owner : -1);
+                    used += wanted[g][i].state == base::PageState::Used ? 1 : 0;
+                    shared += wanted[g][i].shared() ? 1 : 0;
+                    cached += wanted[g][i].state == base::PageState::Cached ? 1 : 0;
+                }
+            }
+            QCOMPARE(*pool->used().at(time), used);
+            QCOMPARE(*pool->shared().at(time), shared);
+            QCOMPARE(*pool->cached().at(time), cached);
+        }
+        QCOMPARE(*pool->change(1000, 1), 1010);
+        QCOMPARE(*pool->change(1005, -1), 1000);
+        QVERIFY(!pool->change(1000, -1));
+        QVERIFY(!pool->change(1000 + 8999 * 10, 1));
+        QCOMPARE(*pool->used().at(pool->fullest()), pool->used().largest());
+    }
+
+    void poolKeepsWhatTokensNeed() {
+        // One request of 100 prompt and 3 answer tokens in two pages of 64: what is kept grows with its tokens.
+        test::RecordedRun run;
+        run.tell(base::RequestEvent{10, 0, base::RequestPhase::Arrived, -1, -1, 100, {}});
+        run.tell(base::RequestEvent{20, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 0, 1});
+        run.tell(base::KvPageEvent{20, 1, 1, base::PageState::Used, 0, 1});
+        run.tell(base::TokenEvent{30, 0, 100, 5, 0});
+        run.tell(base::RequestEvent{30, 0, base::RequestPhase::FirstToken, 0, 0, 1, {}});
+        run.tell(base::TokenEvent{40, 0, 101, 5, 0});
+        run.tell(base::TokenEvent{50, 0, 102, 5, 0});
+        run.tell(base::RequestEvent{50, 0, base::RequestPhase::Finished, 0, 0, 3, {}});
+        run.tell(base::KvPageEvent{50, 1, 0, base::PageState::Free, -1, 0});
+        run.tell(base::KvPageEvent{50, 1, 1, base::PageState::Free, -1, 0});
+        run.tell(base::KvPageEvent{60, 0, 0, base::PageState::Free, -1, 0});
+        const auto timeline = run.timeline();
+        const auto pool = ui::KvPool::make(generateRun(true), *timeline);
+        QCOMPARE(pool->bytesAt(20).full, 128 * kToken);
+        QCOMPARE(pool->bytesAt(20).keptFull, 100 * kToken);
+        QCOMPARE(pool->bytesAt(35).keptFull, 100 * kToken);
+        QCOMPARE(pool->bytesAt(45).keptFull, 101 * kToken);
+        QCOMPARE(pool->bytesAt(45).noWindow, 2 * 101 * kToken);
+        QCOMPARE(pool->bytesAt(55).measured(), std::uint64_t(0));
+        QCOMPARE(pool->bytesAt(55).predicted(), std::uint64_t(0));
+    }
+
+    void showsPool() {
+        test::RecordedRun run;
+        run.counter("kv_tokens", 0.001, 64);
+        run.counter("kv_bytes.full", 0.001, 64.0 * kToken);
+        for (int i = 0; i < 6; ++i) {
+            run.tell(base::KvPageEvent{test::ns(0.001 * (i + 1)), 1, i, base::PageState::Used, i / 2, i == 3 ? 2 : 1});
+        }
+        run.tell(base::KvPageEvent{test::ns(0.01), 1, 0, base::PageState::Cached, -1, 0});
+        const auto timeline = run.timeline();
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        time.reset({0, test::ns(0.012)});
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.resize(1080, 820);
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, timeline}});
+        QTRY_VERIFY(view.settled());
+        view.segments()->setCurrent(1);
+        QVERIFY(view.pool() != nullptr);
+        QVERIFY(view.poolView()->isVisible());
+        QCOMPARE(view.poolView()->moment(), test::ns(0.006));
+        QVERIFY(view.perform(QStringLiteral("select.next")));
+        QCOMPARE(*time.cursor(), test::ns(0.01));
+        QVERIFY(view.perform(QStringLiteral("select.previous")));
+        QCOMPARE(*time.cursor(), test::ns(0.006));
+        QCOMPARE(view.values()->model()->index(1, 1).data().toString(), QStringLiteral("1")); // shared
+        view.poolView()->setPlaying(true);
+        QTRY_VERIFY(*time.cursor() > test::ns(0.006));
+        view.poolView()->setPlaying(false);
+        QVERIFY(!view.poolView()->playing());
+    }
+
     void layerNames() {
         QCOMPARE(ui::layerListText({0, 1, 2, 3, 4}), QStringLiteral("0 to 4"));
         QCOMPARE(ui::layerListText({0, 2, 4, 6, 8}), QStringLiteral("0, 2, … 8"));
@@ -159,7 +271,7 @@ private slots:
         const auto timeline = growth(1000);
         document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, timeline}});
         QVERIFY(!view.emptyShown());
-        QVERIFY(view.settled());
+        QTRY_VERIFY(view.settled());
         QCOMPARE(view.chart()->seriesCount(), std::size_t(5)); // two areas, two lines, dots
         const QWidget* inspector = view.inspector();
         QVERIFY(inspector != nullptr);
@@ -190,7 +302,7 @@ private slots:
         const auto timeline = growth(1000);
         document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, timeline}});
         const auto checks = view.header()->findChildren<QCheckBox*>();
-        QCOMPARE(checks.size(), 2);
+        QCOMPARE(checks.size(), 3); // the third replays a pool
         QTest::mouseClick(checks[1], Qt::LeftButton, {}, QPoint(6, checks[1]->height() / 2));
         QCOMPARE(view.chart()->seriesCount(), std::size_t(4));
         QTest::mouseClick(checks[0], Qt::LeftButton, {}, QPoint(6, checks[0]->height() / 2));

@@ -36,7 +36,14 @@ void LegendStrip::paintEvent(QPaintEvent*) {
         const QRectF mark(x, 6, 12, 12);
         switch (item.mark) {
         case LegendItem::Mark::Swatch:
-            drawSwatch(painter, mark, item.style ? item.style(t) : CategoryStyle{});
+            if (const CategoryStyle style = item.style ? item.style(t) : CategoryStyle{}; style.fill.isValid()) {
+                drawSwatch(painter, mark, style);
+                if (contrastRatio(style.fill, t.window) < 1.5) { // else it could not be seen on the strip
+                    painter.setPen(t.line2);
+                    painter.setBrush(Qt::NoBrush);
+                    painter.drawRect(mark.adjusted(0.5, 0.5, -0.5, -0.5));
+                }
+            }
             break;
         case LegendItem::Mark::Dot:
             painter.setRenderHint(QPainter::Antialiasing);

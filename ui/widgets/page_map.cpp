@@ -12,7 +12,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr double kMargin = 16, kTitle = 24, kAfterGroup = 14;
-constexpr double kSmallest = 10, kLargest = 30, kNumbered = 24;
+constexpr double kSmallest = 10, kLargest = 30, kNumbered = 24, kOwnNumber = 16;
 
 } // namespace
 
@@ -86,7 +86,6 @@ QImage PageMap::picture(const QSizeF& size, double dpr) const {
     const QFont font = Theme::instance().font(TypeRole::Axis);
     for (std::size_t g = 0; g < groups_.size(); ++g) {
         const PageGroup& group = groups_[g];
-        const CategoryStyle& style = styles[static_cast<std::size_t>(group.style)];
         const QString title = layout.pages > 1
                                   ? tr("%1, %2 a cell").arg(group.title, countText(static_cast<qint64>(layout.pages)))
                                   : group.title;
@@ -96,15 +95,32 @@ QImage PageMap::picture(const QSizeF& size, double dpr) const {
             const std::size_t first = cell * layout.pages;
             const std::size_t last = std::min(first + layout.pages, group.cells.size());
             double used = 0;
+            const PageCell* shown = &group.cells[first]; // of several the first that is used
             for (std::size_t page = first; page < last; ++page) {
                 used += group.cells[page].used.value_or(1);
+                shown = shown->used.value_or(1) <= 0 ? &group.cells[page] : shown;
             }
+            const CategoryStyle& style =
+                styles[static_cast<std::size_t>(shown->style >= 0 ? shown->style : group.style)];
             used /= static_cast<double>(last - first);
             const QRectF box = cellRect(layout, g, cell);
             painter.fillRect(box, t.line0);
             const double height = used > 0 ? std::max(1.0, std::round(box.height() * used)) : 0;
             fillCategory(painter, QRectF(box.left(), box.bottom() - height, box.width(), height), style, dpr);
-            if (layout.pages == 1 && layout.side >= kNumbered && used > 0.7) {
+            if (layout.pages == 1 && shown->shared) {
+                painter.setBrush(Qt::NoBrush);
+                painter.setPen(t.text1);
+                painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5));
+                painter.setPen(t.canvas);
+                painter.drawRect(box.adjusted(1.5, 1.5, -1.5, -1.5));
+                painter.setPen(t.text1);
+                painter.drawRect(box.adjusted(2.5, 2.5, -2.5, -2.5));
+            }
+            if (layout.pages == 1 && !shown->number.isEmpty()) {
+                if (layout.side >= kOwnNumber && textWidth(shown->number, font) <= box.width()) {
+                    drawText(painter, box, Qt::AlignCenter, shown->number, style.ink, font);
+                }
+            } else if (layout.pages == 1 && shown->style < 0 && layout.side >= kNumbered && used > 0.7) {
                 drawText(painter, box, Qt::AlignCenter, QString::number(first), style.ink, font);
             }
         }

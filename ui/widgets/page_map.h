@@ -17,6 +17,9 @@ namespace vitrine::ui {
 struct PageCell {
     std::optional<double> used; ///< filled from below up to here; nothing: whole
     QString words;              ///< readout
+    int style = -1;             ///< of PageMap's styles; -1: that of its group
+    QString number;             ///< in the cell where there is room; empty: its place in the group
+    bool shared = false;        ///< in a double frame
 };
 
 struct PageGroup {

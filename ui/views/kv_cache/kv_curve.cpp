@@ -178,6 +178,76 @@ KvCurve kvCurve(const KvFacts& facts, KvCurveParts parts) {
     return curve;
 }
 
+base::TimeNs kvPoolTime(const KvPool& pool, double seconds) {
+    return std::clamp(static_cast<base::TimeNs>(std::llround(seconds * 1e9)), pool.begin(), pool.end() - 1);
+}
+
+KvCurve kvCurve(const KvPool& pool, KvCurveParts parts) {
+    constexpr int kMoments = 500;
+    const double first = static_cast<double>(pool.begin()) * 1e-9, end = static_cast<double>(pool.end()) * 1e-9;
+    std::vector<std::pair<double, KvPoolBytes>> moments;
+    bool slides = false;
+    double top = 1;
+    for (int i = 0; i < kMoments; ++i) {
+        const double at = first + (end - first) * i / (kMoments - 1);
+        const KvPoolBytes bytes = pool.bytesAt(kvPoolTime(pool, at));
+        moments.emplace_back(at, bytes);
+        slides = slides || bytes.sliding > 0;
+        top = std::max(top, static_cast<double>(bytes.measured()));
+    }
+    for (const auto& [at, bytes] : moments) {
+        top = std::max(top, static_cast<double>(std::max(parts.predicted ? bytes.predicted() : 0,
+                                                         parts.noWindow && slides ? bytes.noWindow : 0)));
+    }
+    const Unit unit = unitFor(top);
+    KvCurve curve;
+    curve.x = axisUpTo(tr("s since the run began"), end, 8);
+    curve.y = axisUpTo(tr("KV cache, %1").arg(unit.name), top / unit.bytes, 6);
+    std::vector<QPointF> full, total, formula, unbounded;
+    for (const auto& [at, bytes] : moments) {
+        const auto point = [&, x = at](std::uint64_t value) {
+            return QPointF(x, static_cast<double>(value) / unit.bytes);
+        };
+        full.push_back(point(bytes.full));
+        total.push_back(point(bytes.measured()));
+        formula.push_back(point(bytes.predicted()));
+        unbounded.push_back(point(bytes.noWindow));
+    }
+    const auto text1 = [](const ThemeTokens& t) { return t.text1; };
+    const auto text2 = [](const ThemeTokens& t) { return t.text2; };
+    curve.series.push_back({tr("full layers"), ChartSeries::Kind::Area, full, {}, fullColor, Hatch::None});
+    if (slides) {
+        curve.series.push_back(
+            {tr("sliding layers"), ChartSeries::Kind::Area, total, full, slidingColor, Hatch::BackDiagonal});
+        if (parts.noWindow) {
+            curve.series.push_back(
+                {tr("without window"), ChartSeries::Kind::Line, unbounded, {}, text2, Hatch::None, 1.2, true});
+        }
+    }
+    if (parts.predicted) {
+        curve.series.push_back({tr("formula"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1.2});
+    }
+    const KvPoolBytes most = pool.bytesAt(pool.fullest());
+    const QString words =
+        parts.predicted && most.predicted() > 0
+            ? tr("most %1 in pages, tokens need %2").arg(bytesText(most.measured()), bytesText(most.predicted()))
+            : tr("most %1 in pages").arg(bytesText(most.measured()));
+    curve.notes.push_back(
+        {{static_cast<double>(pool.fullest()) * 1e-9, static_cast<double>(most.measured()) / unit.bytes},
+         words,
+         text1,
+         true,
+         pool.fullest() < pool.end() / 2});
+    return curve;
+}
+
+QString kvWords(const KvPool& pool, double seconds) {
+    const KvPoolBytes bytes = pool.bytesAt(kvPoolTime(pool, seconds));
+    return tr("%1: full %2, sliding %3, measured %4, predicted %5, fragmentation %6")
+        .arg(instantText(kvPoolTime(pool, seconds)), bytesText(bytes.full), bytesText(bytes.sliding),
+             bytesText(bytes.measured()), bytesText(bytes.predicted()), shareText(bytes.waste()));
+}
+
 QString kvWords(const KvFacts& facts, double tokens) {
     const KvSample& sample = facts.at(static_cast<std::int64_t>(tokens));
     QString words = tr("%1 tokens: full %2, sliding %3, measured %4")

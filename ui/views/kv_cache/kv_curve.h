@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ui/models/kv_facts.h"
+#include "ui/models/kv_pool.h"
 #include "ui/widgets/chart.h"
 #include "ui/widgets/legend_strip.h"
 
@@ -30,6 +31,11 @@ struct KvCurve {
 
 /// `facts` must not be empty.
 KvCurve kvCurve(const KvFacts& facts, KvCurveParts parts);
+/// The same over time, for batches, whose tokens come and go: seconds since the run began.
+KvCurve kvCurve(const KvPool& pool, KvCurveParts parts);
+/// What the cursor says at such a second.
+QString kvWords(const KvPool& pool, double seconds);
+base::TimeNs kvPoolTime(const KvPool& pool, double seconds);
 std::vector<LegendItem> kvLegend(const KvFacts& facts, KvCurveParts parts);
 /// Some layers keep a window only.
 bool kvSlides(const KvFacts& facts);

@@ -14,19 +14,23 @@
 #include "ui/models/kv_pages.h"
 #include "ui/models/kv_tables.h"
 #include "ui/views/kv_cache/kv_curve.h"
+#include "ui/views/kv_cache/kv_pool_page.h"
 #include "ui/widgets/chart.h"
 #include "ui/widgets/fact_table.h"
 #include "ui/widgets/layer_plot.h"
 #include "ui/widgets/legend_strip.h"
 #include "ui/widgets/page_map.h"
+#include "ui/widgets/timeline/lane_stack.h"
 
 namespace vitrine::ui {
 
 KvView::KvView(const ViewContext& context, QWidget* parent)
-    : View(QStringLiteral("kv-cache"), tr("KV cache"), context, parent) {
+    : View(QStringLiteral("kv-cache"), tr("KV cache"), context, parent), poolJob_(this) {
     segments_ = header()->addSegments({tr("Curve"), tr("Pages"), tr("Layers")}, tr("What is shown"));
     predicted_ = header()->addCheck(tr("Predicted"), true);
     noWindow_ = header()->addCheck(tr("No-window line"), true);
+    replay_ = header()->addCheck(tr("Replay"), false);
+    replay_->setVisible(false);
     pages_ = new QStackedWidget(this);
 
     auto* curve = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
@@ -47,7 +51,11 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     pageMap_ = new PageMap(tr("Pages of the KV cache"), cells);
     cellsColumn->addWidget(pageLegend_);
     cellsColumn->addWidget(pageMap_, 1);
-    pages_->addWidget(cells);
+    poolView_ = new KvPoolView(context.time, pages_);
+    pageKinds_ = new QStackedWidget(pages_);
+    pageKinds_->addWidget(cells);
+    pageKinds_->addWidget(poolView_);
+    pages_->addWidget(pageKinds_);
 
     auto* layers = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
     auto* layersColumn = new QVBoxLayout(layers);
@@ -87,6 +95,8 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     column->setSpacing(0);
     values_ = new FactTable(tr("KV cache at a number of tokens"), content);
     layout_ = new FactTable(tr("How the KV cache is laid out"), content);
+    owners_ = new FactTable(tr("Who holds pages"), content);
+    owners_->hide();
     values_->setNumberWidth(130);
     layout_->setNumberWidth(190);
     hint_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
@@ -94,6 +104,7 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     hint_->setContentsMargins(12, 10, 12, 10);
     column->addWidget(values_);
     column->addWidget(layout_);
+    column->addWidget(owners_);
     column->addWidget(hint_);
     column->addStretch(1);
     panel_->setWidget(content);
@@ -101,14 +112,28 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
 
     connect(segments_, &SegmentedControl::currentChanged, this, [this](int index) {
         pages_->setCurrentIndex(index);
+        replay_->setVisible(index == 1 && pool_ != nullptr);
+        poolView_->setPlaying(false);
         updatePages();
+        updateInspector();
         twins_->setCurrentIndex(index);
         predicted_->setEnabled(index == 0);
         noWindow_->setEnabled(index == 0);
     });
     connect(predicted_, &QCheckBox::toggled, this, &KvView::updateChart);
     connect(noWindow_, &QCheckBox::toggled, this, &KvView::updateChart);
+    connect(header(), &ViewHeader::tableToggled, this, &KvView::updatePages);
+    connect(replay_, &QCheckBox::toggled, poolView_, &KvPoolView::setPlaying);
+    connect(poolView_, &KvPoolView::playingChanged, replay_, &QCheckBox::setChecked);
+    connect(poolView_, &KvPoolView::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(poolView_, &KvPoolView::momentChanged, this, [this] {
+        updateInspector();
+        updatePages();
+    });
     connect(chart_, &Chart::cursorMoved, this, [this] {
+        if (overTime() && chart_->cursor()) {
+            this->context().time->setCursor(kvPoolTime(*pool_, *chart_->cursor()));
+        }
         updateInspector();
         updatePages();
         updateLayers();
@@ -145,20 +170,58 @@ QList<QWidget*> KvView::focusStops() const {
         return {twins_->currentWidget()};
     }
     return segments_->current() == 0   ? QList<QWidget*>{chart_}
-           : segments_->current() == 1 ? QList<QWidget*>{pageMap_}
+           : segments_->current() == 1 ? (pool_ ? poolView_->focusStops() : QList<QWidget*>{pageMap_})
                                        : QList<QWidget*>{bars_, layerView_};
 }
 
 bool KvView::settled() const {
     SessionDocument* document = context().document;
-    return document == nullptr || run_ == 0 || document->timeline(run_).complete ||
-           !document->timeline(run_).error.isEmpty();
+    return document == nullptr || run_ == 0 ||
+           (!poolJob_.busy() && (document->timeline(run_).complete || !document->timeline(run_).error.isEmpty()));
 }
 
 void KvView::activated() {
     if (stale_) {
         refresh();
     }
+}
+
+void KvView::deactivated() {
+    poolView_->setPlaying(false);
+}
+
+bool KvView::overTime() const {
+    return pool_ && batch_;
+}
+
+bool KvView::perform(const QString& action) {
+    const bool next = action == QLatin1String("select.next");
+    if ((next || action == QLatin1String("select.previous")) && pool_ && segments_->current() == 1) {
+        poolView_->step(next ? 1 : -1);
+        return true;
+    }
+    return poolView_->lanes()->perform(action) || View::perform(action);
+}
+
+QString KvView::whyNot(const QString& action) const {
+    const bool steps = action == QLatin1String("select.next") || action == QLatin1String("select.previous");
+    if (steps && (!pool_ || segments_->current() != 1)) {
+        return tr("Pages change in a pool only: show the pages of a paged cache");
+    }
+    const QString reason = poolView_->lanes()->whyNot(action);
+    return reason.isEmpty() ? View::whyNot(action) : reason;
+}
+
+void KvView::takePool(KvPoolPtr pool) {
+    pool_ = std::move(pool);
+    const sessions::RunInfo* run = context().document != nullptr ? context().document->run(run_) : nullptr;
+    poolView_->setPool(pool_, run != nullptr && run->status == sessions::RunStatus::Running);
+    pageKinds_->setCurrentIndex(pool_ ? 1 : 0);
+    replay_->setVisible(pool_ && segments_->current() == 1);
+    updateChart();
+    updatePages();
+    updateInspector();
+    emit availabilityChanged();
 }
 
 void KvView::reload() {
@@ -177,7 +240,16 @@ void KvView::refresh() {
     if (run != nullptr) {
         const TimelineState& state = document->timeline(run_);
         facts_ = kvFacts(*run, state.timeline.get());
+        batch_ = state.timeline && !state.timeline->requests().empty();
         showError(state.error);
+        if (state.timeline) {
+            poolJob_.start([info = *run, timeline = state.timeline] { return KvPool::make(info, *timeline); },
+                           [this](KvPoolPtr pool) { takePool(std::move(pool)); });
+        }
+    }
+    if (run == nullptr || run->id != shownRun_) {
+        shownRun_ = run_;
+        takePool(nullptr);
     }
     if (facts_.empty()) {
         sayWhyEmpty();
@@ -287,7 +359,11 @@ void KvView::updateChart() {
         facts_.geometry && kvSlides(facts_)
             ? tr("sliding layers keep %1 tokens of a sequence").arg(countText(facts_.geometry->window() - 1))
             : QString();
-    curveLegend_->setItems(kvLegend(facts_, parts), kept);
+    std::vector<LegendItem> legend = kvLegend(facts_, parts);
+    if (overTime()) {
+        std::erase_if(legend, [](const LegendItem& item) { return item.mark == LegendItem::Mark::Dot; });
+    }
+    curveLegend_->setItems(std::move(legend), kept);
     if (facts_.empty()) {
         chart_->setSeries({});
         chart_->setMarks({});
@@ -295,12 +371,25 @@ void KvView::updateChart() {
         chart_->setStops({}, {});
         return;
     }
-    KvCurve curve = kvCurve(facts_, parts);
+    KvCurve curve = overTime() ? kvCurve(*pool_, parts) : kvCurve(facts_, parts);
     chart_->setAxes(std::move(curve.x), std::move(curve.y));
     chart_->setSeries(std::move(curve.series));
     chart_->setMarks(std::move(curve.marks));
     chart_->setNotes(std::move(curve.notes));
+    setStops();
+}
+
+void KvView::setStops() {
     std::vector<double> stops;
+    if (overTime()) {
+        constexpr int kStops = 500;
+        const double first = static_cast<double>(pool_->begin()) * 1e-9, end = static_cast<double>(pool_->end()) * 1e-9;
+        for (int i = 0; i < kStops; ++i) {
+            stops.push_back(first + (end - first) * i / (kStops - 1));
+        }
+        chart_->setStops(std::move(stops), [pool = pool_](double seconds) { return kvWords(*pool, seconds); });
+        return;
+    }
     stops.reserve(facts_.samples.size());
     for (const KvSample& sample : facts_.samples) {
         stops.push_back(static_cast<double>(sample.tokens));
@@ -311,6 +400,13 @@ void KvView::updateChart() {
 void KvView::updatePages() {
     if (segments_->current() != 1) {
         return; // looks through what is alive: only for who sees it
+    }
+    if (pool_) {
+        if (header()->tableShown()) {
+            pageModel_->setTree(kvPoolTable(*pool_, poolView_->moment()));
+            pageTwin_->resizeColumnsToContents();
+        }
+        return;
     }
     SessionDocument* document = context().document;
     const TimelinePtr timeline = document != nullptr && run_ != 0 ? document->timeline(run_).timeline : nullptr;
@@ -367,6 +463,20 @@ void KvView::updateLayers() {
 }
 
 void KvView::updateInspector() {
+    if (pool_ && (overTime() || segments_->current() == 1)) {
+        const base::TimeNs at = poolView_->moment();
+        panelHeader_->setTitle(context().time->cursor() ? tr("At %1").arg(instantText(at))
+                                                        : tr("At %1, fullest").arg(instantText(at)));
+        values_->setTable(kvPoolValues(*pool_, at));
+        owners_->setTable(kvPoolOwners(*pool_, at));
+        owners_->setVisible(!owners_->model()->tree().nodes.empty());
+        layout_->setTable(kvLayoutTable(facts_));
+        hint_->setText(
+            tr("Predicted counts the tokens that running requests need; measured counts whole pages, padding and "
+               "all. What lies between is fragmentation."));
+        return;
+    }
+    owners_->setVisible(false);
     const std::int64_t tokens = shownTokens();
     panelHeader_->setTitle(facts_.empty() ? tr("KV cache") : tr("At %1 tokens").arg(countText(tokens)));
     values_->setTable(kvValuesTable(facts_, tokens));

@@ -6,6 +6,8 @@
 // and a row for each group of layers.
 
 #include "ui/models/kv_facts.h"
+#include "ui/models/kv_pool.h"
+#include "ui/models/latest_job.h"
 #include "ui/widgets/view.h"
 
 class QScrollArea;
@@ -17,6 +19,7 @@ namespace vitrine::ui {
 
 class Chart;
 class FactTable;
+class KvPoolView;
 class LayerPlot;
 class LegendStrip;
 class PageMap;
@@ -32,6 +35,9 @@ public:
     QList<QWidget*> focusStops() const override;
     bool settled() const override;
     void activated() override;
+    void deactivated() override;
+    bool perform(const QString& action) override;
+    QString whyNot(const QString& action) const override;
 
     PageMap* pageMap() const { return pageMap_; }
     Chart* chart() const { return chart_; }
@@ -39,9 +45,14 @@ public:
     SegmentedControl* segments() const { return segments_; }
     FactTable* values() const { return values_; }
     const KvFacts& facts() const { return facts_; }
+    const KvPoolPtr& pool() const { return pool_; }
+    KvPoolView* poolView() const { return poolView_; }
 
 private:
     void reload();
+    void takePool(KvPoolPtr pool);
+    void setStops();
+    bool overTime() const; ///< the curve of a batch, whose tokens come and go
     void refresh();
     void updateChart();
     void updatePages();
@@ -52,11 +63,16 @@ private:
     std::int64_t shownTokens() const;
 
     KvFacts facts_;
-    sessions::RunId run_ = 0;
+    KvPoolPtr pool_; ///< null: the cache has no pool of pages
+    bool batch_ = false;
+    LatestJob<KvPoolPtr> poolJob_;
+    sessions::RunId run_ = 0, shownRun_ = 0;
     bool stale_ = true;
     SegmentedControl* segments_;
     QCheckBox *predicted_, *noWindow_;
-    QStackedWidget *pages_, *twins_;
+    QStackedWidget *pages_, *twins_, *pageKinds_;
+    KvPoolView* poolView_;
+    QCheckBox* replay_;
     Chart* chart_;
     LegendStrip *curveLegend_, *pageLegend_, *layerLegend_;
     PageMap* pageMap_;
@@ -65,7 +81,7 @@ private:
     FlatTreeModel *layerModel_, *pageModel_, *sampleModel_;
     QScrollArea* panel_;
     DockHeader* panelHeader_;
-    FactTable *values_, *layout_;
+    FactTable *values_, *layout_, *owners_;
     TextLabel* hint_;
 };
 
