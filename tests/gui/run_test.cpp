@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // The main job by mouse and keys with the program's own runs: choose a model, start, watch, stop, find the run saved, look
-// at it, run it again, compare, open the session anew.
+// at it, run it again, compare, open the session anew; measure a mask.
 #include <QComboBox>
 #include <QLineEdit>
 #include <QPlainTextEdit>
@@ -15,6 +15,7 @@
 #include "kernels/context.h"
 #include "ui/models/run_table.h"
 #include "ui/views/compare/compare_view.h"
+#include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/run/run_view.h"
 #include "ui/views/sessions/sessions_view.h"
@@ -131,6 +132,49 @@ private slots:
         QVERIFY2(tip.count(QStringLiteral("<br>")) >= 5 && tip.contains(QStringLiteral("logprob")), qPrintable(tip));
         QCOMPARE(view()->form()->text(QStringLiteral("model")), kDemoModel);
         QCOMPARE(view()->prompt()->toPlainText(), QStringLiteral("What does a KV cache hold?"));
+    }
+
+    void measuresAMaskAndKeepsIt() {
+        const QString file = folder_.filePath(QStringLiteral("masks.vitrine"));
+        sessions::SessionFile::open(file.toStdString(), sessions::OpenMode::CreateOrOpen);
+        window_->openFile(file);
+        QTRY_VERIFY_WITH_TIMEOUT(window_->document()->isOpen(), kLimitMs);
+        QTest::keyClick(window_.get(), Qt::Key_6, Qt::ControlModifier);
+        auto* lab = shown<ui::MaskLabView>("mask");
+        QCOMPARE(window_->currentView(), lab);
+        ui::MaskSizes sizes;
+        sizes.heads = 2;
+        sizes.kvHeads = 1;
+        sizes.headDim = 16;
+        sizes.queries = sizes.keys = 320;
+        sizes.block = 64;
+        lab->lab()->setSizes(sizes);
+        lab->lab()->setSource(0, ui::exampleSource(320));
+        lab->lab()->setParameter(0, "WINDOW", 64);
+        QTRY_VERIFY_WITH_TIMEOUT(lab->settled(), kLimitMs);
+        QTest::mouseClick(lab->measureButton(), Qt::LeftButton);
+        QVERIFY(runs_->running());
+        QTRY_VERIFY_WITH_TIMEOUT(lab->lab()->side(0).times.has_value(), kLimitMs);
+        QTRY_VERIFY_WITH_TIMEOUT(lastRun() != nullptr && lastRunIs(1, sessions::RunStatus::Done), kLimitMs);
+        QTRY_COMPARE_WITH_TIMEOUT(window_->document()->runA(), lastRun()->id, kLimitMs);
+        QTRY_COMPARE_WITH_TIMEOUT(QString::fromStdString(lastRun()->name), QStringLiteral("sliding + document"),
+                                  kLimitMs);
+        const ui::MaskTimes times = *lab->lab()->side(0).times;
+        QVERIFY(times.forward && times.forward->full && times.backward && times.cpu);
+
+        // Another window on the same file: the program with its parameter and lengths, and its times.
+        cleanup();
+        init();
+        window_->openFile(file);
+        window_->openView(QStringLiteral("mask"));
+        lab = shown<ui::MaskLabView>("mask");
+        QTRY_VERIFY_WITH_TIMEOUT(lab->lab()->side(0).times.has_value() && lab->settled(), kLimitMs);
+        const ui::MaskSource& source = lab->lab()->side(0).source;
+        QCOMPARE(source.text, ui::exampleSource(320).text);
+        QCOMPARE(source.captures, ui::exampleSource(320).captures);
+        QCOMPARE(source.parameters.at("WINDOW"), 64.0);
+        QVERIFY(lab->lab()->sizes() == sizes);
+        QCOMPARE(lab->lab()->side(0).times->forward->measured, times.forward->measured);
     }
 
     void runsAgainAndCompares() {

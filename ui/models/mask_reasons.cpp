@@ -142,6 +142,16 @@ std::vector<MaskReason> reasonsOf(const MaskProgram& mask, const kernels::Progra
     return reasons;
 }
 
+/// The condition that decides alone; where several block together, the first of them.
+int decidingReason(const MaskReasons& all) {
+    const auto place = [&all](const auto& wanted) {
+        const auto found = std::find_if(all.reasons.begin(), all.reasons.end(), wanted);
+        return found == all.reasons.end() ? -1 : static_cast<int>(found - all.reasons.begin());
+    };
+    const int alone = place([&all](const MaskReason& reason) { return reason.decides && reason.holds == all.allowed; });
+    return alone >= 0 || all.allowed ? alone : place([](const MaskReason& reason) { return !reason.holds; });
+}
+
 } // namespace
 
 MaskReasons maskReasons(const MaskProgram* mask, const MaskProgram* score, const kernels::ProgramRow& row,
@@ -154,12 +164,15 @@ MaskReasons maskReasons(const MaskProgram* mask, const MaskProgram* score, const
     if (score != nullptr) {
         out.score = Evaluator(*score, {score->program.result}).at(row, key).front().text;
     }
-    const auto first = std::find_if(out.reasons.begin(), out.reasons.end(), [&out](const MaskReason& reason) {
-        return reason.decides && reason.holds == out.allowed;
-    });
     out.sentence = out.allowed ? QObject::tr("allowed") : QObject::tr("blocked");
-    if (first != out.reasons.end() && !out.allowed) {
-        out.sentence = QObject::tr("blocked by %1 (%2)").arg(first->text, first->values);
+    out.deciding = decidingReason(out);
+    if (out.deciding >= 0 && !out.allowed) {
+        const MaskReason& first = out.reasons[static_cast<std::size_t>(out.deciding)];
+        const auto failing = std::count_if(out.reasons.begin(), out.reasons.end(),
+                                           [](const MaskReason& reason) { return !reason.holds; });
+        out.sentence = first.decides || failing < 2 ? QObject::tr("blocked by %1 (%2)").arg(first.text, first.values)
+                                                    : QObject::tr("blocked by %1 conditions, among them %2 (%3)")
+                                                          .arg(QString::number(failing), first.text, first.values);
     }
     return out;
 }

@@ -24,6 +24,7 @@ struct MaskReasons {
     bool allowed = true;
     std::vector<MaskReason> reasons; ///< comparisons and other conditions, in the order of the program
     QString score;                   ///< what score_mod makes of a score of 0; empty: there is none
+    int deciding = -1;               ///< index of the reason whose line is shown; -1: none alone
     QString sentence;                ///< "blocked by doc_id[q_idx] == doc_id[kv_idx] (4 is not 3)"
 };
 

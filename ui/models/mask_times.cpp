@@ -40,7 +40,8 @@ std::optional<double> MaskDirectionTimes::saved() const {
 }
 
 QString MaskTimes::where() const {
-    return QObject::tr("%1, %2, %3 heads, D %4").arg(device, dtype).arg(sizes.heads).arg(sizes.headDim);
+    const QString heads = sizes.heads == 1 ? QObject::tr("1 head") : QObject::tr("%1 heads").arg(sizes.heads);
+    return QObject::tr("%1, %2, %3, D %4").arg(device, dtype, heads).arg(sizes.headDim);
 }
 
 std::optional<MaskTimes> maskTimes(const std::string& metricsJson) {

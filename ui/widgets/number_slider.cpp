@@ -55,7 +55,9 @@ NumberSlider::NumberSlider(const QString& name, bool whole, QWidget* parent)
     row->setContentsMargins(12, 0, 12, 0);
     row->setSpacing(10);
     auto* label = new TextLabel(name, TypeRole::Table, TextColor::Text2, false, this);
-    label->setFont(Theme::instance().monoFont(TypeRole::Table));
+    const auto mono = [label] { label->setFont(Theme::instance().monoFont(TypeRole::Table)); };
+    mono();
+    connect(&Theme::instance(), &Theme::changed, label, mono); // behind the label's own
     label->setElide(true);
     label->setToolTip(name);
     label_ = label;

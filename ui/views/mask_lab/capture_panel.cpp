@@ -50,7 +50,9 @@ CaptureEditor::CaptureEditor(const QString& name, QWidget* parent) : QWidget(par
     auto* head = new QHBoxLayout;
     head->setContentsMargins(12, 4, 12, 2);
     auto* label = new TextLabel(name, TypeRole::Table, TextColor::Text2, false, this);
-    label->setFont(Theme::instance().monoFont(TypeRole::Table));
+    const auto mono = [label] { label->setFont(Theme::instance().monoFont(TypeRole::Table)); };
+    mono();
+    connect(&Theme::instance(), &Theme::changed, label, mono); // behind the label's own
     facts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
     facts_->setElide(true);
     facts_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -70,7 +72,8 @@ CaptureEditor::CaptureEditor(const QString& name, QWidget* parent) : QWidget(par
     table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     table_->header()->setSortIndicatorShown(false);
     table_->header()->setMinimumSectionSize(40);
-    table_->header()->setStretchLastSection(true);
+    table_->header()->setStretchLastSection(false);
+    table_->viewport()->installEventFilter(this);
     table_->setAccessibleName(tr("Documents of %1").arg(name));
     column->addWidget(table_);
     lengths_ = new QPlainTextEdit(this);
@@ -210,12 +213,14 @@ void CaptureEditor::setPointed(std::int64_t q, std::int64_t kv) {
     }
 }
 
-void CaptureEditor::resizeEvent(QResizeEvent* event) {
-    QWidget::resizeEvent(event);
-    const int column = (width() - 4) / 4;
-    for (int i = 0; i < 3; ++i) {
-        table_->setColumnWidth(i, column);
+bool CaptureEditor::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == table_->viewport() && event->type() == QEvent::Resize) {
+        const int columns = model_->columnCount(), width = table_->viewport()->width();
+        for (int i = 0; i < columns; ++i) {
+            table_->setColumnWidth(i, i + 1 < columns ? width / columns : width - (columns - 1) * (width / columns));
+        }
     }
+    return QWidget::eventFilter(watched, event);
 }
 
 CapturePanel::CapturePanel(QWidget* parent) : QWidget(parent) {

@@ -39,7 +39,7 @@ signals:
     void fromRunWanted(const QString& name);
 
 protected:
-    void resizeEvent(QResizeEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     void editLengths(bool on);

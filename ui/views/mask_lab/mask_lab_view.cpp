@@ -149,14 +149,10 @@ void MaskLabView::updatePointed() {
     panel_->setReasons(reasons_);
     captures_->setPointed(cell ? cell->q : -1, cell ? cell->kv : -1);
     int line = 0;
-    if (reasons_ && side.mapStudy->mask) {
-        const auto deciding =
-            std::find_if(reasons_->reasons.begin(), reasons_->reasons.end(), [this](const MaskReason& reason) {
-                return reason.decides && reason.holds == reasons_->allowed;
-            });
-        if (deciding != reasons_->reasons.end()) {
-            line = lineOfSpan(side.mapStudy->mask->program, deciding->span, program_->editor()->text());
-        }
+    if (reasons_ && reasons_->deciding >= 0) {
+        line = lineOfSpan(side.mapStudy->mask->program,
+                          reasons_->reasons[static_cast<std::size_t>(reasons_->deciding)].span,
+                          program_->editor()->text());
     }
     program_->editor()->setTintedLine(line, !reasons_ || !reasons_->allowed);
     setReadout(reasons_
