@@ -29,6 +29,16 @@ struct Rows {
     float total[2];
 };
 
+/// Scores where allowed(half, key of the tile) is false become -inf. It has no branches: what masks read comes for all elements
+/// at once.
+template <class Allowed> __device__ __forceinline__ void forbid(Scores& scores, Allowed allowed) {
+    const int mine = static_cast<int>(threadIdx.x) % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < kKeys / 2; ++i) {
+        scores[i] = allowed(i / 2 % 2, i / 4 * 8 + mine + i % 2) ? scores[i] : minusInfinity();
+    }
+}
+
 /// The score program over a tile, then the mask where the tile needs it.
 __device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows, const Note& note, Scores& scores) {
     const RowPlace& at = rows.place;
@@ -48,28 +58,39 @@ __device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows,
     if (VT_MASK == 1 ? !partial && keyBegin + kKeys - 1 <= at.lastKey(p) : !partial) {
         return;
     }
-    const int firstKey = at.firstKey(p);
-    const int lastKey = note.nothing() ? -1 : at.lastKey(p);
+    if constexpr (VT_MASK == 1) {
+        if (partial) {
+            forbid(scores, [&](int half, int key) {
+                return maskMod(at.batch(), at.head(half), at.query(half), keyBegin + key, p.maskCaptures);
+            });
+        }
+        if (note.nothing() || keyBegin + kKeys - 1 > at.lastKey(p)) {
+            const int lastKey = note.nothing() ? -1 : at.lastKey(p);
+            forbid(scores, [&](int, int key) { return keyBegin + key <= lastKey; });
+        }
+        return;
+    }
+    int low[2];
+    int high[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        int low = firstKey;
-        int high = lastKey;
+        const int firstKey = at.firstKey(p);
+        const int lastKey = note.nothing() ? -1 : at.lastKey(p);
+        low[half] = firstKey;
+        high[half] = lastKey;
         if constexpr (VT_MASK >= 2) {
-            intervalRows(at.batch(), at.head(half), at.query(half), p.maskCaptures, low, high);
-            low = max(low, firstKey);
-            high = min(high, lastKey);
+            intervalRows(at.batch(), at.head(half), at.query(half), p.maskCaptures, low[half], high[half]);
         }
-#pragma unroll
-        for (int i = half * 2; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
-            const int key = keyBegin + i / 4 * 8 + 2 * t + i % 2;
-            bool allowed = key >= low && key <= high;
-            if constexpr (VT_MASK == 1 || VT_MASK == 3) {
-                allowed =
-                    allowed && (!partial || maskMod(at.batch(), at.head(half), at.query(half), key, p.maskCaptures));
-            }
-            scores[i] = allowed ? scores[i] : minusInfinity();
-        }
+        low[half] = max(low[half], firstKey) - keyBegin;
+        high[half] = min(high[half], lastKey) - keyBegin;
     }
+    forbid(scores, [&](int half, int key) {
+        bool allowed = (key >= low[half]) & (key <= high[half]);
+        if constexpr (VT_MASK == 3) {
+            allowed &= maskMod(at.batch(), at.head(half), at.query(half), keyBegin + key, p.maskCaptures);
+        }
+        return allowed;
+    });
 }
 
 /// Scores become weights of the new maximum; `shrink` is what older sums are to be multiplied by.
@@ -238,31 +259,18 @@ extern "C" __global__ void __launch_bounds__(384, 1) flex_attention_hopper(const
     extern __shared__ __align__(1024) unsigned char memory[];
     const Shared shared{sharedAddress(memory)};
     if (threadIdx.x == 0) {
-        for (int stage = 0; stage < kQueryStages; ++stage) {
-            barrier::init(shared.queriesFull(stage), 1);
-            barrier::init(shared.queriesEmpty(stage), kReleases);
-        }
-        for (int stage = 0; stage < kStages; ++stage) {
-            barrier::init(shared.keysFull(stage), 1);
-            barrier::init(shared.keysEmpty(stage), kReleases);
-            barrier::init(shared.valuesFull(stage), 1);
-            barrier::init(shared.valuesEmpty(stage), kReleases);
-        }
+        initRing(shared.queriesFull(0), 1, shared.queriesEmpty(0), kReleases, kQueryStages);
+        initRing(shared.keysFull(0), 1, shared.keysEmpty(0), kReleases, kStages);
+        initRing(shared.valuesFull(0), 1, shared.valuesEmpty(0), kReleases, kStages);
         barrier::fenceInit();
     }
-    __syncthreads();
-    pdl::wait();
-    pdl::launchDependents();
-    const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);
-    if (warpgroup == kGroups) {
-        wgmma::giveRegisters<kRegistersOfProducer>();
-        if (threadIdx.x < kGroups * 128 + 32) {
-            produce(p, shared);
-        }
-    } else {
-        wgmma::takeRegisters<kRegistersOfConsumer>();
-        consume(p, shared, warpgroup);
-    }
+    divide(
+        [&] {
+            if (threadIdx.x < kGroups * 128 + 32) {
+                produce(p, shared);
+            }
+        },
+        [&](int group) { consume(p, shared, group); });
 }
 
 } // namespace vt
