@@ -29,16 +29,6 @@ struct Rows {
     float total[2];
 };
 
-/// Scores where allowed(half, key of the tile) is false become -inf. It has no branches: what masks read comes for all elements
-/// at once.
-template <class Allowed> __device__ __forceinline__ void forbid(Scores& scores, Allowed allowed) {
-    const int mine = static_cast<int>(threadIdx.x) % 4 * 2;
-#pragma unroll
-    for (int i = 0; i < kKeys / 2; ++i) {
-        scores[i] = allowed(i / 2 % 2, i / 4 * 8 + mine + i % 2) ? scores[i] : minusInfinity();
-    }
-}
-
 /// The score program over a tile, then the mask where the tile needs it.
 __device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows, const Note& note, Scores& scores) {
     const RowPlace& at = rows.place;
@@ -58,39 +48,28 @@ __device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows,
     if (VT_MASK == 1 ? !partial && keyBegin + kKeys - 1 <= at.lastKey(p) : !partial) {
         return;
     }
-    if constexpr (VT_MASK == 1) {
-        if (partial) {
-            forbid(scores, [&](int half, int key) {
-                return maskMod(at.batch(), at.head(half), at.query(half), keyBegin + key, p.maskCaptures);
-            });
-        }
-        if (note.nothing() || keyBegin + kKeys - 1 > at.lastKey(p)) {
-            const int lastKey = note.nothing() ? -1 : at.lastKey(p);
-            forbid(scores, [&](int, int key) { return keyBegin + key <= lastKey; });
-        }
-        return;
-    }
-    int low[2];
-    int high[2];
+    const int firstKey = at.firstKey(p);
+    const int lastKey = note.nothing() ? -1 : at.lastKey(p);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const int firstKey = at.firstKey(p);
-        const int lastKey = note.nothing() ? -1 : at.lastKey(p);
-        low[half] = firstKey;
-        high[half] = lastKey;
+        int low = firstKey;
+        int high = lastKey;
         if constexpr (VT_MASK >= 2) {
-            intervalRows(at.batch(), at.head(half), at.query(half), p.maskCaptures, low[half], high[half]);
+            intervalRows(at.batch(), at.head(half), at.query(half), p.maskCaptures, low, high);
+            low = max(low, firstKey);
+            high = min(high, lastKey);
         }
-        low[half] = max(low[half], firstKey) - keyBegin;
-        high[half] = min(high[half], lastKey) - keyBegin;
+#pragma unroll
+        for (int i = half * 2; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
+            const int key = keyBegin + i / 4 * 8 + 2 * t + i % 2;
+            // No branches: what the mask reads comes for all elements at once.
+            bool allowed = (key >= low) & (key <= high);
+            if constexpr (VT_MASK == 1 || VT_MASK == 3) {
+                allowed &= !partial | maskMod(at.batch(), at.head(half), at.query(half), key, p.maskCaptures);
+            }
+            scores[i] = allowed ? scores[i] : minusInfinity();
+        }
     }
-    forbid(scores, [&](int half, int key) {
-        bool allowed = (key >= low[half]) & (key <= high[half]);
-        if constexpr (VT_MASK == 3) {
-            allowed &= maskMod(at.batch(), at.head(half), at.query(half), keyBegin + key, p.maskCaptures);
-        }
-        return allowed;
-    });
 }
 
 /// Scores become weights of the new maximum; `shrink` is what older sums are to be multiplied by.
