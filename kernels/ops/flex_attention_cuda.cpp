@@ -205,7 +205,8 @@ std::int64_t groupPartsOf(const FlexAttention& op, const ColumnFacts& columns, s
         if (group % parts != 0) {
             continue;
         }
-        const auto rounds = static_cast<double>((pieces * parts + multiprocessors - 1) / multiprocessors);
+        const std::int64_t wholeRounds = (pieces * parts + multiprocessors - 1) / multiprocessors;
+        const auto rounds = static_cast<double>(wholeRounds);
         const double time = (rounds * mean + std::max(longest - mean, 0.0) / 2) / static_cast<double>(parts) +
                             (parts > 1 ? rounds * kAddition : 0.0);
         if (time < least) {
