@@ -43,6 +43,7 @@ ModValue ModEvaluator::indexSequence(const std::vector<ModValue>& items, ModValu
     if (const auto* const range = index.as<ModSlice>()) {
         const Slice part = slice(*range, static_cast<std::int64_t>(items.size()));
         std::vector<ModValue> made;
+        made.reserve(static_cast<std::size_t>(part.count));
         for (std::int64_t i = 0; i < part.count; ++i) {
             made.push_back(items[static_cast<std::size_t>(part.start + i * part.step)]);
         }
@@ -106,7 +107,7 @@ ModValue ModEvaluator::index(ModValue object, ModValue index) {
     if (const auto* const string = object.as<ModString>()) {
         std::vector<ModValue> characters;
         for (const char c : string->text) {
-            characters.push_back(heap_.string(std::string(1, c)));
+            characters.emplace_back(heap_.string(std::string(1, c)));
         }
         const ModValue made = indexSequence(characters, index, ModKind::List);
         if (const auto* const part = made.as<ModSequence>()) {
@@ -237,6 +238,7 @@ ModValue ModEvaluator::indexTensor(ModTensor& tensor, ModValue index) {
     const bool whole = items.size() == tensor.dims.size() && inProgram_ && !tensor.literal;
     if (plain && (symbolic || whole || !tensor.storage)) {
         std::vector<ModNode> indices;
+        indices.reserve(items.size());
         for (const ModValue item : items) {
             indices.push_back(node(item));
         }
@@ -280,7 +282,7 @@ ModTensor* ModEvaluator::gathered(ModTensor& view, std::span<const int> dims, st
             const ModTensor* const places = nonzeroTensor(heap_, *position);
             for (int d = 0; d < position->rank(); ++d) {
                 if (position->dims[static_cast<std::size_t>(d)] !=
-                    view.dims.at(static_cast<std::size_t>(dims[i] + d))) {
+                    view.dims.at(static_cast<std::size_t>(dims[i]) + static_cast<std::size_t>(d))) {
                     fail(fmt::format("a mask of shape {} for a tensor of shape {}", position->shapeText(),
                                      view.shapeText()));
                 }

@@ -203,6 +203,8 @@ TEST_F(AttentionCommand, MaskCountsBlocksAndDrawsThem) {
     EXPECT_DOUBLE_EQ(report["block_sparsity"], 1 - 15.0 / 64);
     EXPECT_DOUBLE_EQ(report["element_density"], (100 * 101 / 2 + 900 * 100) / 1e6);
     EXPECT_EQ(report["closed_form"], true);
+    EXPECT_EQ(report["block_mask_cached"], false);
+    EXPECT_EQ(report["backend"], "cpu");
     for (const char* key : {"full_share", "metadata_bytes", "build_seconds", "density_seconds"}) {
         EXPECT_TRUE(report.contains(key)) << key;
     }

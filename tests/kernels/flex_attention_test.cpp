@@ -280,6 +280,28 @@ TEST(FlexAttention, ScoresOfMinusInfinityBlock) {
     expectRows(run.dv, fixture, "empty_rows.dv");
 }
 
+// Softmax does not see a constant that is added to all scores; an LSE of about 1000 in float32 would.
+TEST(FlexAttention, GradientsDoNotSufferFromALargeLse) {
+    const FlexFixture& fixture = fixtureOf("flex");
+    Maker s;
+    Named shifted;
+    shifted.score = s.finish(s.score + 1000.3);
+    CpuContext context(2);
+    Pass plainly(fixture, {}, false, nullptr);
+    Pass run(fixture, shifted, false, nullptr);
+    plainly.execute(context);
+    run.execute(context);
+    EXPECT_GT(run.lse.values()[0], 990);
+    for (const auto& [left, right] :
+         {std::pair{&plainly.dq, &run.dq}, std::pair{&plainly.dk, &run.dk}, std::pair{&plainly.dv, &run.dv}}) {
+        const std::vector<double> expected = left->values();
+        const std::vector<double> found = right->values();
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            ASSERT_NEAR(found[i], expected[i], 1e-6 * (1 + std::fabs(expected[i])));
+        }
+    }
+}
+
 TEST(FlexAttention, SameBitsForAnyNumberOfThreads) {
     const FlexFixture& fixture = fixtureOf("flex384");
     const Named programs = programOf("relbias");
