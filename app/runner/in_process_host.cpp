@@ -42,7 +42,7 @@ sessions::RunStatus sessionStatus(RunOutcome::Status status) {
     return sessions::RunStatus::Failed;
 }
 
-/// "generate gpt-oss-20b", "plan load mistral-7b", "attention causal": what lists show until the user renames it.
+/// "generate gpt-oss-20b", "plan load mistral-7b", "attention causal", "static, 16 slots, gpt-oss-20b": what lists show until the user renames it.
 std::string runName(const json& experiment) {
     std::string model = experiment.value("model", "");
     if (experiment.value("workload", "") == "attention") {
@@ -55,6 +55,11 @@ std::string runName(const json& experiment) {
         model.pop_back();
     }
     model = model.substr(model.find_last_of("/:") + 1);
+    if (experiment.value("workload", "") == "batch") {
+        // Batches of one model are told apart by these.
+        return fmt::format("{}{}, {} slots, {}", experiment.value("plan", false) ? "plan " : "",
+                           experiment.value("mode", "continuous"), experiment.value("slots", 16), model);
+    }
     return fmt::format("{}{}{}{}", experiment.value("plan", false) ? "plan " : "", experiment.value("workload", ""),
                        model.empty() ? "" : " ", model);
 }

@@ -8,9 +8,12 @@
 #include "profiler/memory_timeline.h"
 #include "profiler/recorder.h"
 #include "tests/ui/fake_runs.h"
+#include "tests/ui/recorded_run.h"
+#include "ui/models/batch_map.h"
 #include "ui/models/time_cursor.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
+#include "ui/widgets/timeline/slot_painter.h"
 
 using namespace vitrine;
 
@@ -80,6 +83,69 @@ private slots:
                   static_cast<unsigned long long>(timeline->events()), part * 100, whole, layers->lastPictureMs(),
                   shapes->lastPictureMs());
             QVERIFY(!frame.isNull() && layers->model() && layers->model()->largestTotal() > 0);
+        }
+    }
+
+    void batchFrames() {
+        // A thousand requests over many steps in 128 slots, each with a prompt, an answer and an idle step.
+        bool given = false;
+        const int wanted = qEnvironmentVariableIntValue("VITRINE_FRAME_STEPS", &given);
+        const int steps = given && wanted > 0 ? wanted : 10'000;
+        constexpr int kSlots = 128, kRequests = 1000;
+        test::RecordedRun run;
+        for (int i = 0; i < steps; ++i) {
+            base::BatchStepEvent step;
+            step.begin = i * 1000;
+            step.end = step.begin + 1000;
+            step.index = i;
+            step.sampled = kSlots;
+            step.usedPages = 500 + i % 97;
+            run.tell(step);
+        }
+        // Two hundred stretches for each request: many to a column of pixels.
+        constexpr int kRounds = kRequests / kSlots + 1, kStretches = 100;
+        const int each = std::max(2, steps / kRounds / kStretches);
+        for (int i = 0; i < kRequests; ++i) {
+            run.tell(base::RequestEvent{0, i, base::RequestPhase::Arrived, -1, -1, 100, {}});
+        }
+        for (int at = 0; at < kRounds * kStretches; ++at) {
+            for (int slot = 0; slot < kSlots; ++slot) {
+                const int request = at / kStretches * kSlots + slot, from = at * each;
+                if (request >= kRequests) {
+                    continue;
+                }
+                if (at % kStretches == 0) {
+                    run.tell(base::RequestEvent{from * 1000, request, base::RequestPhase::Admitted, slot, from, 0, {}});
+                }
+                run.tell(base::SlotSpanEvent{from * 1000, (from + 1) * 1000, from, 1, slot, request,
+                                             base::SlotState::Prefill, 1, 0});
+                run.tell(base::SlotSpanEvent{(from + 1) * 1000, (from + each) * 1000, from + 1, each - 1, slot, request,
+                                             base::SlotState::Decode, each - 1, 0});
+            }
+        }
+        const auto timeline = run.timeline();
+        QElapsedTimer clock;
+        clock.start();
+        const auto side = ui::batchSide(test::runInfo(1, "batch", R"({"mode": "continuous"})"), *timeline);
+        const auto map = ui::BatchMap::make(side, ui::BatchAxis::Time);
+        qInfo("%zu spans, %zu steps: made in %.1f ms by another thread", side->spans.size(), side->steps.size(),
+              double(clock.nsecsElapsed()) / 1e6);
+        for (const double part : {1.0, 0.3, 0.01}) {
+            const auto length = static_cast<base::TimeNs>(double(map->length()) * part);
+            const ui::AxisMap axis = ui::AxisMap::ofTime({map->length() / 3, map->length() / 3 + length}, 1300);
+            const ui::PlotFrame frame{QSizeF(1360, 220), 2};
+            clock.restart();
+            const QImage image = ui::paintSlots({map, axis, std::nullopt}, frame, ui::themeTokens());
+            const double painted = double(clock.nsecsElapsed()) / 1e6;
+            clock.restart();
+            const QImage rows = ui::paintRequests({map, axis, 0}, frame, ui::themeTokens());
+            const double listed = double(clock.nsecsElapsed()) / 1e6;
+            clock.restart();
+            const auto pages = map->usedPages().columns(axis, 2600);
+            const auto rate = map->rateColumns(axis, 2600, 80);
+            qInfo("%5.1f %% of the run: slots %.1f ms, requests %.1f ms, two curves %.1f ms", part * 100, painted,
+                  listed, double(clock.nsecsElapsed()) / 1e6);
+            QVERIFY(!image.isNull() && !rows.isNull() && pages.size() == rate.size());
         }
     }
 

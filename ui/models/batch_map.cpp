@@ -308,10 +308,16 @@ void BatchMap::slotRuns(std::int32_t slot, const AxisMap& axis, int columns, std
         }
     };
     std::size_t at = facts.slotBegins[static_cast<std::size_t>(slot)];
+    // The one looked for is near: steps double until it is passed.
     const auto endsAfter = [&](base::TimeNs place) {
-        return static_cast<std::size_t>(std::upper_bound(ends_.begin() + static_cast<std::ptrdiff_t>(at),
-                                                         ends_.begin() + static_cast<std::ptrdiff_t>(end), place) -
-                                        ends_.begin());
+        std::size_t low = at, width = 1;
+        while (low + width < end && ends_[low + width - 1] <= place) {
+            low += width;
+            width *= 2;
+        }
+        const auto first = ends_.begin() + static_cast<std::ptrdiff_t>(low);
+        const auto last = ends_.begin() + static_cast<std::ptrdiff_t>(std::min(end, low + width));
+        return static_cast<std::size_t>(std::upper_bound(first, last, place) - ends_.begin());
     };
     at = endsAfter(axis.range().begin);
     int column = 0;

@@ -42,13 +42,16 @@ public:
         table_->columns = {
             {title}, {shortTitle(pair.a), true}, {shortTitle(pair.b), true}, {QObject::tr("A to B"), true}};
     }
-    void row(const QString& name, Value a, Value b, int decimals, std::optional<bool> lowerIsBetter) {
+    /// Differences below `noise` are none.
+    void row(const QString& name, Value a, Value b, int decimals, std::optional<bool> lowerIsBetter,
+             double noise = 0.0005) {
         if (!a && !b) {
             return;
         }
         FlatNode node;
         node.key = table_->nodes.size() + 1;
-        node.cells = {FlatCell(name), valueCell(a, decimals), valueCell(b, decimals), ratioCell(a, b, lowerIsBetter)};
+        node.cells = {FlatCell(name), valueCell(a, decimals), valueCell(b, decimals),
+                      ratioCell(a, b, lowerIsBetter, noise)};
         table_->nodes.push_back(std::move(node));
     }
     FlatTreePtr take() { return table_; }

@@ -31,15 +31,22 @@ Curve curveOf(std::size_t side, std::function<std::vector<std::optional<double>>
     return curve;
 }
 
-/// A top that is a round number and leaves air.
+/// A top that is twice a round number and leaves little air.
 double roundTop(double most) {
-    const double wanted = std::max(1.0, most * 1.05);
-    return std::max(1.0, roundTicks(wanted, 4).back());
+    const double wanted = std::max(2.0, most * 1.02) / 2;
+    const double power = std::pow(10.0, std::floor(std::log10(wanted)));
+    for (const double lead : {1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0}) {
+        if (lead * power >= wanted && lead * power == std::floor(lead * power)) {
+            return 2 * lead * power;
+        }
+    }
+    return 20 * power;
 }
 
 void finish(BatchCurves::Lane& lane, double most, const QStringList& facts) {
     lane.top = roundTop(most);
     lane.topText = count(lane.top);
+    lane.middleText = count(lane.top / 2);
     lane.facts = facts.join(QStringLiteral(", "));
 }
 

@@ -18,7 +18,7 @@ struct BatchCurves {
     struct Lane {
         std::vector<Curve> curves;
         double top = 1;
-        QString topText, facts;
+        QString topText, middleText, facts;
     };
     Lane rate, queue, running, pages;
 };

@@ -255,7 +255,7 @@ void BatchingView::updateLanes() {
 void BatchingView::updateCurves() {
     const BatchCurves curves = batchCurves(maps_, lanes_->axis());
     const auto show = [](CurveLane* lane, const BatchCurves::Lane& content) {
-        lane->setTopText(content.topText);
+        lane->setTopText(content.topText, content.middleText);
         lane->setFacts(content.facts);
         lane->setCurves(content.curves, content.top, false);
     };

@@ -13,7 +13,8 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kMostLines = 12;
-constexpr double kTall = 120; ///< from here on there is room for a grid and for words at the ends of lines
+constexpr double kHalved = 44; ///< from here on there is room for a number at half height
+constexpr double kTall = 120;  ///< from here on there is room for a grid and for words at the ends of lines
 
 template <class F> void drawGrid(QPainter& painter, const QRectF& plot, const ByteGrid& grid, double gutter, F yOf) {
     const ThemeTokens& t = themeTokens();
@@ -59,8 +60,9 @@ void CurveLane::setCurves(std::vector<Curve> curves, double top, bool bytes) {
     invalidate();
 }
 
-void CurveLane::setTopText(const QString& text) {
+void CurveLane::setTopText(const QString& text, const QString& middle) {
     topText_ = text;
+    middleText_ = middle;
     invalidate();
 }
 
@@ -90,6 +92,13 @@ QImage CurveLane::paint(const PlotFrame& frame) {
                  [&](double value) { return plot.bottom() - air - value / top_ * room; });
     } else {
         drawText(painter, QRectF(0, 0, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter, high, t.text3, font);
+    }
+    if (middleText_.size() > 0 && plot.height() >= kHalved) {
+        const double y = std::floor(plot.bottom() - air - room / 2);
+        hairline(painter, plot.left(), plot.right(), std::floor(plot.bottom() - air - room), t.line0);
+        hairline(painter, plot.left(), plot.right(), y, t.line0);
+        drawText(painter, QRectF(0, y - 7, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter, middleText_,
+                 t.text3, font);
     }
     drawText(painter, QRectF(0, plot.bottom() - 14, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter,
              QStringLiteral("0"), t.text3, font);

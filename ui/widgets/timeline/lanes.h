@@ -142,8 +142,9 @@ class CurveLane final : public Lane {
 public:
     CurveLane(const QString& title, TimeCursor* time, QWidget* parent);
     void setCurves(std::vector<Curve> curves, double top, bool bytes);
-    /// What stands at the top of a scale of plain numbers: "5 TB/s"; empty: the number.
-    void setTopText(const QString& text);
+    /// What stands at the top of a scale of plain numbers: "5 TB/s"; empty: the number. `middle` stands with a line at half
+    /// of it where there is room.
+    void setTopText(const QString& text, const QString& middle = {});
     void setFailures(std::vector<base::TimeNs> times);
     QString spoken() const override;
 
@@ -154,7 +155,7 @@ private:
     std::vector<Curve> curves_;
     double top_ = 1;
     bool bytes_ = true;
-    QString topText_;
+    QString topText_, middleText_;
     std::vector<base::TimeNs> failures_;
 };
 
