@@ -43,7 +43,7 @@ public:
 
     FlexReach reach(const ProgramRow& row);
     /// Whether rows of different heads at one position may see different keys by their reach.
-    bool perHead() const { return (low_ || high_) && (*programs_.facts)->perHead; }
+    bool perHead() const { return bounded_ && (*programs_.facts)->perHead; }
     /// Writes 0 or 1 for keys [key, key + count), count <= kFlexKeys; nothing when the answer is All.
     FlexAllowed read(const ProgramRow& row, std::int64_t key, int count, std::uint8_t* allowed);
     /// The same of a row whose reach is known.
@@ -58,7 +58,8 @@ private:
 
     const FlexPrograms& programs_;
     std::int64_t keys_;
-    std::optional<Interpreter<double>> low_, high_;
+    bool bounded_ = false;                          ///< a row's reach is less than all keys
+    std::optional<Interpreter<double>> low_, high_; ///< of ends that are not linear
     std::optional<Interpreter<float>> exact_;
 };
 

@@ -46,10 +46,11 @@ FlexMaskRows::FlexMaskRows(const FlexPrograms& programs, std::int64_t keys) : pr
     }
     const ProgramFacts& facts = **programs.facts;
     if (programs.blocks == nullptr) {
-        if (!facts.rows.lowUnbounded) {
+        bounded_ = !facts.rows.lowUnbounded || !facts.rows.highUnbounded;
+        if (!facts.low) {
             low_.emplace(facts.rows.low, programs.mask.captures);
         }
-        if (!facts.rows.highUnbounded) {
+        if (!facts.high) {
             high_.emplace(facts.rows.high, programs.mask.captures);
         }
     }
@@ -60,13 +61,17 @@ FlexMaskRows::FlexMaskRows(const FlexPrograms& programs, std::int64_t keys) : pr
 
 FlexReach FlexMaskRows::reach(const ProgramRow& row) {
     FlexReach out{0, keys_ - 1, !exact_.has_value()};
-    if (low_.has_value()) {
-        low_->run(row, 0, 1, nullptr);
-        out.low = std::max<std::int64_t>(0, low_->integers()[0]);
-    }
-    if (high_.has_value()) {
-        high_->run(row, 0, 1, nullptr);
-        out.high = std::min(out.high, high_->integers()[0]);
+    if (bounded_) {
+        const auto end = [&](const std::optional<LinearBound>& simple, std::optional<Interpreter<double>>& program) {
+            if (simple) {
+                return simple->at(row.query);
+            }
+            program->run(row, 0, 1, nullptr);
+            return program->integers()[0];
+        };
+        const ProgramFacts& facts = **programs_.facts;
+        out.low = std::max(out.low, end(facts.low, low_));
+        out.high = std::min(out.high, end(facts.high, high_));
     }
     return out;
 }
@@ -137,7 +142,7 @@ bool FlexMaskRows::any(std::int64_t batch, std::int64_t head, std::int64_t query
         }
         return false;
     }
-    if (!low_.has_value() && !high_.has_value()) {
+    if (!bounded_) {
         return true;
     }
     for (std::int64_t query = query0; query < query1; ++query) {

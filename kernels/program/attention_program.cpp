@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/program/attention_program.h"
 
+#include <cstdlib>
+#include <vector>
+
 #include "kernels/program/interpreter.h"
 
 namespace vitrine::kernels {
@@ -35,6 +38,34 @@ std::optional<std::int64_t> distance(Program bound) {
     return near == valueAt(bound, 2 * kFar + 1) - (2 * kFar + 1) ? std::optional(near) : std::nullopt;
 }
 
+/// Sums and differences of the position and constants. Positions lie below 2^30, so int32 does not wrap while offsets do too.
+std::optional<LinearBound> linearBound(const Program& bound) {
+    std::vector<LinearBound> values;
+    values.reserve(bound.nodes.size());
+    for (const ProgramNode& node : bound.nodes) {
+        const auto arg = [&](std::size_t i) { return values[static_cast<std::size_t>(node.args.at(i))]; };
+        const bool integer = node.type == ProgramType::Int32 || node.type == ProgramType::Int64;
+        if (integer && node.op == ProgramOp::Query) {
+            values.push_back({1, 0});
+        } else if (integer && node.op == ProgramOp::Constant) {
+            values.push_back({0, node.integer});
+        } else if (node.type == ProgramType::Int64 && node.op == ProgramOp::Cast) {
+            values.push_back(arg(0));
+        } else if (integer && (node.op == ProgramOp::Add || node.op == ProgramOp::Sub)) {
+            const std::int64_t sign = node.op == ProgramOp::Add ? 1 : -1;
+            values.push_back({arg(0).slope + sign * arg(1).slope, arg(0).offset + sign * arg(1).offset});
+        } else {
+            return std::nullopt;
+        }
+        constexpr std::int64_t kSafe = std::int64_t{1} << 30;
+        const LinearBound& made = values.back();
+        if (node.type == ProgramType::Int32 && (std::abs(made.slope) > 1 || std::abs(made.offset) > kSafe)) {
+            return std::nullopt;
+        }
+    }
+    return values[static_cast<std::size_t>(bound.result)];
+}
+
 } // namespace
 
 ProgramFacts::ProgramFacts(const Program& program) : key(programKey(program)) {
@@ -43,6 +74,8 @@ ProgramFacts::ProgramFacts(const Program& program) : key(programKey(program)) {
     }
     rows = hullRows(program, exact);
     perHead = readsHead(rows.low) || readsHead(rows.high);
+    low = linearBound(rows.low);
+    high = linearBound(rows.high);
     if (!rows.lowUnbounded) {
         if (const std::optional<std::int64_t> at = distance(rows.low)) {
             behind = -*at;

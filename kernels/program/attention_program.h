@@ -13,6 +13,12 @@
 
 namespace vitrine::kernels {
 
+/// A bound of a row's keys that follows from its position alone: slope * q_idx + offset.
+struct LinearBound {
+    std::int64_t slope = 0, offset = 0;
+    std::int64_t at(std::int64_t query) const { return slope * query + offset; }
+};
+
 /// What analysis finds in a program, whatever its captures hold.
 struct ProgramFacts {
     explicit ProgramFacts(const Program& program);
@@ -21,6 +27,8 @@ struct ProgramFacts {
     IntervalRows rows;    ///< of a mask: every key that a row sees lies inside (hullRows)
     bool exact = false;   ///< and it sees all of them: the closed form
     bool perHead = false; ///< the ends depend on the head
+    /// The ends, where they are so simple: then nobody needs to run their programs.
+    std::optional<LinearBound> low, high;
     /// Keys that a row at any position far from the start may see before and behind its own position; none where there is no
     /// such number, or captures decide.
     std::optional<std::int64_t> behind, ahead;

@@ -20,6 +20,9 @@ TEST(ProgramFacts, OfTheModelsPrograms) {
     EXPECT_EQ(window.behind, 127);
     EXPECT_EQ(window.ahead, 0);
     EXPECT_FALSE(window.perHead);
+    ASSERT_TRUE(window.low.has_value() && window.high.has_value());
+    EXPECT_EQ(window.low->at(1000), 873);
+    EXPECT_EQ(window.high->at(1000), 1000);
     EXPECT_EQ(window.key, programKey(slidingWindowMask(128)));
     EXPECT_NE(window.key, causal.key);
     const Program cap = softCapScore(30);
@@ -44,6 +47,8 @@ TEST(ProgramFacts, IntervalsHoldWhatRowsSee) {
             const ProgramRow at{row / (kHeads * kLongest), row / kLongest % kHeads, row % kLongest};
             low.run(at, 0, 1, nullptr);
             high.run(at, 0, 1, nullptr);
+            EXPECT_TRUE(!mask->facts.low || mask->facts.low->at(at.query) == low.integers()[0]);
+            EXPECT_TRUE(!mask->facts.high || mask->facts.high->at(at.query) == high.integers()[0]);
             for (std::int64_t key = 0; key < kLongest; ++key) {
                 const bool inside = key >= low.integers()[0] && key <= high.integers()[0];
                 const bool allowed = programs.allowed({at.batch, at.head, at.query, key});
