@@ -4,7 +4,9 @@
 #include "kernels/tracer.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <functional>
+#include <limits>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -46,6 +48,16 @@ private:
     std::uint64_t words_ = 0;
 };
 
+/// Splits a finished step into what its template holds (with relative ids and times) and what is written each time: what
+/// outlives it, and spans, whose times are their own.
+struct StepSplit {
+    base::StepTemplate step;
+    std::vector<TraceEvent> outliving;
+    std::uint64_t signature = 0;
+    std::unordered_map<std::uint64_t, std::uint64_t> ids; ///< of the step as it ran, to relative ones
+    std::vector<base::StepScope> scopes;                  ///< told as they ran
+};
+
 } // namespace
 
 struct Tracer::State {
@@ -77,6 +89,7 @@ struct Tracer::State {
     base::ScopeId stepParent;
     std::int32_t stepIndex = -1;
     std::string stepName;
+    bool stepRepeats = true;
     base::TimeNs stepBegin = 0;
     std::vector<TraceEvent> pending;
 
@@ -126,19 +139,10 @@ struct Tracer::State {
     }
 
     void finishStep(base::TimeNs end);
+    void tellOnce(StepSplit split, base::TimeNs end);
 };
 
 namespace {
-
-/// Splits a finished step into what its template holds (with relative ids and times) and what is written each time: what
-/// outlives it, and spans, whose times are their own.
-struct StepSplit {
-    base::StepTemplate step;
-    std::vector<TraceEvent> outliving;
-    std::uint64_t signature = 0;
-    std::unordered_map<std::uint64_t, std::uint64_t> ids; ///< of the step as it ran, to relative ones
-    std::vector<base::StepScope> scopes;                  ///< told as they ran
-};
 
 class StepSplitter {
 public:
@@ -246,8 +250,106 @@ private:
 
 } // namespace
 
+namespace {
+
+/// What a step's own device memory came to at its peak, by category.
+base::CategoryBytes peakInside(const base::StepTemplate& step) {
+    std::unordered_map<std::uint64_t, const AllocationEvent*> alive;
+    base::CategoryBytes now{};
+    base::CategoryBytes peak{};
+    std::uint64_t total = 0;
+    std::uint64_t most = 0;
+    for (const TraceEvent& event : step.events) {
+        if (const auto* birth = std::get_if<AllocationEvent>(&event);
+            birth != nullptr && birth->space == base::MemorySpace::Device) {
+            alive.emplace(birth->id, birth);
+            now[static_cast<std::size_t>(birth->category)] += birth->bytes;
+            total += birth->bytes;
+            if (total > most) {
+                most = total;
+                peak = now;
+            }
+        } else if (const auto* death = std::get_if<FreeEvent>(&event); death != nullptr && alive.contains(death->id)) {
+            const AllocationEvent& gone = *alive.at(death->id);
+            now[static_cast<std::size_t>(gone.category)] -= gone.bytes;
+            total -= gone.bytes;
+            alive.erase(death->id);
+        }
+    }
+    return peak;
+}
+
+/// Where the step's own tensors begin.
+std::uint64_t lowestAddress(const base::StepTemplate& step) {
+    std::uint64_t lowest = std::numeric_limits<std::uint64_t>::max();
+    for (const TraceEvent& event : step.events) {
+        if (const auto* birth = std::get_if<AllocationEvent>(&event)) {
+            lowest = std::min(lowest, birth->address);
+        }
+    }
+    return lowest;
+}
+
+} // namespace
+
+/// The step as its scope and its peak.
+void Tracer::State::tellOnce(StepSplit split, base::TimeNs end) {
+    holding = false;
+    const auto isRoot = [this](const TraceEvent& event) {
+        const auto* begin = std::get_if<ScopeBeginEvent>(&event);
+        return begin != nullptr && begin->id == stepScope;
+    };
+    const auto begin = std::find_if(pending.begin(), pending.end(), isRoot);
+    if (begin != pending.end()) {
+        sink->record(*begin);
+    }
+    const base::CategoryBytes peak = peakInside(split.step);
+    std::uint64_t address = lowestAddress(split.step);
+    std::vector<std::uint64_t> ids;
+    for (std::size_t category = 0; category < peak.size(); ++category) {
+        if (peak[category] == 0) {
+            continue;
+        }
+        AllocationEvent block;
+        block.time = stepBegin;
+        block.id = nextId++;
+        block.address = address;
+        block.bytes = peak[category];
+        block.scope = stepScope;
+        block.category = static_cast<base::MemoryCategory>(category);
+        block.name = intern(fmt::format("step.{}", base::categoryName(block.category)));
+        address += block.bytes;
+        ids.push_back(block.id);
+        sink->record(block);
+    }
+    for (TraceEvent& event : split.outliving) {
+        if (auto* const allocation = std::get_if<AllocationEvent>(&event)) {
+            allocation->scope = stepScope;
+        } else if (auto* const span = std::get_if<base::SpanEvent>(&event)) {
+            span->scope = stepScope;
+        }
+        sink->record(event);
+    }
+    for (const std::uint64_t id : ids) {
+        sink->record(FreeEvent{end, id});
+    }
+    sink->record(ScopeEndEvent{end, stepScope, 0, 0});
+    pending.clear();
+    std::erase_if(split.scopes, [](const base::StepScope& scope) { return scope.relative != 0; });
+    sink->stepEnded(stepScope, split.scopes);
+}
+
 void Tracer::State::finishStep(base::TimeNs end) {
     StepSplit split = StepSplitter(stepScope, stepBegin).split(pending, end);
+    if (!stepRepeats && level == ProfileLevel::Light) {
+        tellOnce(std::move(split), end);
+        return;
+    }
+    if (!stepRepeats) {
+        flush();
+        sink->stepEnded(stepScope, split.scopes);
+        return;
+    }
     const auto known = std::find_if(templates.begin(), templates.end(),
                                     [&](const Template& item) { return item.signature == split.signature; });
     if (known == templates.end()) {
@@ -424,7 +526,7 @@ void Tracer::outOfMemory(const base::OutOfMemoryEvent& event, std::string_view n
     state_->sink->record(full);
 }
 
-void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t tokens) {
+void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t tokens, bool repeats) {
     State& state = *state_;
     if (state.inStep) {
         throw base::Internal("a step began inside a step");
@@ -433,6 +535,7 @@ void Tracer::beginStep(std::string_view name, std::int32_t index, std::int64_t t
     state.stepParent = currentScope();
     state.stepIndex = index;
     state.stepName = name;
+    state.stepRepeats = repeats;
     state.stepBegin = now();
     state.holding = state.level != ProfileLevel::Off && foldsSteps();
     state.stepScope = beginScope(base::ScopeKind::Step, name, index, tokens);

@@ -70,7 +70,9 @@ public:
     /// else the step is written as it is and, when every allocation made inside was freed inside or is reported as
     /// outliving, kept as a new template. Allocations that outlive the step and spans are always written as they are, in the
     /// scopes of the replay.
-    void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens);
+    /// `repeats` false: hardly any other step will be like it (prompts of all lengths), so it becomes no template. Light mode
+    /// then tells it as its scope and what it held at its peak, one block for each category, from its begin to its end.
+    void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens, bool repeats = true);
     void endStep();
     /// The template that the last step made or repeated; none when it was written as it is.
     std::optional<std::uint32_t> lastTemplate() const;

@@ -327,6 +327,7 @@ void BatchEngine::fillStep(Flight& flight) {
     batch = {};
     batch.name = !anyPrefill ? "decode" : std::all_of(rows.begin(), rows.end(), isPrefill) ? "prefill" : "mixed";
     batch.index = static_cast<std::int32_t>(flight.plan.index);
+    batch.repeats = flight.decodes;
     std::int64_t longest = 1;
     for (const PlannedRow& planned : rows) {
         longest = std::max(longest, planned.tokens);

@@ -75,9 +75,9 @@ std::int32_t Scheduler::running() const {
 }
 
 std::int32_t Scheduler::preempted() const {
-    return static_cast<std::int32_t>(std::count_if(queue_.begin(), queue_.end(), [this](std::int32_t request) {
-        return at(request).state != RequestState::Waiting;
-    }));
+    // Who has run arrived before everyone who has not.
+    const auto hasRun = [this](std::int32_t request) { return at(request).state != RequestState::Waiting; };
+    return static_cast<std::int32_t>(std::find_if_not(queue_.begin(), queue_.end(), hasRun) - queue_.begin());
 }
 
 std::int64_t Scheduler::longestRunning() const {
@@ -99,6 +99,13 @@ std::int64_t Scheduler::pagesInSwap(const Entry& entry) const {
         pages += book_->pagesFor(group, entry.swapped);
     }
     return pages;
+}
+
+void Scheduler::leaveQueue(std::int32_t request) {
+    const auto place = std::lower_bound(queue_.begin(), queue_.end(), request);
+    if (place != queue_.end() && *place == request) {
+        queue_.erase(place);
+    }
 }
 
 void Scheduler::leaveSlot(std::int32_t request, RequestState state) {
@@ -130,7 +137,7 @@ void Scheduler::stop(std::int32_t request) {
         entry.ending = true; // the others of its batch step on, and it with them
         return;
     }
-    std::erase(queue_, request);
+    leaveQueue(request);
     leaveSlot(request, RequestState::Finished);
 }
 
@@ -138,7 +145,7 @@ void Scheduler::cancel(std::int32_t request) {
     if (ended(request)) {
         return;
     }
-    std::erase(queue_, request);
+    leaveQueue(request);
     leaveSlot(request, RequestState::Cancelled);
 }
 

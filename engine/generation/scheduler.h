@@ -171,6 +171,7 @@ private:
     const Entry& at(std::int32_t request) const { return entries_[static_cast<std::size_t>(request)]; }
     std::string whyNever(std::int64_t prompt, std::int64_t maxNew) const;
     std::int32_t freeSlot() const;
+    void leaveQueue(std::int32_t request);
     void leaveSlot(std::int32_t request, RequestState state);
     void releaseEnded();
     std::vector<std::int32_t> runningOrder() const;

@@ -81,8 +81,9 @@ struct CarriedIds {
 enum class StepLogits : std::uint8_t { Last, All };
 
 struct StepBatch {
-    std::string_view name = "decode"; ///< of the step scope: "prefill" or "decode"
+    std::string_view name = "decode"; ///< of the step scope: "prefill", "decode", or "mixed" for both
     std::int32_t index = 0;           ///< step number in its phase
+    bool repeats = true;              ///< steps like it will come: the trace keeps a template of it
     std::vector<StepSequence> sequences;
     StepLogits logits = StepLogits::Last; ///< All: every token of every sequence, whatever wantsLogits says
     /// One for each row of logits, or empty: no sampling.

@@ -22,7 +22,7 @@ constexpr std::uint64_t kDryBytes = std::uint64_t{1} << 44; ///< more than any s
 class TracedStep {
 public:
     TracedStep(kernels::Tracer& tracer, const StepBatch& batch, std::int64_t tokens) : tracer_(tracer) {
-        tracer_.beginStep(batch.name, batch.index, tokens);
+        tracer_.beginStep(batch.name, batch.index, tokens, batch.repeats);
     }
     ~TracedStep() { tracer_.endStep(); }
     TracedStep(const TracedStep&) = delete; // one begin, one end

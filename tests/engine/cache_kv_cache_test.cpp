@@ -150,5 +150,123 @@ TEST(KvCache, CountersFollow) {
     EXPECT_TRUE(has("kv_bytes.sliding", static_cast<double>(kLayerToken * 2 * 8)));
 }
 
+KvCacheOptions poolOf(std::int64_t pageTokens, std::int64_t pages, std::int64_t sequences) {
+    KvCacheOptions options = pagesOf(pageTokens);
+    options.kind = KvCacheKind::Paged;
+    options.poolPages = pages;
+    options.poolSequences = sequences;
+    return options;
+}
+
+TEST(PagedKvCache, ThePoolIsWhatItsFormulaSaysForEveryFamily) {
+    for (const char* family : {"gpt-oss", "llama", "mistral", "qwen2", "qwen3", "qwen3-moe", "gemma2"}) {
+        const ModelConfig config = openModel(std::string("synthetic:tiny-") + family).config;
+        for (const kernels::DType dtype : {kernels::DType::BF16, kernels::DType::F32}) {
+            for (const bool slides : {true, false}) {
+                const auto context = test::makeContext(kernels::Backend::Meta);
+                KvCacheOptions options = poolOf(0, 13, 3);
+                options.dtype = dtype;
+                options.slidingSaves = slides;
+                const std::uint64_t predicted = kvPoolBytes(kvGroups(config, options), options);
+                KvCache cache(*context, config, options);
+                const auto& statistics = context->memory().statistics();
+                EXPECT_EQ(statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)],
+                          predicted)
+                    << family;
+                EXPECT_EQ(cache.poolBytes(), predicted);
+                const int sequence = cache.addSequence();
+                append(cache, sequence, 70);
+                EXPECT_EQ(cache.usedBytes(), config.kvBytes(70, static_cast<int>(kernels::bytesOf(dtype, 1)), slides));
+                EXPECT_EQ(statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)],
+                          predicted)
+                    << "pages change hands without an allocation";
+            }
+        }
+    }
+}
+
+/// Bytes of the whole cache at the longest context that gpt-oss-20b was made for, by allocation.
+TEST(PagedKvCache, SlidingLayersHalveTheCacheOfGptOss) {
+    const ModelConfig config = openModel("synthetic:gpt-oss-20b").config;
+    const auto bytesOf = [&](bool slides) {
+        const auto context = test::makeContext(kernels::Backend::Meta);
+        KvCacheOptions options = poolOf(64, 131'072 / 64, 1);
+        options.slidingSaves = slides;
+        KvCache cache(*context, config, options);
+        append(cache, cache.addSequence(), 131'072);
+        return static_cast<double>(cache.poolBytes()) / (std::uint64_t{1} << 30);
+    };
+    EXPECT_NEAR(bytesOf(true), 3.003, 0.001);
+    EXPECT_EQ(bytesOf(false), 6);
+}
+
+TEST(PagedKvCache, PagesGoToTheHostAndComeBackElsewhere) {
+    kernels::ContextOptions contextOptions;
+    contextOptions.threads = 1;
+    kernels::Context context(contextOptions);
+    KvCache cache(context, twoGroups(), poolOf(4, 8, 2));
+    const int a = cache.addSequence();
+    cache.fillRandom(a, 10, 3);
+    const auto listsOf = [&](int sequence) {
+        std::vector<std::vector<std::int32_t>> lists;
+        for (int group = 0; group < 2; ++group) {
+            const auto pages = cache.book()->pages(sequence, group);
+            lists.emplace_back(pages.begin(), pages.end());
+        }
+        return lists;
+    };
+    const auto before = listsOf(a);
+    std::vector<std::byte> first(cache.pagesBytes(before));
+    cache.copyOut(before, first.data());
+    EXPECT_NE(std::count(first.begin(), first.end(), std::byte{0}), static_cast<std::ptrdiff_t>(first.size()));
+    cache.removeSequence(a);
+    append(cache, cache.addSequence(), 3); // takes the page that a had first
+    const int b = cache.addSequence();
+    append(cache, b, 10);
+    const auto after = listsOf(b);
+    EXPECT_NE(before, after);
+    cache.copyIn(after, first.data());
+    std::vector<std::byte> second(first.size());
+    cache.copyOut(after, second.data());
+    EXPECT_EQ(first, second);
+    cache.copyPage({1, after[1][0], after[1][1]});
+    cache.copyOut(after, second.data());
+    const std::size_t page = cache.groups()[1].pageBytes;
+    const std::size_t begin = after[0].size() * cache.groups()[0].pageBytes;
+    EXPECT_TRUE(std::equal(second.begin() + static_cast<std::ptrdiff_t>(begin),
+                           second.begin() + static_cast<std::ptrdiff_t>(begin + page),
+                           second.begin() + static_cast<std::ptrdiff_t>(begin + page)));
+}
+
+TEST(PagedKvCache, AnEmptyPoolIsOutOfMemoryWithItsFacts) {
+    const auto context = test::makeContext(kernels::Backend::Meta);
+    KvCache cache(*context, twoGroups(), poolOf(4, 3, 1));
+    const int sequence = cache.addSequence();
+    append(cache, sequence, 12);
+    const KvAppend more{sequence, 1};
+    try {
+        cache.reserve({&more, 1});
+        FAIL() << "the pool had three pages";
+    } catch (const base::OutOfMemory& error) {
+        EXPECT_EQ(error.facts().what, "kv_cache.full");
+        EXPECT_EQ(error.facts().largestFree, 0U);
+    }
+    EXPECT_EQ(cache.length(sequence), 12);
+    cache.trim(sequence, 12);
+    cache.removeSequence(sequence);
+    append(cache, cache.addSequence(), 5);
+}
+
+TEST(PagedKvCache, RowsThatDoNotCountLeaveNoTokens) {
+    const auto context = test::makeContext(kernels::Backend::Meta);
+    KvCache cache(*context, twoGroups(), poolOf(4, 3, 2));
+    const int fill = cache.addSequence();
+    const KvAppend rows[] = {{fill, 1, false}, {fill, 1, false}};
+    cache.reserve(rows);
+    EXPECT_EQ(cache.tables(1, rows).lengths, (std::vector<std::int32_t>{1, 1}));
+    cache.commit(rows);
+    EXPECT_EQ(cache.length(fill), 0);
+}
+
 } // namespace
 } // namespace vitrine::engine

@@ -74,6 +74,10 @@ TEST_P(GeneratorOfFamily, ResultsDoNotDependOnTheBatchTheChunkOrTheCache) {
     setup.generate.cache.slidingSaves = true;
     setup.generate.cache.kind = KvCacheKind::Static;
     expectSame("in a static cache");
+    setup.generate.cache.kind = KvCacheKind::Paged;
+    expectSame("in a pool of pages");
+    setup.generate.cache.pageTokens = 0;
+    expectSame("in a pool of large pages");
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, GeneratorOfFamily,

@@ -62,6 +62,7 @@ std::vector<Case> cases() {
     for (const char* family : {"gpt-oss", "llama", "mistral", "qwen2", "qwen3", "qwen3-moe", "gemma2"}) {
         out.push_back({std::string("synthetic:tiny-") + family});
         out.push_back({std::string("synthetic:tiny-") + family, true, kernels::DType::F32, KvCacheKind::Static});
+        out.push_back({std::string("synthetic:tiny-") + family, false, kernels::DType::BF16, KvCacheKind::Paged});
     }
     for (const std::string& name : test::modelFixtures()) {
         out.push_back({test::fixture(name)});
@@ -73,6 +74,7 @@ std::vector<Case> cases() {
 std::string testName(const ::testing::TestParamInfo<Case>& info) {
     std::string name = info.param.model.substr(info.param.model.find_last_of("/:") + 1);
     name += info.param.model.starts_with("synthetic") ? "_synthetic" : "";
+    name += info.param.cache == KvCacheKind::Paged ? "_paged" : "";
     name += info.param.dequantize ? "_dequantized" : "";
     std::replace(name.begin(), name.end(), '-', '_');
     return name;

@@ -52,6 +52,43 @@ TEST_F(TracerFixture, OffRecordsNothing) {
     EXPECT_TRUE(sink.events.empty());
 }
 
+TEST_F(TracerFixture, AStepThatDoesNotRepeatIsToldByItsPeak) {
+    Tracer tracer(sink, clock, ProfileLevel::Light);
+    clock.time = 100;
+    tracer.beginStep("mixed", 7, 30, false);
+    const std::uint64_t first = allocate(tracer, 4096, 100, MemoryCategory::Activations);
+    const std::uint64_t second = allocate(tracer, 8192, 50, MemoryCategory::Workspace);
+    tracer.freed(first);
+    const std::uint64_t third = allocate(tracer, 4096, 60, MemoryCategory::Logits);
+    const std::uint64_t kept = allocate(tracer, 1 << 20, 64, MemoryCategory::KvCache);
+    tracer.freed(second);
+    tracer.freed(third);
+    clock.time = 180;
+    tracer.endStep();
+    EXPECT_TRUE(sink.all<base::StepTemplateEvent>().empty());
+    EXPECT_FALSE(tracer.lastTemplate());
+    const auto births = sink.all<base::AllocationEvent>();
+    ASSERT_EQ(births.size(), 3U) << "two categories at the peak, and what outlives the step";
+    EXPECT_EQ(births[0].category, MemoryCategory::Activations);
+    EXPECT_EQ(births[0].bytes, 100U);
+    EXPECT_EQ(births[1].category, MemoryCategory::Workspace);
+    EXPECT_EQ(births[1].bytes, 50U);
+    EXPECT_EQ(births[2].id, kept);
+    const auto deaths = sink.all<base::FreeEvent>();
+    ASSERT_EQ(deaths.size(), 2U);
+    EXPECT_EQ(deaths[0].id, births[0].id);
+    EXPECT_EQ(deaths[1].time, 180);
+    const auto scopes = sink.all<base::ScopeBeginEvent>();
+    ASSERT_EQ(scopes.size(), 1U);
+    EXPECT_EQ(scopes[0].index, 7);
+    EXPECT_EQ(births[0].scope, scopes[0].id);
+    EXPECT_EQ(births[2].scope, scopes[0].id);
+    ASSERT_EQ(sink.all<base::ScopeEndEvent>().size(), 1U);
+    step(tracer, 0, 100);
+    step(tracer, 1, 100);
+    EXPECT_EQ(sink.all<base::StepReplayedEvent>().size(), 1U);
+}
+
 TEST_F(TracerFixture, LightFoldsRepeatedSteps) {
     Tracer tracer(sink, clock, ProfileLevel::Light);
     for (int i = 0; i < 4; ++i) {

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The batch command from start to end: what it prints, writes and keeps in the session.
+
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "profiler/memory_timeline.h"
+#include "sessions/session_file.h"
+#include "tests/app/program.h"
+#include "tests/sessions/temp_folder.h"
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+using test::TempFolder;
+
+std::vector<std::string> batch(const std::vector<std::string>& more) {
+    std::vector<std::string> words{
+        "batch",      "--model", "synthetic:tiny-gpt-oss", "--backend", "cpu",          "--trace", "uniform",
+        "--requests", "9",       "--prompt-tokens",        "2-20",      "--new-tokens", "1-12",    "--slots",
+        "3",          "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+TEST(BatchCommand, PrintsItsFieldsAndWritesAnswers) {
+    const TempFolder folder;
+    json answers;
+    for (const char* mode : {"static", "continuous"}) {
+        const std::string file = folder.file(std::string(mode) + ".jsonl");
+        const test::ProgramResult result = test::vitrine(batch({"--mode", mode, "--outputs", file}));
+        ASSERT_EQ(result.exitCode, 0) << result.err;
+        const json value = json::parse(result.out);
+        for (const char* field : {"tokens_per_second", "generated_tokens", "steps", "slot_utilization", "ttft", "tpot",
+                                  "e2e", "peak_bytes", "kv_pool_bytes"}) {
+            EXPECT_TRUE(value.contains(field)) << field;
+        }
+        json rows = json::array();
+        std::ifstream in(file);
+        for (std::string line; std::getline(in, line);) {
+            rows.push_back(json::parse(line));
+        }
+        ASSERT_EQ(rows.size(), 9U);
+        EXPECT_TRUE(answers.is_null() || answers == rows) << "both modes give the same answers";
+        answers = rows;
+    }
+}
+
+TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
+    const TempFolder folder;
+    const std::string file = folder.file("batch.vitrine");
+    const test::ProgramResult result = test::vitrine(batch({"--session", file}));
+    ASSERT_EQ(result.exitCode, 0) << result.err;
+    const json value = json::parse(result.out);
+    const auto session = sessions::SessionFile::open(file, sessions::OpenMode::ReadOnly);
+    profiler::MemoryTimelineBuilder builder;
+    for (const std::string& stream : session->streams(1)) {
+        for (const base::ColumnChunk& chunk : session->chunks(1, stream)) {
+            builder.add(chunk);
+        }
+    }
+    const auto timeline = builder.snapshot();
+    EXPECT_EQ(timeline->batchSteps().size(), value.at("steps").get<std::size_t>());
+    std::int64_t cells = 0;
+    std::int64_t tokens = 0;
+    for (const base::SlotSpanEvent& span : timeline->slotSpans()) {
+        cells += span.steps;
+        tokens += span.tokens;
+    }
+    EXPECT_EQ(cells, 3 * value.at("steps").get<std::int64_t>()) << "every slot in every step";
+    EXPECT_EQ(tokens,
+              value.at("prefill_tokens").get<std::int64_t>() + value.at("generated_tokens").get<std::int64_t>() - 9)
+        << "the first token of each of nine requests comes from its prompt";
+    std::int64_t sampled = 0;
+    for (const base::BatchStepEvent& step : timeline->batchSteps()) {
+        sampled += step.sampled;
+        EXPECT_EQ(step.usedPages + step.cachedPages + step.freePages, value.at("kv_pool_pages").get<std::int64_t>());
+    }
+    EXPECT_EQ(sampled, value.at("generated_tokens").get<std::int64_t>());
+    EXPECT_EQ(timeline->requests().size(), 9U * 4) << "arrived, admitted, first token, finished";
+    EXPECT_FALSE(timeline->kvPages().empty());
+}
+
+TEST(BatchCommand, MistakesAreOneLineEach) {
+    const TempFolder folder;
+    std::ofstream(folder.file("t.jsonl")) << "{\"prompt_length\": 3}\n{\"prompt_length\": -3}\n";
+    const test::ProgramResult wrong = test::vitrine(
+        {"batch", "--model", "synthetic:tiny-llama", "--backend", "cpu", "--trace", folder.file("t.jsonl")});
+    EXPECT_EQ(wrong.exitCode, 2);
+    EXPECT_THAT(wrong.err, testing::HasSubstr("t.jsonl: line 2: prompt_length: "));
+    EXPECT_EQ(test::vitrine({"batch", "--model", "synthetic:tiny-llama"}).exitCode, 2);
+}
+
+} // namespace
+} // namespace vitrine

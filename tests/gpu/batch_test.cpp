@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Batches on a GPU: answers, graphs and memory.
+
+#include <algorithm>
+
+#include "engine/generation/batch_replay.h"
+#include "tests/engine/model_test_support.h"
+#include "tests/gpu/context_testing.h"
+
+namespace vitrine::gpu {
+namespace {
+
+using namespace engine;
+
+struct Answers {
+    std::vector<std::vector<std::int32_t>> ids;
+    BatchCounts counts;
+};
+
+class GpuBatch : public GpuTest, public ::testing::WithParamInterface<std::string> {
+protected:
+    void SetUp() override {
+        GpuTest::SetUp();
+        if (IsSkipped()) {
+            return;
+        }
+        kernels::ContextOptions options;
+        options.backend = kernels::Backend::Cuda;
+        options.foldSteps = true;
+        context_ = std::make_unique<kernels::Context>(options);
+        // In float32 no answer hangs on the order of a sum.
+        model_ = std::make_unique<Model>(*context_, openModel(test::fixture(GetParam())),
+                                         ModelOptions{false, kernels::DType::F32, 0}, nullptr);
+        options_.cache.dtype = kernels::DType::F32;
+        options_.cache.pageTokens = 8;
+        options_.scheduler.slots = 6;
+        options_.scheduler.tokenBudget = 50;
+        for (std::size_t i = 0; i < 14; ++i) {
+            GenerateRequest request;
+            for (std::size_t t = 0; t < 1 + 5 * i % 37; ++t) {
+                request.prompt.push_back(static_cast<std::int32_t>((13 * t + 7 * i + 1) % 200));
+            }
+            request.maxNewTokens = 3 + static_cast<std::int64_t>(7 * i % 31);
+            requests_.push_back(request);
+        }
+    }
+
+    Answers serve(const BatchOptions& options) {
+        BatchEngine engine(*model_, nullptr, options);
+        std::vector<ArrivingRequest> arriving;
+        for (const GenerateRequest& request : requests_) {
+            arriving.push_back({request, 0, {}});
+        }
+        replayRequests(engine, *context_, std::move(arriving));
+        Answers out;
+        for (std::size_t i = 0; i < requests_.size(); ++i) {
+            out.ids.push_back(engine.result(static_cast<std::int32_t>(i)).result.ids);
+        }
+        out.counts = engine.counts();
+        return out;
+    }
+
+    std::unique_ptr<kernels::Context> context_;
+    std::unique_ptr<Model> model_;
+    BatchOptions options_;
+    std::vector<GenerateRequest> requests_;
+};
+
+TEST_P(GpuBatch, AnswersAreThoseOfOneByOne) {
+    std::vector<std::vector<std::int32_t>> alone;
+    GenerateOptions generate;
+    generate.cache.dtype = kernels::DType::F32;
+    for (const GenerateRequest& request : requests_) {
+        GenerateReport report;
+        Generator(*model_, nullptr, generate).run({request}, report, {});
+        alone.push_back(report.results[0].ids);
+    }
+    requests_[5].stopTokens = {alone[5][1]}; // seen one step late
+    alone[5].resize(alone[5][0] == alone[5][1] ? 1 : 2);
+    const Answers continuous = serve(options_);
+    EXPECT_EQ(continuous.ids, alone);
+    EXPECT_GT(continuous.counts.aheadSteps, continuous.counts.steps / 3) << "few steps were launched ahead";
+    options_.scheduler.mode = BatchMode::Static;
+    EXPECT_EQ(serve(options_).ids, alone);
+    options_.scheduler.mode = BatchMode::Continuous;
+    options_.cache.poolPages = 14;
+    for (const Preemption preemption : {Preemption::Recompute, Preemption::Swap}) {
+        options_.scheduler.preemption = preemption;
+        options_.scheduler.swapPages = 1000;
+        EXPECT_EQ(serve(options_).ids, alone) << static_cast<int>(preemption);
+    }
+}
+
+TEST_P(GpuBatch, GivesItsMemoryBack) {
+    serve(options_);
+    const std::uint64_t before = context_->memory().statistics().current;
+    serve(options_);
+    EXPECT_EQ(context_->memory().statistics().current, before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, GpuBatch, ::testing::Values("gpt-oss-mxfp4", "llama", "llama-dynamic-rope", "gemma2"),
+                         [](const auto& fixture) {
+                             std::string name = fixture.param;
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
+
+} // namespace
+} // namespace vitrine::gpu
