@@ -86,6 +86,9 @@ TEST(WorkloadAttention, BadInputIsNamed) {
     spec["parameter"] = {"W"};
     EXPECT_THAT(failureOf(spec), HasSubstr("parameter"));
     spec = experiment();
+    spec["stands_for"] = "1,2";
+    EXPECT_THAT(failureOf(spec), HasSubstr("stands_for"));
+    spec = experiment();
     spec["model"] = "synthetic:tiny-llama";
     EXPECT_THAT(failureOf(spec), HasSubstr("attention does not take it"));
 }

@@ -238,6 +238,8 @@ void MaskLabView::connectLab() {
     connect(lab_, &MaskLab::timesChanged, this, &MaskLabView::updateNumbers);
     connect(lab_, &MaskLab::sizesChanged, this, &MaskLabView::updateSizes);
     connect(lab_, &MaskLab::workingChanged, this, &MaskLabView::updateStatus);
+    // The mark of the status is a picture in a colour of the theme.
+    connect(&Theme::instance(), &Theme::changed, this, &MaskLabView::updateStudy);
 }
 
 void MaskLabView::connectPanels() {
