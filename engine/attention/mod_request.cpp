@@ -97,6 +97,7 @@ std::pair<std::string, std::string_view> assignment(std::string_view option, std
 
 ModModule parseMods(const ModRequest& request) {
     std::vector<ModFile> files;
+    files.reserve(request.files.size() + 1);
     for (const std::string& path : request.files) {
         files.push_back(readModFile(path));
     }

@@ -244,10 +244,10 @@ void MaskLab::start(int index) {
     emit workingChanged();
     work.build.start([source = side(index).source, sizes = sizes_, scores = scores_,
                       stop = work.stopBuild.get_token()] { return build(source, sizes, scores, stop); },
-                     [this, key = &work](Built built) { takeBuilt(sideOf(key), std::move(built)); });
+                     [this, key = &work](const Built& built) { takeBuilt(sideOf(key), built); });
 }
 
-void MaskLab::takeBuilt(int index, Built built) {
+void MaskLab::takeBuilt(int index, const Built& built) {
     Side& side = sides_[static_cast<std::size_t>(index)];
     Work& work = *work_[static_cast<std::size_t>(index)];
     side.working = work.dirty || work.build.busy();

@@ -45,6 +45,8 @@ public:
 
     explicit MaskLab(QObject* parent = nullptr);
     ~MaskLab() override;
+    MaskLab(const MaskLab&) = delete; // its jobs answer to it
+    MaskLab& operator=(const MaskLab&) = delete;
 
     const Side& side(int index) const { return sides_[static_cast<std::size_t>(index)]; }
     const MaskSizes& sizes() const { return sizes_; }
@@ -102,7 +104,7 @@ private:
 
     void changed(int side, int delayMs);
     void start(int side);
-    void takeBuilt(int side, Built built);
+    void takeBuilt(int side, const Built& built);
     void count(int side);
     void rebuildAll(int delayMs);
     /// The side that this work belongs to now: sides may have changed places.

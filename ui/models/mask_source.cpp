@@ -75,7 +75,7 @@ std::vector<std::int64_t> captureLengths(const std::string& text) {
 }
 
 std::vector<std::int64_t> equalLengths(std::int64_t tokens, std::int64_t documents) {
-    documents = std::clamp<std::int64_t>(documents, 1, std::max<std::int64_t>(1, tokens));
+    documents = std::max<std::int64_t>(1, std::min(documents, tokens));
     std::vector<std::int64_t> lengths(static_cast<std::size_t>(documents), tokens / documents);
     for (std::int64_t i = 0; i < tokens % documents; ++i) {
         ++lengths[static_cast<std::size_t>(i)];

@@ -177,7 +177,7 @@ private:
 } // namespace
 
 qsizetype utf16Offset(std::string_view text, std::size_t byte) {
-    return QString::fromUtf8(text.data(), static_cast<qsizetype>(std::min(byte, text.size()))).size();
+    return QString::fromStdString(std::string(text.substr(0, byte))).size();
 }
 
 QString MaskStudy::title() const {
