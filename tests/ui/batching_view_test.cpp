@@ -369,6 +369,13 @@ private slots:
         QCOMPARE(s.view.sweepPage()->rate()->seriesCount(), std::size_t(4));
     }
 
+    void wordsOfTraces() {
+        QCOMPARE(ui::traceWords(test::batchInfo(1, "static", 4)), QStringLiteral("uniform, 64 requests, seed 11"));
+        const sessions::RunInfo file = test::runInfo(1, "batch", R"({"requests": 30})",
+                                                     R"({"trace": "/tmp/day.jsonl", "requests": 100, "seed": 0})");
+        QCOMPARE(ui::traceWords(file), QStringLiteral("day.jsonl, 30 requests"));
+    }
+
     void sweepOfOne() {
         Shown s;
         s.show();

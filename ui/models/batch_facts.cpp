@@ -387,9 +387,16 @@ sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, session
 
 QString traceWords(const sessions::RunInfo& run) {
     const nlohmann::json spec = parsedObject(run.specJson);
-    QString trace = textAt(spec, "trace");
-    trace = trace.section(QLatin1Char('/'), -1);
+    const QString trace = textAt(spec, "trace");
     QStringList words;
+    if (trace.contains(QLatin1Char('/')) || trace.contains(QLatin1Char('.'))) {
+        // What the experiment says of made traces does not hold for a file.
+        words << trace.section(QLatin1Char('/'), -1);
+        if (const auto requests = numberAt(parsedObject(run.metricsJson), "requests")) {
+            words << QObject::tr("%1 requests").arg(countText(std::llround(*requests)));
+        }
+        return words.join(QStringLiteral(", "));
+    }
     if (!trace.isEmpty()) {
         const QString answer = textAt(spec, "new_tokens");
         words << (answer.isEmpty() ? trace : trace + QLatin1Char(' ') + QString(answer).replace(u'-', u'\u2013'));

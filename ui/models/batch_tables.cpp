@@ -128,14 +128,14 @@ QString requestWords(const BatchRequest& request) {
     if (request.phase == base::RequestPhase::Refused) {
         words = {request.reason.isEmpty() ? QObject::tr("refused") : QObject::tr("refused: %1").arg(request.reason)};
     }
-    if (const auto ttft = request.ttft()) {
-        words << QObject::tr("TTFT %1").arg(lengthText(*ttft));
+    if (const Value ttft = request.ttft()) {
+        words << QObject::tr("TTFT %1").arg(lengthText(ttft));
     }
-    if (const auto tpot = request.tpot()) {
-        words << QObject::tr("TPOT %1").arg(lengthText(*tpot));
+    if (const Value tpot = request.tpot()) {
+        words << QObject::tr("TPOT %1").arg(lengthText(tpot));
     }
-    if (const auto whole = request.endToEnd()) {
-        words << QObject::tr("end to end %1").arg(lengthText(*whole));
+    if (const Value whole = request.endToEnd()) {
+        words << QObject::tr("end to end %1").arg(lengthText(whole));
     }
     if (request.preemptions > 0) {
         words << (request.preemptions == 1 ? QObject::tr("preempted once")

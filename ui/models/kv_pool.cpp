@@ -133,6 +133,7 @@ void KvPool::takePages(const profiler::MemoryTimeline& timeline) {
     }
     begin_ = events_.empty() ? 0 : events_.front().time;
     std::vector<std::vector<KvPoolPage>> now;
+    now.reserve(groups_.size());
     for (const KvPoolGroup& group : groups_) {
         now.emplace_back(group.pages);
     }
@@ -349,8 +350,12 @@ FlatTreePtr kvPoolValues(const KvPool& pool, base::TimeNs time) {
     }
     if (bytes.predicted() > 0) {
         size(QObject::tr("predicted, tokens kept"), bytes.predicted());
-        table->nodes.push_back(
-            factRow(QObject::tr("fragmentation"), shareText(bytes.waste()), QString::number(bytes.waste())));
+        if (bytes.predicted() > bytes.measured()) {
+            size(QObject::tr("shared pages save"), bytes.predicted() - bytes.measured());
+        } else {
+            table->nodes.push_back(
+                factRow(QObject::tr("fragmentation"), shareText(bytes.waste()), QString::number(bytes.waste())));
+        }
         size(QObject::tr("without window"), bytes.noWindow);
     }
     return table;
@@ -373,6 +378,7 @@ FlatTreePtr kvPoolOwners(const KvPool& pool, base::TimeNs time, std::size_t limi
         }
     }
     std::vector<Row> sorted;
+    sorted.reserve(rows.size());
     for (const auto& [owner, row] : rows) {
         sorted.push_back(row);
     }

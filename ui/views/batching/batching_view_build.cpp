@@ -155,6 +155,9 @@ void BatchingView::buildInspector() {
     });
     throughput_ = new FactTable(tr("Throughput"), content);
     latency_ = new FactTable(tr("Latency"), content);
+    for (FactTable* table : {throughput_, latency_}) {
+        table->setNumberWidth(72);
+    }
     sharesHead_ = new Surface(Surface::Fill::Panel, Surface::Top, content);
     sharesHead_->setFixedHeight(25);
     auto* head = new QHBoxLayout(sharesHead_);

@@ -471,9 +471,12 @@ void KvView::updateInspector() {
         owners_->setTable(kvPoolOwners(*pool_, at));
         owners_->setVisible(!owners_->model()->tree().nodes.empty());
         layout_->setTable(kvLayoutTable(facts_));
-        hint_->setText(
-            tr("Predicted counts the tokens that running requests need; measured counts whole pages, padding and "
-               "all. What lies between is fragmentation."));
+        hint_->setText(pool_->shared().largest() > 0 ? tr("Predicted counts the tokens that running requests need, "
+                                                          "each for itself; measured counts whole pages, "
+                                                          "shared ones once.")
+                                                     : tr("Predicted counts the tokens that running requests need; "
+                                                          "measured counts whole pages, padding and all. "
+                                                          "What lies between is fragmentation."));
         return;
     }
     owners_->setVisible(false);
