@@ -22,14 +22,14 @@ using nlohmann::json;
 /// Turns the lines of a run into what a person sees while it runs. Called on the run's thread.
 class RunDisplay {
 public:
-    explicit RunDisplay(bool jsonOnly) : jsonOnly_(jsonOnly) {}
+    explicit RunDisplay(bool quiet) : quiet_(quiet) {}
 
     void take(const json& message) {
         const std::string type = message.value("type", "");
         if (type == "progress" && !streaming_) {
             bar_.show(message.value("what", ""), message.value("done", std::uint64_t{0}),
                       message.value("total", std::uint64_t{0}));
-        } else if (type == "token" && !jsonOnly_) {
+        } else if (type == "token" && !quiet_) {
             token(message);
         } else if (type == "ended") {
             bar_.clear();
@@ -64,7 +64,7 @@ private:
         printOut(out + text);
     }
 
-    bool jsonOnly_;
+    bool quiet_; ///< tokens are not shown
     bool streaming_ = false;
     std::string channel_;
     int request_ = 0;
@@ -74,7 +74,8 @@ private:
 } // namespace
 
 int runAndPrint(const json& experiment, const std::string& sessionFile, const GlobalOptions& options) {
-    RunDisplay display(options.json);
+    // Answers of many requests at once cannot be read as they come.
+    RunDisplay display(options.json || experiment.value("workload", "") == "batch");
     const std::unique_ptr<RunHost> host = RunHost::inProcess();
     const InterruptGuard interrupt([&host] { host->stop(); });
     host->start(experiment, sessionFile, [&display](const json& message) { display.take(message); });

@@ -95,7 +95,7 @@ public:
 
     /// Called after each token of a request, and not when it is refused. Must not throw, may call cancel.
     void onToken(TokenCallback callback) { onToken_ = std::move(callback); }
-    /// Called when a request has ended in any way. Must not throw.
+    /// Called when a request has ended in any way but by being refused. Must not throw.
     void onEnd(std::function<void(std::int32_t request)> callback) { onEnd_ = std::move(callback); }
 
     const BatchResult& result(std::int32_t request) const;

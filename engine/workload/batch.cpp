@@ -307,6 +307,13 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     BatchEngine engine(model, work.tokenizer, batch);
     engine.prepare();
     engine.onToken(BatchForwarder(run.sinks, context, engine));
+    engine.onEnd([&run, total = rows.size(), ended = std::size_t{0}](std::int32_t) mutable {
+        ++ended;
+        const bool isPercent = ended * 100 / total != (ended - 1) * 100 / total;
+        if (run.sinks.progress != nullptr && isPercent) {
+            run.sinks.progress->progress("Serving requests", ended, total);
+        }
+    });
     try {
         replayRequests(engine, context, std::move(work.requests));
     } catch (...) {
