@@ -147,9 +147,15 @@ void BatchingView::take(Built built) {
     updateLanes();
     updateCurves();
     updateLegend();
-    updateInspector();
-    updateSweep();
-    updateTwin();
+    // Pictures follow a live run at once; numbers that nobody could read so fast follow a few times a second.
+    constexpr int kNumbersMs = 250;
+    const bool live = (pair_.a && pair_.a->live) || (pair_.b && pair_.b->live);
+    if (!live || !told_.isValid() || told_.elapsed() >= kNumbersMs) {
+        told_.start();
+        updateInspector();
+        updateSweep();
+        updateTwin();
+    }
     updateReadout();
     emit priced(batchAgreement(pair_));
     emit availabilityChanged();

@@ -5,6 +5,7 @@
 // Two batches of one trace under each other: slots x steps or a row for each request, with throughput, queue and pages below
 // them on one axis; the sweep over numbers of slots; what one gains over the other; all about one request or slot.
 
+#include <QElapsedTimer>
 #include <array>
 
 #include "ui/models/batch_map.h"
@@ -132,6 +133,7 @@ private:
     QWidget* sharesHead_ = nullptr;
     Chart* shares_ = nullptr;
 
+    QElapsedTimer told_; ///< since the inspector was filled last
     LatestJob<Built> job_;
 };
 

@@ -13,6 +13,7 @@
 #include "ui/widgets/chart.h"
 #include "ui/widgets/fact_table.h"
 #include "ui/widgets/legend_strip.h"
+#include "ui/widgets/result_panel.h"
 #include "ui/widgets/timeline/lanes.h"
 
 namespace vitrine::ui {
@@ -125,22 +126,15 @@ void BatchingView::connectLane(BatchLane* lane, int) {
 }
 
 void BatchingView::buildInspector() {
-    panel_ = new QScrollArea;
-    panel_->setFrameShape(QFrame::NoFrame);
-    panel_->setWidgetResizable(true);
-    panel_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    auto* content = new Surface(Surface::Fill::Panel, Surface::None, panel_);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    auto* panel = new ResultPanel;
+    panel_ = panel;
+    number_ = panel->number();
+    sentence_ = panel->sentence();
+    QWidget* content = panel->content();
+    QVBoxLayout* column = panel->column();
     detail_ = new FactTable(tr("The chosen request or slot"), content);
     detail_->setNumberWidth(96);
     detail_->hide();
-    number_ = new TextLabel({}, TypeRole::Number, TextColor::Text1, false, content);
-    number_->setContentsMargins(12, 12, 12, 0);
-    sentence_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
-    sentence_->setContentsMargins(12, 0, 12, 12);
-    sentence_->setWordWrap(true);
     partner_ = new QPushButton(content);
     auto* partnerRow = new QHBoxLayout;
     partnerRow->setContentsMargins(12, 0, 12, 0);
@@ -167,16 +161,13 @@ void BatchingView::buildInspector() {
     shares_ = new Chart(tr("End to end, share of requests done"), content);
     shares_->setFixedHeight(kSharesHeight);
     connect(shares_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
-    column->addWidget(detail_);
-    column->addWidget(number_);
-    column->addWidget(sentence_);
+    column->insertWidget(0, detail_);
     column->addLayout(partnerRow);
     column->addWidget(throughput_);
     column->addWidget(latency_);
     column->addWidget(sharesHead_);
     column->addWidget(shares_);
     column->addStretch(1);
-    panel_->setWidget(content);
     panelHeader_ = new DockHeader(tr("Result"));
     panelFacts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, panelHeader_);
     panelHeader_->addControl(panelFacts_);

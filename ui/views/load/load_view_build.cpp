@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 // The widgets of the Load view: lanes of both loads, overlay, bars, inspector.
 #include <QHBoxLayout>
-#include <QScrollArea>
 #include <QStackedWidget>
 #include <QVBoxLayout>
 
@@ -10,6 +9,7 @@
 #include "ui/widgets/bar_plot.h"
 #include "ui/widgets/fact_table.h"
 #include "ui/widgets/legend_strip.h"
+#include "ui/widgets/result_panel.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 
@@ -67,21 +67,12 @@ void LoadView::buildBody() {
 }
 
 void LoadView::buildInspector() {
-    panel_ = new QScrollArea;
-    panel_->setFrameShape(QFrame::NoFrame);
-    panel_->setWidgetResizable(true);
-    panel_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    auto* content = new Surface(Surface::Fill::Panel, Surface::None, panel_);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(0, 12, 0, 0);
-    column->setSpacing(0);
-    number_ = new TextLabel({}, TypeRole::Number, TextColor::Text1, false, content);
-    number_->setContentsMargins(12, 0, 12, 0);
-    sentence_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, content);
-    sentence_->setContentsMargins(12, 0, 12, 14);
-    sentence_->setWordWrap(true);
-    column->addWidget(number_);
-    column->addWidget(sentence_);
+    auto* panel = new ResultPanel;
+    panel_ = panel;
+    number_ = panel->number();
+    sentence_ = panel->sentence();
+    QWidget* content = panel->content();
+    QVBoxLayout* column = panel->column();
     loadTable_ = new FactTable(tr("Load"), content);
     memoryTable_ = new FactTable(tr("Memory"), content);
     afterTable_ = new FactTable(tr("After the load"), content);
@@ -101,7 +92,6 @@ void LoadView::buildInspector() {
     column->addWidget(costHead_);
     column->addWidget(cost_);
     column->addStretch(1);
-    panel_->setWidget(content);
     panelHeader_ = new DockHeader(tr("Result"));
     panelFacts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, panelHeader_);
     panelHeader_->addControl(panelFacts_);
