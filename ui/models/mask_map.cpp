@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "engine/attention/block_mask_cache.h"
 #include "kernels/program/emitter.h"
 #include "kernels/program/program_builder.h"
 #include "ui/models/format.h"
@@ -218,8 +219,8 @@ MaskMapPtr makeMaskMap(const MaskMapRequest& request, base::ThreadPool& pool, ba
     map->head = request.head;
     const Program& program = map->mask->program;
     const base::TimeNs begin = base::monotonicNs();
-    map->blocks = std::make_shared<const BlockMask>(
-        kernels::buildBlockMask(program, map->mask->binding, request.shape, pool, progress, stop));
+    map->blocks =
+        engine::BlockMaskCache::shared().get(program, map->mask->binding, request.shape, pool, progress, stop).mask;
     map->buildSeconds = static_cast<double>(base::monotonicNs() - begin) * 1e-9;
     checkPlane(*map);
     const unsigned inputs = kernels::inputsOf(program)[at(program.result)];

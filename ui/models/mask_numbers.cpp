@@ -5,6 +5,7 @@
 #include <QObject>
 #include <algorithm>
 
+#include "engine/attention/block_mask_cache.h"
 #include "ui/models/format.h"
 
 namespace vitrine::ui {
@@ -35,9 +36,9 @@ std::vector<MaskBlockSize> maskBlockSizes(const MaskMap& map, base::ThreadPool& 
         if (block != map.shape().queryBlock) {
             kernels::BlockMaskShape shape = map.shape();
             shape.queryBlock = shape.keyBlock = block;
-            sizes.push_back(
-                sizeOf(kernels::buildBlockMask(map.mask->program, map.mask->binding, shape, pool, nullptr, stop),
-                       map.rows.has_value()));
+            const auto found =
+                engine::BlockMaskCache::shared().get(map.mask->program, map.mask->binding, shape, pool, nullptr, stop);
+            sizes.push_back(sizeOf(*found.mask, map.rows.has_value()));
         }
     }
     std::sort(sizes.begin(), sizes.end(),
