@@ -59,14 +59,7 @@ double visiblePairs(const Attention& op, const Sight& sight) {
 }
 
 void checkPrograms(const OpCheck& rule, const Attention& op) {
-    if (!op.score.empty()) {
-        rule.require(op.score.program->type() == ProgramType::Float, "score", "the program gives no float");
-        checkCaptures(*op.score.program, op.score.captures);
-    }
-    if (!op.mask.empty()) {
-        rule.require(op.mask.program->isMask(), "mask", "the program gives no boolean");
-        checkCaptures(*op.mask.program, op.mask.captures);
-    }
+    rule.programs(op.score, op.mask);
     if (op.blocks != nullptr) {
         const BlockMaskShape& shape = op.blocks->shape;
         rule.require(!op.mask.empty(), "blocks", "there is no mask");

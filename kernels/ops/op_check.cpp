@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "kernels/program/attention_program.h"
 
 namespace vitrine::kernels {
 
@@ -78,6 +79,17 @@ void OpCheck::shape(const TensorView& tensor, std::string_view field, std::initi
 void OpCheck::dtype(const TensorView& tensor, std::string_view field, DType expected) const {
     if (tensor.dtype != expected) {
         fail(field, fmt::format("dtype {} where {} is needed", dtypeName(tensor.dtype), dtypeName(expected)));
+    }
+}
+
+void OpCheck::programs(const BoundProgram& score, const BoundProgram& mask) const {
+    if (!score.empty()) {
+        require(score.program->type() == ProgramType::Float, "score", "the program gives no float");
+        checkCaptures(*score.program, score.captures);
+    }
+    if (!mask.empty()) {
+        require(mask.program->isMask(), "mask", "the program gives no boolean");
+        checkCaptures(*mask.program, mask.captures);
     }
 }
 

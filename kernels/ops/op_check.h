@@ -14,6 +14,8 @@
 
 namespace vitrine::kernels {
 
+struct BoundProgram;
+
 class OpCheck {
 public:
     static constexpr std::int64_t kAny = -1; ///< in `shape`: this dimension may be anything
@@ -36,6 +38,8 @@ public:
     void sameOrDisjoint(const TensorView& a, std::string_view fieldA, const TensorView& b,
                         std::string_view fieldB) const;
     void scratch(const TensorView& tensor, std::uint64_t bytes) const;
+    /// The fields "score" and "mask", where given: what they give and what they capture.
+    void programs(const BoundProgram& score, const BoundProgram& mask) const;
 
 private:
     std::string_view op_;
