@@ -11,6 +11,7 @@
 #include "kernels/ops/attention_splits.h"
 #include "kernels/ops/cuda_call.h"
 #include "kernels/ops/flex_call.h"
+#include "kernels/ops/program_captures.h"
 
 namespace vitrine::kernels {
 
@@ -61,8 +62,8 @@ bool capturesAnything(const Attention& op) {
 
 /// `to` is what the op's programs capture behind the parameters.
 void setCaptures(const Attention& op, abi::AttentionProgramParams& to) {
-    to.scoreCaptures = capturesOf(op.score);
-    to.maskCaptures = capturesOf(op.mask);
+    to.scoreCaptures = capturesOf(op.score, Attention::kName);
+    to.maskCaptures = capturesOf(op.mask, Attention::kName);
 }
 
 template <class Params>

@@ -2,31 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What both attention ops tell the kernels of FlexAttention.
+// What both attention ops tell the kernels of FlexAttention beside their captures (program_captures.h).
 
 #include <vector>
 
-#include "kernels/device/abi/program.h"
 #include "kernels/ops/cuda_call.h"
 #include "kernels/ops/flex_source.h"
 
 namespace vitrine::kernels {
-
-static_assert(abi::kProgramCaptures >= kMaxProgramCaptures, "a program may have more captures than kernels take");
-
-inline abi::ProgramCaptures capturesOf(const BoundProgram& program) {
-    abi::ProgramCaptures out{};
-    for (std::size_t i = 0; i < program.captures.tensors.size(); ++i) {
-        const TensorView& tensor = program.captures.tensors[i];
-        abi::ProgramCapture& item = out.items[i];
-        item.data = tensor.data;
-        item.rowStride = tensor.shape.rank() == 0 ? 0 : tensor.stride0();
-        for (int dim = 0; dim < kMaxCaptureRank; ++dim) {
-            item.extents[dim] = dim < tensor.shape.rank() ? toInt(tensor.shape[dim], "Attention", "captures") : 1;
-        }
-    }
-    return out;
-}
 
 /// Tiles of the portable forms: what registers and shared memory allow.
 struct FlexTiles {
