@@ -104,12 +104,22 @@ __device__ __forceinline__ void storeBulk(void* to, u32 from, u32 bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes)
                  : "memory");
 }
+/// The same, added to float32 in global memory.
+__device__ __forceinline__ void addBulk(float* to, u32 from, u32 bytes) {
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(from),
+                 "r"(bytes)
+                 : "memory");
+}
 __device__ __forceinline__ void storeBulkCommit() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 /// Until the shared memory of all but `pending` groups may be written again.
 template <int pending> __device__ __forceinline__ void storeBulkWaitRead() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
+/// Until global memory has all of this thread's groups.
+__device__ __forceinline__ void storeBulkWait() {
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
 /// A tile of a tensor map (128 bytes, 64-byte aligned, in parameter, constant or global memory); x is the innermost

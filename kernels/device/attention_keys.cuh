@@ -67,6 +67,8 @@ public:
     template <class T> __device__ __forceinline__ const T* value(const AttentionParams& p, int position) const {
         return elements<T>(p, locate(position), true);
     }
+    /// Row of newK and newV that belongs to a position from there on; behind the sequence's end another one's, or none.
+    __device__ __forceinline__ int newRow(int position) const { return newRow_ + position - newBegin_; }
     __device__ __forceinline__ bool isNew(int position) const { return position >= newBegin_; }
 
 private:

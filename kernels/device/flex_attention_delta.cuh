@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What FlexAttention's backward needs of each row, a warp for each (batch, head, query) of the padded queries:
+// What FlexAttention's backward needs of each row, 8 to 32 lanes for each (batch, head, query) of the padded queries:
 // delta = sum of out * gradOut, and offset = lse in base 2, +inf for rows that do not exist (their weights become 0) and 0 for
 // rows that saw nothing. And the sinks' gradients: dSink = - sum over rows of exp(sink - lse) * delta, a block for each
 // head, in a fixed order.
@@ -10,44 +10,70 @@
 #include "device/abi/flex_attention.h"
 #include "device/pdl.cuh"
 #include "device/types.cuh"
+#include "device/vector.cuh"
 #include "device/warp.cuh"
 
 namespace vt {
 
 using vitrine::kernels::abi::FlexAttentionParams;
+using vitrine::kernels::abi::FlexTensor;
+
+namespace flex {
+
+inline constexpr int kDeltaPieces = VT_HEAD_DIM / 8; ///< 16 bytes each; a row has a lane for each
+inline constexpr int kDeltaLanes = kDeltaPieces <= 8 ? 8 : kDeltaPieces <= 16 ? 16 : 32;
+
+using DeltaType = StorageOf<VT_DTYPE>;
+
+__device__ __forceinline__ const DeltaType* deltaRow(const FlexTensor& tensor, i64 batch, i64 head, i64 query) {
+    return static_cast<const DeltaType*>(tensor.data) + batch * tensor.batchStride + head * tensor.headStride +
+           query * tensor.rowStride;
+}
+
+/// The part of out * gradOut in a lane's 8 elements.
+__device__ __forceinline__ float deltaPart(const DeltaType* out, const DeltaType* upstream) {
+    float left[8];
+    float right[8];
+    loadPiece<8>(out, left);
+    loadPiece<8>(upstream, right);
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        sum = fmaf(left[i], right[i], sum);
+    }
+    return sum;
+}
+
+} // namespace flex
 
 extern "C" __global__ void __launch_bounds__(256) flex_attention_delta(const __grid_constant__ FlexAttentionParams p) {
-    using T = StorageOf<VT_DTYPE>;
+    using namespace flex;
     pdl::wait();
     pdl::launchDependents();
-    const i64 row = static_cast<i64>(blockIdx.x) * 8 + threadIdx.x / 32;
-    if (row >= static_cast<i64>(p.batch) * p.heads * p.paddedQueries) {
-        return;
-    }
-    const bool first = threadIdx.x % 32 == 0;
+    const i64 row = static_cast<i64>(blockIdx.x) * (256 / kDeltaLanes) + threadIdx.x / kDeltaLanes;
+    const int piece = static_cast<int>(threadIdx.x) % kDeltaLanes;
+    const bool exists = row < static_cast<i64>(p.batch) * p.heads * p.paddedQueries;
     const i64 query = row % p.paddedQueries;
-    if (query >= p.queries) {
-        if (first) {
-            p.delta[row] = 0;
-            p.offsets[row] = __int_as_float(0x7F800000);
-        }
-        return;
-    }
     const i64 head = row / p.paddedQueries % p.heads;
     const i64 batch = row / p.paddedQueries / p.heads;
-    const T* out = static_cast<const T*>(p.out.data) + batch * p.out.batchStride + head * p.out.headStride +
-                   query * p.out.rowStride;
-    const T* upstream = static_cast<const T*>(p.gradOut.data) + batch * p.gradOut.batchStride +
-                        head * p.gradOut.headStride + query * p.gradOut.rowStride;
+    const bool computes = exists && query < p.queries;
     float sum = 0;
-    for (int i = static_cast<int>(threadIdx.x) % 32; i < VT_HEAD_DIM; i += 32) {
-        sum = fmaf(toFloat(out[i]), toFloat(upstream[i]), sum);
+    if (computes && piece < kDeltaPieces) {
+        sum = deltaPart(deltaRow(p.out, batch, head, query) + piece * 8,
+                        deltaRow(p.gradOut, batch, head, query) + piece * 8);
     }
-    sum = warpSum(sum);
-    if (first) {
-        const float lse = p.lse[(batch * p.heads + head) * p.queries + query];
+#pragma unroll
+    for (int lanes = kDeltaLanes / 2; lanes > 0; lanes /= 2) {
+        sum += __shfl_xor_sync(kAllLanes, sum, lanes);
+    }
+    if (exists && piece == 0) {
+        float offset = __int_as_float(0x7F800000);
+        if (computes) {
+            const float lse = p.lse[(batch * p.heads + head) * p.queries + query];
+            offset = lse == __int_as_float(static_cast<int>(0xFF800000)) ? 0.0F : lse * 1.4426950408889634F;
+        }
         p.delta[row] = sum;
-        p.offsets[row] = lse == __int_as_float(static_cast<int>(0xFF800000)) ? 0.0F : lse * 1.4426950408889634F;
+        p.offsets[row] = offset;
     }
 }
 

@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
     }
     float sums[kRowTiles][kDimTiles][4];
     clear(sums);
-    LargestTerm largest;
+    LargestTerm largest(p);
     u32 stage = ring;
     while (!walk.done()) {
         const int keyBegin = walk.begin();
@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
     }
     copyAsyncWait<0>();
     if constexpr (VT_CAPTURE_GRADIENTS != 0) {
-        largest.finish(p.captureLargest);
+        largest.finish();
     }
     storeRows(sums, rowsOf(p.dq, batch, head), p.dq.rowStride, begin + warpRow, p.queries, p.scale);
 }

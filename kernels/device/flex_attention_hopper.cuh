@@ -62,10 +62,10 @@ __device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows,
 #pragma unroll
         for (int i = half * 2; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
             const int key = keyBegin + i / 4 * 8 + 2 * t + i % 2;
-            bool allowed = key >= low && key <= high;
+            // No branches: what the mask reads comes for all elements at once.
+            bool allowed = (key >= low) & (key <= high);
             if constexpr (VT_MASK == 1 || VT_MASK == 3) {
-                allowed =
-                    allowed && (!partial || maskMod(at.batch(), at.head(half), at.query(half), key, p.maskCaptures));
+                allowed &= !partial | maskMod(at.batch(), at.head(half), at.query(half), key, p.maskCaptures);
             }
             scores[i] = allowed ? scores[i] : minusInfinity();
         }
@@ -238,31 +238,18 @@ extern "C" __global__ void __launch_bounds__(384, 1) flex_attention_hopper(const
     extern __shared__ __align__(1024) unsigned char memory[];
     const Shared shared{sharedAddress(memory)};
     if (threadIdx.x == 0) {
-        for (int stage = 0; stage < kQueryStages; ++stage) {
-            barrier::init(shared.queriesFull(stage), 1);
-            barrier::init(shared.queriesEmpty(stage), kReleases);
-        }
-        for (int stage = 0; stage < kStages; ++stage) {
-            barrier::init(shared.keysFull(stage), 1);
-            barrier::init(shared.keysEmpty(stage), kReleases);
-            barrier::init(shared.valuesFull(stage), 1);
-            barrier::init(shared.valuesEmpty(stage), kReleases);
-        }
+        initRing(shared.queriesFull(0), 1, shared.queriesEmpty(0), kReleases, kQueryStages);
+        initRing(shared.keysFull(0), 1, shared.keysEmpty(0), kReleases, kStages);
+        initRing(shared.valuesFull(0), 1, shared.valuesEmpty(0), kReleases, kStages);
         barrier::fenceInit();
     }
-    __syncthreads();
-    pdl::wait();
-    pdl::launchDependents();
-    const int warpgroup = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);
-    if (warpgroup == kGroups) {
-        wgmma::giveRegisters<kRegistersOfProducer>();
-        if (threadIdx.x < kGroups * 128 + 32) {
-            produce(p, shared);
-        }
-    } else {
-        wgmma::takeRegisters<kRegistersOfConsumer>();
-        consume(p, shared, warpgroup);
-    }
+    divide(
+        [&] {
+            if (threadIdx.x < kGroups * 128 + 32) {
+                produce(p, shared);
+            }
+        },
+        [&](int group) { consume(p, shared, group); });
 }
 
 } // namespace vt

@@ -5,7 +5,7 @@
 // The forward pass on Hopper over ragged batches and pages: its producer and the order of its work. A piece of work is as many
 // (row, head) pairs as fill 128 rows. Tiles of keys begin at multiples of 128 positions, so that a row's result does not depend
 // on the rows beside it. Tensor maps bring a tile that lies in pages (VT_PAGE_BOX positions at a time, which never cross a
-// page; 0: pages have no such pieces) or among the step's own tokens; the few that are neither, or that reach behind the
+// page; 0: pages have no such pieces) or among the step's own tokens; the few that are neither, and values that reach behind the
 // sequence's end, are copied row by row with zeros where there is no key.
 
 #include "device/flex_attention_hopper_stages.cuh"
@@ -36,26 +36,29 @@ public:
           keys_(p, KvSequence(p.cache, work.batch), work.rowBegin, rowEnd, work.position),
           boxes_(VT_PAGE_BOX > 0 && (p.cache.ring != 0 || p.cache.first[work.batch] % kPageBox == 0)) {}
 
-    /// Chooses the way of the tile at `begin` and looks up its places.
+    /// Chooses the ways of the tile at `begin` and looks up its places. Keys behind the end may be anything, for their scores do
+    /// not count; values there must be zeros, for a weight of 0 does not silence a NaN.
     __device__ __forceinline__ void open(int begin) {
-        const bool exists = begin >= firstKey_ && begin + kKeys - 1 <= lastKey_;
-        const bool allNew = exists && keys_.isNew(begin);
-        const bool allOld = exists && !keys_.isNew(begin + kKeys - 1);
-        way_ = allNew ? Way::New : allOld && boxes_ ? Way::Pages : Way::Rows;
+        const int last = min(begin + kKeys - 1, lastKey_);
+        const bool allNew = keys_.isNew(begin);
+        const bool allOld = boxes_ && !keys_.isNew(last);
+        keyWay_ = begin < firstKey_ ? Way::Rows : allNew ? Way::New : allOld ? Way::Pages : Way::Rows;
+        valueWay_ = last == begin + kKeys - 1 ? keyWay_ : Way::Rows;
         begin_ = begin;
         const int lane = static_cast<int>(threadIdx.x) % 32;
-        const int box = way_ == Way::New ? kNewBox : kPageBox;
+        const int box = keyWay_ == Way::New ? kNewBox : kPageBox;
         const int boxes = kKeys / box;
         row_ = lane % boxes * box;
         chunk_ = lane / boxes;
-        if (way_ != Way::Rows) {
+        if (keyWay_ != Way::Rows) {
             place_ = keys_.locate(begin + row_);
         }
     }
     /// Into `to`; `full` completes when it is there.
     __device__ __forceinline__ void bring(u32 to, bool isValue, u32 full) const {
         const bool first = threadIdx.x % 32 == 0;
-        if (way_ == Way::Rows) {
+        const Way way = isValue ? valueWay_ : keyWay_;
+        if (way == Way::Rows) {
             copyRows(to, isValue);
             if (first) {
                 barrier::arrive(full);
@@ -68,11 +71,12 @@ public:
         __syncwarp();
         if (chunk_ < kChunks) {
             const u32 at = to + static_cast<u32>((chunk_ * kKeys + row_) * 128);
-            if (way_ == Way::New) {
-                copyTile3(at, isValue ? &p_.newValueMap : &p_.newKeyMap, chunk_ * 64, kvHead_, place_.at, full);
+            if (way == Way::New) {
+                copyTile3(at, isValue ? &p_.newValueMap : &p_.newKeyMap, chunk_ * 64, kvHead_,
+                          keys_.newRow(begin_ + row_), full);
             } else {
                 copyTile4(at, isValue ? &p_.valueMap : &p_.keyMap, chunk_ * 64, kvHead_, place_.at,
-                          static_cast<int>(place_.page), full);
+                          static_cast<int>(place_.page), full); // no page: -1, and zeros arrive
             }
         }
     }
@@ -109,7 +113,7 @@ private:
     int kvHead_, firstKey_, lastKey_;
     SequenceKeys keys_;
     bool boxes_;
-    Way way_ = Way::Rows;
+    Way keyWay_ = Way::Rows, valueWay_ = Way::Rows;
     int begin_ = 0;
     int row_ = 0, chunk_ = 0; ///< of this lane's copy
     SequenceKeys::Place place_{-1, 0};

@@ -83,17 +83,22 @@ public:
     /// `headBytes`: what all tiles of a head read; `together` heads read the same.
     __device__ __forceinline__ Schedule(int tiles, int heads, i64 headBytes, int together)
         : tiles_(tiles), heads_(heads) {
-        constexpr i64 kCache = 24 << 20;
-        constexpr int kRounds = 4; // so few pieces for a block would not balance
-        const int fit = static_cast<int>(kCache / headBytes) * together;
+        constexpr int kCache = 24 << 10; // KiB
+        constexpr int kRounds = 4;       // so few pieces for a block would not balance
+        const int fit = kCache / max(static_cast<int>(headBytes >> 10), 1) * together;
         const int balanced = ceilDiv(kRounds * static_cast<int>(gridDim.x), tiles);
         section_ = min(heads, ceilDiv(max(max(fit, balanced), 1), together) * together);
     }
+    /// The pieces of this block, one after the other.
     __device__ __forceinline__ bool next() {
         const int blocks = static_cast<int>(gridDim.x);
         const int block = static_cast<int>(blockIdx.x);
         const int index = round_ * blocks + (round_ % 2 == 0 ? block : blocks - 1 - block);
         ++round_;
+        return open(index);
+    }
+    /// The piece of this number; false: there are fewer.
+    __device__ __forceinline__ bool open(int index) {
         if (index >= tiles_ * heads_) {
             return false;
         }
@@ -111,6 +116,51 @@ private:
     int tiles_, heads_, section_;
     int round_ = 0, tile_ = 0, head_ = 0;
 };
+
+/// A word of shared memory that is the same for all lanes, for the compiler too.
+__device__ __forceinline__ u32 readWord(u32 from) {
+    u32 word = 0;
+    if (threadIdx.x % 32 == 0) { // the lane that releases what holds it
+        asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");
+    }
+    return __shfl_sync(kAllLanes, word, 0);
+}
+
+/// The barriers of a ring lie one behind the other.
+__device__ __forceinline__ void initRing(u32 full, u32 fills, u32 empty, u32 releases, int stages) {
+    for (int stage = 0; stage < stages; ++stage) {
+        barrier::init(full + static_cast<u32>(stage * 8), fills);
+        barrier::init(empty + static_cast<u32>(stage * 8), releases);
+    }
+}
+
+/// Gives a block's warpgroups their roles, once thread 0 has made the barriers: consume(0), consume(1), produce().
+template <class Produce, class Consume> __device__ __forceinline__ void divide(Produce produce, Consume consume) {
+    __syncthreads();
+    pdl::wait();
+    pdl::launchDependents();
+    const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);
+    if (group == kGroups) {
+        wgmma::giveRegisters<kRegistersOfProducer>();
+        produce();
+    } else {
+        wgmma::takeRegisters<kRegistersOfConsumer>();
+        consume(group);
+    }
+}
+
+/// This thread's number in its warpgroup. The compiler does not see what it is: addresses made of it are made where they are
+/// used and take no registers around products.
+__device__ __forceinline__ int freshThread() {
+    u32 thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return static_cast<int>(thread % 128);
+}
+
+/// Where a consumer's thread has its first row in the warpgroup's 64; the second is 8 further.
+__device__ __forceinline__ int rowOfThread(int thread) {
+    return thread / 32 * 16 + thread % 32 / 4;
+}
 
 /// kTile rows from `row` on, in chunks one behind the other.
 template <int kTile>
@@ -158,16 +208,18 @@ __device__ __forceinline__ void issueSums(float (&sums)[kDim / 2], const Fragmen
     wgmma::commit();
 }
 
-template <int kColumns>
-__device__ __forceinline__ void pack(const float (&values)[kColumns / 2], Fragments<kColumns>& to) {
+/// Into fragments from the kFrom-th on.
+template <int kColumns, int kFrom = 0, int kAll>
+__device__ __forceinline__ void pack(const float (&values)[kColumns / 2], u32 (&to)[kAll][4]) {
 #pragma unroll
     for (int k = 0; k < kColumns / 16; ++k) {
+        u32(&word)[4] = to[kFrom + k];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            to[k][i] = packPair<T>(values[k * 8 + 2 * i], values[k * 8 + 2 * i + 1]);
+            word[i] = packPair<T>(values[k * 8 + 2 * i], values[k * 8 + 2 * i + 1]);
         }
         // Keeps the compiler from finishing the fragments between the products.
-        asm volatile("" : "+r"(to[k][0]), "+r"(to[k][1]), "+r"(to[k][2]), "+r"(to[k][3])::"memory");
+        asm volatile("" : "+r"(word[0]), "+r"(word[1]), "+r"(word[2]), "+r"(word[3])::"memory");
     }
 }
 
@@ -176,21 +228,6 @@ inline constexpr int kReleases = kGroups * 4;
 __device__ __forceinline__ void release(u32 empty) {
     if (threadIdx.x % 32 == 0) {
         barrier::arrive(empty);
-    }
-}
-
-/// This thread's two rows of a warpgroup's sums.
-__device__ __forceinline__ void storeRows(const float (&sums)[kDim / 2], T* to, i64 stride, int row, int end,
-                                          float factor) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        if (row + half * 8 < end) {
-            T* out = to + (row + half * 8) * stride + static_cast<int>(threadIdx.x) % 4 * 2;
-#pragma unroll
-            for (int j = 0; j < kDim / 8; ++j) {
-                storePair(out + j * 8, sums[j * 4 + half * 2] * factor, sums[j * 4 + half * 2 + 1] * factor);
-            }
-        }
     }
 }
 

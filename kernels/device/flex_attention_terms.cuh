@@ -19,46 +19,66 @@ struct Element {
     int batch, head, query, key;
 };
 
+/// Whether an element takes part where that is not sure. Without branches: what the mask reads comes for all elements of a
+/// tile at once.
+__device__ __forceinline__ bool takesPart(const FlexAttentionParams& p, const Element& at, bool partial, bool nothing) {
+    bool allowed = (at.query < p.queries) & (at.key < p.keys) & !nothing;
+    if constexpr (VT_MASK == 1) {
+        allowed &= !partial | maskMod(at.batch, at.head, at.query, at.key, p.maskCaptures);
+    }
+    return allowed;
+}
+
+/// P of a score q.k that takes part.
+__device__ __forceinline__ float weightOf(const FlexAttentionParams& p, const Element& at, float score, float offset) {
+    if constexpr (VT_SCORE != 0) {
+        const float post = scoreMod(score * p.scale, at.batch, at.head, at.query, at.key, p.scoreCaptures);
+        return exp2Fast(fmaf(post, kLog2e, -offset));
+    }
+    return exp2Fast(fmaf(score, p.scale * kLog2e, -offset));
+}
+
+/// The gradient of a score q.k * scale; a weight of 0 has none.
+template <class Sink>
+__device__ __forceinline__ float gradientOf(const FlexAttentionParams& p, const Element& at, float score, float weight,
+                                            float dWeight, float delta, Sink&& sink) {
+    const float upstream = weight * (dWeight - delta);
+    if constexpr (VT_CAPTURE_GRADIENTS != 0) {
+        if (weight != 0) {
+            captureGradients(score * p.scale, upstream, at.batch, at.head, at.query, at.key, p.scoreCaptures, sink);
+        }
+    }
+    if constexpr (VT_SCORE != 0) {
+        const float gradient =
+            scoreGradient(score * p.scale, upstream, at.batch, at.head, at.query, at.key, p.scoreCaptures);
+        return weight == 0 ? 0.0F : gradient;
+    }
+    return upstream;
+}
+
 /// One element: `score` is q.k and becomes its gradient, `dWeight` is dP and becomes P.
 template <class Sink>
 __device__ __forceinline__ void differentiate(const FlexAttentionParams& p, const Element& at, bool tested,
                                               bool partial, bool nothing, float offset, float delta, float& score,
                                               float& dWeight, Sink&& sink) {
-    const float pre = score * p.scale;
-    float post = pre;
-    if constexpr (VT_SCORE != 0) {
-        post = scoreMod(pre, at.batch, at.head, at.query, at.key, p.scoreCaptures);
-    }
-    bool allowed = true;
+    float weight = weightOf(p, at, score, offset);
     if (tested) {
-        allowed = at.query < p.queries && at.key < p.keys && !nothing;
-        if constexpr (VT_MASK == 1) {
-            allowed = allowed && (!partial || maskMod(at.batch, at.head, at.query, at.key, p.maskCaptures));
-        }
+        weight = takesPart(p, at, partial, nothing) ? weight : 0.0F;
     }
-    const float weight = allowed ? exp2Fast(fmaf(post, kLog2e, -offset)) : 0.0F;
-    const float upstream = weight * (dWeight - delta);
-    float gradient = upstream;
-    if constexpr (VT_SCORE != 0) {
-        gradient = allowed ? scoreGradient(pre, upstream, at.batch, at.head, at.query, at.key, p.scoreCaptures) : 0.0F;
-    }
-    if constexpr (VT_CAPTURE_GRADIENTS != 0) {
-        if (allowed) {
-            captureGradients(pre, upstream, at.batch, at.head, at.query, at.key, p.scoreCaptures, sink);
-        }
-    }
-    score = gradient;
+    score = gradientOf(p, at, score, weight, dWeight, delta, sink);
     dWeight = weight;
 }
 
 /// The largest magnitude of a capture gradient's terms, as the bits of a float.
 struct LargestTerm {
+    unsigned* to;
     float largest[VT_CAPTURE_GRADIENTS + 1] = {};
 
+    __device__ __forceinline__ explicit LargestTerm(const FlexAttentionParams& params) : to(params.captureLargest) {}
     __device__ __forceinline__ void operator()(int gradient, i64, float value) {
         largest[gradient] = fmaxf(largest[gradient], fabsf(value));
     }
-    __device__ __forceinline__ void finish(unsigned* to) const {
+    __device__ __forceinline__ void finish() const {
 #pragma unroll
         for (int g = 0; g < VT_CAPTURE_GRADIENTS; ++g) {
             const float all = warpMax(largest[g]);

@@ -126,12 +126,16 @@ private:
     bool partial_ = false;
 };
 
+/// The list of runs of a row of blocks.
+__device__ __forceinline__ i64 rowList(const FlexAttentionParams& p, int batch, int head, int query) {
+    const i64 blocks = (p.queries + p.queryBlock - 1) / p.queryBlock;
+    return ((p.maskBatch == 1 ? 0 : batch) * static_cast<i64>(p.maskHeads) + (p.maskHeads == 1 ? 0 : head)) * blocks +
+           query / p.queryBlock;
+}
+
 template <int kTile>
 __device__ __forceinline__ RunWalk<kTile> walkRow(const FlexAttentionParams& p, int batch, int head, int query) {
-    const i64 blocks = (p.queries + p.queryBlock - 1) / p.queryBlock;
-    const i64 list =
-        ((p.maskBatch == 1 ? 0 : batch) * static_cast<i64>(p.maskHeads) + (p.maskHeads == 1 ? 0 : head)) * blocks +
-        query / p.queryBlock;
+    const i64 list = rowList(p, batch, head, query);
     return {p.rowRuns, p.rowOffsets[list], p.rowOffsets[list + 1], p.keyBlock, p.keys};
 }
 template <int kTile>

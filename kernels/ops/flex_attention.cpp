@@ -194,7 +194,9 @@ Cost cost(const FlexAttentionBackward& op, const DeviceTraits& traits) {
 }
 
 std::uint64_t scratch(const FlexAttentionBackward& op, const DeviceTraits& traits) {
-    return isGpu(traits) ? FlexBackwardScratch(op, nullptr).bytes : FlexScratch(op, nullptr).bytes;
+    return isGpu(traits)
+               ? FlexBackwardScratch(op, hasHopperForm(traits.arch == "sm_90a" ? 9 : 0, op.forward), nullptr).bytes
+               : FlexScratch(op, nullptr).bytes;
 }
 
 } // namespace vitrine::kernels

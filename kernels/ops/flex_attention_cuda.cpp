@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "kernels/cuda_tensor_map.h"
 #include "kernels/device/abi/flex_attention.h"
@@ -38,11 +39,6 @@ abi::FlexTensorMap mapOf(const TensorView& tensor) {
     abi::FlexTensorMap map{};
     encodeTensorMap({tensor.data, tensor.dtype, extents, strides, box}, map.bytes);
     return map;
-}
-
-bool hasHopperForm(const CudaContext& context, const FlexAttention& op) {
-    const std::int64_t headDim = op.q.shape[3];
-    return context.device().major == 9 && (headDim == 64 || headDim == 128);
 }
 
 void checkForDevice(const FlexAttention& op) {
@@ -150,7 +146,7 @@ int bitsFor(const FlexAttention& op) {
     return std::clamp(62 - static_cast<int>(std::bit_width(terms)), 16, 40);
 }
 
-/// The two passes of the backward kernels.
+/// The portable passes of the backward kernels: dq, then dk and dv.
 void launchPasses(CudaContext& context, const FlexAttentionBackward& op, const FlexSource& source,
                   const abi::FlexAttentionParams& parameters) {
     std::vector<KernelVariable> variables = variablesOf(op.forward, source);
@@ -164,6 +160,85 @@ void launchPasses(CudaContext& context, const FlexAttentionBackward& op, const F
         all.push_back({"results", results});
         launchWith(context, "flex_attention_dkv", abi::kFlexAttentionAbi, parameters, all, &source.text);
     }
+}
+
+/// Tiles of 128 queries that see the same 128 keys.
+struct ColumnFacts {
+    std::int64_t longest = 0;
+    std::int64_t drop = 0; ///< how much shorter keys' columns are than those behind them, at most
+};
+
+ColumnFacts columnFacts(const FlexAttention& op) {
+    if (op.blocks == nullptr) {
+        return {(op.q.shape[2] + kTileRows - 1) / kTileRows, 0};
+    }
+    const BlockMaskShape& shape = op.blocks->shape;
+    const std::vector<std::int64_t>& offsets = op.blocks->columnOffsets;
+    const std::int64_t columns = (shape.keys + shape.keyBlock - 1) / shape.keyBlock;
+    ColumnFacts facts;
+    std::int64_t before = 0;
+    for (std::size_t list = 0; list + 1 < offsets.size(); ++list) {
+        std::int64_t tiles = 0;
+        for (std::int64_t i = offsets[list]; i < offsets[list + 1]; ++i) {
+            tiles += op.blocks->columnRuns[static_cast<std::size_t>(i)].count * (shape.queryBlock / kTileRows);
+        }
+        facts.longest = std::max(facts.longest, tiles);
+        if (static_cast<std::int64_t>(list) % columns != 0) {
+            facts.drop = std::max(facts.drop, tiles - before);
+        }
+        before = tiles;
+    }
+    return facts;
+}
+
+/// Into how many pieces of work the heads that share 128 keys are divided: a guess at which number takes least time, counted in
+/// tiles of 128 queries. Pieces come in rounds; the longest come last; parts of dk and dv cost about two.
+std::int64_t groupPartsOf(const FlexAttention& op, const ColumnFacts& columns, std::int64_t pieces,
+                          std::int64_t multiprocessors) {
+    constexpr double kAddition = 2;
+    const std::int64_t group = op.q.shape[1] / op.k.shape[1];
+    const double mean = computedElements(op) / static_cast<double>(kTileRows * kTileRows * pieces);
+    const auto longest = static_cast<double>(columns.longest * group);
+    std::int64_t best = 1;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int64_t parts = 1; parts <= group; ++parts) {
+        if (group % parts != 0) {
+            continue;
+        }
+        const std::int64_t wholeRounds = (pieces * parts + multiprocessors - 1) / multiprocessors;
+        const auto rounds = static_cast<double>(wholeRounds);
+        const double time = (rounds * mean + std::max(longest - mean, 0.0) / 2) / static_cast<double>(parts) +
+                            (parts > 1 ? rounds * kAddition : 0.0);
+        if (time < least) {
+            least = time;
+            best = parts;
+        }
+    }
+    return best;
+}
+
+/// The Hopper form: everything in one pass; one before it finds the unit of captured tensors' gradients.
+void launchHopper(CudaContext& context, const FlexAttentionBackward& op, const FlexSource& source,
+                  const FlexBackwardScratch& scratch, abi::FlexAttentionParams& parameters) {
+    const std::int64_t pieces = scratch.keyTiles * op.forward.k.shape[0] * op.forward.k.shape[1];
+    const ColumnFacts columns = columnFacts(op.forward);
+    const std::int64_t parts = groupPartsOf(op.forward, columns, pieces, context.device().multiprocessors);
+    constexpr std::int64_t kMostDrop = 4;
+    parameters.headsInside = source.gradients.empty() && parameters.maskHeads <= 1 && columns.drop > kMostDrop ? 1 : 0;
+    parameters.sums = scratch.sums.as<float>();
+    parameters.sumTurns = scratch.sumTurns.as<int>();
+    parameters.groupParts = toInt(parts, FlexAttentionBackward::kName, "q");
+    std::vector<KernelVariable> variables = variablesOf(op.forward, source);
+    variables.insert(variables.end(), {{"capture_gradients", static_cast<std::int64_t>(source.gradients.size())},
+                                       {"pieces", pieces * parts},
+                                       {"sum_tiles", scratch.queryTiles + (parts > 1 ? scratch.keySumTiles : 0)}});
+    for (int pass = source.gradients.empty() ? 2 : 1; pass <= 2; ++pass) {
+        std::vector<KernelVariable> all = variables;
+        all.push_back({"pass", pass});
+        parameters.workCounter = scratch.workCounters.as<int>() + (pass - 1);
+        launchWith(context, "flex_attention_backward", abi::kFlexAttentionAbi, parameters, all, &source.text);
+    }
+    launchWith(context, "flex_attention_sums", abi::kFlexAttentionAbi, parameters, variables, nullptr);
 }
 
 void finishCaptures(CudaContext& context, const FlexAttentionBackward& op, const FlexSource& source,
@@ -201,7 +276,7 @@ void execute(CudaContext& context, const FlexAttention& op) {
     if (scratch.bytes > 0 && op.scratch.bytes() < scratch.bytes) {
         throw base::Internal("FlexAttention: scratch: it is smaller than scratch() says");
     }
-    abi::FlexAttentionParams parameters = parametersOf(op, hasHopperForm(context, op));
+    abi::FlexAttentionParams parameters = parametersOf(op, hasHopperForm(context.device().major, op));
     if (source->mask == FlexMask::Blocks) {
         setRows(parameters, upload(context, scratch.rows, op.blocks->rowOffsets, op.blocks->rowRuns));
     }
@@ -223,13 +298,13 @@ void execute(CudaContext& context, const FlexAttentionBackward& op) {
     if (source->gradients.size() > abi::kFlexCaptureGradients) {
         throw base::Unsupported("FlexAttention: score: it reads captures that need gradients in more than 16 places");
     }
-    const FlexBackwardScratch scratch(op, op.scratch.data);
+    const bool hopper = hasHopperForm(context.device().major, forward);
+    const FlexBackwardScratch scratch(op, hopper, op.scratch.data);
     if (op.scratch.empty() || op.scratch.bytes() < scratch.bytes) {
         throw base::Internal("FlexAttentionBackward: scratch: it is smaller than scratch() says");
     }
-    const bool maps = hasHopperForm(context, forward);
-    abi::FlexAttentionParams parameters = parametersOf(forward, maps);
-    if (maps) {
+    abi::FlexAttentionParams parameters = parametersOf(forward, hopper);
+    if (hopper) {
         parameters.gradOutMap = mapOf(op.gradOut);
     }
     parameters.gradOut = tensorOf(op.gradOut);
@@ -243,7 +318,7 @@ void execute(CudaContext& context, const FlexAttentionBackward& op) {
     parameters.captureBits = bitsFor(forward);
     parameters.captureLargest = scratch.largest.as<unsigned>();
     for (std::size_t g = 0; g < source->gradients.size(); ++g) {
-        parameters.captureSums[g] = scratch.sums.at(g).as<unsigned long long>();
+        parameters.captureSums[g] = scratch.captureSums.at(g).as<unsigned long long>();
     }
     if (source->mask == FlexMask::Blocks) {
         setRows(parameters, upload(context, scratch.rows, forward.blocks->rowOffsets, forward.blocks->rowRuns));
@@ -257,7 +332,11 @@ void execute(CudaContext& context, const FlexAttentionBackward& op) {
     rows.push_back({"padded_queries", scratch.paddedQueries});
     rows.push_back({"heads", op.dSinks.empty() ? 0 : forward.q.shape[1]});
     launchWith(context, "flex_attention_delta", abi::kFlexAttentionAbi, parameters, rows, nullptr);
-    launchPasses(context, op, *source, parameters);
+    if (hopper) {
+        launchHopper(context, op, *source, scratch, parameters);
+    } else {
+        launchPasses(context, op, *source, parameters);
+    }
     finishCaptures(context, op, *source, parameters);
 }
 

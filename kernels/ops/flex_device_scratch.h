@@ -42,10 +42,17 @@ struct FlexForwardScratch {
     std::uint64_t bytes = 0;
 };
 
+/// Whether the Hopper forms (wgmma and tensor maps) take this op on a GPU of that major version.
+inline bool hasHopperForm(int major, const FlexAttention& op) {
+    const std::int64_t headDim = op.q.shape[3];
+    return major == 9 && (headDim == 64 || headDim == 128);
+}
+
 struct FlexBackwardScratch {
     static constexpr std::int64_t kRowTile = 128;
 
-    FlexBackwardScratch(const FlexAttentionBackward& op, void* memory) {
+    /// `hopper`: for the form that adds up dq in memory.
+    FlexBackwardScratch(const FlexAttentionBackward& op, bool hopper, void* memory) {
         const FlexAttention& forward = op.forward;
         const Shape& q = forward.q.shape;
         ScratchLayout layout = memory == nullptr ? ScratchLayout() : ScratchLayout(memory);
@@ -56,6 +63,14 @@ struct FlexBackwardScratch {
         paddedQueries = (q[2] + kRowTile - 1) / kRowTile * kRowTile;
         delta = layout.take(DType::F32, Shape{q[0], q[1], paddedQueries});
         offsets = layout.take(DType::F32, Shape{q[0], q[1], paddedQueries});
+        if (hopper) {
+            constexpr std::int64_t kTileElements = 2 * 64 * 64;
+            const std::int64_t heads = forward.k.shape[1];
+            queryTiles = q[0] * q[1] * paddedQueries * q[3] / kTileElements;
+            keyTiles = (forward.k.shape[2] + kRowTile - 1) / kRowTile;
+            keySumTiles = heads == q[1] ? 0 : q[0] * heads * keyTiles * 2 * q[3] / 64;
+            sums = layout.take(DType::F32, Shape{queryTiles + keySumTiles, kTileElements});
+        }
         // A load's sums each: how many loads a capture has is the program's business, as many as nodes read it.
         zeroed = layout.bytes();
         if (!forward.score.empty()) {
@@ -64,20 +79,27 @@ struct FlexBackwardScratch {
                 const bool reads = node.op == ProgramOp::Load || node.op == ProgramOp::Scalar;
                 const auto capture = static_cast<std::size_t>(reads ? node.capture : 0);
                 if (reads && capture < op.dCaptures.size() && !op.dCaptures[capture].empty()) {
-                    sums.push_back(layout.take(DType::U64, Shape{op.dCaptures[capture].shape.count()}));
+                    captureSums.push_back(layout.take(DType::U64, Shape{op.dCaptures[capture].shape.count()}));
                 }
             }
         }
-        largest = layout.take(DType::U32, Shape{static_cast<std::int64_t>(sums.size()) + 1});
+        largest = layout.take(DType::U32, Shape{static_cast<std::int64_t>(captureSums.size()) + 1});
+        if (hopper) {
+            sumTurns = layout.take(DType::I32, Shape{queryTiles + keySumTiles});
+            workCounters = layout.take(DType::I32, Shape{2});
+        }
         bytes = layout.bytes();
     }
 
     FlexDeviceRuns rows, columns;
     std::int64_t paddedQueries = 0;
     TensorView delta, offsets;
-    std::vector<TensorView> sums; ///< at least one for each gradient of FlexSource
+    std::vector<TensorView> captureSums; ///< at least one for each gradient of FlexSource
     TensorView largest;
-    std::uint64_t zeroed = 0; ///< from here on scratch starts as zeros
+    // The Hopper form's; FlexAttentionParams tells what they are. Sums of dk and dv are there when heads share keys.
+    std::int64_t queryTiles = 0, keyTiles = 0, keySumTiles = 0;
+    TensorView sums, sumTurns, workCounters; ///< a counter for each pass
+    std::uint64_t zeroed = 0;                ///< from here on scratch starts as zeros
     std::uint64_t bytes = 0;
 };
 

@@ -49,6 +49,11 @@ struct FlexAttentionParams {
     unsigned* captureLargest; ///< (capture gradients): bits of the largest term, 0 at the start
     unsigned long long* captureSums[kFlexCaptureGradients]; ///< 64-bit integers, one for each element, 0 at the start
     ProgramCaptures scoreCaptures, maskCaptures;
+    float* sums;      ///< tiles of sums of dq, dk and dv (flex_attention_backward_work.cuh)
+    int* sumTurns;    ///< parts added to each tile, 0 at the start
+    int* workCounter; ///< pieces of work that have been taken, 0 at the start
+    int headsInside; ///< 1: backward takes a tile of all heads of a piece of work before the next tile; they have one mask
+    int groupParts; ///< pieces that the heads of a key head are divided into; a divisor of their number
 };
 
 /// One captured tensor's gradient from the sums of the loads that read it.
