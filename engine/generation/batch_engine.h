@@ -4,11 +4,13 @@
 
 // Serves requests that come at any time with one model: a Scheduler says what each step is made of, this runs it.
 //
-// Prompt pieces and single tokens go into one ragged step. On CUDA a step of single tokens is launched before the host has
-// read the ids of the step before it (they stay on the device), and the host plans while the device works; it then sees a
-// stop token or a stop text one step late, and what was sampled behind it is dropped. Such steps have as many rows as the
-// next bucket, filled up with rows that count for nothing, so that few captured graphs serve all of them; devices without
-// graphs, and Meta with the traits of one that has them, do the same sums.
+// Prompt pieces and single tokens go into one ragged step. On CUDA a step is launched before the host has read the ids of the
+// step before it (they stay on the device), and the host plans while the device works; it then sees a stop token or a stop
+// text one step late, and what was sampled behind it is dropped. That holds for steps that read prompts too, whether they
+// sample or not; only steps with repetition penalties, the first ones of a kind and those that need a larger arena wait.
+// Steps of single tokens have as many rows as the next bucket, filled up with rows that count for nothing, so that few captured
+// graphs serve all of them; devices without graphs, and Meta with the traits of one that has them, do the same sums. Where
+// rotary frequencies follow the length (dynamic), ops are launched one by one instead.
 // A request's tokens do not depend on what else runs: not on the mode, the order, the slots, preemption or shared prefixes.
 //
 // An engine belongs to the thread of its model's context. `add` and `cancel` are called between steps.
@@ -121,6 +123,7 @@ private:
     std::vector<CarriedIds> carriedBy(Flight& flight) const;
     kernels::SampleParameters samplingOf(const Row& row, std::int64_t pending) const;
     bool mayLaunch(const Flight& flight) const;
+    bool launch(const Flight& flight);
     void land(const StepOutput& out, Flight& flight);
     void accept(Row& row, std::int32_t id, float logprob, base::TimeNs time);
     void endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason);

@@ -136,8 +136,9 @@ public:
     /// from a graph (always but on CUDA, for its first steps, and where pages are added): use step(). At most two steps may
     /// be under way. Throws as step() does.
     bool launch(const StepBatch& batch, KvCache& cache, bool idsFromLast);
-    /// The same for a step of any kind whose ops are launched one by one, where its tensors fit into what steps before it
-    /// needed: false, and nothing happened, where they do not, and but on CUDA. In the trace it lasts until it is launched.
+    /// The same for a step of any kind whose ops are launched one by one and whose rows of logits are all sampled (there may
+    /// be none), where its tensors fit into what steps before it needed: false, and nothing happened, where they do not, and
+    /// but on CUDA. In the trace it lasts until it is launched.
     bool launchOps(const StepBatch& batch, KvCache& cache);
     /// Waits for the oldest launched step and writes its trace. Throws DeviceFault.
     StepOutput finishLaunched();

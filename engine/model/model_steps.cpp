@@ -161,14 +161,14 @@ StepOutput Model::runStep(const StepPlan& plan, KvCache& cache) {
 
 bool Model::launchOps(const StepBatch& batch, KvCache& cache) {
     context_.throwIfStopped();
-    if (context_.cuda() == nullptr || batch.sampling.empty() || launched_.size() >= resultSlots_.size() ||
-        cache.book() == nullptr) {
+    if (context_.cuda() == nullptr || launched_.size() >= resultSlots_.size() || cache.book() == nullptr) {
         return false;
     }
     cache.reserve(appendsOf(batch)); // allocates nothing
     auto step = std::make_unique<LaunchedStep>(batch);
     const StepPlan& plan = step->plan.emplace(*this, step->batch, cache);
-    if (plan.rows == 0 || arenaBytes(plan, cache) > context_.memory().step().capacity()) {
+    if (plan.rows != static_cast<std::int64_t>(batch.sampling.size()) ||
+        arenaBytes(plan, cache) > context_.memory().step().capacity()) {
         return false; // a larger arena takes the place of the one that steps under way use
     }
     {
@@ -180,6 +180,9 @@ bool Model::launchOps(const StepBatch& batch, KvCache& cache) {
             fetch(*step);
         });
         runner.run();
+        if (plan.rows == 0) {
+            fetch(*step); // nothing was sampled: only its end counts
+        }
         cache.commit(plan.appends);
     }
     launched_.push_back(std::move(step));

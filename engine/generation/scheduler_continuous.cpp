@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// Continuous batching: who gets tokens, pages and slots of the next step.
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/error.h"
+#include "engine/generation/scheduler.h"
+
+namespace vitrine::engine {
+
+/// Running requests in the order in which they get tokens.
+std::vector<std::int32_t> Scheduler::runningOrder() const {
+    std::vector<std::int32_t> order;
+    for (const std::int32_t request : slots_) {
+        if (request >= 0) {
+            order.push_back(request);
+        }
+    }
+    const auto rank = [this](std::int32_t request) {
+        const Entry& entry = at(request);
+        const bool overdue = entry.idle >= options_.fairSteps;
+        const bool later = entry.decodes() == (options_.order == BatchOrder::PrefillFirst);
+        // Decoding requests take turns where the budget is too small for all; prompts are read one after the other.
+        const bool turns = overdue || entry.decodes();
+        return std::tuple(!overdue, !overdue && later, turns ? -entry.idle : 0, request);
+    };
+    std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return rank(a) < rank(b); });
+    return order;
+}
+
+void Scheduler::takeCopies(BatchPlan& plan) {
+    for (const PageCopy& copy : book_->takeCopies()) {
+        plan.moves.emplace_back().copy = copy;
+    }
+}
+
+void Scheduler::preempt(std::int32_t request, std::vector<Claim>& claims, BatchPlan& plan) {
+    const auto mine = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.request == request; });
+    Entry& entry = at(request);
+    if (mine != claims.end()) {
+        budget_ += mine->tokens;
+        claims.erase(mine);
+    }
+    lost_.push_back(request);
+    queue_.insert(std::lower_bound(queue_.begin(), queue_.end(), request), request);
+    const auto isMine = [&](const auto& item) { return item.request == request; };
+    const bool fromHost = std::erase_if(plan.moves, isMine) > 0;
+    if (std::erase_if(plan.admitted, isMine) > 0) {
+        // It came in with this step and goes as it came; what is on the host is still there.
+        const std::int64_t computed = entry.computed;
+        leaveSlot(request, fromHost ? RequestState::Swapped : RequestState::Preempted);
+        entry.swapped = fromHost ? computed : 0;
+        entry.computed = entry.swapped;
+        swapUsed_ += pagesInSwap(entry);
+        return;
+    }
+    SlotChange change{request, entry.slot};
+    PageMove move;
+    move.kind = PageMove::Kind::SwapOut;
+    move.request = request;
+    std::int64_t count = 0;
+    for (int group = 0; group < static_cast<int>(book_->groups().size()); ++group) {
+        // Pages that were only taken for this step hold nothing yet.
+        const auto pages = book_->pages(entry.sequence, group);
+        move.pages.emplace_back(pages.begin(), pages.begin() + book_->pagesFor(group, entry.computed));
+        count += static_cast<std::int64_t>(move.pages.back().size());
+    }
+    change.swapped =
+        options_.preemption == Preemption::Swap && entry.computed > 0 && swapUsed_ + count <= options_.swapPages;
+    leaveSlot(request, change.swapped ? RequestState::Swapped : RequestState::Preempted);
+    if (change.swapped) {
+        entry.swapped = entry.computed;
+        swapUsed_ += count;
+        takeCopies(plan); // what was copied into its pages goes with them
+        plan.moves.push_back(std::move(move));
+    } else {
+        entry.computed = 0;
+    }
+    plan.preempted.push_back(change);
+}
+
+/// Takes the pages for `tokens` more tokens, from requests that arrived later if need be. False when it lost its own place.
+bool Scheduler::makeRoom(std::int32_t request, std::int64_t tokens, std::vector<Claim>& claims, BatchPlan& plan) {
+    while (!book_->grow(at(request).sequence, tokens)) {
+        const std::int32_t youngest = *std::max_element(slots_.begin(), slots_.end());
+        preempt(youngest, claims, plan);
+        if (youngest == request) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void Scheduler::claim(std::int32_t request, std::vector<Claim>& claims, BatchPlan& plan) {
+    const Entry& entry = at(request);
+    std::int64_t tokens = std::min(entry.need(), budget_);
+    if (options_.oneByOne) {
+        tokens = std::min(tokens, std::max<std::int64_t>(entry.prompt - entry.computed, 1));
+    }
+    if (tokens > 0 && makeRoom(request, tokens, claims, plan)) {
+        budget_ -= tokens;
+        claims.push_back({request, tokens});
+    }
+}
+
+/// Whether free slots still wait for company.
+bool Scheduler::gathers(bool anyDecodes) {
+    const std::int32_t free = options_.slots - running();
+    if (free == 0 || !anyDecodes || queued() <= free || free * 2 >= options_.slots ||
+        gathered_ >= options_.gatherSteps) {
+        gathered_ = 0;
+        return false;
+    }
+    ++gathered_;
+    return true;
+}
+
+bool Scheduler::admits(const Entry& entry) const {
+    const bool off = options_.preemption == Preemption::Off;
+    // Beginning inside a shared page copies it.
+    const std::int64_t copied = book_->sharesPrefixes() ? 1 : 0;
+    for (int group = 0; group < static_cast<int>(book_->groups().size()); ++group) {
+        const std::int64_t wanted = book_->pagesFor(group, off ? entry.atMost() : entry.known()) + copied;
+        std::int64_t room = book_->available(group);
+        for (const std::int32_t request : slots_) {
+            if (request < 0) {
+                continue;
+            }
+            const std::int64_t more = book_->pagesFor(group, at(request).atMost()) + copied -
+                                      static_cast<std::int64_t>(book_->pages(at(request).sequence, group).size());
+            // The next page of everyone who runs, so that who comes in does not lose its place at once; without preemption
+            // all of them.
+            room -= std::max<std::int64_t>(0, off ? more : std::min<std::int64_t>(more, 1));
+        }
+        // Alone it always fits: nobody else would ever give pages back.
+        const bool alone = running() == 0 && book_->pagesFor(group, entry.atMost()) <= book_->available(group);
+        if (wanted > room && !alone) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// `claimNow`: who comes in takes tokens of what the others left; else only its slot.
+void Scheduler::admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow) {
+    while (!queue_.empty() && budget_ > 0) {
+        const std::int32_t request = queue_.front();
+        const std::int32_t slot = freeSlot();
+        Entry& entry = at(request);
+        // Who lost its place in this step waits for the next one.
+        const bool lost = std::find(lost_.begin(), lost_.end(), request) != lost_.end();
+        if (slot < 0 || lost || !admits(entry)) {
+            return;
+        }
+        queue_.pop_front();
+        slots_[static_cast<std::size_t>(slot)] = request;
+        entry.slot = slot;
+        entry.sequence = book_->addSequence();
+        entry.state = RequestState::Running;
+        if (entry.swapped > 0) {
+            if (!book_->grow(entry.sequence, entry.swapped)) {
+                throw base::Internal("a request was admitted without pages");
+            }
+            book_->commit(entry.sequence, entry.swapped);
+            PageMove move;
+            move.kind = PageMove::Kind::SwapIn;
+            move.request = request;
+            for (int group = 0; group < static_cast<int>(book_->groups().size()); ++group) {
+                const auto pages = book_->pages(entry.sequence, group);
+                move.pages.emplace_back(pages.begin(), pages.end());
+            }
+            swapUsed_ -= pagesInSwap(entry);
+            entry.swapped = 0;
+            takeCopies(plan); // a page that was copied into may be one of these by now
+            plan.moves.push_back(std::move(move));
+        } else {
+            entry.computed = book_->adoptPrefix(entry.sequence, entry.tokens);
+        }
+        plan.admitted.push_back({request, slot, entry.ran, false, entry.computed});
+        entry.ran = true;
+        if (claimNow) {
+            claim(request, claims, plan);
+        }
+    }
+}
+
+void Scheduler::addRow(const Claim& claim, BatchPlan& plan) {
+    Entry& entry = at(claim.request);
+    PlannedRow row;
+    row.request = claim.request;
+    row.slot = entry.slot;
+    row.sequence = entry.sequence;
+    row.kind = entry.decodes() ? RowKind::Decode : RowKind::Prefill;
+    row.begin = entry.computed;
+    row.tokens = claim.tokens;
+    entry.computed += claim.tokens;
+    row.samples = entry.computed == entry.known();
+    if (row.samples) {
+        ++entry.generated;
+        entry.ending = entry.generated == entry.maxNew;
+    }
+    plan.rows.push_back(row);
+}
+
+void Scheduler::planContinuous(BatchPlan& plan) {
+    std::vector<Claim> claims;
+    const bool anyDecodes = std::any_of(slots_.begin(), slots_.end(),
+                                        [this](std::int32_t request) { return request >= 0 && at(request).decodes(); });
+    const bool gather = gathers(anyDecodes);
+    const bool prefillFirst = options_.order == BatchOrder::PrefillFirst;
+    if (prefillFirst && !gather) {
+        admit(claims, plan, false);
+    }
+    for (const std::int32_t request : runningOrder()) {
+        if (at(request).state == RequestState::Running) { // it may have lost its place to one before it
+            claim(request, claims, plan);
+        }
+    }
+    if (!prefillFirst && !gather) {
+        admit(claims, plan, true);
+    }
+    for (const std::int32_t request : slots_) {
+        if (request >= 0) {
+            ++at(request).idle;
+        }
+    }
+    for (const Claim& claim : claims) {
+        at(claim.request).idle = 0;
+        addRow(claim, plan);
+    }
+}
+
+} // namespace vitrine::engine
