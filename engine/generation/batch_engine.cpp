@@ -73,6 +73,7 @@ BatchResult BatchEngine::takeResult(std::int32_t request) {
     }
     BatchResult out = std::move(found->second->out);
     rows_.erase(found);
+    scheduler_->forget(request);
     return out;
 }
 
@@ -89,7 +90,7 @@ std::int32_t BatchEngine::add(GenerateRequest request, base::TimeNs arrival) {
     } else {
         row->history = request.prompt;
         if (tokenizer_ != nullptr) {
-            row->answer.emplace(options_.chatFormat, tokenizer_, request.stopTexts);
+            row->answer.emplace(request.chatFormat.value_or(options_.chatFormat), tokenizer_, request.stopTexts);
         }
         row->request = std::move(request);
     }

@@ -14,6 +14,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ struct GenerateRequest {
     std::vector<std::int32_t> stopTokens; ///< end the request; the stop token is the last of its ids
     std::vector<std::string> stopTexts;   ///< need a tokenizer
     std::vector<std::int32_t> forbidden;  ///< ids that are never chosen
+    /// How its answer is parted into channels; unset: as the engine's options say.
+    std::optional<ChatFormatKind> chatFormat;
+    /// The number that sampling knows it by, so that one seed gives one answer whenever it comes; unset: its own.
+    std::optional<std::uint32_t> samplingNumber;
 };
 
 /// The last three: the whole run ended before this request did.

@@ -16,7 +16,7 @@ kernels::SampleParameters sampleParameters(const GenerateRequest& request, const
     p.minP = sampling.minP;
     p.repetitionPenalty = sampling.repetitionPenalty;
     p.seed = sampling.seed;
-    p.request = static_cast<std::uint32_t>(number);
+    p.request = request.samplingNumber.value_or(static_cast<std::uint32_t>(number));
     p.position = static_cast<std::int64_t>(history.size()) + pending;
     p.history = history.data();
     p.historyLength = static_cast<std::int64_t>(history.size());

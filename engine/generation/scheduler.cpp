@@ -41,7 +41,7 @@ std::string Scheduler::whyNever(std::int64_t prompt, std::int64_t maxNew) const 
 }
 
 std::int32_t Scheduler::add(std::span<const std::int32_t> prompt, std::int64_t maxNewTokens) {
-    const auto number = static_cast<std::int32_t>(entries_.size());
+    const std::int32_t number = requests();
     const auto length = static_cast<std::int64_t>(prompt.size());
     std::string never = whyNever(length, maxNewTokens);
     if (!never.empty()) {
@@ -61,10 +61,13 @@ std::int32_t Scheduler::refuse(const std::string& reason) {
     Entry& entry = entries_.emplace_back();
     entry.state = RequestState::Refused;
     entry.reason = reason;
-    return static_cast<std::int32_t>(entries_.size()) - 1;
+    return requests() - 1;
 }
 
 bool Scheduler::ended(std::int32_t request) const {
+    if (request < first_) {
+        return true;
+    }
     const RequestState state = at(request).state;
     return state == RequestState::Finished || state == RequestState::Cancelled || state == RequestState::Refused;
 }
@@ -149,6 +152,20 @@ void Scheduler::cancel(std::int32_t request) {
     leaveSlot(request, RequestState::Cancelled);
 }
 
+void Scheduler::forget(std::int32_t request) {
+    if (request >= first_) {
+        at(request).forgotten = true;
+        dropForgotten();
+    }
+}
+
+void Scheduler::dropForgotten() {
+    while (!entries_.empty() && entries_.front().forgotten && ended(first_)) {
+        entries_.pop_front();
+        ++first_;
+    }
+}
+
 void Scheduler::releaseEnded() {
     const auto isDone = [this](std::int32_t request) { return request < 0 || at(request).ending; };
     if (options_.mode == BatchMode::Static && !std::all_of(slots_.begin(), slots_.end(), isDone)) {
@@ -159,6 +176,7 @@ void Scheduler::releaseEnded() {
             leaveSlot(request, RequestState::Finished);
         }
     }
+    dropForgotten();
 }
 
 BatchPlan Scheduler::next() {

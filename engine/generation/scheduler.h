@@ -123,13 +123,18 @@ public:
     void stop(std::int32_t request);
     /// The same, at any time; nothing for one that has ended.
     void cancel(std::int32_t request);
+    /// Nobody asks for its state or reason any more; its memory is free once it and all before it have ended.
+    void forget(std::int32_t request);
 
     RequestState state(std::int32_t request) const { return at(request).state; }
     const std::string& reason(std::int32_t request) const { return at(request).reason; }
     std::int64_t generated(std::int32_t request) const { return at(request).generated; } ///< the planned ones included
     int sequence(std::int32_t request) const { return at(request).sequence; }            ///< -1: in no slot
     bool ended(std::int32_t request) const;
-    std::int32_t requests() const { return static_cast<std::int32_t>(entries_.size()); }
+    std::int32_t requests() const {
+        return first_ + static_cast<std::int32_t>(entries_.size());
+    } ///< forgotten ones too
+    std::size_t remembered() const { return entries_.size(); }
 
     std::int32_t queued() const { return static_cast<std::int32_t>(queue_.size()); }
     std::int32_t running() const;
@@ -155,6 +160,7 @@ private:
         std::int32_t idle = 0; ///< steps without tokens
         bool ending = false;   ///< its last token is planned
         bool ran = false;
+        bool forgotten = false;
         std::int64_t swapped = 0; ///< tokens whose pages are on the host
 
         std::int64_t known() const { return prompt + generated; }
@@ -167,13 +173,14 @@ private:
         std::int64_t tokens = 0;
     };
 
-    Entry& at(std::int32_t request) { return entries_[static_cast<std::size_t>(request)]; }
-    const Entry& at(std::int32_t request) const { return entries_[static_cast<std::size_t>(request)]; }
+    Entry& at(std::int32_t request) { return entries_[static_cast<std::size_t>(request - first_)]; }
+    const Entry& at(std::int32_t request) const { return entries_[static_cast<std::size_t>(request - first_)]; }
     std::string whyNever(std::int64_t prompt, std::int64_t maxNew) const;
     std::int32_t freeSlot() const;
     void leaveQueue(std::int32_t request);
     void leaveSlot(std::int32_t request, RequestState state);
     void releaseEnded();
+    void dropForgotten();
     std::vector<std::int32_t> runningOrder() const;
     bool makeRoom(std::int32_t request, std::int64_t tokens, std::vector<Claim>& claims, BatchPlan& plan);
     void takeCopies(BatchPlan& plan);
@@ -193,7 +200,8 @@ private:
 
     SchedulerOptions options_;
     PageBook* book_;
-    std::vector<Entry> entries_;
+    std::deque<Entry> entries_; ///< from number first_
+    std::int32_t first_ = 0;
     std::deque<std::int32_t> queue_;  ///< by arrival
     std::vector<std::int32_t> slots_; ///< request of each, -1: free
     bool closed_ = false;

@@ -53,37 +53,6 @@ double seconds(base::TimeNs from, base::TimeNs to) {
     return static_cast<double>(to - from) * 1e-9;
 }
 
-/// Times of all requests that got so far.
-struct Latencies {
-    std::vector<double> first, perToken, whole;
-    base::TimeNs begin = 0, end = 0;
-};
-
-Latencies latenciesOf(const BatchEngine& engine) {
-    Latencies out;
-    bool any = false;
-    for (std::int32_t i = 0; i < engine.scheduler().requests(); ++i) {
-        const BatchResult& result = engine.result(i);
-        if (result.admitted < 0) {
-            continue;
-        }
-        out.begin = any ? std::min(out.begin, result.arrival) : result.arrival;
-        any = true;
-        out.end = std::max({out.end, result.firstToken, result.end, out.begin});
-        if (result.firstToken >= 0) {
-            out.first.push_back(seconds(result.arrival, result.firstToken));
-        }
-        if (result.end >= 0 && result.result.finish != FinishReason::Cancelled) {
-            out.whole.push_back(seconds(result.arrival, result.end));
-            const auto tokens = static_cast<double>(result.result.ids.size());
-            if (tokens > 1) {
-                out.perToken.push_back(seconds(result.firstToken, result.end) / (tokens - 1));
-            }
-        }
-    }
-    return out;
-}
-
 /// {"id", "ids"} of every request, in the order of arrival.
 void writeOutputs(const std::string& path, const BatchEngine& engine, const std::vector<TraceRow>& rows, bool hasText) {
     std::string text;
@@ -207,34 +176,72 @@ Json percentilesJson(std::vector<double> values) {
     return out;
 }
 
-void addBatchMetrics(Json& metrics, const BatchEngine& engine, std::int32_t slots) {
-    const BatchCounts& counts = engine.counts();
-    const Latencies times = latenciesOf(engine);
-    const double took = seconds(times.begin, times.end);
-    std::int64_t finished = 0;
-    std::int64_t refused = 0;
-    for (std::int32_t i = 0; i < engine.scheduler().requests(); ++i) {
-        const BatchResult& result = engine.result(i);
-        refused += result.refusal.empty() ? 0 : 1;
-        const FinishReason finish = result.result.finish;
-        finished +=
-            finish == FinishReason::Length || finish == FinishReason::StopToken || finish == FinishReason::StopText ? 1
-                                                                                                                    : 0;
+void BatchTally::note(Time time, double took) {
+    Times& times = times_[static_cast<std::size_t>(time)];
+    if (times.values.size() < kMostTimes) {
+        times.values.push_back(took);
+        return;
     }
-    metrics["requests"] = engine.scheduler().requests();
-    metrics["finished_requests"] = finished;
-    metrics["refused_requests"] = refused;
-    metrics["generated_tokens"] = counts.generated;
+    times.values[times.next] = took;
+    times.next = (times.next + 1) % kMostTimes;
+}
+
+void BatchTally::add(const BatchResult& result) {
+    ++requests_;
+    const FinishReason finish = result.result.finish;
+    refused_ += result.refusal.empty() ? 0 : 1;
+    cancelled_ += finish == FinishReason::Cancelled ? 1 : 0;
+    finished_ +=
+        finish == FinishReason::Length || finish == FinishReason::StopToken || finish == FinishReason::StopText ? 1 : 0;
+    if (result.admitted < 0) {
+        return;
+    }
+    begin_ = any_ ? std::min(begin_, result.arrival) : result.arrival;
+    any_ = true;
+    end_ = std::max({end_, result.firstToken, result.end, begin_});
+    if (result.firstToken >= 0) {
+        note(Time::First, seconds(result.arrival, result.firstToken));
+    }
+    if (result.end >= 0 && finish != FinishReason::Cancelled) {
+        note(Time::Whole, seconds(result.arrival, result.end));
+        const auto tokens = static_cast<double>(result.result.ids.size());
+        if (tokens > 1) {
+            note(Time::PerToken, seconds(result.firstToken, result.end) / (tokens - 1));
+        }
+    }
+}
+
+void BatchTally::addTo(Json& metrics, std::int64_t generated) const {
+    const double took = seconds(begin_, end_);
+    metrics["requests"] = requests_;
+    metrics["finished_requests"] = finished_;
+    metrics["refused_requests"] = refused_;
+    metrics["cancelled_requests"] = cancelled_;
+    metrics["generated_tokens"] = generated;
     metrics["seconds"] = took;
-    metrics["tokens_per_second"] = took > 0 ? static_cast<double>(counts.generated) / took : 0.0;
+    metrics["tokens_per_second"] = took > 0 ? static_cast<double>(generated) / took : 0.0;
+    metrics["ttft"] = percentilesJson(times_[static_cast<std::size_t>(Time::First)].values);
+    metrics["tpot"] = percentilesJson(times_[static_cast<std::size_t>(Time::PerToken)].values);
+    metrics["e2e"] = percentilesJson(times_[static_cast<std::size_t>(Time::Whole)].values);
+}
+
+void addBatchMetrics(Json& metrics, const BatchEngine& engine) {
+    BatchTally tally;
+    for (std::int32_t i = 0; i < engine.scheduler().requests(); ++i) {
+        tally.add(engine.result(i));
+    }
+    addBatchMetrics(metrics, engine, tally);
+}
+
+void addBatchMetrics(Json& metrics, const BatchEngine& engine, const BatchTally& tally) {
+    const BatchCounts& counts = engine.counts();
+    tally.addTo(metrics, counts.generated);
     metrics["steps"] = counts.steps;
     metrics["decode_steps"] = counts.samplingSteps;
     metrics["steps_launched_ahead"] = counts.aheadSteps;
-    const double cells = static_cast<double>(slots) * static_cast<double>(counts.samplingSteps);
+    const double cells =
+        static_cast<double>(engine.scheduler().options().slots) * static_cast<double>(counts.samplingSteps);
     metrics["slot_utilization"] = cells > 0 ? static_cast<double>(counts.generated) / cells : 0.0;
-    metrics["ttft"] = percentilesJson(times.first);
-    metrics["tpot"] = percentilesJson(times.perToken);
-    metrics["e2e"] = percentilesJson(times.whole);
     metrics["prefill_tokens"] = counts.prefillTokens;
     metrics["recomputed_tokens"] = counts.recomputedTokens;
     metrics["padding_tokens"] = counts.paddingTokens;
@@ -258,39 +265,23 @@ void addBatchMetrics(Json& metrics, const BatchEngine& engine, std::int32_t slot
     metrics["shared_prefix_tokens"] = cache.book()->sharedTokens();
 }
 
-namespace {
+BatchForwarder::BatchForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const BatchEngine& engine)
+    : sinks_(sinks), context_(context), engine_(engine), start_(context.clock().now()), last_(-1'000'000'000) {}
 
-/// Passes tokens on, with live values a few times a second.
-class BatchForwarder {
-public:
-    BatchForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const BatchEngine& engine)
-        : sinks_(sinks), context_(context), engine_(engine), start_(context.clock().now()) {}
-
-    void operator()(const GeneratedToken& token) {
-        if (sinks_.token) {
-            sinks_.token(streamed(token));
-        }
-        constexpr base::TimeNs kInterval = 100'000'000;
-        const base::TimeNs now = context_.clock().now();
-        if (sinks_.metric && now - last_ >= kInterval) {
-            last_ = now;
-            const double passed = seconds(start_, now);
-            sinks_.metric("kv_bytes", static_cast<double>(engine_.cache().bytes()));
-            sinks_.metric("decode_tokens", static_cast<double>(engine_.counts().generated));
-            sinks_.metric("tokens_per_second",
-                          passed > 0 ? static_cast<double>(engine_.counts().generated) / passed : 0.0);
-        }
+void BatchForwarder::operator()(const GeneratedToken& token) {
+    if (sinks_.token) {
+        sinks_.token(streamed(token));
     }
-
-private:
-    const WorkloadSinks& sinks_;
-    const kernels::Context& context_;
-    const BatchEngine& engine_;
-    base::TimeNs start_;
-    base::TimeNs last_ = -1'000'000'000;
-};
-
-} // namespace
+    constexpr base::TimeNs kInterval = 100'000'000;
+    const base::TimeNs now = context_.clock().now();
+    if (sinks_.metric && now - last_ >= kInterval) {
+        last_ = now;
+        const double passed = seconds(start_, now);
+        sinks_.metric("kv_bytes", static_cast<double>(engine_.cache().bytes()));
+        sinks_.metric("decode_tokens", static_cast<double>(engine_.counts().generated));
+        sinks_.metric("tokens_per_second", passed > 0 ? static_cast<double>(engine_.counts().generated) / passed : 0.0);
+    }
+}
 
 void serveBatch(const Run& run, kernels::Context& context, const ModelSource& source,
                 const std::vector<TraceRow>& rows) {
@@ -317,10 +308,10 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     try {
         replayRequests(engine, context, std::move(work.requests));
     } catch (...) {
-        addBatchMetrics(metrics, engine, batch.scheduler.slots);
+        addBatchMetrics(metrics, engine);
         throw;
     }
-    addBatchMetrics(metrics, engine, batch.scheduler.slots);
+    addBatchMetrics(metrics, engine);
     if (const std::string path = run.text("outputs"); !path.empty()) {
         writeOutputs(path, engine, rows, hasText);
     }

@@ -4,6 +4,7 @@
 
 // What a batch, its plan and its benchmark share: a trace turned into requests, served, and reported.
 
+#include <array>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -33,9 +34,51 @@ BatchOptions batchOptions(const Run& run, const ModelOptions& model, const Batch
 /// without values.
 nlohmann::json percentilesJson(std::vector<double> seconds);
 
-/// Fills in what was done until now: tokens_per_second, generated_tokens, steps, decode_steps, slot_utilization, ttft, tpot,
-/// e2e, and what the cache and the scheduler did.
-void addBatchMetrics(nlohmann::json& metrics, const BatchEngine& engine, std::int32_t slots);
+/// Numbers and times of requests that have ended. Of many requests the times are those of the last kMostTimes.
+class BatchTally {
+public:
+    static constexpr std::size_t kMostTimes = std::size_t{1} << 20;
+
+    void add(const BatchResult& result);
+    /// requests, finished_requests, refused_requests, cancelled_requests, generated_tokens (`generated`), seconds,
+    /// tokens_per_second, ttft, tpot, e2e.
+    void addTo(nlohmann::json& metrics, std::int64_t generated) const;
+
+    std::int64_t requests() const { return requests_; }
+
+private:
+    enum class Time : std::uint8_t { First, PerToken, Whole };
+    struct Times {
+        std::vector<double> values;
+        std::size_t next = 0; ///< to be written over
+    };
+    void note(Time time, double seconds);
+
+    std::int64_t requests_ = 0, finished_ = 0, refused_ = 0, cancelled_ = 0;
+    std::array<Times, 3> times_;
+    base::TimeNs begin_ = 0, end_ = 0;
+    bool any_ = false;
+};
+
+/// Fills in what was done until now: what `tally` says, steps, decode_steps, slot_utilization, and what the cache and the
+/// scheduler did.
+void addBatchMetrics(nlohmann::json& metrics, const BatchEngine& engine, const BatchTally& tally);
+/// The same of an engine that keeps all its results.
+void addBatchMetrics(nlohmann::json& metrics, const BatchEngine& engine);
+
+/// Passes tokens on, with live values a few times a second.
+class BatchForwarder {
+public:
+    BatchForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const BatchEngine& engine);
+    void operator()(const GeneratedToken& token);
+
+private:
+    const WorkloadSinks& sinks_;
+    const kernels::Context& context_;
+    const BatchEngine& engine_;
+    base::TimeNs start_;
+    base::TimeNs last_;
+};
 
 /// Loads the model, serves the trace and fills in run.metrics but for memory and kernels. Throws what went wrong; metrics
 /// then say how far it came.

@@ -135,7 +135,7 @@ private:
         engine.prepare();
         replayRequests(engine, context_, std::move(work.requests));
         Json metrics = Json::object();
-        addBatchMetrics(metrics, engine, slots);
+        addBatchMetrics(metrics, engine);
         return metrics;
     }
 

@@ -27,6 +27,7 @@ inline constexpr std::uint32_t kSynthesize = 32;
 inline constexpr std::uint32_t kBench = 64;
 inline constexpr std::uint32_t kAttention = 128;
 inline constexpr std::uint32_t kBatch = 256;
+inline constexpr std::uint32_t kServe = 512;
 
 struct OptionSpec {
     std::string_view key; ///< JSON key, "max_new_tokens"; the command line writes --max-new-tokens
@@ -46,7 +47,7 @@ std::span<const OptionSpec> optionTable();
 const OptionSpec* findOption(std::string_view key);
 
 /// Names of the workloads that runExperiment knows: "generate", "load", "logits", "tokenize", "synthesize", "bench",
-/// "attention", "batch".
+/// "attention", "batch", "serve".
 std::span<const std::string_view> workloadNames();
 /// Its bit; 0 for an unknown name.
 std::uint32_t workloadBit(std::string_view workload);

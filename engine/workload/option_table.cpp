@@ -7,8 +7,8 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::uint32_t kForward = kGenerate | kLoad | kLogits | kBench | kBatch;
-constexpr std::uint32_t kAnswers = kGenerate | kBatch;
+constexpr std::uint32_t kForward = kGenerate | kLoad | kLogits | kBench | kBatch | kServe;
+constexpr std::uint32_t kAnswers = kGenerate | kBatch | kServe;
 constexpr std::uint32_t kOnDevice = kForward | kAttention;
 constexpr double kMaxCount = 16777216.0;
 
@@ -126,25 +126,27 @@ constexpr std::array kOptions = {
                "request ends",
                kBatch | kPlan},
     OptionSpec{"slots", OptionType::Integer, "16", "", 1, 4096, "", "", "Batching", "Requests that run together",
-               kBatch | kPlan},
+               kBatch | kServe | kPlan},
     OptionSpec{"scheduler", OptionType::Choice, "fifo", "", 0, 0, "fifo|prefill-first", "", "Batching",
-               "Whose tokens come first: those of running requests, or prompts", kBatch | kPlan},
+               "Whose tokens come first: those of running requests, or prompts", kBatch | kServe | kPlan},
     OptionSpec{
         "preemption", OptionType::Choice, "recompute", "", 0, 0, "off|recompute|swap", "", "Batching",
         "When pages run short: the youngest computes again, or its pages go to the host; off: pages of the longest "
         "answers are set aside",
-        kBatch | kPlan},
+        kBatch | kServe | kPlan},
     OptionSpec{"token_budget", OptionType::Integer, "8192", "", 1, kMaxCount, "", "tokens", "Batching",
-               "Tokens of one step at most, prompts and answers together", kBatch | kPlan},
+               "Tokens of one step at most, prompts and answers together", kBatch | kServe | kPlan},
     OptionSpec{"gather_steps", OptionType::Integer, "8", "", 0, 4096, "", "steps", "Batching",
-               "While more requests wait than slots are free: steps that a free slot waits for others", kBatch | kPlan},
+               "While more requests wait than slots are free: steps that a free slot waits for others",
+               kBatch | kServe | kPlan},
     OptionSpec{"kv_pages", OptionType::Integer, "0", "", 0, kMaxCount, "", "pages", "Memory",
                "Pages of the KV cache's pool for full layers; 0: what the requests may come to, or what fits",
-               kBatch | kPlan},
+               kBatch | kServe | kPlan},
     OptionSpec{"swap_space", OptionType::Bytes, "4GiB", "", 0, 0, "", "bytes", "Memory",
-               "Host memory for pages of preempted requests", kBatch | kPlan},
+               "Host memory for pages of preempted requests", kBatch | kServe | kPlan},
     OptionSpec{"share_prefixes", OptionType::Bool, "false", "", 0, 0, "", "", "Memory",
-               "Prompts that begin alike share pages; needs sliding_cache false where layers slide", kBatch | kPlan},
+               "Prompts that begin alike share pages; needs sliding_cache false where layers slide",
+               kBatch | kServe | kPlan},
 
     OptionSpec{"max_context", OptionType::Bool, "false", "", 0, 0, "", "", "Search",
                "Find the longest context that fits the budget", kPlan},
@@ -186,7 +188,8 @@ constexpr std::array kOptions = {
         "differ",
         kAttention},
     OptionSpec{"stands_for", OptionType::Text, "", "", 0, 0, "", "B,H,HKV,S,D", "Attention",
-               "The sizes that random stands for, where a smaller part of them is measured; kept with the run", kAttention},
+               "The sizes that random stands for, where a smaller part of them is measured; kept with the run",
+               kAttention},
     OptionSpec{"no_sinks", OptionType::Bool, "false", "", 0, 0, "", "", "Attention", "Leave the file's sinks out",
                kAttention},
     OptionSpec{"backward", OptionType::Bool, "false", "", 0, 0, "", "", "Attention", "Also compute gradients",
@@ -229,10 +232,10 @@ constexpr std::array kOptions = {
                "Price it on Meta with the device profile instead of running it", kGenerate | kLoad | kBatch | kPlan},
 };
 
-constexpr std::array<std::string_view, 8> kWorkloads = {"generate",   "load",  "logits",    "tokenize",
-                                                        "synthesize", "bench", "attention", "batch"};
-constexpr std::array<std::uint32_t, 8> kWorkloadBits = {kGenerate,   kLoad,  kLogits,    kTokenize,
-                                                        kSynthesize, kBench, kAttention, kBatch};
+constexpr std::array<std::string_view, 9> kWorkloads = {"generate", "load",      "logits", "tokenize", "synthesize",
+                                                        "bench",    "attention", "batch",  "serve"};
+constexpr std::array<std::uint32_t, 9> kWorkloadBits = {kGenerate, kLoad,      kLogits, kTokenize, kSynthesize,
+                                                        kBench,    kAttention, kBatch,  kServe};
 
 } // namespace
 

@@ -92,7 +92,7 @@ RequestMaker::RequestMaker(const Run& run, const ModelSource& source, bool meta)
 
 RequestMaker::~RequestMaker() = default;
 
-void RequestMaker::needTokenizer() {
+void RequestMaker::prepareText() {
     if (tokenizer_ != nullptr) {
         return;
     }
@@ -127,21 +127,30 @@ GenerateRequest RequestMaker::fromText(const std::string& prompt) {
 }
 
 GenerateRequest RequestMaker::fromMessages(const std::vector<ChatMessage>& messages) {
-    needTokenizer();
+    prepareText();
+    return format_ != nullptr ? fromChat(messages, {}) : fromRawText(messages.front().content);
+}
+
+GenerateRequest RequestMaker::fromRawText(const std::string& text) const {
     GenerateRequest request = common_;
     request.forbidden = unknown_;
-    if (format_ == nullptr) {
-        request.prompt = tokenizer_->encode(messages.front().content, true);
-    } else {
-        ChatOptions options;
-        options.reasoningEffort = run_.text("reasoning_effort", "medium");
-        options.date = run_.text("date");
-        options.system = run_.text("system");
-        request.prompt = format_->render(messages, options).ids;
-        for (const std::int32_t id : format_->stopIds()) {
-            if (std::find(request.stopTokens.begin(), request.stopTokens.end(), id) == request.stopTokens.end()) {
-                request.stopTokens.push_back(id);
-            }
+    request.prompt = tokenizer_->encode(text, true);
+    limitStops(request);
+    return request;
+}
+
+GenerateRequest RequestMaker::fromChat(const std::vector<ChatMessage>& messages,
+                                       const std::string& reasoningEffort) const {
+    GenerateRequest request = common_;
+    request.forbidden = unknown_;
+    ChatOptions options;
+    options.reasoningEffort = reasoningEffort.empty() ? run_.text("reasoning_effort", "medium") : reasoningEffort;
+    options.date = run_.text("date");
+    options.system = run_.text("system");
+    request.prompt = format_->render(messages, options).ids;
+    for (const std::int32_t id : format_->stopIds()) {
+        if (std::find(request.stopTokens.begin(), request.stopTokens.end(), id) == request.stopTokens.end()) {
+            request.stopTokens.push_back(id);
         }
     }
     limitStops(request);

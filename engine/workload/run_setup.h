@@ -79,11 +79,19 @@ public:
     /// One user message, or with raw the text itself. Throws BadInput where the model has no tokenizer.
     GenerateRequest fromText(const std::string& prompt);
     GenerateRequest fromMessages(const std::vector<ChatMessage>& messages);
+
+    /// For those that make requests on several threads: loads the tokenizer and the chat format; what follows then only
+    /// reads. Throws as fromText does, and Unsupported where no chat format fits; the tokenizer is then there all the same.
+    void prepareText();
+    bool hasChat() const { return format_ != nullptr; }
+    /// The text as it is, and ids without a token are never chosen. REQUIRES a tokenizer.
+    GenerateRequest fromRawText(const std::string& text) const;
+    /// `reasoningEffort` empty: as the experiment says. REQUIRES hasChat().
+    GenerateRequest fromChat(const std::vector<ChatMessage>& messages, const std::string& reasoningEffort) const;
     const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; } ///< null before the first text
     ChatFormatKind chatFormat() const;
 
 private:
-    void needTokenizer();
     void limitStops(GenerateRequest& request) const;
 
     const Run& run_;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "engine/workload/experiment.h"
 #include "engine/workload/run_setup.h"
+#include "engine/workload/serve.h"
 
 namespace vitrine::engine {
 
@@ -40,6 +41,8 @@ nlohmann::json runExperiment(const nlohmann::json& experiment, const WorkloadSin
         runSynthesize(run);
     } else if (workload == "batch") {
         runBatch(run);
+    } else if (workload == "serve") {
+        runServe(run);
     } else if (workload == "attention") {
         runAttention(run);
     } else {

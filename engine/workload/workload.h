@@ -18,6 +18,8 @@
 
 namespace vitrine::engine {
 
+class RequestFeed;
+
 /// One streamed token: text is what became showable (may be empty), channel is "final" but for harmony models.
 struct StreamedToken {
     std::int32_t request = 0;
@@ -53,7 +55,10 @@ struct WorkloadSinks {
     /// leave theirs; load, bench and attention free the weights first. Null: every run starts afresh.
     kernels::KeptState* kept = nullptr;
     ProfileSwitch* profiles = nullptr; ///< for bench profiling
+    RequestFeed* feed = nullptr;       ///< for serve
     std::function<void(const StreamedToken&)> token;
+    /// Serve: all tokens of the request were told.
+    std::function<void(std::int32_t request)> requestEnded;
     /// A live value for the status line: "tokens_per_second", "decode_tokens", "kv_bytes".
     std::function<void(std::string_view name, double value)> metric;
 };

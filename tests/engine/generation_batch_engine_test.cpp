@@ -200,7 +200,22 @@ TEST(BatchEngine, CallbacksMayCancelAndTakeResults) {
         return result.result.finish == FinishReason::Cancelled;
     });
     EXPECT_EQ(cancelled, 2);
+    EXPECT_EQ(engine.scheduler().remembered(), 1U) << "of the one whose result was not taken";
     EXPECT_EQ(engine.cache().book()->counts().used, 0);
+}
+
+TEST(BatchEngine, ASamplingNumberMakesAnAnswerTheSameWheneverItComes) {
+    BatchRig rig("synthetic:tiny-llama");
+    std::vector<GenerateRequest> requests(4, request(5, 12, 0, 300));
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        requests[i].sampling.temperature = 1;
+        requests[i].sampling.seed = 7;
+        requests[i].samplingNumber = i < 2 ? std::optional<std::uint32_t>(3) : std::nullopt;
+    }
+    const Served served = rig.serve(requests);
+    EXPECT_EQ(served.results[0].result.ids, served.results[1].result.ids);
+    EXPECT_NE(served.results[2].result.ids, served.results[0].result.ids);
+    EXPECT_EQ(served.results[3].result.ids, served.results[0].result.ids) << "its own number is 3";
 }
 
 TEST(BatchEngine, ALaterRequestIsWaitedFor) {

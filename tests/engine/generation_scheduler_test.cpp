@@ -357,6 +357,29 @@ TEST(Scheduler, ACancelledRequestGivesItsPagesBackAtOnce) {
     rig.expectEverythingEnded();
 }
 
+TEST(Scheduler, WhatIsForgottenTakesNoMemory) {
+    PageBook book({PageGroup{4, 0, 8}}, false);
+    SchedulerOptions options;
+    options.slots = 2;
+    Scheduler scheduler(options, book);
+    const std::vector<std::int32_t> prompt{1, 2, 3};
+    for (std::int32_t i = 0; i < 100; ++i) {
+        ASSERT_EQ(scheduler.add(prompt, 1), 2 * i);
+        ASSERT_EQ(scheduler.refuse("no"), 2 * i + 1);
+        scheduler.forget(2 * i + 1);
+        EXPECT_FALSE(scheduler.ended(2 * i));
+        scheduler.forget(2 * i); // while it runs: it gets on all the same
+        const BatchPlan plan = scheduler.next();
+        ASSERT_EQ(plan.rows.size(), 1U);
+        book.commit(plan.rows[0].sequence, 3);
+        EXPECT_TRUE(scheduler.next().empty());
+        EXPECT_TRUE(scheduler.ended(2 * i));
+        EXPECT_EQ(scheduler.remembered(), 0U);
+    }
+    EXPECT_EQ(scheduler.requests(), 200);
+    EXPECT_EQ(book.counts().used, 0);
+}
+
 TEST(Scheduler, FreeSlotsGatherWhileMoreRequestsWait) {
     const auto prefills = [](std::int32_t gather) {
         SchedulerOptions options = optionsOf(8, 512);

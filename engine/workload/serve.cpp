@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/workload/serve.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "engine/workload/batch.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The longest sequence that the scheduler would not refuse.
+std::int64_t longestHeld(const BatchEngine& engine) {
+    const PageBook& book = *engine.cache().book();
+    const std::int64_t others = engine.scheduler().options().otherPages;
+    std::int64_t held = 0;
+    for (std::int64_t step = std::int64_t{1} << 40; step > 0; step /= 2) {
+        held += book.couldHold(held + step, others) ? step : 0;
+    }
+    return held;
+}
+
+/// Between the feed and the engine.
+class Service {
+public:
+    Service(const Run& run, kernels::Context& context, BatchEngine& engine, RequestFeed& feed)
+        : run_(run), context_(context), engine_(engine), feed_(feed), forward_(run.sinks, context, engine) {
+        engine_.onToken([this](const GeneratedToken& token) {
+            forward_(token);
+            open_.at(token.request)->token(token);
+        });
+        engine_.onEnd([this](std::int32_t request) { end(request); });
+    }
+
+    void serve() {
+        bool wait = true;
+        for (;;) {
+            FedWork work = feed_.take(wait);
+            for (FedRequest& item : work.arrived) {
+                add(std::move(item));
+            }
+            for (const RequestListener* listener : work.left) {
+                if (const auto found = numbers_.find(listener); found != numbers_.end()) {
+                    engine_.cancel(found->second);
+                }
+            }
+            if (work.over && open_.empty()) {
+                break;
+            }
+            wait = !engine_.step();
+            tell(wait && open_.empty());
+        }
+        engine_.finish();
+    }
+
+    /// The engine serves no more.
+    void abandon(FinishReason reason) {
+        engine_.abandon(reason);
+        std::unordered_map<std::int32_t, std::shared_ptr<RequestListener>> open;
+        open.swap(open_);
+        for (const auto& [number, listener] : open) {
+            const BatchResult result = engine_.takeResult(number);
+            tally_.add(result);
+            listener->ended(result);
+        }
+    }
+
+    const BatchTally& tally() const { return tally_; }
+
+private:
+    void add(FedRequest item) {
+        const auto waited = std::chrono::steady_clock::now() - item.received;
+        const base::TimeNs now = context_.clock().now();
+        const base::TimeNs arrival =
+            context_.isMeta() ? now : now - std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count();
+        const std::int32_t number = engine_.add(std::move(item.request), std::max<base::TimeNs>(arrival, 0));
+        numbers_.emplace(item.listener.get(), number);
+        open_.emplace(number, std::move(item.listener));
+        if (engine_.ended(number)) {
+            end(number); // refused: the engine tells nobody
+        }
+    }
+
+    void end(std::int32_t number) {
+        const auto found = open_.find(number);
+        const std::shared_ptr<RequestListener> listener = std::move(found->second);
+        open_.erase(found);
+        numbers_.erase(listener.get());
+        const BatchResult result = engine_.takeResult(number);
+        tally_.add(result);
+        if (run_.sinks.requestEnded) {
+            run_.sinks.requestEnded(number);
+        }
+        listener->ended(result);
+    }
+
+    void tell(bool idle) {
+        constexpr base::TimeNs kInterval = 200'000'000;
+        const base::TimeNs now = context_.clock().now();
+        if (idle || now - told_ >= kInterval || now < told_) {
+            told_ = now;
+            feed_.status(engine_.scheduler().running(), engine_.scheduler().queued());
+        }
+    }
+
+    const Run& run_;
+    kernels::Context& context_;
+    BatchEngine& engine_;
+    RequestFeed& feed_;
+    BatchForwarder forward_;
+    BatchTally tally_;
+    base::TimeNs told_ = 0;
+    std::unordered_map<std::int32_t, std::shared_ptr<RequestListener>> open_; ///< by number
+    std::unordered_map<const RequestListener*, std::int32_t> numbers_;
+};
+
+ServedModel servedModel(const Run& run, const ModelSource& source, const RequestMaker& maker,
+                        const BatchEngine& engine) {
+    ServedModel served;
+    served.name = run.text("model");
+    served.maker = &maker;
+    served.tokenizer = maker.tokenizer();
+    served.harmony = maker.hasChat() && maker.chatFormat() == ChatFormatKind::Harmony;
+    served.vocab = source.config.vocab;
+    served.slots = engine.scheduler().options().slots;
+    served.sharesPrefixes = engine.cache().book()->sharesPrefixes();
+    // The last token of an answer is not fed back.
+    served.longest = longestHeld(engine) + 1;
+    served.whyNotLonger = "what the KV cache holds (kv_pages)";
+    if (const std::int64_t limit = contextLimit(source.config); limit > 0 && limit <= served.longest) {
+        served.longest = limit;
+        served.whyNotLonger = "the model's context";
+    }
+    return served;
+}
+
+/// Why messages cannot be given; empty: they can.
+std::string prepareText(RequestMaker& maker, const ModelSource& source) {
+    if (source.tokenizerFile.empty()) {
+        return "the model has no tokenizer";
+    }
+    try {
+        maker.prepareText();
+    } catch (const base::Unsupported& error) {
+        if (maker.tokenizer() == nullptr) {
+            throw;
+        }
+        return error.message();
+    }
+    return maker.hasChat() ? "" : "the server was started with raw";
+}
+
+void serveFeed(const Run& run, kernels::Context& context, const ModelSource& source, RequestFeed& feed) {
+    Json& metrics = run.metrics;
+    RequestMaker maker(run, source, context.isMeta());
+    const std::string whyNoChat = prepareText(maker, source);
+    if (maker.tokenizer() == nullptr && run.spec.contains("stop") && !run.spec["stop"].empty()) {
+        throw base::BadInput(source.name + ": stop: needs a tokenizer, and the model has none");
+    }
+    const ModelOptions options = modelOptions(run, context, run.text("weights", "quantized"));
+    Model model(context, source, options, run.sinks.progress);
+    addLoadMetrics(metrics, model.loadReport());
+    BatchWork work;
+    work.tokenizer = maker.tokenizer();
+    work.chatFormat = maker.chatFormat();
+    work.longestPrompt = work.longestSequence = 0;
+    const BatchOptions batch = batchOptions(run, options, work, source.config);
+    addKvMetrics(metrics, source.config, batch.cache);
+    metrics["mode"] = "continuous";
+    metrics["slots"] = batch.scheduler.slots;
+    BatchEngine engine(model, work.tokenizer, batch);
+    engine.prepare();
+    Service service(run, context, engine, feed);
+    const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase, "serve");
+    ServedModel served = servedModel(run, source, maker, engine);
+    served.whyNoChat = whyNoChat;
+    feed.ready(served);
+    const auto failed = [&](FinishReason reason, const std::string& why) {
+        service.abandon(reason);
+        feed.ended(why);
+        addBatchMetrics(metrics, engine, service.tally());
+    };
+    try {
+        service.serve();
+    } catch (const base::Error& error) {
+        failed(finishReasonOf(error), error.message());
+        throw;
+    } catch (const std::exception& error) {
+        failed(FinishReason::Failed, error.what());
+        throw;
+    }
+    feed.ended({});
+    addBatchMetrics(metrics, engine, service.tally());
+}
+
+} // namespace
+
+void runServe(const Run& run) {
+    if (run.sinks.feed == nullptr) {
+        throw base::BadInput("workload: serve needs clients; start it with `vitrine serve`");
+    }
+    const ModelSource source = openSource(run);
+    const std::unique_ptr<kernels::Context> context = makeContext(run);
+    addContextMetrics(run, *context);
+    try {
+        serveFeed(run, *context, source, *run.sinks.feed);
+    } catch (...) {
+        addMemoryMetrics(run.metrics, *context);
+        addKernelMetrics(run.metrics, *context);
+        throw;
+    }
+    addMemoryMetrics(run.metrics, *context);
+    addKernelMetrics(run.metrics, *context);
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The workload "serve": requests come from outside while the run goes on. A server hands them over by a RequestFeed; the
+// run's thread owns the model and the engine and is the only one that touches them. It sleeps while there is nothing to do.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/generation/batch_engine.h"
+#include "engine/workload/run_setup.h"
+
+namespace vitrine::engine {
+
+/// What turns what clients send into requests. Immutable while the run serves; any thread may use it.
+struct ServedModel {
+    std::string name; ///< as the user wrote it
+    const RequestMaker* maker = nullptr;
+    std::shared_ptr<const Tokenizer> tokenizer; ///< null: prompts are token ids, and answers have no text
+    std::string whyNoChat;                      ///< empty: messages can be given
+    bool harmony = false;                       ///< messages have channels
+    std::int64_t vocab = 0;
+    std::int64_t slots = 0;
+    std::int64_t longest = 0; ///< tokens of a prompt and its answer together at most
+    std::string whyNotLonger; ///< what sets it
+    bool sharesPrefixes = false;
+};
+
+/// Who waits for the tokens of one request. Called on the run's thread; must not throw.
+class RequestListener {
+public:
+    virtual ~RequestListener() = default;
+    virtual void token(const GeneratedToken& token) = 0;
+    /// The last call: the request has ended, or was refused (result.refusal says why).
+    virtual void ended(const BatchResult& result) = 0;
+};
+
+struct FedRequest {
+    GenerateRequest request;
+    std::shared_ptr<RequestListener> listener;
+    std::chrono::steady_clock::time_point received;
+};
+
+/// What happened outside since the last look.
+struct FedWork {
+    std::vector<FedRequest> arrived;
+    std::vector<const RequestListener*> left; ///< nobody waits for these any more; unknown ones are passed over
+    bool over = false;                        ///< no more will come: the run ends with the last request
+};
+
+class RequestFeed {
+public:
+    virtual ~RequestFeed() = default;
+    /// The model is loaded: requests may come until ended() is called. On the run's thread, as all that follows.
+    virtual void ready(const ServedModel& model) = 0;
+    /// What is there. `wait`: not before there is something.
+    virtual FedWork take(bool wait) = 0;
+    /// How it stands, a few times a second while requests run.
+    virtual void status(std::int64_t running, std::int64_t waiting) = 0;
+    /// The run serves no more, for the reason that `error` tells (empty: all was served). `model` is gone after this.
+    virtual void ended(const std::string& error) noexcept = 0;
+};
+
+/// Serves run.sinks.feed until it is over. Throws BadInput without one.
+void runServe(const Run& run);
+
+} // namespace vitrine::engine
