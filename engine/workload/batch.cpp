@@ -164,7 +164,7 @@ Json percentilesJson(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     Json out = Json::object();
     const auto count = static_cast<double>(values.size());
-    for (const auto& [name, share] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}}) {
+    for (const auto& [name, share] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}}) {
         const auto rank = static_cast<std::size_t>(std::max(1.0, std::ceil(share * count)));
         out[name] = values.empty() ? Json() : Json(values[std::min(rank, values.size()) - 1]);
     }

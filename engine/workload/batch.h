@@ -30,8 +30,8 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
 
 BatchOptions batchOptions(const Run& run, const ModelOptions& model, const BatchWork& work, const ModelConfig& config);
 
-/// Percentiles of seconds: {"p50", "p90", "p99", "mean"}, the smallest value that at least so many are not above; null
-/// without values.
+/// Percentiles of seconds: {"p50", "p90", "p95", "p99", "mean"}, the smallest value that at least so many are not above;
+/// null without values.
 nlohmann::json percentilesJson(std::vector<double> seconds);
 
 /// Numbers and times of requests that have ended. Of many requests the times are those of the last kMostTimes.

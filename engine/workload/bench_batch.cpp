@@ -7,6 +7,8 @@
 // from a Pareto distribution capped at 1,024) or many (1,000 requests, as uniform). Each trace is served once before it is
 // timed, so that graphs are captured and kernels loaded. A continuous row names its gain over static and the most that the
 // lengths allow: steps that static batches must take over steps that full slots must take.
+// The ceiling of a row is the roofline of a decode step with a request in every slot; trace_limit counts in the steps at the
+// trace's end, in which slots stand empty, and the prompts (batch_ceiling.h).
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -14,6 +16,7 @@
 
 #include "base/error.h"
 #include "engine/workload/batch.h"
+#include "engine/workload/batch_ceiling.h"
 #include "engine/workload/bench.h"
 
 namespace vitrine::engine {
@@ -28,6 +31,10 @@ struct Scenario {
     bool both = true; ///< static too
 };
 
+std::uint64_t seedOf(const Run& run) {
+    return run.spec.value("seed", std::uint64_t{0});
+}
+
 std::vector<Scenario> scenariosOf(const Run& run) {
     const std::string text = run.text("scenarios");
     std::vector<Scenario> out;
@@ -37,7 +44,7 @@ std::vector<Scenario> scenariosOf(const Run& run) {
         const std::size_t dash = name.rfind('-');
         Scenario scenario;
         scenario.name = name;
-        scenario.recipe.seed = run.spec.value("seed", std::uint64_t{0});
+        scenario.recipe.seed = seedOf(run);
         const std::string kind = name.substr(0, dash);
         if (dash == std::string::npos || (kind != "uniform" && kind != "long-tail" && kind != "many")) {
             throw base::BadInput(fmt::format(
@@ -82,12 +89,17 @@ double mostGain(const std::vector<TraceRow>& rows, std::int32_t slots) {
 class BatchBench {
 public:
     BatchBench(const Run& run, const ModelSource& source, kernels::Context& context)
-        : run_(run), source_(source), context_(context),
+        : run_(run), source_(source), context_(context), copy_(measureCopy(context, seedOf(run))),
+          multiply_(measureMatmul(context, seedOf(run))),
           options_(modelOptions(run, context, run.text("weights", "quantized"))),
           model_(context, source, options_, run.sinks.progress) {}
 
+    Json ceilings() const { return Json::array({ceilingRow("copy", copy_), ceilingRow("matmul", multiply_)}); }
+
     void measure(const Scenario& scenario, Json& out) {
         const std::vector<TraceRow> rows = makeRequestTrace(scenario.recipe);
+        const BatchCeiling ceiling =
+            batchCeiling(model_, rows, scenario.slots, cacheDType(), {copy_.rate, multiply_.rate});
         double baseline = 0;
         for (const BatchMode mode : {BatchMode::Static, BatchMode::Continuous}) {
             if (mode == BatchMode::Static && !scenario.both) {
@@ -105,7 +117,9 @@ public:
                 metrics = serve(rows, scenario.slots, mode);
             }
             const double rate = metrics["tokens_per_second"];
-            Json row = benchRow(name, rate, "tokens/s");
+            Json row = benchRow(name, rate, "tokens/s", ceiling.fullSlots);
+            row["trace_limit"] = ceiling.trace;
+            row["least_steps"] = ceiling.steps;
             if (isStatic) {
                 baseline = rate;
             } else if (baseline > 0) {
@@ -117,7 +131,7 @@ public:
                 row[key] = metrics[key];
             }
             for (const char* key : {"ttft", "tpot", "e2e"}) {
-                for (const char* share : {"p50", "p90", "p99"}) {
+                for (const char* share : {"p50", "p90", "p95", "p99"}) {
                     row[fmt::format("{}_{}_seconds", key, share)] = metrics[key][share];
                 }
             }
@@ -126,6 +140,8 @@ public:
     }
 
 private:
+    kernels::DType cacheDType() const { return generateOptions(run_, options_).cache.dtype; }
+
     Json serve(const std::vector<TraceRow>& rows, std::int32_t slots, BatchMode mode) {
         BatchWork work = batchWork(run_, source_, rows, context_.isMeta());
         BatchOptions options = batchOptions(run_, options_, work, source_.config);
@@ -142,6 +158,7 @@ private:
     const Run& run_;
     const ModelSource& source_;
     kernels::Context& context_;
+    Ceiling copy_, multiply_; // before the model takes the memory
     ModelOptions options_;
     Model model_;
 };
@@ -154,7 +171,7 @@ void benchBatch(const Run& run) {
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     addContextMetrics(run, *context);
     BatchBench bench(run, source, *context);
-    Json rows = Json::array();
+    Json rows = bench.ceilings();
     for (const Scenario& scenario : scenarios) {
         bench.measure(scenario, rows);
         run.metrics["rows"] = rows;

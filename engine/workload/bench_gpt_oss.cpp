@@ -28,30 +28,6 @@ constexpr std::int64_t kTimedSteps = 64;
 constexpr std::int64_t kCountedSteps = 16;
 constexpr std::int64_t kPrefills = 3; ///< timed ones, after one that is not
 
-/// Sum over new tokens of how many positions each sees: `before` tokens, those before it, itself; `window` 0: all.
-double seenPositions(std::int64_t before, std::int64_t tokens, std::int64_t window) {
-    // The first token sees before + 1; from `grown` tokens on the window is full.
-    const std::int64_t grown = window == 0 ? tokens : std::clamp<std::int64_t>(window - before, 0, tokens);
-    const double rising =
-        static_cast<double>(grown) * (static_cast<double>(before) + (static_cast<double>(grown) + 1) / 2);
-    return rising + static_cast<double>(tokens - grown) * static_cast<double>(window);
-}
-
-/// Of `tokens` new tokens behind `before` others, with logits of one row.
-double flopsOf(const ModelConfig& config, std::int64_t before, std::int64_t tokens) {
-    const auto hidden = static_cast<double>(config.hidden);
-    double perToken = 0;
-    double total = 2 * hidden * static_cast<double>(config.vocab);
-    for (const LayerConfig& layer : config.layers) {
-        perToken += 2 * hidden * static_cast<double>(2 * config.queryWidth() + 2 * config.kvWidth());
-        perToken += layer.moe ? 2 * hidden * static_cast<double>(config.experts) +
-                                    6 * hidden * static_cast<double>(config.moeIntermediate * config.expertsPerToken)
-                              : 6 * hidden * static_cast<double>(config.intermediate);
-        total += 4 * static_cast<double>(config.queryWidth()) * seenPositions(before, tokens, layer.window);
-    }
-    return total + perToken * static_cast<double>(tokens);
-}
-
 class GptOssBench {
 public:
     GptOssBench(const Run& run, const ModelSource& source, kernels::Context& context)
@@ -157,7 +133,7 @@ private:
         const double kv = sequences * static_cast<double>(model_->config().kvBytes(context, elementBytes));
         const DecodeBytes bytes = decodeBytes(*model_, sequences, hit, kv);
         const double byBytes = bytes.total() / copy_.rate;
-        const double byFlops = sequences * flopsOf(model_->config(), context - 1, 1) / multiply_.rate;
+        const double byFlops = sequences * stepFlops(model_->config(), context - 1, 1) / multiply_.rate;
         Json row = benchRow(name, sequences / seconds, "tokens/s", sequences / std::max(byBytes, byFlops));
         row["what"] = byBytes >= byFlops ? "bytes" : "FLOPs";
         row["step_seconds"] = seconds;
@@ -182,7 +158,7 @@ private:
         }
         const double seconds = median(times);
         const ModelConfig& config = model_->config();
-        const double flops = flopsOf(config, 0, tokens);
+        const double flops = stepFlops(config, 0, tokens);
         const double experts = bytes_.moeLayers == 0 ? 0
                                                      : static_cast<double>(bytes_.moeLayers) *
                                                            expectedExperts(config.experts, config.expertsPerToken,

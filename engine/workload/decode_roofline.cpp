@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/workload/decode_roofline.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
@@ -39,6 +40,15 @@ Ceiling measuredCopy(const Run& run, const kernels::DeviceTraits& traits) {
     }
 }
 
+/// Sum over new tokens of how many positions each sees: `before` tokens, those before it, itself; `window` 0: all.
+double seenPositions(std::int64_t before, std::int64_t tokens, std::int64_t window) {
+    // The first token sees before + 1; from `grown` tokens on the window is full.
+    const std::int64_t grown = window == 0 ? tokens : std::clamp<std::int64_t>(window - before, 0, tokens);
+    const double rising =
+        static_cast<double>(grown) * (static_cast<double>(before) + (static_cast<double>(grown) + 1) / 2);
+    return rising + static_cast<double>(tokens - grown) * static_cast<double>(window);
+}
+
 Ceiling bandwidthOf(const Run& run, kernels::Context& context, double decodeSeconds) {
     const kernels::DeviceTraits& traits = context.traits();
     if (context.cuda() != nullptr) {
@@ -60,6 +70,20 @@ Ceiling bandwidthOf(const Run& run, kernels::Context& context, double decodeSeco
 double expectedExperts(std::int64_t count, std::int64_t each, double tokens) {
     const double missed = 1 - static_cast<double>(each) / static_cast<double>(count);
     return static_cast<double>(count) * (1 - std::pow(missed, tokens));
+}
+
+double stepFlops(const ModelConfig& config, std::int64_t before, std::int64_t tokens) {
+    const auto hidden = static_cast<double>(config.hidden);
+    double perToken = 0;
+    double total = 2 * hidden * static_cast<double>(config.vocab);
+    for (const LayerConfig& layer : config.layers) {
+        perToken += 2 * hidden * static_cast<double>(2 * config.queryWidth() + 2 * config.kvWidth());
+        perToken += layer.moe ? 2 * hidden * static_cast<double>(config.experts) +
+                                    6 * hidden * static_cast<double>(config.moeIntermediate * config.expertsPerToken)
+                              : 6 * hidden * static_cast<double>(config.intermediate);
+        total += 4 * static_cast<double>(config.queryWidth()) * seenPositions(before, tokens, layer.window);
+    }
+    return total + perToken * static_cast<double>(tokens);
 }
 
 DecodeBytes decodeBytes(const Model& model, double sequences, double expertsHit, double kvBytes) {

@@ -30,6 +30,9 @@ DecodeBytes decodeBytes(const Model& model, double sequences, double expertsHit,
 /// Different experts of `count` that `tokens` tokens with `each` of them hit on average, when all are equally likely.
 double expectedExperts(std::int64_t count, std::int64_t each, double tokens);
 
+/// FLOPs of `tokens` new tokens of one sequence behind `before` others, with logits of one row.
+double stepFlops(const ModelConfig& config, std::int64_t before, std::int64_t tokens);
+
 /// The decode steps of a finished generate run.
 struct DecodeRoofline {
     DecodeBytes step;         ///< of the mean step

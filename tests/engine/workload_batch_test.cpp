@@ -3,6 +3,7 @@
 
 // Batches through runExperiment: traces in, answers and percentiles out, and plans of them.
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -13,6 +14,7 @@
 
 #include "base/error.h"
 #include "engine/workload/batch.h"
+#include "engine/workload/batch_ceiling.h"
 #include "engine/workload/workload.h"
 #include "tests/engine/model_test_support.h"
 
@@ -90,7 +92,8 @@ TEST_F(WorkloadBatch, AnswersAreThoseOfGenerateUnderBothModes) {
                          static_cast<double>(generated) / (3 * out["decode_steps"].get<double>()));
         for (const char* key : {"ttft", "tpot", "e2e"}) {
             EXPECT_LE(out[key]["p50"], out[key]["p90"]);
-            EXPECT_LE(out[key]["p90"], out[key]["p99"]);
+            EXPECT_LE(out[key]["p90"], out[key]["p95"]);
+            EXPECT_LE(out[key]["p95"], out[key]["p99"]);
         }
     }
 }
@@ -183,17 +186,39 @@ TEST_F(WorkloadBatch, BenchmarkRowsCompareBothModes) {
                                     {"backend", "meta"},
                                     {"scenarios", "uniform-8,long-tail-8"}},
                                    {}, {});
-    ASSERT_EQ(out["rows"].size(), 4U);
-    EXPECT_EQ(out["rows"][0]["name"], "8 slots, uniform static");
-    EXPECT_GT(out["rows"][1]["gain_limit"].get<double>(), 1.2);
-    EXPECT_GT(out["rows"][1]["slot_utilization"], out["rows"][0]["slot_utilization"]);
-    EXPECT_GT(out["rows"][3]["slot_utilization"], out["rows"][2]["slot_utilization"]);
+    const Json& rows = out["rows"];
+    ASSERT_EQ(rows.size(), 6U);
+    EXPECT_EQ(rows[0]["name"], "copy");
+    EXPECT_EQ(rows[1]["name"], "matmul");
+    EXPECT_EQ(rows[2]["name"], "8 slots, uniform static");
+    EXPECT_GT(rows[3]["gain_limit"].get<double>(), 1.2);
+    EXPECT_GT(rows[3]["slot_utilization"], rows[2]["slot_utilization"]);
+    EXPECT_GT(rows[5]["slot_utilization"], rows[4]["slot_utilization"]);
+    for (std::size_t i = 2; i < rows.size(); ++i) {
+        EXPECT_LT(rows[i]["value"].get<double>(), rows[i]["trace_limit"].get<double>()) << rows[i]["name"];
+        EXPECT_LE(rows[i]["trace_limit"], rows[i]["ceiling"]);
+        EXPECT_GE(rows[i]["steps"], rows[i]["least_steps"]);
+        EXPECT_LE(rows[i]["ttft_p90_seconds"], rows[i]["ttft_p95_seconds"]);
+    }
+}
+
+TEST(BatchCeiling, StepsFollowFromTheLengths) {
+    std::vector<TraceRow> trace(4);
+    for (std::size_t i = 0; i < trace.size(); ++i) {
+        trace[i].promptLength = 1;
+        trace[i].maxNewTokens = std::array{3, 1, 2, 1}[i];
+    }
+    EXPECT_THAT(rowsOfSteps(trace, 2), ::testing::ElementsAre(2, 2, 2, 1));
+    EXPECT_THAT(rowsOfSteps(trace, 1), ::testing::ElementsAre(1, 1, 1, 1, 1, 1, 1));
+    EXPECT_THAT(rowsOfSteps(trace, 9), ::testing::ElementsAre(4, 2, 1));
+    EXPECT_TRUE(rowsOfSteps({}, 2).empty());
 }
 
 TEST(BatchPercentiles, AreValuesThatOccur) {
     const Json out = percentilesJson({4, 1, 3, 2});
     EXPECT_EQ(out["p50"], 2);
     EXPECT_EQ(out["p90"], 4);
+    EXPECT_EQ(out["p95"], 4);
     EXPECT_EQ(out["p99"], 4);
     EXPECT_EQ(out["mean"], 2.5);
     EXPECT_TRUE(percentilesJson({})["p50"].is_null());

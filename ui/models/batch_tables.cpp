@@ -240,7 +240,7 @@ FlatTreePtr batchLatencyTable(const BatchPair& pair) {
                           {QObject::tr("TPOT"), &BatchLatencies::tpot, 2},
                           {QObject::tr("end to end"), &BatchLatencies::endToEnd, 0}};
     for (const Kind& kind : kinds) {
-        for (const int share : {50, 95, 99}) {
+        for (const int share : {50, 90, 95, 99}) {
             const auto value = [&](const BatchSidePtr& side) -> Value {
                 const Value seconds = side ? percentile(side->latencies.*kind.values, share / 100.0) : std::nullopt;
                 return seconds ? Value(*seconds * 1e3) : std::nullopt;
