@@ -16,15 +16,6 @@ std::int64_t ceilDivide(std::int64_t a, std::int64_t b) {
 
 } // namespace
 
-std::size_t PageBook::ChainHash::operator()(const ChainKey& key) const {
-    std::uint64_t hash = 0xCBF29CE484222325ULL ^ key.before;
-    for (const std::int32_t token : key.tokens) {
-        hash = (hash ^ static_cast<std::uint32_t>(token)) * 0x9E3779B97F4A7C15ULL;
-        hash ^= hash >> 29;
-    }
-    return static_cast<std::size_t>(hash);
-}
-
 PageBook::PageBook(std::vector<PageGroup> groups, bool sharePrefixes) : groups_(std::move(groups)) {
     for (const PageGroup& group : groups_) {
         if (group.pageTokens < 1 || group.ringPages < 0 || group.pages < 0) {
@@ -36,7 +27,10 @@ PageBook::PageBook(std::vector<PageGroup> groups, bool sharePrefixes) : groups_(
             pool.free.push_back(static_cast<std::int32_t>(page - 1)); // the lowest is taken first
         }
     }
-    sharesPrefixes_ = sharePrefixes && groups_.size() == 1 && groups_[0].ringPages == 0;
+    const auto grows = [](const PageGroup& group) { return group.ringPages == 0; };
+    if (sharePrefixes && std::count_if(groups_.begin(), groups_.end(), grows) == 1) {
+        chainGroup_ = static_cast<int>(std::find_if(groups_.begin(), groups_.end(), grows) - groups_.begin());
+    }
 }
 
 PageBook::Sequence& PageBook::at(int sequence) {
@@ -118,11 +112,12 @@ int PageBook::fork(int sequence) {
 }
 
 std::int64_t PageBook::available(int group) const {
-    const std::int64_t kept = group == 0 ? static_cast<std::int64_t>(cached_.size()) : 0;
-    return static_cast<std::int64_t>(pools_[static_cast<std::size_t>(group)].free.size()) + kept;
+    const Group& pool = pools_[static_cast<std::size_t>(group)];
+    const std::int64_t kept = group == chainGroup_ ? static_cast<std::int64_t>(cached_.size()) : pool.keptOnly;
+    return static_cast<std::int64_t>(pool.free.size()) + kept;
 }
 
-/// Calls `visit(index)` for each held page that the next `tokens` tokens write into and that others hold too.
+/// Calls `visit(index)` for each held page that the next `tokens` tokens write into and that others hold or keep too.
 template <class Visit>
 void PageBook::eachSharedWrite(const Sequence& sequence, int group, std::int64_t tokens, Visit visit) const {
     const PageGroup& kind = groups_[static_cast<std::size_t>(group)];
@@ -142,7 +137,8 @@ void PageBook::eachSharedWrite(const Sequence& sequence, int group, std::int64_t
             continue;
         }
         const auto slot = static_cast<std::size_t>(index);
-        if (pools_[static_cast<std::size_t>(group)].pages[static_cast<std::size_t>(held[slot])].holders > 1) {
+        const Page& entry = pools_[static_cast<std::size_t>(group)].pages[static_cast<std::size_t>(held[slot])];
+        if (entry.holders > 1 || entry.keeps > 0) {
             visit(slot);
         }
     }
@@ -166,6 +162,9 @@ bool PageBook::canGrow(int sequence, std::int64_t tokens) const {
 }
 
 bool PageBook::grow(int sequence, std::int64_t tokens) {
+    // What is kept is never worth more than what runs: without it pages need no copies.
+    while (ringIsShort(sequence, tokens) && dropOldestRings()) {
+    }
     if (!canGrow(sequence, tokens)) {
         return false;
     }
@@ -179,13 +178,15 @@ bool PageBook::grow(int sequence, std::int64_t tokens) {
             copies_.push_back({group, held[index], own});
             release(group, held[index]);
             held[index] = own;
-            // What is written there is no longer what the chain says.
-            kept.chains.resize(std::min(kept.chains.size(), index));
+            if (group == chainGroup_) {
+                // What is written there is no longer what the chain says.
+                kept.chains.resize(std::min(kept.chains.size(), index));
+            }
         }
-        if (sharesPrefixes_) {
+        if (group == chainGroup_) {
             // A page that is written anew (behind a trim) is no longer what it is known by.
-            for (std::size_t index =
-                     std::max(kept.chains.size(), static_cast<std::size_t>(kept.length / groups_[0].pageTokens));
+            const std::int64_t pageTokens = groups_[static_cast<std::size_t>(group)].pageTokens;
+            for (std::size_t index = std::max(kept.chains.size(), static_cast<std::size_t>(kept.length / pageTokens));
                  index < held.size(); ++index) {
                 forget(held[index]);
             }
@@ -215,7 +216,10 @@ void PageBook::trim(int sequence, std::int64_t length) {
         throw base::Internal("a cache is trimmed to fewer tokens than it has");
     }
     kept.length = length;
-    kept.chains.resize(std::min(kept.chains.size(), static_cast<std::size_t>(length / groups_[0].pageTokens)));
+    if (sharesPrefixes()) {
+        const std::int64_t pageTokens = groups_[static_cast<std::size_t>(chainGroup_)].pageTokens;
+        kept.chains.resize(std::min(kept.chains.size(), static_cast<std::size_t>(length / pageTokens)));
+    }
     for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
         auto& held = kept.pages[static_cast<std::size_t>(group)];
         while (static_cast<std::int64_t>(held.size()) > pagesFor(group, length)) {
@@ -232,7 +236,9 @@ std::vector<PageCopy> PageBook::takeCopies() {
 /// REQUIRES that a page is available.
 std::int32_t PageBook::take(int group, int owner) {
     Group& pool = pools_[static_cast<std::size_t>(group)];
-    if (pool.free.empty() && group == 0 && !cached_.empty()) {
+    while (pool.free.empty() && pool.keptOnly > 0 && dropOldestRings()) {
+    }
+    if (pool.free.empty() && group == chainGroup_ && !cached_.empty()) {
         const std::int32_t oldest = cached_.begin()->second;
         cached_.erase(cached_.begin());
         forget(oldest);
@@ -254,6 +260,7 @@ void PageBook::hold(int group, std::int32_t page, int owner) {
     if (++entry.holders == 1) {
         entry.owner = owner;
         ++pool.used;
+        pool.keptOnly -= entry.keeps > 0 ? 1 : 0;
     } else if (entry.holders == 2) {
         ++pool.shared;
     }
@@ -275,80 +282,13 @@ void PageBook::release(int group, std::int32_t page) {
         if (entry.chain != 0) {
             entry.lastUse = ++clock_;
             cached_.emplace(entry.lastUse, page);
+        } else if (entry.keeps > 0) {
+            ++pool.keptOnly;
         } else {
             pool.free.push_back(page);
         }
     }
     noteChange(group, page);
-}
-
-/// A known page loses its tokens.
-void PageBook::forget(std::int32_t page) {
-    Page& entry = pools_[0].pages[static_cast<std::size_t>(page)];
-    const auto key = keys_.find(entry.chain);
-    if (key != keys_.end()) {
-        known_.erase(key->second);
-        keys_.erase(key);
-    }
-    entry.chain = 0;
-}
-
-std::int64_t PageBook::adoptPrefix(int sequence, std::span<const std::int32_t> prompt) {
-    Sequence& fresh = at(sequence);
-    if (!sharesPrefixes_ || fresh.length != 0 || !fresh.pages[0].empty() || prompt.empty()) {
-        return 0;
-    }
-    const auto pageTokens = static_cast<std::size_t>(groups_[0].pageTokens);
-    ChainKey key;
-    for (std::size_t begin = 0; begin + pageTokens <= prompt.size(); begin += pageTokens) {
-        key.before = fresh.chains.empty() ? 0 : fresh.chains.back();
-        key.tokens.assign(prompt.begin() + static_cast<std::ptrdiff_t>(begin),
-                          prompt.begin() + static_cast<std::ptrdiff_t>(begin + pageTokens));
-        const auto found = known_.find(key);
-        if (found == known_.end()) {
-            break;
-        }
-        const Page& entry = pools_[0].pages[static_cast<std::size_t>(found->second.page)];
-        if (entry.holders == 0) {
-            cached_.erase({entry.lastUse, found->second.page});
-        }
-        hold(0, found->second.page, sequence);
-        fresh.pages[0].push_back(found->second.page);
-        fresh.chains.push_back(found->second.chain);
-    }
-    // The last token is computed again, for its logits.
-    fresh.length = std::min(static_cast<std::int64_t>(fresh.chains.size() * pageTokens),
-                            static_cast<std::int64_t>(prompt.size()) - 1);
-    sharedTokens_ += static_cast<std::uint64_t>(fresh.length);
-    return fresh.length;
-}
-
-void PageBook::publish(int sequence, std::span<const std::int32_t> history) {
-    Sequence& kept = at(sequence);
-    if (!sharesPrefixes_) {
-        return;
-    }
-    const auto pageTokens = static_cast<std::size_t>(groups_[0].pageTokens);
-    const std::size_t tokens = std::min(static_cast<std::size_t>(kept.length), history.size());
-    while ((kept.chains.size() + 1) * pageTokens <= tokens) {
-        const std::size_t index = kept.chains.size();
-        const auto begin = history.begin() + static_cast<std::ptrdiff_t>(index * pageTokens);
-        ChainKey key{index == 0 ? 0 : kept.chains.back(), {begin, begin + static_cast<std::ptrdiff_t>(pageTokens)}};
-        const auto found = known_.find(key);
-        if (found != known_.end()) {
-            kept.chains.push_back(found->second.chain);
-            continue;
-        }
-        const std::int32_t page = kept.pages[0][index];
-        Page& entry = pools_[0].pages[static_cast<std::size_t>(page)];
-        if (entry.chain != 0) {
-            forget(page); // it is known by what it held before
-        }
-        entry.chain = nextChain_++;
-        kept.chains.push_back(entry.chain);
-        keys_.emplace(entry.chain, key);
-        known_.emplace(std::move(key), Known{page, entry.chain});
-    }
 }
 
 PageCounts PageBook::counts(int group) const {
@@ -399,9 +339,9 @@ std::vector<base::KvPageEvent> PageBook::takeChanges() {
     out.reserve(changed_.size());
     for (const auto& [group, page] : changed_) {
         const Page& entry = pools_[static_cast<std::size_t>(group)].pages[static_cast<std::size_t>(page)];
-        const base::PageState state = entry.holders > 0  ? base::PageState::Used
-                                      : entry.chain != 0 ? base::PageState::Cached
-                                                         : base::PageState::Free;
+        const base::PageState state = entry.holders > 0                     ? base::PageState::Used
+                                      : entry.chain != 0 || entry.keeps > 0 ? base::PageState::Cached
+                                                                            : base::PageState::Free;
         out.push_back({0, group, page, state, entry.owner, entry.holders});
     }
     changed_.clear();

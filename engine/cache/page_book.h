@@ -8,11 +8,14 @@
 // A page may be held by several sequences; who writes into such a page gets a copy first (takeCopies). With `sharePrefixes`
 // whole pages are known by their tokens and by the page before them, so that a prompt which begins like an earlier one takes
 // its pages; pages that nobody holds are then kept until pages are short, the longest unused first and a chain from its end.
-// Prefixes are shared only where every group grows: a ring has lost what the shared tokens left in it.
+// A ring has lost what most of the shared tokens left in it: beside one growing group rings are shared where they were kept
+// (keepRings) when a sequence was as long as whole known pages. Kept rings are pages that who writes next gets copies of; the
+// pool of the ring group bounds them, and the longest unused go when it is short. Without a growing group nothing is shared.
 // A value: no threads, no clocks, no memory but its own. Every call takes time in the pages that it touches.
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -48,7 +51,12 @@ public:
     explicit PageBook(std::vector<PageGroup> groups, bool sharePrefixes = false);
 
     const std::vector<PageGroup>& groups() const { return groups_; }
-    bool sharesPrefixes() const { return sharesPrefixes_; }
+    bool sharesPrefixes() const { return chainGroup_ >= 0; }
+    /// Whether sharing needs kept rings: prompts are then best read up to whole pages where that is worth it.
+    bool sharesRings() const { return sharesPrefixes() && groups_.size() > 1; }
+    int growingGroup() const {
+        return chainGroup_;
+    } ///< whose pages are known by their tokens; -1: prefixes are not shared
     /// Pages of one group that `tokens` tokens of one sequence fill.
     std::int64_t pagesFor(int group, std::int64_t tokens) const;
     /// Whether the whole pool, without `others` pages of each group, could hold a sequence of so many tokens.
@@ -80,16 +88,26 @@ public:
     std::vector<PageCopy> takeCopies();
 
     /// Of an empty sequence: takes the pages of the longest known beginning of `prompt`, all but its last token at most, and
-    /// returns how many tokens are in with them. 0 where prefixes are not shared.
+    /// returns how many tokens are in with them. With rings: of the longest one that they were kept for. 0 where prefixes are
+    /// not shared.
     std::int64_t adoptPrefix(int sequence, std::span<const std::int32_t> prompt);
+    /// Tokens of the whole pages at the beginning of `prompt` that are known, whether rings were kept for them or not.
+    std::int64_t knownPrefix(std::span<const std::int32_t> prompt) const;
     /// Whole pages of the sequence become known by their tokens; `history` holds every token that is in. Pages whose tokens
     /// are known under another page are left alone.
     void publish(int sequence, std::span<const std::int32_t> history);
+    /// Keeps the rings of a sequence as they are now. Nothing but where rings are shared and all of its tokens fill known
+    /// pages.
+    void keepRings(int sequence);
 
     PageCounts counts(int group) const;
     PageCounts counts() const; ///< of all groups
     std::uint64_t evictions() const { return evictions_; }
-    std::uint64_t sharedTokens() const { return sharedTokens_; } ///< taken over by adoptPrefix so far
+    std::uint64_t sharedTokens() const { return sharedTokens_; }   ///< taken over by adoptPrefix so far
+    std::uint64_t sharedPrompts() const { return sharedPrompts_; } ///< calls of it that took any
+    std::int64_t keptRings() const {
+        return static_cast<std::int64_t>(rings_.size());
+    } ///< beginnings with kept rings now
     /// Share of the slots of used pages that hold no token, from 0 to 1: the waste of last pages.
     double fragmentation() const;
 
@@ -99,7 +117,8 @@ public:
 
 private:
     struct Page {
-        std::int32_t holders = 0;
+        std::int32_t holders = 0; ///< sequences
+        std::int32_t keeps = 0;   ///< kept rings that it stands in
         std::int32_t owner = -1;
         std::uint64_t chain = 0; ///< of a known page: its number in the chain; 0: not known
         std::uint64_t lastUse = 0;
@@ -108,6 +127,7 @@ private:
         std::vector<Page> pages;
         std::vector<std::int32_t> free; ///< the last one is taken first
         std::int64_t used = 0, shared = 0;
+        std::int64_t keptOnly = 0; ///< in kept rings and in no sequence
     };
     struct Sequence {
         bool live = false;
@@ -128,6 +148,10 @@ private:
         std::int32_t page = 0;
         std::uint64_t chain = 0;
     };
+    struct KeptRings {
+        std::vector<std::vector<std::int32_t>> pages; ///< by group, those of rings
+        std::uint64_t lastUse = 0;
+    };
 
     const Sequence& at(int sequence) const;
     Sequence& at(int sequence);
@@ -135,24 +159,31 @@ private:
     void hold(int group, std::int32_t page, int owner);
     void release(int group, std::int32_t page);
     void forget(std::int32_t page);
+    std::vector<Known> knownPages(std::span<const std::int32_t> prompt) const;
+    std::size_t longestKept(const std::vector<Known>& known, std::size_t promptTokens) const;
+    void dropRings(std::uint64_t chain);
+    bool dropOldestRings();
+    bool ringIsShort(int sequence, std::int64_t tokens) const;
     void noteChange(int group, std::int32_t page);
     template <class Visit>
     void eachSharedWrite(const Sequence& sequence, int group, std::int64_t tokens, Visit visit) const;
 
     std::vector<PageGroup> groups_;
-    bool sharesPrefixes_ = false;
+    int chainGroup_ = -1; ///< the growing group where prefixes are shared
     std::vector<Group> pools_;
     std::vector<Sequence> sequences_;
     std::set<int> freeSequences_;
     std::vector<PageCopy> copies_;
-    // Of group 0, where prefixes are shared:
+    // Of the growing group, where prefixes are shared:
     std::unordered_map<ChainKey, Known, ChainHash> known_;
     std::unordered_map<std::uint64_t, ChainKey> keys_;        ///< by chain number
     std::set<std::pair<std::uint64_t, std::int32_t>> cached_; ///< (last use, page): the first goes first
+    std::map<std::uint64_t, KeptRings> rings_;                ///< by the chain number of the last page before them
     std::uint64_t nextChain_ = 1;
     std::uint64_t clock_ = 0;
     std::uint64_t evictions_ = 0;
     std::uint64_t sharedTokens_ = 0;
+    std::uint64_t sharedPrompts_ = 0;
     bool tracks_ = false;
     std::set<std::pair<int, std::int32_t>> changed_;
 };

@@ -15,6 +15,9 @@ void BatchEngine::publish(const Flight& flight) {
         for (const PlannedRow& planned : flight.plan.rows) {
             if (const Row* row = unended(planned.request); row != nullptr) {
                 cache_->book()->publish(planned.sequence, row->history);
+                if (planned.keepsRings) {
+                    cache_->book()->keepRings(planned.sequence);
+                }
             }
         }
     }

@@ -39,7 +39,9 @@ void poolFor(KvCacheOptions& cache, const SchedulerOptions& scheduler, Model& mo
         longestPrompt = longestSequence;
     }
     // Padding of a static batch has sequences of its own.
-    const std::int64_t sequences = std::int64_t{scheduler.slots} * (isStatic ? 2 : 1) + scheduler.otherPages;
+    // Rings that are kept for later prompts may take as many pages as those that run.
+    const std::int64_t rings = isStatic || cache.sharePrefixes ? 2 : 1;
+    const std::int64_t sequences = std::int64_t{scheduler.slots} * rings + scheduler.otherPages;
     cache.poolSequences = cache.poolSequences > 0 ? cache.poolSequences : sequences;
     cache.tableTokens = cache.tableTokens > 0 ? cache.tableTokens : std::min(longestSequence, kLongestTable);
     if (cache.poolPages > 0) {

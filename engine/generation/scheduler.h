@@ -13,6 +13,9 @@
 // (preemption) and waits at its place in the queue: whoever runs is older than whoever was preempted, so the oldest always
 // gets on, and a request that the whole pool could not hold is refused at once. That is why it cannot deadlock.
 // Without preemption the pages of the longest answer are set aside at admission.
+// Where rings are shared (PageBook::sharesRings) a prompt is read up to two borders of pages, so that rings can be kept there:
+// the last one before its end, for prompts that go on where it ends, and the one at which it leaves what is known, for others
+// that begin alike. Each costs one piece more.
 // Fairness: a request in a slot gets tokens at least every fairSteps + slots steps, whatever the order says.
 //
 // Static: a batch starts when all slots are free and as many requests wait as there are slots (or none will come any more).
@@ -69,7 +72,8 @@ struct PlannedRow {
     RowKind kind = RowKind::Decode;
     std::int64_t begin = 0; ///< position of its first token
     std::int64_t tokens = 1;
-    bool samples = false; ///< the request gets its next token from it
+    bool samples = false;    ///< the request gets its next token from it
+    bool keepsRings = false; ///< what the sequence holds behind the row is worth keeping for prompts that begin like it
 };
 
 /// What happens to page contents before the step, in the order of the plan's list: a page may be given from one to the other.
@@ -138,7 +142,8 @@ public:
 
     std::int32_t queued() const { return static_cast<std::int32_t>(queue_.size()); }
     std::int32_t running() const;
-    std::int32_t preempted() const; ///< of the queued ones
+    std::int32_t preempted() const;                         ///< of the queued ones
+    std::int64_t swappedPages() const { return swapUsed_; } ///< on the host, of all groups; at most options().swapPages
     /// The longest sequence that the running requests can come to, tokens.
     std::int64_t longestRunning() const;
     /// Steps in which a running request may go without tokens at most.
@@ -161,7 +166,8 @@ private:
         bool ending = false;   ///< its last token is planned
         bool ran = false;
         bool forgotten = false;
-        std::int64_t swapped = 0; ///< tokens whose pages are on the host
+        std::int64_t swapped = 0;         ///< tokens whose pages are on the host
+        std::vector<std::int64_t> keepAt; ///< lengths at which its rings are kept, ascending
 
         std::int64_t known() const { return prompt + generated; }
         std::int64_t need() const { return known() - computed; }
@@ -191,6 +197,7 @@ private:
     void admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow);
     void planContinuous(BatchPlan& plan);
     void addRow(const Claim& claim, BatchPlan& plan);
+    std::vector<std::int64_t> keptLengths(const Entry& entry) const;
     void startStatic(BatchPlan& plan);
     bool staticFits(std::int64_t count) const;
     void readStatic(std::int32_t request, BatchPlan& plan);

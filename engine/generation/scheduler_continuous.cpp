@@ -100,6 +100,10 @@ void Scheduler::claim(std::int32_t request, std::vector<Claim>& claims, BatchPla
     if (options_.oneByOne) {
         tokens = std::min(tokens, std::max<std::int64_t>(entry.prompt - entry.computed, 1));
     }
+    const auto border = std::upper_bound(entry.keepAt.begin(), entry.keepAt.end(), entry.computed);
+    if (border != entry.keepAt.end()) {
+        tokens = std::min(tokens, *border - entry.computed);
+    }
     if (tokens > 0 && makeRoom(request, tokens, claims, plan)) {
         budget_ -= tokens;
         claims.push_back({request, tokens});
@@ -120,20 +124,23 @@ bool Scheduler::gathers(bool anyDecodes) {
 
 bool Scheduler::admits(const Entry& entry) const {
     const bool off = options_.preemption == Preemption::Off;
-    // Beginning inside a shared page copies it.
-    const std::int64_t copied = book_->sharesPrefixes() ? 1 : 0;
     for (int group = 0; group < static_cast<int>(book_->groups().size()); ++group) {
+        const PageGroup& kind = book_->groups()[static_cast<std::size_t>(group)];
+        // Beginning inside a shared page copies it; beside rings whole pages are shared.
+        const std::int64_t copied = group == book_->growingGroup() && !book_->sharesRings() ? 1 : 0;
         const std::int64_t wanted = book_->pagesFor(group, off ? entry.atMost() : entry.known()) + copied;
-        std::int64_t room = book_->available(group);
+        // Rings that are shared will be written, each in pages of its own; kept ones give way.
+        const bool sharedRing = kind.ringPages > 0 && book_->sharesRings();
+        std::int64_t room = sharedRing ? kind.pages - options_.otherPages : book_->available(group);
         for (const std::int32_t request : slots_) {
             if (request < 0) {
                 continue;
             }
-            const std::int64_t more = book_->pagesFor(group, at(request).atMost()) + copied -
-                                      static_cast<std::int64_t>(book_->pages(at(request).sequence, group).size());
+            const auto held = static_cast<std::int64_t>(book_->pages(at(request).sequence, group).size());
+            const std::int64_t more = book_->pagesFor(group, at(request).atMost()) + copied - held;
             // The next page of everyone who runs, so that who comes in does not lose its place at once; without preemption
             // all of them.
-            room -= std::max<std::int64_t>(0, off ? more : std::min<std::int64_t>(more, 1));
+            room -= std::max<std::int64_t>(0, off ? more : std::min<std::int64_t>(more, 1)) + (sharedRing ? held : 0);
         }
         // Alone it always fits: nobody else would ever give pages back.
         const bool alone = running() == 0 && book_->pagesFor(group, entry.atMost()) <= book_->available(group);
@@ -178,6 +185,7 @@ void Scheduler::admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow
             plan.moves.push_back(std::move(move));
         } else {
             entry.computed = book_->adoptPrefix(entry.sequence, entry.tokens);
+            entry.keepAt = keptLengths(entry);
         }
         plan.admitted.push_back({request, slot, entry.ran, false, entry.computed});
         entry.ran = true;
@@ -185,6 +193,22 @@ void Scheduler::admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow
             claim(request, claims, plan);
         }
     }
+}
+
+/// Where rings are worth keeping, of what a request that comes in still has to compute.
+std::vector<std::int64_t> Scheduler::keptLengths(const Entry& entry) const {
+    std::vector<std::int64_t> out;
+    if (!book_->sharesRings()) {
+        return out;
+    }
+    const std::int64_t pageTokens = book_->groups()[static_cast<std::size_t>(book_->growingGroup())].pageTokens;
+    const std::int64_t last = (entry.prompt - 1) / pageTokens * pageTokens;
+    for (const std::int64_t length : {std::min(book_->knownPrefix(entry.tokens), last), last}) {
+        if (length > entry.computed && (out.empty() || out.back() < length)) {
+            out.push_back(length);
+        }
+    }
+    return out;
 }
 
 void Scheduler::addRow(const Claim& claim, BatchPlan& plan) {
@@ -197,6 +221,7 @@ void Scheduler::addRow(const Claim& claim, BatchPlan& plan) {
     row.begin = entry.computed;
     row.tokens = claim.tokens;
     entry.computed += claim.tokens;
+    row.keepsRings = std::binary_search(entry.keepAt.begin(), entry.keepAt.end(), entry.computed);
     row.samples = entry.computed == entry.known();
     if (row.samples) {
         ++entry.generated;

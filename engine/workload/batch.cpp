@@ -263,6 +263,8 @@ void addBatchMetrics(Json& metrics, const BatchEngine& engine, const BatchTally&
     metrics["kv_fragmentation"] = counts.worstFragmentation;
     metrics["kv_evictions"] = cache.book()->evictions();
     metrics["shared_prefix_tokens"] = cache.book()->sharedTokens();
+    metrics["shared_prefix_requests"] = cache.book()->sharedPrompts();
+    metrics["kv_kept_rings"] = cache.book()->keptRings();
 }
 
 BatchForwarder::BatchForwarder(const WorkloadSinks& sinks, const kernels::Context& context, const BatchEngine& engine)

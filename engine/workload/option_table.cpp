@@ -145,7 +145,7 @@ constexpr std::array kOptions = {
     OptionSpec{"swap_space", OptionType::Bytes, "4GiB", "", 0, 0, "", "bytes", "Memory",
                "Host memory for pages of preempted requests", kBatch | kServe | kPlan},
     OptionSpec{"share_prefixes", OptionType::Bool, "false", "", 0, 0, "", "", "Memory",
-               "Prompts that begin alike share pages; needs sliding_cache false where layers slide",
+               "Prompts that begin alike share pages; sliding layers keep copies of their rings for it",
                kBatch | kServe | kPlan},
 
     OptionSpec{"max_context", OptionType::Bool, "false", "", 0, 0, "", "", "Search",

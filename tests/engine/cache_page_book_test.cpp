@@ -136,6 +136,86 @@ TEST(PageBook, PromptsThatBeginAlikeSharePages) {
     expectSound(book);
 }
 
+TEST(PageBook, RingsAreSharedWhereTheyWereKept) {
+    // The ring's group comes first, as in models whose first layer slides.
+    PageBook book({{4, 2, 8}, {4, 0, 20}}, true);
+    EXPECT_TRUE(book.sharesRings());
+    const auto prompt = tokensFrom(100, 18);
+    const int a = book.addSequence();
+    append(book, a, 12);
+    book.publish(a, prompt);
+    book.keepRings(a);
+    EXPECT_EQ(book.keptRings(), 1);
+    const std::vector<std::int32_t> kept = listOf(book, a, 0);
+    append(book, a, 6);
+    EXPECT_EQ(book.takeCopies().size(), 2U) << "positions 12 to 17 lie in both pages of the ring";
+    book.publish(a, prompt);
+    book.keepRings(a);
+    EXPECT_EQ(book.keptRings(), 1) << "18 tokens end inside a page";
+    EXPECT_EQ(book.knownPrefix(prompt), 16);
+    expectSound(book);
+
+    const int b = book.addSequence();
+    EXPECT_EQ(book.adoptPrefix(b, prompt), 12) << "16 tokens are known, but rings were kept for 12";
+    EXPECT_EQ(listOf(book, b, 0), kept);
+    EXPECT_EQ(listOf(book, b, 1).size(), 3U);
+    expectSound(book);
+    append(book, b, 1);
+    const std::vector<PageCopy> copies = book.takeCopies();
+    ASSERT_EQ(copies.size(), 1U);
+    EXPECT_EQ(copies[0].group, 0);
+    EXPECT_EQ(copies[0].from, kept[1]) << "position 12 lies in the second page of the ring again" << kept[0];
+    book.removeSequence(a);
+    book.removeSequence(b);
+    EXPECT_EQ(book.counts(0).used, 0);
+    EXPECT_EQ(book.counts(0).cached, 2);
+    expectSound(book);
+
+    const auto exact = std::span(prompt).first(12);
+    const int c = book.addSequence();
+    EXPECT_EQ(book.adoptPrefix(c, exact), 0) << "no token would be left to compute";
+    append(book, c, 12);
+    EXPECT_TRUE(book.takeCopies().empty());
+    expectSound(book);
+}
+
+TEST(PageBook, KeptRingsGiveWay) {
+    PageBook book({{4, 0, 20}, {4, 2, 2}}, true);
+    const auto prompt = tokensFrom(1, 30);
+    const int a = book.addSequence();
+    append(book, a, 8);
+    book.publish(a, prompt);
+    book.keepRings(a);
+    append(book, a, 1);
+    EXPECT_EQ(book.keptRings(), 0) << "the pool has no page for a copy";
+    EXPECT_TRUE(book.takeCopies().empty());
+    append(book, a, 7);
+    book.publish(a, prompt);
+    book.keepRings(a);
+    book.removeSequence(a);
+    EXPECT_EQ(book.available(1), 2);
+    const int b = book.addSequence();
+    append(book, b, 3);
+    EXPECT_EQ(book.keptRings(), 0);
+    expectSound(book);
+    // Rings go with the page before them.
+    book.removeSequence(b);
+    const int c = book.addSequence();
+    EXPECT_EQ(book.adoptPrefix(c, prompt), 0);
+    append(book, c, 4);
+    book.publish(c, prompt);
+    book.keepRings(c);
+    EXPECT_EQ(book.keptRings(), 1);
+    book.removeSequence(c);
+    const int d = book.addSequence();
+    EXPECT_EQ(book.adoptPrefix(d, prompt), 4);
+    book.removeSequence(d);
+    const int e = book.addSequence();
+    append(book, e, 80);
+    EXPECT_EQ(book.keptRings(), 0);
+    expectSound(book);
+}
+
 TEST(PageBook, AWholePromptKeepsItsLastTokenToCompute) {
     PageBook book({{4, 0, 12}}, true);
     const auto prompt = tokensFrom(1, 8);

@@ -108,19 +108,25 @@ TEST_P(BatchOfFixture, AnswersAreThoseOfOneByOneUnderEveryModeCacheAndPolicy) {
         expectSame("with a small budget");
         scheduler.tokenBudget = 64;
     }
-    rig.options.cache.slidingSaves = false;
+    const auto layers = rig.source.config.layers;
+    const bool grows =
+        std::any_of(layers.begin(), layers.end(), [](const LayerConfig& layer) { return layer.window == 0; });
     rig.options.cache.sharePrefixes = true;
-    const bool shares = rig.source.config.rope.type != RopeType::Dynamic;
-    Served shared = rig.serve(requests);
-    EXPECT_EQ(shared.results[4].sharedTokens > 0, shares) << "request 4 begins like request 1";
-    expectSame("with shared prefixes");
+    for (const bool rings : {true, false}) {
+        rig.options.cache.slidingSaves = rings;
+        const bool shares = rig.source.config.rope.type != RopeType::Dynamic && (grows || !rings);
+        const Served shared = rig.serve(requests);
+        EXPECT_EQ(shared.results[4].sharedTokens, shares ? 28 : 0) << "request 4 begins like request 1";
+        expectSame("with shared prefixes");
+        scheduler.tokenBudget = 5;
+        expectSame("with shared prefixes and a small budget");
+        scheduler.tokenBudget = 64;
+    }
     rig.options.cache.sharePrefixes = false;
     rig.options.cache.slidingSaves = true;
     // A pool of two requests for three slots.
     rig.options.cache.poolPages = 16;
     scheduler.gatherSteps = 2;
-    const bool grows = std::any_of(rig.source.config.layers.begin(), rig.source.config.layers.end(),
-                                   [](const LayerConfig& layer) { return layer.window == 0; });
     for (const Preemption preemption : {Preemption::Off, Preemption::Recompute, Preemption::Swap}) {
         scheduler.preemption = preemption;
         scheduler.swapPages = 1000;

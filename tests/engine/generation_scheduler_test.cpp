@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -35,11 +36,16 @@ public:
         return static_cast<std::int32_t>(bits[0] % 1000);
     }
 
-    /// One step. False when there was nothing to do.
-    bool step() {
-        const BatchPlan plan = scheduler_.next();
+    /// One step. False when there was nothing to do. `late` is called when the step is planned and its moves are made, and
+    /// before it runs: what the host learns of the step before it.
+    bool step(const std::function<void()>& late = {}) {
+        BatchPlan plan = scheduler_.next();
         if (plan.empty()) {
+            EXPECT_TRUE(plan.moves.empty() && plan.preempted.empty()) << "a change that nobody tells";
             return false;
+        }
+        if (scheduler_.options().preemption == Preemption::Swap) {
+            EXPECT_LE(scheduler_.swappedPages(), scheduler_.options().swapPages);
         }
         EXPECT_LE(plan.tokens(), scheduler_.options().tokenBudget);
         EXPECT_LE(scheduler_.running(), scheduler_.options().slots);
@@ -47,6 +53,10 @@ public:
             make(move);
         }
         preemptions_ += static_cast<std::int64_t>(plan.preempted.size());
+        if (late) {
+            late();
+            std::erase_if(plan.rows, [&](const PlannedRow& row) { return !book_.live(row.sequence); });
+        }
         std::set<std::pair<std::int32_t, std::int32_t>> slots;
         for (const PlannedRow& row : plan.rows) {
             EXPECT_TRUE(slots.emplace(row.slot, row.request).second) << "two rows of one request";
@@ -57,10 +67,10 @@ public:
         return true;
     }
 
-    void finish() {
+    void finish(const std::function<void()>& late = {}) {
         scheduler_.close();
         // Nothing may hang: so many steps are enough for all tokens one by one, over and over.
-        for (std::int64_t i = 0; step(); ++i) {
+        for (std::int64_t i = 0; step(late); ++i) {
             ASSERT_LT(i, 200'000);
         }
     }
@@ -82,6 +92,7 @@ public:
             }
         }
         EXPECT_EQ(book_.counts().used, 0) << "pages leaked";
+        EXPECT_EQ(scheduler_.swappedPages(), 0);
         EXPECT_EQ(scheduler_.queued(), 0);
         EXPECT_EQ(scheduler_.running(), 0);
     }
@@ -179,6 +190,9 @@ private:
         book_.commit(row.sequence, row.tokens);
         if (row.request >= 0 && row.kind != RowKind::Padding) {
             book_.publish(row.sequence, histories_[row.request]);
+            if (row.keepsRings) {
+                book_.keepRings(row.sequence);
+            }
         }
     }
 
@@ -405,7 +419,9 @@ TEST(Scheduler, FreeSlotsGatherWhileMoreRequestsWait) {
 /// Thousands of traces over random pools, slots, budgets and policies, with stops and cancellations.
 TEST(Scheduler, RandomTracesEndWithoutLeaksOrStarvation) {
     std::int64_t preemptions = 0;
-    for (std::uint32_t seed = 0; seed < 3000; ++seed) {
+    std::uint64_t sharedBesideRings = 0;
+    std::map<RequestState, int> cancelledWhile;
+    for (std::uint32_t seed = 0; seed < 10000; ++seed) {
         std::mt19937 random(seed);
         const auto below = [&](std::uint32_t n) { return static_cast<std::int32_t>(random() % n); };
         SchedulerOptions options;
@@ -414,34 +430,41 @@ TEST(Scheduler, RandomTracesEndWithoutLeaksOrStarvation) {
         options.order = below(2) == 0 ? BatchOrder::Fifo : BatchOrder::PrefillFirst;
         options.preemption = static_cast<Preemption>(below(3));
         options.tokenBudget = 1 + below(30);
-        options.swapPages = below(3) * 10;
+        options.swapPages = below(4) * 20;
         options.fairSteps = 1 + below(10);
         options.gatherSteps = below(3);
         std::vector<PageGroup> groups{{1 + below(5), 0, 5 + below(20)}};
         if (below(2) == 0) {
-            groups.push_back({1 + below(4), 1 + below(3), 4 + below(12)});
+            // Layers that slide may come first or last.
+            groups.insert(below(2) == 0 ? groups.begin() : groups.end(), {1 + below(4), 1 + below(3), 4 + below(12)});
         }
         const bool share = below(2) == 0;
         Rig rig(options, groups, share);
         const std::int32_t requests = 1 + below(25);
-        for (std::int32_t i = 0; i < requests;) {
+        const std::uint32_t calm = 12 + static_cast<std::uint32_t>(below(60));
+        std::int32_t added = 0;
+        // Whenever a step is planned or over, whoever it hits.
+        const auto disturb = [&] {
+            const std::int32_t request = added > 0 ? below(static_cast<std::uint32_t>(added)) : 0;
+            if (added > 0 && below(calm) == 0) {
+                ++cancelledWhile[rig.scheduler().state(request)];
+                rig.scheduler().cancel(request);
+            }
+            if (added > 0 && below(calm) == 0 && rig.scheduler().state(request) == RequestState::Running) {
+                rig.stop(request);
+            }
+        };
+        while (added < requests) {
             if (below(3) > 0) {
                 rig.add(promptOf(below(20), below(3)), below(12));
-                ++i;
+                ++added;
             }
-            rig.step();
-            if (below(12) == 0 && i > 0) {
-                rig.scheduler().cancel(below(static_cast<std::uint32_t>(i)));
-            }
-            if (below(12) == 0 && i > 0) {
-                const std::int32_t request = below(static_cast<std::uint32_t>(i));
-                if (rig.scheduler().state(request) == RequestState::Running) {
-                    rig.stop(request);
-                }
-            }
+            rig.step(disturb);
+            disturb();
         }
-        rig.finish();
+        rig.finish(disturb);
         rig.expectEverythingEnded();
+        sharedBesideRings += groups.size() > 1 ? rig.book().sharedTokens() : 0;
         if (options.mode == BatchMode::Continuous) {
             EXPECT_LE(rig.longestWait(), rig.scheduler().fairnessBound()) << "starved";
         }
@@ -454,6 +477,11 @@ TEST(Scheduler, RandomTracesEndWithoutLeaksOrStarvation) {
         }
     }
     EXPECT_GT(preemptions, 1000) << "the traces are too easy";
+    EXPECT_GT(sharedBesideRings, 1000U);
+    for (const RequestState state : {RequestState::Waiting, RequestState::Running, RequestState::Preempted,
+                                     RequestState::Swapped, RequestState::Finished}) {
+        EXPECT_GT(cancelledWhile[state], 20) << static_cast<int>(state);
+    }
 }
 
 } // namespace
