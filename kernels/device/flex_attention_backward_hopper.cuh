@@ -222,8 +222,7 @@ __device__ __forceinline__ void consumePiece(const FlexAttentionParams& p, const
         last = note.last();
         at.head = note.head;
         weighSlices(p, shared, me, at, note, weights, slopes, scores, gradients, terms);
-        namedBarrier(kShared + 1 + me.group, 128); // all have read what queries need
-        release(shared.empty(me.stage.index));
+        barrier::arrive(shared.empty(me.stage.index));
     }
     release(shared.keysEmpty(me.place.index));
 }
@@ -256,7 +255,7 @@ __device__ __forceinline__ void consumePiece(const FlexAttentionParams& p, const
         wgmma::wait<1>();
         handOver(shared, me.sums(p), me.group, scores, [&] { return SumNote::read(shared.tileNote(me.stage.index)); });
         wgmma::wait<0>();
-        release(shared.empty(me.stage.index));
+        barrier::arrive(shared.empty(me.stage.index));
         accumulate = 1;
     }
     storeGradients(p, shared, me, keySums, valueSums);
@@ -295,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     const Shared shared{sharedAddress(memory)};
     if (threadIdx.x == 0) {
         initRing(shared.keysFull(0), 1, shared.keysEmpty(0), kReleases, kRowStages);
-        initRing(shared.full(0), 2, shared.empty(0), kReleases, kStages);
+        initRing(shared.full(0), 2, shared.empty(0), kGroups * 128, kStages); // all threads read what queries need
         initRing(shared.sumsFull(0), kGroups * 4, shared.sumsEmpty(0), 1, kSumStages);
         barrier::fenceInit();
     }
