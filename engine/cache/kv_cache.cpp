@@ -9,13 +9,13 @@
 #include <limits>
 
 #include "base/error.h"
-#include "kernels/ops/weights.h"
 
 namespace vitrine::engine {
 namespace {
 
 /// Page numbers count this many bytes from the lowest page: every allocation starts on such a border.
 constexpr std::uint64_t kPageUnit = kernels::kMemoryAlignment;
+constexpr std::uint64_t kScalesUnit = 16; ///< scales of a page begin at a multiple of it
 
 std::int64_t ceilDivide(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
@@ -58,14 +58,15 @@ std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& o
         group->layers.push_back(static_cast<int>(layer));
     }
     for (KvGroup& group : groups) {
-        const std::int64_t tokenElements = 2 * static_cast<std::int64_t>(group.layers.size()) * config.kvWidth();
+        const std::int64_t rows = 2 * static_cast<std::int64_t>(group.layers.size()) * config.kvHeads;
+        group.tokenBytes = static_cast<std::uint64_t>(rows) * kernels::kvRowBytes(options.dtype, config.headDim);
         std::int64_t pageTokens = options.pageTokens;
         if (isStatic) {
             pageTokens = options.maxTokens;
         } else if (pageTokens == 0 && options.kind == KvCacheKind::Paged) {
             pageTokens = kPoolPageTokens;
         } else if (pageTokens == 0) {
-            pageTokens = choosePageTokens(kernels::bytesOf(options.dtype, tokenElements));
+            pageTokens = choosePageTokens(group.tokenBytes);
         }
         if (group.ring()) {
             // Pages of equal size that hold the ring with the least waste.
@@ -74,7 +75,11 @@ std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& o
             pageTokens = isStatic ? std::min(kept, pageTokens) : ceilDivide(kept, group.ringPages);
         }
         group.pageTokens = pageTokens;
-        group.pageBytes = kernels::bytesOf(options.dtype, tokenElements * pageTokens);
+        group.pageBytes = kernels::bytesOf(options.dtype, rows * config.headDim * pageTokens);
+        if (kernels::isQuantizedKv(options.dtype)) {
+            group.scalesAt = (group.pageBytes + kScalesUnit - 1) / kScalesUnit * kScalesUnit;
+            group.pageBytes = group.scalesAt + static_cast<std::uint64_t>(rows * pageTokens) * sizeof(float);
+        }
     }
     return groups;
 }
@@ -300,6 +305,14 @@ kernels::KvView KvCache::layerView(int layer) const {
         tensor.dtype = options_.dtype;
         tensor.shape = kernels::Shape{std::numeric_limits<std::int32_t>::max(), kind.pageTokens, kvHeads_, headDim_};
         tensor.rowStride = static_cast<std::int64_t>(kPageUnit) / elementBytes;
+        if (kernels::isQuantizedKv(options_.dtype)) {
+            kernels::TensorView& scales = half == 0 ? view.keyScales : view.valueScales;
+            const std::int64_t scaleBlock = kind.pageTokens * kvHeads_ * static_cast<std::int64_t>(sizeof(float));
+            scales.data = base + kind.scalesAt + (2 * slot + half) * scaleBlock;
+            scales.dtype = kernels::DType::F32;
+            scales.shape = kernels::Shape{tensor.shape[0], kvHeads_, kind.pageTokens};
+            scales.rowStride = static_cast<std::int64_t>(kPageUnit / sizeof(float));
+        }
     }
     return view;
 }
@@ -313,28 +326,6 @@ void KvCache::commit(std::span<const KvAppend> appends) {
         }
     }
     report();
-}
-
-void KvCache::fillRandom(int sequence, std::int64_t tokens, std::uint64_t seed) {
-    const KvAppend append{sequence, tokens};
-    if (length(sequence) != 0) {
-        throw base::Internal("only an empty sequence is filled with random keys and values");
-    }
-    reserve({&append, 1});
-    std::uint32_t stream = 0;
-    for (std::size_t group = 0; group < groups_.size(); ++group) {
-        const std::uint64_t elements = groups_[group].pageBytes / kernels::bytesOf(options_.dtype, 1);
-        for (std::size_t page = 0; page < pagesOf(sequence, static_cast<int>(group)); ++page) {
-            kernels::FillRandom fill;
-            fill.out.data = const_cast<std::byte*>(pageOf(sequence, static_cast<int>(group), page));
-            fill.out.dtype = options_.dtype;
-            fill.out.shape = kernels::Shape{static_cast<std::int64_t>(elements)};
-            fill.seed = seed + static_cast<std::uint64_t>(sequence);
-            fill.stream = stream++;
-            context_.run(fill);
-        }
-    }
-    commit({&append, 1});
 }
 
 void KvCache::report() {
@@ -422,14 +413,14 @@ std::uint64_t KvCache::bytes() const {
 }
 
 std::uint64_t KvCache::usedBytes() const {
-    std::int64_t elements = 0;
+    std::uint64_t bytes = 0;
     eachLength([&](std::int64_t length) {
         for (const KvGroup& group : groups_) {
             const std::int64_t kept = group.ring() ? std::min(length, group.window - 1) : length;
-            elements += 2 * static_cast<std::int64_t>(group.layers.size()) * kept * kvHeads_ * headDim_;
+            bytes += static_cast<std::uint64_t>(kept) * group.tokenBytes;
         }
     });
-    return kernels::bytesOf(options_.dtype, elements);
+    return bytes;
 }
 
 std::int64_t KvCache::tokens() const {

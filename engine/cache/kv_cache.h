@@ -7,8 +7,13 @@
 // Layers of one kind form a group ("full", "sliding"); a page holds `pageTokens` tokens of one sequence for every layer
 // of its group, laid out (layers, keys then values, pageTokens, kvHeads, headDim). Full layers grow with the sequence.
 // Sliding layers keep the last window - 1 tokens in a ring and then stop growing: the step's own token makes the window.
-// Bytes of a sequence of T tokens, up to the rest of its last page: 2 * kvHeads * headDim * sizeof(dtype) *
-// (fullLayers * T + slidingLayers * min(T, window - 1)) (transformers, cache_utils.py).
+// Bytes of a sequence of T tokens, up to the rest of its last page: 2 * kvHeads * rowBytes *
+// (fullLayers * T + slidingLayers * min(T, window - 1)) (transformers, cache_utils.py), with rowBytes = headDim * sizeof(dtype).
+//
+// A cache in FP8 (E4M3) or INT8 holds a byte for each element and a float32 scale for each token, head and half
+// (kernels/ops/kv_view.h): rowBytes = headDim + 4. In a page all bytes come first, then, from the next multiple of 16 on,
+// (layers, keys then values, kvHeads, pageTokens) scales. Rows of bytes and a head's scales thus begin at multiples of 16
+// where headDim and pageTokens are multiples of 16 and 4, and there the formula leaves no byte out.
 //
 // A paged cache takes its pages from one pool for each group, made when the cache is made: pages change hands without an
 // allocation, and their addresses stay (engine/cache/page_book.h says who holds which). Its pool has
@@ -72,8 +77,10 @@ struct KvGroup {
     std::vector<int> layers; ///< layer numbers, ascending
     std::int64_t window = 0; ///< of a ring; 0: keeps everything
     std::int64_t pageTokens = 0;
-    std::int64_t ringPages = 0; ///< pages of a full ring; 0: grows without end
+    std::int64_t ringPages = 0;   ///< pages of a full ring; 0: grows without end
+    std::uint64_t tokenBytes = 0; ///< of one token, all layers of the group
     std::uint64_t pageBytes = 0;
+    std::uint64_t scalesAt = 0; ///< in a page: where the scales of a quantized cache begin
 
     bool ring() const { return window > 0; }
 };
@@ -163,6 +170,7 @@ private:
     void copyShared();
     bool chargeMeta(std::span<const std::vector<std::int32_t>> pages);
     void growPaged(const KvAppend& append);
+    std::vector<std::byte> randomPage(int group, std::uint64_t seed) const;
     std::byte* pageAddress(int group, std::int32_t page) const;
     std::uint64_t pageStride(int group) const;
     std::size_t pagesOf(int sequence, int group) const;

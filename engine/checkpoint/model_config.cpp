@@ -16,6 +16,7 @@
 #include "engine/checkpoint/rope_config.h"
 #include "engine/checkpoint/token_ids.h"
 #include "kernels/ops/attention.h"
+#include "kernels/ops/kv_view.h"
 
 namespace vitrine::engine {
 namespace {
@@ -329,7 +330,7 @@ std::string_view familyName(Family family) {
     throw base::Internal("unknown model family");
 }
 
-std::uint64_t ModelConfig::kvBytes(std::int64_t tokens, int bytesPerElement, bool slidingSaves) const {
+std::uint64_t ModelConfig::kvBytes(std::int64_t tokens, kernels::DType dtype, bool slidingSaves) const {
     std::uint64_t kept = 0;
     for (const LayerConfig& layer : layers) {
         const bool saves = slidingSaves && layer.window > 0;
@@ -338,7 +339,7 @@ std::uint64_t ModelConfig::kvBytes(std::int64_t tokens, int bytesPerElement, boo
             return std::numeric_limits<std::uint64_t>::max();
         }
     }
-    const auto perToken = 2 * static_cast<std::uint64_t>(kvWidth()) * static_cast<std::uint64_t>(bytesPerElement);
+    const std::uint64_t perToken = 2 * static_cast<std::uint64_t>(kvHeads) * kernels::kvRowBytes(dtype, headDim);
     std::uint64_t bytes = 0;
     return __builtin_mul_overflow(kept, perToken, &bytes) ? std::numeric_limits<std::uint64_t>::max() : bytes;
 }

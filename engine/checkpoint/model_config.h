@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/dtype.h"
 #include "kernels/ops/gated_activation.h"
 #include "kernels/ops/moe.h"
 #include "kernels/ops/rms_norm.h"
@@ -81,9 +82,10 @@ struct ModelConfig {
 
     std::int64_t queryWidth() const { return heads * headDim; }
     std::int64_t kvWidth() const { return kvHeads * headDim; }
-    /// KV bytes of `tokens` tokens of one sequence: a sliding layer keeps min(tokens, window - 1). `slidingSaves` false
-    /// counts every layer as full. Largest uint64 when the product does not fit.
-    std::uint64_t kvBytes(std::int64_t tokens, int bytesPerElement, bool slidingSaves = true) const;
+    /// KV bytes of `tokens` tokens of one sequence in a cache of this type (scales of FP8 and INT8 included): a sliding layer
+    /// keeps min(tokens, window - 1). `slidingSaves` false counts every layer as full. Largest uint64 when the product does
+    /// not fit.
+    std::uint64_t kvBytes(std::int64_t tokens, kernels::DType dtype, bool slidingSaves = true) const;
 };
 
 /// Parses config.json. `name` is the file's name for errors. Unknown keys are ignored (named at info level); a known

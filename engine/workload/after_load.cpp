@@ -53,8 +53,7 @@ std::int64_t contextTokens(kernels::Context& context, const ModelConfig& config,
     std::uint64_t tokenBytes = 0;
     const KvCache cache(context, config, options);
     for (const KvGroup& group : cache.groups()) {
-        const auto elements = 2 * static_cast<std::int64_t>(group.layers.size()) * config.kvWidth();
-        tokenBytes += group.window > 0 ? 0 : kernels::bytesOf(options.dtype, elements);
+        tokenBytes += group.window > 0 ? 0 : group.tokenBytes;
     }
     std::uint64_t kept = 0;
     for (const auto& [name, bytes] : report.kvGroupBytes) {

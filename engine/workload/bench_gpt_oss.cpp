@@ -128,9 +128,8 @@ private:
         const std::int64_t prior = std::max<std::int64_t>(0, context - kWarmSteps - kTimedSteps / 2);
         const double seconds = stepSeconds(batch, prior);
         const double hit = expertsHit(batch, prior);
-        const int elementBytes = static_cast<int>(kernels::bytesOf(options_.cache.dtype, 1));
         const auto sequences = static_cast<double>(batch);
-        const double kv = sequences * static_cast<double>(model_->config().kvBytes(context, elementBytes));
+        const double kv = sequences * static_cast<double>(model_->config().kvBytes(context, options_.cache.dtype));
         const DecodeBytes bytes = decodeBytes(*model_, sequences, hit, kv);
         const double byBytes = bytes.total() / copy_.rate;
         const double byFlops = sequences * stepFlops(model_->config(), context - 1, 1) / multiply_.rate;

@@ -102,12 +102,11 @@ std::optional<DecodeRoofline> decodeRoofline(const Model& model, const GenerateR
         return std::nullopt;
     }
     const ModelConfig& config = model.config();
-    const int elementBytes = static_cast<int>(kernels::bytesOf(options.cache.dtype, 1));
     double kv = 0, context = 0;
     for (const GenerateResult& result : report.results) {
         // The first new token comes from the prefill; each later one reads what stands before it and itself.
         for (std::int64_t i = 1; i < static_cast<std::int64_t>(result.ids.size()); ++i) {
-            kv += static_cast<double>(config.kvBytes(result.promptTokens + i, elementBytes));
+            kv += static_cast<double>(config.kvBytes(result.promptTokens + i, options.cache.dtype));
             context += static_cast<double>(result.promptTokens + i);
         }
     }

@@ -13,11 +13,10 @@ void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCa
     }
     nlohmann::json groups = nlohmann::json::array();
     for (const KvGroup& group : kvGroups(config, geometry)) {
-        const auto elements = 2 * static_cast<std::int64_t>(group.layers.size()) * config.kvWidth();
         nlohmann::json row = {{"name", group.name},
                               {"layers", group.layers},
                               {"window", group.window},
-                              {"bytes_per_token", kernels::bytesOf(options.dtype, elements)}};
+                              {"bytes_per_token", group.tokenBytes}};
         if (options.kind != KvCacheKind::Static) {
             row["page_tokens"] = group.pageTokens;
         }

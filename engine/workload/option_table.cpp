@@ -101,8 +101,10 @@ constexpr std::array kOptions = {
                kAnswers | kPlan},
     OptionSpec{"sliding_cache", OptionType::Bool, "true", "", 0, 0, "", "", "Memory",
                "Sliding layers keep window - 1 tokens; false: they keep all, as full layers do", kAnswers | kPlan},
-    OptionSpec{"kv_dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16", "", "Memory",
-               "Type of cached keys and values; unset: as dtype", kAnswers | kLogits | kPlan},
+    OptionSpec{
+        "kv_dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16|fp8|int8", "", "Memory",
+        "Type of cached keys and values; fp8 (E4M3) and int8 have a scale for each token and head; unset: as dtype",
+        kAnswers | kLogits | kPlan | kBench},
     OptionSpec{"prefill_chunk", OptionType::Integer, "0", "", 0, kMaxCount, "", "tokens", "Memory",
                "Tokens of one prefill step; 0: 512 on the CPU, 8192 elsewhere", kGenerate | kLogits | kPlan},
 

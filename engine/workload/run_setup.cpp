@@ -14,7 +14,10 @@ namespace {
 using Json = nlohmann::json;
 
 kernels::DType dtypeNamed(const std::string& name) {
-    return name == "float32" ? kernels::DType::F32 : kernels::DType::BF16;
+    return name == "float32" ? kernels::DType::F32
+           : name == "fp8"   ? kernels::DType::F8E4M3
+           : name == "int8"  ? kernels::DType::I8
+                             : kernels::DType::BF16;
 }
 
 kernels::ProfileLevel profileLevel(const std::string& name) {

@@ -119,8 +119,8 @@ Cost cost(const Attention& op, const DeviceTraits& traits) {
     const std::int64_t headDim = op.q.shape[2];
     const Sight sight(op.mask);
     Cost cost;
-    cost.bytesRead =
-        op.q.bytes() + 2 * bytesOf(op.cache.keys.dtype, visibleKeys(op, sight) * op.cache.keys.shape[2] * headDim);
+    cost.bytesRead = op.q.bytes() + 2 * static_cast<std::uint64_t>(visibleKeys(op, sight) * op.cache.keys.shape[2]) *
+                                        kvRowBytes(op.cache.keys.dtype, headDim);
     cost.bytesWritten = op.out.bytes() + (op.lse.empty() ? 0 : op.lse.bytes());
     cost.flops =
         static_cast<std::uint64_t>(4.0 * visiblePairs(op, sight) * static_cast<double>(op.q.shape[1] * headDim));

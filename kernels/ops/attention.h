@@ -30,7 +30,8 @@ struct Attention {
     TensorView positions; ///< (tokens) I32
     KvView cache;         ///< holds the new tokens already
     TensorView newK;      ///< (tokens, kvHeads, headDim) or empty: set when a ring no longer holds every key that this
-    TensorView newV;      ///< step's rows may see; then the cache holds only older tokens and these are read beside it
+    TensorView newV;      ///< step's rows may see; then the cache holds only older tokens and these are read beside it,
+                          ///< as they are (QkvProject has rounded them to what the cache will hold)
     TensorView sinks;     ///< (heads) or empty
     BoundProgram score, mask;
     /// Of `mask` by positions, or null. It saves the CPU elements to ask; a GPU asks them all the same.

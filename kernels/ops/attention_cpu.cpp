@@ -9,6 +9,7 @@
 #include "kernels/ops/flex_rows.h"
 #include "kernels/ops/floats.h"
 #include "kernels/ops/kv_pages.h"
+#include "kernels/ops/kv_rows.h"
 
 namespace vitrine::kernels {
 
@@ -119,6 +120,7 @@ private:
             std::int64_t run = 1;
             std::int64_t at = 0;
             std::int64_t stride = 0;
+            const float* scales = nullptr;
             const bool fromNew = position >= segment.newBegin;
             const TensorView& from = fromNew ? added : pool;
             if (fromNew) {
@@ -130,6 +132,11 @@ private:
                 stride = pages_.tokenStride();
                 at = isKey ? slot.key : slot.value;
                 run = std::min({slot.run, end - position, segment.newBegin - position});
+                if (op_.cache.quantized()) {
+                    const std::int64_t scale = isKey ? slot.keyScale : slot.valueScale;
+                    scales = (isKey ? op_.cache.keyScales : op_.cache.valueScales).template as<const float>() + scale +
+                             segment.kvHead * pages_.scaleStride();
+                }
             }
             at += segment.kvHead * dim;
             const bool asIs = from.dtype == (sizeof(C) == sizeof(float) ? DType::F32 : DType::F64);
@@ -137,7 +144,13 @@ private:
                 return {from.template as<const C>() + at, stride};
             }
             for (std::int64_t i = 0; i < run; ++i) {
-                loadFloats(from.dtype, from.data, at + i * stride, dim, buffer + (position - begin + i) * dim);
+                C* to = buffer + (position - begin + i) * dim;
+                if (scales != nullptr) {
+                    const std::uint8_t* row = from.template as<const std::uint8_t>() + at + i * stride;
+                    dequantizeKvRow(from.dtype, row, scales[i], dim, to);
+                } else {
+                    loadFloats(from.dtype, from.data, at + i * stride, dim, to);
+                }
             }
             position += run;
         }

@@ -66,8 +66,9 @@ QkvProjectPlan::QkvProjectPlan(const QkvProject& op, ScratchLayout layout) {
     }
     ropeQ = Rope{op.outQ, op.positions, op.inverseFrequency, op.ropeScale};
     ropeK = Rope{op.outK, op.positions, op.inverseFrequency, op.ropeScale};
-    if (op.writeCache) {
-        write = KvWrite{op.outK, op.outV, op.sequence, op.positions, op.cache};
+    const bool rounds = !op.cache.keys.empty() && bitsOf(op.cache.keys.dtype) < bitsOf(op.outK.dtype);
+    if (op.writeCache || rounds) {
+        write = KvWrite{op.outK, op.outV, op.sequence, op.positions, op.cache, rounds, op.writeCache};
     }
     bytes = layout.bytes();
 }

@@ -51,6 +51,35 @@ constexpr std::uint16_t floatToF16(float value) {
     return static_cast<std::uint16_t>(sign | half);
 }
 
+inline constexpr float kLargestE4m3 = 448;
+
+/// OCP FP8 E4M3: no infinities, 0x7F and 0xFF are NaN.
+constexpr float e4m3ToFloat(std::uint8_t bits) {
+    const std::uint32_t magnitude = std::uint32_t{bits} & 0x7FU;
+    const std::uint32_t sign = (std::uint32_t{bits} & 0x80U) << 24;
+    // E4M3's exponent bias is 120 below float's; the product also makes its subnormals right.
+    const auto finite = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude << 20) * 0x1.0p120F);
+    return std::bit_cast<float>(sign | (magnitude == 0x7FU ? 0x7FC00000U : finite));
+}
+
+/// To nearest even; what is larger than 448 becomes 448, infinities too.
+constexpr std::uint8_t floatToE4m3(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t sign = (bits >> 24) & 0x80U;
+    const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+    std::uint32_t byte = 0x7FU;
+    if (magnitude <= 0x7F800000U) {
+        if (magnitude < 0x3C800000U) {
+            // 16384 has the step of E4M3's subnormals, 2^-9: the addition rounds to nearest even.
+            byte = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 16384.0F) - 0x46800000U;
+        } else {
+            byte = (magnitude + 0x7FFFFU + ((magnitude >> 20) & 1U) - 0x3C000000U) >> 20;
+        }
+        byte = byte > 0x7EU ? 0x7EU : byte;
+    }
+    return static_cast<std::uint8_t>(sign | byte);
+}
+
 /// Elements `offset` .. `offset + count - 1` of a float tensor's memory as C. Defined for float and double.
 template <class C> void loadFloats(DType dtype, const void* data, std::int64_t offset, std::int64_t count, C* out);
 

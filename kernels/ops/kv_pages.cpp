@@ -11,7 +11,15 @@ namespace vitrine::kernels {
 
 void checkKvView(const OpCheck& rule, const KvView& view, std::int64_t kvHeads, std::int64_t headDim) {
     rule.shape(view.keys, "cache.keys", {OpCheck::kAny, OpCheck::kAny, kvHeads, headDim});
-    rule.floating(view.keys, "cache.keys");
+    if (isQuantizedKv(view.keys.dtype)) {
+        rule.shape(view.keyScales, "cache.keyScales", {OpCheck::kAny, kvHeads, view.keys.shape[1]});
+        rule.dtype(view.keyScales, "cache.keyScales", DType::F32);
+        rule.shape(view.valueScales, "cache.valueScales", {OpCheck::kAny, kvHeads, view.keys.shape[1]});
+        rule.dtype(view.valueScales, "cache.valueScales", DType::F32);
+    } else {
+        rule.floating(view.keys, "cache.keys");
+        rule.require(view.keyScales.empty() && view.valueScales.empty(), "cache.keyScales", "floats have no scales");
+    }
     rule.require(view.keys.shape[1] > 0, "cache.keys", "pages hold no tokens");
     rule.shape(view.values, "cache.values", {OpCheck::kAny, view.keys.shape[1], kvHeads, headDim});
     rule.require(view.values.dtype == view.keys.dtype, "cache.values", "dtype differs from the keys'");
@@ -30,7 +38,8 @@ KvPages::KvPages(const KvView& view)
       lengths_(view.lengths.as<const std::int32_t>()), sequences_(view.blockTable.shape[0]),
       maxPages_(view.blockTable.shape[1]), pageTokens_(view.keys.shape[1]),
       tokenStride_(view.keys.shape[2] * view.keys.shape[3]), keyPageStride_(view.keys.stride0()),
-      valuePageStride_(view.values.stride0()), ring_(view.ring) {}
+      valuePageStride_(view.values.stride0()), keyScaleStride_(view.quantized() ? view.keyScales.stride0() : 0),
+      valueScaleStride_(view.quantized() ? view.valueScales.stride0() : 0), ring_(view.ring) {}
 
 std::int64_t KvPages::pagesOf(std::int64_t sequence) const {
     std::int64_t pages = 0;
@@ -53,7 +62,7 @@ KvPages::Slot KvPages::slot(std::int64_t sequence, std::int64_t position) const 
     const std::int64_t number = table_[sequence * maxPages_ + page];
     const std::int64_t inPage = at % pageTokens_;
     return {number * keyPageStride_ + inPage * tokenStride_, number * valuePageStride_ + inPage * tokenStride_,
-            pageTokens_ - inPage};
+            pageTokens_ - inPage, number * keyScaleStride_ + inPage, number * valueScaleStride_ + inPage};
 }
 
 } // namespace vitrine::kernels

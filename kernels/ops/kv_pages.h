@@ -28,11 +28,14 @@ public:
     struct Slot {
         std::int64_t key = 0;
         std::int64_t value = 0;
-        std::int64_t run = 0; ///< positions from here on that follow in the same page without a wrap
+        std::int64_t run = 0;      ///< positions from here on that follow in the same page without a wrap
+        std::int64_t keyScale = 0; ///< of a quantized cache: element offset of kvHead 0's scale
+        std::int64_t valueScale = 0;
     };
     Slot slot(std::int64_t sequence, std::int64_t position) const;
 
     std::int64_t tokenStride() const { return tokenStride_; }
+    std::int64_t scaleStride() const { return pageTokens_; } ///< between the scales of a token's heads
 
 private:
     std::int64_t pagesOf(std::int64_t sequence) const;
@@ -46,6 +49,8 @@ private:
     std::int64_t tokenStride_; ///< elements
     std::int64_t keyPageStride_;
     std::int64_t valuePageStride_;
+    std::int64_t keyScaleStride_;
+    std::int64_t valueScaleStride_;
     bool ring_;
 };
 

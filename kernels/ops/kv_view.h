@@ -8,6 +8,15 @@
 // nothing then, and the table holds the only page numbers that may be used.
 // Logical position p of sequence b lives in page table[b][(p - first[b]) / pageTokens], slot (p - first[b]) % pageTokens.
 // Only a tile loader translates; masks and programs see logical positions.
+//
+// Keys and values are floats, or bytes with a scale for each row, which is one token's head: element = byte * scale. Scales
+// lie beside their page's bytes, so a page that is shared, copied or swapped takes them along, and nothing is calibrated.
+//   I8: the byte is x / scale rounded to nearest even, -127 to 127; scale = max|x| / 127.
+//   F8E4M3: OCP FP8 (no infinities, largest 448), x / scale rounded to nearest even and saturated, as CUDA's
+//   __NV_SATFINITE; scale = max|x| / 448.
+// A scale is a float32 cut to 16 significant bits (towards zero): then byte * scale is exact in float32, and writing what was
+// read gives the same bytes and the same scale. A row whose scale would be below 2^-126 is all zeros with scale 0; a row with
+// a NaN or an infinity reads back as NaN everywhere (bytes 0, scale NaN).
 
 #include "kernels/tensor.h"
 
@@ -20,7 +29,21 @@ struct KvView {
     TensorView first;   ///< (sequences) I32: logical position of the first token kept (0 unless a window dropped some)
     TensorView lengths; ///< (sequences) I32: tokens kept, the current ones included
     std::int64_t totalTokens = 0; ///< the host's count of tokens kept over all sequences, for costs only; 0: unknown
-    bool ring = false; ///< a sliding layer's ring: slot = p % (pagesOfSequence * pageTokens), `first` still holds
+    bool ring = false;      ///< a sliding layer's ring: slot = p % (pagesOfSequence * pageTokens), `first` still holds
+    TensorView keyScales;   ///< (pages, kvHeads, pageTokens) F32 of keys in bytes, else empty; pages as those of keys
+    TensorView valueScales; ///< of values
+
+    bool quantized() const { return !keyScales.empty(); }
 };
+
+/// Whether a cache of this type holds bytes and scales.
+constexpr bool isQuantizedKv(DType dtype) {
+    return dtype == DType::I8 || dtype == DType::F8E4M3;
+}
+
+/// Bytes of one token's key (or value) of one head, its scale included.
+inline std::uint64_t kvRowBytes(DType dtype, std::int64_t headDim) {
+    return bytesOf(dtype, headDim) + (isQuantizedKv(dtype) ? sizeof(float) : 0);
+}
 
 } // namespace vitrine::kernels

@@ -25,9 +25,11 @@ void check(const KvWrite& op) {
 }
 
 Cost cost(const KvWrite& op, const DeviceTraits&) {
-    const std::int64_t elements = op.k.shape.count();
-    return streamingCost(op.k.bytes() + op.v.bytes() + op.positions.bytes() + op.sequence.bytes(),
-                         2 * bytesOf(op.cache.keys.dtype, elements), 0, op.k.dtype);
+    const auto rows = 2 * static_cast<std::uint64_t>(op.k.shape[0] * op.k.shape[1]);
+    const std::uint64_t kept = op.writes ? rows * kvRowBytes(op.cache.keys.dtype, op.k.shape[2]) : 0;
+    const std::uint64_t tensors = op.k.bytes() + op.v.bytes();
+    return streamingCost(tensors + op.positions.bytes() + op.sequence.bytes(), kept + (op.rounds ? tensors : 0), 0,
+                         op.k.dtype);
 }
 
 std::uint64_t scratch(const KvWrite&, const DeviceTraits&) {

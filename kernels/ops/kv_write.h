@@ -3,6 +3,10 @@
 #pragma once
 
 // Writes the keys and values of new tokens into a cache.
+//
+// A cache may hold less than the tensors do: fewer bits, or bytes with scales. A step may also read its own tokens beside
+// the cache (Attention::newK); with `rounds` the tensors then hold what a reader of the cache will find, so that a token's
+// answer does not depend on how steps are cut. Rounding twice changes nothing in float32.
 
 #include "kernels/context.h"
 #include "kernels/ops/kv_view.h"
@@ -17,6 +21,8 @@ struct KvWrite {
     TensorView sequence;  ///< (tokens) I32: which sequence of the view
     TensorView positions; ///< (tokens) I32: logical positions
     KvView cache;
+    bool rounds = false; ///< k and v become what the cache holds of them, kept or not
+    bool writes = true;  ///< false: the cache stays as it is
 };
 
 void check(const KvWrite& op);

@@ -2,24 +2,85 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/kv_write.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
+#include <vector>
 
 #include "base/error.h"
 #include "kernels/ops/floats.h"
 #include "kernels/ops/kv_pages.h"
+#include "kernels/ops/kv_rows.h"
 #include "kernels/ops/row_loop.h"
 
 namespace vitrine::kernels {
 
 namespace {
 
-void writeToken(const TensorView& from, std::int64_t token, const TensorView& pool, std::int64_t slot) {
-    const std::int64_t size = from.shape[1] * from.shape[2];
+/// Half of a cache: keys or values.
+struct Half {
+    const TensorView& rows;
+    const TensorView& pool;
+    const TensorView& scales;
+    std::int64_t slot = 0, scale = 0; ///< of the token in the pool; -1: it is not kept
+};
+
+void writeFloats(const KvWrite& op, const Half& half, std::int64_t token) {
+    const TensorView& from = half.rows;
     float values[kRowPiece];
-    forPieces(size, [&](std::int64_t begin, std::int64_t count) {
+    forPieces(from.shape[1] * from.shape[2], [&](std::int64_t begin, std::int64_t count) {
         loadFloats(from.dtype, from.data, token * from.stride0() + begin, count, values);
-        storeFloats(pool.dtype, values, count, pool.data, slot + begin);
+        if (op.writes && half.slot >= 0) {
+            storeFloats(half.pool.dtype, values, count, half.pool.data, half.slot + begin);
+        }
+        if (op.rounds) {
+            roundFloats(half.pool.dtype, values, count);
+            storeFloats(from.dtype, values, count, from.data, token * from.stride0() + begin);
+        }
     });
+}
+
+void writeBytes(const KvWrite& op, const Half& half, std::int64_t token) {
+    const TensorView& from = half.rows;
+    const std::int64_t dim = from.shape[2];
+    std::vector<float> row(static_cast<std::size_t>(dim));
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(dim));
+    for (std::int64_t head = 0; head < from.shape[1]; ++head) {
+        const std::int64_t at = token * from.stride0() + head * dim;
+        loadFloats(from.dtype, from.data, at, dim, row.data());
+        const float scale = quantizeKvRow(half.pool.dtype, row.data(), dim, bytes.data());
+        if (op.writes && half.slot >= 0) {
+            std::copy(bytes.begin(), bytes.end(), half.pool.as<std::uint8_t>() + half.slot + head * dim);
+            half.scales.as<float>()[half.scale + head * half.scales.shape[2]] = scale;
+        }
+        if (op.rounds) {
+            dequantizeKvRow(half.pool.dtype, bytes.data(), scale, dim, row.data());
+            storeFloats(from.dtype, row.data(), dim, from.data, at);
+        }
+    }
+}
+
+void writeHalf(const KvWrite& op, const Half& half, std::int64_t token) {
+    if (op.cache.quantized()) {
+        writeBytes(op, half, token);
+    } else {
+        writeFloats(op, half, token);
+    }
+}
+
+/// Where a token goes; its key is -1 where the window has passed it already: in a ring its slot belongs to a later token.
+KvPages::Slot slotOf(const KvPages& pages, std::int64_t sequence, std::int64_t position) {
+    if (sequence < 0 || sequence >= pages.sequences()) {
+        throw base::Internal(fmt::format("KvWrite: sequence: {} of {} sequences", sequence, pages.sequences()));
+    }
+    if (position < pages.first(sequence)) {
+        return {-1, -1, 0, 0, 0};
+    }
+    if (position >= pages.end(sequence)) {
+        throw base::Internal(fmt::format("KvWrite: positions: {} is behind the end {} of sequence {}", position,
+                                         pages.end(sequence), sequence));
+    }
+    return pages.slot(sequence, position);
 }
 
 } // namespace
@@ -29,21 +90,10 @@ void execute(CpuContext& context, const KvWrite& op) {
     const std::int32_t* sequences = op.sequence.as<const std::int32_t>();
     const std::int32_t* positions = op.positions.as<const std::int32_t>();
     forRows(context, op.k.shape[0], op.k.shape[1] * op.k.shape[2] * 2, [&](std::int64_t token) {
-        const std::int64_t sequence = sequences[token];
-        const std::int64_t position = positions[token];
-        if (sequence < 0 || sequence >= pages.sequences()) {
-            throw base::Internal(fmt::format("KvWrite: sequence: {} of {} sequences", sequence, pages.sequences()));
-        }
-        if (position < pages.first(sequence)) {
-            return; // the window has passed it already: in a ring its slot belongs to a later token
-        }
-        if (position >= pages.end(sequence)) {
-            throw base::Internal(fmt::format("KvWrite: positions: {} is behind the end {} of sequence {}", position,
-                                             pages.end(sequence), sequence));
-        }
-        const KvPages::Slot slot = pages.slot(sequence, position);
-        writeToken(op.k, token, op.cache.keys, slot.key);
-        writeToken(op.v, token, op.cache.values, slot.value);
+        const KvPages::Slot slot =
+            op.writes ? slotOf(pages, sequences[token], positions[token]) : KvPages::Slot{-1, -1, 0, 0, 0};
+        writeHalf(op, {op.k, op.cache.keys, op.cache.keyScales, slot.key, slot.keyScale}, token);
+        writeHalf(op, {op.v, op.cache.values, op.cache.valueScales, slot.value, slot.valueScale}, token);
     });
 }
 

@@ -161,7 +161,8 @@ KvCacheOptions poolOf(std::int64_t pageTokens, std::int64_t pages, std::int64_t 
 TEST(PagedKvCache, ThePoolIsWhatItsFormulaSaysForEveryFamily) {
     for (const char* family : {"gpt-oss", "llama", "mistral", "qwen2", "qwen3", "qwen3-moe", "gemma2"}) {
         const ModelConfig config = openModel(std::string("synthetic:tiny-") + family).config;
-        for (const kernels::DType dtype : {kernels::DType::BF16, kernels::DType::F32}) {
+        for (const kernels::DType dtype :
+             {kernels::DType::BF16, kernels::DType::F32, kernels::DType::F8E4M3, kernels::DType::I8}) {
             for (const bool slides : {true, false}) {
                 const auto context = test::makeContext(kernels::Backend::Meta);
                 KvCacheOptions options = poolOf(0, 13, 3);
@@ -176,7 +177,7 @@ TEST(PagedKvCache, ThePoolIsWhatItsFormulaSaysForEveryFamily) {
                 EXPECT_EQ(cache.poolBytes(), predicted);
                 const int sequence = cache.addSequence();
                 append(cache, sequence, 70);
-                EXPECT_EQ(cache.usedBytes(), config.kvBytes(70, static_cast<int>(kernels::bytesOf(dtype, 1)), slides));
+                EXPECT_EQ(cache.usedBytes(), config.kvBytes(70, dtype, slides));
                 EXPECT_EQ(statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)],
                           predicted)
                     << "pages change hands without an allocation";
@@ -185,12 +186,47 @@ TEST(PagedKvCache, ThePoolIsWhatItsFormulaSaysForEveryFamily) {
     }
 }
 
+TEST(KvCache, BytesAreWhatTheFormulaSaysForEveryFamilyTypeAndKind) {
+    for (const char* family : {"gpt-oss", "llama", "mistral", "qwen2", "qwen3", "qwen3-moe", "gemma2"}) {
+        const ModelConfig config = openModel(std::string("synthetic:tiny-") + family).config;
+        for (const kernels::DType dtype :
+             {kernels::DType::BF16, kernels::DType::F32, kernels::DType::F8E4M3, kernels::DType::I8}) {
+            for (const KvCacheKind kind : {KvCacheKind::Dynamic, KvCacheKind::Static}) {
+                SCOPED_TRACE(family);
+                const auto context = test::makeContext(kernels::Backend::Meta);
+                KvCacheOptions options = pagesOf(1); // no rest of a last page
+                options.kind = kind;
+                options.dtype = dtype;
+                options.maxTokens = 70;
+                KvCache cache(*context, config, options);
+                append(cache, cache.addSequence(), 70);
+                // Alone of what pages round up to: scales begin at multiples of 16 bytes.
+                std::uint64_t paddings = 0;
+                for (const KvGroup& group : cache.groups()) {
+                    const std::int64_t kept = group.ring() ? std::min<std::int64_t>(70, group.window - 1) : 70;
+                    const auto pages = static_cast<std::uint64_t>(kept / group.pageTokens);
+                    const std::uint64_t tokens = group.tokenBytes * static_cast<std::uint64_t>(group.pageTokens);
+                    EXPECT_LT(group.pageBytes - tokens, 16U);
+                    paddings += pages * (group.pageBytes - tokens);
+                }
+                EXPECT_EQ(cache.usedBytes(), config.kvBytes(70, dtype));
+                EXPECT_EQ(cache.bytes(), config.kvBytes(70, dtype) + paddings);
+                EXPECT_TRUE(config.headDim % 16 != 0 || paddings == 0);
+                const auto& statistics = context->memory().statistics();
+                EXPECT_EQ(statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)],
+                          cache.bytes());
+            }
+        }
+    }
+}
+
 /// Bytes of the whole cache at the longest context that gpt-oss-20b was made for, by allocation.
 TEST(PagedKvCache, SlidingLayersHalveTheCacheOfGptOss) {
     const ModelConfig config = openModel("synthetic:gpt-oss-20b").config;
-    const auto bytesOf = [&](bool slides) {
+    const auto bytesOf = [&](bool slides, kernels::DType dtype = kernels::DType::BF16) {
         const auto context = test::makeContext(kernels::Backend::Meta);
         KvCacheOptions options = poolOf(64, 131'072 / 64, 1);
+        options.dtype = dtype;
         options.slidingSaves = slides;
         KvCache cache(*context, config, options);
         append(cache, cache.addSequence(), 131'072);
@@ -198,6 +234,11 @@ TEST(PagedKvCache, SlidingLayersHalveTheCacheOfGptOss) {
     };
     EXPECT_NEAR(bytesOf(true), 3.003, 0.001);
     EXPECT_EQ(bytesOf(false), 6);
+    for (const kernels::DType dtype : {kernels::DType::F8E4M3, kernels::DType::I8}) {
+        constexpr double kRow = 68.0 / 128; // a scale for each 64 elements
+        EXPECT_NEAR(bytesOf(true, dtype), 3.003 * kRow, 0.001);
+        EXPECT_EQ(bytesOf(false, dtype), 6 * kRow);
+    }
 }
 
 TEST(PagedKvCache, PagesGoToTheHostAndComeBackElsewhere) {

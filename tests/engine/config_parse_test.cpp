@@ -208,11 +208,11 @@ TEST(ModelConfig, UnknownKeysAreNamedAtInfoLevel) {
 TEST(ModelConfig, KvBytes) {
     const ModelConfig oss = openModel("synthetic:gpt-oss-20b").config;
     // 12 full layers of 2 x 8 x 64 BF16 numbers a token, 12 sliding ones that keep 127 tokens (fact sheet, 4.2).
-    EXPECT_EQ(oss.kvBytes(131072, 2, false), 131072ULL * 49152);
-    EXPECT_EQ(oss.kvBytes(131072, 2), 131072ULL * 24576 + 3'121'152);
-    EXPECT_EQ(oss.kvBytes(100, 2), 100U * 49152);
-    EXPECT_EQ(oss.kvBytes(0, 2), 0U);
-    EXPECT_EQ(oss.kvBytes(std::numeric_limits<std::int64_t>::max(), 8), std::numeric_limits<std::uint64_t>::max());
+    EXPECT_EQ(oss.kvBytes(131072, kernels::DType::BF16, false), 131072ULL * 49152);
+    EXPECT_EQ(oss.kvBytes(131072, kernels::DType::BF16), 131072ULL * 24576 + 3'121'152);
+    EXPECT_EQ(oss.kvBytes(100, kernels::DType::BF16), 100U * 49152);
+    EXPECT_EQ(oss.kvBytes(0, kernels::DType::BF16), 0U);
+    EXPECT_EQ(oss.kvBytes(std::numeric_limits<std::int64_t>::max(), kernels::DType::F64), std::numeric_limits<std::uint64_t>::max());
 }
 
 TEST(GenerationConfig, DefaultsAndLists) {

@@ -49,7 +49,7 @@ public:
     std::vector<std::vector<std::int32_t>> alone(const std::vector<GenerateRequest>& requests) {
         std::vector<std::vector<std::int32_t>> out;
         GenerateOptions generate;
-        generate.cache.dtype = kernels::DType::F32;
+        generate.cache.dtype = options.cache.dtype;
         for (const GenerateRequest& request : requests) {
             GenerateReport report;
             Generator(*model, nullptr, generate).run({request}, report, {});
@@ -74,10 +74,11 @@ GenerateRequest request(std::size_t length, std::int64_t newTokens, std::int32_t
     return out;
 }
 
-class BatchOfFixture : public ::testing::TestWithParam<std::string> {};
+class BatchOfFixture : public ::testing::TestWithParam<std::tuple<std::string, kernels::DType>> {};
 
 TEST_P(BatchOfFixture, AnswersAreThoseOfOneByOneUnderEveryModeCacheAndPolicy) {
-    BatchRig rig(test::fixture(GetParam()));
+    BatchRig rig(test::fixture(std::get<0>(GetParam())));
+    rig.options.cache.dtype = std::get<1>(GetParam());
     const std::int64_t vocab = rig.source.config.vocab;
     std::vector<GenerateRequest> requests = {request(3, 12, 1, vocab),  request(30, 7, 5, vocab),
                                              request(17, 20, 9, vocab), request(1, 1, 2, vocab),
@@ -136,11 +137,17 @@ TEST_P(BatchOfFixture, AnswersAreThoseOfOneByOneUnderEveryModeCacheAndPolicy) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, BatchOfFixture, ::testing::ValuesIn(test::modelFixtures()), [](const auto& fixture) {
-    std::string name = fixture.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(Every, BatchOfFixture,
+                         ::testing::Combine(::testing::ValuesIn(test::modelFixtures()),
+                                            ::testing::Values(kernels::DType::F32, kernels::DType::BF16,
+                                                              kernels::DType::F8E4M3, kernels::DType::I8)),
+                         [](const auto& info) {
+                             const kernels::DType dtype = std::get<1>(info.param);
+                             std::string name = std::get<0>(info.param);
+                             name += dtype == kernels::DType::F32 ? "" : "_" + std::string(kernels::dtypeName(dtype));
+                             std::replace(name.begin(), name.end(), '-', '_');
+                             return name;
+                         });
 
 TEST(BatchEngine, SamplingDoesNotDependOnTheSchedule) {
     BatchRig rig("synthetic:tiny-gpt-oss");

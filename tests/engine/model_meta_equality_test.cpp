@@ -17,6 +17,7 @@ struct Case {
     bool dequantize = false;
     kernels::DType dtype = kernels::DType::BF16;
     KvCacheKind cache = KvCacheKind::Dynamic;
+    kernels::DType kvDtype = kernels::DType::None; ///< None: as dtype
 };
 
 std::vector<std::string> recorded(kernels::Backend backend, const Case& item) {
@@ -28,7 +29,7 @@ std::vector<std::string> recorded(kernels::Backend backend, const Case& item) {
         Model model(*context, source, {item.dequantize, item.dtype, 7}, nullptr);
         GenerateOptions options;
         options.cache.kind = item.cache;
-        options.cache.dtype = item.dtype;
+        options.cache.dtype = item.kvDtype == kernels::DType::None ? item.dtype : item.kvDtype;
         options.cache.pageTokens = item.cache == KvCacheKind::Dynamic ? 4 : 0;
         options.prefillChunk = 11;
         options.topLogprobs = 2;
@@ -63,6 +64,10 @@ std::vector<Case> cases() {
         out.push_back({std::string("synthetic:tiny-") + family});
         out.push_back({std::string("synthetic:tiny-") + family, true, kernels::DType::F32, KvCacheKind::Static});
         out.push_back({std::string("synthetic:tiny-") + family, false, kernels::DType::BF16, KvCacheKind::Paged});
+        out.push_back({std::string("synthetic:tiny-") + family, false, kernels::DType::BF16, KvCacheKind::Dynamic,
+                       kernels::DType::F8E4M3});
+        out.push_back({std::string("synthetic:tiny-") + family, false, kernels::DType::F32, KvCacheKind::Paged,
+                       kernels::DType::I8});
     }
     for (const std::string& name : test::modelFixtures()) {
         out.push_back({test::fixture(name)});
@@ -76,6 +81,7 @@ std::string testName(const ::testing::TestParamInfo<Case>& info) {
     name += info.param.model.starts_with("synthetic") ? "_synthetic" : "";
     name += info.param.cache == KvCacheKind::Paged ? "_paged" : "";
     name += info.param.dequantize ? "_dequantized" : "";
+    name += info.param.kvDtype == kernels::DType::None ? "" : "_" + std::string(kernels::dtypeName(info.param.kvDtype));
     std::replace(name.begin(), name.end(), '-', '_');
     return name;
 }

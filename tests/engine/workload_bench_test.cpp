@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "engine/generation/generator.h"
 #include "engine/workload/bench.h"
+#include "kernels/ops/kv_rows.h"
 #include "tests/engine/model_test_support.h"
 
 namespace vitrine::engine {
@@ -182,8 +183,36 @@ TEST(Bench, AContextOfRandomKeysIsAsLongAsAPrefill) {
     const int sequence = cache.addSequence();
     cache.fillRandom(sequence, 50, 1);
     EXPECT_EQ(cache.length(sequence), 50);
-    EXPECT_EQ(cache.usedBytes(), source.config.kvBytes(50, 4));
+    EXPECT_EQ(cache.usedBytes(), source.config.kvBytes(50, kernels::DType::F32));
     EXPECT_THROW(cache.fillRandom(sequence, 1, 1), base::Internal);
+}
+
+TEST(Bench, RandomBytesAreNormalValues) {
+    for (const kernels::DType dtype : {kernels::DType::I8, kernels::DType::F8E4M3}) {
+        const auto context = test::makeContext(kernels::Backend::Cpu);
+        const ModelSource source = openModel("synthetic:tiny-gpt-oss");
+        KvCacheOptions options;
+        options.dtype = dtype;
+        options.pageTokens = 8;
+        KvCache cache(*context, source.config, options);
+        cache.fillRandom(cache.addSequence(), 50, 1);
+        const kernels::KvView view = cache.layerView(source.config.layers[0].window > 0 ? 1 : 0);
+        const std::int64_t dim = source.config.headDim;
+        std::vector<double> row(static_cast<std::size_t>(dim));
+        double squares = 0;
+        for (std::int64_t token = 0; token < 8; ++token) {
+            for (std::int64_t head = 0; head < source.config.kvHeads; ++head) {
+                const std::int64_t at = (token * source.config.kvHeads + head) * dim;
+                kernels::dequantizeKvRow(dtype, view.values.as<const std::uint8_t>() + at,
+                                         view.valueScales.as<const float>()[head * 8 + token], dim, row.data());
+                for (const double x : row) {
+                    EXPECT_LT(std::fabs(x), 6) << token;
+                    squares += x * x;
+                }
+            }
+        }
+        EXPECT_NEAR(squares / static_cast<double>(8 * source.config.kvHeads * dim), 1, 0.25);
+    }
 }
 
 } // namespace

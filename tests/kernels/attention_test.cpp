@@ -6,6 +6,7 @@
 #include "kernels/ops/kv_write.h"
 #include "kernels/program/program_builder.h"
 #include "tests/kernels/attention_programs.h"
+#include "tests/kernels/kv_reference.h"
 #include "tests/kernels/op_testing.h"
 
 namespace vitrine::kernels {
@@ -63,6 +64,10 @@ public:
         const std::int64_t pages = perSequence * batch;
         keys = TestTensor(c.cacheType, Shape{pages, c.pageTokens, c.kvHeads, c.dim});
         values = TestTensor(c.cacheType, Shape{pages, c.pageTokens, c.kvHeads, c.dim});
+        if (isQuantizedKv(c.cacheType)) {
+            keyScales = TestTensor(DType::F32, Shape{pages, c.kvHeads, c.pageTokens});
+            valueScales = TestTensor(DType::F32, Shape{pages, c.kvHeads, c.pageTokens}, c.kvHeads * c.pageTokens + 5);
+        }
         std::vector<std::int32_t> table(static_cast<std::size_t>(pages));
         for (std::size_t i = 0; i < table.size(); ++i) {
             table[i] = static_cast<std::int32_t>(i);
@@ -77,10 +82,12 @@ public:
         q = normal(c.type, Shape{tokens, c.heads, c.dim}, random, c.heads * c.dim + 6);
         k = normal(c.type, Shape{tokens, c.kvHeads, c.dim}, random, c.kvHeads * c.dim + 2);
         v = normal(c.type, Shape{tokens, c.kvHeads, c.dim}, random);
+        addedK_ = testing::asCached(c.cacheType, k.values(), c.dim);
+        addedV_ = testing::asCached(c.cacheType, v.values(), c.dim);
         sinkTensor = normal(DType::BF16, Shape{c.heads}, random);
         out = TestTensor(c.type, Shape{tokens, c.heads, c.dim});
         lse = TestTensor(DType::F32, Shape{tokens, c.heads});
-        view = KvView{keys, values, blockTable, firstTensor, lengthTensor, 0, c.ring};
+        view = KvView{keys, values, blockTable, firstTensor, lengthTensor, 0, c.ring, keyScales, valueScales};
         writePast(random);
     }
 
@@ -116,7 +123,8 @@ public:
 
     const KnownProgram* maskProgram() const { return programs_->maskProgram(); }
 
-    KvWrite write() const { return KvWrite{k, v, sequenceTensor, positionTensor, view}; }
+    /// Into the cache, or into a ring's new keys, which are then what it will hold.
+    KvWrite write() const { return {k, v, sequenceTensor, positionTensor, view, true, !c_.ring}; }
 
     void expectReference() const {
         std::vector<double> expected, expectedLse;
@@ -133,7 +141,8 @@ public:
     }
 
     std::int64_t tokens = 0;
-    TestTensor keys, values, blockTable, firstTensor, lengthTensor, offsetTensor, positionTensor, sequenceTensor;
+    TestTensor keys, values, keyScales, valueScales, blockTable, firstTensor, lengthTensor, offsetTensor,
+        positionTensor, sequenceTensor;
     TestTensor q, k, v, sinkTensor, out, lse;
     KvView view;
 
@@ -156,10 +165,11 @@ private:
         pastV_.resize(c_.sequences.size());
         for (std::size_t b = 0; b < c_.sequences.size(); ++b) {
             for (std::int64_t p = 0; p < c_.sequences[b].past; ++p) {
-                const TestTensor key = normal(c_.cacheType, Shape{1, c_.kvHeads, c_.dim}, random);
-                const TestTensor value = normal(c_.cacheType, Shape{1, c_.kvHeads, c_.dim}, random);
-                pastK_[b].push_back(key.values());
-                pastV_[b].push_back(value.values());
+                const DType type = isQuantizedKv(c_.cacheType) ? DType::F32 : c_.cacheType;
+                const TestTensor key = normal(type, Shape{1, c_.kvHeads, c_.dim}, random);
+                const TestTensor value = normal(type, Shape{1, c_.kvHeads, c_.dim}, random);
+                pastK_[b].push_back(testing::asCached(c_.cacheType, key.values(), c_.dim));
+                pastV_[b].push_back(testing::asCached(c_.cacheType, value.values(), c_.dim));
                 const TestTensor sequence = ints(Shape{1}, {static_cast<std::int32_t>(b)});
                 const TestTensor position = ints(Shape{1}, {static_cast<std::int32_t>(p)});
                 testing::runOp(context, KvWrite{key, value, sequence, position, view});
@@ -167,8 +177,9 @@ private:
         }
     }
 
-    double element(const std::vector<std::vector<std::vector<double>>>& past, const TestTensor& added, std::size_t b,
-                   std::int64_t p, std::int64_t at) const {
+    double element(bool isKey, std::size_t b, std::int64_t p, std::int64_t at) const {
+        const auto& past = isKey ? pastK_ : pastV_;
+        const TensorView& added = isKey ? k : v;
         if (p < c_.sequences[b].past) {
             return past[b][static_cast<std::size_t>(p)][static_cast<std::size_t>(at)];
         }
@@ -176,8 +187,11 @@ private:
         for (std::size_t before = 0; before < b; ++before) {
             row += c_.sequences[before].added;
         }
+        if (!c_.ring) { // in the cache
+            return (isKey ? addedK_ : addedV_)[static_cast<std::size_t>(row * c_.kvHeads * c_.dim + at)];
+        }
         double value = 0;
-        loadFloats(added.view().dtype, added.view().data, row * added.view().stride0() + at, 1, &value);
+        loadFloats(added.dtype, added.data, row * added.stride0() + at, 1, &value);
         return value;
     }
 
@@ -197,7 +211,7 @@ private:
             }
             double score = 0;
             for (std::int64_t d = 0; d < c_.dim; ++d) {
-                score += query[static_cast<std::size_t>(d)] * element(pastK_, k, b, p, kvHead * c_.dim + d);
+                score += query[static_cast<std::size_t>(d)] * element(true, b, p, kvHead * c_.dim + d);
             }
             score *= static_cast<double>(0.3F);
             if (c_.softCap > 0) {
@@ -207,7 +221,7 @@ private:
             const double weight = std::exp(score);
             total += weight;
             for (std::int64_t d = 0; d < c_.dim; ++d) {
-                sums[static_cast<std::size_t>(d)] += weight * element(pastV_, v, b, p, kvHead * c_.dim + d);
+                sums[static_cast<std::size_t>(d)] += weight * element(false, b, p, kvHead * c_.dim + d);
             }
         }
         for (const double sum : sums) {
@@ -220,13 +234,14 @@ private:
     std::optional<KnownProgram> mask_, score_;
     std::optional<testing::AttentionPrograms> programs_;
     std::vector<std::vector<std::vector<double>>> pastK_, pastV_;
+    std::vector<double> addedK_, addedV_;
 };
 
 void expectCase(const Case& c, unsigned seed) {
     testing::forEachSimd([&](CpuContext& context) {
         std::mt19937 random(seed);
         const Scene scene(c, random);
-        if (!c.ring) {
+        if (!c.ring || isQuantizedKv(c.cacheType)) {
             testing::runOp(context, scene.write());
         }
         testing::runOp(context, scene.op());
@@ -259,6 +274,24 @@ TEST(Attention, NarrowStorage) {
 TEST(Attention, RingWithNewKeysBesideIt) {
     expectCase({.sequences = {{0, 20}, {5, 7}, {33, 12}, {8, 1}}, .pageTokens = 8, .window = 8, .ring = true}, 14);
     expectCase({.sequences = {{31, 40}}, .pageTokens = 4, .window = 10, .sinks = true, .ring = true}, 15);
+}
+
+TEST(Attention, BytesWithScales) {
+    for (const DType cacheType : {DType::I8, DType::F8E4M3}) {
+        SCOPED_TRACE(dtypeName(cacheType));
+        expectCase({.sequences = {{0, 5}, {13, 1}, {40, 3}, {7, 0}, {0, 1}}, .cacheType = cacheType}, 40);
+        expectCase({.sequences = {{3, 50}, {33, 31}},
+                    .heads = 8,
+                    .kvHeads = 1,
+                    .dim = 7,
+                    .pageTokens = 5,
+                    .cacheType = cacheType},
+                   41);
+        expectCase(
+            {.sequences = {{0, 20}, {5, 7}, {33, 12}, {8, 1}}, .window = 8, .ring = true, .cacheType = cacheType}, 42);
+        expectCase({.sequences = {{0, 9}, {50, 2}}, .sinks = true, .type = DType::BF16, .cacheType = cacheType}, 43);
+        expectCase({.sequences = {{30, 2}}, .type = DType::F64, .cacheType = cacheType}, 44);
+    }
 }
 
 TEST(Attention, ProgramsBeyondCausal) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/kv_write.h"
 
+#include "tests/kernels/kv_reference.h"
 #include "tests/kernels/op_testing.h"
 
 namespace vitrine::kernels {
@@ -69,6 +70,64 @@ TEST(KvWrite, ARingKeepsOnlyWhatTheWindowHolds) {
     EXPECT_TRUE(std::isnan(stored[0]));
     EXPECT_EQ(stored[1], 4);
     EXPECT_EQ(stored[2], 5);
+}
+
+TEST(KvWrite, BytesComeWithTheirScalesAndRowsAreRoundedInPlace) {
+    CpuContext context(2);
+    std::mt19937 random(2);
+    for (const DType type : {DType::I8, DType::F8E4M3}) {
+        for (const bool writes : {true, false}) {
+            TestTensor keys(type, Shape{3, 4, 2, 6}, 4 * 2 * 6 + 8);
+            TestTensor values(type, Shape{3, 4, 2, 6});
+            TestTensor keyScales(DType::F32, Shape{3, 2, 4}, 11);
+            TestTensor valueScales(DType::F32, Shape{3, 2, 4});
+            TestTensor k(DType::F32, Shape{2, 2, 6}, 14);
+            TestTensor v(DType::F32, Shape{2, 2, 6});
+            k.fillNormal(random);
+            v.fillNormal(random, 1e-5);
+            const std::vector<double> expectedK = testing::asCached(type, k.values(), 6);
+            const std::vector<double> expectedV = testing::asCached(type, v.values(), 6);
+            const TestTensor table = ints(Shape{1, 2}, {2, 1});
+            const TestTensor first = ints(Shape{1}, {1});
+            const TestTensor lengths = ints(Shape{1}, {7});
+            const TestTensor sequence = ints(Shape{2}, {0, 0});
+            const TestTensor positions = ints(Shape{2}, {0, 6}); // the first is older than the window
+            testing::runOp(context,
+                           KvWrite{k, v, sequence, positions,
+                                   KvView{keys, values, table, first, lengths, 0, false, keyScales, valueScales}, true,
+                                   writes});
+            EXPECT_EQ(k.values(), expectedK);
+            EXPECT_EQ(v.values(), expectedV);
+            // Position 6 is slot 1 of page 1.
+            for (std::int64_t head = 0; head < 2; ++head) {
+                const float scale = keyScales.view().as<const float>()[11 + head * 4 + 1];
+                EXPECT_EQ(std::isnan(scale), !writes);
+                for (std::int64_t i = 0; writes && i < 6; ++i) {
+                    const int byte = keys.view().as<const std::uint8_t>()[keys.view().stride0() + 12 + head * 6 + i];
+                    EXPECT_EQ(testing::kvByteValue(type, byte) * scale,
+                              expectedK[static_cast<std::size_t>(12 + head * 6 + i)]);
+                }
+            }
+            const std::vector<double> scales = valueScales.values();
+            EXPECT_EQ(std::count_if(scales.begin(), scales.end(), [](double x) { return !std::isnan(x); }),
+                      writes ? 2 : 0);
+            EXPECT_TRUE(keys.guardsIntact() && keyScales.guardsIntact() && valueScales.guardsIntact());
+        }
+    }
+}
+
+TEST(KvWrite, ScalesBelongToBytesAlone) {
+    TestTensor k(DType::F32, Shape{1, 1, 4});
+    const TestTensor bytes(DType::I8, Shape{1, 4, 1, 4});
+    const TestTensor floats(DType::BF16, Shape{1, 4, 1, 4});
+    const TestTensor scales(DType::F32, Shape{1, 1, 4});
+    const TestTensor table = ints(Shape{1, 1}, {0});
+    const TestTensor one = ints(Shape{1}, {1});
+    const TestTensor zero = ints(Shape{1}, {0});
+    testing::expectCheckNames(KvWrite{k, k, zero, zero, KvView{bytes, bytes, table, zero, one}}, "cache.keyScales");
+    testing::expectCheckNames(
+        KvWrite{k, k, zero, zero, KvView{floats, floats, table, zero, one, 0, false, scales, scales}},
+        "cache.keyScales");
 }
 
 TEST(KvWrite, MistakesThrow) {
