@@ -28,13 +28,14 @@ std::int64_t meanContext(const std::vector<TraceRow>& trace) {
     return std::max<std::int64_t>(1, tokens > 0 ? std::llround(read / tokens) : 1);
 }
 
-double stepSeconds(const Model& model, double rows, std::int64_t context, int elementBytes, const DeviceRates& rates) {
+double stepSeconds(const Model& model, double rows, std::int64_t context, kernels::DType kvType,
+                   const DeviceRates& rates) {
     const ModelConfig& config = model.config();
     const std::int64_t moeLayers = model.weightBytes().moeLayers;
     const double hit =
         moeLayers == 0 ? 0
                        : static_cast<double>(moeLayers) * expectedExperts(config.experts, config.expertsPerToken, rows);
-    const double kv = rows * static_cast<double>(config.kvBytes(context, elementBytes));
+    const double kv = rows * static_cast<double>(config.kvBytes(context, kvType));
     const double byBytes = rates.bytes > 0 ? decodeBytes(model, rows, hit, kv).total() / rates.bytes : 0;
     const double byFlops = rates.flops > 0 ? rows * stepFlops(config, context - 1, 1) / rates.flops : 0;
     return std::max(byBytes, byFlops);
@@ -69,11 +70,10 @@ std::vector<std::int32_t> rowsOfSteps(const std::vector<TraceRow>& trace, std::i
 BatchCeiling batchCeiling(const Model& model, const std::vector<TraceRow>& trace, std::int32_t slots,
                           kernels::DType kvType, const DeviceRates& rates) {
     BatchCeiling ceiling;
-    const int elementBytes = static_cast<int>(kernels::bytesOf(kvType, 1));
     const std::int64_t context = meanContext(trace);
     std::vector<double> floors; // by rows
     for (std::int32_t rows = 0; rows <= slots; ++rows) {
-        floors.push_back(rows > 0 ? stepSeconds(model, rows, context, elementBytes, rates) : 0);
+        floors.push_back(rows > 0 ? stepSeconds(model, rows, context, kvType, rates) : 0);
     }
     double seconds = 0;
     double tokens = 0;

@@ -141,9 +141,9 @@ INSTANTIATE_TEST_SUITE_P(Every, BatchOfFixture,
                          ::testing::Combine(::testing::ValuesIn(test::modelFixtures()),
                                             ::testing::Values(kernels::DType::F32, kernels::DType::BF16,
                                                               kernels::DType::F8E4M3, kernels::DType::I8)),
-                         [](const auto& info) {
-                             const kernels::DType dtype = std::get<1>(info.param);
-                             std::string name = std::get<0>(info.param);
+                         [](const auto& item) {
+                             const kernels::DType dtype = std::get<1>(item.param);
+                             std::string name = std::get<0>(item.param);
                              name += dtype == kernels::DType::F32 ? "" : "_" + std::string(kernels::dtypeName(dtype));
                              std::replace(name.begin(), name.end(), '-', '_');
                              return name;
