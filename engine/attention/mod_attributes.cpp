@@ -194,8 +194,12 @@ std::optional<ModValue> ModEvaluator::findAttribute(ModValue object, std::string
         if (instance->type == nullptr) {
             return std::nullopt;
         }
-        const auto found = findInClass(*instance->type, name, 0);
-        return found ? std::optional(boundMember(*found, object)) : std::nullopt;
+        if (const auto found = findInClass(*instance->type, name, 0)) {
+            return boundMember(*found, object);
+        }
+        const ModBuiltinEntry* const entry =
+            instance->type->isModule ? findBuiltin("Module." + std::string(name)) : nullptr;
+        return entry != nullptr ? std::optional(makeBuiltin(heap_, entry, object)) : std::nullopt;
     }
     if (auto* const type = object.as<ModClass>()) {
         if (type->isAutogradFunction && name == "apply") {
@@ -210,6 +214,9 @@ std::optional<ModValue> ModEvaluator::findAttribute(ModValue object, std::string
     }
     if (const auto* const parents = object.as<ModSuper>()) {
         return memberOfParents(*parents, name);
+    }
+    if (name == "value" && (object.isNumber() || object.as<ModString>() != nullptr)) {
+        return object; // members of an Enum are their values
     }
     if (object.isNumber()) {
         const bool real = object.kind() == ModValue::Kind::Float;

@@ -53,10 +53,11 @@ void ModCall::finish() const {
 
 namespace {
 
-std::array<std::span<const ModBuiltinEntry>, 12> builtinTables() {
-    return {pythonBuiltins(),    libraryBuiltins(),     iterationBuiltins(),  containerBuiltins(),
-            stringBuiltins(),    elementwiseBuiltins(), activationBuiltins(), constructorBuiltins(),
-            reductionBuiltins(), positionBuiltins(),    viewBuiltins(),       tensorBuiltins()};
+std::array<std::span<const ModBuiltinEntry>, 16> builtinTables() {
+    return {pythonBuiltins(),   libraryBuiltins(),    iterationBuiltins(),   containerBuiltins(),
+            stringBuiltins(),   moduleBuiltins(),     elementwiseBuiltins(), angleBuiltins(),
+            specialBuiltins(),  activationBuiltins(), constructorBuiltins(), reductionBuiltins(),
+            positionBuiltins(), viewBuiltins(),       layoutBuiltins(),      tensorBuiltins()};
 }
 
 } // namespace
@@ -64,8 +65,8 @@ std::array<std::span<const ModBuiltinEntry>, 12> builtinTables() {
 const ModBuiltinEntry* findMethod(std::string_view name) {
     const std::string full = "torch." + std::string(name);
     for (const std::span<const ModBuiltinEntry> table :
-         {elementwiseBuiltins(), activationBuiltins(), reductionBuiltins(), positionBuiltins(), viewBuiltins(),
-          tensorBuiltins()}) {
+         {elementwiseBuiltins(), angleBuiltins(), specialBuiltins(), activationBuiltins(), reductionBuiltins(),
+          positionBuiltins(), viewBuiltins(), layoutBuiltins(), tensorBuiltins()}) {
         for (const ModBuiltinEntry& entry : table) {
             if (entry.name == full) {
                 return &entry;

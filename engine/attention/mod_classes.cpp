@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 // Classes of the text: their objects, members, parents.
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <limits>
 
 #include "engine/attention/mod_evaluator.h"
 #include "engine/attention/mod_scope.h"
@@ -43,6 +45,10 @@ ModValue ModEvaluator::callClass(ModClass& type, ModCall& call) {
     for (std::size_t i = 0; i < fields.size(); ++i) {
         if (const auto value = call.optional(i, fields[i])) {
             made->attributes[std::string(fields[i])] = *value;
+        } else if (const auto declared = findInClass(type, fields[i], 0)) {
+            if (const auto fresh = fieldDefault(*declared)) {
+                made->attributes[std::string(fields[i])] = *fresh;
+            }
         }
     }
     call.finish();
@@ -53,6 +59,20 @@ ModValue ModEvaluator::callClass(ModClass& type, ModCall& call) {
         }
     }
     return made;
+}
+
+/// What dataclasses.field(default=...) or field(default_factory=...) gives each object.
+std::optional<ModValue> ModEvaluator::fieldDefault(ModValue declared) {
+    const auto* const field = declared.as<ModInstance>();
+    if (field == nullptr || field->type != nullptr || field->typeName != "dataclasses.field") {
+        return std::nullopt;
+    }
+    const auto factory = field->attributes.find("default_factory");
+    if (factory != field->attributes.end()) {
+        return call(factory->second, {});
+    }
+    const auto value = field->attributes.find("default");
+    return value != field->attributes.end() ? std::optional(value->second) : std::nullopt;
 }
 
 /// Those of the parents first.
@@ -135,6 +155,25 @@ std::optional<ModValue> ModEvaluator::memberOfParents(const ModSuper& parents, s
     return heap_.ignored("super()." + std::string(name)); // of a class of another module
 }
 
+// enum.auto() is one more than the member before.
+void ModEvaluator::numberMembers(const PyBlock& block) {
+    std::int64_t last = 0;
+    for (const std::unique_ptr<PyStmt>& member : block) {
+        if (member->kind != PyStmtKind::Assign || member->exprs[0]->kind != PyExprKind::Name) {
+            continue;
+        }
+        const auto found = scope_->names.find(member->exprs[0]->name);
+        if (found == scope_->names.end()) {
+            continue;
+        }
+        const auto* const ignored = found->second.as<ModIgnored>();
+        if (ignored != nullptr && ignored->what == "enum.auto") {
+            found->second = ModValue::integer(last < std::numeric_limits<std::int64_t>::max() ? last + 1 : last);
+        }
+        last = found->second.kind() == ModValue::Kind::Int ? found->second.integer() : last;
+    }
+}
+
 void ModEvaluator::executeClass(const PyStmt& statement) {
     auto* const made = heap_.make<ModClass>();
     made->name = statement.name;
@@ -145,11 +184,14 @@ void ModEvaluator::executeClass(const PyStmt& statement) {
             lastName(std::string_view(text_->file.text).substr(base->range.begin, base->range.end - base->range.begin));
         made->isAutogradFunction = made->isAutogradFunction || last == "Function";
         made->isData = made->isData || last == "NamedTuple";
+        made->isModule = made->isModule || last == "Module";
         if (base->kind == PyExprKind::Name) {
             for (ModScope* scope = scope_; scope != nullptr; scope = scope->parent) {
                 const auto found = scope->names.find(base->name);
                 if (found != scope->names.end()) {
                     made->bases.push_back(found->second);
+                    const auto* const parent = found->second.as<ModClass>();
+                    made->isModule = made->isModule || (parent != nullptr && parent->isModule);
                     break;
                 }
             }
@@ -163,6 +205,7 @@ void ModEvaluator::executeClass(const PyStmt& statement) {
     {
         const Inside inside(*this, text_, made->scope);
         execute(statement.blocks[0]);
+        numberMembers(statement.blocks[0]);
     }
     for (const auto& [name, member] : made->scope->names) {
         auto* const function = member.as<ModFunction>();
@@ -175,6 +218,59 @@ void ModEvaluator::executeClass(const PyStmt& statement) {
         value = decorate(value, *statement.decorators[i]);
     }
     bind(statement.name, value, *scope_);
+}
+
+namespace {
+
+ModInstance& instanceOf(ModCall& call) {
+    auto* const made = call.required(0, "self").as<ModInstance>();
+    if (made == nullptr) {
+        ModEvaluator::fail("this is a method of a module");
+    }
+    return *made;
+}
+
+/// register_buffer(name, tensor), register_parameter.
+ModValue registered(ModEvaluator& evaluator, ModCall& call) {
+    const std::string name = evaluator.text(call.required(1, "name"), "the name");
+    const ModValue value = call.required(2, "tensor");
+    static_cast<void>(call.optional(3, "persistent"));
+    if (auto* const tensor = value.as<ModTensor>(); tensor != nullptr && tensor->name.empty()) {
+        tensor->name = name;
+    }
+    instanceOf(call).attributes[name] = value;
+    return {};
+}
+
+ModValue itself(ModEvaluator& /*evaluator*/, ModCall& call) {
+    return call.required(0, "self");
+}
+
+ModValue fieldOf(ModEvaluator& evaluator, ModCall& call) {
+    auto* const made = evaluator.heap().make<ModInstance>();
+    made->typeName = "dataclasses.field";
+    for (const auto& [name, value] : call.keywords) {
+        made->attributes[std::string(name)] = value;
+    }
+    return made;
+}
+
+constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+    {"dataclasses.field", fieldOf},
+    {"Module.register_buffer", registered},
+    {"Module.register_parameter", registered},
+    {"Module.to", itself},
+    {"Module.cuda", itself},
+    {"Module.cpu", itself},
+    {"Module.eval", itself},
+    {"Module.train", itself},
+    {"Module.requires_grad_", itself},
+});
+
+} // namespace
+
+std::span<const ModBuiltinEntry> moduleBuiltins() {
+    return kTable;
 }
 
 } // namespace vitrine::engine

@@ -153,12 +153,6 @@ ModValue fraction(E& e, C& c) {
     return e.binary(ProgramOp::Sub, x, e.unary(ProgramOp::Trunc, x));
 }
 
-ModValue tangent(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    c.finish();
-    return e.binary(ProgramOp::Div, e.unary(ProgramOp::Sin, x), e.unary(ProgramOp::Cos, x));
-}
-
 ModValue log10(E& e, C& c) {
     const ModValue x = c.required(0, "input");
     c.finish();
@@ -183,30 +177,6 @@ ModValue lerp(E& e, C& c) {
     const ModValue weight = c.required(2, "weight");
     c.finish();
     return e.binary(ProgramOp::Add, a, e.binary(ProgramOp::Mul, weight, e.binary(ProgramOp::Sub, b, a)));
-}
-
-// From exponentials that neither overflow early nor cancel around 0.
-ModValue hyperbolicSine(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    c.finish();
-    const ModValue grown = e.unary(ProgramOp::Expm1, x);
-    const ModValue shrunk = e.unary(ProgramOp::Expm1, e.unary(ProgramOp::Neg, x));
-    return e.binary(ProgramOp::Mul, e.binary(ProgramOp::Sub, grown, shrunk), toNumber(0.5));
-}
-ModValue hyperbolicCosine(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    c.finish();
-    const ModValue both =
-        e.binary(ProgramOp::Add, e.unary(ProgramOp::Exp, x), e.unary(ProgramOp::Exp, e.unary(ProgramOp::Neg, x)));
-    return e.binary(ProgramOp::Mul, both, toNumber(0.5));
-}
-
-ModValue hypotenuse(E& e, C& c) {
-    const ModValue a = c.required(0, "input");
-    const ModValue b = c.required(1, "other");
-    c.finish();
-    return e.unary(ProgramOp::Sqrt,
-                   e.binary(ProgramOp::Add, e.binary(ProgramOp::Mul, a, a), e.binary(ProgramOp::Mul, b, b)));
 }
 
 /// The size of `input` with the sign of `other`; the sign of a zero is taken as plus.
@@ -293,14 +263,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.log1p", one<ProgramOp::Log1p>},
     {"torch.sqrt", one<ProgramOp::Sqrt>},
     {"torch.rsqrt", one<ProgramOp::Rsqrt>},
-    {"torch.tanh", one<ProgramOp::Tanh>},
     {"torch.sigmoid", one<ProgramOp::Sigmoid>},
-    {"torch.sin", one<ProgramOp::Sin>},
-    {"torch.cos", one<ProgramOp::Cos>},
-    {"torch.tan", tangent},
-    {"torch.sinh", hyperbolicSine},
-    {"torch.cosh", hyperbolicCosine},
-    {"torch.hypot", hypotenuse},
     {"torch.copysign", copySign},
     {"torch.heaviside", heaviside},
     {"torch.nan_to_num", nanToNum},

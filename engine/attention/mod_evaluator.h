@@ -4,8 +4,8 @@
 
 // Partial evaluation of parsed texts: constants are computed, what depends on a program's inputs becomes nodes. One
 // evaluator serves one request; what it counts (steps, nesting, elements) bounds every text. Its members are spread over
-// mod_evaluator.cpp (names, calls), mod_classes.cpp, mod_expressions.cpp, mod_statements.cpp, mod_operators.cpp, mod_indexing.cpp and
-// mod_attributes.cpp.
+// mod_evaluator.cpp (names, calls), mod_classes.cpp, mod_expressions.cpp, mod_statements.cpp, mod_match.cpp,
+// mod_operators.cpp, mod_indexing.cpp and mod_attributes.cpp.
 
 #include <functional>
 #include <optional>
@@ -82,6 +82,7 @@ public:
     kernels::DType narrowOf(std::span<const ModValue> values);
     ModNode node(ModValue value); ///< a number, symbol or tensor of rank 0 as a node
     ModValue index(ModValue object, ModValue index);
+    void assignItem(ModValue object, ModValue index, ModValue value);
     ModValue attribute(ModValue object, std::string_view name);
     std::optional<ModValue> findAttribute(ModValue object, std::string_view name);
     bool equal(ModValue a, ModValue b);
@@ -131,15 +132,20 @@ private:
     Flow executeWhile(const PyStmt& statement);
     Flow executeTry(const PyStmt& statement);
     Flow executeWith(const PyStmt& statement);
+    Flow executeMatch(const PyStmt& statement);
+    /// What a pattern gives names to, in the order in which it does.
+    using Bound = std::vector<std::pair<std::string_view, ModValue>>;
+    bool matches(const PyPattern& pattern, ModValue subject, Bound& names);
+    bool matchesSequence(const PyPattern& pattern, ModValue subject, Bound& names);
     void executeElsewhere(const PyStmt& statement);
     void executeDef(const PyStmt& statement);
     void executeClass(const PyStmt& statement);
+    void numberMembers(const PyBlock& block);
     void executeAugmented(const PyStmt& statement);
     void executeImport(const PyStmt& statement);
     void executeImportFrom(const PyStmt& statement);
     ModValue imported(std::string_view module, std::string_view name);
     void assign(const PyExpr& target, ModValue value);
-    void assignItem(ModValue object, ModValue index, ModValue value);
     void unpack(const PyExpr& target, ModValue value);
     [[noreturn]] void raised(const PyStmt& statement);
     void asserted(const PyStmt& statement);
@@ -157,6 +163,7 @@ private:
     std::optional<ModValue> tensorMember(ModValue object, std::string_view name);
     std::optional<ModValue> findInClass(const ModClass& type, std::string_view name, int depth);
     std::vector<std::string_view> fieldsOf(const ModClass& type, int depth);
+    std::optional<ModValue> fieldDefault(ModValue declared);
     ModFunction* bound(const ModFunction& function, ModValue self);
     std::optional<ModValue> memberOfParents(const ModSuper& parents, std::string_view name);
 
@@ -200,7 +207,7 @@ private:
     std::vector<std::string> notes_;
     std::set<std::string> noted_;
     std::int64_t steps_ = 0;
-    int depth_ = 0, calls_ = 0, noGradient_ = 0;
+    int depth_ = 0, calls_ = 0, noGradient_ = 0, tries_ = 0;
     bool inProgram_ = false;
 
     const ModText* text_ = nullptr; ///< of what is being evaluated

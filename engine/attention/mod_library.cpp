@@ -221,9 +221,6 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
      [](E& e, C& c) {
          return e.binary(ProgramOp::Div, e.unary(ProgramOp::Log, c.required(0, "x")), ModValue::real(std::log(10.0)));
      }},
-    {"math.tanh", mathFunction<ProgramOp::Tanh>},
-    {"math.sin", mathFunction<ProgramOp::Sin>},
-    {"math.cos", mathFunction<ProgramOp::Cos>},
     {"math.erf", mathFunction<ProgramOp::Erf>},
     {"math.fabs",
      [](E& e, C& c) {

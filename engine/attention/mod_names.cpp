@@ -138,6 +138,10 @@ public:
                 globals_.insert(alias.name);
             }
             break;
+        case PyStmtKind::Match:
+            expressions(statement.exprs);
+            patterns(statement.patterns);
+            break;
         case PyStmtKind::Expression:
             expression(statement.exprs[0].get());
             changed(*statement.exprs[0]);
@@ -155,6 +159,16 @@ private:
     void expressions(const std::vector<PyExprPtr>& exprs) {
         for (const PyExprPtr& expr : exprs) {
             expression(expr.get());
+        }
+    }
+
+    void patterns(const std::vector<PyPattern>& all) {
+        for (const PyPattern& pattern : all) {
+            if (!pattern.name.empty()) {
+                names.binds.insert(pattern.name);
+            }
+            expression(pattern.value.get());
+            patterns(pattern.items);
         }
     }
 
@@ -201,6 +215,8 @@ private:
         }
         if (expr.items[0]->kind == PyExprKind::Attribute) {
             base(*expr.items[0]->items[0]);
+        } else if (expr.items[0]->kind == PyExprKind::Name && expr.items[0]->name == "setattr" && expr.items.size() > 1) {
+            base(*expr.items[1]);
         }
         for (std::size_t i = 1; i < expr.items.size(); ++i) {
             if (expr.items[i]->kind == PyExprKind::Name) {

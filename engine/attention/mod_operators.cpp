@@ -418,6 +418,11 @@ bool ModEvaluator::equal(ModValue a, ModValue b) {
     const auto* const others = b.as<ModSequence>();
     if (items != nullptr && others != nullptr && items->kind == others->kind && items != others) {
         const Depth depth(*this);
+        if (items->kind == ModKind::Set) {
+            return items->items.size() == others->items.size() &&
+                   std::all_of(items->items.begin(), items->items.end(),
+                               [&](ModValue item) { return truth(contains(b, item)); });
+        }
         return std::equal(items->items.begin(), items->items.end(), others->items.begin(), others->items.end(),
                           [this](ModValue p, ModValue q) {
                               step();

@@ -364,6 +364,16 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
          return ModValue::boolean(e.findAttribute(object, e.text(c.required(1, "name"), "an attribute's name")).has_value());
      }},
     {"getattr", getAttribute},
+    {"setattr",
+     [](E& e, C& c) -> ModValue {
+         auto* const instance = c.required(0, "object").as<ModInstance>();
+         if (instance == nullptr) {
+             E::fail("setattr() changes objects of the text's classes");
+         }
+         instance->attributes[e.text(c.required(1, "name"), "an attribute's name")] = c.required(2, "value");
+         c.finish();
+         return {};
+     }},
     {"str", [](E& e, C& c) -> ModValue { return e.heap().string(c.arguments.empty() ? "" : modText(c.required(0, "object"))); }},
     {"repr", [](E& e, C& c) -> ModValue { return e.heap().string(modText(c.required(0, "object"))); }},
     {"print",

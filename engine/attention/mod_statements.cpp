@@ -136,9 +136,9 @@ ModEvaluator::Flow ModEvaluator::executePlaced(const PyStmt& statement) {
     case PyStmtKind::Try:
         return executeTry(statement);
     case PyStmtKind::Match:
-        break;
+        return executeMatch(statement);
     }
-    fail("'match' is not supported in programs; use if and elif on constants");
+    return Flow::Next;
 }
 
 // global and nonlocal: these names belong to another scope.
@@ -206,9 +206,12 @@ ModEvaluator::Flow ModEvaluator::executeTry(const PyStmt& statement) {
     const std::size_t handlers = statement.handlers;
     Flow flow = Flow::Next;
     bool failed = false;
+    tries_ += handlers > 0 ? 1 : 0;
     try {
         flow = execute(statement.blocks[0]);
+        tries_ -= handlers > 0 ? 1 : 0;
     } catch (const ModError& error) {
+        tries_ -= handlers > 0 ? 1 : 0;
         if (handlers == 0 || steps_ > kMaxModSteps) {
             throw;
         }
@@ -426,6 +429,9 @@ void ModEvaluator::executeImportFrom(const PyStmt& statement) {
         try {
             scope_->names[name] = imported(statement.name, alias.name);
         } catch (const base::BadInput& error) {
+            if (tries_ > 0) {
+                throw; // as ImportError: the text says what to do without it
+            }
             const auto* const known = dynamic_cast<const ModError*>(&error);
             scope_->names[name] = poison(known != nullptr ? *known : located(error, alias.range));
         }

@@ -113,21 +113,62 @@ template <bool FromEnd> ModValue partition(E& e, C& c) {
         {string(whole.substr(0, found)), string(separator), string(whole.substr(found + separator.size()))});
 }
 
-ModValue strip(E& e, C& c) {
+template <bool AtBegin, bool AtEnd> ModValue strip(E& e, C& c) {
     const std::string text = self(e, c);
     const auto given = c.optional(1, "chars");
     c.finish();
     const std::string characters = given && !given->isNone() ? e.text(*given, "the characters") : std::string(kSpaces);
-    const std::size_t begin = text.find_first_not_of(characters);
-    const std::size_t end = text.find_last_not_of(characters);
-    return e.heap().string(begin == std::string::npos ? std::string() : text.substr(begin, end - begin + 1));
+    const std::size_t begin = AtBegin ? text.find_first_not_of(characters) : 0;
+    const std::size_t end = AtEnd ? text.find_last_not_of(characters) + 1 : text.size();
+    return e.heap().string(begin >= end ? std::string() : text.substr(begin, end - begin));
 }
 
-ModValue isDigits(E& e, C& c) {
+/// The text without a beginning or an end.
+template <bool AtEnd> ModValue without(E& e, C& c) {
+    std::string text = self(e, c);
+    const std::string part = e.text(c.required(1, "prefix"), "the part");
+    c.finish();
+    if (part.size() <= text.size() && text.compare(AtEnd ? text.size() - part.size() : 0, part.size(), part) == 0) {
+        text.erase(AtEnd ? text.size() - part.size() : 0, part.size());
+    }
+    return e.heap().string(std::move(text));
+}
+
+bool isDigit(char x) {
+    return x >= '0' && x <= '9';
+}
+bool isLetter(char x) {
+    return (x >= 'a' && x <= 'z') || (x >= 'A' && x <= 'Z');
+}
+bool isDigitOrLetter(char x) {
+    return isDigit(x) || isLetter(x);
+}
+bool isSpace(char x) {
+    return kSpaces.find(x) != std::string_view::npos;
+}
+
+template <bool (*Is)(char)> ModValue consistsOf(E& e, C& c) {
     const std::string text = self(e, c);
     c.finish();
-    return ModValue::boolean(!text.empty() &&
-                             std::all_of(text.begin(), text.end(), [](char x) { return x >= '0' && x <= '9'; }));
+    return ModValue::boolean(!text.empty() && std::all_of(text.begin(), text.end(), Is));
+}
+
+ModValue find(E& e, C& c) {
+    const std::size_t found = self(e, c).find(e.text(c.required(1, "sub"), "the part"));
+    c.finish();
+    return ModValue::integer(found == std::string::npos ? -1 : static_cast<std::int64_t>(found));
+}
+
+ModValue count(E& e, C& c) {
+    const std::string text = self(e, c);
+    const std::string part = e.text(c.required(1, "sub"), "the part");
+    c.finish();
+    std::int64_t made = 0;
+    for (std::size_t at = part.empty() ? std::string::npos : text.find(part); at != std::string::npos;
+         at = text.find(part, at + part.size())) {
+        ++made;
+    }
+    return ModValue::integer(made);
 }
 
 ModValue join(E& e, C& c) {
@@ -153,8 +194,18 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"str.split", split},
     {"str.partition", partition<false>},
     {"str.rpartition", partition<true>},
-    {"str.strip", strip},
-    {"str.isdigit", isDigits},
+    {"str.strip", strip<true, true>},
+    {"str.lstrip", strip<true, false>},
+    {"str.rstrip", strip<false, true>},
+    {"str.removeprefix", without<false>},
+    {"str.removesuffix", without<true>},
+    {"str.isdigit", consistsOf<isDigit>},
+    {"str.isnumeric", consistsOf<isDigit>},
+    {"str.isalpha", consistsOf<isLetter>},
+    {"str.isalnum", consistsOf<isDigitOrLetter>},
+    {"str.isspace", consistsOf<isSpace>},
+    {"str.find", find},
+    {"str.count", count},
     {"str.join", join},
 });
 

@@ -317,7 +317,7 @@ ModTensor* elementwise(ModHeap& heap, ProgramOp op, const ModOperand& a, const M
         throw base::BadInput(
             "operations on bits need booleans or integers, not floats; put comparisons in parentheses");
     }
-    if (op == ProgramOp::Div && !isRealDtype(common)) {
+    if ((op == ProgramOp::Div || op == ProgramOp::Atan2) && !isRealDtype(common)) {
         common = DType::F32;
     }
     const DType dtype = isComparison(op) ? DType::Bool : common;

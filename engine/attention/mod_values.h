@@ -209,6 +209,7 @@ struct ModClass : ModObjectOf<ModKind::Class> {
     std::vector<ModValue> bases;
     std::vector<std::string_view> fields; ///< annotated names: arguments of a dataclass or NamedTuple
     bool isAutogradFunction = false, isData = false;
+    bool isModule = false; ///< a torch.nn.Module
 };
 struct ModInstance : ModObjectOf<ModKind::Instance> {
     ModClass* type = nullptr;

@@ -271,17 +271,17 @@ ModValue meshGrid(E& e, C& c) {
         }
     }
     c.finish();
-    if (indexing && e.text(*indexing, "indexing") == "xy") {
-        E::fail("meshgrid() with indexing='xy' is not supported; use 'ij'");
-    }
-    ModDims dims;
-    for (const ModTensor* const axis : axes) {
-        dims.push_back(axis->count());
+    // "xy": the first axis runs along the second dimension.
+    const bool turned = indexing && e.text(*indexing, "indexing") == "xy" && axes.size() > 1;
+    const auto dimOf = [turned](std::size_t axis) { return turned && axis < 2 ? 1 - axis : axis; };
+    ModDims dims(axes.size());
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        dims[dimOf(i)] = axes[i]->count();
     }
     std::vector<ModValue> made;
     for (std::size_t i = 0; i < axes.size(); ++i) {
         ModDims own(dims.size(), 1);
-        own[i] = dims[i];
+        own[dimOf(i)] = axes[i]->count();
         made.emplace_back(expandTensor(e.heap(), *reshapeTensor(e.heap(), *axes[i], own), dims));
     }
     return e.heap().tuple(std::move(made));
@@ -406,7 +406,6 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.cat", cat},
     {"torch.concat", cat},
     {"torch.concatenate", cat},
-    {"torch.hstack", cat},
     {"torch.stack", stack},
     {"torch.repeat_interleave", interleave},
     {"torch.nonzero", nonzero},
@@ -415,6 +414,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.permute", permute},
     {"torch.transpose", transpose},
     {"torch.swapaxes", transpose},
+    {"torch.swapdims", transpose},
     {"Tensor.t", transpose},
     {"torch.t", transpose},
     {"torch.expand", expand},

@@ -3,7 +3,7 @@
 #pragma once
 
 // Syntax trees of Python 3.12. Names and texts are views into the file's text, which outlives its tree. What no program can
-// reach (await, match patterns, ...) is kept coarsely: its place, so that an error can point at it.
+// reach (await, patterns of classes, ...) is kept coarsely: its place, so that an error can point at it.
 
 #include <cstdint>
 #include <memory>
@@ -164,9 +164,9 @@ enum class PyStmtKind : std::uint8_t {
     Delete,
     Global,
     Nonlocal,
-    With, ///< exprs: context, target or null, context, ...; blocks: body
-    Try,  ///< blocks: body, handlers, else, finally as `tryBlocks` says
-    Match,
+    With,  ///< exprs: context, target or null, context, ...; blocks: body
+    Try,   ///< blocks: body, handlers, else, finally as `tryBlocks` says
+    Match, ///< exprs: subject, then a guard or null for each of `patterns`; blocks: one for each
     TypeAlias,
 };
 
@@ -174,6 +174,24 @@ struct PyAlias {
     std::string_view name;   ///< "torch.nn.functional", or of ImportFrom "causal_mask" or "*"
     std::string_view asName; ///< "" if it has none
     PyRange range;
+};
+
+struct PyPattern {
+    enum class Kind : std::uint8_t {
+        Value, ///< equal to `value`
+        Is,    ///< None, True, False
+        Capture,
+        Named, ///< items: pattern; "as"
+        Alternatives,
+        Sequence,
+        Star,        ///< in a Sequence: the rest
+        Unsupported, ///< of classes and dicts
+    };
+    Kind kind = Kind::Value;
+    PyRange range;
+    std::string_view name; ///< Capture ("_" binds nothing), Named, Star
+    PyExprPtr value;
+    std::vector<PyPattern> items;
 };
 
 struct PyStmt {
@@ -186,6 +204,7 @@ struct PyStmt {
     std::string_view name;      ///< Class: its name; ImportFrom: the module, with its dots
     std::vector<PyExprPtr> exprs;
     std::vector<PyBlock> blocks;
+    std::vector<PyPattern> patterns;
     std::vector<PyAlias> aliases; ///< imports; Global and Nonlocal: names; Try: names bound by handlers
     std::unique_ptr<PyFunction> function;
     std::vector<PyExprPtr> decorators; ///< Class

@@ -619,44 +619,6 @@ std::unique_ptr<PyStmt> PyRules::tryStatement() {
     return made;
 }
 
-// "match" is a name everywhere else: the line must end with ":" and the block begin with "case".
-bool PyRules::startsMatch() const {
-    if (!is("match")) {
-        return false;
-    }
-    std::size_t ahead = 1;
-    while (peek(ahead).kind != PyTokenKind::Newline && peek(ahead).kind != PyTokenKind::End) {
-        ++ahead;
-    }
-    return ahead > 2 && is(":", ahead - 1) && peek(ahead + 1).kind == PyTokenKind::Indent && is("case", ahead + 2);
-}
-
-std::unique_ptr<PyStmt> PyRules::matchStatement() {
-    auto made = makeStatement(PyStmtKind::Match);
-    take();
-    made->exprs.push_back(expressions(true));
-    made->range.end = lastEnd();
-    expect(":", "behind 'match'");
-    take(); // the end of the line
-    take(); // the indentation
-    while (accept("case")) {
-        // Patterns are not looked into: no program reaches them.
-        for (int open = 0; open > 0 || !is(":");) {
-            if (peek().kind == PyTokenKind::Newline || peek().kind == PyTokenKind::End) {
-                fail(peek(), "expected ':' behind the pattern");
-            }
-            open += bracketStep();
-            take();
-        }
-        made->blocks.push_back(block("behind the pattern"));
-    }
-    if (peek().kind != PyTokenKind::Dedent) {
-        fail(peek(), "expected 'case'");
-    }
-    take();
-    return made;
-}
-
 bool PyRules::startsTypeAlias() const {
     return is("type") && peek(1).kind == PyTokenKind::Name && !isPythonKeyword(text(peek(1))) &&
            (is("=", 2) || is("[", 2));

@@ -3,7 +3,8 @@
 #pragma once
 
 // Recursive descent over tokens: one member for each rule of the grammar. Private to the parser's sources.
-// Statements are in python_parser.cpp, expressions in python_expressions.cpp, literals in python_literals.cpp.
+// Statements are in python_parser.cpp and python_patterns.cpp, expressions in python_expressions.cpp, literals in
+// python_literals.cpp.
 
 #include <string>
 #include <string_view>
@@ -61,6 +62,11 @@ private:
     std::unique_ptr<PyStmt> matchStatement();
     std::unique_ptr<PyStmt> decorated();
     bool startsMatch() const;
+    PyPattern openPattern(); ///< behind "case": a sequence needs no brackets
+    PyPattern pattern();
+    PyPattern closedPattern();
+    PyPattern bracketedPattern();
+    void classify(PyPattern& made) const;
     bool startsTypeAlias() const;
     bool withItemsInParentheses() const;
     void skipTypeParameters();

@@ -58,9 +58,12 @@ inline bool isComparison(ProgramOp op) {
 inline bool isRounding(ProgramOp op) {
     return op >= ProgramOp::Floor && op <= ProgramOp::Trunc;
 }
+inline bool givesFloat(ProgramOp op) {
+    return op == ProgramOp::Div || op == ProgramOp::Atan2;
+}
 inline bool isBinary(ProgramOp op) {
-    return (op >= ProgramOp::Add && op <= ProgramOp::Pow) || op == ProgramOp::Div || isComparison(op) ||
-           isBitwise(op) || isShift(op);
+    return (op >= ProgramOp::Add && op <= ProgramOp::Pow) || givesFloat(op) || isComparison(op) || isBitwise(op) ||
+           isShift(op);
 }
 
 inline bool fitsInt32(std::int64_t value) {

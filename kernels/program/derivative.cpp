@@ -166,6 +166,11 @@ private:
         case ProgramOp::Div:
             give(left, div(g, c));
             return give(right, neg(div(mul(g, v), c)));
+        case ProgramOp::Atan2: {
+            const Value square = add(mul(a, a), mul(c, c));
+            give(left, div(mul(g, c), square));
+            return give(right, neg(div(mul(g, a), square)));
+        }
         case ProgramOp::Mod: // a - c * (a // c)
             give(left, g);
             return give(right, neg(mul(g, b_.binary(ProgramOp::FloorDiv, a, c))));

@@ -327,7 +327,8 @@ private:
             return node.type == ProgramType::Float ? fmt::format("-{}", name(node.args[0]))
                                                    : fmt::format("vt::program::neg({})", name(node.args[0]));
         case ProgramOp::Tanh:
-            return fmt::format("{}({})", options_.fastTanh ? "vt::program::fastTanh" : "vt::program::tanhByExp", name(node.args[0]));
+            return fmt::format("{}({})", options_.fastTanh ? "vt::program::fastTanh" : "vt::program::tanhByExp",
+                               name(node.args[0]));
         default:
             return operation(node);
         }
@@ -352,6 +353,9 @@ private:
             return program_.at(node.args[1]).op == ProgramOp::Constant && program_.at(node.args[1]).real == 2
                        ? fmt::format("{} * {}", a, a)
                        : fmt::format("powf({}, {})", a, b);
+        }
+        if (node.op == ProgramOp::Atan2) {
+            return fmt::format("atan2f({}, {})", a, b);
         }
         return node.type == ProgramType::Float
                    ? fmt::format("vt::program::{}({}, {})", helperName(node.op), a, b)
@@ -405,6 +409,7 @@ bool isExactOnDevice(const Program& program) {
         case ProgramOp::Sin:
         case ProgramOp::Cos:
         case ProgramOp::Erf:
+        case ProgramOp::Atan2:
             return false;
         case ProgramOp::Pow:
         case ProgramOp::FloorDiv:

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <numbers>
 
 #include "kernels/program/scalar_math.h"
 
@@ -276,6 +277,16 @@ ValueRange rising(ProgramOp op, const ValueRange& a) {
     }
 }
 
+/// In front of the axis the angle rises or falls along each coordinate, so corners have the ends.
+ValueRange angleRange(const ValueRange& y, const ValueRange& x, bool maybeNan) {
+    if (!(x.realLow > 0)) {
+        return rounded(-std::numbers::pi, std::numbers::pi, maybeNan);
+    }
+    const auto corners = {std::atan2(y.realLow, x.realLow), std::atan2(y.realLow, x.realHigh),
+                          std::atan2(y.realHigh, x.realLow), std::atan2(y.realHigh, x.realHigh)};
+    return rounded(std::min(corners), std::max(corners), maybeNan);
+}
+
 ValueRange floatOperation(ProgramOp op, const ValueRange& a, const ValueRange& b) {
     const bool nan = a.maybeNan || b.maybeNan;
     const bool bothInfinite =
@@ -292,6 +303,8 @@ ValueRange floatOperation(ProgramOp op, const ValueRange& a, const ValueRange& b
             return floatProduct(a, floatRange(1 / b.realHigh, 1 / b.realLow, b.maybeNan), nan || bothInfinite);
         }
         return wholeRange(ProgramType::Float);
+    case ProgramOp::Atan2:
+        return angleRange(a, b, nan);
     case ProgramOp::FloorDiv:
         return rising(ProgramOp::Floor, floatOperation(ProgramOp::Div, a, b));
     case ProgramOp::Min:

@@ -13,12 +13,13 @@ namespace vitrine::kernels {
 
 namespace {
 
-constexpr std::array<std::string_view, 50> kOpNames = {
-    "score",   "batch", "head",      "query", "key",   "upstream", "constant",   "scalar",      "load",   "add",
-    "sub",     "mul",   "floor_div", "mod",   "min",   "max",      "pow",        "neg",         "abs",    "sign",
-    "div",     "exp",   "exp2",      "expm1", "log",   "log2",     "log1p",      "sqrt",        "rsqrt",  "tanh",
-    "sigmoid", "sin",   "cos",       "erf",   "floor", "ceil",     "round",      "trunc",       "lt",     "le",
-    "eq",      "ne",    "and",       "or",    "xor",   "not",      "shift_left", "shift_right", "select", "cast"};
+constexpr std::array<std::string_view, 51> kOpNames = {
+    "score", "batch", "head",       "query",       "key",     "upstream", "constant", "scalar", "load",
+    "add",   "sub",   "mul",        "floor_div",   "mod",     "min",      "max",      "pow",    "neg",
+    "abs",   "sign",  "div",        "atan2",       "exp",     "exp2",     "expm1",    "log",    "log2",
+    "log1p", "sqrt",  "rsqrt",      "tanh",        "sigmoid", "sin",      "cos",      "erf",    "floor",
+    "ceil",  "round", "trunc",      "lt",          "le",      "eq",       "ne",       "and",    "or",
+    "xor",   "not",   "shift_left", "shift_right", "select",  "cast"};
 static_assert(static_cast<std::size_t>(ProgramOp::Cast) + 1 == kOpNames.size());
 
 unsigned ownInputs(const ProgramNode& node) {

@@ -51,6 +51,7 @@ enum class ProgramOp : std::uint8_t {
     Sign,
     // Float.
     Div,
+    Atan2, ///< the angle of the point (second arg, first arg)
     Exp,
     Exp2,
     Expm1,

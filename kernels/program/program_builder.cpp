@@ -117,7 +117,7 @@ Value ProgramBuilder::binary(ProgramOp op, Value left, Value right) {
     if (state.isConstant(left) && state.isConstant(right) && state.isWeak(left) && state.isWeak(right)) {
         return state.constant(foldPython(op, state.constantOf(left), state.constantOf(right)), true);
     }
-    if (op == ProgramOp::Div) {
+    if (givesFloat(op)) {
         type = ProgramType::Float;
     }
     if (isShift(op) && type == ProgramType::Bool) {
@@ -130,7 +130,7 @@ Value ProgramBuilder::binary(ProgramOp op, Value left, Value right) {
 
 Value ProgramBuilder::unary(ProgramOp op, Value value) {
     State& state = *state_;
-    if (op < ProgramOp::Neg || (op > ProgramOp::Trunc && op != ProgramOp::Not) || op == ProgramOp::Div) {
+    if (op < ProgramOp::Neg || (op > ProgramOp::Trunc && op != ProgramOp::Not) || givesFloat(op)) {
         throw base::Internal("program: " + std::string(programOpName(op)) + " has not one operand");
     }
     const ProgramType type = state.at(value).type;

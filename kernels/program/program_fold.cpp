@@ -146,7 +146,7 @@ ProgramConstant foldPython(ProgramOp op, const ProgramConstant& left, const Prog
     if (divides && right.number() == 0) {
         throw base::BadInput("division by zero; change the divisor");
     }
-    if (floats || op == ProgramOp::Div) {
+    if (floats || op == ProgramOp::Div || op == ProgramOp::Atan2) {
         return floatConstant(foldBinary(op, left.number(), right.number()));
     }
     return pythonIntegers(op, left.integer, right.integer);

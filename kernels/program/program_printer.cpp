@@ -133,6 +133,9 @@ public:
             out.text = fmt::format("torch.{}({}, {})", node.op == ProgramOp::Min ? "minimum" : "maximum",
                                    text(node.args[0]), text(node.args[1]));
             break;
+        case ProgramOp::Atan2:
+            out.text = fmt::format("torch.atan2({}, {})", text(node.args[0]), text(node.args[1]));
+            break;
         default:
             out = operation(node);
         }

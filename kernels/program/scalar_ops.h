@@ -81,6 +81,9 @@ template <class T, class Use> bool useBinary(ProgramOp op, const Use& use) {
     } else if (op == ProgramOp::Div) {
         use([](T x, T y) { return x / y; });
         return true;
+    } else if (op == ProgramOp::Atan2) {
+        use([](T y, T x) { return std::atan2(y, x); });
+        return true;
     } else {
         return false;
     }

@@ -199,6 +199,25 @@ TEST(ModPython, MoreFunctionsOfScores) {
     };
     const auto clamp = [](double x, double low, double high) { return std::min(std::max(x, low), high); };
     const Case cases[] = {
+        {"torch.atan(s) + torch.asin(s / 3) - torch.acos(s / 4)",
+         [](double s) { return std::atan(s) + std::asin(s / 3) - std::acos(s / 4); }},
+        {"torch.atan2(s, s * s - 1)", [](double s) { return std::atan2(s, s * s - 1); }},
+        {"torch.asinh(s) + torch.atanh(s / 3) + torch.acosh(1 + s * s) + torch.tan(s)",
+         [](double s) { return std::asinh(s) + std::atanh(s / 3) + std::acosh(1 + s * s) + std::tan(s); }},
+        {"s * (math.atan2(1, 2) + math.hypot(3, 4) + math.radians(90) + math.asin(0.5) + math.cosh(1))",
+         [](double s) { return s * (std::atan2(1, 2) + 5 + std::acos(0.0) + std::asin(0.5) + std::cosh(1)); }},
+        {"torch.logaddexp(s, 2 * s) + torch.erfc(s) + torch.logit(torch.sigmoid(s), eps=1e-6)",
+         [](double s) { return std::log(std::exp(s) + std::exp(2 * s)) + std::erfc(s) + s; }},
+        {"torch.addcmul(s, s, s, value=0.5) + torch.xlogy(s.abs(), s.abs()) + torch.addcdiv(s, s, s + 9)",
+         [](double s) {
+             return s + 0.5 * s * s + (s == 0 ? 0 : std::fabs(s) * std::log(std::fabs(s))) + s + s / (s + 9);
+         }},
+        {"torch.sinc(s) + torch.isfinite(s / 0).float() + torch.isclose(s, s + 1e-9) * 2",
+         [](double s) { return (s == 0 ? 1 : std::sin(M_PI * s) / (M_PI * s)) + 2; }},
+        {"torch.where(torch.isneginf(torch.where(s > 0, -math.inf, s)), 1.0, s)",
+         [](double s) { return s > 0 ? 1 : s; }},
+        {"torch.softmax(torch.stack([s, 2 * s]), 0)[1] + torch.log_softmax(torch.stack([s, s]), 0)[0]",
+         [](double s) { return 1 / (1 + std::exp(-s)) - std::log(2.0); }},
         {"torch.sinh(s) + torch.cosh(s)", [](double s) { return std::sinh(s) + std::cosh(s); }},
         {"F.hardtanh(s) + F.relu6(s * 9)", [=](double s) { return clamp(s, -1, 1) + clamp(s * 9, 0, 6); }},
         {"F.hardsigmoid(s) + F.hardswish(s)",
@@ -222,7 +241,7 @@ TEST(ModPython, MoreFunctionsOfScores) {
         {"s * torch.einsum('d,d->', v[0], v[1])", [](double s) { return s * 18; }},
     };
     const std::string head =
-        "import torch.nn.functional as F\nv = torch.arange(6.0).reshape(3, 2) + torch.tensor([1.0, 2.0])\n"
+        "import math\nimport torch.nn.functional as F\nv = torch.arange(6.0).reshape(3, 2) + torch.tensor([1.0, 2.0])\n"
         "def m(s, b, h, q, k): return ";
     for (const Case& item : cases) {
         SCOPED_TRACE(item.expression);

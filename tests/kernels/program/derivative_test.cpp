@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 
 #include "base/error.h"
 #include "kernels/program/emitter.h"
@@ -26,7 +27,8 @@ double valueAt(const Program& program, const CaptureBinding& binding, const Prog
     return interpreter.floats()[0];
 }
 
-/// A derivative by central differences; none where halving the step changes it (a kink, a pole).
+/// A derivative by central differences; none where halving the step changes it (a kink, a pole) or where the values are so
+/// large that their last bits hide it.
 template <class Function> std::optional<double> slope(const Function& f) {
     const auto central = [&](double h) { return (f(h) - f(-h)) / (2 * h); };
     const double coarse = central(2e-5);
@@ -34,7 +36,9 @@ template <class Function> std::optional<double> slope(const Function& f) {
     const double left = (f(0.0) - f(-1e-5)) / 1e-5;
     const double right = (f(1e-5) - f(0.0)) / 1e-5;
     const double scale = 1 + std::fabs(fine);
-    if (!std::isfinite(coarse) || std::fabs(coarse - fine) > 1e-6 * scale || std::fabs(left - right) > 1e-2 * scale) {
+    const double lost = std::fabs(f(0.0)) * std::numeric_limits<double>::epsilon() / 1e-5;
+    if (!std::isfinite(coarse) || lost > 1e-6 * scale || std::fabs(coarse - fine) > 1e-6 * scale ||
+        std::fabs(left - right) > 1e-2 * scale) {
         return std::nullopt;
     }
     return fine;

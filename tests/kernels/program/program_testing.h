@@ -262,7 +262,8 @@ private:
         case 5:
             return a.of(pick(2) == 0 ? ProgramOp::Sin : ProgramOp::Cos);
         case 6:
-            return a.of(ProgramOp::Erf);
+            return pick(2) == 0 ? a.of(ProgramOp::Erf)
+                                : a.make(ProgramOp::Atan2, real(depth - 1).of(ProgramOp::Abs) + 0.6);
         case 7:
             return a.make(pick(2) == 0 ? ProgramOp::Min : ProgramOp::Max, real(depth - 1));
         case 8:
