@@ -101,6 +101,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     addLogits(app, line);
     addGenerate(app, line);
     addBatch(app, line);
+    addServe(app, line);
     addLoad(app, line);
     addSynthesize(app, line);
     addPlan(app, line);

@@ -79,7 +79,11 @@ int runAndPrint(const json& experiment, const std::string& sessionFile, const Gl
     const std::unique_ptr<RunHost> host = RunHost::inProcess();
     const InterruptGuard interrupt([&host] { host->stop(); });
     host->start(experiment, sessionFile, [&display](const json& message) { display.take(message); });
-    const RunOutcome outcome = host->wait();
+    return printOutcome(host->wait(), experiment, sessionFile, options);
+}
+
+int printOutcome(const RunOutcome& outcome, const json& experiment, const std::string& sessionFile,
+                 const GlobalOptions& options) {
     if (outcome.exitCode != 0) {
         printError(
             outcome.run > 0 && outcome.status == RunOutcome::Status::Cancelled

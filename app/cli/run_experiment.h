@@ -10,11 +10,16 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/experiment_options.h"
+#include "app/runner/run_host.h"
 
 namespace vitrine::app {
 
 /// Runs `experiment` to its end and prints the result. Returns the exit code.
 int runAndPrint(const nlohmann::json& experiment, const std::string& sessionFile, const GlobalOptions& options);
+
+/// Prints how a run ended: a failure's sentence, the result in the form that was asked for. Returns the exit code.
+int printOutcome(const RunOutcome& outcome, const nlohmann::json& experiment, const std::string& sessionFile,
+                 const GlobalOptions& options);
 
 /// A command that runs one workload with the table's options.
 CLI::App* addWorkloadCommand(CLI::App& app, CommandLine& line, const std::string& name, const std::string& workload,

@@ -3,9 +3,11 @@
 #include <atomic>
 #include <chrono>
 #include <fmt/format.h>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -55,10 +57,11 @@ std::string runName(const json& experiment) {
         model.pop_back();
     }
     model = model.substr(model.find_last_of("/:") + 1);
-    if (experiment.value("workload", "") == "batch") {
+    if (const std::string workload = experiment.value("workload", ""); workload == "batch" || workload == "serve") {
         // Batches of one model are told apart by these.
         return fmt::format("{}{}, {} slots, {}", experiment.value("plan", false) ? "plan " : "",
-                           experiment.value("mode", "continuous"), experiment.value("slots", 16), model);
+                           workload == "serve" ? workload : experiment.value("mode", "continuous"),
+                           experiment.value("slots", 16), model);
     }
     return fmt::format("{}{}{}{}", experiment.value("plan", false) ? "plan " : "", experiment.value("workload", ""),
                        model.empty() ? "" : " ", model);
@@ -133,7 +136,8 @@ std::string tokenLine(json message) {
 
 class InProcessHost final : public RunHost {
 public:
-    explicit InProcessHost(bool keeps) : kept_(keeps ? std::make_unique<kernels::KeptState>() : nullptr) {}
+    InProcessHost(bool keeps, engine::RequestFeed* feed)
+        : kept_(keeps ? std::make_unique<kernels::KeptState>() : nullptr), feed_(feed) {}
     InProcessHost(const InProcessHost&) = delete; // a thread holds its address
     InProcessHost& operator=(const InProcessHost&) = delete;
     ~InProcessHost() override {
@@ -167,15 +171,18 @@ private:
     }
     void work(const json& experiment, const base::StopToken& stop);
     std::uint64_t leaveKept();
+    void takeToken(const engine::StreamedToken& token, bool serves);
     json execute(const json& experiment, const base::StopToken& stop, json& partial);
 
     std::mutex mutex_; // stop() and release() may come from any thread
     base::StopSource stop_;
     std::unique_ptr<kernels::KeptState> kept_; ///< null: nothing is kept
+    engine::RequestFeed* feed_;                ///< null: none
     bool keptInUse_ = false, releaseAfter_ = false;
     std::atomic<bool> running_ = false;
     std::thread thread_;
     RunMessageSink sink_;
+    std::map<std::int32_t, std::set<std::string>> openTexts_; ///< of a server's requests that have not ended
     std::unique_ptr<RunRecording> recording_;
     RunOutcome outcome_;
 };
@@ -209,6 +216,7 @@ void InProcessHost::start(const json& experiment, const std::string& sessionFile
     }
     sink_ = sink ? std::move(sink) : [](const json&) {};
     outcome_ = {};
+    openTexts_.clear();
     base::StopToken token;
     {
         const std::lock_guard lock(mutex_);
@@ -239,21 +247,41 @@ std::uint64_t InProcessHost::leaveKept() {
     return kept_->weightBytes();
 }
 
+void InProcessHost::takeToken(const engine::StreamedToken& token, bool serves) {
+    const json message = tokenMessage(token);
+    if (recording_ != nullptr) {
+        std::vector<std::string> kinds{tokenListKind(token)};
+        recording_->appendText(kinds.front(), tokenLine(message));
+        if (!token.text.empty()) {
+            kinds.push_back(textKind(token));
+            recording_->appendText(kinds.back(), token.text);
+        }
+        if (serves) {
+            openTexts_[token.request].insert(kinds.begin(), kinds.end());
+        }
+    }
+    if (!serves) {
+        sink_(message);
+    }
+}
+
 json InProcessHost::execute(const json& experiment, const base::StopToken& stop, json& partial) {
     ProgressMessages progress(sink_);
     engine::WorkloadSinks sinks;
     sinks.progress = &progress;
     sinks.kept = kept_.get();
     sinks.trace = recording_ != nullptr ? &recording_->trace() : nullptr;
-    sinks.token = [this](const engine::StreamedToken& token) {
-        if (recording_ != nullptr && !token.text.empty()) {
-            recording_->appendText(textKind(token), token.text);
+    sinks.feed = feed_;
+    const bool serves = experiment.value("workload", "") == "serve";
+    if (!serves || recording_ != nullptr) {
+        sinks.token = [this, serves](const engine::StreamedToken& token) { takeToken(token, serves); };
+    }
+    sinks.requestEnded = [this](std::int32_t request) {
+        if (const auto texts = openTexts_.extract(request); !texts.empty()) {
+            for (const std::string& kind : texts.mapped()) {
+                recording_->closeText(kind);
+            }
         }
-        const json message = tokenMessage(token);
-        if (recording_ != nullptr) {
-            recording_->appendText(tokenListKind(token), tokenLine(message));
-        }
-        sink_(message);
     };
     sinks.metric = [this](std::string_view name, double value) {
         if (recording_ != nullptr) {
@@ -327,8 +355,8 @@ void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
 
 } // namespace
 
-std::unique_ptr<RunHost> RunHost::inProcess(bool keeps) {
-    return std::make_unique<InProcessHost>(keeps);
+std::unique_ptr<RunHost> RunHost::inProcess(bool keeps, engine::RequestFeed* feed) {
+    return std::make_unique<InProcessHost>(keeps, feed);
 }
 
 } // namespace vitrine::app

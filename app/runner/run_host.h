@@ -14,6 +14,10 @@
 
 #include "base/error.h"
 
+namespace vitrine::engine {
+class RequestFeed;
+}
+
 namespace vitrine::app {
 
 /// How a run ended.
@@ -33,6 +37,7 @@ struct RunOutcome {
 /// {"type": "metric", "name", "value"} | {"type": "started", "run"} | {"type": "ended", "status", "error", "error_kind",
 /// "exit_code", "run", "metrics", "kept_bytes"} | {"type": "notice", "text"}: a sentence for the user, of a worker that was
 /// lost. Called on the run's thread, a notice also inside start().
+/// Of the workload serve tokens are told to its clients only.
 /// A session keeps the tokens too, one line each, as texts "tokens.000000", "tokens.000001", ... of 512 tokens.
 using RunMessageSink = std::function<void(const nlohmann::json&)>;
 
@@ -55,7 +60,8 @@ public:
 
     /// Runs inside this process (CPU and Meta; the command line). `keeps`: a run leaves weights and CUDA context to the next,
     /// as WorkloadSinks::kept says.
-    static std::unique_ptr<RunHost> inProcess(bool keeps = false);
+    /// `feed`: where the requests of the workload serve come from; it must outlive the host.
+    static std::unique_ptr<RunHost> inProcess(bool keeps = false, engine::RequestFeed* feed = nullptr);
 
     /// How long a worker holds weights that no run uses.
     static constexpr std::chrono::seconds kKeepIdle{600};

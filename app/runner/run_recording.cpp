@@ -45,6 +45,7 @@ struct RunRecording::State {
     bool stopping = false;
     std::map<std::string, std::string> texts;
     std::set<std::string> changedTexts; // kinds
+    std::set<std::string> closedTexts;  // kinds that are not written for good
     std::map<std::string, double, std::less<>> liveValues;
     bool liveValuesChanged = false;
     std::atomic<std::uint64_t> lostElsewhere = 0;
@@ -87,6 +88,7 @@ void RunRecording::State::report(const std::exception& error) {
 
 bool RunRecording::State::write() {
     std::vector<sessions::RunText> changed;
+    std::vector<std::string> closed;
     std::string live;
     {
         const std::lock_guard lock(mutex);
@@ -94,6 +96,7 @@ bool RunRecording::State::write() {
             changed.push_back({kind, texts[kind]});
         }
         changedTexts.clear();
+        closed.assign(closedTexts.begin(), closedTexts.end());
         if (std::exchange(liveValuesChanged, false)) {
             live = nlohmann::json(liveValues).dump();
         }
@@ -114,6 +117,11 @@ bool RunRecording::State::write() {
             writtenLost = lost;
         }
         lastFailure.clear();
+        const std::lock_guard lock(mutex);
+        for (const std::string& kind : closed) {
+            texts.erase(kind);
+            closedTexts.erase(kind);
+        }
         return true;
     } catch (const std::exception& error) {
         report(error);
@@ -170,6 +178,11 @@ void RunRecording::setText(const std::string& kind, std::string body) {
     const std::lock_guard lock(state_->mutex);
     state_->texts[kind] = std::move(body);
     state_->changedTexts.insert(kind);
+}
+
+void RunRecording::closeText(const std::string& kind) {
+    const std::lock_guard lock(state_->mutex);
+    state_->closedTexts.insert(kind);
 }
 
 void RunRecording::setLiveValue(std::string_view name, double value) {

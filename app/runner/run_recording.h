@@ -34,6 +34,8 @@ public:
     /// From any thread; kept at the next period.
     void appendText(const std::string& kind, std::string_view more);
     void setText(const std::string& kind, std::string body);
+    /// Nothing more comes to it: once it is written it takes no memory.
+    void closeText(const std::string& kind);
     void setLiveValue(std::string_view name, double value);
     /// Records that were lost before they came to trace().
     void addLost(std::uint64_t records);

@@ -45,8 +45,8 @@ public:
             for (FedRequest& item : work.arrived) {
                 add(std::move(item));
             }
-            for (const RequestListener* listener : work.left) {
-                if (const auto found = numbers_.find(listener); found != numbers_.end()) {
+            for (const std::shared_ptr<const RequestListener>& listener : work.left) {
+                if (const auto found = numbers_.find(listener.get()); found != numbers_.end()) {
                     engine_.cancel(found->second);
                 }
             }

@@ -48,8 +48,9 @@ struct FedRequest {
 /// What happened outside since the last look.
 struct FedWork {
     std::vector<FedRequest> arrived;
-    std::vector<const RequestListener*> left; ///< nobody waits for these any more; unknown ones are passed over
-    bool over = false;                        ///< no more will come: the run ends with the last request
+    /// Nobody waits for these any more; unknown ones are passed over.
+    std::vector<std::shared_ptr<const RequestListener>> left;
+    bool over = false; ///< no more will come: the run ends with the last request
 };
 
 class RequestFeed {

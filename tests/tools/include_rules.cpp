@@ -55,7 +55,7 @@ constexpr std::array<ThirdParty, 16> kThirdParty = {{
     {"(zlib\\.h|google/protobuf/.*)", "profiler/(import|export)/.*"},
     {"sqlite3\\.h", "(sessions|profiler/import|profiler/export)/.*"},
     {"CLI/.*", "app/cli/.*"},
-    {"httplib\\.h", "app/serve/.*"},
+    {"microhttpd\\.h", "app/serve/.*"},
     {"Qt?(Chart|LineSeries|AreaSeries|BarSeries|BarSet|ScatterSeries|ValueAxis|Legend).*|QtCharts.*", "ui/widgets/.*"},
     {"Q[A-Z]?.*", "(ui/widgets|ui/views|app/gui)/.*"},
 }};

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <atomic>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "app/cli/commands.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/run_experiment.h"
+#include "app/runner/request_server.h"
+
+namespace vitrine::app {
+
+namespace {
+
+using nlohmann::json;
+
+/// What `serve` takes beyond the experiment: the key and the address are no part of what is kept with a run.
+struct ServeFlags {
+    RequestServerOptions server;
+    int drainSeconds = 5;
+};
+
+void addFlags(CLI::App& command, ServeFlags& flags) {
+    RequestServerOptions& server = flags.server;
+    server.port = 8000;
+    const auto add = [&](const char* flag, auto& value, const char* type, const char* help) {
+        return command.add_option(flag, value, help)->type_name(type)->group("Server");
+    };
+    add("--host", server.host, "ADDRESS", "Address to listen at (default 127.0.0.1, this machine only)");
+    add("--port", server.port, "N", "Port; 0: any that is free (default 8000)")->check(CLI::Range(0, 65535));
+    add("--api-key", server.apiKey, "KEY",
+        "Clients must send it as Authorization: Bearer KEY; also taken from the environment, VITRINE_API_KEY");
+    add("--served-name", server.servedName, "NAME", "What clients call the model; unset: its own name");
+    add("--max-queue", server.maxQueue, "N", "Requests that wait for a slot at most; more get 429 (default 4096)")
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24));
+    add("--max-connections", server.maxConnections, "N", "Clients that are connected at most (default 4096)")
+        ->check(CLI::Range(1, 1 << 20));
+    add("--drain", flags.drainSeconds, "SECONDS",
+        "What answers under way get to end when the server is stopped (default 5)")
+        ->check(CLI::Range(0, 86400));
+}
+
+/// Progress while the model is loaded, then one line about what runs.
+class ServeDisplay {
+public:
+    void take(const json& message) {
+        const std::string type = message.value("type", "");
+        if (type == "progress") {
+            bar_.show(message.value("what", ""), message.value("done", std::uint64_t{0}),
+                      message.value("total", std::uint64_t{0}));
+        } else if (type == "metric" && message.value("name", "") == "decode_tokens") {
+            tokens_ = message.value("value", 0.0);
+        } else if (type == "ended") {
+            bar_.clear();
+        }
+    }
+
+    void ready(const std::string& line, bool toErrors) {
+        bar_.clear();
+        if (toErrors) {
+            fmt::print(stderr, "{}\n", line);
+        } else {
+            printOut(line + "\n");
+        }
+    }
+
+    void status(const RequestServer::Status& status) {
+        const auto now = std::chrono::steady_clock::now();
+        const double passed = std::chrono::duration<double>(now - shown_).count();
+        const bool idle = status.running + status.waiting == 0;
+        if (passed < kInterval && !idle) {
+            return;
+        }
+        const double rate = passed > 0 && !idle ? (tokens_ - shownTokens_) / passed : 0.0;
+        shown_ = now;
+        shownTokens_ = tokens_;
+        bar_.show(fmt::format("{} running, {} waiting, {:.0f} tok/s", status.running, status.waiting, rate), 0, 0);
+    }
+
+private:
+    static constexpr double kInterval = 0.5;
+    ProgressBar bar_;
+    double tokens_ = 0, shownTokens_ = 0;
+    std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
+};
+
+int serve(const json& experiment, const std::string& sessionFile, ServeFlags flags, const GlobalOptions& options) {
+    if (const char* key = std::getenv("VITRINE_API_KEY"); key != nullptr && flags.server.apiKey.empty()) {
+        flags.server.apiKey = key;
+    }
+    flags.server.model = experiment.value("model", "");
+    flags.server.drain = std::chrono::seconds(flags.drainSeconds);
+    std::atomic<bool> ready = false;
+    std::unique_ptr<RequestServer> server;
+    std::unique_ptr<RunHost> host;
+    std::atomic<bool> started = false;
+    // Before any thread of the server's is made: all of them leave the signals to the guard.
+    const InterruptGuard interrupt([&] {
+        if (started) {
+            server->stop();
+            if (!ready) {
+                host->stop(); // loading takes no notice of clients
+            }
+        }
+    });
+    server = RequestServer::make(flags.server);
+    ServeDisplay display;
+    server->onReady([&] {
+        ready = true;
+        display.ready(fmt::format("Serving {} at {}/v1", flags.server.model, server->url()), options.json);
+    });
+    server->onStatus([&](const RequestServer::Status& status) { display.status(status); });
+    host = RunHost::inProcess(false, &server->feed());
+    host->start(experiment, sessionFile, [&display](const json& message) { display.take(message); });
+    started = true;
+    if (interrupt.interrupted()) {
+        server->stop();
+        host->stop();
+    }
+    const RunOutcome outcome = host->wait();
+    server->close();
+    return printOutcome(outcome, experiment, sessionFile, options);
+}
+
+} // namespace
+
+void addServe(CLI::App& app, CommandLine& line) {
+    CLI::App* command =
+        addCommand(app, "serve", "Answer OpenAI's clients: an HTTP endpoint with continuous batching",
+                   "vitrine serve --model ./my-model --slots 16 --port 8000 --session serve.vitrine\n"
+                   "  curl http://127.0.0.1:8000/v1/chat/completions -H 'Content-Type: application/json' "
+                   "-d '{\"model\": \"my-model\", \"messages\": [{\"role\": \"user\", \"content\": "
+                   "\"Hello\"}]}'");
+    const auto flags = std::make_shared<ServeFlags>();
+    addFlags(*command, *flags);
+    const auto experiment = std::make_shared<ExperimentOptions>(*command, "serve", false);
+    command->callback([&line, experiment, flags] {
+        line.action = [&line, experiment, flags] {
+            const json value = experiment->experiment();
+            if (experiment->dumpSpec()) {
+                printOut(value.dump(2) + "\n");
+                return 0;
+            }
+            return serve(value, experiment->sessionFile(), *flags, line.options);
+        };
+    });
+}
+
+} // namespace vitrine::app

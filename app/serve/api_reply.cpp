@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/serve/api_reply.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace vitrine::app {
+namespace {
+
+using nlohmann::json;
+
+bool isChat(const ReplyHead& head) {
+    return head.endpoint == Endpoint::Chat;
+}
+
+std::string event(const json& value) {
+    return "data: " + value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n\n";
+}
+
+json usageJson(const Usage& usage) {
+    return {{"prompt_tokens", usage.prompt},
+            {"completion_tokens", usage.completion},
+            {"total_tokens", usage.prompt + usage.completion},
+            {"prompt_tokens_details", {{"cached_tokens", usage.cached}}}};
+}
+
+json bytesOf(const std::string& text) {
+    json bytes = json::array();
+    for (const char c : text) {
+        bytes.push_back(static_cast<unsigned char>(c));
+    }
+    return bytes;
+}
+
+json logprobsJson(const ReplyHead& head, const std::vector<TokenLogprob>& tokens) {
+    if (!head.logprobs) {
+        return {};
+    }
+    if (isChat(head)) {
+        json content = json::array();
+        for (const TokenLogprob& token : tokens) {
+            content.push_back({{"token", token.text},
+                               {"logprob", token.logprob},
+                               {"bytes", bytesOf(token.text)},
+                               {"top_logprobs", json::array()}});
+        }
+        return {{"content", std::move(content)}, {"refusal", json()}};
+    }
+    json out = {{"tokens", json::array()},
+                {"token_logprobs", json::array()},
+                {"top_logprobs", json()},
+                {"text_offset", json::array()}};
+    for (const TokenLogprob& token : tokens) {
+        out["tokens"].push_back(token.text);
+        out["token_logprobs"].push_back(token.logprob);
+        out["text_offset"].push_back(token.offset);
+    }
+    return out;
+}
+
+json envelope(const ReplyHead& head, bool chunk) {
+    const char* object = isChat(head) ? (chunk ? "chat.completion.chunk" : "chat.completion") : "text_completion";
+    return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
+}
+
+std::string chunk(const ReplyHead& head, json choice) {
+    json out = envelope(head, true);
+    out["choices"] = json::array({std::move(choice)});
+    if (head.includeUsage) {
+        out["usage"] = json();
+    }
+    return event(out);
+}
+
+/// `content`: delta of a chat, text of a completion.
+json chunkChoice(const ReplyHead& head, std::size_t choice, json content, json finish) {
+    return {{"index", choice},
+            {isChat(head) ? "delta" : "text", std::move(content)},
+            {"logprobs", json()},
+            {"finish_reason", std::move(finish)}};
+}
+
+} // namespace
+
+std::string_view apiFinishReason(engine::FinishReason finish) {
+    return finish == engine::FinishReason::Length ? "length" : "stop";
+}
+
+json replyObject(const ReplyHead& head, const std::vector<ReplyChoice>& choices, const Usage& usage) {
+    json out = envelope(head, false);
+    out["choices"] = json::array();
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+        const ReplyChoice& from = choices[i];
+        json choice = {{"index", i},
+                       {"logprobs", logprobsJson(head, from.logprobs)},
+                       {"finish_reason", apiFinishReason(from.finish)}};
+        if (isChat(head)) {
+            choice["message"] = {{"role", "assistant"}, {"content", from.text}, {"refusal", json()}};
+            if (!from.reasoning.empty()) {
+                choice["message"]["reasoning_content"] = from.reasoning;
+            }
+        } else {
+            choice["text"] = from.text;
+        }
+        if (head.tokenIds) {
+            choice["token_ids"] = from.ids;
+        }
+        out["choices"].push_back(std::move(choice));
+    }
+    out["usage"] = usageJson(usage);
+    return out;
+}
+
+std::string firstChunk(const ReplyHead& head, std::size_t choice) {
+    if (!isChat(head)) {
+        return {};
+    }
+    return chunk(head, chunkChoice(head, choice, {{"role", "assistant"}, {"content", ""}}, json()));
+}
+
+std::string tokenChunk(const ReplyHead& head, std::size_t choice, const ReplyPiece& piece) {
+    if (piece.text.empty() && !head.logprobs && !head.tokenIds) {
+        return {};
+    }
+    json content = piece.text;
+    if (isChat(head)) {
+        content = {{piece.channel == "analysis" ? "reasoning_content" : "content", piece.text}};
+    }
+    json out = chunkChoice(head, choice, std::move(content), json());
+    if (head.logprobs) {
+        out["logprobs"] = logprobsJson(head, {piece.logprob});
+    }
+    if (head.tokenIds) {
+        out["token_ids"] = json::array({piece.id});
+    }
+    return chunk(head, std::move(out));
+}
+
+std::string lastChunk(const ReplyHead& head, std::size_t choice, engine::FinishReason finish) {
+    return chunk(head, chunkChoice(head, choice, isChat(head) ? json::object() : json(""), apiFinishReason(finish)));
+}
+
+std::string streamEnd(const ReplyHead& head, const Usage& usage) {
+    std::string out;
+    if (head.includeUsage) {
+        json last = envelope(head, true);
+        last["choices"] = json::array();
+        last["usage"] = usageJson(usage);
+        out = event(last);
+    }
+    return out + "data: [DONE]\n\n";
+}
+
+std::string errorChunk(const ApiError& error) {
+    return event(errorBody(error));
+}
+
+json modelObject(const std::string& name, std::int64_t created, std::int64_t longest) {
+    return {
+        {"id", name}, {"object", "model"}, {"created", created}, {"owned_by", "vitrine"}, {"max_model_len", longest}};
+}
+
+std::string bodyText(const json& body) {
+    return body.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+} // namespace vitrine::app

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Answers in the form of OpenAI's API: whole objects, and the chunks of a stream (server-sent events). Beyond that form a
+// choice carries "token_ids" where the model has no tokenizer, and a chat answer "reasoning_content" where the model thinks
+// before it answers.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/serve/api_request.h"
+#include "engine/generation/generator.h"
+
+namespace vitrine::app {
+
+/// What all chunks and the object of one answer share.
+struct ReplyHead {
+    Endpoint endpoint = Endpoint::Completions;
+    std::string id; ///< "chatcmpl-..." or "cmpl-..."
+    std::string model;
+    std::int64_t created = 0; ///< seconds since 1970
+    bool includeUsage = false;
+    bool logprobs = false;
+    bool tokenIds = false; ///< the model has no tokenizer
+};
+
+struct Usage {
+    std::int64_t prompt = 0;
+    std::int64_t completion = 0;
+    std::int64_t cached = 0; ///< of the prompt, taken from another's pages
+};
+
+struct TokenLogprob {
+    std::string text; ///< of this token alone
+    float logprob = 0;
+    std::int64_t offset = 0; ///< of its text in the answer, bytes
+};
+
+/// One choice of a whole answer.
+struct ReplyChoice {
+    std::string text;      ///< of the channel "final"
+    std::string reasoning; ///< of the channel "analysis"
+    std::vector<TokenLogprob> logprobs;
+    std::vector<std::int32_t> ids;
+    engine::FinishReason finish = engine::FinishReason::None;
+};
+
+/// What became known of a choice with one token.
+struct ReplyPiece {
+    std::string text;
+    std::string channel = "final";
+    std::int32_t id = 0;
+    TokenLogprob logprob;
+};
+
+/// "length" or "stop".
+std::string_view apiFinishReason(engine::FinishReason finish);
+
+nlohmann::json replyObject(const ReplyHead& head, const std::vector<ReplyChoice>& choices, const Usage& usage);
+
+/// "data: ...\n\n" of the chunk before the first token (chat: the role); empty for completions.
+std::string firstChunk(const ReplyHead& head, std::size_t choice);
+/// Empty where nothing became known.
+std::string tokenChunk(const ReplyHead& head, std::size_t choice, const ReplyPiece& piece);
+std::string lastChunk(const ReplyHead& head, std::size_t choice, engine::FinishReason finish);
+/// The numbers, if they are wanted, and the end of the stream.
+std::string streamEnd(const ReplyHead& head, const Usage& usage);
+std::string errorChunk(const ApiError& error);
+
+/// The body of GET /v1/models, and of one model.
+nlohmann::json modelObject(const std::string& name, std::int64_t created, std::int64_t longest);
+
+/// A body's text; ends with a line end.
+std::string bodyText(const nlohmann::json& body);
+
+} // namespace vitrine::app

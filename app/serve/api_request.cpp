@@ -1,0 +1,326 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/serve/api_request.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/strict_json.h"
+
+namespace vitrine::app {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kBadRequest = 400;
+constexpr double kLargestExact = 9007199254740991.0; ///< up to here a double holds every whole number
+
+[[noreturn]] void refuse(const std::string& field, const std::string& what) {
+    throw ApiError(kBadRequest, fmt::format("{}: {}", field, what), field);
+}
+
+/// The member, or null where it is missing or null.
+const json* member(const json& body, const char* field) {
+    const auto found = body.find(field);
+    return found == body.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::optional<double> number(const json& body, const char* field, double least, double most) {
+    const json* value = member(body, field);
+    if (value == nullptr) {
+        return std::nullopt;
+    }
+    if (!value->is_number()) {
+        refuse(field, "must be a number");
+    }
+    const auto out = value->get<double>();
+    if (!(out >= least && out <= most)) {
+        refuse(field, fmt::format("must be from {} to {}", least, most));
+    }
+    return out;
+}
+
+std::optional<float> real(const json& body, const char* field, double least, double most) {
+    const std::optional<double> value = number(body, field, least, most);
+    return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
+}
+
+std::optional<std::int64_t> whole(const json& body, const char* field, std::int64_t least, std::int64_t most) {
+    const std::optional<double> value =
+        number(body, field, static_cast<double>(least), std::min(static_cast<double>(most), kLargestExact));
+    if (value && *value != std::floor(*value)) {
+        refuse(field, "must be a whole number");
+    }
+    return value ? std::optional(static_cast<std::int64_t>(*value)) : std::nullopt;
+}
+
+bool flag(const json& body, const char* field) {
+    const json* value = member(body, field);
+    if (value != nullptr && !value->is_boolean()) {
+        refuse(field, "must be true or false");
+    }
+    return value != nullptr && value->get<bool>();
+}
+
+std::string text(const json& body, const char* field) {
+    const json* value = member(body, field);
+    if (value != nullptr && !value->is_string()) {
+        refuse(field, "must be a string");
+    }
+    return value != nullptr ? value->get<std::string>() : std::string();
+}
+
+std::vector<std::int32_t> tokenIds(const json& list) {
+    std::vector<std::int32_t> ids;
+    ids.reserve(list.size());
+    for (const json& id : list) {
+        if (!id.is_number_integer() || id.get<double>() < 0 ||
+            id.get<double>() > double{std::numeric_limits<std::int32_t>::max()}) {
+            refuse("prompt", "an array of token ids holds whole numbers from 0 only");
+        }
+        ids.push_back(id.get<std::int32_t>());
+    }
+    return ids;
+}
+
+ApiPrompt onePrompt(const json& value) {
+    ApiPrompt prompt;
+    if (value.is_string()) {
+        prompt.text = value.get<std::string>();
+    } else if (value.is_array()) {
+        prompt.isText = false;
+        prompt.tokens = tokenIds(value);
+        if (prompt.tokens.empty()) {
+            refuse("prompt", "an array of token ids is empty");
+        }
+    } else {
+        refuse("prompt", "must be a string, an array of strings, of token ids or of such arrays");
+    }
+    return prompt;
+}
+
+void readPrompts(const json& body, ApiRequest& request) {
+    const json* value = member(body, "prompt");
+    if (value == nullptr) {
+        refuse("prompt", "missing; give a string, an array of strings, of token ids or of such arrays");
+    }
+    if (!value->is_array() || (!value->empty() && value->front().is_number())) {
+        request.prompts.push_back(onePrompt(*value));
+        return;
+    }
+    if (value->empty()) {
+        refuse("prompt", "the array is empty");
+    }
+    if (value->size() > kMostChoices) {
+        refuse("prompt", fmt::format("{} prompts are more than the {} of one request", value->size(), kMostChoices));
+    }
+    for (const json& entry : *value) {
+        request.prompts.push_back(onePrompt(entry));
+    }
+}
+
+void readMessages(const json& body, ApiRequest& request) {
+    const json* value = member(body, "messages");
+    if (value == nullptr || !value->is_array()) {
+        refuse("messages", value == nullptr ? "missing; give an array of {\"role\", \"content\"}" : "must be an array");
+    }
+    try {
+        request.messages = engine::parseChatMessages(value->dump(), "messages");
+    } catch (const base::Error& error) {
+        throw ApiError(kBadRequest, error.message(), "messages");
+    }
+}
+
+void readStops(const json& body, ApiRequest& request) {
+    const json* value = member(body, "stop");
+    if (value == nullptr) {
+        return;
+    }
+    const json list = value->is_array() ? *value : json::array({*value});
+    if (list.size() > kMostStops) {
+        refuse("stop", fmt::format("{} texts are more than the {} of one request", list.size(), kMostStops));
+    }
+    for (const json& stop : list) {
+        if (!stop.is_string() || stop.get_ref<const std::string&>().empty()) {
+            refuse("stop", "must be a string or an array of strings, none of them empty");
+        }
+        request.stop.push_back(stop.get<std::string>());
+    }
+}
+
+/// Fields that may only have the value that changes nothing.
+void refuseWhatIsNotDone(const json& body, Endpoint endpoint) {
+    for (const char* field : {"frequency_penalty", "presence_penalty"}) {
+        if (number(body, field, -2, 2).value_or(0) != 0) {
+            refuse(field, "only 0 is supported; repetition_penalty is");
+        }
+    }
+    const auto isEmpty = [](const json& value) {
+        return ((value.is_array() || value.is_object()) && value.empty()) || value == "" || value == "none" ||
+               value == "auto" || value == false;
+    };
+    const auto onlyEmpty = [&](const char* field, const char* why) {
+        if (const json* value = member(body, field); value != nullptr && !isEmpty(*value)) {
+            refuse(field, why);
+        }
+    };
+    onlyEmpty("logit_bias", "not supported");
+    if (endpoint == Endpoint::Completions) {
+        onlyEmpty("suffix", "not supported; the model completes at the end only");
+        onlyEmpty("echo", "not supported; the answer does not repeat the prompt");
+        if (const auto best = whole(body, "best_of", 1, 1'000'000);
+            best && *best != whole(body, "n", 1, 1'000'000).value_or(1)) {
+            refuse("best_of", "only the value of n is supported");
+        }
+        return;
+    }
+    for (const char* field : {"tools", "functions", "function_call", "tool_choice", "audio"}) {
+        onlyEmpty(field, "not supported; this server answers with text");
+    }
+    if (const json* format = member(body, "response_format");
+        format != nullptr && !(format->is_object() && format->value("type", json()) == "text")) {
+        refuse("response_format", "only {\"type\": \"text\"} is supported");
+    }
+}
+
+void readLogprobs(const json& body, ApiRequest& request) {
+    const char* const kChosen = "only the chosen tokens' are given, no alternatives";
+    if (request.endpoint == Endpoint::Chat) {
+        request.logprobs = flag(body, "logprobs");
+        if (whole(body, "top_logprobs", 0, 20).value_or(0) > 0) {
+            refuse("top_logprobs", fmt::format("{}; only 0 is supported", kChosen));
+        }
+        return;
+    }
+    const json* value = member(body, "logprobs");
+    if (value == nullptr || *value == false) {
+        return;
+    }
+    request.logprobs = true;
+    if (*value != true && whole(body, "logprobs", 0, 20).value_or(0) > 1) {
+        refuse("logprobs", fmt::format("{}; 0 and 1 are supported", kChosen));
+    }
+}
+
+void readSampling(const json& body, ApiRequest& request) {
+    constexpr std::int64_t kMostTokens = 16'777'216;
+    request.maxTokens = whole(body, "max_tokens", 1, kMostTokens);
+    if (request.endpoint == Endpoint::Chat) {
+        const std::optional<std::int64_t> newer = whole(body, "max_completion_tokens", 1, kMostTokens);
+        request.maxTokens = newer ? newer : request.maxTokens;
+    }
+    request.temperature = real(body, "temperature", 0, 2);
+    if (request.temperature && *request.temperature < std::numeric_limits<float>::min()) {
+        request.temperature = 0; // its inverse would be infinite
+    }
+    request.topP = real(body, "top_p", 0, 1);
+    if (request.topP && *request.topP <= 0) {
+        refuse("top_p", "0 keeps no token; give more than 0 (1 is off)");
+    }
+    request.minP = real(body, "min_p", 0, 1);
+    request.repetitionPenalty = real(body, "repetition_penalty", 0.01, 100);
+    if (const auto topK = whole(body, "top_k", -1, kMostTokens)) {
+        request.topK = static_cast<std::int32_t>(std::max<std::int64_t>(*topK, 0));
+    }
+    if (const json* seed = member(body, "seed")) {
+        if (!seed->is_number_integer()) {
+            refuse("seed", "must be a whole number");
+        }
+        request.seed = seed->is_number_unsigned() ? seed->get<std::uint64_t>()
+                                                  : static_cast<std::uint64_t>(seed->get<std::int64_t>());
+    }
+    request.n = static_cast<std::int32_t>(whole(body, "n", 1, static_cast<std::int64_t>(kMostChoices)).value_or(1));
+    request.ignoreEos = flag(body, "ignore_eos");
+}
+
+void readStreaming(const json& body, ApiRequest& request) {
+    request.stream = flag(body, "stream");
+    const json* options = member(body, "stream_options");
+    if (options == nullptr) {
+        return;
+    }
+    if (!options->is_object()) {
+        refuse("stream_options", "must be an object");
+    }
+    if (!request.stream) {
+        refuse("stream_options", "only for requests with \"stream\": true");
+    }
+    request.includeUsage = flag(*options, "include_usage");
+}
+
+void readReasoning(const json& body, ApiRequest& request) {
+    constexpr std::array<std::string_view, 3> kEfforts = {"low", "medium", "high"};
+    request.reasoningEffort = text(body, "reasoning_effort");
+    if (!request.reasoningEffort.empty() &&
+        std::find(kEfforts.begin(), kEfforts.end(), request.reasoningEffort) == kEfforts.end()) {
+        refuse("reasoning_effort", "must be low, medium or high");
+    }
+}
+
+} // namespace
+
+ApiError::ApiError(int httpStatus, std::string text, std::string field, std::string errorCode)
+    : status(httpStatus), message(std::move(text)), param(std::move(field)), code(std::move(errorCode)) {}
+
+json errorBody(const ApiError& error) {
+    const char* type = "invalid_request_error";
+    switch (error.status) {
+    case 401:
+        type = "authentication_error";
+        break;
+    case 429:
+        type = "rate_limit_error";
+        break;
+    case 503:
+        type = "service_unavailable_error";
+        break;
+    default:
+        type = error.status >= 500 ? "server_error" : type;
+    }
+    return {{"error",
+             {{"message", error.message},
+              {"type", type},
+              {"param", error.param.empty() ? json() : json(error.param)},
+              {"code", error.code.empty() ? json() : json(error.code)}}}};
+}
+
+ApiRequest parseApiRequest(std::string_view body, Endpoint endpoint) {
+    json value;
+    try {
+        value = base::parseStrictJson(body, "body", {kMostBodyBytes, kDeepestBody, kMostBodyValues});
+    } catch (const base::BadInput& error) {
+        throw ApiError(kBadRequest, error.message());
+    }
+    if (!value.is_object()) {
+        throw ApiError(kBadRequest, "body: must be a JSON object");
+    }
+    ApiRequest request;
+    request.endpoint = endpoint;
+    request.model = text(value, "model");
+    if (request.model.empty()) {
+        refuse("model", "missing; GET /v1/models tells its name");
+    }
+    if (endpoint == Endpoint::Chat) {
+        readMessages(value, request);
+        readReasoning(value, request);
+    } else {
+        readPrompts(value, request);
+    }
+    readSampling(value, request);
+    readStops(value, request);
+    readStreaming(value, request);
+    readLogprobs(value, request);
+    refuseWhatIsNotDone(value, endpoint);
+    if (request.choices() > kMostChoices) {
+        refuse("n", fmt::format("{} answers are more than the {} of one request", request.choices(), kMostChoices));
+    }
+    return request;
+}
+
+} // namespace vitrine::app

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What clients ask for in the body of POST /v1/chat/completions and /v1/completions, read without a model: fields, types,
+// ranges. Unknown fields are passed over, as OpenAI's servers do; a known one that asks for what this server does not do
+// is refused with a reason, never ignored.
+
+#include <cstdint>
+#include <exception>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/tokenizer/chat_message.h"
+
+namespace vitrine::app {
+
+/// An answer that is an error: {"error": {"message", "type", "param", "code"}}.
+struct ApiError final : std::exception {
+    ApiError(int httpStatus, std::string text, std::string field = {}, std::string errorCode = {});
+    const char* what() const noexcept override { return message.c_str(); }
+
+    int status; ///< of HTTP
+    std::string message;
+    std::string param; ///< the field of the body; empty: none
+    std::string code;  ///< "model_not_found"; empty: none
+};
+
+/// {"error": ...}; the type follows from the status.
+nlohmann::json errorBody(const ApiError& error);
+
+enum class Endpoint : std::uint8_t { Completions, Chat };
+
+/// Limits of a body.
+inline constexpr std::size_t kMostBodyBytes = std::size_t{8} << 20;
+inline constexpr int kDeepestBody = 32;
+inline constexpr std::size_t kMostBodyValues = std::size_t{1} << 20;
+/// Answers of one request at most: prompts times n.
+inline constexpr std::size_t kMostChoices = 128;
+inline constexpr std::size_t kMostStops = 4;
+
+struct ApiPrompt {
+    bool isText = true;
+    std::string text;
+    std::vector<std::int32_t> tokens;
+};
+
+struct ApiRequest {
+    Endpoint endpoint = Endpoint::Completions;
+    std::string model;
+    std::vector<ApiPrompt> prompts;            ///< completions
+    std::vector<engine::ChatMessage> messages; ///< chat
+    std::int32_t n = 1;                        ///< answers to each prompt
+    std::optional<std::int64_t> maxTokens;
+    std::optional<float> temperature, topP, minP, repetitionPenalty;
+    std::optional<std::int32_t> topK;
+    std::optional<std::uint64_t> seed;
+    std::vector<std::string> stop;
+    bool stream = false;
+    bool includeUsage = false;
+    bool logprobs = false; ///< of the chosen tokens
+    bool ignoreEos = false;
+    std::string reasoningEffort; ///< empty: the server's
+
+    std::size_t choices() const {
+        return (endpoint == Endpoint::Chat ? 1 : prompts.size()) * static_cast<std::size_t>(n);
+    }
+};
+
+/// Throws ApiError with status 400.
+ApiRequest parseApiRequest(std::string_view body, Endpoint endpoint);
+
+} // namespace vitrine::app

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What of a request can be judged by its headers: path, method, key, host, type and length of the body.
+
+#include <string>
+#include <string_view>
+
+#include "app/serve/api_request.h"
+
+namespace vitrine::app {
+
+inline constexpr std::string_view kHealthPath = "/health";
+inline constexpr std::string_view kModelsPath = "/v1/models";
+inline constexpr std::string_view kChatPath = "/v1/chat/completions";
+inline constexpr std::string_view kCompletionsPath = "/v1/completions";
+
+/// Headers that are missing are empty.
+struct HttpHeaders {
+    std::string method, url, host, contentType, contentLength, authorization, origin;
+};
+
+/// Throws ApiError: 404, 405, 401, 403, 413, 415. `apiKey` empty: none is asked for. `loopback`: the server listens to this
+/// machine only; a Host that is no name of it comes from a web page that was led here, and is refused.
+void checkHeaders(const HttpHeaders& headers, const std::string& apiKey, bool loopback);
+
+/// Takes as long for a wrong text as for the right one.
+bool equalInConstantTime(std::string_view given, std::string_view secret);
+
+/// Of a known path: what stands in the header Allow.
+const char* allowedMethods(std::string_view url);
+
+ApiError bodyTooLarge();
+
+} // namespace vitrine::app

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Where HTTP threads leave requests and the run's thread picks them up.
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "app/runner/request_server.h"
+
+namespace vitrine::app {
+
+class Inbox final : public engine::RequestFeed {
+public:
+    Inbox(std::int64_t maxQueue, std::chrono::seconds drain) : maxQueue_(maxQueue), drain_(drain) {}
+
+    // --- any thread
+
+    enum class State : std::uint8_t { Loading, Open, Stopping, Over };
+    State state() const;
+    /// Calls `use` with the model while it cannot go away. False, and nothing is called, when it is not there.
+    bool withModel(const std::function<void(const engine::ServedModel&)>& use) const;
+    enum class Submitted : std::uint8_t { Taken, QueueFull, Closed };
+    /// All or none. Every listener that was taken hears ended() once.
+    Submitted submit(std::vector<engine::FedRequest> requests);
+    /// Nobody waits for these any more.
+    void leave(const std::vector<std::shared_ptr<const engine::RequestListener>>& listeners);
+    /// No new ones; those under way get the time of `drain`.
+    void stop();
+    std::int64_t maxQueue() const { return maxQueue_; }
+
+    // --- before the run
+
+    void onReady(std::function<void()> call) { onReady_ = std::move(call); }
+    void onStatus(std::function<void(const RequestServer::Status&)> call) { onStatus_ = std::move(call); }
+
+    // --- the run's thread
+
+    void ready(const engine::ServedModel& model) override;
+    engine::FedWork take(bool wait) override;
+    void status(std::int64_t running, std::int64_t waiting) override;
+    void ended(const std::string& error) noexcept override;
+    /// The request of this listener has ended.
+    void done(const engine::RequestListener* listener);
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    const std::int64_t maxQueue_;
+    const std::chrono::seconds drain_;
+    std::function<void()> onReady_;
+    std::function<void(const RequestServer::Status&)> onStatus_;
+
+    mutable std::shared_mutex modelMutex_; ///< held by those who use the model
+    const engine::ServedModel* model_ = nullptr;
+
+    mutable std::mutex mutex_; ///< guards what follows
+    std::condition_variable wake_;
+    State state_ = State::Loading;
+    std::int64_t slots_ = 0;
+    Clock::time_point deadline_; ///< of a stop
+    bool cut_ = false;           ///< it has passed, and everything was told to leave
+    engine::FedWork work_;
+    std::unordered_map<const engine::RequestListener*, std::weak_ptr<engine::RequestListener>> open_;
+};
+
+} // namespace vitrine::app

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/serve/served_requests.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
+#include <utility>
+
+#include "base/error.h"
+
+namespace vitrine::app {
+namespace {
+
+constexpr int kBadRequest = 400;
+
+engine::GenerateRequest fromPrompt(const engine::ServedModel& model, const ApiPrompt& prompt) {
+    if (!prompt.isText) {
+        engine::checkTokenIds({prompt.tokens}, model.vocab, "prompt");
+        return model.maker->fromTokens(prompt.tokens);
+    }
+    if (model.tokenizer == nullptr) {
+        throw ApiError(kBadRequest, "prompt: the model has no tokenizer; give token ids, as [1, 2, 3]", "prompt");
+    }
+    return model.maker->fromRawText(prompt.text);
+}
+
+std::vector<engine::GenerateRequest> promptsOf(const engine::ServedModel& model, const ApiRequest& request) {
+    std::vector<engine::GenerateRequest> out;
+    if (request.endpoint == Endpoint::Chat) {
+        if (!model.whyNoChat.empty()) {
+            throw ApiError(kBadRequest,
+                           fmt::format("messages: {}; use /v1/completions with {}", model.whyNoChat,
+                                       model.tokenizer == nullptr ? "token ids" : "a prompt"),
+                           "messages");
+        }
+        out.push_back(model.maker->fromChat(request.messages, request.reasoningEffort));
+        return out;
+    }
+    for (const ApiPrompt& prompt : request.prompts) {
+        out.push_back(fromPrompt(model, prompt));
+        // Text of a completion has no channels, whatever the model's chat format.
+        out.back().chatFormat = engine::ChatFormatKind::ChatMl;
+    }
+    return out;
+}
+
+void limit(const engine::ServedModel& model, const std::string& field, engine::GenerateRequest& request) {
+    const auto prompt = static_cast<std::int64_t>(request.prompt.size());
+    if (prompt == 0) {
+        throw ApiError(kBadRequest, field + ": has no tokens", field);
+    }
+    if (prompt + 1 > model.longest) {
+        throw ApiError(
+            kBadRequest,
+            fmt::format("{}: {} tokens leave no room for an answer; prompt and answer may have {} together, {}", field,
+                        prompt, model.longest, model.whyNotLonger),
+            field, "context_length_exceeded");
+    }
+    request.maxNewTokens = std::min(request.maxNewTokens, model.longest - prompt);
+}
+
+void apply(const ApiRequest& request, engine::GenerateRequest& out) {
+    engine::Sampling& sampling = out.sampling;
+    sampling.temperature = request.temperature.value_or(sampling.temperature);
+    sampling.topP = request.topP.value_or(sampling.topP);
+    sampling.minP = request.minP.value_or(sampling.minP);
+    sampling.topK = request.topK.value_or(sampling.topK);
+    sampling.repetitionPenalty = request.repetitionPenalty.value_or(sampling.repetitionPenalty);
+    sampling.seed = request.seed.value_or(sampling.seed);
+    out.maxNewTokens = request.maxTokens.value_or(out.maxNewTokens);
+    out.stopTexts.insert(out.stopTexts.end(), request.stop.begin(), request.stop.end());
+    if (request.ignoreEos) {
+        out.forbidden.insert(out.forbidden.end(), out.stopTokens.begin(), out.stopTokens.end());
+        out.stopTokens.clear();
+    }
+}
+
+} // namespace
+
+ServedRequests servedRequests(const engine::ServedModel& model, const ApiRequest& request) {
+    const std::string field = request.endpoint == Endpoint::Chat ? "messages" : "prompt";
+    if (!request.stop.empty() && model.tokenizer == nullptr) {
+        throw ApiError(kBadRequest, "stop: the model has no tokenizer, so there is no text to search", "stop");
+    }
+    ServedRequests out;
+    try {
+        for (engine::GenerateRequest& prompt : promptsOf(model, request)) {
+            apply(request, prompt);
+            limit(model, field, prompt);
+            out.promptTokens += static_cast<std::int64_t>(prompt.prompt.size());
+            for (std::int32_t i = 0; i < request.n; ++i) {
+                engine::GenerateRequest& choice = out.requests.emplace_back(prompt);
+                if (request.seed) {
+                    choice.samplingNumber = static_cast<std::uint32_t>(i);
+                }
+            }
+        }
+    } catch (const base::BadInput& error) {
+        throw ApiError(kBadRequest, error.message(), field);
+    } catch (const base::Unsupported& error) {
+        throw ApiError(kBadRequest, error.message(), field);
+    }
+    return out;
+}
+
+std::string servedName(const std::string& model) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(model, error)) {
+        return model;
+    }
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(model, error);
+    return error || whole.filename().empty() ? model : whole.filename().string();
+}
+
+} // namespace vitrine::app

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What clients ask for, as the engine takes it: texts become tokens, and what a request does not say comes from the command
+// line.
+
+#include <string>
+#include <vector>
+
+#include "app/serve/api_request.h"
+#include "engine/workload/serve.h"
+
+namespace vitrine::app {
+
+/// Requests by choice: those of the first prompt, then those of the next one.
+struct ServedRequests {
+    std::vector<engine::GenerateRequest> requests;
+    std::int64_t promptTokens = 0; ///< of all prompts, each counted once
+};
+
+/// Throws ApiError.
+ServedRequests servedRequests(const engine::ServedModel& model, const ApiRequest& request);
+
+/// The name that clients use: the last part of a folder's path, else the model as it was named.
+std::string servedName(const std::string& model);
+
+} // namespace vitrine::app
