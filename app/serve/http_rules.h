@@ -11,15 +11,15 @@
 
 namespace vitrine::app {
 
-inline constexpr std::string_view kHealthPath = "/health";
-inline constexpr std::string_view kModelsPath = "/v1/models";
-inline constexpr std::string_view kChatPath = "/v1/chat/completions";
-inline constexpr std::string_view kCompletionsPath = "/v1/completions";
-
 /// Headers that are missing are empty.
 struct HttpHeaders {
     std::string method, url, host, contentType, contentLength, authorization, origin;
 };
+
+inline constexpr std::string_view kHealthPath = "/health";
+inline constexpr std::string_view kModelsPath = "/v1/models";
+inline constexpr std::string_view kChatPath = "/v1/chat/completions";
+inline constexpr std::string_view kCompletionsPath = "/v1/completions";
 
 /// Throws ApiError: 404, 405, 401, 403, 413, 415. `apiKey` empty: none is asked for. `loopback`: the server listens to this
 /// machine only; a Host that is no name of it comes from a web page that was led here, and is refused.

@@ -75,7 +75,7 @@ constexpr std::string_view kQtCore =
 /// The standard library: names without a dot; C and system headers that every Linux has.
 constexpr std::string_view kSystem =
     "[a-z_0-9]+|(sys|linux|netinet|arpa)/.*|(assert|cpuid|cxxabi|dirent|dlfcn|errno|execinfo|fcntl|immintrin|limits|"
-    "link|poll|pthread|sched|semaphore|signal|spawn|stdint|stddef|string|termios|time|unistd|x86intrin)\\.h";
+    "link|netdb|poll|pthread|sched|semaphore|signal|spawn|stdint|stddef|string|termios|time|unistd|x86intrin)\\.h";
 
 bool matches(std::string_view text, std::string_view pattern) {
     return std::regex_match(text.begin(), text.end(), std::regex(pattern.begin(), pattern.end()));
