@@ -4,7 +4,8 @@
 
 // What the kernels for single rows share: the programs, sinks, LSE. "device/generated/program.cuh" is written for each pair of
 // programs (kernels/program/emitter.h): scoreMod, maskMod and intervalRows, which gives the ends of what a row sees.
-// VT_MASK: 0 none, 2 an interval of keys for each row, 3 an interval and maskMod for each key in it. VT_PER_HEAD: the interval
+// VT_MASK: 0 none, 2 an interval of keys for each row, 3 an interval and, in tiles that are not seen
+// whole (attention_seen.cuh), maskMod for each key in it. VT_PER_HEAD: the interval
 // depends on the head. VT_CAPTURED: the programs read captured tensors, which come with the parameters.
 // Softmax runs in base 2: scores are multiplied by log2(e), and LSE is turned back into the natural logarithm.
 
@@ -50,6 +51,21 @@ __device__ __forceinline__ float exp2Fast(float x) {
     return out;
 }
 
+/// The sequence of a row: the one whose rows begin at or before it and end behind it.
+__device__ __forceinline__ int sequenceOf(const AttentionParams& p, int row) {
+    int low = 0;
+    int high = p.cache.sequences - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (p.offsets[middle + 1] > row) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
 /// First and last key that a row of a head may see, of those that exist.
 struct KeyRange {
     int lo, hi;
@@ -71,10 +87,10 @@ struct ScorePlace {
     int sequence, head, position, key;
 };
 
-/// A product q.k as a score in base 2, after the score program; -inf where maskMod forbids it.
-__device__ __forceinline__ float score2(const AttentionCall& p, const ScorePlace& at, float product) {
+/// A product q.k as a score in base 2, after the score program; -inf where maskMod is `asked` and forbids it.
+__device__ __forceinline__ float score2(const AttentionCall& p, const ScorePlace& at, float product, bool asked) {
     if constexpr (VT_MASK == 3) {
-        if (!mods::maskMod(at.sequence, at.head, at.position, at.key, maskCaptures(p))) {
+        if (asked && !mods::maskMod(at.sequence, at.head, at.position, at.key, maskCaptures(p))) {
             return minusInfinity();
         }
     }

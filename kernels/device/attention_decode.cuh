@@ -10,6 +10,7 @@
 // each row index and split, heads * 2 floats (maximum and sum, base 2).
 
 #include "device/attention_mma.cuh"
+#include "device/attention_seen.cuh"
 
 namespace vt {
 
@@ -27,7 +28,9 @@ inline constexpr int kStageBytes = 2 * 16 * kPitch;     ///< of a warp: 16 keys 
 inline constexpr int kStages = VT_DECODE_STAGES;
 inline constexpr bool kQueryInShared = kDim > 128; ///< registers would not suffice
 inline constexpr int kBlocksOfSm = kDim <= 64 ? 3 : kDim <= 128 ? 2 : 1;
-inline constexpr int kTableInShared = 512; ///< entries of a block table
+inline constexpr int kTableInShared = 512;    ///< entries of a block table
+inline constexpr bool kListed = VT_MASK == 3; ///< tiles are those that attention_tiles.cuh found to be seen
+static_assert(kTileKeys == seen::kKeys, "both speak of the same tiles");
 // The next three as AttentionSplits of kernels/ops/attention_splits.h.
 inline constexpr int kWholeTiles = 6;   ///< contexts up to this many tiles are not split
 inline constexpr int kTilesOfSplit = 4; ///< at least
@@ -43,6 +46,8 @@ struct Shared {
     float maxima[kWarps][16]; ///< of the warps
     float totals[kWarps][16];
     bool isLast;
+    /// Listed tiles under way: twice the number, 1 more where none of its keys is asked.
+    int taken[kListed ? kWarps : 1][kListed ? kStages : 1];
 };
 
 /// Maximum and sum of every split, where the stages were.
@@ -211,8 +216,14 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
     const SequenceKeys keys(p, KvSequence(p.cache, row.table, row.first, row.length), row.rowBegin, row.rowEnd,
                             row.firstPosition);
     const KeyRange range = rangeOf(p, keys, row, heads);
-    const int firstTile = range.lo / kTileKeys;
-    const int tiles = range.lo > range.hi ? 0 : range.hi / kTileKeys - firstTile + 1;
+    seen::RowTiles list(p, row.row < 0 ? 0 : row.row, heads.begin, rows, keys.first(), range.lo, range.hi);
+    int firstTile = range.lo / kTileKeys;
+    int tiles = range.lo > range.hi ? 0 : range.hi / kTileKeys - firstTile + 1;
+    if constexpr (kListed) {
+        pdl::wait(); // for what the kernel before this one lists
+        firstTile = 0;
+        tiles = row.row < 0 ? 0 : list.count();
+    }
     const Cut cut = cutTiles(p, tiles);
     if (row.row < 0 || split >= cut.splits) {
         pdl::wait();
@@ -221,6 +232,9 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
     const int tileBegin = firstTile + split * cut.tilesOfSplit;
     const int tileEnd =
         tileBegin + cut.tilesOfSplit < firstTile + tiles ? tileBegin + cut.tilesOfSplit : firstTile + tiles;
+    if constexpr (kListed) {
+        list.seek(tileBegin);
+    }
 
     // The warp's own ring of stages.
     const u32 ring = sharedAddress(stages) + static_cast<u32>(warp * kStages * kStageBytes);
@@ -228,7 +242,15 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
     const auto issue = [&](int tileNumber) {
         if (tileNumber < tileEnd) {
             const u32 stage = ring + static_cast<u32>((tileNumber - tileBegin) % kStages * kStageBytes);
-            const int position = tileNumber * kTileKeys + warp * 16 + lane % 16;
+            int place = tileNumber;
+            if constexpr (kListed) {
+                const seen::Tile tile = list.take();
+                place = tile.number;
+                if (lane == 0) {
+                    shared.taken[warp][(tileNumber - tileBegin) % kStages] = place * 2 + (tile.whole ? 1 : 0);
+                }
+            }
+            const int position = place * kTileKeys + warp * 16 + lane % 16;
             const bool wanted = position >= range.lo && position <= range.hi;
             const T* mine = wanted ? SequenceKeys::elements<T>(p, keys.locate(position), lane >= 16) : nullptr;
             mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead) * kDim;
@@ -247,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
     };
     const auto isOld = [&](int tileNumber) { return tileNumber * kTileKeys + warp * 16 + 15 < row.firstPosition; };
     int issued = 0;
-    while (issued < kStages && isOld(tileBegin + issued)) {
+    while (issued < kStages && !kListed && isOld(tileBegin + issued)) {
         issue(tileBegin + issued);
         ++issued;
     }
@@ -305,7 +327,14 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
             mma16816<T>(scores[0], a, b[0], b[1]);
             mma16816<T>(scores[1], a, b[2], b[3]);
         }
-        const int position = tileNumber * kTileKeys + warp * 16 + 2 * t;
+        int place = tileNumber;
+        bool asked = true;
+        if constexpr (kListed) {
+            const int taken = shared.taken[warp][(tileNumber - tileBegin) % kStages];
+            place = taken / 2;
+            asked = taken % 2 == 0;
+        }
+        const int position = place * kTileKeys + warp * 16 + 2 * t;
         float shrink[2] = {1, 1};
 #pragma unroll
         for (int half = 0; half < kHalves; ++half) {
@@ -320,7 +349,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
                 const int key = position + i / 2 * 8 + i % 2;
                 float& score = scores[i / 2][half * 2 + i % 2];
                 const bool inside = key >= seen.lo && key <= seen.hi;
-                score = inside ? score2(p, {row.sequence, head, row.position, key}, score) : minusInfinity();
+                score = inside ? score2(p, {row.sequence, head, row.position, key}, score, asked) : minusInfinity();
                 best = fmaxf(best, score);
             }
             const float next = fmaxf(maximum[half], quadMax(best));

@@ -7,6 +7,7 @@
 // multiples of 32 and merged in the order of the warps, so that a row's result depends on nothing else in the batch.
 
 #include "device/attention.cuh"
+#include "device/attention_seen.cuh"
 #include "device/pdl.cuh"
 #include "device/vector.cuh"
 #include "device/warp.cuh"
@@ -51,9 +52,9 @@ template <class T> __device__ __forceinline__ void addScaled(float weight, const
 /// A key's score in base 2, -inf where a table names no page.
 template <class T>
 __device__ __forceinline__ float scoreOf(const AttentionCall& p, const SequenceKeys& keys, const ScorePlace& at,
-                                         i64 headAt, const float* q) {
+                                         bool asked, i64 headAt, const float* q) {
     const T* key = keys.key<T>(p, at.key);
-    return key == nullptr ? minusInfinity() : score2(p, at, dot(q, key + headAt));
+    return key == nullptr ? minusInfinity() : score2(p, at, dot(q, key + headAt), asked);
 }
 
 template <class T>
@@ -63,21 +64,6 @@ __device__ __forceinline__ void addValue(const AttentionParams& p, const Sequenc
     if (value != nullptr) {
         addScaled(weight, value + headAt, sums);
     }
-}
-
-/// The sequence of a row: the one whose rows begin at or before it and end behind it.
-__device__ __forceinline__ int sequenceOf(const AttentionParams& p, int row) {
-    int low = 0;
-    int high = p.cache.sequences - 1;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (p.offsets[middle + 1] > row) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
 }
 
 } // namespace simt
@@ -106,12 +92,21 @@ extern "C" __global__ void __launch_bounds__(256, 2) attention_simt(const __grid
     float total = 0;
     float sums[kPerLane] = {};
     for (int begin = range.lo / 32 * 32 + warp * 32; begin <= range.hi; begin += 32 * kWarps) {
+        bool asked = true;
+        if constexpr (VT_MASK == 3) {
+            const int tile = begin / seen::kKeys - seen::firstTile(keys.first());
+            const auto word = seen::word(p, row, head, tile / seen::kTilesOfWord);
+            if ((word.some >> tile % seen::kTilesOfWord & 1) == 0) {
+                continue;
+            }
+            asked = (word.whole >> tile % seen::kTilesOfWord & 1) == 0;
+        }
         const int position = begin + lane;
         float score = minusInfinity();
         if (position >= range.lo && position <= range.hi) {
             const ScorePlace at{sequence, head, p.positions[row], position};
-            score =
-                keys.isNew(position) ? scoreOf<New>(p, keys, at, headAt, q) : scoreOf<Cache>(p, keys, at, headAt, q);
+            score = keys.isNew(position) ? scoreOf<New>(p, keys, at, asked, headAt, q)
+                                         : scoreOf<Cache>(p, keys, at, asked, headAt, q);
         }
         const float next = fmaxf(maximum, warpMax(score));
         const float shrink = exp2f(maximum - safeMaximum(next));

@@ -220,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
 #if VT_MASK == 1
     auto walk = walkRow<kKeys>(p, work.batch, work.head, work.begin);
 #else
-    auto walk = walkIntervals(p, work, ranges);
+    auto walk = walkOf(p, work, walkIntervals(p, work, ranges));
 #endif
     if (!walk.done()) {
         load(walk.begin(), ring);

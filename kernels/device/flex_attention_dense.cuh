@@ -38,6 +38,11 @@ struct RowPlace {
     }
 };
 
+/// All tiles of an interval.
+template <class Walk> __device__ __forceinline__ Walk walkOf(const Params&, const Work&, const Walk& interval) {
+    return interval;
+}
+
 /// What a block of the portable form reads.
 struct Scene {
     Work work;

@@ -147,7 +147,7 @@ __device__ void produce(const Params& p, const Shared& shared) {
                           chunk * 64, work.kvHead * kGroup, work.rowBegin + work.pairBegin / kGroup, full);
             }
         }
-        IntervalWalk<kKeys> walk = walkIntervals(p, work);
+        auto walk = walkOf(p, work, walkIntervals(p, work));
         TileSource source(p, work, p.offsets[work.batch + 1]);
         do {
             const Note note = Note::of(walk, work.kvHead);

@@ -7,6 +7,7 @@
 // head lie side by side. Sequences of one row are attention_decode's.
 
 #include "device/attention_keys.cuh"
+#include "device/attention_seen.cuh"
 #include "device/flex_attention_tiles.cuh"
 
 namespace vt {
@@ -88,6 +89,81 @@ template <int kPairs> __device__ __forceinline__ Work workOf(const Params& p, in
     }
     return {-1, 0, 0, 0, 0, 0, 0, -1};
 }
+
+#if VT_MASK == 3
+/// Of an interval's tiles those of which some row of the piece sees something. A warp together.
+template <int kTile> class SeenWalk {
+public:
+    __device__ __forceinline__ SeenWalk(const Params& p, const Work& work, const IntervalWalk<kTile>& interval)
+        : p_(p), work_(work), interval_(interval), first_(seen::firstTile(work.firstKey)) {
+        settle();
+    }
+    __device__ __forceinline__ bool done() const { return interval_.done(); }
+    __device__ __forceinline__ int begin() const { return interval_.begin(); }
+    __device__ __forceinline__ bool partial() const { return !whole_ || interval_.partial(); }
+    __device__ __forceinline__ void next() {
+        interval_.next();
+        settle();
+    }
+
+private:
+    static constexpr u32 kBits = kTile > seen::kKeys ? 3 : 1; ///< of one of the interval's tiles
+    static_assert(kTile == 2 * seen::kKeys || seen::kKeys % kTile == 0, "a tile has its bits in one word");
+
+    /// On to a tile that is seen.
+    __device__ __forceinline__ void settle() {
+        while (!interval_.done()) {
+            const int tile = interval_.begin() / seen::kKeys - first_;
+            const int bit = tile % seen::kTilesOfWord;
+            read(tile / seen::kTilesOfWord);
+            const u32 rest = some_ >> bit;
+            if ((rest & kBits) != 0) {
+                whole_ = (allWhole_ >> bit & kBits) == kBits;
+                return;
+            }
+            const int skipped = rest == 0 ? seen::kTilesOfWord - bit : __ffs(static_cast<int>(rest)) - 1;
+            interval_.seek((first_ + tile + skipped) * seen::kKeys);
+        }
+    }
+    /// The word of all the piece's rows.
+    __device__ __forceinline__ void read(int index) {
+        if (index == index_) {
+            return;
+        }
+        index_ = index;
+        u32 some = 0;
+        u32 whole = ~0U;
+        for (int pair = work_.pairBegin + static_cast<int>(threadIdx.x) % 32; pair < work_.pairEnd; pair += 32) {
+            const auto word =
+                seen::word(p_, work_.rowBegin + pair / kGroup, work_.kvHead * kGroup + pair % kGroup, index);
+            some |= word.some;
+            whole &= word.whole;
+        }
+        some_ = __reduce_or_sync(kAllLanes, some);
+        allWhole_ = __reduce_and_sync(kAllLanes, whole);
+    }
+
+    const Params& p_;
+    const Work& work_;
+    IntervalWalk<kTile> interval_;
+    int first_;
+    int index_ = -1; ///< of the word that was read
+    u32 some_ = 0, allWhole_ = 0;
+    bool whole_ = false;
+};
+
+template <int kTile>
+__device__ __forceinline__ SeenWalk<kTile> walkOf(const Params& p, const Work& work,
+                                                  const IntervalWalk<kTile>& interval) {
+    return {p, work, interval};
+}
+#else
+template <int kTile>
+__device__ __forceinline__ const IntervalWalk<kTile>& walkOf(const Params&, const Work&,
+                                                             const IntervalWalk<kTile>& interval) {
+    return interval;
+}
+#endif
 
 inline constexpr int kTableInShared = 512; ///< entries of a block table
 

@@ -11,7 +11,7 @@
 //   float scoreGradient(float score, float upstream, int b, int h, int q_idx, int kv_idx, const Captures& c)
 //   void captureGradients(the same, Sink&& sink), which calls sink(gradient, offset, term)
 // VT_MASK: 0 none, 1 runs of blocks with maskMod in the partial ones, 2 an interval of keys for each row, 3 an interval that
-// holds what a row sees, and maskMod for each key in it.
+// holds what a row sees, and maskMod in those of its tiles that are not seen whole (attention_seen.cuh).
 
 #include "device/abi/flex_attention.h"
 #include "device/mma.cuh"
@@ -156,9 +156,11 @@ public:
     __device__ __forceinline__ bool done() const { return tile_ >= last_; }
     __device__ __forceinline__ int begin() const { return tile_ * kTile; }
     __device__ __forceinline__ bool partial() const {
-        return VT_MASK == 3 || begin() < fullLow_ || begin() + kTile - 1 > fullHigh_;
+        return begin() < fullLow_ || begin() + kTile - 1 > fullHigh_;
     }
     __device__ __forceinline__ void next() { ++tile_; }
+    /// Not back: to the tile that holds `key`.
+    __device__ __forceinline__ void seek(int key) { tile_ = max(tile_, key / kTile); }
 
 private:
     int tile_, last_, fullLow_, fullHigh_;

@@ -58,17 +58,6 @@ double visiblePairs(const Attention& op, const Sight& sight) {
     return perRow * tokens;
 }
 
-void checkPrograms(const OpCheck& rule, const Attention& op) {
-    rule.programs(op.score, op.mask);
-    if (op.blocks != nullptr) {
-        const BlockMaskShape& shape = op.blocks->shape;
-        rule.require(!op.mask.empty(), "blocks", "there is no mask");
-        rule.require(shape.batch == 1 || shape.batch == op.cache.blockTable.shape[0], "blocks",
-                     "made for another number of sequences");
-        rule.require(shape.heads == 1 || shape.heads == op.q.shape[1], "blocks", "made for other heads");
-    }
-}
-
 } // namespace
 
 void check(const Attention& op) {
@@ -103,7 +92,7 @@ void check(const Attention& op) {
         rule.shape(op.sinks, "sinks", {heads});
         rule.floating(op.sinks, "sinks");
     }
-    checkPrograms(rule, op);
+    rule.programs(op.score, op.mask);
     rule.shape(op.out, "out", {tokens, heads, headDim});
     rule.floating(op.out, "out");
     rule.rowsContiguous(op.out, "out");
@@ -130,11 +119,8 @@ Cost cost(const Attention& op, const DeviceTraits& traits) {
 }
 
 std::uint64_t scratch(const Attention& op, const DeviceTraits& traits) {
-    // A GPU's partial results; the CPU with a GPU's traits allocates them as well.
-    if (!traits.arch.starts_with("sm_") || !AttentionSplits::onTensorCores(op)) {
-        return 0;
-    }
-    return AttentionSplits(op, traits.multiprocessors).bytes;
+    // A GPU's; the CPU with a GPU's traits allocates it as well.
+    return traits.arch.starts_with("sm_") ? AttentionScratch(op, traits.multiprocessors).bytes : 0;
 }
 
 } // namespace vitrine::kernels

@@ -7,14 +7,14 @@
 // the sink (a logit without value). A row that may see nothing gives 0 and LSE -inf.
 //
 // Programs see logical indices: b is the sequence (its row of the block table), q_idx and kv_idx its positions. A mask whose
-// rows are intervals in closed form (causal, windows, prefix) costs nothing beyond its interval; of any other one the keys
-// between the ends that analysis finds (all of them at worst) are asked one by one. Captured tensors are inputs of the step:
-// no op that runs in the step before this one writes them, because kernels read them early.
+// rows are intervals in closed form (causal, windows, prefix) costs nothing beyond its interval. Of any other one the keys
+// between the ends that analysis finds (all of them at worst) are asked once for all heads that agree; then tiles of keys that a
+// row does not see are skipped, and elements of those that it sees whole are not asked again. Captured tensors are inputs of
+// the step: no op that runs in the step before this one writes them, because kernels read them early.
 
 #include "kernels/context.h"
 #include "kernels/ops/kv_view.h"
 #include "kernels/program/attention_program.h"
-#include "kernels/program/block_mask.h"
 #include "kernels/tensor.h"
 
 namespace vitrine::kernels {
@@ -34,8 +34,6 @@ struct Attention {
                           ///< as they are (QkvProject has rounded them to what the cache will hold)
     TensorView sinks;     ///< (heads) or empty
     BoundProgram score, mask;
-    /// Of `mask` by positions, or null. It saves the CPU elements to ask; a GPU asks them all the same.
-    const BlockMask* blocks = nullptr;
     float scale = 1;
     TensorView out; ///< (tokens, heads, headDim)
     TensorView lse; ///< (tokens, heads) F32 or empty: natural logarithm

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
 #include "kernels/ops/flex_rows.h"
@@ -18,6 +19,7 @@ namespace {
 /// Keys are visited in blocks that start at multiples of this logical position, so that a row's sums run in the same
 /// order whichever rows share its task.
 constexpr std::int64_t kKeyBlock = 32;
+constexpr std::int64_t kFewestDecided = 256;                              ///< keys that analysis looks at
 constexpr std::int64_t kMaxQueries = 16;                                  ///< (row, head) pairs of one task
 constexpr std::int64_t kNoKey = std::numeric_limits<std::int32_t>::max(); ///< no sequence has a key here
 
@@ -50,8 +52,15 @@ template <class C> struct Tile {
 
 template <class C> class Task {
 public:
-    Task(const Attention& op, const KvPages& pages, const FlexPrograms& programs, SimdLevel simd)
-        : op_(op), pages_(pages), simd_(simd), scores_(simd, programs, op.scale, op.q.shape[2], kNoKey) {}
+    /// `analysis`: of the mask, or null.
+    Task(const Attention& op, const KvPages& pages, const FlexPrograms& programs, const IntervalAnalysis* analysis,
+         SimdLevel simd)
+        : op_(op), pages_(pages), simd_(simd), scores_(simd, programs, op.scale, op.q.shape[2], kNoKey),
+          byHead_(scores_.mask().byHead()) {
+        if (analysis != nullptr) {
+            analysis_.emplace(analysis->forAnotherThread());
+        }
+    }
 
     void run(const Segment& segment) {
         const std::int64_t group = op_.q.shape[1] / op_.cache.keys.shape[2];
@@ -100,15 +109,47 @@ private:
                 hi = std::max(hi, queries_[i].reach.high);
             }
         }
-        while (lo <= hi) {
-            const std::int64_t end = std::min(hi + 1, (lo / kKeyBlock + 1) * kKeyBlock);
-            const Tile<C> keys = tile(segment, lo, end, op_.cache.keys, op_.newK, true, keyTile_);
-            const Tile<C> values = tile(segment, lo, end, op_.cache.values, op_.newV, false, valueTile_);
-            for (std::int64_t i = 0; i < count; ++i) {
-                visitBlock(queries_[i], lo, end, keys, values);
-            }
-            lo = end;
+        if (lo <= hi) {
+            visitRange(segment, count, lo, hi + 1);
         }
+    }
+
+    /// Halves the keys until analysis says that the queries see none or all of them.
+    void visitRange(const Segment& segment, std::int64_t count, std::int64_t begin, std::int64_t end) {
+        const MaskVerdict verdict = analysis_ ? verdictOf(count, begin, end) : MaskVerdict::Undecided;
+        if (verdict == MaskVerdict::Empty) {
+            return;
+        }
+        if (analysis_ && verdict == MaskVerdict::Undecided && end - begin > kFewestDecided) {
+            const std::int64_t half = (begin + (end - begin) / 2) / kFewestDecided * kFewestDecided;
+            const std::int64_t middle = half > begin ? half : half + kFewestDecided;
+            visitRange(segment, count, begin, middle);
+            visitRange(segment, count, middle, end);
+            return;
+        }
+        for (std::int64_t at = begin; at < end;) {
+            const std::int64_t blockEnd = std::min(end, (at / kKeyBlock + 1) * kKeyBlock);
+            const Tile<C> keys = tile(segment, at, blockEnd, op_.cache.keys, op_.newK, true, keyTile_);
+            const Tile<C> values = tile(segment, at, blockEnd, op_.cache.values, op_.newV, false, valueTile_);
+            for (std::int64_t i = 0; i < count; ++i) {
+                const bool repeated = i > 0 && !byHead_ && queries_[i - 1].row == queries_[i].row;
+                visitBlock(queries_[i], at, blockEnd, verdict == MaskVerdict::Full, repeated, keys, values);
+            }
+            at = blockEnd;
+        }
+    }
+
+    MaskVerdict verdictOf(std::int64_t count, std::int64_t begin, std::int64_t end) {
+        const ProgramRow& first = queries_[0].at;
+        ProgramBox box{first.batch, first.batch, first.head, first.head, first.query, first.query, begin, end - 1};
+        for (std::int64_t i = 1; i < count; ++i) {
+            const ProgramRow& at = queries_[i].at;
+            box.headLow = std::min(box.headLow, at.head);
+            box.headHigh = std::max(box.headHigh, at.head);
+            box.queryLow = std::min(box.queryLow, at.query);
+            box.queryHigh = std::max(box.queryHigh, at.query);
+        }
+        return analysis_->mask(box);
     }
 
     /// Positions [begin, end) as rows of C: where they are, or copied.
@@ -157,7 +198,9 @@ private:
         return {buffer, dim};
     }
 
-    void visitBlock(Query<C>& query, std::int64_t begin, std::int64_t end, const Tile<C>& keys, const Tile<C>& values) {
+    /// `full`: the query sees all of the block's keys in its reach. `repeated`: what the query before it sees of them.
+    void visitBlock(Query<C>& query, std::int64_t begin, std::int64_t end, bool full, bool repeated,
+                    const Tile<C>& keys, const Tile<C>& values) {
         const std::int64_t low = std::max(begin, query.reach.low);
         const auto count = static_cast<int>(std::min(end, query.reach.high + 1) - low);
         if (count <= 0) {
@@ -165,8 +208,11 @@ private:
         }
         C scores[kKeyBlock];
         const C* key = keys.data + (low - begin) * keys.stride;
-        if (scores_.compute(query.at, query.reach, query.q, key, keys.stride, low, count, scores) !=
-            FlexAllowed::None) {
+        const FlexReach reach{query.reach.low, query.reach.high, query.reach.exact || full};
+        const FlexAllowed seen = repeated
+                                     ? scores_.computeSeen(query.at, query.q, key, keys.stride, low, count, scores)
+                                     : scores_.compute(query.at, reach, query.q, key, keys.stride, low, count, scores);
+        if (seen != FlexAllowed::None) {
             query.softmax.add(simd_, scores, count, values.data + (low - begin) * values.stride, values.stride,
                               op_.q.shape[2]);
         }
@@ -186,6 +232,8 @@ private:
     const KvPages& pages_;
     SimdLevel simd_;
     FlexRowScores<C> scores_;
+    bool byHead_; ///< heads may see different keys
+    std::optional<IntervalAnalysis> analysis_;
     Query<C> queries_[kMaxQueries];
     C q_[kMaxQueries * kMaxHeadDim];
     C results_[kMaxQueries * kMaxHeadDim];
@@ -218,33 +266,36 @@ Segment segmentAt(const Attention& op, const KvPages& pages, std::int64_t row, s
     return segment;
 }
 
-/// A BlockMask has rows for so many positions.
-void checkPositions(const Attention& op) {
-    if (op.blocks == nullptr) {
-        return;
+/// Analysis reads all that a mask captures, so it is for many keys to decide on.
+std::optional<IntervalAnalysis> analysisOf(const Attention& op, const KvPages& pages, const FlexPrograms& programs) {
+    if (op.mask.empty() || (*programs.facts)->exact) {
+        return std::nullopt;
     }
-    const KvPages pages(op.cache);
-    const std::int32_t* positions = op.positions.as<const std::int32_t>();
     const std::int32_t* offsets = op.offsets.as<const std::int32_t>();
+    std::int64_t asked = 0;
     for (std::int64_t sequence = 0; sequence < pages.sequences(); ++sequence) {
-        for (std::int64_t row = offsets[sequence]; row < offsets[sequence + 1]; ++row) {
-            const std::int64_t end = std::max<std::int64_t>(pages.end(sequence), positions[row] + 1);
-            if (positions[row] < 0 || positions[row] >= op.blocks->shape.queries || end > op.blocks->shape.keys) {
-                throw base::Internal("Attention: blocks: made for shorter sequences");
-            }
-        }
+        const std::int64_t keys = pages.end(sequence) - pages.first(sequence);
+        asked += (offsets[sequence + 1] - offsets[sequence]) * (keys > kFewestDecided ? keys : 0);
     }
+    std::int64_t captured = 0;
+    for (const TensorView& tensor : op.mask.captures.tensors) {
+        captured += tensor.shape.count();
+    }
+    return asked * op.cache.keys.shape[2] > 2 * captured
+               ? std::optional<IntervalAnalysis>(std::in_place, *op.mask.program, op.mask.captures)
+               : std::nullopt;
 }
 
 template <class C> void attend(CpuContext& context, const Attention& op) {
     const KvPages pages(op.cache);
-    const FlexPrograms programs(op.score, op.mask, op.blocks);
+    const FlexPrograms programs(op.score, op.mask, nullptr);
+    const std::optional<IntervalAnalysis> analysis = analysisOf(op, pages, programs);
     const std::int64_t kvHeads = op.cache.keys.shape[2];
     const std::int64_t rows = op.q.shape[0];
     const std::int64_t rowsPerTask = std::max<std::int64_t>(1, kMaxQueries / (op.q.shape[1] / kvHeads));
     const std::int64_t blocks = (rows + rowsPerTask - 1) / rowsPerTask;
     context.pool().parallelFor(blocks * kvHeads, 1, [&](std::int64_t begin, std::int64_t end, int) {
-        Task<C> task(op, pages, programs, context.simd());
+        Task<C> task(op, pages, programs, analysis ? &*analysis : nullptr, context.simd());
         for (std::int64_t index = begin; index < end; ++index) {
             std::int64_t row = index / kvHeads * rowsPerTask;
             const std::int64_t rowEnd = std::min(rows, row + rowsPerTask);
@@ -260,7 +311,6 @@ template <class C> void attend(CpuContext& context, const Attention& op) {
 } // namespace
 
 void execute(CpuContext& context, const Attention& op) {
-    checkPositions(op);
     if (op.q.dtype == DType::F64) {
         attend<double>(context, op);
     } else {

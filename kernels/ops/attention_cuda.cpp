@@ -17,7 +17,10 @@ namespace vitrine::kernels {
 
 namespace {
 
-abi::AttentionParams parametersOf(const Attention& op) {
+abi::AttentionParams parametersOf(const Attention& op, const AttentionScratch& scratch) {
+    if (scratch.bytes > 0 && (op.scratch.empty() || op.scratch.bytes() < scratch.bytes)) {
+        throw base::Internal("Attention: scratch: it is smaller than scratch() says");
+    }
     abi::AttentionParams out{};
     out.q = op.q.data;
     out.newK = op.newK.data;
@@ -40,6 +43,11 @@ abi::AttentionParams parametersOf(const Attention& op) {
     constexpr float kLog2e = 1.4426950408889634F;
     out.scale = op.scale;
     out.scale2 = op.scale * kLog2e;
+    if (scratch.tiles.words > 0) {
+        out.tiles = reinterpret_cast<abi::AttentionTiles*>(op.scratch.as<std::byte>() + scratch.tilesAt);
+        out.tileWords = toInt(scratch.tiles.words, Attention::kName, "cache.blockTable");
+        out.tileHeads = toInt(scratch.tiles.heads, Attention::kName, "q");
+    }
     return out;
 }
 
@@ -104,6 +112,12 @@ void launchRows(CudaContext& context, std::string_view family, const Attention& 
     }
 }
 
+/// Finds which tiles of keys the rows see.
+void runTiles(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
+    launchRows(context, "attention_tiles", op, parameters,
+               {{"tile_heads", parameters.tileHeads}, {"tile_words", parameters.tileWords}});
+}
+
 /// Attention in any dtype and head dim, without tensor cores.
 void runPlain(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
     const std::int64_t headDim = op.q.shape[2];
@@ -127,9 +141,6 @@ std::int64_t stagesFor(std::int64_t headDim, std::int64_t sharedPerBlock) {
 
 void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionParams parameters,
                    const AttentionSplits& cut) {
-    if (op.scratch.bytes() < cut.bytes || (cut.bytes > 0 && op.scratch.empty())) {
-        throw base::Internal("Attention: scratch: it is smaller than scratch() says");
-    }
     const std::int64_t headDim = op.q.shape[2];
     const std::int64_t stages = stagesFor(headDim, context.device().sharedPerBlock);
     parameters.splits = static_cast<int>(cut.splits);
@@ -224,13 +235,17 @@ void execute(CudaContext& context, const Attention& op) {
     if (tokens == 0) {
         return;
     }
-    const abi::AttentionParams parameters = parametersOf(op);
+    const int multiprocessors = context.device().multiprocessors;
+    const abi::AttentionParams parameters = parametersOf(op, AttentionScratch(op, multiprocessors));
+    if (parameters.tiles != nullptr) {
+        runTiles(context, op, parameters);
+    }
     if (!AttentionSplits::onTensorCores(op) || !isAligned(op)) {
         runPlain(context, op, parameters);
         return;
     }
     // Sequences of one row go the same way beside prefills as alone, so that their results do not change.
-    const AttentionSplits cut(op, context.device().multiprocessors);
+    const AttentionSplits cut(op, multiprocessors);
     if (cut.rows > 0) {
         runSingleRows(context, op, parameters, cut);
     }

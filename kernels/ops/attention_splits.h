@@ -2,15 +2,49 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How the GPU's attention over single rows cuts their keys, and the scratch for the parts' results. Everything here
-// follows from shapes and the device, so that planners know it and a captured graph serves growing lengths.
+// How the GPU's attention over single rows cuts their keys, and scratch: for the parts' results, and for which tiles of keys
+// rows see when the mask's rows are no intervals. Everything here follows from shapes and the device, so that planners know it
+// and a captured graph serves growing lengths.
 
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/device/abi/attention.h"
 #include "kernels/ops/attention.h"
 
 namespace vitrine::kernels {
+
+/// The most keys of a sequence: that its row of the block table can hold, and the step's own.
+inline std::int64_t mostKeys(const Attention& op) {
+    return op.cache.blockTable.shape[1] * op.cache.keys.shape[1] + (op.newK.empty() ? 0 : op.q.shape[0]);
+}
+
+/// Words of kernels/device/attention_seen.cuh.
+struct AttentionTileWords {
+    static constexpr std::int64_t kKeysOfWord = 32 * 64;
+    static constexpr std::int64_t kFewKeys = 512; ///< up to here a kernel more costs what it saves
+    static constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20; ///< beyond, the kernels ask every key
+
+    explicit AttentionTileWords(const Attention& op) {
+        if (op.mask.empty() || mostKeys(op) <= kFewKeys) {
+            return;
+        }
+        const FactsOf facts(op.mask);
+        const std::int64_t needed = mostKeys(op) / kKeysOfWord + 2; // a sequence may begin and end inside a word
+        const std::int64_t ofHeads = facts->byHead ? op.q.shape[1] : 1;
+        const std::uint64_t all =
+            static_cast<std::uint64_t>(op.q.shape[0] * ofHeads * needed) * sizeof(abi::AttentionTiles);
+        if (!facts->exact && all <= kMostBytes) {
+            words = needed;
+            heads = ofHeads;
+            bytes = all;
+        }
+    }
+
+    std::int64_t words = 0; ///< of a row and head; 0: none are needed
+    std::int64_t heads = 1; ///< 1: the same for all
+    std::uint64_t bytes = 0;
+};
 
 struct AttentionSplits {
     static constexpr std::int64_t kTileKeys = 64;    ///< keys that a block takes at a time
@@ -26,7 +60,7 @@ struct AttentionSplits {
         const std::int64_t sequences = op.cache.blockTable.shape[0];
         byRow = tokens <= sequences;
         rows = byRow ? tokens : sequences > 1 ? sequences : 0;
-        std::int64_t keys = op.cache.blockTable.shape[1] * op.cache.keys.shape[1] + (op.newK.empty() ? 0 : tokens);
+        std::int64_t keys = mostKeys(op);
         if (!op.mask.empty()) {
             const FactsOf facts(op.mask);
             if (facts->behind && facts->ahead) {
@@ -58,6 +92,17 @@ struct AttentionSplits {
     std::int64_t rows = 0;   ///< rows or sequences that the single-row kernel visits; 0: it is not needed
     std::int64_t splits = 1; ///< the most parts of a row
     std::uint64_t bytes = 0;
+};
+
+/// Both, one behind the other.
+struct AttentionScratch {
+    AttentionScratch(const Attention& op, int multiprocessors)
+        : tilesAt(AttentionSplits::onTensorCores(op) ? alignedBytes(AttentionSplits(op, multiprocessors).bytes) : 0),
+          tiles(op), bytes(tilesAt + tiles.bytes) {}
+
+    std::uint64_t tilesAt; ///< where the words begin
+    AttentionTileWords tiles;
+    std::uint64_t bytes;
 };
 
 } // namespace vitrine::kernels

@@ -44,6 +44,8 @@ public:
     FlexReach reach(const ProgramRow& row);
     /// Whether rows of different heads at one position may see different keys by their reach.
     bool perHead() const { return bounded_ && (*programs_.facts)->perHead; }
+    /// Whether they may see different keys at all.
+    bool byHead() const { return programs_.facts && (*programs_.facts)->byHead; }
     /// Writes 0 or 1 for keys [key, key + count), count <= kFlexKeys; nothing when the answer is All.
     FlexAllowed read(const ProgramRow& row, std::int64_t key, int count, std::uint8_t* allowed);
     /// The same of a row whose reach is known.
@@ -79,6 +81,9 @@ public:
     /// What is not allowed is -inf. None: nothing was computed.
     FlexAllowed compute(const ProgramRow& row, const FlexReach& reach, const C* q, const C* keys, std::int64_t stride,
                         std::int64_t key, int count, C* scores);
+    /// After compute() for the same keys and another head of the row that sees the same of them.
+    FlexAllowed computeSeen(const ProgramRow& row, const C* q, const C* keys, std::int64_t stride, std::int64_t key,
+                            int count, C* scores);
 
 private:
     SimdLevel simd_;
@@ -88,6 +93,7 @@ private:
     std::optional<Interpreter<C>> program_;
     C raw_[kFlexKeys]{};
     std::uint8_t allowed_[kFlexKeys]{};
+    FlexAllowed seen_ = FlexAllowed::None; ///< the answer with it
 };
 
 /// Online softmax of one row: the sum of values weighted relative to `maximum`.

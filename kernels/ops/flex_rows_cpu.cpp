@@ -157,9 +157,15 @@ bool FlexMaskRows::any(std::int64_t batch, std::int64_t head, std::int64_t query
 template <class C>
 FlexAllowed FlexRowScores<C>::compute(const ProgramRow& row, const FlexReach& reach, const C* q, const C* keys,
                                       std::int64_t stride, std::int64_t key, int count, C* scores) {
-    const FlexAllowed seen = mask_.read(row, reach, key, count, allowed_);
-    if (seen == FlexAllowed::None) {
-        return seen;
+    seen_ = mask_.read(row, reach, key, count, allowed_);
+    return computeSeen(row, q, keys, stride, key, count, scores);
+}
+
+template <class C>
+FlexAllowed FlexRowScores<C>::computeSeen(const ProgramRow& row, const C* q, const C* keys, std::int64_t stride,
+                                          std::int64_t key, int count, C* scores) {
+    if (seen_ == FlexAllowed::None) {
+        return seen_;
     }
     C* const products = program_.has_value() ? raw_ : scores;
     dotRows(simd_, q, keys, stride, count, dim_, products);
@@ -170,12 +176,12 @@ FlexAllowed FlexRowScores<C>::compute(const ProgramRow& row, const FlexReach& re
         program_->run(row, key, count, raw_);
         std::copy_n(program_->floats(), count, scores);
     }
-    if (seen == FlexAllowed::Some) {
+    if (seen_ == FlexAllowed::Some) {
         for (int i = 0; i < count; ++i) {
             scores[i] = allowed_[i] != 0 ? scores[i] : -std::numeric_limits<C>::infinity();
         }
     }
-    return seen;
+    return seen_;
 }
 
 template <class C> void FlexSoftmax<C>::start(const C* sink, std::int64_t dim, C* to) {

@@ -73,6 +73,7 @@ ProgramFacts::ProgramFacts(const Program& program) : key(programKey(program)) {
         return;
     }
     rows = hullRows(program, exact);
+    byHead = readsHead(program);
     perHead = readsHead(rows.low) || readsHead(rows.high);
     low = linearBound(rows.low);
     high = linearBound(rows.high);

@@ -27,6 +27,7 @@ struct ProgramFacts {
     IntervalRows rows;    ///< of a mask: every key that a row sees lies inside (hullRows)
     bool exact = false;   ///< and it sees all of them: the closed form
     bool perHead = false; ///< the ends depend on the head
+    bool byHead = false;  ///< the mask does
     /// The ends, where they are so simple: then nobody needs to run their programs.
     std::optional<LinearBound> low, high;
     /// Keys that a row at any position far from the start may see before and behind its own position; none where there is no

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/attention.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "kernels/jit/kernel_library.h"
 #include "kernels/program/program_builder.h"
 #include "tests/gpu/gpu_testing.h"
@@ -26,11 +29,19 @@ struct Case {
     std::int64_t qExtra = 8;
 };
 
+std::int64_t longestOf(const Case& item) {
+    std::int64_t longest = 1024;
+    for (std::size_t i = 0; i < item.past.size(); ++i) {
+        longest = std::max(longest, item.past[i] + item.added[i]);
+    }
+    return longest;
+}
+
 class Scene {
 public:
     explicit Scene(const Case& item) : item_(item) {
         if (!item.program.empty()) {
-            programs_.emplace(item.program, static_cast<std::int64_t>(item.past.size()), item.heads, 1024);
+            programs_.emplace(item.program, static_cast<std::int64_t>(item.past.size()), item.heads, longestOf(item));
         } else if (item.causal) {
             mask_.emplace(slidingWindowMask(item.window));
         }
@@ -348,6 +359,55 @@ TEST(AttentionGpu, ProgramsBeyondCausal) {
                     .cacheType = DType::F32,
                     .outType = DType::F32,
                     .program = program});
+    }
+}
+
+TEST(AttentionGpu, SparseMasksOverLongContexts) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(std::random_device{}());
+    const auto any = [&](int low, int high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random); };
+    for (const std::string_view program : testing::AttentionPrograms::kSparse) {
+        const std::string name(program);
+        const Case single{.name = name + ", single rows",
+                          .past = {any(4000, 9000), any(0, 700), 64, any(1000, 3000)},
+                          .added = {1, 1, 1, 1},
+                          .heads = 16,
+                          .kvHeads = 2,
+                          .dim = 64,
+                          .pageTokens = any(1, 130),
+                          .program = program};
+        const Case mixed{.name = name + ", mixed",
+                         .past = {any(1000, 3000), any(600, 1500), 0, any(0, 300)},
+                         .added = {any(2, 150), 1, any(2, 400), 2},
+                         .heads = 12,
+                         .kvHeads = 4,
+                         .dim = 128,
+                         .pageTokens = 8 * any(1, 16),
+                         .sinks = false,
+                         .program = program};
+        const Case portable{.name = name + ", head dim 96",
+                            .past = {any(600, 2000), 0},
+                            .added = {any(2, 100), any(2, 600)},
+                            .heads = 4,
+                            .kvHeads = 2,
+                            .dim = 96,
+                            .pageTokens = 24,
+                            .program = program};
+        const Case plain{.name = name + ", float32",
+                         .past = {any(600, 1500), 0},
+                         .added = {any(1, 20), any(1, 33)},
+                         .heads = 4,
+                         .kvHeads = 2,
+                         .dim = 64,
+                         .type = DType::F32,
+                         .cacheType = DType::F32,
+                         .outType = DType::F32,
+                         .program = program};
+        for (const Case& item : {single, mixed, portable, plain}) {
+            SCOPED_TRACE(fmt::format("past {} added {} pages of {}", fmt::join(item.past, " "),
+                                     fmt::join(item.added, " "), item.pageTokens));
+            expectSame(item);
+        }
     }
 }
 

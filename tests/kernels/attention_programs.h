@@ -28,6 +28,9 @@ public:
     static constexpr std::string_view kNames[] = {"alibi",   "soft_cap", "prefix",    "document",       "dilated",
                                                   "global",  "by_head",  "even_rows", "shifted_window", "bias_table",
                                                   "blocked", "two_ways", "everything"};
+    /// Masks that are no intervals and leave out most of a long context, or see stretches of it whole.
+    static constexpr std::string_view kSparse[] = {"long_document", "prefix_document", "strided", "global_far",
+                                                   "by_head_document"};
 
     /// Captures for `batch` sequences of up to `longest` tokens and `heads` heads.
     AttentionPrograms(std::string_view name, std::int64_t batch, std::int64_t heads, std::int64_t longest)
@@ -40,6 +43,7 @@ public:
             prefixes_.push_back(static_cast<std::int32_t>(7 + 13 * b));
             for (std::int64_t p = 0; p < longest; ++p) {
                 documents_.push_back(static_cast<std::int32_t>(p / 9 + p / (20 + b)));
+                longDocuments_.push_back(static_cast<std::int32_t>(p / (270 + 31 * b) * 7 % 11)); // not in order
             }
         }
         slopeTensor_ = TestTensor(DType::F32, Shape{heads});
@@ -47,6 +51,7 @@ public:
         windowTensor_ = ints(Shape{heads}, windows_);
         prefixTensor_ = ints(Shape{batch}, prefixes_);
         documentTensor_ = ints(Shape{batch, longest}, documents_);
+        longDocumentTensor_ = ints(Shape{batch, longest}, longDocuments_);
         make();
     }
 
@@ -79,6 +84,20 @@ public:
         }
         if (name_ == "even_rows") {
             return causal && e.q % 2 == 0;
+        }
+        const auto longDocument = [&](std::int64_t p) { return at(longDocuments_, e.b * longest_ + p); };
+        if (name_ == "long_document" || name_ == "prefix_document") {
+            return causal &&
+                   (longDocument(e.q) == longDocument(e.k) || (name_ == "prefix_document" && e.k < at(prefixes_, e.b)));
+        }
+        if (name_ == "strided") {
+            return causal && (e.q - e.k < 40 || e.k / 100 % 4 == 1);
+        }
+        if (name_ == "global_far") {
+            return causal && (e.k < 70 || e.q - e.k < 150);
+        }
+        if (name_ == "by_head_document") {
+            return causal && e.q / (20 * at(windows_, e.h)) == e.k / (20 * at(windows_, e.h));
         }
         if (name_ == "shifted_window") {
             return e.k <= e.q - 5 && e.q - e.k <= 25;
@@ -114,6 +133,9 @@ private:
         Maker s;
         const Expr causal = m.q >= m.k;
         const auto document = [&](const Expr& at) { return m.load("documents", ProgramType::Int32, {m.b, at}); };
+        const auto longDocument = [&](const Expr& at) {
+            return m.load("long_documents", ProgramType::Int32, {m.b, at});
+        };
         const auto window = [&] { return m.load("windows", ProgramType::Int32, {m.h}); };
         const auto slope = [&](const Expr& at) { return s.load("slopes", ProgramType::Float, {at}, true); };
         Expr mask = causal;
@@ -131,6 +153,17 @@ private:
             mask = causal & ((m.q - m.k) < window()) & (document(m.q) == document(m.k));
         } else if (name_ == "even_rows") {
             mask = causal & (m.q % 2 == 0);
+        } else if (name_ == "long_document") {
+            mask = causal & (longDocument(m.q) == longDocument(m.k));
+        } else if (name_ == "prefix_document") {
+            mask = causal &
+                   ((longDocument(m.q) == longDocument(m.k)) | (m.k < m.load("prefixes", ProgramType::Int32, {m.b})));
+        } else if (name_ == "strided") {
+            mask = causal & (((m.q - m.k) <= 39) | (floorDiv(m.k, 100) % 4 == 1));
+        } else if (name_ == "global_far") {
+            mask = causal & ((m.k <= 69) | ((m.q - m.k) <= 149));
+        } else if (name_ == "by_head_document") {
+            mask = causal & (floorDiv(m.q, window() * 20) == floorDiv(m.k, window() * 20));
         } else if (name_ == "shifted_window") {
             mask = (m.k <= m.q - 5) & ((m.q - m.k) <= 25);
         }
@@ -157,10 +190,11 @@ private:
     template <class At> CaptureBinding bindingOf(const Program& program, At&& at) const {
         CaptureBinding out;
         for (const ProgramCapture& capture : program.captures) {
-            out.tensors.push_back(capture.name == "slopes"      ? at(slopeTensor_)
-                                  : capture.name == "windows"   ? at(windowTensor_)
-                                  : capture.name == "documents" ? at(documentTensor_)
-                                                                : at(prefixTensor_));
+            out.tensors.push_back(capture.name == "slopes"           ? at(slopeTensor_)
+                                  : capture.name == "windows"        ? at(windowTensor_)
+                                  : capture.name == "documents"      ? at(documentTensor_)
+                                  : capture.name == "long_documents" ? at(longDocumentTensor_)
+                                                                     : at(prefixTensor_));
         }
         return out;
     }
@@ -168,8 +202,8 @@ private:
     std::string name_;
     std::int64_t longest_;
     std::vector<double> slopes_;
-    std::vector<std::int32_t> windows_, prefixes_, documents_;
-    TestTensor slopeTensor_, windowTensor_, prefixTensor_, documentTensor_;
+    std::vector<std::int32_t> windows_, prefixes_, documents_, longDocuments_;
+    TestTensor slopeTensor_, windowTensor_, prefixTensor_, documentTensor_, longDocumentTensor_;
     std::optional<KnownProgram> mask_, score_;
 };
 

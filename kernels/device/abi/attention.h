@@ -8,7 +8,13 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kAttentionAbi = 2;
+constexpr int kAttentionAbi = 3;
+
+/// Of 32 neighbouring tiles of 64 keys, a bit each: those of which a row sees something, and those of which it sees every key
+/// that exists.
+struct AttentionTiles {
+    unsigned some, whole;
+};
 
 /// kernels/ops/attention.h. Strides are elements between tokens; heads of a token are contiguous.
 struct AttentionParams {
@@ -28,6 +34,9 @@ struct AttentionParams {
     int splits;   ///< the most parts into which a row's keys are cut
     float scale;  ///< scores are q.k * scale before the score program
     float scale2; ///< scale * log2(e)
+    AttentionTiles* tiles; ///< (tokens, tileHeads, tileWords): attention_tiles.cuh writes them; null: nobody knows
+    int tileHeads;         ///< 1: the same for all heads
+    int tileWords;
 };
 
 /// The same with what the programs capture.

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Which tiles of 64 keys a row sees, as attention_tiles.cuh wrote it: for masks whose rows are no intervals. A sequence's
+// tiles are counted from a multiple of 128 positions, so that tiles of 128 keys have two bits of one word.
+
+#include "device/abi/attention.h"
+#include "device/types.cuh"
+#include "device/warp.cuh"
+
+namespace vt {
+
+namespace seen {
+
+using vitrine::kernels::abi::AttentionParams;
+using vitrine::kernels::abi::AttentionTiles;
+
+inline constexpr int kKeys = 64;
+inline constexpr int kTilesOfWord = 32;
+
+/// Number of the tile that the first bit of a sequence's first word stands for.
+__device__ __forceinline__ int firstTile(int firstKey) {
+    return firstKey / (2 * kKeys) * 2;
+}
+
+/// One row's; after pdl::wait().
+__device__ __forceinline__ AttentionTiles word(const AttentionParams& p, int row, int head, int index) {
+    if (p.tiles == nullptr) {
+        return {~0U, 0U};
+    }
+    const i64 entry = static_cast<i64>(row) * p.tileHeads + (p.tileHeads == 1 ? 0 : head);
+    const uint2 both = __ldcg(reinterpret_cast<const uint2*>(p.tiles + entry * p.tileWords + index));
+    return {both.x, both.y};
+}
+
+/// A tile, and whether every key of it is seen.
+struct Tile {
+    int number;
+    bool whole;
+};
+
+/// The tiles that heads [headBegin, headBegin + heads) of a row see together, in order. A warp together.
+class RowTiles {
+public:
+    /// `low` and `high` are the ends of what the row sees; none when low > high.
+    __device__ __forceinline__ RowTiles(const AttentionParams& p, int row, int headBegin, int heads, int firstKey,
+                                        int low, int high)
+        : p_(p), row_(row), headBegin_(headBegin), heads_(p.tileHeads == 1 ? 1 : heads), base_(firstTile(firstKey)),
+          firstTile_(low / kKeys - base_), lastTile_(low > high ? firstTile_ - 1 : high / kKeys - base_),
+          index_(firstTile_ / kTilesOfWord), end_(low > high ? index_ : lastTile_ / kTilesOfWord + 1) {}
+
+    __device__ __forceinline__ int count() const {
+        int sum = 0;
+        for (int i = index_ + static_cast<int>(threadIdx.x) % 32; i < end_; i += 32) {
+            sum += __popc(at(i).some);
+        }
+        return static_cast<int>(__reduce_add_sync(kAllLanes, static_cast<u32>(sum)));
+    }
+    /// The next take() gives the `ordinal`-th tile. At most once.
+    __device__ __forceinline__ void seek(int ordinal) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        for (; index_ < end_; index_ += 32) {
+            const AttentionTiles mine = index_ + lane < end_ ? at(index_ + lane) : AttentionTiles{0, 0};
+            int sum = __popc(mine.some);
+#pragma unroll
+            for (int offset = 1; offset < 32; offset *= 2) {
+                const int other = __shfl_up_sync(kAllLanes, sum, offset);
+                sum += lane >= offset ? other : 0;
+            }
+            const u32 behind = __ballot_sync(kAllLanes, sum > ordinal);
+            if (behind != 0) {
+                const int found = __ffs(static_cast<int>(behind)) - 1;
+                index_ += found;
+                some_ = __shfl_sync(kAllLanes, mine.some, found);
+                whole_ = __shfl_sync(kAllLanes, mine.whole, found);
+                const int before = __shfl_sync(kAllLanes, sum, found) - __popc(some_);
+                for (int i = before; i < ordinal; ++i) {
+                    some_ &= some_ - 1;
+                }
+                return;
+            }
+            ordinal -= __shfl_sync(kAllLanes, sum, 31);
+        }
+    }
+    /// Of count() tiles that are there.
+    __device__ __forceinline__ Tile take() {
+        while (some_ == 0 && index_ + 1 < end_) {
+            ++index_;
+            const AttentionTiles next = at(index_);
+            some_ = next.some;
+            whole_ = next.whole;
+        }
+        const int bit = __ffs(static_cast<int>(some_)) - 1;
+        some_ &= some_ - 1;
+        return {base_ + index_ * kTilesOfWord + bit, (whole_ >> bit & 1) != 0};
+    }
+
+private:
+    __device__ __forceinline__ AttentionTiles at(int index) const {
+        AttentionTiles out = word(p_, row_, headBegin_, index);
+        for (int head = 1; head < heads_; ++head) {
+            const AttentionTiles other = word(p_, row_, headBegin_ + head, index);
+            out.some |= other.some;
+            out.whole &= other.whole;
+        }
+        const int from = max(firstTile_ - index * kTilesOfWord, 0);
+        const int to = min(lastTile_ - index * kTilesOfWord, kTilesOfWord - 1);
+        out.some &= ~0U << from & ~0U >> (kTilesOfWord - 1 - to);
+        return out;
+    }
+
+    const AttentionParams& p_;
+    int row_, headBegin_, heads_;
+    int base_;                 ///< number of the first word's first tile
+    int firstTile_, lastTile_; ///< from there on
+    int index_, end_;          ///< words
+    u32 some_ = 0, whole_ = 0; ///< what is left of the word at index_
+};
+
+} // namespace seen
+
+} // namespace vt
