@@ -24,9 +24,9 @@ __device__ __forceinline__ int firstTile(int firstKey) {
     return firstKey / (2 * kKeys) * 2;
 }
 
-/// One row's; after pdl::wait().
+/// One row's; after pdl::wait(). What was not looked at may all be seen.
 __device__ __forceinline__ AttentionTiles word(const AttentionParams& p, int row, int head, int index) {
-    if (p.tiles == nullptr) {
+    if (index >= p.tileWords) {
         return {~0U, 0U};
     }
     const i64 entry = static_cast<i64>(row) * p.tileHeads + (p.tileHeads == 1 ? 0 : head);

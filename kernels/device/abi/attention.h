@@ -34,9 +34,9 @@ struct AttentionParams {
     int splits;   ///< the most parts into which a row's keys are cut
     float scale;  ///< scores are q.k * scale before the score program
     float scale2; ///< scale * log2(e)
-    AttentionTiles* tiles; ///< (tokens, tileHeads, tileWords): attention_tiles.cuh writes them; null: nobody knows
+    AttentionTiles* tiles; ///< (tokens, tileHeads, tileWords): attention_tiles.cuh writes them
     int tileHeads;         ///< 1: the same for all heads
-    int tileWords;
+    int tileWords;         ///< 0: there are none
 };
 
 /// The same with what the programs capture.
