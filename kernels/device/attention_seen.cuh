@@ -40,29 +40,32 @@ struct Tile {
     bool whole;
 };
 
-/// The tiles that heads [headBegin, headBegin + heads) of a row see together, in order. A warp together.
+/// The tiles that heads [headBegin, headBegin + heads) of a row see together, in order. A warp together: each lane holds a word.
 class RowTiles {
 public:
     /// `low` and `high` are the ends of what the row sees; none when low > high.
     __device__ __forceinline__ RowTiles(const AttentionParams& p, int row, int headBegin, int heads, int firstKey,
                                         int low, int high)
         : p_(p), row_(row), headBegin_(headBegin), heads_(p.tileHeads == 1 ? 1 : heads), base_(firstTile(firstKey)),
-          firstTile_(low / kKeys - base_), lastTile_(low > high ? firstTile_ - 1 : high / kKeys - base_),
-          index_(firstTile_ / kTilesOfWord), end_(low > high ? index_ : lastTile_ / kTilesOfWord + 1) {}
+          firstTile_(low / kKeys - base_), lastTile_(high / kKeys - base_), begin_(firstTile_ / kTilesOfWord),
+          end_(low > high ? begin_ : lastTile_ / kTilesOfWord + 1) {}
 
-    __device__ __forceinline__ int count() const {
+    __device__ __forceinline__ int count() {
         int sum = 0;
-        for (int i = index_ + static_cast<int>(threadIdx.x) % 32; i < end_; i += 32) {
-            sum += __popc(at(i).some);
+        for (int chunk = begin_; chunk < end_; chunk += 32) {
+            load(chunk);
+            sum += __popc(mine_.some);
         }
         return static_cast<int>(__reduce_add_sync(kAllLanes, static_cast<u32>(sum)));
     }
-    /// The next take() gives the `ordinal`-th tile. At most once.
+    /// The next take() gives the `ordinal`-th tile. After count().
     __device__ __forceinline__ void seek(int ordinal) {
         const int lane = static_cast<int>(threadIdx.x) % 32;
-        for (; index_ < end_; index_ += 32) {
-            const AttentionTiles mine = index_ + lane < end_ ? at(index_ + lane) : AttentionTiles{0, 0};
-            int sum = __popc(mine.some);
+        for (int chunk = begin_; chunk < end_; chunk += 32) {
+            if (chunk != chunk_) {
+                load(chunk);
+            }
+            int sum = __popc(mine_.some);
 #pragma unroll
             for (int offset = 1; offset < 32; offset *= 2) {
                 const int other = __shfl_up_sync(kAllLanes, sum, offset);
@@ -70,11 +73,8 @@ public:
             }
             const u32 behind = __ballot_sync(kAllLanes, sum > ordinal);
             if (behind != 0) {
-                const int found = __ffs(static_cast<int>(behind)) - 1;
-                index_ += found;
-                some_ = __shfl_sync(kAllLanes, mine.some, found);
-                whole_ = __shfl_sync(kAllLanes, mine.whole, found);
-                const int before = __shfl_sync(kAllLanes, sum, found) - __popc(some_);
+                open(__ffs(static_cast<int>(behind)) - 1);
+                const int before = __shfl_sync(kAllLanes, sum, lane_) - __popc(some_);
                 for (int i = before; i < ordinal; ++i) {
                     some_ &= some_ - 1;
                 }
@@ -85,37 +85,51 @@ public:
     }
     /// Of count() tiles that are there.
     __device__ __forceinline__ Tile take() {
-        while (some_ == 0 && index_ + 1 < end_) {
-            ++index_;
-            const AttentionTiles next = at(index_);
-            some_ = next.some;
-            whole_ = next.whole;
+        if (some_ == 0) {
+            u32 later = __ballot_sync(kAllLanes, mine_.some != 0) & ~1U << lane_;
+            while (later == 0 && chunk_ + 32 < end_) {
+                load(chunk_ + 32);
+                later = __ballot_sync(kAllLanes, mine_.some != 0);
+            }
+            open(__ffs(static_cast<int>(later)) - 1);
         }
         const int bit = __ffs(static_cast<int>(some_)) - 1;
         some_ &= some_ - 1;
-        return {base_ + index_ * kTilesOfWord + bit, (whole_ >> bit & 1) != 0};
+        return {base_ + (chunk_ + lane_) * kTilesOfWord + bit, (whole_ >> bit & 1) != 0};
     }
 
 private:
-    __device__ __forceinline__ AttentionTiles at(int index) const {
-        AttentionTiles out = word(p_, row_, headBegin_, index);
-        for (int head = 1; head < heads_; ++head) {
-            const AttentionTiles other = word(p_, row_, headBegin_ + head, index);
-            out.some |= other.some;
-            out.whole &= other.whole;
+    __device__ __forceinline__ void load(int chunk) {
+        const int index = chunk + static_cast<int>(threadIdx.x) % 32;
+        chunk_ = chunk;
+        mine_ = {0, 0};
+        if (index < end_) {
+            mine_ = word(p_, row_, headBegin_, index);
+            for (int head = 1; head < heads_; ++head) {
+                const AttentionTiles other = word(p_, row_, headBegin_ + head, index);
+                mine_.some |= other.some;
+                mine_.whole &= other.whole;
+            }
+            const int from = max(firstTile_ - index * kTilesOfWord, 0);
+            const int to = min(lastTile_ - index * kTilesOfWord, kTilesOfWord - 1);
+            mine_.some &= ~0U << from & ~0U >> (kTilesOfWord - 1 - to);
         }
-        const int from = max(firstTile_ - index * kTilesOfWord, 0);
-        const int to = min(lastTile_ - index * kTilesOfWord, kTilesOfWord - 1);
-        out.some &= ~0U << from & ~0U >> (kTilesOfWord - 1 - to);
-        return out;
+    }
+    __device__ __forceinline__ void open(int lane) {
+        lane_ = lane;
+        some_ = __shfl_sync(kAllLanes, mine_.some, lane);
+        whole_ = __shfl_sync(kAllLanes, mine_.whole, lane);
     }
 
     const AttentionParams& p_;
     int row_, headBegin_, heads_;
     int base_;                 ///< number of the first word's first tile
     int firstTile_, lastTile_; ///< from there on
-    int index_, end_;          ///< words
-    u32 some_ = 0, whole_ = 0; ///< what is left of the word at index_
+    int begin_, end_;          ///< words
+    int chunk_ = -1;           ///< the first lane's word
+    AttentionTiles mine_{0, 0};
+    int lane_ = 0;             ///< whose word is open
+    u32 some_ = 0, whole_ = 0; ///< what is left of it
 };
 
 } // namespace seen

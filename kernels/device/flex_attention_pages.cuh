@@ -91,76 +91,78 @@ template <int kPairs> __device__ __forceinline__ Work workOf(const Params& p, in
 }
 
 #if VT_MASK == 3
-/// Of an interval's tiles those of which some row of the piece sees something. A warp together.
-template <int kTile> class SeenWalk {
+/// Of an interval's tiles those of which some row of the piece sees something. A warp together: each lane holds a word of what
+/// all of the piece's rows see.
+template <class Interval> class SeenWalk {
 public:
-    __device__ __forceinline__ SeenWalk(const Params& p, const Work& work, const IntervalWalk<kTile>& interval)
-        : p_(p), work_(work), interval_(interval), first_(seen::firstTile(work.firstKey)) {
+    __device__ __forceinline__ SeenWalk(const Params& p, const Work& work, const Interval& interval)
+        : p_(p), work_(work), interval_(interval), firstKey_(seen::firstTile(work.firstKey) * seen::kKeys) {
         settle();
     }
     __device__ __forceinline__ bool done() const { return interval_.done(); }
     __device__ __forceinline__ int begin() const { return interval_.begin(); }
     __device__ __forceinline__ bool partial() const { return !whole_ || interval_.partial(); }
     __device__ __forceinline__ void next() {
-        interval_.next();
+        interval_.skip(1);
         settle();
     }
 
 private:
-    static constexpr u32 kBits = kTile > seen::kKeys ? 3 : 1; ///< of one of the interval's tiles
-    static_assert(kTile == 2 * seen::kKeys || seen::kKeys % kTile == 0, "a tile has its bits in one word");
+    static constexpr int kKeysOfWord = seen::kTilesOfWord * seen::kKeys;
+    static constexpr u32 kBits = Interval::kKeys > seen::kKeys ? 3 : 1; ///< of one of the interval's tiles
+    static_assert(Interval::kKeys == 2 * seen::kKeys || seen::kKeys % Interval::kKeys == 0, "in one word");
 
     /// On to a tile that is seen.
     __device__ __forceinline__ void settle() {
         while (!interval_.done()) {
-            const int tile = interval_.begin() / seen::kKeys - first_;
-            const int bit = tile % seen::kTilesOfWord;
-            read(tile / seen::kTilesOfWord);
-            const u32 rest = some_ >> bit;
-            if ((rest & kBits) != 0) {
-                whole_ = (allWhole_ >> bit & kBits) == kBits;
+            const int key = interval_.begin() - firstKey_;
+            const int index = key / kKeysOfWord;
+            if (index / 32 != chunk_) {
+                load(index / 32);
+            }
+            const int bit = key / seen::kKeys % seen::kTilesOfWord;
+            const u32 some = __shfl_sync(kAllLanes, some_, index % 32);
+            if ((some >> bit & kBits) != 0) {
+                whole_ = (__shfl_sync(kAllLanes, allWhole_, index % 32) >> bit & kBits) == kBits;
                 return;
             }
-            const int skipped = rest == 0 ? seen::kTilesOfWord - bit : __ffs(static_cast<int>(rest)) - 1;
-            interval_.seek((first_ + tile + skipped) * seen::kKeys);
+            const int inWord = key % kKeysOfWord / Interval::kKeys;
+            const int left = Interval::kStep > 0 ? kKeysOfWord / Interval::kKeys - inWord : inWord + 1;
+            interval_.skip(some == 0 ? left : 1);
         }
     }
-    /// The word of all the piece's rows.
-    __device__ __forceinline__ void read(int index) {
-        if (index == index_) {
-            return;
-        }
-        index_ = index;
-        u32 some = 0;
-        u32 whole = ~0U;
-        for (int pair = work_.pairBegin + static_cast<int>(threadIdx.x) % 32; pair < work_.pairEnd; pair += 32) {
+    __device__ __forceinline__ void load(int chunk) {
+        const int index = chunk * 32 + static_cast<int>(threadIdx.x) % 32;
+        chunk_ = chunk;
+        some_ = 0;
+        allWhole_ = ~0U;
+#pragma unroll 4
+        for (int pair = work_.pairBegin; pair < work_.pairEnd;
+             pair = p_.tileHeads == 1 ? (pair / kGroup + 1) * kGroup : pair + 1) {
             const auto word =
                 seen::word(p_, work_.rowBegin + pair / kGroup, work_.kvHead * kGroup + pair % kGroup, index);
-            some |= word.some;
-            whole &= word.whole;
+            some_ |= word.some;
+            allWhole_ &= word.whole;
         }
-        some_ = __reduce_or_sync(kAllLanes, some);
-        allWhole_ = __reduce_and_sync(kAllLanes, whole);
     }
 
     const Params& p_;
     const Work& work_;
-    IntervalWalk<kTile> interval_;
-    int first_;
-    int index_ = -1; ///< of the word that was read
+    Interval interval_;
+    int firstKey_;   ///< of the first word
+    int chunk_ = -1; ///< the lanes' 32 words
     u32 some_ = 0, allWhole_ = 0;
     bool whole_ = false;
 };
 
-template <int kTile>
-__device__ __forceinline__ SeenWalk<kTile> walkOf(const Params& p, const Work& work,
-                                                  const IntervalWalk<kTile>& interval) {
+template <class Interval>
+__device__ __forceinline__ SeenWalk<Interval> walkOf(const Params& p, const Work& work, const Interval& interval) {
     return {p, work, interval};
 }
 #else
-template <int kTile>
-__device__ __forceinline__ const IntervalWalk<kTile>& walkOf(const Params&, const Work&,
-                                                             const IntervalWalk<kTile>& interval) {
+/// All of them.
+template <class Interval>
+__device__ __forceinline__ Interval walkOf(const Params&, const Work&, const Interval& interval) {
     return interval;
 }
 #endif

@@ -150,6 +150,9 @@ __device__ __forceinline__ RunWalk<kTile> walkColumn(const FlexAttentionParams& 
 /// Tiles of an interval of keys; those inside [fullLow, fullHigh] need no test.
 template <int kTile> class IntervalWalk {
 public:
+    static constexpr int kKeys = kTile;
+    static constexpr int kStep = 1; ///< the direction
+
     __device__ __forceinline__ IntervalWalk(int low, int high, int fullLow, int fullHigh)
         : tile_(low / kTile), last_(high < low ? low / kTile : high / kTile + 1), fullLow_(fullLow),
           fullHigh_(fullHigh) {}
@@ -159,8 +162,8 @@ public:
         return begin() < fullLow_ || begin() + kTile - 1 > fullHigh_;
     }
     __device__ __forceinline__ void next() { ++tile_; }
-    /// Not back: to the tile that holds `key`.
-    __device__ __forceinline__ void seek(int key) { tile_ = max(tile_, key / kTile); }
+    /// `tiles` further, but not past the end.
+    __device__ __forceinline__ void skip(int tiles) { tile_ = min(tile_ + tiles, last_); }
 
 private:
     int tile_, last_, fullLow_, fullHigh_;
