@@ -66,6 +66,10 @@ public:
     void addCompute(double seconds);
     void addCopy(double seconds);
     void joinStreams(); ///< both streams wait for the later one
+    base::TimeNs opsEnd() const { return compute_; }
+    void holdOps(base::TimeNs until) {
+        compute_ = compute_ > until ? compute_ : until;
+    } ///< ops begin then at the earliest
     const DeviceTraits& traits() const { return traits_; }
 
 private:

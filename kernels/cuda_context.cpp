@@ -265,6 +265,19 @@ CudaEvent::~CudaEvent() = default;
 CudaEvent::CudaEvent(CudaEvent&&) noexcept = default;
 CudaEvent& CudaEvent::operator=(CudaEvent&&) noexcept = default;
 
+CudaEvent CudaEvent::recordOn(const std::shared_ptr<CudaDevice>& device, void* stream) {
+    CudaEvent event;
+    event.state_ = std::make_unique<State>();
+    event.state_->device = device;
+    device->check(device->driver().cuEventCreate(&event.state_->event, CU_EVENT_DEFAULT), "cuEventCreate");
+    device->check(device->driver().cuEventRecord(event.state_->event, static_cast<CUstream>(stream)), "cuEventRecord");
+    return event;
+}
+
+void* CudaEvent::handle() const {
+    return state_ == nullptr ? nullptr : state_->event;
+}
+
 void CudaEvent::wait() const {
     if (state_ != nullptr) {
         state_->device->check(state_->device->driver().cuEventSynchronize(state_->event), "cuEventSynchronize");
@@ -434,13 +447,7 @@ void CudaContext::synchronize() {
 }
 
 CudaEvent CudaContext::record() {
-    CudaEvent event;
-    event.state_ = std::make_unique<CudaEvent::State>();
-    event.state_->device = state_->device;
-    state_->device->check(state_->driver().cuEventCreate(&event.state_->event, CU_EVENT_DEFAULT), "cuEventCreate");
-    state_->device->check(state_->driver().cuEventRecord(event.state_->event, state_->device->compute()),
-                          "cuEventRecord");
-    return event;
+    return CudaEvent::recordOn(state_->device, state_->device->compute());
 }
 
 void CudaContext::throwIfFaulted() const {

@@ -85,6 +85,10 @@ public:
 
 private:
     friend class CudaContext;
+    friend class CudaSideStream;
+    static CudaEvent recordOn(const std::shared_ptr<CudaDevice>& device, void* stream);
+    void* handle() const; ///< the CUevent, null where nothing was recorded
+
     struct State;
     std::unique_ptr<State> state_;
 };

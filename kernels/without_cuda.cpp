@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "kernels/context.h"
 #include "kernels/cuda_context.h"
+#include "kernels/cuda_side_stream.h"
 #include "kernels/cuda_upload.h"
 #include "kernels/jit/nvrtc.h"
 
@@ -16,6 +17,7 @@ struct CudaContext::State {};
 struct CudaGraph::State {};
 struct CudaEvent::State {};
 struct CudaUpload::State {};
+struct CudaSideStream::State {};
 class CudaDevice {};
 
 namespace {
@@ -161,5 +163,17 @@ std::vector<CudaUpload::Copied> CudaUpload::takeCopied() {
     return {};
 }
 void CudaUpload::finish() {}
+
+CudaSideStream::CudaSideStream(CudaContext&) {
+    refuse();
+}
+CudaSideStream::~CudaSideStream() = default;
+void CudaSideStream::copyToHost(const void*, void*, std::uint64_t) {}
+void CudaSideStream::copyToDevice(const void*, void*, std::uint64_t) {}
+CudaEvent CudaSideStream::record() {
+    return {};
+}
+void CudaSideStream::waitFor(const CudaEvent&) {}
+void CudaSideStream::computeWaitsFor(const CudaEvent&) {}
 
 } // namespace vitrine::kernels

@@ -143,11 +143,8 @@ public:
     /// The books of a paged cache, null for others. Whoever plans ahead takes pages here; reserve() then finds them taken.
     PageBook* book() { return book_ ? &*book_ : nullptr; }
     const PageBook* book() const { return book_ ? &*book_ : nullptr; }
-    /// Paged: copies these pages (lists by group) to `host`, and back into others; pagesBytes says how much. Done before the
-    /// next step on the device writes into them.
-    std::uint64_t pagesBytes(std::span<const std::vector<std::int32_t>> pages) const;
-    void copyOut(std::span<const std::vector<std::int32_t>> pages, void* host);
-    void copyIn(std::span<const std::vector<std::int32_t>> pages, const void* host);
+    /// Paged: where a page's pageBytes lie.
+    std::byte* pageData(int group, std::int32_t page);
     void copyPage(const PageCopy& copy);
     std::uint64_t poolBytes() const; ///< allocated for the pool; 0 but for a paged cache
 
@@ -168,7 +165,6 @@ private:
     template <class Visit> void eachLength(Visit visit) const;
     void makePool();
     void copyShared();
-    bool chargeMeta(std::span<const std::vector<std::int32_t>> pages);
     void growPaged(const KvAppend& append);
     std::vector<std::byte> randomPage(int group, std::uint64_t seed) const;
     std::byte* pageAddress(int group, std::int32_t page) const;

@@ -41,6 +41,10 @@ std::uint64_t KvCache::pageStride(int group) const {
     return kernels::alignedBytes(groups_[static_cast<std::size_t>(group)].pageBytes);
 }
 
+std::byte* KvCache::pageData(int group, std::int32_t page) {
+    return pageAddress(group, page);
+}
+
 std::byte* KvCache::pageAddress(int group, std::int32_t page) const {
     return lowestPage_[static_cast<std::size_t>(group)] + static_cast<std::uint64_t>(page) * pageStride(group);
 }
@@ -78,51 +82,6 @@ void KvCache::copyShared() {
 void KvCache::copyPage(const PageCopy& copy) {
     context_.copy(pageAddress(copy.group, copy.from), pageAddress(copy.group, copy.to),
                   groups_[static_cast<std::size_t>(copy.group)].pageBytes);
-}
-
-std::uint64_t KvCache::pagesBytes(std::span<const std::vector<std::int32_t>> pages) const {
-    std::uint64_t total = 0;
-    for (std::size_t group = 0; group < pages.size(); ++group) {
-        total += pages[group].size() * groups_[group].pageBytes;
-    }
-    return total;
-}
-
-/// On Meta: the time of moving the pages between the host and the device; true.
-bool KvCache::chargeMeta(std::span<const std::vector<std::int32_t>> pages) {
-    kernels::MetaContext* const meta = context_.meta();
-    if (meta != nullptr) {
-        meta->joinStreams();
-        meta->addCopy(static_cast<double>(pagesBytes(pages)) / context_.traits().hostToDeviceBandwidth);
-        meta->joinStreams();
-    }
-    return meta != nullptr;
-}
-
-void KvCache::copyOut(std::span<const std::vector<std::int32_t>> pages, void* host) {
-    if (chargeMeta(pages)) {
-        return;
-    }
-    auto* out = static_cast<std::byte*>(host);
-    for (std::size_t group = 0; group < pages.size(); ++group) {
-        for (const std::int32_t page : pages[group]) {
-            context_.download(pageAddress(static_cast<int>(group), page), out, groups_[group].pageBytes);
-            out += groups_[group].pageBytes;
-        }
-    }
-}
-
-void KvCache::copyIn(std::span<const std::vector<std::int32_t>> pages, const void* host) {
-    if (chargeMeta(pages)) {
-        return;
-    }
-    const auto* in = static_cast<const std::byte*>(host);
-    for (std::size_t group = 0; group < pages.size(); ++group) {
-        for (const std::int32_t page : pages[group]) {
-            context_.upload(in, pageAddress(static_cast<int>(group), page), groups_[group].pageBytes);
-            in += groups_[group].pageBytes;
-        }
-    }
 }
 
 std::uint64_t KvCache::poolBytes() const {

@@ -22,6 +22,9 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
     poolFor(options_.cache, scheduler, model_, options_.longestPrompt, options_.longestSequence);
     cache_ = std::make_unique<KvCache>(context, model_.config(), options_.cache);
     scheduler_ = std::make_unique<Scheduler>(scheduler, *cache_->book());
+    if (scheduler.mode == BatchMode::Continuous && scheduler.preemption == Preemption::Swap) {
+        swap_ = std::make_unique<KvSwap>(context, *cache_, scheduler.swapPages);
+    }
     trace_ = std::make_unique<BatchTrace>(context.tracer(), scheduler.slots);
     if (buckets_) {
         fillSequence_ = cache_->addSequence();
@@ -184,20 +187,16 @@ void BatchEngine::makeMoves(const BatchPlan& plan) {
             cache_->copyPage(move.copy);
             continue;
         }
-        const std::uint64_t bytes = cache_->pagesBytes(move.pages);
-        counts_.swapBytes += bytes;
+        for (std::size_t group = 0; group < move.pages.size(); ++group) {
+            counts_.swapBytes += move.pages[group].size() * cache_->groups()[group].pageBytes;
+        }
         if (move.kind == PageMove::Kind::SwapOut) {
-            kernels::Buffer host(model_.context().memory().host(), bytes,
-                                 {base::MemoryCategory::KvCache, "kv_cache.swapped", kernels::DType::U8, {}});
-            cache_->copyOut(move.pages, host.data());
-            swapped_[move.request] = std::move(host);
+            swap_->out(move.request, move.pages);
             ++counts_.swaps;
+            counts_.mostSwappedPages = swap_->mostPages();
+            counts_.swapHostBytes = swap_->hostBytes();
         } else {
-            cache_->copyIn(move.pages, swapped_.at(move.request).data());
-            if (kernels::CudaContext* gpu = model_.context().cuda()) {
-                gpu->synchronize(); // the pinned memory is read until then
-            }
-            swapped_.erase(move.request);
+            swap_->in(move.request, move.pages);
         }
     }
 }

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/cache/kv_swap.h"
 #include "engine/generation/batch_trace.h"
 #include "engine/generation/generator.h"
 #include "engine/generation/scheduler.h"
@@ -63,6 +64,8 @@ struct BatchCounts {
     std::int64_t preemptions = 0;
     std::int64_t swaps = 0;
     std::uint64_t swapBytes = 0; ///< both ways
+    std::int64_t mostSwappedPages = 0;
+    std::uint64_t swapHostBytes = 0; ///< taken for them; at most the pages that the scheduler may swap
     std::int64_t mostUsedPages = 0;
     std::uint64_t kvBytes = 0;     ///< largest sum over tokens kept
     std::uint64_t kvPageBytes = 0; ///< largest sum of pages in use
@@ -141,8 +144,8 @@ private:
     std::unique_ptr<Scheduler> scheduler_;
     std::unique_ptr<BatchTrace> trace_;
     std::map<std::int32_t, std::unique_ptr<Row>> rows_;
-    std::map<std::int32_t, kernels::Buffer> swapped_; ///< pages of swapped requests on the host
-    int fillSequence_ = -1;                           ///< of rows that fill a bucket up
+    std::unique_ptr<KvSwap> swap_; ///< null: nothing is swapped
+    int fillSequence_ = -1;        ///< of rows that fill a bucket up
     bool buckets_ = false;
     kernels::Tensor carry_; ///< (2, rows) ids that steps leave to the next one, in turns
     std::int64_t carryRows_ = 0;

@@ -103,7 +103,9 @@ void BatchEngine::endRow(Row& row, FinishReason finish, base::TimeNs time, std::
     if (row.answer) {
         row.out.result.channels = row.answer->channels();
     }
-    swapped_.erase(row.number);
+    if (swap_ != nullptr) {
+        swap_->drop(row.number);
+    }
     const bool cancelled = finish == FinishReason::Cancelled;
     trace_->request(row.number, cancelled ? base::RequestPhase::Cancelled : base::RequestPhase::Finished, time, -1,
                     counts_.steps > 0 ? counts_.steps - 1 : -1, static_cast<std::int64_t>(row.out.result.ids.size()),

@@ -25,7 +25,7 @@ std::int32_t bucketRows(std::int32_t rows, std::int32_t slots) {
 std::int64_t swapPagesIn(std::uint64_t bytes, const ModelConfig& config, const KvCacheOptions& cache) {
     std::uint64_t largest = 1;
     for (const KvGroup& group : kvGroups(config, cache)) {
-        largest = std::max(largest, group.pageBytes);
+        largest = std::max(largest, kernels::alignedBytes(group.pageBytes));
     }
     return static_cast<std::int64_t>(bytes / largest);
 }

@@ -250,6 +250,8 @@ void addBatchMetrics(Json& metrics, const BatchEngine& engine, const BatchTally&
     metrics["preemptions"] = counts.preemptions;
     metrics["swaps"] = counts.swaps;
     metrics["swap_bytes"] = counts.swapBytes;
+    metrics["swap_most_pages"] = counts.mostSwappedPages;
+    metrics["swap_host_bytes"] = counts.swapHostBytes;
     const KvCache& cache = engine.cache();
     std::int64_t pages = 0;
     for (const PageGroup& group : cache.book()->groups()) {

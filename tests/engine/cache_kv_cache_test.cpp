@@ -241,44 +241,6 @@ TEST(PagedKvCache, SlidingLayersHalveTheCacheOfGptOss) {
     }
 }
 
-TEST(PagedKvCache, PagesGoToTheHostAndComeBackElsewhere) {
-    kernels::ContextOptions contextOptions;
-    contextOptions.threads = 1;
-    kernels::Context context(contextOptions);
-    KvCache cache(context, twoGroups(), poolOf(4, 8, 2));
-    const int a = cache.addSequence();
-    cache.fillRandom(a, 10, 3);
-    const auto listsOf = [&](int sequence) {
-        std::vector<std::vector<std::int32_t>> lists;
-        for (int group = 0; group < 2; ++group) {
-            const auto pages = cache.book()->pages(sequence, group);
-            lists.emplace_back(pages.begin(), pages.end());
-        }
-        return lists;
-    };
-    const auto before = listsOf(a);
-    std::vector<std::byte> first(cache.pagesBytes(before));
-    cache.copyOut(before, first.data());
-    EXPECT_NE(std::count(first.begin(), first.end(), std::byte{0}), static_cast<std::ptrdiff_t>(first.size()));
-    cache.removeSequence(a);
-    append(cache, cache.addSequence(), 3); // takes the page that a had first
-    const int b = cache.addSequence();
-    append(cache, b, 10);
-    const auto after = listsOf(b);
-    EXPECT_NE(before, after);
-    cache.copyIn(after, first.data());
-    std::vector<std::byte> second(first.size());
-    cache.copyOut(after, second.data());
-    EXPECT_EQ(first, second);
-    cache.copyPage({1, after[1][0], after[1][1]});
-    cache.copyOut(after, second.data());
-    const std::size_t page = cache.groups()[1].pageBytes;
-    const std::size_t begin = after[0].size() * cache.groups()[0].pageBytes;
-    EXPECT_TRUE(std::equal(second.begin() + static_cast<std::ptrdiff_t>(begin),
-                           second.begin() + static_cast<std::ptrdiff_t>(begin + page),
-                           second.begin() + static_cast<std::ptrdiff_t>(begin + page)));
-}
-
 TEST(PagedKvCache, AnEmptyPoolIsOutOfMemoryWithItsFacts) {
     const auto context = test::makeContext(kernels::Backend::Meta);
     KvCache cache(*context, twoGroups(), poolOf(4, 3, 1));

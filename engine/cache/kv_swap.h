@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Pages of requests that lost their place, in host memory: written and brought back beside the steps.
+//
+// A page that goes out is copied on the device into a staging buffer, in order with the steps, so that its next holder need
+// not wait; from there it goes to the host on a stream of its own. What comes back is fetched into another staging buffer
+// while the step under way still runs, and copied to its pages before the next one. A step waits only for what does not fit
+// the staging buffers (two halves each way) or is still on its way.
+// Host memory is taken in slabs of equal places that any page fits, as many as were ever needed at a time and never more than
+// `pages`, and stays until the end; on CUDA it is pinned. Whole pages are moved, whatever is in them.
+// Belongs to the thread of its context; must not outlive the cache.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "engine/cache/kv_cache.h"
+#include "kernels/side_stream.h"
+
+namespace vitrine::engine {
+
+class KvSwap {
+public:
+    static constexpr std::uint64_t kHalf = std::uint64_t{16}
+                                           << 20; ///< bytes of a half of a staging buffer, unless pages are larger
+
+    /// `pages`: on the host at most. Takes the staging buffers and the first slab. Throws OutOfMemory.
+    KvSwap(kernels::Context& context, KvCache& cache, std::int64_t pages, std::uint64_t half = kHalf);
+
+    /// Pages by group, as PageMove lists them. Their contents are those behind all steps so far. REQUIRES room.
+    void out(std::int32_t request, std::span<const std::vector<std::int32_t>> pages);
+    /// Into as many pages of each group; forgets the request.
+    void in(std::int32_t request, std::span<const std::vector<std::int32_t>> pages);
+    /// The request does not come back.
+    void drop(std::int32_t request);
+
+    std::int64_t heldPages() const { return held_; }
+    std::int64_t mostPages() const { return most_; }
+    std::uint64_t hostBytes() const { return static_cast<std::uint64_t>(places_) * place_; } ///< allocated
+    std::uint64_t stagingBytes() const { return staging_.bytes(); }
+
+private:
+    struct Item {
+        std::byte* page = nullptr;
+        std::byte* place = nullptr; ///< on the host
+        std::uint64_t bytes = 0;
+    };
+    struct Half {
+        std::byte* data = nullptr;
+        kernels::SideStream::Point freed; ///< who read it last was done
+    };
+    struct Away {
+        std::vector<std::byte*> places;
+        kernels::SideStream::Point written;
+    };
+
+    void addSlab();
+    std::byte* takePlace();
+    std::vector<Item> itemsOf(std::span<const std::vector<std::int32_t>> pages, const std::vector<std::byte*>& places);
+    template <class Move> void eachPiece(const std::vector<Item>& items, Move move) const;
+    void giveBack(const std::vector<std::byte*>& places);
+
+    kernels::Context& context_;
+    KvCache& cache_;
+    std::int64_t limit_ = 0;
+    std::uint64_t place_ = 0; ///< bytes: the largest page
+    std::uint64_t half_ = 0;
+    std::int64_t places_ = 0; ///< in all slabs
+    kernels::Buffer staging_;
+    std::vector<kernels::Buffer> slabs_;
+    std::vector<std::byte*> free_;
+    std::map<std::int32_t, Away> away_;
+    std::array<Half, 2> outHalves_, inHalves_;
+    std::size_t nextOut_ = 0, nextIn_ = 0;
+    kernels::SideStream::Point broughtBack_; ///< what was read last
+    std::int64_t held_ = 0, most_ = 0;
+    kernels::SideStream out_, in_; // last: their copies end before the buffers go
+};
+
+} // namespace vitrine::engine

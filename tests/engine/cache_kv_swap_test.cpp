@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <cstring>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "engine/cache/kv_swap.h"
+#include "tests/engine/model_test_support.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Lists = std::vector<std::vector<std::int32_t>>;
+
+/// A pool of two groups, 12 pages of the full layers and 6 sequences' rings.
+class SwapRig {
+public:
+    explicit SwapRig(kernels::Backend backend) : context(test::makeContext(backend)) {
+        ModelConfig config;
+        config.kvHeads = 2;
+        config.headDim = 64;
+        config.layers = {{9, false}, {0, false}, {9, false}, {0, false}, {0, false}};
+        KvCacheOptions options;
+        options.kind = KvCacheKind::Paged;
+        options.pageTokens = 4;
+        options.poolPages = 12;
+        options.poolSequences = 6;
+        cache = std::make_unique<KvCache>(*context, config, options);
+    }
+
+    int sequence(std::int64_t tokens, std::uint64_t seed) {
+        const int number = cache->addSequence();
+        cache->fillRandom(number, tokens, seed);
+        return number;
+    }
+    Lists listsOf(int sequence) const {
+        Lists lists;
+        for (int group = 0; group < 2; ++group) {
+            const auto pages = cache->book()->pages(sequence, group);
+            lists.emplace_back(pages.begin(), pages.end());
+        }
+        return lists;
+    }
+    std::vector<std::byte> contents(const Lists& lists) {
+        std::vector<std::byte> out;
+        for (std::size_t group = 0; group < lists.size(); ++group) {
+            for (const std::int32_t page : lists[group]) {
+                const std::byte* data = cache->pageData(static_cast<int>(group), page);
+                out.insert(out.end(), data, data + cache->groups()[group].pageBytes);
+            }
+        }
+        return out;
+    }
+    std::uint64_t place() const { return std::max(cache->groups()[0].pageBytes, cache->groups()[1].pageBytes); }
+    static std::size_t count(const Lists& lists) { return lists[0].size() + lists[1].size(); }
+
+    std::unique_ptr<kernels::Context> context;
+    std::unique_ptr<KvCache> cache;
+};
+
+TEST(KvSwap, PagesGoToTheHostAndComeBackElsewhere) {
+    // The second fits two pages at a time: pieces take the halves of the staging buffer in turns.
+    for (const std::uint64_t pagesOfHalf : {100U, 2U, 1U}) {
+        SwapRig rig(kernels::Backend::Cpu);
+        KvSwap swap(*rig.context, *rig.cache, 30, pagesOfHalf * rig.place());
+        const int a = rig.sequence(14, 3);
+        const int b = rig.sequence(9, 4);
+        const Lists before = rig.listsOf(a);
+        const auto first = rig.contents(before);
+        const auto second = rig.contents(rig.listsOf(b));
+        swap.out(0, before);
+        swap.out(1, rig.listsOf(b));
+        EXPECT_EQ(swap.heldPages(), static_cast<std::int64_t>(SwapRig::count(before) + 5));
+        rig.cache->removeSequence(a);
+        rig.cache->removeSequence(b);
+        const int other = rig.sequence(20, 5); // takes the pages that both had
+        const auto third = rig.contents(rig.listsOf(other));
+        const int again = rig.cache->addSequence();
+        const KvAppend room{again, 14};
+        rig.cache->reserve({&room, 1});
+        swap.in(0, rig.listsOf(again));
+        EXPECT_NE(rig.listsOf(again), before);
+        EXPECT_EQ(rig.contents(rig.listsOf(again)), first);
+        EXPECT_EQ(rig.contents(rig.listsOf(other)), third);
+        swap.out(2, rig.listsOf(other)); // into places that were read just now
+        rig.cache->removeSequence(other);
+        const int last = rig.cache->addSequence();
+        const KvAppend less{last, 9};
+        rig.cache->reserve({&less, 1});
+        swap.in(1, rig.listsOf(last));
+        EXPECT_EQ(rig.contents(rig.listsOf(last)), second);
+        swap.drop(2);
+        swap.drop(2);
+        EXPECT_EQ(swap.heldPages(), 0);
+    }
+}
+
+TEST(KvSwap, HostMemoryIsBoundedAndUsedAgain) {
+    SwapRig rig(kernels::Backend::Cpu);
+    KvSwap swap(*rig.context, *rig.cache, 12);
+    EXPECT_EQ(swap.hostBytes(), 12 * rig.place()) << "no larger than what may be held";
+    EXPECT_EQ(rig.context->memory().hostStatistics().current, swap.hostBytes());
+    const Lists lists = rig.listsOf(rig.sequence(14, 3));
+    for (std::int32_t round = 0; round < 5; ++round) {
+        swap.out(round, lists);
+        swap.out(100 + round, lists);
+        EXPECT_EQ(swap.heldPages(), 12);
+        EXPECT_THROW(swap.out(7000, lists), base::Internal);
+        swap.drop(round);
+        swap.in(100 + round, lists);
+    }
+    EXPECT_EQ(swap.mostPages(), 12);
+    EXPECT_EQ(rig.context->memory().hostStatistics().current, 12 * rig.place());
+    EXPECT_EQ(KvSwap(*rig.context, *rig.cache, 0).hostBytes(), 0U);
+}
+
+TEST(KvSwap, StepsDoNotWaitForWhatGoesOut) {
+    SwapRig rig(kernels::Backend::Meta);
+    KvSwap swap(*rig.context, *rig.cache, 100);
+    kernels::MetaContext& meta = *rig.context->meta();
+    const Lists lists = rig.listsOf(rig.sequence(14, 3));
+    const std::uint64_t bytes = 2 * rig.cache->groups()[0].pageBytes + 4 * rig.cache->groups()[1].pageBytes;
+    const auto nanoseconds = [](double seconds) { return static_cast<base::TimeNs>(seconds * 1e9); };
+    const base::TimeNs onHost = nanoseconds(static_cast<double>(bytes) / rig.context->traits().hostToDeviceBandwidth);
+    const base::TimeNs inside = nanoseconds(2 * static_cast<double>(bytes) / rig.context->traits().memoryBandwidth);
+    base::TimeNs begin = meta.opsEnd();
+    swap.out(0, lists);
+    swap.out(1, lists);
+    EXPECT_NEAR(static_cast<double>(meta.opsEnd() - begin), static_cast<double>(2 * inside), 30)
+        << "the ops only copy into the staging buffers";
+    begin = meta.opsEnd();
+    swap.out(2, lists);
+    EXPECT_GE(meta.opsEnd() - begin, onHost - 2 * inside) << "both halves are under way: the first is waited for";
+
+    // What comes back is waited for, but only that.
+    SwapRig fresh(kernels::Backend::Meta);
+    KvSwap other(*fresh.context, *fresh.cache, 100);
+    kernels::MetaContext& clock = *fresh.context->meta();
+    const Lists pages = fresh.listsOf(fresh.sequence(14, 3));
+    other.out(0, pages);
+    clock.addCompute(1);
+    begin = clock.opsEnd();
+    other.in(0, pages);
+    EXPECT_NEAR(static_cast<double>(clock.opsEnd() - begin), static_cast<double>(onHost + inside), 30);
+    clock.addCompute(1);
+    other.out(1, pages);
+    begin = clock.opsEnd();
+    other.in(1, pages);
+    EXPECT_GE(clock.opsEnd() - begin, 2 * onHost) << "it was still on its way out";
+}
+
+TEST(PagedKvCache, CopiedPagesAreEqual) {
+    SwapRig rig(kernels::Backend::Cpu);
+    const Lists lists = rig.listsOf(rig.sequence(14, 3));
+    const auto page = [&](std::size_t index) { return rig.contents({{}, {lists[1][index]}}); };
+    EXPECT_NE(page(0), page(1));
+    rig.cache->copyPage({1, lists[1][0], lists[1][1]});
+    EXPECT_EQ(page(0), page(1));
+    EXPECT_NE(page(0), page(2));
+}
+
+} // namespace
+} // namespace vitrine::engine
