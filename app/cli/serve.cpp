@@ -52,8 +52,6 @@ public:
         if (type == "progress") {
             bar_.show(message.value("what", ""), message.value("done", std::uint64_t{0}),
                       message.value("total", std::uint64_t{0}));
-        } else if (type == "metric" && message.value("name", "") == "decode_tokens") {
-            tokens_ = message.value("value", 0.0);
         } else if (type == "ended") {
             bar_.clear();
         }
@@ -68,23 +66,23 @@ public:
         }
     }
 
-    void status(const RequestServer::Status& status) {
+    void status(const engine::ServeStatus& status) {
         const auto now = std::chrono::steady_clock::now();
         const double passed = std::chrono::duration<double>(now - shown_).count();
         const bool idle = status.running + status.waiting == 0;
         if (passed < kInterval && !idle) {
             return;
         }
-        const double rate = passed > 0 && !idle ? (tokens_ - shownTokens_) / passed : 0.0;
+        const double rate = passed > 0 && !idle ? static_cast<double>(status.generated - shownTokens_) / passed : 0.0;
         shown_ = now;
-        shownTokens_ = tokens_;
+        shownTokens_ = status.generated;
         bar_.show(fmt::format("{} running, {} waiting, {:.0f} tok/s", status.running, status.waiting, rate), 0, 0);
     }
 
 private:
     static constexpr double kInterval = 0.5;
     ProgressBar bar_;
-    double tokens_ = 0, shownTokens_ = 0;
+    std::int64_t shownTokens_ = 0;
     std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
 };
 
@@ -113,7 +111,7 @@ int serve(const json& experiment, const std::string& sessionFile, ServeFlags fla
         ready = true;
         display.ready(fmt::format("Serving {} at {}/v1", flags.server.model, server->url()), options.json);
     });
-    server->onStatus([&](const RequestServer::Status& status) { display.status(status); });
+    server->onStatus([&](const engine::ServeStatus& status) { display.status(status); });
     host = RunHost::inProcess(false, &server->feed());
     host->start(experiment, sessionFile, [&display](const json& message) { display.take(message); });
     started = true;

@@ -28,11 +28,6 @@ struct RequestServerOptions {
 
 class RequestServer {
 public:
-    /// How it stands; called on the run's thread.
-    struct Status {
-        std::int64_t running = 0, waiting = 0;
-    };
-
     virtual ~RequestServer() = default;
     /// "http://127.0.0.1:8000". The port is taken from the beginning; requests that come before the model is loaded are
     /// answered with 503.
@@ -40,7 +35,7 @@ public:
     virtual engine::RequestFeed& feed() = 0;
     /// What is called once, on the run's thread, when requests may come, and what is told while they run. Before the run.
     virtual void onReady(std::function<void()> call) = 0;
-    virtual void onStatus(std::function<void(const Status&)> call) = 0;
+    virtual void onStatus(std::function<void(const engine::ServeStatus&)> call) = 0;
     /// From any thread: new requests get 503; those under way end or, when options.drain has passed, are cancelled; then
     /// the feed is over.
     virtual void stop() = 0;

@@ -275,7 +275,14 @@ Exchange::Reply HttpServer::healthReply() const {
     if (inbox_.state() != Inbox::State::Open) {
         throw notThere();
     }
-    return {200, bodyText({{"status", "ok"}})};
+    const engine::ServeStatus status = inbox_.lastStatus();
+    return {200,
+            bodyText({{"status", "ok"},
+                      {"running", status.running},
+                      {"waiting", status.waiting},
+                      {"generated_tokens", status.generated},
+                      {"kv_pages",
+                       {{"used", status.pages.used}, {"cached", status.pages.cached}, {"free", status.pages.free}}}})};
 }
 
 Exchange::Reply HttpServer::modelsReply(const std::string& url) const {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/serve/inbox.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vitrine::app {
@@ -96,10 +97,21 @@ engine::FedWork Inbox::take(bool wait) {
     return work;
 }
 
-void Inbox::status(std::int64_t running, std::int64_t waiting) {
-    if (onStatus_) {
-        onStatus_({running, waiting});
+void Inbox::status(const engine::ServeStatus& status) {
+    {
+        const std::lock_guard lock(mutex_);
+        status_ = status;
     }
+    if (onStatus_) {
+        onStatus_(status);
+    }
+}
+
+engine::ServeStatus Inbox::lastStatus() const {
+    const std::lock_guard lock(mutex_);
+    engine::ServeStatus status = status_;
+    status.waiting = std::max<std::int64_t>(static_cast<std::int64_t>(open_.size()) - status.running, 0);
+    return status;
 }
 
 void Inbox::ended(const std::string& error) noexcept {

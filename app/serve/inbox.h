@@ -36,17 +36,19 @@ public:
     /// No new ones; those under way get the time of `drain`.
     void stop();
     std::int64_t maxQueue() const { return maxQueue_; }
+    /// As the run told it last; requests that the run has not seen yet wait, too.
+    engine::ServeStatus lastStatus() const;
 
     // --- before the run
 
     void onReady(std::function<void()> call) { onReady_ = std::move(call); }
-    void onStatus(std::function<void(const RequestServer::Status&)> call) { onStatus_ = std::move(call); }
+    void onStatus(std::function<void(const engine::ServeStatus&)> call) { onStatus_ = std::move(call); }
 
     // --- the run's thread
 
     void ready(const engine::ServedModel& model) override;
     engine::FedWork take(bool wait) override;
-    void status(std::int64_t running, std::int64_t waiting) override;
+    void status(const engine::ServeStatus& status) override;
     void ended(const std::string& error) noexcept override;
     /// The request of this listener has ended.
     void done(const engine::RequestListener* listener);
@@ -57,7 +59,7 @@ private:
     const std::int64_t maxQueue_;
     const std::chrono::seconds drain_;
     std::function<void()> onReady_;
-    std::function<void(const RequestServer::Status&)> onStatus_;
+    std::function<void(const engine::ServeStatus&)> onStatus_;
 
     mutable std::shared_mutex modelMutex_; ///< held by those who use the model
     const engine::ServedModel* model_ = nullptr;
@@ -66,6 +68,7 @@ private:
     std::condition_variable wake_;
     State state_ = State::Loading;
     std::int64_t slots_ = 0;
+    engine::ServeStatus status_;
     Clock::time_point deadline_; ///< of a stop
     bool cut_ = false;           ///< it has passed, and everything was told to leave
     engine::FedWork work_;

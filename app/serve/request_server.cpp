@@ -140,7 +140,7 @@ public:
     const std::string& url() const override { return url_; }
     engine::RequestFeed& feed() override { return inbox_; }
     void onReady(std::function<void()> call) override { inbox_.onReady(std::move(call)); }
-    void onStatus(std::function<void(const Status&)> call) override { inbox_.onStatus(std::move(call)); }
+    void onStatus(std::function<void(const engine::ServeStatus&)> call) override { inbox_.onStatus(std::move(call)); }
     void stop() override { inbox_.stop(); }
     void close() override { server_->close(); }
 

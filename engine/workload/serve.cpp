@@ -53,8 +53,14 @@ public:
             if (work.over && open_.empty()) {
                 break;
             }
+            if (!work.arrived.empty() || !work.left.empty()) {
+                tell();
+            }
             wait = !engine_.step();
-            tell(wait && open_.empty());
+            const base::TimeNs now = context_.clock().now();
+            if (wait || now - told_ >= kTellEvery) {
+                tell();
+            }
         }
         engine_.finish();
     }
@@ -100,14 +106,13 @@ private:
         listener->ended(result);
     }
 
-    void tell(bool idle) {
-        constexpr base::TimeNs kInterval = 200'000'000;
-        const base::TimeNs now = context_.clock().now();
-        if (idle || now - told_ >= kInterval || now < told_) {
-            told_ = now;
-            feed_.status(engine_.scheduler().running(), engine_.scheduler().queued());
-        }
+    void tell() {
+        told_ = context_.clock().now();
+        feed_.status({engine_.scheduler().running(), engine_.scheduler().queued(), engine_.cache().book()->counts(),
+                      engine_.counts().generated});
     }
+
+    static constexpr base::TimeNs kTellEvery = 200'000'000;
 
     const Run& run_;
     kernels::Context& context_;

@@ -53,6 +53,13 @@ struct FedWork {
     bool over = false; ///< no more will come: the run ends with the last request
 };
 
+/// How it stands between two steps.
+struct ServeStatus {
+    std::int64_t running = 0, waiting = 0;
+    PageCounts pages;           ///< of the KV cache's pool
+    std::int64_t generated = 0; ///< tokens since the beginning
+};
+
 class RequestFeed {
 public:
     virtual ~RequestFeed() = default;
@@ -60,8 +67,8 @@ public:
     virtual void ready(const ServedModel& model) = 0;
     /// What is there. `wait`: not before there is something.
     virtual FedWork take(bool wait) = 0;
-    /// How it stands, a few times a second while requests run.
-    virtual void status(std::int64_t running, std::int64_t waiting) = 0;
+    /// A few times a second while requests run, whenever some arrived or left, and when there is nothing more to do.
+    virtual void status(const ServeStatus& status) = 0;
     /// The run serves no more, for the reason that `error` tells (empty: all was served). `model` is gone after this.
     virtual void ended(const std::string& error) noexcept = 0;
 };

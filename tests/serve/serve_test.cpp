@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The endpoint from its socket to the engine and back.
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "sessions/session_file.h"
+#include "tests/serve/server_rig.h"
+#include "tests/sessions/temp_folder.h"
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+using test::HttpReply;
+using test::ServerRig;
+
+ServerRig::Options with(const json& more) {
+    ServerRig::Options options;
+    options.more = more;
+    return options;
+}
+
+ServerRig::Options demoModel(const json& more = json::object()) {
+    ServerRig::Options options = with(more);
+    options.model = std::string(VITRINE_RESOURCES) + "/models/vitrine-demo";
+    return options;
+}
+
+std::vector<std::int32_t> idsOf(const json& choice) {
+    return choice.at("token_ids").get<std::vector<std::int32_t>>();
+}
+
+json errorOf(const HttpReply& reply) {
+    return json::parse(reply.body).at("error");
+}
+
+TEST(Serve, AnswersAsOneByOneGenerationDoes) {
+    ServerRig rig;
+    const auto prompt = test::promptTokens(9, 3);
+    const auto expected = test::oneByOne("synthetic:tiny-llama", {prompt}, 10).at(0);
+    const HttpReply reply = rig.complete(rig.body(prompt, 10));
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    const json answer = json::parse(reply.body);
+    EXPECT_EQ(answer.at("object"), "text_completion");
+    EXPECT_EQ(answer.at("model"), rig.name());
+    const json& choice = answer.at("choices").at(0);
+    EXPECT_EQ(idsOf(choice), expected);
+    EXPECT_EQ(choice.at("finish_reason"), "length");
+    EXPECT_EQ(answer.at("usage").at("prompt_tokens"), 9);
+    EXPECT_EQ(answer.at("usage").at("completion_tokens"), 10);
+    EXPECT_EQ(answer.at("usage").at("total_tokens"), 19);
+    std::string numbers;
+    for (const std::int32_t id : expected) {
+        numbers += (numbers.empty() ? "" : " ") + std::to_string(id);
+    }
+    EXPECT_EQ(choice.at("text"), numbers) << "without a tokenizer the text is the ids";
+}
+
+TEST(Serve, AThousandStreamsAtOnceAreAllThereAndNoneIsMixedUp) {
+    constexpr int kClients = 1000;
+    constexpr int kTokens = 24;
+    ServerRig rig(with({{"slots", 64}}));
+    std::vector<std::vector<std::int32_t>> prompts;
+    std::vector<std::string> requests;
+    for (int i = 0; i < kClients; ++i) {
+        prompts.push_back(test::promptTokens(2 + i % 9, i));
+        json body = rig.body(prompts.back(), kTokens);
+        body["stream"] = true;
+        body["stream_options"] = {{"include_usage", true}};
+        requests.push_back(test::postText("/v1/completions", body.dump()));
+    }
+    const auto expected = test::oneByOne("synthetic:tiny-llama", prompts, kTokens);
+    const auto replies = test::manyRequests(rig.port(), requests, std::chrono::seconds(120));
+    std::set<std::vector<std::int32_t>> different;
+    std::set<std::string> ids;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+        ASSERT_EQ(replies[i].status, 200) << "client " << i << ": " << replies[i].body;
+        ASSERT_TRUE(replies[i].complete) << "client " << i;
+        bool done = false;
+        std::vector<std::int32_t> got;
+        for (const json& event : test::events(replies[i].body, &done)) {
+            ids.insert(event.at("id"));
+            for (const json& choice : event.at("choices")) {
+                const auto more = choice.value("token_ids", std::vector<std::int32_t>());
+                got.insert(got.end(), more.begin(), more.end());
+            }
+            if (event.at("choices").empty()) {
+                EXPECT_EQ(event.at("usage").at("completion_tokens"), kTokens);
+                EXPECT_EQ(event.at("usage").at("prompt_tokens"), prompts[i].size());
+            }
+        }
+        EXPECT_TRUE(done) << "client " << i;
+        ASSERT_EQ(got, expected[i]) << "client " << i;
+        different.insert(got);
+    }
+    EXPECT_EQ(ids.size(), static_cast<std::size_t>(kClients)) << "every answer has an id of its own";
+    EXPECT_GT(different.size(), static_cast<std::size_t>(kClients) / 2) << "a mix-up would be seen";
+    EXPECT_TRUE(rig.becomesIdle());
+    const json metrics = json::parse(rig.end().metricsJson);
+    EXPECT_EQ(metrics.at("finished_requests"), kClients);
+    EXPECT_EQ(metrics.at("generated_tokens"), kClients * kTokens);
+}
+
+TEST(Serve, AClientThatGoesAwayFreesItsPages) {
+    ServerRig rig(with({{"slots", 2}}));
+    // One that runs, one that has not sent its first token, one that waits; streams and not.
+    json body = rig.body(test::promptTokens(40, 1), 3000);
+    body["stream"] = true;
+    test::HttpConnection running(rig.port());
+    running.send(test::postText("/v1/completions", body.dump()));
+    ASSERT_TRUE(running.waitFor("data: "));
+    body["stream"] = false;
+    test::HttpConnection silent(rig.port());
+    silent.send(test::postText("/v1/completions", body.dump()));
+    test::HttpConnection waiting(rig.port());
+    waiting.send(test::postText("/v1/completions", body.dump()));
+    while (rig.health().at("waiting") != 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(rig.health().at("running"), 2);
+    EXPECT_GT(rig.health().at("kv_pages").at("used"), 0);
+    waiting.close();
+    running.close();
+    silent.close();
+    EXPECT_TRUE(rig.becomesIdle());
+    EXPECT_LT(rig.health().at("generated_tokens"), 3000) << "they were not served to their ends";
+    EXPECT_EQ(rig.complete(rig.body({1, 2, 3}, 2)).status, 200) << "others are served on";
+    const json metrics = json::parse(rig.end().metricsJson);
+    EXPECT_EQ(metrics.at("cancelled_requests"), 3);
+}
+
+TEST(Serve, WhatIsMalformedIsRefusedWithAReason) {
+    ServerRig rig(demoModel());
+    const json good = {{"model", rig.name()}, {"prompt", "Hello"}, {"max_tokens", 1}};
+    const auto expect = [&](const HttpReply& reply, int status, const std::string& reason) {
+        EXPECT_EQ(reply.status, status) << reply.body;
+        ASSERT_TRUE(reply.complete) << reason;
+        const json error = errorOf(reply);
+        EXPECT_THAT(error.at("message").get<std::string>(), testing::HasSubstr(reason));
+        EXPECT_TRUE(error.at("type").is_string());
+        EXPECT_TRUE(error.contains("param"));
+        EXPECT_TRUE(error.contains("code"));
+    };
+    const auto broken = [&](const std::string& body) {
+        return test::request(rig.port(), test::postText("/v1/completions", body));
+    };
+    expect(broken(""), 400, "body");
+    expect(broken("{"), 400, "body: line 1");
+    expect(broken("[1]"), 400, "must be a JSON object");
+    expect(broken("{\"model\": \"\xFF\"}"), 400, "UTF-8");
+    expect(broken(std::string(100'000, '[')), 400, "body");
+    json wrong = good;
+    wrong["model"] = "another";
+    expect(rig.complete(wrong), 404, "another");
+    EXPECT_EQ(errorOf(rig.complete(wrong)).at("code"), "model_not_found");
+    wrong = good;
+    wrong["prompt"] = json::array({1, 1'000'000});
+    expect(rig.complete(wrong), 400, "1000000");
+    wrong["prompt"] = std::string(40'000, 'x');
+    expect(rig.complete(wrong), 400, "4096");
+    EXPECT_EQ(errorOf(rig.complete(wrong)).at("code"), "context_length_exceeded");
+    wrong["prompt"] = "";
+    expect(rig.complete(wrong), 400, "no tokens");
+    expect(rig.chat({{"model", rig.name()}, {"messages", json::array()}}), 400, "messages");
+    expect(rig.chat({{"model", rig.name()}, {"messages", {{{"role", "king"}, {"content", "x"}}}}}), 400, "king");
+    const std::string text = good.dump();
+    expect(test::request(rig.port(), test::getText("/v1/completions")), 405, "POST");
+    expect(test::request(rig.port(), test::getText("/v2/models")), 404, "/v2/models");
+    expect(test::request(rig.port(), test::getText("/v1/models/another")), 404, "another");
+    expect(test::request(rig.port(), "DELETE /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"), 405, "GET");
+    expect(test::request(rig.port(), "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
+                                     "Content-Length: 2\r\n\r\n{}"),
+           415, "text/plain");
+    expect(test::request(rig.port(), "GET /v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403, "evil.example");
+    expect(test::request(rig.port(), test::postText("/v1/completions", std::string(std::size_t{9} << 20, ' '))), 413,
+           "MiB");
+    EXPECT_EQ(test::request(rig.port(), "complete nonsense\r\n\r\n").status / 100, 4);
+    EXPECT_EQ(rig.complete(good).status, 200) << "and goes on serving";
+    EXPECT_TRUE(rig.becomesIdle());
+}
+
+TEST(Serve, AKeyIsAskedFor) {
+    ServerRig::Options options;
+    options.server.servedName = "tiny";
+    ServerRig open(options);
+    EXPECT_EQ(open.name(), "tiny");
+    options.server.apiKey = "s3cret";
+    std::unique_ptr<app::RequestServer> server = app::RequestServer::make(options.server);
+    const int port = std::stoi(server->url().substr(server->url().rfind(':') + 1));
+    EXPECT_EQ(test::request(port, test::getText("/v1/models")).status, 401);
+    EXPECT_EQ(test::request(port, test::getText("/v1/models", "Authorization: Bearer s3cre\r\n")).status, 401);
+    EXPECT_EQ(test::request(port, test::getText("/v1/models", "Authorization: Basic s3cret\r\n")).status, 401);
+    EXPECT_EQ(test::request(port, test::getText("/v1/models", "Authorization: Bearer s3cret\r\n")).status, 503)
+        << "the key is right, and nothing is loaded";
+    EXPECT_EQ(test::request(port, test::getText("/health")).status, 503);
+    server->close();
+}
+
+TEST(Serve, MoreThanTheQueueHoldsIsTurnedAway) {
+    ServerRig::Options options = with({{"slots", 1}});
+    options.server.maxQueue = 2;
+    ServerRig rig(options);
+    std::vector<std::unique_ptr<test::HttpConnection>> clients;
+    json body = rig.body(test::promptTokens(5, 1), 3000);
+    body["stream"] = true;
+    for (int i = 0; i < 3; ++i) {
+        clients.push_back(std::make_unique<test::HttpConnection>(rig.port()));
+        clients.back()->send(test::postText("/v1/completions", body.dump()));
+        ASSERT_TRUE(clients.back()->waitFor("200 OK"));
+    }
+    const HttpReply refused = rig.complete(rig.body({1, 2}, 1));
+    EXPECT_EQ(refused.status, 429);
+    EXPECT_EQ(errorOf(refused).at("code"), "queue_full");
+    EXPECT_THAT(refused.headers, testing::HasSubstr("Retry-After"));
+    clients.clear();
+    ASSERT_TRUE(rig.becomesIdle());
+    EXPECT_EQ(rig.complete(rig.body({1, 2}, 1)).status, 200);
+}
+
+TEST(Serve, ARunsEndTellsEveryStream) {
+    const test::TempFolder folder;
+    ServerRig::Options options = with({{"slots", 2}});
+    options.session = folder.file("serve.vitrine");
+    options.server.drain = std::chrono::seconds(0);
+    ServerRig rig(options);
+    json body = rig.body(test::promptTokens(5, 1), 3000);
+    body["stream"] = true;
+    std::vector<std::unique_ptr<test::HttpConnection>> clients;
+    for (int i = 0; i < 5; ++i) {
+        clients.push_back(std::make_unique<test::HttpConnection>(rig.port()));
+        clients.back()->send(test::postText("/v1/completions", body.dump()));
+        ASSERT_TRUE(clients.back()->waitFor("200 OK"));
+    }
+    ASSERT_TRUE(clients[0]->waitFor("data: "));
+    const app::RunOutcome outcome = rig.end();
+    EXPECT_EQ(outcome.status, app::RunOutcome::Status::Done) << outcome.error;
+    for (const auto& client : clients) {
+        const HttpReply reply = client->reply();
+        EXPECT_EQ(reply.status, 200);
+        EXPECT_TRUE(reply.complete);
+        EXPECT_THAT(reply.body, testing::HasSubstr("server_stopping"));
+    }
+    const auto session = sessions::SessionFile::open(options.session, sessions::OpenMode::ReadOnly);
+    EXPECT_EQ(session->run(1).status, sessions::RunStatus::Done);
+    const auto streams = session->streams(1);
+    EXPECT_TRUE(std::any_of(streams.begin(), streams.end(),
+                            [](const std::string& name) { return name.starts_with("batch."); }));
+    EXPECT_EQ(json::parse(session->run(1).metricsJson).at("cancelled_requests"), 5);
+}
+
+TEST(Serve, DrainingLetsAnswersEndAndTurnsNewOnesAway) {
+    ServerRig rig;
+    json body = rig.body(test::promptTokens(5, 1), 300);
+    body["stream"] = true;
+    test::HttpConnection client(rig.port());
+    client.send(test::postText("/v1/completions", body.dump()));
+    ASSERT_TRUE(client.waitFor("data: "));
+    rig.stop();
+    const HttpReply late = rig.complete(rig.body({1, 2}, 1));
+    EXPECT_EQ(late.status, 503) << late.body;
+    const HttpReply reply = client.reply();
+    EXPECT_TRUE(reply.complete);
+    EXPECT_THAT(reply.body, testing::HasSubstr("[DONE]"));
+    EXPECT_EQ(json::parse(rig.end().metricsJson).at("finished_requests"), 1);
+}
+
+} // namespace
+} // namespace vitrine
