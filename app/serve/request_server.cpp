@@ -57,7 +57,6 @@ struct Listening {
     int socket = -1;
     int port = 0;
     bool loopback = false;
-    bool six = false;
 };
 
 bool isLoopback(const sockaddr* address) {
@@ -89,14 +88,19 @@ Listening listenAt(const std::string& host, int port) {
             fmt::format("host: \"{}\" is no address of this machine: {}", host, ::gai_strerror(problem)));
     }
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-    int error = 0;
+    std::vector<const addrinfo*> entries;
     for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
+        // Of a name with both kinds of addresses the older kind: clients try both.
+        entries.insert(entry->ai_family == AF_INET ? entries.begin() : entries.end(), entry);
+    }
+    int error = 0;
+    for (const addrinfo* entry : entries) {
         const int socket =
             ::socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, entry->ai_protocol);
         const int on = 1;
         if (socket >= 0 && ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
             ::bind(socket, entry->ai_addr, entry->ai_addrlen) == 0 && ::listen(socket, kBacklog) == 0) {
-            return {socket, portOf(socket), isLoopback(entry->ai_addr), entry->ai_family == AF_INET6};
+            return {socket, portOf(socket), isLoopback(entry->ai_addr)};
         }
         error = errno;
         if (socket >= 0) {
@@ -128,7 +132,12 @@ public:
         http.maxConnections = allowConnections(options.maxConnections);
         const Listening listening = listenAt(options.host, options.port);
         http.loopback = listening.loopback;
-        url_ = fmt::format("http://{}:{}", listening.six ? "[" + options.host + "]" : options.host, listening.port);
+        if (!listening.loopback && options.apiKey.empty()) {
+            base::logWarning(
+                fmt::format("host: {} is open to other machines, and no API key is asked for", options.host));
+        }
+        const bool six = options.host.find(':') != std::string::npos;
+        url_ = fmt::format("http://{}:{}", six ? "[" + options.host + "]" : options.host, listening.port);
         try {
             server_ = std::make_unique<HttpServer>(listening.socket, std::move(http), inbox_);
         } catch (...) {

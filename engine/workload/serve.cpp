@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -81,6 +82,12 @@ public:
 
 private:
     void add(FedRequest item) {
+        if (engine_.scheduler().requests() == std::numeric_limits<std::int32_t>::max()) {
+            BatchResult none;
+            none.result.finish = FinishReason::Cancelled;
+            item.listener->ended(none); // no number is left; only a new run has some
+            return;
+        }
         const auto waited = std::chrono::steady_clock::now() - item.received;
         const base::TimeNs now = context_.clock().now();
         const base::TimeNs arrival =

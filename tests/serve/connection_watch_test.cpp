@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/serve/connection_watch.h"
+
+#include <array>
+#include <future>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace vitrine::app {
+namespace {
+
+constexpr std::chrono::seconds kLong{20};
+
+struct Pair {
+    Pair() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0); }
+    ~Pair() {
+        ::close(ends[0]);
+        closeClient();
+    }
+    void closeClient() {
+        if (ends[1] >= 0) {
+            ::close(ends[1]);
+            ends[1] = -1;
+        }
+    }
+    std::array<int, 2> ends{};
+};
+
+TEST(ConnectionWatch, TellsThatAClientIsGone) {
+    Pair pair;
+    ConnectionWatch watch(kLong);
+    watch.add(pair.ends[0]);
+    std::promise<void> gone;
+    watch.answering(pair.ends[0], [&] { gone.set_value(); });
+    auto told = gone.get_future();
+    EXPECT_EQ(told.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+    pair.closeClient();
+    EXPECT_EQ(told.wait_for(kLong), std::future_status::ready);
+    watch.answered(pair.ends[0]);
+    watch.remove(pair.ends[0]);
+}
+
+TEST(ConnectionWatch, TellsOfOneThatWasGoneBefore) {
+    Pair pair;
+    ConnectionWatch watch(kLong);
+    watch.add(pair.ends[0]);
+    pair.closeClient();
+    std::promise<void> gone;
+    watch.answering(pair.ends[0], [&] { gone.set_value(); });
+    EXPECT_EQ(gone.get_future().wait_for(kLong), std::future_status::ready);
+    watch.remove(pair.ends[0]);
+}
+
+TEST(ConnectionWatch, SaysNothingBetweenRequests) {
+    Pair pair;
+    ConnectionWatch watch(kLong);
+    watch.add(pair.ends[0]);
+    std::atomic<int> calls = 0;
+    for (int i = 0; i < 3; ++i) {
+        watch.answering(pair.ends[0], [&] { ++calls; });
+        watch.answered(pair.ends[0]);
+    }
+    pair.closeClient();
+    watch.remove(pair.ends[0]);
+    // Another one with the same number of its socket is another one.
+    Pair other;
+    watch.add(other.ends[0]);
+    watch.answering(other.ends[0], [&] { ++calls; });
+    pollfd nothing{};
+    ::poll(&nothing, 0, 50);
+    EXPECT_EQ(calls, 0);
+    watch.remove(other.ends[0]);
+}
+
+TEST(ConnectionWatch, ShutsAConnectionThatSendsNoRequest) {
+    Pair slow;
+    Pair served;
+    ConnectionWatch watch(std::chrono::seconds(0));
+    watch.add(served.ends[0]);
+    watch.answering(served.ends[0], [] {});
+    watch.add(slow.ends[0]);
+    pollfd end{slow.ends[1], POLLIN, 0};
+    EXPECT_EQ(::poll(&end, 1, 20'000), 1) << "the client sees its end";
+    char byte = 0;
+    EXPECT_EQ(::recv(slow.ends[1], &byte, 1, 0), 0);
+    pollfd open{served.ends[1], POLLIN, 0};
+    EXPECT_EQ(::poll(&open, 1, 50), 0) << "one that is served stays";
+    watch.remove(slow.ends[0]);
+    watch.remove(served.ends[0]);
+}
+
+} // namespace
+} // namespace vitrine::app
