@@ -109,11 +109,12 @@ private:
         }
         const bool cpu = context_.cpu() != nullptr;
         progress("Making random tensors", 0, 0);
-        in_ = randomAttentionInputs(parseAttentionSizes(run_.text("random")),
-                                    asked != DType::None ? asked
-                                    : cpu                ? DType::F32
-                                                         : DType::BF16,
-                                    run_.spec.value("seed", std::uint64_t{0}), context_.isMeta());
+        in_ =
+            randomAttentionInputs(parseAttentionSizes(run_.text("random")),
+                                  asked != DType::None ? asked
+                                  : cpu                ? DType::F32
+                                                       : DType::BF16,
+                                  run_.spec.value("seed", std::uint64_t{0}), run_.flag("backward"), context_.isMeta());
         checkAttentionInputs(in_, "random");
     }
 

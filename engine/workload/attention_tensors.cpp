@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <fmt/format.h>
-#include <numbers>
+#include <iterator>
+#include <span>
 
 #include "base/error.h"
-#include "base/philox.h"
 #include "base/thread_pool.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/workload/normal_numbers.h"
 #include "kernels/ops/floats.h"
 #include "kernels/program/program.h"
 
@@ -47,31 +47,21 @@ HostTensor readTensor(const SafetensorsFile& file, const TensorEntry& entry, DTy
     return out;
 }
 
-constexpr std::int64_t kDraw = 4; ///< numbers of one draw
-
 /// Normally distributed numbers that depend on the seed and the tensor alone.
 HostTensor randomTensor(DType dtype, const Shape& shape, std::uint64_t seed, std::uint32_t stream,
                         base::ThreadPool& pool) {
     HostTensor out{dtype, shape, {}};
     const std::int64_t count = shape.count();
     out.bytes.resize(kernels::bytesOf(dtype, count));
-    const std::int64_t draws = (count + kDraw - 1) / kDraw;
-    pool.parallelFor(draws, 1 << 14, [&](std::int64_t beginDraw, std::int64_t endDraw, int) {
-        const std::int64_t begin = beginDraw * kDraw;
-        std::vector<float> values(static_cast<std::size_t>(std::min(endDraw * kDraw, count) - begin));
-        for (std::size_t i = 0; i < values.size(); i += kDraw) {
-            const auto words =
-                base::philox4x32(base::philoxKey(seed, stream), static_cast<std::uint64_t>(begin) + i, 0);
-            for (std::size_t j = 0; j < kDraw && i + j < values.size(); j += 2) {
-                const float radius = std::sqrt(-2 * std::log(base::uniformOpen(words[j])));
-                const float angle = 2 * std::numbers::pi_v<float> * base::uniformOpen(words[j + 1]);
-                values[i + j] = radius * std::cos(angle);
-                if (i + j + 1 < values.size()) {
-                    values[i + j + 1] = radius * std::sin(angle);
-                }
-            }
+    const std::int64_t draws = (count + kNormalDraw - 1) / kNormalDraw;
+    pool.parallelFor(draws, 1 << 13, [&](std::int64_t beginDraw, std::int64_t endDraw, int) {
+        std::array<float, 1024> piece; // stays in the first-level cache
+        const std::int64_t end = std::min(endDraw * kNormalDraw, count);
+        for (std::int64_t begin = beginDraw * kNormalDraw; begin < end; begin += std::ssize(piece)) {
+            const std::span<float> part(piece.data(), std::min(piece.size(), static_cast<std::size_t>(end - begin)));
+            normalNumbers(seed, stream, begin, part);
+            kernels::storeFloats(dtype, part.data(), std::ssize(part), out.bytes.data(), begin);
         }
-        kernels::storeFloats(dtype, values.data(), static_cast<std::int64_t>(values.size()), out.bytes.data(), begin);
     });
     return out;
 }
@@ -126,7 +116,8 @@ AttentionInputs readAttentionInputs(const std::string& path, DType dtype, bool b
     return out;
 }
 
-AttentionInputs randomAttentionInputs(const AttentionSizes& sizes, DType dtype, std::uint64_t seed, bool empty) {
+AttentionInputs randomAttentionInputs(const AttentionSizes& sizes, DType dtype, std::uint64_t seed, bool backward,
+                                      bool empty) {
     const Shape query{sizes.batch, sizes.heads, sizes.queries, sizes.headDim};
     const Shape key{sizes.batch, sizes.kvHeads, sizes.keys, sizes.headDim};
     const double elements = static_cast<double>(sizes.batch) * static_cast<double>(sizes.headDim) *
@@ -135,15 +126,15 @@ AttentionInputs randomAttentionInputs(const AttentionSizes& sizes, DType dtype, 
     if (elements > kMostElements) {
         throw base::BadInput(fmt::format("random: {:.3g} elements are too many; choose smaller sizes", elements));
     }
-    if (empty) {
-        return {{dtype, query, {}}, {dtype, key, {}}, {dtype, key, {}}, HostTensor{dtype, query, {}}, {}};
-    }
     base::ThreadPool pool;
-    return {randomTensor(dtype, query, seed, 0, pool),
-            randomTensor(dtype, key, seed, 1, pool),
-            randomTensor(dtype, key, seed, 2, pool),
-            randomTensor(dtype, query, seed, 3, pool),
-            {}};
+    const auto make = [&](const Shape& shape, std::uint32_t stream) {
+        return empty ? HostTensor{dtype, shape, {}} : randomTensor(dtype, shape, seed, stream, pool);
+    };
+    AttentionInputs out{make(query, 0), make(key, 1), make(key, 2), {}, {}};
+    if (backward) {
+        out.gradOut = make(query, 3);
+    }
+    return out;
 }
 
 void checkAttentionInputs(const AttentionInputs& in, const std::string& place) {

@@ -37,9 +37,10 @@ struct AttentionInputs {
 /// From a safetensors file, in `dtype` (None: the file's). grad_out is read if `backward`, sinks if `sinks` and the file has
 /// them. Throws BadInput.
 AttentionInputs readAttentionInputs(const std::string& path, kernels::DType dtype, bool backward, bool sinks);
-/// Normally distributed numbers that depend on seed and tensor alone; without bytes where nobody reads them (`empty`).
+/// Normally distributed numbers that depend on seed and tensor alone (engine/workload/normal_numbers.h); grad_out if
+/// `backward`; without bytes where nobody reads them (`empty`).
 AttentionInputs randomAttentionInputs(const AttentionSizes& sizes, kernels::DType dtype, std::uint64_t seed,
-                                      bool empty);
+                                      bool backward, bool empty);
 /// Throws BadInput "PLACE: NAME: what" when shapes do not fit each other.
 void checkAttentionInputs(const AttentionInputs& in, const std::string& place);
 
