@@ -21,6 +21,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "tests/ui/batch_run.h"
 #include "tests/ui/fake_runs.h"
 #include "ui/views/mask_lab/capture_panel.h"
 #include "ui/views/mask_lab/heads_panel.h"
@@ -351,6 +352,43 @@ private slots:
         QVERIFY(!side(1).timesStale());
     }
 
+    void catalogueEntriesOfRunsAreShown() {
+        sessions::RunInfo run = attentionRun(1, "window", "");
+        run.specJson = R"json({"vitrine": 1, "workload": "attention", "mask": "and_masks(sliding_window(64), causal_mask)",
+                           "score": "soft_cap(30)", "random": "1,2,1,512,512,64"})json";
+        window_->document()->show(QStringLiteral("s.vitrine"), {run}, {});
+        window_->document()->setRunA(1);
+        settle();
+        const std::string text = editor()->text();
+        for (const char* part : {"def sliding_window(", "def causal_mask(", "def soft_cap("}) {
+            const std::size_t at = text.find(part);
+            QVERIFY2(at != std::string::npos && text.find(part, at + 1) == std::string::npos, part);
+        }
+        QVERIFY(!side(0).study->problem);
+        QCOMPARE(side(0).map->keys(), 512);
+        // So is one that somebody names by hand.
+        write(QStringLiteral("def m(b, h, q, k):\n    return q >= k\n"));
+        emit view() -> program()->expressionsChosen(QStringLiteral("and_masks(m, strided(8))"), QStringLiteral("None"));
+        settle();
+        QVERIFY(editor()->text().find("def strided(") != std::string::npos);
+        QVERIFY(editor()->text().find("def m(") != std::string::npos);
+    }
+
+    void lengthsOfRequestsBecomeDocuments() {
+        test::BatchTrace trace;
+        trace.requests = {{0, 300, 4}, {0.1, 120, 3}, {0.2, 92, 5}};
+        sessions::RunInfo run = test::runInfo(1, "batch", sessions::RunStatus::Done);
+        run.workload = "batch";
+        window_->document()->show(QStringLiteral("s.vitrine"), {run},
+                                  {{1, test::BatchRun(trace, 2, false).timeline()}});
+        window_->document()->setRunA(1);
+        settle();
+        emit view() -> captures()->fromRunWanted(QStringLiteral("doc_id"));
+        settle();
+        const std::vector<std::int64_t> wanted = {300, 120, 92};
+        QCOMPARE(ui::captureLengths(side(0).source.captures.front()), wanted);
+    }
+
     void measureStartsAnExperiment() {
         window_->document()->show(QStringLiteral("s.vitrine"), {}, {});
         settle();
@@ -422,11 +460,13 @@ private slots:
     void smallWindowFoldsTheEditor() {
         window_->resize(1024, 700);
         QTRY_VERIFY(view()->dockTab()->isVisible());
-        QVERIFY(!editor()->isVisible());
+        QVERIFY(editor()->isVisible()); // the map would not be larger without it
         picture(QStringLiteral("mask-lab-1024"));
         view()->dockTab()->click();
+        QVERIFY(!editor()->isVisible());
+        picture(QStringLiteral("mask-lab-1024-folded"));
+        view()->dockTab()->click();
         QVERIFY(editor()->isVisible());
-        picture(QStringLiteral("mask-lab-1024-open"));
         window_->resize(1440, 900);
         QTRY_VERIFY(!view()->dockTab()->isVisible());
         QVERIFY(editor()->isVisible());

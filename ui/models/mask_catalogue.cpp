@@ -4,10 +4,12 @@
 
 #include <QObject>
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/error.h"
 #include "engine/attention/mod_catalogue.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "ui/models/format.h"
@@ -120,6 +122,41 @@ std::string shownText(const std::string& text) {
     return out;
 }
 
+bool isNamePart(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+/// Words that could be names of Python, in their order.
+std::vector<std::string_view> namesIn(std::string_view text) {
+    std::vector<std::string_view> names;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t begin = at;
+        while (at < text.size() && isNamePart(text[at])) {
+            ++at;
+        }
+        if (at > begin) {
+            names.push_back(text.substr(begin, at - begin));
+        }
+        at += at > begin ? 0 : 1;
+    }
+    return names;
+}
+
+/// The line begins "def NAME(" or "NAME =".
+bool defines(std::string_view text, std::string_view name) {
+    for (std::size_t begin = 0; begin < text.size(); begin = std::min(text.find('\n', begin), text.size()) + 1) {
+        std::string_view line = text.substr(begin, text.find('\n', begin) - begin);
+        line.remove_prefix(line.starts_with("def ") ? 4 : 0);
+        if (line.starts_with(name) && line.size() > name.size() && !isNamePart(line[name.size()])) {
+            const std::size_t next = line.find_first_not_of(' ', name.size());
+            if (next != std::string_view::npos && (line[next] == '(' || line[next] == '=' || line[next] == ':')) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 QString readableName(const std::string& name) {
     QString text = textOf(name).replace(QLatin1Char('_'), QLatin1Char(' '));
     if (!text.isEmpty()) {
@@ -172,6 +209,28 @@ std::vector<MaskChoice> maskCatalogue(const MaskSizes& sizes) {
         choices.push_back(std::move(choice));
     }
     return choices;
+}
+
+MaskSource withCatalogueText(MaskSource source) {
+    std::string copies;
+    try {
+        const std::vector<std::string_view> own = namesIn(source.text);
+        for (const std::string* const expression : {&source.mask, &source.score}) {
+            for (const std::string_view name : namesIn(*expression)) {
+                const bool known = std::find(own.begin(), own.end(), name) != own.end() || defines(copies, name);
+                const auto& entries = engine::modCatalogue();
+                const auto entry = std::find_if(entries.begin(), entries.end(),
+                                                [name](const auto& one) { return defines(one.file.text, name); });
+                if (!known && entry != entries.end()) {
+                    copies += shownText(entry->file.text) + "\n\n";
+                }
+            }
+        }
+    } catch (const base::Error&) {
+        return source; // the program itself will say that the folder is missing
+    }
+    source.text.insert(0, copies);
+    return source;
 }
 
 std::string suggestedCapture(const std::string& name, const MaskSizes& sizes) {

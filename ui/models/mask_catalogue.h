@@ -22,6 +22,10 @@ struct MaskChoice {
 /// Every entry of engine::modCatalogue. Throws BadInput when the folder is missing or broken.
 std::vector<MaskChoice> maskCatalogue(const MaskSizes& sizes);
 
+/// `source` with a copy of each entry that its expressions name and its text does not, so that what runs can be read and
+/// edited. The copies stand before the text. Without the folder the source as it is.
+MaskSource withCatalogueText(MaskSource source);
+
 /// A capture line for a name that a text reads and nobody gives, by what the name says: documents, prefixes, slopes.
 std::string suggestedCapture(const std::string& name, const MaskSizes& sizes);
 

@@ -183,8 +183,10 @@ void MapView::showRange(double q0, double q1, double kv0, double kv1) {
     }
 }
 
-MapLayout mapLayout(QSizeF size, double gutter, int strips, double content) {
-    constexpr double kLeastMap = 360; ///< the lens has room in it
+MapLayout mapLayout(QSizeF size, double gutter, int strips, QSizeF content) {
+    constexpr double kLeastMap = 360;                                  ///< the lens has room in it
+    constexpr double kLens = 256, kSmallLens = 128, kRoomOfLens = 292; ///< with its panel
+    constexpr double kLargeMask = 520;                                 ///< the lens covers a corner of it
     constexpr double kRuler = 21, kRight = 3, kLegend = 24, kStrip = 16, kGap = 8, kLoad = 44, kBottom = 8;
     MapLayout layout;
     const double width = std::max(1.0, size.width() - gutter - kRight);
@@ -198,8 +200,8 @@ MapLayout mapLayout(QSizeF size, double gutter, int strips, double content) {
     }
     below += shown * (kStrip + kGap);
     double height = std::max(1.0, size.height() - kRuler - below);
-    if (content > 0) {
-        height = std::min(height, std::max(kLeastMap, std::ceil(content)));
+    if (!content.isEmpty()) {
+        height = std::min(height, std::max(kLeastMap, std::ceil(content.height())));
     }
     layout.map = QRectF(gutter, kRuler, width, height);
     layout.kvRuler = QRectF(gutter, 0, width, kRuler);
@@ -214,7 +216,9 @@ MapLayout mapLayout(QSizeF size, double gutter, int strips, double content) {
     if (load) {
         layout.load = QRectF(gutter, y, width, kLoad);
     }
-    layout.lensSide = layout.map.width() >= 540 && layout.map.height() >= kLeastMap ? 256 : 128;
+    const bool beside = width - content.width() >= kRoomOfLens;
+    const bool fits = width >= 540 && height >= kLeastMap;
+    layout.lensSide = fits && (beside || content.width() >= kLargeMask) ? kLens : kSmallLens;
     return layout;
 }
 

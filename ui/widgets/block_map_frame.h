@@ -90,9 +90,9 @@ struct MapLayout {
     std::vector<QRectF> strips;
     double lensSide = 256;
 };
-/// `gutter`: what the labels of the q ruler need; `content`: how high all of the mask is, so that the legend stands close
-/// below it (0: as high as there is room).
-MapLayout mapLayout(QSizeF size, double gutter, int strips, double content);
+/// `gutter`: what the labels of the q ruler need; `content`: how large all of the mask is, so that the legend stands close
+/// below it and the lens is small where it would lie on the mask (empty: as large as there is room).
+MapLayout mapLayout(QSizeF size, double gutter, int strips, QSizeF content);
 
 inline constexpr double kRulerPixels = 64; ///< least distance of a ruler's labels, logical
 /// Round positions for a ruler, about `wanted` logical pixels apart: powers of two.

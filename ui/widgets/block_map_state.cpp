@@ -126,8 +126,10 @@ MapView BlockMap::Impl::layOut(const MaskMap& map) {
         return MapView::whole(shape.queries, shape.keys, shape.queryBlock, shape.keyBlock, layout.map.size(), dpr,
                               linked);
     };
-    layout = mapLayout(owner->size(), gutter, strips, 0);
-    layout = mapLayout(owner->size(), gutter, strips, static_cast<double>(fitted().q.pixels()) / dpr);
+    layout = mapLayout(owner->size(), gutter, strips, {});
+    const MapView all = fitted();
+    const QSizeF size(static_cast<double>(all.kv.pixels()), static_cast<double>(all.q.pixels()));
+    layout = mapLayout(owner->size(), gutter, strips, size / dpr);
     return fitted();
 }
 

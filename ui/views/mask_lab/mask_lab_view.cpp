@@ -227,18 +227,22 @@ void MaskLabView::updateMeasure() {
 
 void MaskLabView::updateNarrow() {
     const bool narrow = width() < kNarrowView;
+    // A square map in a low window leaves room at its side.
+    const bool open = dockOpen_.value_or(width() - kLeftWidth - dockTab_->width() >= height());
+    dockTab_->setChecked(open);
+    left_->setVisible(!narrow || open);
     if (narrow == narrow_) {
         return;
     }
     narrow_ = narrow;
     dockTab_->setVisible(narrow);
-    left_->setVisible(!narrow || dockOpen_);
     link_->setVisible(!narrow);
     export_->setVisible(!narrow);
 }
 
 void MaskLabView::setDockOpen(bool open) {
     dockOpen_ = open;
+    dockTab_->setChecked(open);
     left_->setVisible(!narrow_ || open);
     if (narrow_ && open) {
         program_->editor()->setFocus();

@@ -122,6 +122,8 @@ private:
     std::pair<QString, int> measureDevice() const; ///< backend and its number
     QString copyText() const;
 
+    static constexpr int kLeftWidth = 350; ///< of the editor
+
     MaskLab* lab_;
     int shown_ = 0;
     BlockMap::Side before_ = BlockMap::Side::A; ///< that Space flips back to
@@ -149,8 +151,10 @@ private:
     std::array<bool, 2> timesPending_{};
     std::string modelName_;
     std::optional<MaskModel> model_;
-    QString said_; ///< of the last export
-    bool narrow_ = false, dockOpen_ = false;
+    QString said_;       ///< of the last export
+    QString lengthsFor_; ///< the capture that waits for the requests of run A
+    bool narrow_ = false;
+    std::optional<bool> dockOpen_; ///< as somebody chose; none: open where the map loses nothing by it
 
     LatestJob<std::pair<std::optional<MaskModel>, QString>> modelJob_;
     LatestJob<QString> exportJob_;

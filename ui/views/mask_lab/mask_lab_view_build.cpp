@@ -30,7 +30,6 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kLeftWidth = 350;
 constexpr int kTabWidth = 28;
 
 /// The tab of the folded editor: its word runs upwards.
@@ -211,7 +210,7 @@ MaskLabView::MaskLabView(const ViewContext& context, QWidget* parent)
     setBody(body);
     buildTable();
     program_->setSizesOf([this] { return lab_->sizes(); });
-    connect(dockTab_, &QToolButton::toggled, this, &MaskLabView::setDockOpen);
+    connect(dockTab_, &QToolButton::clicked, this, &MaskLabView::setDockOpen);
     connectLab();
     connectPanels();
     connectRuns();
@@ -252,8 +251,15 @@ void MaskLabView::connectPanels() {
             const std::string now = chosen.toStdString();
             return study && asked.empty() && (now == own || (own.empty() && now == kNoMod)) ? std::string() : now;
         };
-        lab_->setExpressions(shown_, kept(source.mask, study ? study->maskName : std::string(), mask),
-                             kept(source.score, study ? study->scoreName : std::string(), score));
+        MaskSource chosen = source;
+        chosen.mask = kept(source.mask, study ? study->maskName : std::string(), mask);
+        chosen.score = kept(source.score, study ? study->scoreName : std::string(), score);
+        const MaskSource whole = withCatalogueText(chosen);
+        if (whole.text == source.text) {
+            lab_->setExpressions(shown_, chosen.mask, chosen.score);
+        } else {
+            lab_->setSource(shown_, whole);
+        }
     });
     connect(program_, &ProgramPanel::sourceChosen, this,
             [this](const MaskSource& source) { lab_->setSource(shown_, source); });
@@ -296,6 +302,11 @@ void MaskLabView::connectRuns() {
                               &SessionDocument::runsChanged}) {
         connect(document, signal, this, &MaskLabView::onRuns);
     }
+    connect(document, &SessionDocument::timelineChanged, this, [this, document](qint64 run) {
+        if (!lengthsFor_.isEmpty() && run == document->runA()) {
+            takeLengthsOfRun(QString(lengthsFor_));
+        }
+    });
     RunController* runs = context().runs;
     if (runs == nullptr) {
         return;

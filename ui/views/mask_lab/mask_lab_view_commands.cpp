@@ -34,6 +34,19 @@ using sessions::RunInfo;
 
 namespace {
 
+/// Tokens of the prompts in the order in which they arrived, as many as documents can be.
+std::vector<std::int64_t> requestLengths(const TimelinePtr& timeline) {
+    constexpr std::size_t kMost = 4096;
+    std::vector<std::int64_t> lengths;
+    for (const base::RequestEvent& event :
+         timeline != nullptr ? timeline->requests() : std::span<const base::RequestEvent>()) {
+        if (event.phase == base::RequestPhase::Arrived && event.tokens > 0 && lengths.size() < kMost) {
+            lengths.push_back(event.tokens);
+        }
+    }
+    return lengths;
+}
+
 bool isAttention(const RunInfo& run) {
     return run.workload.ends_with("attention");
 }
@@ -184,7 +197,7 @@ void MaskLabView::deactivated() {
 void MaskLabView::takeExperiment(const QString& experimentJson) {
     const nlohmann::json spec = parsedObject(experimentJson.toStdString());
     lab_->setSizes(sizesOfExperiment(spec, lab_->sizes()));
-    lab_->setSource(shown_, sourceOfExperiment(spec, {}));
+    lab_->setSource(shown_, withCatalogueText(sourceOfExperiment(spec, {})));
 }
 
 void MaskLabView::takeFolder(const QString& path) {
@@ -259,7 +272,7 @@ void MaskLabView::loadRun(int side, const RunInfo& run) {
 
 void MaskLabView::takeRun(int side, const RunInfo& run, const std::vector<std::string>& modTexts) {
     const nlohmann::json spec = parsedObject(run.specJson);
-    MaskSource source = sourceOfExperiment(spec, modTexts);
+    MaskSource source = withCatalogueText(sourceOfExperiment(spec, modTexts));
     source.name = run.name;
     const auto times = maskTimes(run.metricsJson);
     MaskSizes sizes = sizesOfExperiment(spec, lab_->sizes());
@@ -328,10 +341,22 @@ std::vector<std::int64_t> MaskLabView::lengthsOfRun(sessions::RunId id) const {
 }
 
 void MaskLabView::takeLengthsOfRun(const QString& capture) {
-    const std::vector<std::int64_t> lengths = lengthsOfRun(context().document->runA());
+    SessionDocument* document = context().document;
+    lengthsFor_.clear();
+    std::vector<std::int64_t> lengths = lengthsOfRun(document->runA());
+    if (lengths.empty() && document->runA() != 0) {
+        // Of a run that served requests the events say it; they may have to be read first.
+        const TimelineState& state = document->timeline(document->runA());
+        lengths = requestLengths(state.timeline);
+        if (lengths.empty() && !state.complete && state.error.isEmpty()) {
+            lengthsFor_ = capture;
+            setReadout(tr("Reading the requests of run A"));
+            return;
+        }
+    }
     if (lengths.empty()) {
-        showError(tr("Run A tells no lengths of sequences. Choose a run that generated from several prompts, or one of "
-                     "attention with documents."));
+        showError(tr("Run A tells no lengths of sequences. Choose a run that served requests or generated from several "
+                     "prompts, or one of attention with documents."));
         return;
     }
     showError({});
