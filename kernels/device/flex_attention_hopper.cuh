@@ -3,232 +3,179 @@
 #pragma once
 
 // FlexAttention forward on Hopper (sm_90a; head dims 64 and 128). A persistent block owns 128 queries of one head at a time:
-// one thread brings tiles of queries, keys and values by tensor maps; two warpgroups own 64 rows each. A warpgroup issues the
-// next tile's scores and the last tile's weighted values together and does its softmax while they run; the two warpgroups
-// take turns in issuing, so that one's softmax hides behind the other's products.
+// one thread brings tiles of queries, keys and values by tensor maps; two warpgroups own 64 rows each, and work on slices of 64
+// keys. While a warpgroup makes weights of one slice, two products are under way: the values of the slice before it, times
+// their weights, and the scores of the slice behind it. So neither waits for the other, nor one warpgroup for its neighbour.
 // Masks, scores and results are those of flex_attention.cuh.
 
-#ifdef VT_PAGES
-#include "device/flex_attention_hopper_pages.cuh"
-#else
-#include "device/flex_attention_hopper_dense.cuh"
-#endif
+#include "device/flex_attention_hopper_rows.cuh"
 
 namespace vt {
 
 namespace flex {
 
-using Scores = float[kKeys / 2];
-using Sums = float[kDim / 2];
-using Weights = Fragments<kKeys>;
-
-/// A thread's two rows: running maximum (base 2) and sum.
-struct Rows {
-    RowPlace place;
-    float maximum[2];
-    float total[2];
-};
-
-/// The score program over a tile, then the mask where the tile needs it.
-__device__ __forceinline__ void applyPrograms(const Params& p, const Rows& rows, const Note& note, Scores& scores) {
-    const RowPlace& at = rows.place;
-    const int keyBegin = note.begin;
-    const bool partial = note.partial();
-    const int t = static_cast<int>(threadIdx.x) % 4;
-    if constexpr (VT_SCORE != 0) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-#pragma unroll
-            for (int i = half * 2; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
-                scores[i] = scoreMod(scores[i] * p.scale, at.batch(), at.head(half), at.query(half),
-                                     keyBegin + i / 4 * 8 + 2 * t + i % 2, p.scoreCaptures);
-            }
-        }
-    }
-    if (VT_MASK == 1 ? !partial && keyBegin + kKeys - 1 <= at.lastKey(p) : !partial) {
-        return;
-    }
-    const int firstKey = at.firstKey(p);
-    const int lastKey = note.nothing() ? -1 : at.lastKey(p);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        int low = firstKey;
-        int high = lastKey;
-        if constexpr (VT_MASK >= 2) {
-            intervalRows(at.batch(), at.head(half), at.query(half), p.maskCaptures, low, high);
-            low = max(low, firstKey);
-            high = min(high, lastKey);
-        }
-#pragma unroll
-        for (int i = half * 2; i < kKeys / 2; i += i % 2 == 0 ? 1 : 3) {
-            const int key = keyBegin + i / 4 * 8 + 2 * t + i % 2;
-            // No branches: what the mask reads comes for all elements at once.
-            bool allowed = (key >= low) & (key <= high);
-            if constexpr (VT_MASK == 1 || VT_MASK == 3) {
-                allowed &= !partial | maskMod(at.batch(), at.head(half), at.query(half), key, p.maskCaptures);
-            }
-            scores[i] = allowed ? scores[i] : minusInfinity();
-        }
-    }
-}
-
-/// Scores become weights of the new maximum; `shrink` is what older sums are to be multiplied by.
-__device__ __forceinline__ void softmax(Rows& rows, Scores& scores, float factor, float (&shrink)[2]) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        float best = fmaxf(scores[half * 2], scores[half * 2 + 1]);
-#pragma unroll
-        for (int j = 1; j < kKeys / 8; ++j) {
-            best = fmaxf(best, fmaxf(scores[j * 4 + half * 2], scores[j * 4 + half * 2 + 1]));
-        }
-        const float next = fmaxf(rows.maximum[half], quadMax(best) * factor);
-        const float base = next == minusInfinity() ? 0.0F : next;
-        shrink[half] = exp2Fast(rows.maximum[half] - base);
-        rows.maximum[half] = next;
-        float even = 0;
-        float odd = 0;
-#pragma unroll
-        for (int j = 0; j < kKeys / 8; ++j) {
-            float& first = scores[j * 4 + half * 2];
-            float& second = scores[j * 4 + half * 2 + 1];
-            first = exp2Fast(fmaf(first, factor, -base));
-            second = exp2Fast(fmaf(second, factor, -base));
-            even += first;
-            odd += second;
-        }
-        rows.total[half] = rows.total[half] * shrink[half] + even + odd;
-    }
-}
-
-__device__ __forceinline__ void storeResult(const Params& p, const Rows& rows, const Sums& sums) {
-    const int t = static_cast<int>(threadIdx.x) % 4;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const float sum = quadSum(rows.total[half]);
-        if (!rows.place.inside(p, half)) {
-            continue;
-        }
-        float sink = minusInfinity();
-        if (p.sinks != nullptr) {
-            sink = toFloat(static_cast<const StorageOf<VT_SINKS_DTYPE>*>(p.sinks)[rows.place.head(half)]) * kLog2e;
-        }
-        const float best = fmaxf(rows.maximum[half], sink);
-        const float base = best == minusInfinity() ? 0.0F : best;
-        const float share = exp2Fast(rows.maximum[half] - base);
-        const float total = sum * share + exp2Fast(sink - base);
-        const float inverse = total == 0 ? 0.0F : share / total;
-        auto* out = rows.place.out(p, half) + 2 * t;
-#pragma unroll
-        for (int j = 0; j < kDim / 8; ++j) {
-            storePair(out + j * 8, sums[j * 4 + half * 2] * inverse, sums[j * 4 + half * 2 + 1] * inverse);
-        }
-        if (p.lse != nullptr && t == 0) {
-            p.lse[rows.place.lseAt(p, half)] = total == 0 ? minusInfinity() : (base + log2f(total)) * kLn2;
-        }
-    }
-}
-
-/// Waits for this warpgroup's turn to issue products; takeTurn() of the other one ends it.
-__device__ __forceinline__ void awaitTurn(int group) {
-    namedBarrier(kTurn + group, 256);
-}
-__device__ __forceinline__ void passTurn(int group) {
-    namedBarrierArrive(kTurn + 1 - group, 256);
-}
-
-/// Where a warpgroup is in the stream of tiles.
-struct Cursor {
-    Pieces pieces;
-    Stage stage;
-    Note note{};
-
-    __device__ __forceinline__ void arrive(const Shared& shared) {
-        barrier::wait(shared.keysFull(stage.index), stage.phase);
-        note = Note::read(shared.note(stage.index));
-    }
-    __device__ __forceinline__ u32 queries(const Shared& shared) const { return shared.queries(pieces.queries.index); }
-};
-
-__device__ __forceinline__ Rows rowsOf(const Params& p, const Shared& shared, const Pieces& pieces, int group) {
+/// This warpgroup's 64 rows of queries, as operands. Whoever reads them releases them.
+using Queries = Fragments<kDim>;
+__device__ __forceinline__ void loadQueries(const Shared& shared, int stage, int group, Queries& queries) {
     const int thread = static_cast<int>(threadIdx.x) % 128;
-    return {pieces.rows(p, shared, group * 64 + thread / 32 * 16 + thread % 32 / 4),
-            {minusInfinity(), minusInfinity()},
-            {0, 0}};
+    const int row = group * 64 + thread / 32 * 16 + thread % 16;
+    const u32 from = shared.queries(stage);
+#pragma unroll
+    for (int k = 0; k < kDim / 16; ++k) {
+        loadMatrix4(queries[k], from + static_cast<u32>(k / 4 * kRows * 128) +
+                                    swizzled<128>(row, k % 4 * 32 + thread / 16 % 2 * 16));
+        asm volatile("" : "+r"(queries[k][0]), "+r"(queries[k][1]), "+r"(queries[k][2]), "+r"(queries[k][3])::"memory");
+    }
+    barrier::arrive(shared.queriesEmpty(stage));
 }
 
-__device__ __forceinline__ void finishValues(const Shared& shared, const Stage& stage, Sums& sums,
-                                             const Weights& weights, int accumulate) {
-    barrier::wait(shared.valuesFull(stage.index), stage.phase);
-    issueSums<kKeys>(sums, weights, shared.values(stage.index), accumulate);
+/// scores (64 x kSlice) = queries keys^T.
+__device__ __forceinline__ void issueScores(Scores& scores, const Queries& queries, u32 keys, int slice) {
+    const u64 tile = wgmma::descriptor128(keys + static_cast<u32>(slice * kSlice * 128));
+    wgmma::fence();
+#pragma unroll
+    for (int k = 0; k < kDimSteps; ++k) {
+        const u64 right = wgmma::further(tile, static_cast<u32>(k / 4 * (kKeys * 128 / 16) + k % 4 * 2));
+        if (k == 0) {
+            wgmma::Product<T, kSlice>::first(scores, queries[k], right);
+        } else {
+            wgmma::Product<T, kSlice>::run(scores, queries[k], right, 1);
+        }
+    }
 }
 
-/// The tiles of all pieces of work are one stream: the last values of a piece are multiplied beside the first scores of
-/// the next.
+/// sums (64 x headDim) += weights values (= where `accumulate` is 0).
+__device__ __forceinline__ void issueValues(Sums& sums, const Weights& weights, u32 values, int slice, int accumulate) {
+    const u64 tile = wgmma::descriptor128(values + static_cast<u32>(slice * kSlice * 128), kKeys * 128);
+    wgmma::fence();
+#pragma unroll
+    for (int k = 0; k < kSlice / 16; ++k) {
+        wgmma::Product<T, kDim>::template run<1>(sums, weights[k], wgmma::further(tile, static_cast<u32>(128 * k)),
+                                                 k > 0 ? 1 : accumulate);
+    }
+}
+
+/// A warpgroup's way through the stream of tiles: those of all pieces of work, one after the other.
+struct Consumer {
+    const Params& p;
+    const Shared& shared;
+    int group;
+    Pieces pieces;
+    Stage stage{};    ///< the tile whose scores are being weighed
+    Note note{};      ///< and what it is
+    bool more = true; ///< there is a tile behind it
+    Stage nextStage{};
+    Note nextNote{};
+    int before = -1; ///< the stage of the tile before it; -1: there is none
+
+    __device__ __forceinline__ Rows rows() const {
+        const int row = group * 64 + rowOfThread(static_cast<int>(threadIdx.x) % 128);
+        return {pieces.rows(p, shared, row), {Rows::kNothing, Rows::kNothing}, {0, 0}};
+    }
+    /// Waits for keys.
+    __device__ __forceinline__ Note arrive(const Stage& at) const {
+        barrier::wait(shared.keysFull(at.index), at.phase);
+        return Note::read(shared.note(at.index));
+    }
+    __device__ __forceinline__ bool begin(Queries& queries) {
+        if (!pieces.begin(p, shared)) {
+            return false;
+        }
+        loadQueries(shared, pieces.queries.index, group, queries);
+        note = arrive(stage);
+        return true;
+    }
+    /// Finds the tile behind; its queries where it begins a piece of work.
+    __device__ __forceinline__ void look(Queries& queries) {
+        nextStage = stage;
+        nextStage.next();
+        if (note.last()) {
+            more = pieces.next(p, shared);
+            if (more) {
+                loadQueries(shared, pieces.queries.index, group, queries);
+            }
+        }
+        if (more) {
+            nextNote = arrive(nextStage);
+        }
+    }
+    __device__ __forceinline__ void goOn() {
+        before = stage.index;
+        stage = nextStage;
+        note = nextNote;
+    }
+    /// The tile before is no longer read, nor this one's keys.
+    __device__ __forceinline__ void releaseRead() const {
+        release(shared.keysEmpty(stage.index));
+        if (before >= 0) {
+            release(shared.valuesEmpty(before));
+        }
+    }
+};
+
+/// Weights of a slice; products may be under way meanwhile.
+__device__ __forceinline__ void weighUnder(const Consumer& me, Rows& rows, int slice, Scores& scores, float factor,
+                                           bool first, Weights& weights, Sums& sums) {
+    applyPrograms(me.p, rows, me.note, slice, scores);
+    weighSlice(rows, scores, factor, first, weights, [&](const float(&shrink)[2]) {
+        wgmma::wait<0>();
+#pragma unroll
+        for (int i = 0; i < kDim / 2; ++i) {
+            sums[i] *= shrink[i / 2 % 2];
+        }
+    });
+}
+
+/// Multiplies a slice's values, and makes the scores of the next tile's slice; of some tile, where there is none, for branches
+/// between products are dear.
+__device__ __forceinline__ void issueNext(const Consumer& me, const Queries& queries, int slice, const Weights& weights,
+                                          Sums& sums, int accumulate, Scores& scores) {
+    issueValues(sums, weights, me.shared.values(me.stage.index), slice, accumulate);
+    issueScores(scores, queries, me.shared.keys(me.nextStage.index), slice);
+    wgmma::commit();
+}
+
 __device__ void consume(const Params& p, const Shared& shared, int group) {
     const float factor = VT_SCORE != 0 ? kLog2e : p.scale * kLog2e;
-    const u32 mine = static_cast<u32>(group * 64 * 128);
-    Cursor at{Pieces(p)};
-    if (group == 1) {
-        passTurn(group); // the first turn is the first warpgroup's
+    Consumer me{p, shared, group, Pieces(p)};
+    Queries queries;
+    if (!me.begin(queries)) {
+        return;
     }
-    if (at.pieces.begin(p, shared)) {
-        Rows rows = rowsOf(p, shared, at.pieces, group);
-        Sums sums;
-        Scores scores;
-        Weights weights;
-        float shrink[2];
-        int accumulate = 0; ///< the first values of a piece replace the sums
-        at.arrive(shared);
-        awaitTurn(group);
-        issueProducts<kRows, kKeys>(scores, at.queries(shared) + mine, shared.keys(at.stage.index));
-        passTurn(group);
-        wgmma::wait<0>();
-        release(shared.keysEmpty(at.stage.index));
-        applyPrograms(p, rows, at.note, scores);
-        softmax(rows, scores, factor, shrink);
-        pack<kKeys>(scores, weights);
-        for (;;) {
-            const bool last = at.note.last();
-            const Stage before = at.stage;
-            at.stage.next();
-            if (last) {
-                release(shared.queriesEmpty(at.pieces.queries.index));
-                if (!at.pieces.next(p, shared)) {
-                    finishValues(shared, before, sums, weights, accumulate);
-                    wgmma::wait<0>();
-                    release(shared.valuesEmpty(before.index));
-                    storeResult(p, rows, sums);
-                    break;
-                }
-            }
-            at.arrive(shared);
-            awaitTurn(group);
-            issueProducts<kRows, kKeys>(scores, at.queries(shared) + mine, shared.keys(at.stage.index));
-            finishValues(shared, before, sums, weights, accumulate);
-            passTurn(group);
-            Rows next = last ? rowsOf(p, shared, at.pieces, group) : rows;
-            wgmma::wait<1>();
-            release(shared.keysEmpty(at.stage.index));
-            applyPrograms(p, next, at.note, scores);
-            softmax(next, scores, factor, shrink);
-            wgmma::wait<0>();
-            release(shared.valuesEmpty(before.index));
-            if (last) {
-                storeResult(p, rows, sums);
-            } else {
+    Scores scores[kSlices];
+    Weights weights[kSlices];
+    Sums sums;
+    Rows rows = me.rows();
+    bool first = true; // tile of a piece of work
 #pragma unroll
-                for (int i = 0; i < kDim / 2; ++i) {
-                    sums[i] *= shrink[i / 2 % 2];
-                }
-            }
-            accumulate = last ? 0 : 1;
-            rows = next;
-            pack<kKeys>(scores, weights);
+    for (int slice = 0; slice < kSlices; ++slice) {
+        issueScores(scores[slice], queries, shared.keys(me.stage.index), slice);
+    }
+    wgmma::commit();
+    wgmma::wait<0>();
+    for (;;) {
+        weighUnder(me, rows, 0, scores[0], factor, first, weights[0], sums);
+        wgmma::wait<0>();
+        me.releaseRead();
+        me.look(queries);
+        barrier::wait(shared.valuesFull(me.stage.index), me.stage.phase);
+        issueNext(me, queries, 0, weights[0], sums, first ? 0 : 1, scores[0]);
+        weighUnder(me, rows, 1, scores[1], factor, false, weights[1], sums);
+        wgmma::wait<0>();
+        issueNext(me, queries, 1, weights[1], sums, 1, scores[1]);
+        if (!me.more) {
+            break;
         }
+        first = me.note.last();
+        if (first) {
+            wgmma::wait<0>();
+            storeResult(p, rows, sums);
+            rows = me.rows();
+        }
+        me.goOn();
     }
-    if (group == 0) {
-        awaitTurn(group); // the other's last pass
-    }
+    wgmma::wait<0>();
+    storeResult(p, rows, sums);
 }
 
 } // namespace flex
@@ -238,7 +185,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) flex_attention_hopper(const
     extern __shared__ __align__(1024) unsigned char memory[];
     const Shared shared{sharedAddress(memory)};
     if (threadIdx.x == 0) {
-        initRing(shared.queriesFull(0), 1, shared.queriesEmpty(0), kReleases, kQueryStages);
+        initRing(shared.queriesFull(0), 1, shared.queriesEmpty(0), kGroups * 128,
+                 kQueryStages); // all threads read queries
         initRing(shared.keysFull(0), 1, shared.keysEmpty(0), kReleases, kStages);
         initRing(shared.valuesFull(0), 1, shared.valuesEmpty(0), kReleases, kStages);
         barrier::fenceInit();

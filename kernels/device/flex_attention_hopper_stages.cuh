@@ -19,10 +19,9 @@ inline constexpr int kQueryStages = 2;
 inline constexpr int kRingAt = kQueryStages * kQueryBytes;
 inline constexpr int kNotesAt = kRingAt + 2 * kStages * kTileBytes;
 inline constexpr int kBarriersAt = kNotesAt + kStages * Note::kBytes;
-inline constexpr int kRecordsAt = kBarriersAt + (2 * kQueryStages + 4 * kStages) * 8; ///< behind the barriers: free
-inline constexpr int kTurn = 2; ///< the first of two named barriers for taking turns
+inline constexpr int kRecordsAt = kBarriersAt + (2 * kQueryStages + 4 * kStages) * 8; ///< of pieces of work
 
-/// Shared memory: queries, kStages tiles of keys, as many of values, notes, barriers.
+/// Shared memory: queries, kStages tiles of keys, as many of values, notes, barriers, records.
 struct Shared {
     u32 base;
 
@@ -34,6 +33,7 @@ struct Shared {
     __device__ __forceinline__ u32 note(int stage) const {
         return base + kNotesAt + static_cast<u32>(stage * Note::kBytes);
     }
+    __device__ __forceinline__ u32 record(int stage) const { return base + kRecordsAt + static_cast<u32>(stage * 16); }
     __device__ __forceinline__ u32 barrier(int index) const { return base + kBarriersAt + static_cast<u32>(index * 8); }
     __device__ __forceinline__ u32 queriesFull(int stage) const { return barrier(stage); }
     __device__ __forceinline__ u32 queriesEmpty(int stage) const { return barrier(kQueryStages + stage); }

@@ -87,7 +87,8 @@ public:
         constexpr int kRounds = 4;       // so few pieces for a block would not balance
         const int fit = kCache / max(static_cast<int>(headBytes >> 10), 1) * together;
         const int balanced = ceilDiv(kRounds * static_cast<int>(gridDim.x), tiles);
-        section_ = min(heads, ceilDiv(max(max(fit, balanced), 1), together) * together);
+        const int sections = ceilDiv(heads, max(max(fit, balanced), 1));
+        section_ = ceilDiv(ceilDiv(heads, sections), together) * together; // about equal: the last one is not short
     }
     /// The pieces of this block, one after the other.
     __device__ __forceinline__ bool next() {

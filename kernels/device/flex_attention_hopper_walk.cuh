@@ -17,8 +17,8 @@ namespace vt {
 namespace flex {
 
 #if VT_MASK != 1
-/// What the piece's rows see together; a warp works it out, four rows a lane.
-__device__ __forceinline__ IntervalWalk<kKeys> walkIntervals(const Params& p, const Work& work) {
+/// What the piece's rows see together, last keys first; a warp works it out, four rows a lane.
+__device__ __forceinline__ IntervalWalk<kKeys, true> walkIntervals(const Params& p, const Work& work) {
     const int firstKey = RowPlace(work, 0).firstKey(p);
     const int lastKey = RowPlace(work, 0).lastKey(p);
     int low = lastKey + 1;

@@ -89,33 +89,37 @@ __device__ __forceinline__ void loadRows(const T* from, i64 stride, int begin, i
     }
 }
 
-/// Tiles of kTile rows (or keys) of the blocks in a list of runs, in order.
-template <int kTile> class RunWalk {
+/// Tiles of kTile rows (or keys) of the blocks in a list of runs, in order; kBackwards: the last first.
+template <int kTile, bool kBackwards = false> class RunWalk {
 public:
     __device__ __forceinline__ RunWalk(const FlexRun* runs, i64 begin, i64 end, int blockSize, int limit)
-        : run_(runs + begin), end_(runs + end), tiles_(blockSize / kTile), limit_(limit) {
+        : run_(runs + (kBackwards ? end - 1 : begin)), end_(runs + (kBackwards ? begin - 1 : end)),
+          tiles_(blockSize / kTile), limit_(limit) {
         open();
     }
     __device__ __forceinline__ bool done() const { return run_ == end_; }
     __device__ __forceinline__ int begin() const { return tile_ * kTile; }
     __device__ __forceinline__ bool partial() const { return partial_; }
     __device__ __forceinline__ void next() {
-        ++tile_;
+        tile_ += kStep;
         if (tile_ == last_) {
-            ++run_;
+            run_ += kStep;
             open();
         }
     }
 
 private:
+    static constexpr int kStep = kBackwards ? -1 : 1;
+
     __device__ __forceinline__ void open() {
         if (run_ != end_) {
             const FlexRun run = *run_;
             partial_ = run.count < 0;
-            tile_ = run.first * tiles_;
-            last_ = (run.first + (partial_ ? -run.count : run.count)) * tiles_;
+            const int first = run.first * tiles_;
             const int exist = (limit_ + kTile - 1) / kTile; // the last block may be cut
-            last_ = last_ < exist ? last_ : exist;
+            const int behind = min((run.first + (partial_ ? -run.count : run.count)) * tiles_, exist);
+            tile_ = kBackwards ? behind - 1 : first;
+            last_ = kBackwards ? first - 1 : behind;
         }
     }
 
@@ -133,8 +137,9 @@ __device__ __forceinline__ i64 rowList(const FlexAttentionParams& p, int batch, 
            query / p.queryBlock;
 }
 
-template <int kTile>
-__device__ __forceinline__ RunWalk<kTile> walkRow(const FlexAttentionParams& p, int batch, int head, int query) {
+template <int kTile, bool kBackwards = false>
+__device__ __forceinline__ RunWalk<kTile, kBackwards> walkRow(const FlexAttentionParams& p, int batch, int head,
+                                                              int query) {
     const i64 list = rowList(p, batch, head, query);
     return {p.rowRuns, p.rowOffsets[list], p.rowOffsets[list + 1], p.keyBlock, p.keys};
 }
@@ -147,23 +152,29 @@ __device__ __forceinline__ RunWalk<kTile> walkColumn(const FlexAttentionParams& 
     return {p.columnRuns, p.columnOffsets[list], p.columnOffsets[list + 1], p.queryBlock, p.queries};
 }
 
-/// Tiles of an interval of keys; those inside [fullLow, fullHigh] need no test.
-template <int kTile> class IntervalWalk {
+/// Tiles of an interval of keys; those inside [fullLow, fullHigh] need no test. kBackwards: the last first.
+template <int kTile, bool kBackwards = false> class IntervalWalk {
 public:
     static constexpr int kKeys = kTile;
-    static constexpr int kStep = 1; ///< the direction
+    static constexpr int kStep = kBackwards ? -1 : 1; ///< the direction
 
     __device__ __forceinline__ IntervalWalk(int low, int high, int fullLow, int fullHigh)
-        : tile_(low / kTile), last_(high < low ? low / kTile : high / kTile + 1), fullLow_(fullLow),
-          fullHigh_(fullHigh) {}
-    __device__ __forceinline__ bool done() const { return tile_ >= last_; }
+        : fullLow_(fullLow), fullHigh_(fullHigh) {
+        const int first = low / kTile;
+        const int behind = high < low ? first : high / kTile + 1;
+        tile_ = kBackwards ? behind - 1 : first;
+        last_ = kBackwards ? first - 1 : behind;
+    }
+    __device__ __forceinline__ bool done() const { return tile_ == last_; }
     __device__ __forceinline__ int begin() const { return tile_ * kTile; }
     __device__ __forceinline__ bool partial() const {
         return begin() < fullLow_ || begin() + kTile - 1 > fullHigh_;
     }
-    __device__ __forceinline__ void next() { ++tile_; }
+    __device__ __forceinline__ void next() { tile_ += kStep; }
     /// `tiles` further, but not past the end.
-    __device__ __forceinline__ void skip(int tiles) { tile_ = min(tile_ + tiles, last_); }
+    __device__ __forceinline__ void skip(int tiles) {
+        tile_ = kBackwards ? max(tile_ - tiles, last_) : min(tile_ + tiles, last_);
+    }
 
 private:
     int tile_, last_, fullLow_, fullHigh_;

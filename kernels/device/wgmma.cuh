@@ -50,6 +50,11 @@ __device__ __forceinline__ u64 descriptor128(u32 address, u32 columnTileBytes = 
            static_cast<u64>(1024 >> 4) << 32 | static_cast<u64>(1) << 62;
 }
 
+/// The descriptor of what lies `by` times 16 bytes further. One addition of 32 bits: an address never carries out of its field.
+__device__ __forceinline__ u64 further(u64 descriptor, u32 by) {
+    return descriptor >> 32 << 32 | static_cast<u32>(static_cast<u32>(descriptor) + by);
+}
+
 /// The products for N columns. T is bf16 or f16; kTransposedB as described above.
 template <class T, int kColumns> struct Product;
 
@@ -116,6 +121,15 @@ template <class T, int kColumns> struct Product;
                          ", %" #o1 ", p, 1, 1, %" #o2 ", %" #o3 ";\n}\n"                                               \
                          : news                                                                                        \
                          : "l"(a), "l"(b), "n"(kTransposedA), "n"(kTransposedB));                                      \
+        }                                                                                                              \
+        template <int kTransposedB = 0, int kSize>                                                                     \
+        static __device__ __forceinline__ void first(float (&d)[kSize], const u32 (&a)[4], u64 b) {                    \
+            static_assert(kSize >= kRegisters, "too few registers for the result");                                    \
+            asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\n"                                                    \
+                         "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." name "." name " {" list "}, {%" #o0   \
+                         ", %" #o1 ", %" #o2 ", %" #o3 "}, %" #o4 ", p, 1, 1, %" #o5 ";\n}\n"                          \
+                         : news                                                                                        \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kTransposedB));                     \
         }                                                                                                              \
     };
 

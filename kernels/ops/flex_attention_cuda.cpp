@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 
 #include "kernels/cuda_tensor_map.h"
 #include "kernels/device/abi/flex_attention.h"
@@ -17,8 +18,6 @@
 namespace vitrine::kernels {
 
 namespace {
-
-constexpr std::int64_t kTileRows = 128; ///< of the kernels: mask blocks are multiples of it
 
 abi::FlexTensor tensorOf(const TensorView& tensor) {
     if (tensor.empty()) {
@@ -50,7 +49,7 @@ void checkForDevice(const FlexAttention& op) {
         refuse("q: headDim must be a multiple of 16 up to 256 on a GPU; pad it with zeros, or choose the CPU");
     }
     if (op.blocks != nullptr &&
-        (op.blocks->shape.queryBlock % kTileRows != 0 || op.blocks->shape.keyBlock % kTileRows != 0)) {
+        (op.blocks->shape.queryBlock % kFlexTileRows != 0 || op.blocks->shape.keyBlock % kFlexTileRows != 0)) {
         refuse("blocks: on a GPU a BlockMask needs blocks that are multiples of 128; build it with 128");
     }
     if (op.scale <= 0) {
@@ -107,6 +106,28 @@ abi::FlexAttentionParams parametersOf(const FlexAttention& op, bool maps) {
 void setRows(abi::FlexAttentionParams& to, const FlexDeviceRuns& runs) {
     to.rowOffsets = runs.offsets.as<const long long>();
     to.rowRuns = static_cast<const abi::FlexRun*>(runs.pairs.data);
+}
+
+/// Where blocks take work as they become free: a counter at 0, then the tiles of queries, those that see the most first.
+std::vector<std::int32_t> workOf(const FlexAttention& op) {
+    const BlockMask& mask = *op.blocks;
+    const std::int64_t rows = (mask.shape.queries + mask.shape.queryBlock - 1) / mask.shape.queryBlock;
+    std::vector<std::int64_t> seen(static_cast<std::size_t>(rows));
+    for (std::size_t list = 0; list + 1 < mask.rowOffsets.size(); ++list) {
+        for (std::int64_t i = mask.rowOffsets[list]; i < mask.rowOffsets[list + 1]; ++i) {
+            const BlockRun& run = mask.rowRuns[static_cast<std::size_t>(i)];
+            seen[list % seen.size()] += run.count * (run.full ? 1 : 2);
+        }
+    }
+    const std::int64_t tiles = (op.q.shape[2] + kFlexTileRows - 1) / kFlexTileRows;
+    std::vector<std::int32_t> work(static_cast<std::size_t>(tiles) + 1);
+    std::iota(work.rbegin(), work.rend() - 1, 0);
+    const auto seenBy = [&](std::int32_t tile) {
+        return seen[static_cast<std::size_t>(tile * kFlexTileRows / mask.shape.queryBlock)];
+    };
+    std::stable_sort(work.begin() + 1, work.end(),
+                     [&](std::int32_t a, std::int32_t b) { return seenBy(a) > seenBy(b); });
+    return work;
 }
 
 /// The variables that all families of FlexAttention have.
@@ -170,7 +191,7 @@ struct ColumnFacts {
 
 ColumnFacts columnFacts(const FlexAttention& op) {
     if (op.blocks == nullptr) {
-        return {(op.q.shape[2] + kTileRows - 1) / kTileRows, 0};
+        return {(op.q.shape[2] + kFlexTileRows - 1) / kFlexTileRows, 0};
     }
     const BlockMaskShape& shape = op.blocks->shape;
     const std::vector<std::int64_t>& offsets = op.blocks->columnOffsets;
@@ -180,7 +201,7 @@ ColumnFacts columnFacts(const FlexAttention& op) {
     for (std::size_t list = 0; list + 1 < offsets.size(); ++list) {
         std::int64_t tiles = 0;
         for (std::int64_t i = offsets[list]; i < offsets[list + 1]; ++i) {
-            tiles += op.blocks->columnRuns[static_cast<std::size_t>(i)].count * (shape.queryBlock / kTileRows);
+            tiles += op.blocks->columnRuns[static_cast<std::size_t>(i)].count * (shape.queryBlock / kFlexTileRows);
         }
         facts.longest = std::max(facts.longest, tiles);
         if (static_cast<std::int64_t>(list) % columns != 0) {
@@ -197,7 +218,7 @@ std::int64_t groupPartsOf(const FlexAttention& op, const ColumnFacts& columns, s
                           std::int64_t multiprocessors) {
     constexpr double kAddition = 2;
     const std::int64_t group = op.q.shape[1] / op.k.shape[1];
-    const double mean = computedElements(op) / static_cast<double>(kTileRows * kTileRows * pieces);
+    const double mean = computedElements(op) / static_cast<double>(kFlexTileRows * kFlexTileRows * pieces);
     const auto longest = static_cast<double>(columns.longest * group);
     std::int64_t best = 1;
     double least = std::numeric_limits<double>::infinity();
@@ -279,6 +300,10 @@ void execute(CudaContext& context, const FlexAttention& op) {
     abi::FlexAttentionParams parameters = parametersOf(op, hasHopperForm(context.device().major, op));
     if (source->mask == FlexMask::Blocks) {
         setRows(parameters, upload(context, scratch.rows, op.blocks->rowOffsets, op.blocks->rowRuns));
+        const std::vector<std::int32_t> work = workOf(op);
+        context.copyToDevice(work.data(), scratch.work.data, work.size() * sizeof(std::int32_t));
+        parameters.workCounter = scratch.work.as<int>();
+        parameters.tileOrder = parameters.workCounter + 1;
     }
     std::vector<KernelVariable> variables = variablesOf(op, *source);
     forwardTiles(op.q.shape[3], *source).addTo(variables);

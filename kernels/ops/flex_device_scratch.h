@@ -29,16 +29,20 @@ struct FlexDeviceRuns {
     TensorView offsets, pairs;
 };
 
+inline constexpr std::int64_t kFlexTileRows = 128; ///< of the kernels: mask blocks are multiples of it
+
 struct FlexForwardScratch {
     FlexForwardScratch(const FlexAttention& op, void* memory) {
         ScratchLayout layout = memory == nullptr ? ScratchLayout() : ScratchLayout(memory);
         if (op.blocks != nullptr) {
             rows = FlexDeviceRuns(layout, op.blocks->rowOffsets, op.blocks->rowRuns.size());
+            work = layout.take(DType::I32, Shape{1 + (op.q.shape[2] + kFlexTileRows - 1) / kFlexTileRows});
         }
         bytes = layout.bytes();
     }
 
     FlexDeviceRuns rows;
+    TensorView work; ///< a counter of work that has been taken, then the order of tiles
     std::uint64_t bytes = 0;
 };
 
@@ -49,8 +53,6 @@ inline bool hasHopperForm(int major, const FlexAttention& op) {
 }
 
 struct FlexBackwardScratch {
-    static constexpr std::int64_t kRowTile = 128;
-
     /// `hopper`: for the form that adds up dq in memory.
     FlexBackwardScratch(const FlexAttentionBackward& op, bool hopper, void* memory) {
         const FlexAttention& forward = op.forward;
@@ -60,14 +62,14 @@ struct FlexBackwardScratch {
             rows = FlexDeviceRuns(layout, forward.blocks->rowOffsets, forward.blocks->rowRuns.size());
             columns = FlexDeviceRuns(layout, forward.blocks->columnOffsets, forward.blocks->columnRuns.size());
         }
-        paddedQueries = (q[2] + kRowTile - 1) / kRowTile * kRowTile;
+        paddedQueries = (q[2] + kFlexTileRows - 1) / kFlexTileRows * kFlexTileRows;
         delta = layout.take(DType::F32, Shape{q[0], q[1], paddedQueries});
         offsets = layout.take(DType::F32, Shape{q[0], q[1], paddedQueries});
         if (hopper) {
             constexpr std::int64_t kTileElements = 2 * 64 * 64;
             const std::int64_t heads = forward.k.shape[1];
             queryTiles = q[0] * q[1] * paddedQueries * q[3] / kTileElements;
-            keyTiles = (forward.k.shape[2] + kRowTile - 1) / kRowTile;
+            keyTiles = (forward.k.shape[2] + kFlexTileRows - 1) / kFlexTileRows;
             keySumTiles = heads == q[1] ? 0 : q[0] * heads * keyTiles * 2 * q[3] / 64;
             sums = layout.take(DType::F32, Shape{queryTiles + keySumTiles, kTileElements});
         }

@@ -52,6 +52,7 @@ struct FlexAttentionParams {
     float* sums;      ///< tiles of sums of dq, dk and dv (flex_attention_backward_work.cuh)
     int* sumTurns;    ///< parts added to each tile, 0 at the start
     int* workCounter; ///< pieces of work that have been taken, 0 at the start
+    const int* tileOrder; ///< forward with blocks: tiles of 128 queries, the longest first
     int headsInside; ///< 1: backward takes a tile of all heads of a piece of work before the next tile; they have one mask
     int groupParts; ///< pieces that the heads of a key head are divided into; a divisor of their number
 };
