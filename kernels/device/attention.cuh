@@ -4,6 +4,7 @@
 
 // What the kernels for single rows share: the programs, sinks, LSE. "device/generated/program.cuh" is written for each pair of
 // programs (kernels/program/emitter.h): scoreMod, maskMod and intervalRows, which gives the ends of what a row sees.
+// VT_SPANS: and maskSpan.
 // VT_MASK: 0 none, 2 an interval of keys for each row, 3 an interval and, in tiles that are not seen
 // whole (attention_seen.cuh), maskMod for each key in it. VT_PER_HEAD: the interval
 // depends on the head. VT_CAPTURED: the programs read captured tensors, which come with the parameters.
@@ -11,6 +12,9 @@
 
 #include "device/attention_keys.cuh"
 #include "device/program.cuh"
+#ifdef VT_SPANS
+#include "device/span.cuh"
+#endif
 
 namespace vt {
 

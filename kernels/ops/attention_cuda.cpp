@@ -114,8 +114,12 @@ void launchRows(CudaContext& context, std::string_view family, const Attention& 
 
 /// Finds which tiles of keys the rows see.
 void runTiles(CudaContext& context, const Attention& op, const abi::AttentionParams& parameters) {
+    constexpr std::int64_t kTogether = 16;
+    const bool alone = op.q.shape[0] <= op.cache.blockTable.shape[0];
     launchRows(context, "attention_tiles", op, parameters,
-               {{"tile_heads", parameters.tileHeads}, {"tile_words", parameters.tileWords}});
+               {{"tile_rows", alone ? 1 : kTogether},
+                {"tile_heads", parameters.tileHeads},
+                {"tile_words", parameters.tileWords}});
 }
 
 /// Attention in any dtype and head dim, without tensor cores.

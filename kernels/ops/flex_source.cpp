@@ -46,6 +46,9 @@ std::string maskText(const BoundProgram& mask, FlexMask form) {
     } else {
         out += kNoIntervals;
     }
+    if (form == FlexMask::Elements) {
+        out += "#ifdef VT_SPANS\n" + emitMaskSpan(*mask.program, dtypesOf(mask), "maskSpan") + "#endif\n";
+    }
     out += form == FlexMask::Blocks || form == FlexMask::Elements
                ? emitProgram(*mask.program, dtypesOf(mask), "maskMod")
                : absent("bool", "maskMod", "", "", "return true;");

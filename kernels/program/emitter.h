@@ -15,7 +15,7 @@
 namespace vitrine::kernels {
 
 /// Raise when the emitted text changes: part of the keys of compiled kernels.
-inline constexpr int kEmitterVersion = 2;
+inline constexpr int kEmitterVersion = 3;
 
 struct EmitOptions {
     bool fastTanh = true; ///< tanh.approx.f32 (one instruction, 5e-4 relative); false: by exponentials (2e-7 absolute)
@@ -40,6 +40,10 @@ std::string emitGradient(const ScoreGradient& gradient, std::span<const DType> d
 
 /// `void NAME(int b, int h, int q_idx, const Captures& c, int& low, int& high)` of a closed form (interval_analysis.h).
 std::string emitIntervalRows(const IntervalRows& rows, std::span<const DType> dtypes, std::string_view name);
+
+/// `vt::span::Span NAME(b, h, q_idx, kv_idx, const Captures& c)` over spans of inputs (device/span.cuh): what a mask can be
+/// there, 0 and 1. A warp calls it together. Sound as IntervalAnalysis is, not exact.
+std::string emitMaskSpan(const Program& mask, std::span<const DType> dtypes, std::string_view name);
 
 /// One node as Python text, with the least parentheses: "q_idx - kv_idx <= window".
 std::string printNode(const Program& program, std::int32_t node);

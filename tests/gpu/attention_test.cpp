@@ -411,6 +411,23 @@ TEST(AttentionGpu, SparseMasksOverLongContexts) {
     }
 }
 
+TEST(AttentionGpu, RandomMasks) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(std::random_device{}());
+    for (int i = 0; i < 16; ++i) {
+        const std::string name = testing::AttentionPrograms::random(random);
+        SCOPED_TRACE(name);
+        const auto past = static_cast<std::int64_t>(random() % 3000);
+        expectSame({.name = name,
+                    .past = {past, 600, 30},
+                    .added = {1 + static_cast<std::int64_t>(random() % 200), 1, 40},
+                    .heads = 4,
+                    .kvHeads = 2,
+                    .dim = 64,
+                    .program = name});
+    }
+}
+
 TEST(AttentionGpu, NewContentsCompileNothing) {
     VITRINE_NEEDS_GPU();
     CudaContext& context = *testing::gpu();

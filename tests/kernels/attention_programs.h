@@ -4,15 +4,19 @@
 
 // Programs beyond what models use, over ragged batches: made as engine/attention would, and said again in plain C++.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
+#include <cstring>
+#include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/program/attention_program.h"
+#include "kernels/program/interpreter.h"
 #include "tests/kernels/op_testing.h"
 #include "tests/kernels/program/program_testing.h"
 
@@ -31,6 +35,9 @@ public:
     /// Masks that are no intervals and leave out most of a long context, or see stretches of it whole.
     static constexpr std::string_view kSparse[] = {"long_document", "prefix_document", "strided", "global_far",
                                                    "by_head_document"};
+
+    /// A fresh mask over integers: "random" and a seed.
+    static std::string random(std::mt19937& seeds) { return "random " + std::to_string(seeds()); }
 
     /// Captures for `batch` sequences of up to `longest` tokens and `heads` heads.
     AttentionPrograms(std::string_view name, std::int64_t batch, std::int64_t heads, std::int64_t longest)
@@ -52,7 +59,11 @@ public:
         prefixTensor_ = ints(Shape{batch}, prefixes_);
         documentTensor_ = ints(Shape{batch, longest}, documents_);
         longDocumentTensor_ = ints(Shape{batch, longest}, longDocuments_);
-        make();
+        if (name_.starts_with("random ")) {
+            makeRandom(static_cast<unsigned>(std::stoul(name_.substr(7))), heads);
+        } else {
+            make();
+        }
     }
 
     template <class At> BoundProgram mask(At&& at) const {
@@ -64,6 +75,13 @@ public:
     const KnownProgram* maskProgram() const { return mask_ ? &*mask_ : nullptr; }
 
     bool allowed(const AttentionElement& e) const {
+        if (!randomTensors_.empty()) {
+            const CaptureBinding binding =
+                bindingOf(mask_->program, [](const TestTensor& tensor) { return tensor.view(); });
+            Interpreter<double> interpreter(mask_->program, binding);
+            interpreter.run({e.b, e.h, e.q}, e.k, 1, nullptr);
+            return interpreter.booleans()[0] != 0;
+        }
         const bool causal = e.k <= e.q;
         const auto at = [](const auto& list, std::int64_t i) { return list[static_cast<std::size_t>(i)]; };
         const auto document = [&](std::int64_t p) { return at(documents_, e.b * longest_ + p); };
@@ -128,6 +146,25 @@ private:
         return tensor;
     }
 
+    void makeRandom(unsigned seed, std::int64_t heads) {
+        std::mt19937 random(seed);
+        RandomProgram source(random, longest_, heads);
+        Program mask = source.mask();
+        const auto isFloat = [](const ProgramNode& node) { return node.type == ProgramType::Float; };
+        while (std::any_of(mask.nodes.begin(), mask.nodes.end(), isFloat)) { // a device rounds floats otherwise
+            mask = source.mask();
+        }
+        const Captures contents = source.captures(mask);
+        randomTensors_.emplace("", TestTensor());
+        for (std::size_t i = 0; i < mask.captures.size(); ++i) {
+            const TensorView& view = contents.binding.tensors[i];
+            TestTensor tensor(view.dtype, view.shape);
+            std::memcpy(tensor.view().data, view.data, view.bytes());
+            randomTensors_.emplace(mask.captures[i].name, std::move(tensor));
+        }
+        mask_.emplace(std::move(mask));
+    }
+
     void make() {
         Maker m;
         Maker s;
@@ -190,6 +227,10 @@ private:
     template <class At> CaptureBinding bindingOf(const Program& program, At&& at) const {
         CaptureBinding out;
         for (const ProgramCapture& capture : program.captures) {
+            if (!randomTensors_.empty()) {
+                out.tensors.push_back(at(randomTensors_.at(capture.name)));
+                continue;
+            }
             out.tensors.push_back(capture.name == "slopes"           ? at(slopeTensor_)
                                   : capture.name == "windows"        ? at(windowTensor_)
                                   : capture.name == "documents"      ? at(documentTensor_)
@@ -204,6 +245,7 @@ private:
     std::vector<double> slopes_;
     std::vector<std::int32_t> windows_, prefixes_, documents_, longDocuments_;
     TestTensor slopeTensor_, windowTensor_, prefixTensor_, documentTensor_, longDocumentTensor_;
+    std::map<std::string, TestTensor> randomTensors_; ///< by name, and an empty one; of a random program
     std::optional<KnownProgram> mask_, score_;
 };
 

@@ -336,6 +336,20 @@ TEST(Attention, SparseMasksOverLongContexts) {
     }
 }
 
+TEST(Attention, RandomMasks) {
+    std::mt19937 random(std::random_device{}());
+    for (int i = 0; i < 30; ++i) {
+        const std::string name = testing::AttentionPrograms::random(random);
+        SCOPED_TRACE(name);
+        expectCase({.sequences = {{static_cast<std::int64_t>(random() % 500), 1 + i % 4}, {30, 12}},
+                    .heads = 3,
+                    .kvHeads = i % 2 == 0 ? 1 : 3,
+                    .dim = 4,
+                    .program = name},
+                   3);
+    }
+}
+
 void expectRowsTheSameAlone(const Case& c) {
     std::mt19937 random(16);
     const std::int64_t rows = c.sequences.front().added;

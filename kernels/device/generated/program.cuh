@@ -9,6 +9,14 @@ __device__ __forceinline__ bool maskMod(int, int, int q_idx, int kv_idx, const v
     return q_idx >= kv_idx;
 }
 
+#ifdef VT_SPANS
+__device__ __forceinline__ vt::span::Span maskSpan(const vt::span::Span&, const vt::span::Span&,
+                                                   const vt::span::Span& q_idx, const vt::span::Span& kv_idx,
+                                                   const vt::program::Captures&) {
+    return vt::span::lessOrEqual(kv_idx, q_idx);
+}
+#endif
+
 __device__ __forceinline__ void intervalRows(int, int, int q_idx, const vt::program::Captures&, int& low, int& high) {
     low = 0;
     high = q_idx;

@@ -82,11 +82,14 @@ std::vector<Item> catalogue() {
 /// A kernel that calls everything that is emitted for one program.
 std::string sourceOf(const Item& item) {
     const std::vector<DType> dtypes = dtypesOf(item.program);
-    std::string text = "#include \"device/program.cuh\"\n" + emitProgram(item.program, dtypes, "mod");
+    std::string text = "#include \"device/span.cuh\"\n" + emitProgram(item.program, dtypes, "mod");
     std::string body = item.program.isMask()
                            ? "    out[i] = mod(blockIdx.z, blockIdx.y, blockIdx.x, threadIdx.x, c) ? 1.0f : 0.0f;\n"
                            : "    out[i] = mod(in[i], blockIdx.z, blockIdx.y, blockIdx.x, threadIdx.x, c);\n";
     if (item.program.isMask()) {
+        text += emitMaskSpan(item.program, dtypes, "span");
+        body += "    const auto found = span({0, 3}, {2, 2}, {threadIdx.y, threadIdx.y + 15}, {64, 127}, c);\n"
+                "    out[i] += found.low + found.high;\n";
         if (const std::optional<IntervalRows> rows = intervalRows(item.program)) {
             text += emitIntervalRows(*rows, dtypes, "rows");
             body += "    int low, high;\n    rows(blockIdx.z, blockIdx.y, blockIdx.x, c, low, high);\n"
