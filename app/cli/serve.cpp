@@ -28,7 +28,10 @@ void addFlags(CLI::App& command, ServeFlags& flags) {
     RequestServerOptions& server = flags.server;
     server.port = 8000;
     const auto add = [&](const char* flag, auto& value, const char* type, const char* help) {
-        return command.add_option(flag, value, help)->type_name(type)->group("Server");
+        return command.add_option(flag, value, help)
+            ->type_name(type)
+            ->group("Server")
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     };
     add("--host", server.host, "ADDRESS", "Address to listen at (default 127.0.0.1, this machine only)");
     add("--port", server.port, "N", "Port; 0: any that is free (default 8000)")->check(CLI::Range(0, 65535));

@@ -90,9 +90,9 @@ bool Program::readSome(int timeoutMs) {
     return out_ >= 0 || err_ >= 0;
 }
 
-bool Program::waitForOutput(const std::string& text) {
+bool Program::waitFor(const std::string& where, const std::string& text) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kWaitMs);
-    while (result_.out.find(text) == std::string::npos) {
+    while (where.find(text) == std::string::npos) {
         if (std::chrono::steady_clock::now() > end || !readSome(100)) {
             return false;
         }

@@ -26,11 +26,15 @@ public:
 
     void signal(int number) const;
     /// Waits until standard output holds `text` or the program ended; false when it ended or 60 s passed without it.
-    bool waitForOutput(const std::string& text);
+    bool waitForOutput(const std::string& text) { return waitFor(result_.out, text); }
+    bool waitForError(const std::string& text) { return waitFor(result_.err, text); }
+    /// Of standard output until now.
+    const std::string& output() const { return result_.out; }
     ProgramResult wait();
 
 private:
     bool readSome(int timeoutMs);
+    bool waitFor(const std::string& where, const std::string& text);
 
     pid_t pid_ = -1;
     int out_ = -1, err_ = -1;

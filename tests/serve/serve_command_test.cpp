@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The serve command as a user runs it: its address line, its key, its end, what it leaves in the session.
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sessions/session_file.h"
+#include "tests/app/program.h"
+#include "tests/serve/http_client.h"
+#include "tests/sessions/temp_folder.h"
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> serve(const std::vector<std::string>& more) {
+    std::vector<std::string> words{"serve", "--model", "synthetic:tiny-gpt-oss", "--backend", "cpu", "--port", "0"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+/// The port in "... at http://127.0.0.1:PORT/v1".
+int portIn(const std::string& line) {
+    const std::size_t at = line.find("http://127.0.0.1:");
+    return at == std::string::npos ? 0 : std::stoi(line.substr(at + 17));
+}
+
+TEST(ServeCommand, ServesUntilItIsInterruptedAndKeepsTheRun) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("serve.vitrine");
+    test::Program program(serve({"--session", file, "--api-key", "k", "--served-name", "tiny"}));
+    ASSERT_TRUE(program.waitForOutput("/v1\n"));
+    const int port = portIn(program.output());
+    ASSERT_GT(port, 0) << program.output();
+    const json body = {{"model", "tiny"}, {"prompt", {1, 2, 3}}, {"max_tokens", 5}, {"temperature", 0}};
+    EXPECT_EQ(test::post(port, "/v1/completions", body).status, 401);
+    const test::HttpReply reply = test::post(port, "/v1/completions", body, "Authorization: Bearer k\r\n");
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    program.signal(SIGINT);
+    const test::ProgramResult result = program.wait();
+    EXPECT_EQ(result.exitCode, 0) << result.err;
+    EXPECT_THAT(result.out, testing::HasSubstr("finished_requests"));
+    const auto session = sessions::SessionFile::open(file, sessions::OpenMode::ReadOnly);
+    const sessions::RunInfo run = session->run(1);
+    EXPECT_EQ(run.workload, "serve");
+    EXPECT_EQ(run.status, sessions::RunStatus::Done);
+    EXPECT_EQ(run.specJson.find("\"k\""), std::string::npos) << "the key is nobody's business";
+    EXPECT_EQ(json::parse(run.metricsJson).at("finished_requests"), 1);
+    bool tokens = false;
+    for (const sessions::RunText& text : session->texts(1)) {
+        tokens = tokens || text.kind == "tokens.000000";
+    }
+    EXPECT_TRUE(tokens);
+}
+
+TEST(ServeCommand, JsonIsTheMetricsAlone) {
+    test::Program program(serve({"--json"}));
+    ASSERT_TRUE(program.waitForError("/v1\n"));
+    program.signal(SIGTERM);
+    const test::ProgramResult result = program.wait();
+    EXPECT_EQ(result.exitCode, 0) << result.err;
+    EXPECT_EQ(json::parse(result.out).at("requests"), 0);
+}
+
+TEST(ServeCommand, MistakesAreOneLineEach) {
+    const auto expect = [](const std::vector<std::string>& more, const std::string& reason) {
+        const test::ProgramResult result = test::vitrine(serve(more));
+        EXPECT_EQ(result.exitCode, 2) << result.err;
+        EXPECT_THAT(result.err, testing::StartsWith("vitrine: error: "));
+        EXPECT_THAT(result.err, testing::HasSubstr(reason));
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    };
+    expect({"--host", "203.0.113.1"}, "203.0.113.1");
+    expect({"--host", "no such name."}, "no such name.");
+    expect({"--port", "70000"}, "70000");
+    expect({"--slots", "0"}, "slots");
+    expect({"--stop", "x"}, "tokenizer");
+    test::Program first(serve({}));
+    ASSERT_TRUE(first.waitForOutput("/v1\n"));
+    expect({"--port", std::to_string(portIn(first.output()))}, "cannot be had");
+    const test::TempFolder folder;
+    std::ofstream(folder.file("spec.json"))
+        << R"({"vitrine": 1, "workload": "serve", "model": "synthetic:tiny-llama"})";
+    const test::ProgramResult run = test::vitrine({"run", folder.file("spec.json")});
+    EXPECT_EQ(run.exitCode, 2);
+    EXPECT_THAT(run.err, testing::HasSubstr("vitrine serve"));
+}
+
+} // namespace
+} // namespace vitrine
