@@ -15,10 +15,30 @@ namespace {
 
 constexpr int kBadRequest = 400;
 
+/// The bytes of a text as tokens of a model that has no others.
+engine::GenerateRequest fromBytes(const engine::ServedModel& model, const std::string& text) {
+    std::vector<std::int32_t> tokens;
+    for (const char byte : text) {
+        tokens.push_back(static_cast<std::int32_t>(static_cast<unsigned char>(byte) % model.vocab));
+    }
+    return model.maker->fromTokens(std::move(tokens));
+}
+
+std::string plainText(const std::vector<engine::ChatMessage>& messages) {
+    std::string text;
+    for (const engine::ChatMessage& message : messages) {
+        text += fmt::format("{}: {}\n", message.role, message.content);
+    }
+    return text;
+}
+
 engine::GenerateRequest fromPrompt(const engine::ServedModel& model, const ApiPrompt& prompt) {
     if (!prompt.isText) {
         engine::checkTokenIds({prompt.tokens}, model.vocab, "prompt");
         return model.maker->fromTokens(prompt.tokens);
+    }
+    if (model.textIsBytes) {
+        return fromBytes(model, prompt.text);
     }
     if (model.tokenizer == nullptr) {
         throw ApiError(kBadRequest, "prompt: the model has no tokenizer; give token ids, as [1, 2, 3]", "prompt");
@@ -35,7 +55,8 @@ std::vector<engine::GenerateRequest> promptsOf(const engine::ServedModel& model,
                                        model.tokenizer == nullptr ? "token ids" : "a prompt"),
                            "messages");
         }
-        out.push_back(model.maker->fromChat(request.messages, request.reasoningEffort));
+        out.push_back(model.textIsBytes ? fromBytes(model, plainText(request.messages))
+                                        : model.maker->fromChat(request.messages, request.reasoningEffort));
         return out;
     }
     for (const ApiPrompt& prompt : request.prompts) {

@@ -41,6 +41,7 @@ public:
 
     void serve() {
         bool wait = true;
+        tell();
         for (;;) {
             FedWork work = feed_.take(wait);
             for (FedRequest& item : work.arrived) {
@@ -139,6 +140,7 @@ ServedModel servedModel(const Run& run, const ModelSource& source, const Request
     served.maker = &maker;
     served.tokenizer = maker.tokenizer();
     served.harmony = maker.hasChat() && maker.chatFormat() == ChatFormatKind::Harmony;
+    served.textIsBytes = served.tokenizer == nullptr && source.synthetic();
     served.vocab = source.config.vocab;
     served.slots = engine.scheduler().options().slots;
     served.sharesPrefixes = engine.cache().book()->sharesPrefixes();
@@ -191,7 +193,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     Service service(run, context, engine, feed);
     const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase, "serve");
     ServedModel served = servedModel(run, source, maker, engine);
-    served.whyNoChat = whyNoChat;
+    served.whyNoChat = served.textIsBytes ? "" : whyNoChat;
     feed.ready(served);
     const auto failed = [&](FinishReason reason, const std::string& why) {
         service.abandon(reason);

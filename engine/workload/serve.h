@@ -21,8 +21,10 @@ struct ServedModel {
     std::string name; ///< as the user wrote it
     const RequestMaker* maker = nullptr;
     std::shared_ptr<const Tokenizer> tokenizer; ///< null: prompts are token ids, and answers have no text
-    std::string whyNoChat;                      ///< empty: messages can be given
-    bool harmony = false;                       ///< messages have channels
+    /// A synthetic model without a tokenizer: a text's bytes stand for tokens, so that any client can load it.
+    bool textIsBytes = false;
+    std::string whyNoChat; ///< empty: messages can be given
+    bool harmony = false;  ///< messages have channels
     std::int64_t vocab = 0;
     std::int64_t slots = 0;
     std::int64_t longest = 0; ///< tokens of a prompt and its answer together at most

@@ -63,6 +63,30 @@ TEST(Serve, AnswersAsOneByOneGenerationDoes) {
     EXPECT_EQ(choice.at("text"), numbers) << "without a tokenizer the text is the ids";
 }
 
+TEST(Serve, WithoutATokenizerTextIsRefusedOrBytes) {
+    ServerRig::Options options;
+    options.model = std::string(VITRINE_FIXTURES) + "/llama";
+    {
+        ServerRig folder(options);
+        const HttpReply refused = folder.complete(folder.body("text", 3));
+        EXPECT_EQ(refused.status, 400);
+        EXPECT_THAT(errorOf(refused).at("message").get<std::string>(), testing::HasSubstr("no tokenizer"));
+        const json chat = {{"model", folder.name()}, {"messages", {{{"role", "user"}, {"content", "x"}}}}};
+        EXPECT_EQ(errorOf(folder.chat(chat)).at("param"), "messages");
+        json stop = folder.body({1, 2}, 3);
+        stop["stop"] = "x";
+        EXPECT_EQ(errorOf(folder.complete(stop)).at("param"), "stop");
+    }
+    ServerRig synthetic;
+    const json bytes = json::parse(synthetic.complete(synthetic.body("AB", 5)).body);
+    EXPECT_EQ(bytes.at("usage").at("prompt_tokens"), 2);
+    EXPECT_EQ(idsOf(bytes.at("choices").at(0)),
+              idsOf(json::parse(synthetic.complete(synthetic.body({65, 66}, 5)).body).at("choices").at(0)));
+    const HttpReply chat = synthetic.chat(
+        {{"model", synthetic.name()}, {"messages", {{{"role", "user"}, {"content", "Hi"}}}}, {"max_tokens", 2}});
+    EXPECT_EQ(chat.status, 200) << chat.body;
+}
+
 TEST(Serve, AThousandStreamsAtOnceAreAllThereAndNoneIsMixedUp) {
     constexpr int kClients = 1000;
     constexpr int kTokens = 24;
