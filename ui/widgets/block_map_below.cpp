@@ -87,8 +87,8 @@ void paintStrip(QPainter& painter, const MapPicture& picture, const MaskStrip& s
     const QFont font = Theme::instance().font(TypeRole::Axis);
     const MapAxis& axis = picture.view.kv;
     const double ratio = picture.ratio();
-    drawText(painter, QRectF(2, row.top(), row.left() - 10, row.height()), Qt::AlignRight | Qt::AlignVCenter,
-             strip.name, t.text2, font);
+    drawText(painter, QRectF(2, row.top(), row.left() - 6, row.height()), Qt::AlignRight | Qt::AlignVCenter, strip.name,
+             t.text2, font);
     const double right =
         std::min(axis.extent(), static_cast<double>(axis.pixels()) - static_cast<double>(axis.origin()));
     double pixel = 0;
@@ -190,7 +190,7 @@ void paintLegend(QPainter& painter, const MapPicture& picture) {
     const QString scale = mapScaleText(picture);
     const double right = std::clamp(picture.contentRect().right(), row.left(), row.right());
     const double width = textWidth(scale, font) + 1;
-    const double end = right - width >= x ? right : row.right();
+    const double end = right - width >= x ? right : row.right() - 3;
     if (end - width >= x) {
         drawText(painter, QRectF(end - width, row.top(), width, row.height()), Qt::AlignVCenter | Qt::AlignRight, scale,
                  t.text3, font);
@@ -214,7 +214,7 @@ void paintColumnLoad(QPainter& painter, const MapPicture& picture) {
     const MaskMap& map = *picture.scene.map;
     const MapAxis& axis = picture.view.kv;
     const double ratio = picture.ratio();
-    drawText(painter, QRectF(2, box.top(), box.left() - 10, box.height()), Qt::AlignRight | Qt::AlignVCenter,
+    drawText(painter, QRectF(2, box.top(), box.left() - 6, box.height()), Qt::AlignRight | Qt::AlignVCenter,
              picture.scene.other != nullptr ? words("blocks, A") : words("blocks"), t.text2, font);
     const std::int64_t begin = axis.origin();
     const auto end = begin + static_cast<std::int64_t>(std::ceil(axis.extent()));

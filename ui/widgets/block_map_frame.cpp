@@ -186,7 +186,7 @@ void MapView::showRange(double q0, double q1, double kv0, double kv1) {
 MapLayout mapLayout(QSizeF size, double gutter, int strips, QSizeF content) {
     constexpr double kLeastMap = 360;                                  ///< the lens has room in it
     constexpr double kLens = 256, kSmallLens = 128, kRoomOfLens = 292; ///< with its panel
-    constexpr double kLargeMask = 520;                                 ///< the lens covers a corner of it
+    constexpr double kLargeMask = 500;                                 ///< the lens covers a corner of it
     constexpr double kRuler = 21, kRight = 3, kLegend = 24, kStrip = 16, kGap = 8, kLoad = 44, kBottom = 8;
     MapLayout layout;
     const double width = std::max(1.0, size.width() - gutter - kRight);

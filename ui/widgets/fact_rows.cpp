@@ -78,13 +78,26 @@ QString FactRows::asText() const {
     return text;
 }
 
-void FactRows::paintRow(QPainter& painter, const FactRow& row, const QRectF& rect, double dpr) const {
+std::vector<double> FactRows::columnWidths() const {
+    constexpr double kGap = 8;
+    std::vector<double> widths(widths_.begin(), widths_.end());
+    for (const FactRow& row : rows_) {
+        const QFont font = Theme::instance().font(TypeRole::Table, row.strong);
+        for (std::size_t i = 0; i < std::min(widths.size(), row.values.size()); ++i) {
+            widths[i] = std::max(widths[i], textWidth(row.values[i].text, font) + kGap);
+        }
+    }
+    return widths;
+}
+
+void FactRows::paintRow(QPainter& painter, const FactRow& row, const QRectF& rect, const std::vector<double>& widths,
+                        double dpr) const {
     const ThemeTokens& theme = themeTokens();
     const Theme& fonts = Theme::instance();
     double right = rect.right() - kMargin;
     for (std::size_t i = row.values.size(); i-- > 0;) {
         const QFont font = fonts.font(TypeRole::Table, row.strong);
-        const double width = i < widths_.size() ? widths_[i] : textWidth(row.values[i].text, font) + 2;
+        const double width = i < widths.size() ? widths[i] : textWidth(row.values[i].text, font) + 2;
         const QRectF cell(right - width, rect.top(), width, rect.height());
         drawText(painter, cell, Qt::AlignRight | Qt::AlignVCenter, row.values[i].text, textColor(row.values[i].color),
                  font);
@@ -120,8 +133,9 @@ QImage FactRows::picture(const QSizeF& size, double dpr) const {
     QImage image = plotCanvas(size, dpr, themeTokens().panel);
     QPainter painter(&image);
     painter.setRenderHint(QPainter::Antialiasing, false);
+    const std::vector<double> widths = columnWidths();
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-        paintRow(painter, rows_[i], QRectF(0, static_cast<double>(i) * kRow, size.width(), kRow), dpr);
+        paintRow(painter, rows_[i], QRectF(0, static_cast<double>(i) * kRow, size.width(), kRow), widths, dpr);
     }
     return image;
 }

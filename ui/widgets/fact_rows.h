@@ -38,7 +38,7 @@ public:
     static constexpr int kRow = 24;
 
     explicit FactRows(const QString& title, QWidget* parent = nullptr);
-    /// Columns of the values from left to right have these widths; values without one take the room of their text.
+    /// Columns of the values from left to right have these widths or more; values without one take the room of their text.
     void setRows(std::vector<FactRow> rows, std::vector<int> widths, int nameWidth = 0);
     const std::vector<FactRow>& rows() const { return rows_; }
     QString asText() const; ///< lines "name: value value"
@@ -55,7 +55,10 @@ protected:
     bool event(QEvent* event) override;
 
 private:
-    void paintRow(QPainter& painter, const FactRow& row, const QRectF& rect, double dpr) const;
+    /// As asked, or what the widest text needs beside its neighbour.
+    std::vector<double> columnWidths() const;
+    void paintRow(QPainter& painter, const FactRow& row, const QRectF& rect, const std::vector<double>& widths,
+                  double dpr) const;
     std::vector<FactRow> rows_;
     std::vector<int> widths_;
     int nameWidth_ = 0; ///< where bars begin; 0: behind the name
