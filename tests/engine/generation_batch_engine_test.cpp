@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <random>
 
 #include "base/error.h"
 #include "engine/generation/batch_replay.h"
@@ -260,6 +262,95 @@ TEST(BatchEngine, AnErrorLeavesWhatWasDone) {
     EXPECT_THROW(replayRequests(engine, context, {{request(5, 100, 0, 300), 0, {}}}), base::Cancelled);
     EXPECT_EQ(engine.result(0).result.ids.size(), 4U);
     EXPECT_EQ(engine.result(0).result.finish, FinishReason::Cancelled);
+}
+
+/// Hundreds of random traces over random pools and policies, with requests that are cancelled and stopped on their way: what
+/// one gets depends on nothing but itself.
+TEST(BatchEngine, RandomTracesOnMetaGiveEachRequestItsOwnTokens) {
+    const std::array traits = {kernels::cpuTraits(1), test::testTraits()};
+    BatchCounts all;
+    std::uint64_t shared = 0;
+    std::int32_t refused = 0;
+    for (const kernels::DeviceTraits& device : traits) { // without and with buckets of rows
+        const auto context = test::makeContext(kernels::Backend::Meta, nullptr, &device);
+        const ModelSource source = openModel("synthetic:tiny-gpt-oss");
+        Model model(*context, source, ModelOptions{}, nullptr);
+        for (std::uint32_t seed = 0; seed < 250; ++seed) {
+            std::mt19937 random(seed);
+            const auto below = [&](std::uint32_t n) { return static_cast<std::int32_t>(random() % n); };
+            std::vector<GenerateRequest> requests;
+            for (std::int32_t i = 2 + below(8); i > 0; --i) {
+                requests.push_back(request(static_cast<std::size_t>(1 + below(24)), 1 + below(14), below(2), 300));
+            }
+            std::vector<std::vector<std::int32_t>> wanted;
+            const auto serve = [&](const BatchOptions& options, bool disturb) {
+                BatchEngine engine(model, nullptr, options);
+                const auto count = static_cast<std::int32_t>(requests.size());
+                engine.onToken([&](const GeneratedToken&) {
+                    if (disturb && below(25) == 0) {
+                        engine.cancel(below(static_cast<std::uint32_t>(count)));
+                    }
+                });
+                std::vector<ArrivingRequest> arriving;
+                double arrival = 0;
+                for (const GenerateRequest& one : requests) {
+                    arrival += disturb ? 1e-5 * below(20) : 0;
+                    arriving.push_back({one, arrival, {}});
+                }
+                replayRequests(engine, *context, std::move(arriving));
+                const PageBook& book = *engine.cache().book();
+                EXPECT_EQ(book.counts().used,
+                          engine.scheduler().options().otherPages * static_cast<std::int64_t>(book.groups().size()))
+                    << "pages leaked";
+                for (std::int32_t i = 0; i < count; ++i) {
+                    const BatchResult& result = engine.result(i);
+                    if (!disturb) {
+                        wanted.push_back(result.result.ids);
+                        continue;
+                    }
+                    const auto at = static_cast<std::size_t>(i);
+                    const auto& ids = result.result.ids;
+                    const bool finished = result.refusal.empty() && result.result.finish != FinishReason::Cancelled;
+                    ASSERT_LE(ids.size(), wanted[at].size());
+                    EXPECT_TRUE(std::equal(ids.begin(), ids.end(), wanted[at].begin())) << "request " << i;
+                    EXPECT_TRUE(!finished || ids.size() == wanted[at].size() ||
+                                result.result.finish == FinishReason::StopToken);
+                    refused += result.refusal.empty() ? 0 : 1;
+                }
+                const BatchCounts& counts = engine.counts();
+                all.preemptions += counts.preemptions;
+                all.swaps += counts.swaps;
+                shared += book.sharedTokens();
+            };
+            BatchOptions options;
+            options.cache.dtype = kernels::DType::F32;
+            options.cache.pageTokens = 4;
+            options.scheduler.slots = 1;
+            serve(options, false);
+            for (std::size_t i = 0; i < requests.size(); ++i) {
+                if (below(4) == 0) {
+                    requests[i].stopTokens = {
+                        wanted[i][static_cast<std::size_t>(below(static_cast<std::uint32_t>(wanted[i].size())))]};
+                }
+            }
+            SchedulerOptions& scheduler = options.scheduler;
+            scheduler.mode = below(5) == 0 ? BatchMode::Static : BatchMode::Continuous;
+            scheduler.slots = 1 + below(6);
+            scheduler.tokenBudget = 3 + below(40);
+            scheduler.order = below(2) == 0 ? BatchOrder::Fifo : BatchOrder::PrefillFirst;
+            scheduler.preemption = static_cast<Preemption>(below(3));
+            scheduler.swapPages = below(4) * 40;
+            scheduler.gatherSteps = below(3);
+            options.cache.sharePrefixes = below(2) == 0;
+            options.cache.poolPages = 7 + below(12);
+            serve(options, true);
+            ASSERT_FALSE(::testing::Test::HasFailure()) << "seed " << seed;
+        }
+    }
+    EXPECT_GT(all.preemptions, 50);
+    EXPECT_GT(all.swaps, 10);
+    EXPECT_GT(shared, 100U);
+    EXPECT_GT(refused, 5);
 }
 
 /// The same steps, rows and allocations on Meta with a GPU's traits as on a CPU that rehearses them.

@@ -17,6 +17,7 @@ using namespace engine;
 struct Answers {
     std::vector<std::vector<std::int32_t>> ids;
     BatchCounts counts;
+    std::uint64_t sharedTokens = 0;
 };
 
 class GpuBatch : public GpuTest, public ::testing::WithParamInterface<std::string> {
@@ -42,7 +43,11 @@ protected:
             for (std::size_t t = 0; t < 1 + 5 * i % 37; ++t) {
                 request.prompt.push_back(static_cast<std::int32_t>((13 * t + 7 * i + 1) % 200));
             }
-            request.maxNewTokens = 3 + static_cast<std::int64_t>(7 * i % 31);
+            if (i >= 9) { // begins as an earlier one does
+                request.prompt.insert(request.prompt.begin(), requests_[i - 9].prompt.begin(),
+                                      requests_[i - 9].prompt.end());
+            }
+            request.maxNewTokens = 15 + static_cast<std::int64_t>(7 * i % 31);
             requests_.push_back(request);
         }
     }
@@ -59,6 +64,7 @@ protected:
             out.ids.push_back(engine.result(static_cast<std::int32_t>(i)).result.ids);
         }
         out.counts = engine.counts();
+        out.sharedTokens = engine.cache().book()->sharedTokens();
         return out;
     }
 
@@ -85,12 +91,37 @@ TEST_P(GpuBatch, AnswersAreThoseOfOneByOne) {
     options_.scheduler.mode = BatchMode::Static;
     EXPECT_EQ(serve(options_).ids, alone);
     options_.scheduler.mode = BatchMode::Continuous;
+    // Rotary frequencies that follow the length make keys that no other prompt can take.
+    options_.cache.sharePrefixes = true;
+    options_.cache.poolSequences = 40; // room for all rings that are kept
+    const Answers shared = serve(options_);
+    EXPECT_EQ(shared.ids, alone);
+    EXPECT_EQ(shared.sharedTokens > 0, model_->config().rope.type != RopeType::Dynamic);
+    options_.cache.sharePrefixes = false;
+    options_.cache.poolSequences = 0;
     options_.cache.poolPages = 14;
+    options_.scheduler.swapPages = 1000;
     for (const Preemption preemption : {Preemption::Recompute, Preemption::Swap}) {
         options_.scheduler.preemption = preemption;
-        options_.scheduler.swapPages = 1000;
-        EXPECT_EQ(serve(options_).ids, alone) << static_cast<int>(preemption);
+        const Answers scarce = serve(options_);
+        EXPECT_EQ(scarce.ids, alone) << static_cast<int>(preemption);
+        EXPECT_GT(scarce.counts.preemptions, 0);
+        EXPECT_EQ(scarce.counts.swaps > 0, preemption == Preemption::Swap);
     }
+}
+
+/// Prompts that take many steps: pieces that sample nothing are launched ahead as well.
+TEST_P(GpuBatch, PiecesOfPromptsDoNotWait) {
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+        requests_[i].prompt.resize(120, static_cast<std::int32_t>(3 + i));
+        requests_[i].maxNewTokens = 1;
+    }
+    options_.scheduler.tokenBudget = 40;
+    options_.cache.poolPages = 100; // more than the short context of a fixture would have
+    serve(options_);                // the largest step has made its arena
+    const Answers answers = serve(options_);
+    EXPECT_GE(answers.counts.steps, 42);
+    EXPECT_GT(answers.counts.aheadSteps, answers.counts.steps * 3 / 4);
 }
 
 TEST_P(GpuBatch, GivesItsMemoryBack) {

@@ -267,7 +267,7 @@ private slots:
         QCOMPARE(s.view.slotLane(1)->title(), QStringLiteral("Static"));
         QVERIFY(s.view.number()->text().endsWith(QLatin1Char('x')));
         QVERIFY(s.view.throughput()->model()->rowCount() >= 4);
-        QCOMPARE(s.view.latency()->model()->rowCount(), 9);
+        QCOMPARE(s.view.latency()->model()->rowCount(), 12);
         QVERIFY(s.view.slotLane(0)->facts().contains(QStringLiteral("decode steps")));
     }
 

@@ -13,7 +13,7 @@
 #include "tests/ui/recorded_run.h"
 #include "ui/models/format.h"
 #include "ui/models/kv_pages.h"
-#include "ui/models/kv_pool.h"
+#include "ui/models/kv_tables.h"
 #include "ui/views/kv_cache/kv_pool_page.h"
 #include "ui/widgets/bar_plot.h"
 #include "ui/widgets/chart.h"
@@ -237,6 +237,46 @@ private slots:
         QVERIFY(!view.poolView()->playing());
     }
 
+    /// A batch: what layers hold and the curve's table follow the time.
+    void layersOfABatch() {
+        test::RecordedRun run;
+        run.tell(base::RequestEvent{test::ns(0.001), 0, base::RequestPhase::Arrived, -1, -1, 100, {}});
+        run.tell(base::RequestEvent{test::ns(0.002), 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.counter("kv_tokens", 0.003, 100);
+        run.counter("kv_bytes.full", 0.003, 128.0 * kToken);
+        run.tell(base::KvPageEvent{test::ns(0.002), 1, 0, base::PageState::Used, 0, 1});
+        run.tell(base::KvPageEvent{test::ns(0.002), 1, 1, base::PageState::Used, 0, 1});
+        run.tell(base::KvPageEvent{test::ns(0.002), 0, 0, base::PageState::Used, 0, 1});
+        run.tell(base::RequestEvent{test::ns(0.005), 0, base::RequestPhase::Finished, 0, 0, 1, {}});
+        run.tell(base::KvPageEvent{test::ns(0.005), 1, 1, base::PageState::Free, -1, 0});
+        run.tell(base::KvPageEvent{test::ns(0.010), 1, 0, base::PageState::Free, -1, 0});
+        const auto timeline = run.timeline();
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        time.reset({0, test::ns(0.012)});
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.resize(1000, 700);
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, timeline}});
+        QTRY_VERIFY(view.settled() && view.pool() != nullptr);
+        view.segments()->setCurrent(2);
+        const QAbstractItemModel* layers = view.layerTable()->model();
+        QCOMPARE(layers->rowCount(), 2);
+        const auto measuredFull = [&] { return layers->index(0, 5).data(ui::RawRole).toString(); };
+        QCOMPARE(measuredFull(), QString::number(128 * kToken));
+        QCOMPARE(layers->index(0, 6).data(ui::RawRole).toString(), QString::number(100 * kToken));
+        QCOMPARE(layers->index(1, 5).data(ui::RawRole).toString(), QString::number(127 * kToken));
+        QCOMPARE(layers->index(1, 7).data(ui::RawRole).toString(), QString::number(100 * kToken));
+        time.setCursor(test::ns(0.007));
+        QTRY_COMPARE(measuredFull(), QString::number(64 * kToken));
+        const ui::FlatTreePtr samples = ui::kvPoolSampleTable(*view.pool(), 11);
+        QCOMPARE(samples->nodes.size(), std::size_t(11));
+        QCOMPARE(samples->columns[0].title, QStringLiteral("Time"));
+        view.segments()->setCurrent(0);
+        QCOMPARE(view.sampleTable()->model()->headerData(0, Qt::Horizontal).toString(), QStringLiteral("Time"));
+        QCOMPARE(view.sampleTable()->model()->rowCount(), 500);
+    }
+
     void layerNames() {
         QCOMPARE(ui::layerListText({0, 1, 2, 3, 4}), QStringLiteral("0 to 4"));
         QCOMPARE(ui::layerListText({0, 2, 4, 6, 8}), QStringLiteral("0, 2, … 8"));
@@ -253,7 +293,7 @@ private slots:
         ui::FlatTreeModel samples, layers;
         QAbstractItemModelTester a(&samples), b(&layers);
         samples.setTree(ui::kvSampleTable(facts));
-        layers.setTree(ui::kvLayerTable(facts, 300));
+        layers.setTree(ui::kvLayerTable(facts, ui::kvGroupBytes(facts, 300)));
         QCOMPARE(samples.rowCount(), 300);
         QCOMPARE(layers.rowCount(), 2);
         QCOMPARE(layers.index(1, 5).data(ui::RawRole).toString(), QString::number(127 * kToken));

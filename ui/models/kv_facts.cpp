@@ -59,12 +59,6 @@ std::uint64_t rounded(double bytes) {
     return bytes > 0 && bytes < 9e18 ? static_cast<std::uint64_t>(std::llround(bytes)) : 0;
 }
 
-FlatCell bytesCell(std::uint64_t bytes) {
-    FlatCell cell(bytesText(bytes), QVariant::fromValue<qulonglong>(bytes), QString::number(bytes));
-    cell.tip = exactBytesText(bytes);
-    return cell;
-}
-
 FlatCell unknownCell() {
     return {unknownText(), QVariant(-1.0), QString()};
 }
@@ -77,6 +71,12 @@ std::optional<double> errorOf(std::uint64_t measured, std::uint64_t predicted) {
 }
 
 } // namespace
+
+FlatCell kvBytesCell(std::uint64_t bytes) {
+    FlatCell cell(bytesText(bytes), QVariant::fromValue<qulonglong>(bytes), QString::number(bytes));
+    cell.tip = exactBytesText(bytes);
+    return cell;
+}
 
 std::uint64_t KvLayerGroup::bytes(double tokens) const {
     const double kept =
@@ -227,16 +227,16 @@ FlatTreePtr kvSampleTable(const KvFacts& facts, std::size_t limit) {
         row.key = static_cast<quint64>(sample.tokens);
         row.cells = {
             {countText(sample.tokens), QVariant::fromValue<qlonglong>(sample.tokens), QString::number(sample.tokens)},
-            bytesCell(sample.full),
-            bytesCell(sample.sliding),
-            bytesCell(sample.total())};
+            kvBytesCell(sample.full),
+            kvBytesCell(sample.sliding),
+            kvBytesCell(sample.total())};
         if (facts.geometry) {
             const double tokens = static_cast<double>(sample.tokens);
             const std::uint64_t predicted = facts.geometry->predicted(tokens);
             const auto error = errorOf(sample.total(), predicted);
-            row.cells.push_back(bytesCell(predicted));
+            row.cells.push_back(kvBytesCell(predicted));
             row.cells.push_back({errorText(error), QVariant(error.value_or(0))});
-            row.cells.push_back(bytesCell(facts.geometry->noWindow(tokens)));
+            row.cells.push_back(kvBytesCell(facts.geometry->noWindow(tokens)));
         } else {
             row.cells.insert(row.cells.end(), 3, unknownCell());
         }
@@ -245,7 +245,38 @@ FlatTreePtr kvSampleTable(const KvFacts& facts, std::size_t limit) {
     return table;
 }
 
-FlatTreePtr kvLayerTable(const KvFacts& facts, std::int64_t tokens) {
+std::size_t kvLayers(const KvGeometry& geometry, bool sliding) {
+    std::size_t count = 0;
+    for (const KvLayerGroup& group : geometry.groups) {
+        count += group.sliding() == sliding ? group.layers.size() : 0;
+    }
+    return count;
+}
+
+std::vector<KvGroupBytes> kvGroupBytes(const KvFacts& facts, std::int64_t tokens) {
+    std::vector<KvGroupBytes> out;
+    if (!facts.geometry || facts.empty()) {
+        return out;
+    }
+    const KvGeometry& geometry = *facts.geometry;
+    const KvSample& sample = facts.at(tokens);
+    const auto sequences = static_cast<double>(geometry.sequences);
+    const double each = static_cast<double>(tokens) / sequences;
+    for (const KvLayerGroup& group : geometry.groups) {
+        const auto share = static_cast<double>(group.layers.size()) /
+                           static_cast<double>(std::max<std::size_t>(1, kvLayers(geometry, group.sliding())));
+        KvGroupBytes bytes;
+        bytes.measured = rounded(static_cast<double>(group.sliding() ? sample.sliding : sample.full) * share);
+        bytes.predicted = rounded(static_cast<double>(group.bytes(each)) * sequences);
+        bytes.all = rounded(static_cast<double>(group.bytesPerToken) * static_cast<double>(tokens));
+        // Counters name kinds, so a measured value belongs to a group only when its kind has one.
+        bytes.ownMeasured = share >= 1;
+        out.push_back(bytes);
+    }
+    return out;
+}
+
+FlatTreePtr kvLayerTable(const KvFacts& facts, const std::vector<KvGroupBytes>& held) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {
         {QObject::tr("Group"), false},         {QObject::tr("Layers"), true},         {QObject::tr("Which"), false},
@@ -254,18 +285,8 @@ FlatTreePtr kvLayerTable(const KvFacts& facts, std::int64_t tokens) {
     if (!facts.geometry) {
         return table;
     }
-    const KvGeometry& geometry = *facts.geometry;
-    const KvSample& sample = facts.at(tokens);
-    std::size_t full = 0, sliding = 0;
-    for (const KvLayerGroup& group : geometry.groups) {
-        ++(group.sliding() ? sliding : full);
-    }
-    for (std::size_t i = 0; i < geometry.groups.size(); ++i) {
-        const KvLayerGroup& group = geometry.groups[i];
-        const double each = static_cast<double>(tokens) / static_cast<double>(geometry.sequences);
-        const auto sequences = static_cast<double>(geometry.sequences);
-        const std::uint64_t predicted = rounded(static_cast<double>(group.bytes(each)) * sequences);
-        const std::uint64_t all = rounded(static_cast<double>(group.bytesPerToken) * static_cast<double>(tokens));
+    for (std::size_t i = 0; i < facts.geometry->groups.size() && i < held.size(); ++i) {
+        const KvLayerGroup& group = facts.geometry->groups[i];
         FlatNode row;
         row.key = i + 1;
         row.category = static_cast<int>(base::MemoryCategory::KvCache);
@@ -275,15 +296,13 @@ FlatTreePtr kvLayerTable(const KvFacts& facts, std::int64_t tokens) {
                      FlatCell(layerListText(group.layers)),
                      group.sliding() ? FlatCell(countText(group.window), QVariant::fromValue<qlonglong>(group.window))
                                      : FlatCell(QObject::tr("all"), QVariant(9e18)),
-                     bytesCell(group.bytesPerToken)};
-        // Counters name kinds, so a measured value belongs to a row only when its kind has one.
-        const bool alone = (group.sliding() ? sliding : full) == 1;
-        row.cells.push_back(alone && !facts.empty() ? bytesCell(group.sliding() ? sample.sliding : sample.full)
-                                                    : unknownCell());
-        row.cells.push_back(bytesCell(predicted));
-        row.cells.push_back(bytesCell(all));
-        const double kept = all > 0 ? static_cast<double>(predicted) / static_cast<double>(all) : 0;
-        row.cells.push_back({shareText(kept), QVariant(kept)});
+                     kvBytesCell(group.bytesPerToken)};
+        row.cells.push_back(held[i].ownMeasured ? kvBytesCell(held[i].measured) : unknownCell());
+        row.cells.push_back(held[i].ownPredicted ? kvBytesCell(held[i].predicted) : unknownCell());
+        row.cells.push_back(kvBytesCell(held[i].all));
+        const double kept =
+            held[i].all > 0 ? static_cast<double>(held[i].predicted) / static_cast<double>(held[i].all) : 0;
+        row.cells.push_back(held[i].ownPredicted ? FlatCell(shareText(kept), QVariant(kept)) : unknownCell());
         table->nodes.push_back(std::move(row));
     }
     return table;

@@ -71,8 +71,22 @@ std::vector<KvSample> thinned(const std::vector<KvSample>& samples, std::size_t 
 
 /// Tokens, Full, Sliding, Measured, Predicted, Error: the table twin of the curve; at most `limit` rows.
 FlatTreePtr kvSampleTable(const KvFacts& facts, std::size_t limit = 2000);
-/// Group, Layers, Window, Bytes per token, Measured, Predicted, Without window, Kept share: at `tokens`.
-FlatTreePtr kvLayerTable(const KvFacts& facts, std::int64_t tokens);
+
+/// What the layers of a group hold at one moment.
+struct KvGroupBytes {
+    std::uint64_t measured = 0, predicted = 0;
+    std::uint64_t all = 0; ///< if they kept every token
+    /// False: an even part of what all layers of its kind hold, which is all that the run tells.
+    bool ownMeasured = true, ownPredicted = true;
+};
+/// Of each group of the geometry; empty without one.
+std::vector<KvGroupBytes> kvGroupBytes(const KvFacts& facts, std::int64_t tokens);
+/// Group, Layers, Window, Bytes per token, Measured, Predicted, Without window, Kept share.
+FlatTreePtr kvLayerTable(const KvFacts& facts, const std::vector<KvGroupBytes>& held);
+/// Layers of the groups that slide, or of those that do not.
+std::size_t kvLayers(const KvGeometry& geometry, bool sliding);
+/// Text, sort key and exact number of so many bytes.
+FlatCell kvBytesCell(std::uint64_t bytes);
 
 /// "0, 2, 4 to 10": layer numbers with runs of equal steps folded.
 QString layerListText(const std::vector<int>& layers);

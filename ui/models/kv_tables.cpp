@@ -4,6 +4,7 @@
 
 #include <QObject>
 #include <algorithm>
+#include <cmath>
 
 #include "ui/models/format.h"
 
@@ -34,12 +35,8 @@ FlatTreePtr kvValuesTable(const KvFacts& facts, std::int64_t tokens) {
     }
     const KvSample& sample = facts.at(tokens);
     const auto count = static_cast<double>(sample.tokens);
-    std::size_t full = 0, sliding = 0;
-    if (facts.geometry) {
-        for (const KvLayerGroup& group : facts.geometry->groups) {
-            (group.sliding() ? sliding : full) += group.layers.size();
-        }
-    }
+    const std::size_t full = facts.geometry ? kvLayers(*facts.geometry, false) : 0;
+    const std::size_t sliding = facts.geometry ? kvLayers(*facts.geometry, true) : 0;
     values->nodes.push_back(
         bytesFact(full > 0 ? QObject::tr("full, %1 layers").arg(full) : QObject::tr("full layers"), sample.full));
     if (sample.sliding > 0 || sliding > 0) {
@@ -87,6 +84,58 @@ FlatTreePtr kvLayoutTable(const KvFacts& facts) {
     }
     shape->nodes.push_back(fact(QObject::tr("dtype"), facts.geometry->dtype));
     return shape;
+}
+
+std::vector<KvGroupBytes> kvGroupBytes(const KvFacts& facts, const KvPool& pool, base::TimeNs time) {
+    std::vector<KvGroupBytes> out;
+    if (!facts.geometry) {
+        return out;
+    }
+    const KvPoolBytes bytes = pool.bytesAt(time);
+    double tokenBytes = 0;
+    for (const KvLayerGroup& group : facts.geometry->groups) {
+        tokenBytes += static_cast<double>(group.bytesPerToken);
+    }
+    for (const KvLayerGroup& group : facts.geometry->groups) {
+        const auto share = static_cast<double>(group.layers.size()) /
+                           static_cast<double>(std::max<std::size_t>(1, kvLayers(*facts.geometry, group.sliding())));
+        const auto part = [](std::uint64_t whole, double of) {
+            return static_cast<std::uint64_t>(std::llround(static_cast<double>(whole) * of));
+        };
+        KvGroupBytes held;
+        held.measured = part(group.sliding() ? bytes.sliding : bytes.full, share);
+        held.predicted = part(group.sliding() ? bytes.keptSliding : bytes.keptFull, share);
+        held.all = part(bytes.noWindow, static_cast<double>(group.bytesPerToken) / std::max(1.0, tokenBytes));
+        held.ownMeasured = held.ownPredicted = share >= 1;
+        out.push_back(held);
+    }
+    return out;
+}
+
+FlatTreePtr kvPoolSampleTable(const KvPool& pool, std::size_t rows) {
+    auto table = std::make_shared<FlatTree>();
+    table->columns = {{QObject::tr("Time"), true},           {QObject::tr("Full layers"), true},
+                      {QObject::tr("Sliding layers"), true}, {QObject::tr("Measured"), true},
+                      {QObject::tr("Predicted"), true},      {QObject::tr("Fragmentation"), true},
+                      {QObject::tr("Without window"), true}};
+    const base::TimeNs length = std::max<base::TimeNs>(pool.end() - pool.begin(), 0);
+    for (std::size_t i = 0; i < rows; ++i) {
+        const double at = rows > 1 ? static_cast<double>(i) / static_cast<double>(rows - 1) : 0;
+        const base::TimeNs time =
+            pool.begin() + static_cast<base::TimeNs>(std::llround(static_cast<double>(length) * at));
+        const KvPoolBytes bytes = pool.bytesAt(time);
+        FlatNode row;
+        row.key = i;
+        row.cells = {{instantText(time), QVariant::fromValue<qlonglong>(time), QString::number(time)},
+                     kvBytesCell(bytes.full),
+                     kvBytesCell(bytes.sliding),
+                     kvBytesCell(bytes.measured()),
+                     kvBytesCell(bytes.predicted()),
+                     {shareText(bytes.waste()), QVariant(bytes.waste())},
+                     kvBytesCell(bytes.noWindow)};
+        table->nodes.push_back(std::move(row));
+    }
+    return table;
 }
 
 } // namespace vitrine::ui

@@ -115,6 +115,7 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
         replay_->setVisible(index == 1 && pool_ != nullptr);
         poolView_->setPlaying(false);
         updatePages();
+        updateLayers();
         updateInspector();
         twins_->setCurrentIndex(index);
         predicted_->setEnabled(index == 0);
@@ -129,6 +130,12 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     connect(poolView_, &KvPoolView::momentChanged, this, [this] {
         updateInspector();
         updatePages();
+    });
+    connect(context.time, &TimeCursor::cursorChanged, this, [this] {
+        if (overTime() && segments_->current() != 1) { // the map of pages follows by itself
+            updateInspector();
+            updateLayers();
+        }
     });
     connect(chart_, &Chart::cursorMoved, this, [this] {
         if (overTime() && chart_->cursor()) {
@@ -220,8 +227,15 @@ void KvView::takePool(KvPoolPtr pool) {
     replay_->setVisible(pool_ && segments_->current() == 1);
     updateChart();
     updatePages();
+    updateLayers();
     updateInspector();
+    updateSamples();
     emit availabilityChanged();
+}
+
+void KvView::updateSamples() {
+    sampleModel_->setTree(overTime() ? kvPoolSampleTable(*pool_) : kvSampleTable(facts_));
+    sampleTwin_->resizeColumnsToContents();
 }
 
 void KvView::reload() {
@@ -261,8 +275,7 @@ void KvView::refresh() {
     updatePages();
     updateLayers();
     updateInspector();
-    sampleModel_->setTree(kvSampleTable(facts_));
-    sampleTwin_->resizeColumnsToContents();
+    updateSamples();
     layerTwin_->resizeColumnsToContents();
 }
 
@@ -298,32 +311,24 @@ void KvView::sayWhyEmpty() {
 
 namespace {
 
-std::vector<LayerBar> kvLayerBars(const KvFacts& facts, std::int64_t tokens) {
+std::vector<LayerBar> kvLayerBars(const KvFacts& facts, const std::vector<KvGroupBytes>& held) {
     std::vector<LayerBar> bars;
-    if (!facts.geometry || facts.empty()) {
-        return bars;
-    }
-    const KvSample& sample = facts.at(tokens);
-    std::size_t full = 0, sliding = 0;
-    for (const KvLayerGroup& group : facts.geometry->groups) {
-        (group.sliding() ? sliding : full) += group.layers.size();
-    }
-    for (const KvLayerGroup& group : facts.geometry->groups) {
+    for (std::size_t i = 0; i < held.size(); ++i) {
+        const KvLayerGroup& group = facts.geometry->groups[i];
         const auto layers = static_cast<double>(std::max<std::size_t>(1, group.layers.size()));
-        const auto held = static_cast<double>(group.sliding() ? sample.sliding : sample.full) /
-                          static_cast<double>(std::max<std::size_t>(1, group.sliding() ? sliding : full));
-        const double all = static_cast<double>(group.bytesPerToken) / layers * static_cast<double>(sample.tokens);
+        const double each = static_cast<double>(held[i].measured) / layers;
+        const double all = static_cast<double>(held[i].all) / layers;
         for (const int layer : group.layers) {
             LayerBar bar;
             bar.layer = layer;
-            bar.bytes = held;
+            bar.bytes = each;
             bar.without = group.sliding() ? all : 0;
             bar.style = group.sliding() ? 1 : 0;
             bar.words = group.sliding() ? KvView::tr("Layer %1, sliding: %2, without window %3")
-                                              .arg(QString::number(layer), bytesText(static_cast<std::uint64_t>(held)),
+                                              .arg(QString::number(layer), bytesText(static_cast<std::uint64_t>(each)),
                                                    bytesText(static_cast<std::uint64_t>(all)))
                                         : KvView::tr("Layer %1, full: %2")
-                                              .arg(QString::number(layer), bytesText(static_cast<std::uint64_t>(held)));
+                                              .arg(QString::number(layer), bytesText(static_cast<std::uint64_t>(each)));
             bars.push_back(std::move(bar));
         }
     }
@@ -439,8 +444,10 @@ void KvView::updatePages() {
 }
 
 void KvView::updateLayers() {
-    const std::int64_t tokens = shownTokens();
-    layerModel_->setTree(kvLayerTable(facts_, tokens));
+    // In a pool sequences come and go: what layers hold follows the time, not a number of tokens.
+    const std::vector<KvGroupBytes> held =
+        overTime() ? kvGroupBytes(facts_, *pool_, poolView_->moment()) : kvGroupBytes(facts_, shownTokens());
+    layerModel_->setTree(kvLayerTable(facts_, held));
     layerView_->resizeColumnsToContents();
     if (layerModel_->columnCount() > 0) {
         layerView_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
@@ -455,9 +462,10 @@ void KvView::updateLayers() {
             {tr("sliding layers"), LegendItem::Mark::Swatch, [](const ThemeTokens& t) { return kvShade(t, true); }});
         items.push_back({tr("without window"), LegendItem::Mark::Dashes, {}});
     }
-    layerLegend_->setItems(std::move(items), tr("at %1 tokens").arg(countText(tokens)));
+    layerLegend_->setItems(std::move(items), overTime() ? tr("at %1").arg(instantText(poolView_->moment()))
+                                                        : tr("at %1 tokens").arg(countText(shownTokens())));
     bars_->setBars(
-        kvLayerBars(facts_, tokens),
+        kvLayerBars(facts_, held),
         [](const ThemeTokens& t) { return std::vector<CategoryStyle>{kvShade(t, false), kvShade(t, true)}; },
         tr("KV cache of each layer"));
 }

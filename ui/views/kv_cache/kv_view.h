@@ -47,6 +47,8 @@ public:
     const KvFacts& facts() const { return facts_; }
     const KvPoolPtr& pool() const { return pool_; }
     KvPoolView* poolView() const { return poolView_; }
+    QTableView* layerTable() const { return layerView_; }
+    QTableView* sampleTable() const { return sampleTwin_; }
 
 private:
     void reload();
@@ -57,6 +59,7 @@ private:
     void updateChart();
     void updatePages();
     void updateLayers();
+    void updateSamples();
     void updateInspector();
     void updateHeader();
     void sayWhyEmpty();
