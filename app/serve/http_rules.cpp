@@ -65,15 +65,20 @@ void checkBodyHeaders(const HttpHeaders& headers) {
         throw ApiError(415, bare.empty() ? "Content-Type: missing; it must be application/json"
                                          : fmt::format("Content-Type: \"{}\" is not application/json", bare));
     }
-    std::uint64_t length = 0;
-    const std::string& text = headers.contentLength;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), length);
-    if (!text.empty() && (problem != std::errc() || length > kMostBodyBytes)) {
+    if (bodyLength(headers).value_or(kMostBodyBytes + 1) > kMostBodyBytes) {
         throw bodyTooLarge();
     }
 }
 
 } // namespace
+
+std::optional<std::uint64_t> bodyLength(const HttpHeaders& headers) {
+    const std::string& text = headers.contentLength;
+    std::uint64_t length = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), length);
+    const bool whole = problem == std::errc() && end == text.data() + text.size();
+    return whole || text.empty() ? std::optional(length) : std::nullopt;
+}
 
 bool equalInConstantTime(std::string_view given, std::string_view secret) {
     unsigned different = given.size() == secret.size() ? 0 : 1;

@@ -4,6 +4,8 @@
 
 // What of a request can be judged by its headers: path, method, key, host, type and length of the body.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +26,9 @@ inline constexpr std::string_view kCompletionsPath = "/v1/completions";
 /// Throws ApiError: 404, 405, 401, 403, 413, 415. `apiKey` empty: none is asked for. `loopback`: the server listens to this
 /// machine only; a Host that is no name of it comes from a web page that was led here, and is refused.
 void checkHeaders(const HttpHeaders& headers, const std::string& apiKey, bool loopback);
+
+/// What Content-Length says; 0 where it is missing, nothing where it is no number.
+std::optional<std::uint64_t> bodyLength(const HttpHeaders& headers);
 
 /// Takes as long for a wrong text as for the right one.
 bool equalInConstantTime(std::string_view given, std::string_view secret);

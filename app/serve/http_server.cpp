@@ -54,7 +54,7 @@ public:
     std::string body;
     std::size_t bodyBytes = 0; ///< received, whether kept or not
     std::shared_ptr<Exchange> exchange;
-    bool headersSeen = false;
+    bool tooLong = false; ///< its body is not even read
 };
 
 /// What the library calls. Nothing may be thrown through it.
@@ -65,7 +65,9 @@ struct HttpCallbacks {
         try {
             if (*state == nullptr) {
                 *state = server.begin(connection, url, method).release();
-                return MHD_YES;
+                auto& begun = *static_cast<HttpServer::Call*>(*state);
+                // Nobody reads what would be thrown away; the connection ends with the answer.
+                return begun.tooLong && !server.answer(begun) ? MHD_NO : MHD_YES;
             }
             auto& call = *static_cast<HttpServer::Call*>(*state);
             if (*size > 0) {
@@ -225,6 +227,7 @@ void HttpServer::check(Call& call, MHD_Connection* connection) const {
     headers.contentLength = header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
     headers.origin = header(connection, MHD_HTTP_HEADER_ORIGIN);
     headers.authorization = header(connection, MHD_HTTP_HEADER_AUTHORIZATION);
+    call.tooLong = bodyLength(headers).value_or(kMostReadBytes + 1) > kMostReadBytes;
     checkHeaders(headers, options_.apiKey, options_.loopback);
 }
 

@@ -205,6 +205,10 @@ TEST(Serve, WhatIsMalformedIsRefusedWithAReason) {
     expect(test::request(rig.port(), "GET /v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n"), 403, "evil.example");
     expect(test::request(rig.port(), test::postText("/v1/completions", std::string(std::size_t{9} << 20, ' '))), 413,
            "MiB");
+    expect(test::request(rig.port(),
+                         "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n"
+                         "Content-Type: application/json\r\n\r\n{"),
+           413, "MiB");
     EXPECT_EQ(test::request(rig.port(), "complete nonsense\r\n\r\n").status / 100, 4);
     EXPECT_EQ(rig.complete(good).status, 200) << "and goes on serving";
     EXPECT_TRUE(rig.becomesIdle());
