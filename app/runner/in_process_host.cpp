@@ -289,6 +289,11 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
         }
         sink_({{"type", "metric"}, {"name", name}, {"value", value}});
     };
+    sinks.fact = [this](std::string_view name, const json& value) {
+        if (recording_ != nullptr) {
+            recording_->setLiveValue(name, value);
+        }
+    };
     const base::MonotonicClock clock;
     if (experiment.value("bench", "") == "profiling") {
         RunProfiles profiles(experiment, clock);

@@ -46,7 +46,7 @@ struct RunRecording::State {
     std::map<std::string, std::string> texts;
     std::set<std::string> changedTexts; // kinds
     std::set<std::string> closedTexts;  // kinds that are not written for good
-    std::map<std::string, double, std::less<>> liveValues;
+    nlohmann::json liveValues = nlohmann::json::object();
     bool liveValuesChanged = false;
     std::atomic<std::uint64_t> lostElsewhere = 0;
 
@@ -98,7 +98,7 @@ bool RunRecording::State::write() {
         changedTexts.clear();
         closed.assign(closedTexts.begin(), closedTexts.end());
         if (std::exchange(liveValuesChanged, false)) {
-            live = nlohmann::json(liveValues).dump();
+            live = liveValues.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
         }
     }
     try {
@@ -185,7 +185,7 @@ void RunRecording::closeText(const std::string& kind) {
     state_->closedTexts.insert(kind);
 }
 
-void RunRecording::setLiveValue(std::string_view name, double value) {
+void RunRecording::setLiveValue(std::string_view name, const nlohmann::json& value) {
     const std::lock_guard lock(state_->mutex);
     state_->liveValues[std::string(name)] = value;
     state_->liveValuesChanged = true;

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -36,7 +37,7 @@ public:
     void setText(const std::string& kind, std::string body);
     /// Nothing more comes to it: once it is written it takes no memory.
     void closeText(const std::string& kind);
-    void setLiveValue(std::string_view name, double value);
+    void setLiveValue(std::string_view name, const nlohmann::json& value);
     /// Records that were lost before they came to trace().
     void addLost(std::uint64_t records);
 

@@ -296,7 +296,7 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
     const BatchOptions batch = batchOptions(run, options, work, source.config);
-    addKvMetrics(metrics, source.config, batch.cache);
+    tellKvMetrics(run, source.config, batch.cache);
     metrics["mode"] = run.text("mode");
     metrics["slots"] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);

@@ -29,4 +29,11 @@ void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCa
                            {"groups", std::move(groups)}};
 }
 
+void tellKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options) {
+    addKvMetrics(run.metrics, config, options);
+    if (run.sinks.fact) {
+        run.sinks.fact("kv_cache", run.metrics["kv_cache"]);
+    }
+}
+
 } // namespace vitrine::engine

@@ -134,6 +134,8 @@ nlohmann::json categoryJson(const base::CategoryBytes& bytes);
 /// kv_cache: dtype, kind, and for each group of layers its layers, window (0: keeps everything) and bytes of one token.
 /// With them the bytes at any number of tokens follow by the formula of engine/cache/kv_cache.h.
 void addKvMetrics(nlohmann::json& metrics, const ModelConfig& config, const KvCacheOptions& options);
+/// The same for run.metrics, and tells run.sinks.
+void tellKvMetrics(const Run& run, const ModelConfig& config, const KvCacheOptions& options);
 
 /// Answers the experiment's prompt with each variant of a load and notes in it how fast ("after_load"); with two variants
 /// that computed values, metrics["agreement"] says how close their greedy tokens and the prompt's logits are. Nothing

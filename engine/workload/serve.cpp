@@ -185,7 +185,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     work.chatFormat = maker.chatFormat();
     work.longestPrompt = work.longestSequence = 0;
     const BatchOptions batch = batchOptions(run, options, work, source.config);
-    addKvMetrics(metrics, source.config, batch.cache);
+    tellKvMetrics(run, source.config, batch.cache);
     metrics["mode"] = "continuous";
     metrics["slots"] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);

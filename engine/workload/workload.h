@@ -61,6 +61,8 @@ struct WorkloadSinks {
     std::function<void(std::int32_t request)> requestEnded;
     /// A live value for the status line: "tokens_per_second", "decode_tokens", "kv_bytes".
     std::function<void(std::string_view name, double value)> metric;
+    /// Something of the metrics that views need while the run goes on: "kv_cache".
+    std::function<void(std::string_view name, const nlohmann::json& value)> fact;
 };
 
 /// Validates `experiment` and runs it; with "plan": true it is planned instead.

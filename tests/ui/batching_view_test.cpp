@@ -415,15 +415,38 @@ private slots:
         sessions::RunInfo info = test::batchInfo(1, "continuous", 2);
         info.status = sessions::RunStatus::Running;
         const auto side = ui::batchSide(info, *timeline);
-        // No slot has told anything yet, but its request has.
-        QCOMPARE(side->spans.size(), std::size_t(1));
-        QCOMPARE(side->spans.front().slot, 1);
-        QCOMPARE(side->spans.front().end, 2000);
-        QCOMPARE(side->spans.front().steps, 2);
+        // No slot has told anything yet, but its request has; the other one stands empty.
+        QCOMPARE(side->spans.size(), std::size_t(2));
+        QCOMPARE(side->spans[0].state, base::SlotState::Idle);
+        QCOMPARE(side->spans[1].slot, 1);
+        QCOMPARE(side->spans[1].end, 2000);
+        QCOMPARE(side->spans[1].steps, 2);
         QVERIFY(side->live);
         const auto map = ui::BatchMap::make(side, ui::BatchAxis::Steps);
         QVERIFY(map->spanAt(1, 500).has_value());
-        QVERIFY(!map->spanAt(0, 500).has_value());
+        QVERIFY(map->spanAt(0, 500).has_value());
+    }
+
+    /// A request has ended and nobody followed: its slot has not told what it did.
+    void liveSlotsEnd() {
+        test::RecordedRun run;
+        run.tell(base::RequestEvent{0, 0, base::RequestPhase::Arrived, -1, -1, 3, {}});
+        run.tell(base::RequestEvent{100, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.tell(base::BatchStepEvent{100, 1000, 0, 1});
+        run.tell(base::RequestEvent{1000, 0, base::RequestPhase::FirstToken, -1, 0, 1, {}});
+        run.tell(base::BatchStepEvent{1000, 2000, 1, 1});
+        run.tell(base::RequestEvent{2000, 0, base::RequestPhase::Finished, -1, 1, 2, {}});
+        run.tell(base::BatchStepEvent{2000, 3000, 2, 0});
+        const auto timeline = run.timeline();
+        sessions::RunInfo info = test::batchInfo(1, "continuous", 1);
+        info.status = sessions::RunStatus::Running;
+        const auto side = ui::batchSide(info, *timeline);
+        QCOMPARE(side->spans.size(), std::size_t(2));
+        QCOMPARE(side->spans[0].state, base::SlotState::Decode);
+        QCOMPARE(side->spans[0].end, 2000);
+        QCOMPARE(side->spans[0].steps, 2);
+        QCOMPARE(side->spans[1].state, base::SlotState::Idle);
+        QCOMPARE(side->spans[1].steps, 1);
     }
 
     void manySlotsStayPainted() {

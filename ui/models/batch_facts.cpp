@@ -119,6 +119,45 @@ void takeRequests(BatchSide& side, const profiler::MemoryTimeline& timeline) {
     }
 }
 
+/// Of slots that nobody runs in: the end of who ran in them last, then nothing.
+void addOpenEnds(BatchSide& side, std::vector<base::TimeNs>& covered, std::vector<std::int64_t>& steps) {
+    const base::BatchStepEvent last = side.steps.back();
+    const auto stepBehind = [&](base::TimeNs time) {
+        const base::BatchStepEvent* step = side.stepAt(time - 1);
+        return step != nullptr ? step->index + 1 : std::int64_t{0};
+    };
+    const auto add = [&](std::size_t slot, SlotState state, std::int32_t request, base::TimeNs end, std::int64_t step) {
+        base::SlotSpanEvent span;
+        span.begin = std::max(covered[slot], side.steps.front().begin);
+        span.end = end;
+        span.firstStep = steps[slot];
+        span.steps = step - span.firstStep;
+        span.slot = static_cast<std::int32_t>(slot);
+        span.state = state;
+        span.request = request;
+        if (span.end > span.begin && span.steps > 0) {
+            side.spans.push_back(span);
+            covered[slot] = end;
+            steps[slot] = step;
+        }
+    };
+    for (const BatchRequest& request : side.requests) {
+        const bool ended = request.phase == RequestPhase::Finished || request.phase == RequestPhase::Cancelled;
+        if (ended && numbered(request.slot, side.slotCount) &&
+            request.end > covered[static_cast<std::size_t>(request.slot)]) {
+            add(static_cast<std::size_t>(request.slot),
+                request.firstToken >= 0 ? SlotState::Decode : SlotState::Prefill, request.number,
+                std::min(request.end, last.end), stepBehind(std::min(request.end, last.end)));
+        }
+    }
+    if (side.mode == QLatin1String("static") && last.running > 0) {
+        return; // ended requests of the batch step on as padding, which is told later
+    }
+    for (std::size_t slot = 0; slot < covered.size(); ++slot) {
+        add(slot, SlotState::Idle, -1, last.end, last.index + 1);
+    }
+}
+
 /// A slot's stretch is told when it ends: what is under way is known from its request.
 void addOpenSpans(BatchSide& side) {
     if (!side.live || side.steps.empty()) {
@@ -150,8 +189,10 @@ void addOpenSpans(BatchSide& side) {
         if (open.end > open.begin && open.steps > 0) {
             side.spans.push_back(open);
             covered[slot] = open.end;
+            steps[slot] = last.index + 1;
         }
     }
+    addOpenEnds(side, covered, steps);
 }
 
 void takeSpans(BatchSide& side, const profiler::MemoryTimeline& timeline) {

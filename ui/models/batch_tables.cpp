@@ -224,8 +224,11 @@ FlatTreePtr batchThroughputTable(const BatchPair& pair) {
         [](const BatchSide& s) { return static_cast<double>(s.paddingTokens); });
     row(QObject::tr("preemptions"), 0, true, [](const BatchSide& s) { return static_cast<double>(s.preemptions); });
     row(QObject::tr("most KV pages"), 0, true, [](const BatchSide& s) { return static_cast<double>(s.mostPages); });
-    row(longest < 1 ? QObject::tr("finished at, ms") : QObject::tr("finished at, s"), longest < 1 ? 1 : 2, true,
-        [longest](const BatchSide& s) { return s.seconds() * (longest < 1 ? 1e3 : 1); });
+    const bool live = (pair.a && pair.a->live) || (pair.b && pair.b->live);
+    row(live          ? (longest < 1 ? QObject::tr("so far, ms") : QObject::tr("so far, s"))
+        : longest < 1 ? QObject::tr("finished at, ms")
+                      : QObject::tr("finished at, s"),
+        longest < 1 ? 1 : 2, true, [longest](const BatchSide& s) { return s.seconds() * (longest < 1 ? 1e3 : 1); });
     return table.take();
 }
 
