@@ -63,6 +63,16 @@ TEST(Serve, AnswersAsOneByOneGenerationDoes) {
     EXPECT_EQ(choice.at("text"), numbers) << "without a tokenizer the text is the ids";
 }
 
+TEST(Serve, AnAnswerEndsWithTheContext) {
+    ServerRig rig(with({{"set", {{"max_position_embeddings", "64"}}}}));
+    const json answer = json::parse(rig.complete(rig.body(test::promptTokens(58, 1), 100)).body);
+    EXPECT_EQ(answer.at("usage").at("completion_tokens"), 6);
+    EXPECT_EQ(answer.at("choices").at(0).at("finish_reason"), "length");
+    const HttpReply full = rig.complete(rig.body(test::promptTokens(64, 1), 100));
+    EXPECT_EQ(full.status, 400);
+    EXPECT_THAT(errorOf(full).at("message").get<std::string>(), testing::HasSubstr("64"));
+}
+
 TEST(Serve, WithoutATokenizerTextIsRefusedOrBytes) {
     ServerRig::Options options;
     options.model = std::string(VITRINE_FIXTURES) + "/llama";

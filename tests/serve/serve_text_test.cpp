@@ -150,13 +150,6 @@ TEST_F(ServeText, AChatHasARoleAndChannels) {
     EXPECT_EQ(logprobs, 12U);
 }
 
-TEST_F(ServeText, AnAnswerEndsWithTheContext) {
-    const json ids(test::promptTokens(4090, 1, 200));
-    const json answer = json::parse(rig_->complete(rig_->body(ids, 100)).body);
-    EXPECT_EQ(answer.at("usage").at("completion_tokens"), 6) << "of 4096";
-    EXPECT_EQ(answer.at("choices").at(0).at("finish_reason"), "length");
-}
-
 TEST_F(ServeText, ConnectionsServeOneRequestAfterTheOther) {
     test::HttpConnection connection(rig_->port());
     const std::string text = test::postText("/v1/completions", textBody(3).dump());
