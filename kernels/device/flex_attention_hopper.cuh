@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// FlexAttention forward on Hopper (sm_90a; head dims 64 and 128). A persistent block owns 128 queries of one head at a time:
-// one thread brings tiles of queries, keys and values by tensor maps; two warpgroups own 64 rows each, and work on slices of 64
-// keys. While a warpgroup makes weights of one slice, two products are under way: the values of the slice before it, times
+// FlexAttention forward on Hopper (sm_90a; head dims 64, 96 and 128). A persistent block owns 128 queries of one head at a
+// time: one thread brings tiles of queries, keys and values by tensor maps; two warpgroups own 64 rows each, and work on slices
+// of 64 keys. While a warpgroup makes weights of one slice, two products are under way: the values of the slice before it, times
 // their weights, and the scores of the slice behind it. So neither waits for the other, nor one warpgroup for its neighbour.
 // Masks, scores and results are those of flex_attention.cuh.
 

@@ -3,7 +3,7 @@
 #pragma once
 
 // The forward pass on Hopper over ragged batches and pages: its producer and the order of its work. A piece of work is as many
-// (row, head) pairs as fill 128 rows. Tiles of keys begin at multiples of 128 positions, so that a row's result does not depend
+// (row, head) pairs as fill 128 rows. Tiles of keys begin at multiples of their size, so that a row's result does not depend
 // on the rows beside it. Tensor maps bring a tile that lies in pages (VT_PAGE_BOX positions at a time, which never cross a
 // page; 0: pages have no such pieces) or among the step's own tokens; the few that are neither, and values that reach behind the
 // sequence's end, are copied row by row with zeros where there is no key.
@@ -91,6 +91,9 @@ private:
         for (int begin = 0; begin < kKeys; begin += 32) {
             const T* mine = SequenceKeys::elements<T>(p_, keys_.locate(begin_ + begin + lane), isValue);
             mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead_) * kDim;
+#if VT_HEAD_DIM == 96
+#pragma unroll 1 // divisions by 12 take registers
+#endif
             for (int i = 0; i < kPieces; ++i) {
                 const int from = (i * 32 + lane) / kPieces;
                 const int piece = (i * 32 + lane) % kPieces;
@@ -140,7 +143,7 @@ __device__ void produce(const Params& p, const Shared& shared) {
             return;
         }
         if (first) {
-            barrier::arriveExpect(full, kPairs * kDim * 2);
+            barrier::arriveExpect(full, kPairs * kChunks * 128);
 #pragma unroll
             for (int chunk = 0; chunk < kChunks; ++chunk) {
                 copyTile3(shared.queries(queries.index) + static_cast<u32>(chunk * kRows * 128), &p.queryMap,

@@ -13,8 +13,8 @@ namespace flex {
 inline constexpr int kKeys = 128;
 inline constexpr int kStages = kDim == 64 ? 4 : 2;
 using Stage = RingPlace<kStages>;
-inline constexpr int kTileBytes = kKeys * kDim * 2; ///< of keys or values
-inline constexpr int kQueryBytes = kRows * kDim * 2;
+inline constexpr int kTileBytes = kKeys * kChunks * 128; ///< of keys or values
+inline constexpr int kQueryBytes = kRows * kChunks * 128;
 inline constexpr int kQueryStages = 2;
 inline constexpr int kRingAt = kQueryStages * kQueryBytes;
 inline constexpr int kNotesAt = kRingAt + 2 * kStages * kTileBytes;

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the Hopper forms of FlexAttention share (sm_90a; head dims 64 and 128): tiles by tensor maps in chunks of 64 columns,
-// stages of a ring, products of a warpgroup's 64 rows. A block has two consuming warpgroups and one that copies.
+// What the Hopper forms of FlexAttention share (sm_90a; head dims 64 and 128, forward 96 as well): tiles by tensor maps in
+// chunks of 64 columns, stages of a ring, products of a warpgroup's 64 rows. A block has two consuming warpgroups and one that
+// copies.
 
 #include "device/flex_attention_tiles.cuh"
 #include "device/wgmma.cuh"
@@ -14,12 +15,13 @@ namespace flex {
 
 inline constexpr int kGroups = 2; ///< consuming warpgroups
 inline constexpr int kRows = kGroups * 64;
-inline constexpr int kChunks = kDim / 64; ///< tiles of 64 columns (128 bytes) side by side
-inline constexpr int kBoxRows = 64;       ///< of the tensor maps
+/// Tiles of 64 columns (128 bytes) side by side; copies fill the last up with zeros.
+inline constexpr int kChunks = ceilDiv(kDim, 64);
+inline constexpr int kBoxRows = 64; ///< of the tensor maps
 inline constexpr int kRegistersOfProducer = 40;
 inline constexpr int kRegistersOfConsumer = 232;
 
-static_assert(kDim == 64 || kDim == 128, "other head dims have the portable form");
+static_assert(kDim == 64 || kDim == 96 || kDim == 128, "other head dims have the portable form");
 
 /// A place in a ring of buffers, and the phase of its barriers.
 template <int kSize> struct RingPlace {

@@ -223,7 +223,7 @@ void runManyRows(CudaContext& context, const Attention& op, const abi::Attention
                                           {"kv_heads", op.cache.keys.shape[2]},
                                           {"tokens", op.q.shape[0]},
                                           {"sequences", op.cache.blockTable.shape[0]}};
-    if (context.device().major == 9 && (headDim == 64 || headDim == 128) && group <= kPrefillRows) {
+    if (hasHopperForward(context.device().major, headDim) && group <= kPrefillRows) {
         setMaps(op, all);
     }
     FlexTiles tiles = forwardTiles(headDim, *source);

@@ -297,7 +297,7 @@ void execute(CudaContext& context, const FlexAttention& op) {
     if (scratch.bytes > 0 && op.scratch.bytes() < scratch.bytes) {
         throw base::Internal("FlexAttention: scratch: it is smaller than scratch() says");
     }
-    abi::FlexAttentionParams parameters = parametersOf(op, hasHopperForm(context.device().major, op));
+    abi::FlexAttentionParams parameters = parametersOf(op, hasHopperForward(context.device().major, op.q.shape[3]));
     if (source->mask == FlexMask::Blocks) {
         setRows(parameters, upload(context, scratch.rows, op.blocks->rowOffsets, op.blocks->rowRuns));
         const std::vector<std::int32_t> work = workOf(op);

@@ -22,6 +22,11 @@ struct FlexTiles {
     }
 };
 
+/// Whether the Hopper form (wgmma and tensor maps) takes the forward pass on a GPU of that major version.
+inline bool hasHopperForward(int major, std::int64_t headDim) {
+    return major == 9 && (headDim == 64 || headDim == 96 || headDim == 128);
+}
+
 inline FlexTiles forwardTiles(std::int64_t headDim, const FlexSource& source) {
     if (headDim <= 64) {
         return {2, source.hasScore || source.mask != FlexMask::None ? 32 : 64, 2, 2};

@@ -46,7 +46,7 @@ struct FlexForwardScratch {
     std::uint64_t bytes = 0;
 };
 
-/// Whether the Hopper forms (wgmma and tensor maps) take this op on a GPU of that major version.
+/// Whether the Hopper forms (wgmma and tensor maps) take this op on a GPU of that major version, backward.
 inline bool hasHopperForm(int major, const FlexAttention& op) {
     const std::int64_t headDim = op.q.shape[3];
     return major == 9 && (headDim == 64 || headDim == 128);

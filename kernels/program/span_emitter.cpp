@@ -113,7 +113,7 @@ std::string nameOf(const Program& program, std::int32_t index) {
 
 /// Of a node that is not Float.
 std::string spanText(const Program& program, const ProgramNode& node, std::span<const DType> dtypes) {
-    const std::string unknown = fmt::format("vt::span::whole<{}>()", typeName(node.type));
+    std::string unknown = fmt::format("vt::span::whole<{}>()", typeName(node.type));
     std::string args;
     for (const std::int32_t arg : argsOf(node)) {
         if (program.at(arg).type == ProgramType::Float) {

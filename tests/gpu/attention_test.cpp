@@ -270,7 +270,7 @@ TEST(AttentionGpu, ManyRowsAndMixedBatches) {
                 .dim = 256,
                 .window = 70,
                 .softCap = 50});
-    for (const std::int64_t dim : {64, 128}) {
+    for (const std::int64_t dim : {64, 96, 128}) {
         expectSame({.name = "more pieces than multiprocessors, head dim " + std::to_string(dim),
                     .past = {700, 3},
                     .added = {900, 301},
