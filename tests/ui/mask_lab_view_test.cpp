@@ -472,6 +472,25 @@ private slots:
         QVERIFY(editor()->isVisible());
     }
 
+    void tabPassesThroughThePartsInOrder() {
+        write(QStringLiteral("W = 8\nN = 3\ndef m(b, h, q, k):\n    return (q - k < W) & (k > N) & (doc_id[q] == doc_id[k])\n"));
+        const QList<QWidget*> wanted = {view()->sideChoice()->button(0), view()->measureButton(),
+                                        view()->program()->catalogueButton(), editor(),
+                                        view()->captures()->editor(QStringLiteral("doc_id"))->table(),
+                                        view()->map(), view()->panel()->facts()};
+        QList<QWidget*> met;
+        int sliders = 0;
+        for (QWidget* at = window_->nextInFocusChain(); at != window_.get(); at = at->nextInFocusChain()) {
+            if (wanted.contains(at)) {
+                met << at;
+            }
+            const bool between = met.size() >= 4 && met.size() < 5;
+            sliders += between && at->isVisible() && qobject_cast<QSlider*>(at) != nullptr ? 1 : 0;
+        }
+        QCOMPARE(met, wanted);
+        QCOMPARE(sliders, 2);
+    }
+
     void keysReachEverything() {
         QVERIFY(!view()->focusStops().isEmpty());
         for (const QWidget* stop : view()->focusStops()) {

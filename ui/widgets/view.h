@@ -98,6 +98,8 @@ public:
     virtual QString find(const QString& text, int direction);
     /// Widgets that F6 and Tab pass through, in order, after the header.
     virtual QList<QWidget*> focusStops() const { return {}; }
+    /// Parts of the view in the order in which Tab passes through them.
+    virtual QList<QWidget*> focusOrder() const { return focusStops(); }
     /// What a picture of the view needs before it is taken offscreen: everything loaded and laid out.
     virtual bool settled() const { return true; }
     /// Shows an experiment in the view's form: what "Try" and "Run again with changes" hand to the Run view.

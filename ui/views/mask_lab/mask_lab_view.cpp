@@ -22,6 +22,7 @@
 #include "ui/views/mask_lab/number_field.h"
 #include "ui/views/mask_lab/program_panel.h"
 #include "ui/widgets/code_edit.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/number_slider.h"
 
 namespace vitrine::ui {
@@ -65,6 +66,7 @@ void MaskLabView::updateStudy() {
     updateSliders();
     if (side.study && !side.study->problem) {
         captures_->setCaptures(side.study->captures, lab_->sizes().block, textOf(side.source.tensorsFile));
+        orderFocus(focusOrder()); // sliders and tables come and go
     }
     updateMeasure();
     updateStatus();

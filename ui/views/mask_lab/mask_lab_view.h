@@ -44,6 +44,7 @@ public:
     QString whyNot(const QString& action) const override;
     QString find(const QString& text, int direction) override;
     QList<QWidget*> focusStops() const override;
+    QList<QWidget*> focusOrder() const override;
     bool settled() const override;
     void takeExperiment(const QString& experimentJson) override;
     void takeFolder(const QString& path) override;

@@ -13,6 +13,7 @@
 #include <QTableView>
 #include <QTextDocument>
 #include <QToolButton>
+#include <QVBoxLayout>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -172,12 +173,21 @@ QString MaskLabView::find(const QString& text, int direction) {
 
 QList<QWidget*> MaskLabView::focusStops() const {
     QList<QWidget*> stops;
-    if (left_->isVisible()) {
-        stops << program_->editor() << captures_;
-    } else {
+    if (dockTab_->isVisible()) {
         stops << dockTab_;
     }
+    if (left_->isVisible()) {
+        stops << program_->editor() << captures_;
+    }
     return stops << map_;
+}
+
+QList<QWidget*> MaskLabView::focusOrder() const {
+    QList<QWidget*> parts = {dockTab_, program_};
+    for (int i = 0; i < sliderColumn_->count(); ++i) {
+        parts << sliderColumn_->itemAt(i)->widget();
+    }
+    return parts << captures_ << heads_ << map_;
 }
 
 bool MaskLabView::settled() const {

@@ -33,6 +33,7 @@
 #include "ui/views/shell/rail.h"
 #include "ui/views/shell/shortcuts_page.h"
 #include "ui/views/view_list.h"
+#include "ui/widgets/focus_order.h"
 #include "ui/widgets/icons.h"
 #include "ui/widgets/theme.h"
 
@@ -280,6 +281,8 @@ void MainWindow::openView(const QString& id) {
         visited_.push_back(id);
         visitedAt_ = visited_.size() - 1;
     }
+    orderFocus(QList<QWidget*>{toolBar_, rail_, next->header()} + next->focusOrder() +
+               QList<QWidget*>{next, inspectorHeads_, inspectorStack_, drawer_});
     next->activated();
     updateAvailability();
 }
