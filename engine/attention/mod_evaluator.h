@@ -5,7 +5,7 @@
 // Partial evaluation of parsed texts: constants are computed, what depends on a program's inputs becomes nodes. One
 // evaluator serves one request; what it counts (steps, nesting, elements) bounds every text. Its members are spread over
 // mod_evaluator.cpp (names, calls), mod_classes.cpp, mod_expressions.cpp, mod_statements.cpp, mod_match.cpp,
-// mod_operators.cpp, mod_indexing.cpp and mod_attributes.cpp.
+// mod_operators.cpp, mod_overloads.cpp, mod_indexing.cpp and mod_attributes.cpp.
 
 #include <functional>
 #include <optional>
@@ -58,6 +58,8 @@ public:
     std::vector<ModValue> iterate(ModValue value);
     bool isCallable(ModValue value) const;
     ModValue parents(); ///< super() of the method that is being called
+    /// object.name(...) where the class of the text has such a method: __len__, __getitem__.
+    std::optional<ModValue> special(ModValue object, std::string_view name, const std::vector<ModValue>& arguments);
     bool isSubclass(const ModClass& type, const ModClass& of, int depth = 0);
     bool inProgram() const { return inProgram_; }
     bool gradients() const { return noGradient_ == 0; }
@@ -160,6 +162,7 @@ private:
     ModValue written(const ModBuiltin& method, ModValue result); ///< x.add_(1)
     ModValue callCombination(ModCombination& masks, ModCall& call);
     ModValue boundMember(ModValue member, ModValue self);
+    std::optional<ModValue> overloaded(PyOperator op, ModValue a, ModValue b);
     std::optional<ModValue> tensorMember(ModValue object, std::string_view name);
     std::optional<ModValue> findInClass(const ModClass& type, std::string_view name, int depth);
     std::vector<std::string_view> fieldsOf(const ModClass& type, int depth);

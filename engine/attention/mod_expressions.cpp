@@ -145,6 +145,12 @@ ModValue ModEvaluator::evaluateLiteral(const PyExpr& expr) {
 ModValue ModEvaluator::evaluateUnary(const PyExpr& expr) {
     const ModValue value = evaluate(*expr.items[0]);
     place(expr);
+    const std::string_view own = expr.op == PyOperator::Plus    ? "__pos__"
+                                 : expr.op == PyOperator::Minus ? "__neg__"
+                                                                : "__invert__";
+    if (const auto made = special(value, own, {})) {
+        return *made;
+    }
     if (expr.op == PyOperator::Plus) {
         return operate(PyOperator::Add, ModValue::integer(0), value);
     }
@@ -271,6 +277,9 @@ ModValue ModEvaluator::evaluateCompare(const PyExpr& expr) {
 ModValue ModEvaluator::contains(ModValue container, ModValue item) {
     if (const auto* const string = container.as<ModString>()) {
         return ModValue::boolean(string->text.find(text(item, "what is searched in a string")) != std::string::npos);
+    }
+    if (const auto made = special(container, "__contains__", {item})) {
+        return *made;
     }
     const auto* const dict = container.as<ModDict>();
     std::vector<ModValue> items;

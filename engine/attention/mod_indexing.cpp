@@ -119,6 +119,9 @@ ModValue ModEvaluator::index(ModValue object, ModValue index) {
         }
         return made;
     }
+    if (const auto made = special(object, "__getitem__", {index})) {
+        return *made;
+    }
     if (object.as<ModIgnored>() != nullptr || object.as<ModClass>() != nullptr || object.as<ModBuiltin>() != nullptr) {
         return object; // list[int], Optional[Tensor]
     }

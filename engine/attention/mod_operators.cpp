@@ -288,6 +288,9 @@ ModValue ModEvaluator::operate(PyOperator op, ModValue a, ModValue b) {
 
 // Strings, lists and tuples.
 ModValue ModEvaluator::operateObjects(PyOperator op, ModValue a, ModValue b) {
+    if (const auto own = overloaded(op, a, b)) {
+        return *own;
+    }
     if (op == PyOperator::Eq || op == PyOperator::Ne) {
         return ModValue::boolean(equal(a, b) == (op == PyOperator::Eq));
     }
@@ -304,7 +307,9 @@ ModValue ModEvaluator::operateObjects(PyOperator op, ModValue a, ModValue b) {
         return heap_.string(text->text + tail->text);
     }
     if (op == PyOperator::Mod && text != nullptr) {
-        return heap_.string(text->text); // a message; what it formats means nothing here
+        ModCall format;
+        format.arguments = {a, b};
+        return findBuiltin("str.__mod__")->call(*this, format);
     }
     if (op == PyOperator::Mul && (left != nullptr || right != nullptr)) {
         const ModSequence& sequence = left != nullptr ? *left : *right;

@@ -28,6 +28,9 @@ ModValue length(ModEvaluator& evaluator, ModCall& call) {
         }
         return ModValue::integer(dims[0]);
     }
+    if (const auto made = evaluator.special(value, "__len__", {})) {
+        return *made;
+    }
     if (const auto* const range = value.as<ModRange>()) {
         return ModValue::integer(range->count);
     }

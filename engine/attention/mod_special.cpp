@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "engine/attention/mod_evaluator.h"
+#include "engine/attention/mod_tensor.h"
 
 namespace vitrine::engine {
 
@@ -154,6 +155,47 @@ ModValue logSum(E& e, C& c) {
     return e.binary(ProgramOp::Add, e.unary(ProgramOp::Log, sum), largest);
 }
 
+/// Of all elements, or along `dim`; divided by one less than their number unless told otherwise.
+template <bool Root> ModValue spread(E& e, C& c) {
+    const ModValue x = c.required(0, "input");
+    const auto dim = c.optional(1, "dim");
+    const auto keeps = c.optional(2, "keepdim");
+    const auto unbiased = c.keyword("unbiased");
+    const auto correction = c.keyword("correction");
+    c.finish();
+    const ModDims dims = e.dimsOf(x);
+    const bool whole = !dim || dim->isNone();
+    const auto rank = static_cast<int>(dims.size());
+    double count = 1;
+    for (int d = 0; d < rank; ++d) {
+        const bool counts = whole || wrappedDim(e.integer(*dim, "a dimension"), rank) == d;
+        count *= counts ? static_cast<double>(dims[static_cast<std::size_t>(d)]) : 1;
+    }
+    const double less = correction ? e.real(*correction, "the correction") : unbiased && !e.truth(*unbiased) ? 0 : 1;
+    const ModValue which = whole ? ModValue() : *dim;
+    const ModValue mean = along(e, "torch.mean", e.binary(ProgramOp::Mul, x, number(1)), which, !whole);
+    const ModValue gap = e.binary(ProgramOp::Sub, x, mean);
+    const ModValue sum = along(e, "torch.sum", e.binary(ProgramOp::Mul, gap, gap), which, keeps && e.truth(*keeps));
+    const ModValue variance = e.binary(ProgramOp::Div, sum, number(count - less));
+    return Root ? e.unary(ProgramOp::Sqrt, variance) : variance;
+}
+
+/// x over its Euclidean norm along `dim`, which counts as `eps` at least.
+ModValue normalize(E& e, C& c) {
+    const ModValue x = c.required(0, "input");
+    const auto order = c.optional(1, "p");
+    const auto dim = c.optional(2, "dim");
+    const auto least = c.optional(3, "eps");
+    c.finish();
+    if (order && e.real(*order, "p") != 2) {
+        E::fail("normalize() divides by the Euclidean norm (p=2) only");
+    }
+    const ModValue sum =
+        along(e, "torch.sum", e.binary(ProgramOp::Mul, x, x), dim.value_or(ModValue::integer(1)), true);
+    const ModValue norm = e.binary(ProgramOp::Max, e.unary(ProgramOp::Sqrt, sum), least.value_or(number(1e-12)));
+    return e.binary(ProgramOp::Div, x, norm);
+}
+
 constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.logaddexp", logSumOfTwo},
     {"torch.erfc", errorComplement},
@@ -169,6 +211,9 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"torch.softmax", softMax},
     {"torch.log_softmax", logSoftMax},
     {"torch.logsumexp", logSum},
+    {"torch.std", spread<true>},
+    {"torch.var", spread<false>},
+    {"torch.normalize", normalize},
 });
 
 } // namespace

@@ -184,8 +184,70 @@ ModValue join(E& e, C& c) {
     return e.heap().string(std::move(text));
 }
 
+/// "window_%d" % 4; how wide and how exact numbers are written is left out.
+ModValue percentFormat(E& e, C& c) {
+    const std::string text = self(e, c);
+    const ModValue given = c.required(1, "values");
+    c.finish();
+    const auto* const tuple = given.as<ModSequence>();
+    const std::vector<ModValue> values =
+        tuple != nullptr && tuple->kind == ModKind::Tuple ? tuple->items : std::vector<ModValue>{given};
+    std::string made;
+    std::size_t next = 0;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (text[at] != '%') {
+            made += text[at];
+            continue;
+        }
+        at = text.find_first_not_of("0123456789.#+- l", at + 1);
+        if (at == std::string::npos) {
+            E::fail("the format ends behind '%'");
+        }
+        if (text[at] == '%') {
+            made += '%';
+        } else if (next < values.size()) {
+            made += modText(values[next++]);
+            e.heap().charge(1);
+        } else {
+            E::fail("the format names more values than there are");
+        }
+    }
+    return e.heap().string(std::move(made));
+}
+
+/// "window_{}".format(4), with {0} and {name}; what stands behind ":" is left out.
+ModValue format(E& e, C& c) {
+    const std::string text = self(e, c);
+    std::string made;
+    std::size_t next = 1;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const bool doubled = at + 1 < text.size() && text[at + 1] == text[at];
+        if ((text[at] == '{' || text[at] == '}') && doubled) {
+            made += text[at++];
+            continue;
+        }
+        if (text[at] != '{') {
+            made += text[at];
+            continue;
+        }
+        const std::size_t end = std::min(text.find('}', at), text.size());
+        const std::string field = text.substr(at + 1, std::min(text.find(':', at), end) - at - 1);
+        const bool number = !field.empty() && field.size() < 4 && std::all_of(field.begin(), field.end(), isDigit);
+        const std::size_t index = number ? static_cast<std::size_t>(std::stoi(field)) + 1 : field.empty() ? next++ : 0;
+        const auto named = index == 0 ? c.keyword(field) : std::nullopt;
+        if (!named && (index == 0 || index >= c.arguments.size())) {
+            E::fail("the format names a value that is not given");
+        }
+        made += modText(named ? *named : c.arguments[index]);
+        e.heap().charge(1);
+        at = end;
+    }
+    return e.heap().string(std::move(made));
+}
+
 constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
-    {"str.format", [](E&, C& c) { return c.arguments[0]; }},
+    {"str.format", format},
+    {"str.__mod__", percentFormat},
     {"str.lower", withCase<false>},
     {"str.upper", withCase<true>},
     {"str.startswith", beginsOrEnds<false>},

@@ -31,6 +31,10 @@ TEST(ModLayouts, ElementsArePyTorchs) {
         {"torch.meshgrid(torch.arange(2), torch.arange(3), indexing='xy')[1]", "[[0, 0], [1, 1], [2, 2]]"},
         {"torch.arange(12).view(2, 2, 3).mT[1]", "[[6, 9], [7, 10], [8, 11]]"},
         {"(torch.softmax(torch.tensor([[0.0, 0.0], [1.0, 3.0]]), -1) * 1000).int()", "[[500, 500], [119, 880]]"},
+        {"(torch.arange(5.0).std() * 1000).int()", "1581"},
+        {"torch.arange(6.0).view(2, 3).var(dim=1, unbiased=False, keepdim=True).mul(3).round().int()", "[[2], [2]]"},
+        {"(torch.nn.functional.normalize(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), dim=-1) * 10).int()",
+         "[[6, 8], [0, 0]]"},
         {"(torch.logsumexp(torch.zeros(2, 4), 1) * 1000).int()", "[1386, 1386]"},
     };
     for (const Case& item : cases) {

@@ -86,6 +86,43 @@ TEST(ModMatch, FieldsOfDataclassesHaveDefaults) {
                  "C(3).m", within(4));
 }
 
+TEST(ModMatch, OperatorsOfClassesAreCalled) {
+    const std::string classes =
+        "class Mask:\n    def __and__(self, other): return Both(self, other)\n"
+        "    def __invert__(self): return lambda *a: ~self(*a)\n"
+        "    def __rsub__(self, n): return Near(n - self.n)\n"
+        "    def __len__(self): return self.n\n    def __getitem__(self, i): return self.n + i\n"
+        "    def __contains__(self, i): return i < self.n\n"
+        "    def __eq__(self, other): return self.n == other.n\n"
+        "class Near(Mask):\n    def __init__(self, n): self.n = n\n"
+        "    def __call__(self, b, h, q, k): return (q - k).abs() < self.n\n"
+        "class Both(Mask):\n    def __init__(self, a, b): self.a, self.b = a, b\n"
+        "    def __call__(self, *x): return self.a(*x) & self.b(*x)\n";
+    expectMaskOf(classes, "Near(4) & Near(9)", within(4));
+    expectMaskOf(classes, "~Near(4)", [](int, int, int q, int k) { return std::abs(q - k) >= 4; });
+    expectMaskOf(classes, "9 - Near(4)", within(5));
+    expectMaskOf(classes + "n = Near(3)\nassert Near(3) == n and 2 in n and 3 not in n\nw = Near(len(n) + n[2])\n", "w",
+                 within(8));
+    EXPECT_THROW(makeMod(classes, "Near(4) | Near(9)", true), ModError);
+    // Each call of itself nests.
+    EXPECT_THROW(makeMod("class A:\n    def __add__(self, o): return self + o\n", "A() + 1", true), ModError);
+}
+
+TEST(ModMatch, TextsAreFormatted) {
+    const std::string text = "table = {'w_4': 4, 'a 7%': 7, '{x}': 9}\n" +
+                             std::string("def make(key):\n    w = table[key]\n") +
+                             "    return lambda b, h, q, k: (q - k).abs() < w\n";
+    expectMaskOf(text, "make('w_%d' % 4)", within(4));
+    expectMaskOf(text, "make('%s %02d%%' % ('a', 7))", within(7));
+    expectMaskOf(text, "make('{}_{n}'.format('w', n=4))", within(4));
+    expectMaskOf(text, "make('{1:s} {0}%'.format(7, 'a'))", within(7));
+    expectMaskOf(text, "make('{{x}}'.format())", within(9));
+    for (const char* expression : {"make('%d %d' % 4)", "make('%' % 4)", "make('{'.format())", "make('{2}'.format(1))",
+                                   "make('{name}'.format(1))"}) {
+        EXPECT_THROW(makeMod(text, expression, true), ModError) << expression;
+    }
+}
+
 TEST(ModMatch, WhatIsNotInstalledIsNotImported) {
     expectMaskOf("try:\n    from flash_attn import kernels\n    W = 9\nexcept ImportError:\n    W = 3\n"
                  "def m(b, h, q, k): return (q - k).abs() < W\n",
