@@ -64,10 +64,13 @@ public:
         prepare();
         describe();
         const bool backward = run_.flag("backward");
+        if (backward) {
+            prepareBackward();
+        }
+        compileKernels(backward);
         forwardTimes_.seconds = medianSeconds(forward_, "Forward");
         tell("forward", forwardTimes_);
         if (backward) {
-            prepareBackward();
             backwardTimes_.seconds = medianSeconds(backward_, "Backward");
             tell("backward", backwardTimes_);
         }
@@ -203,6 +206,17 @@ private:
         forward_.scratch = scratch_.view();
     }
 
+    /// All at the same time, where kernels are compiled for the programs.
+    void compileKernels(bool backward) {
+        if (kernels::CudaContext* cuda = context_.cuda()) {
+            const kernels::CudaPrefetch prefetch(*cuda);
+            kernels::execute(*cuda, forward_);
+            if (backward) {
+                kernels::execute(*cuda, backward_);
+            }
+        }
+    }
+
     static Shape scratchShape(std::uint64_t bytes) {
         return Shape{static_cast<std::int64_t>(std::max<std::uint64_t>(bytes, 1))};
     }
@@ -235,25 +249,12 @@ private:
     }
 
     template <class Op> double medianSeconds(const Op& op, std::string_view what) {
-        std::vector<double> seconds;
         const std::int64_t times = run_.integer("repeat", 3);
-        for (std::int64_t i = 0; i < times; ++i) {
+        return median(secondsOfRuns(context_, times, [&](std::int64_t i) {
             base::throwIfStopped(run_.stop);
             progress(what, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(times));
-            seconds.push_back(timed(op));
-        }
-        return median(std::move(seconds));
-    }
-
-    template <class Op> double timed(const Op& op) {
-        if (kernels::CudaContext* cuda = context_.cuda()) {
-            const kernels::CudaEvent begin = cuda->record();
             context_.run(op);
-            return cuda->record().secondsSince(begin);
-        }
-        const base::TimeNs begin = context_.clock().now();
-        context_.run(op);
-        return static_cast<double>(context_.clock().now() - begin) * 1e-9;
+        }));
     }
 
     /// The same tensors and score without the mask. Its results take the place of the masked ones, which are written by now.

@@ -112,6 +112,8 @@ void runBench(const Run& run) {
         benchLoad(run);
     } else if (name == "profiling") {
         benchProfiling(run);
+    } else if (name == "attention") {
+        benchAttention(run);
     } else if (name == "cpu-decode") {
         benchCpuDecode(run);
     } else {

@@ -38,6 +38,7 @@ void benchGptOss(const Run& run);
 void benchBatch(const Run& run);
 void benchLoad(const Run& run);
 void benchProfiling(const Run& run);
+void benchAttention(const Run& run);
 void benchCeiling(const Run& run);
 
 } // namespace vitrine::engine

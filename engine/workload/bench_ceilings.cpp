@@ -24,26 +24,13 @@ constexpr int kTimes = 9;
 constexpr std::uint64_t kCopyBytes = std::uint64_t{2} << 30;
 constexpr std::uint64_t kLeastCopyBytes = std::uint64_t{16} << 20;
 
-/// Median seconds of one call; on CUDA by the device's own clock.
 double medianSeconds(kernels::Context& context, const std::function<void()>& work) {
-    std::vector<double> times;
-    for (int i = 0; i < kWarmUps + kTimes; ++i) {
+    std::vector<double> times = secondsOfRuns(context, kWarmUps + kTimes, [&](std::int64_t) {
         context.throwIfStopped();
-        double seconds = 0;
-        if (kernels::CudaContext* gpu = context.cuda()) {
-            const kernels::CudaEvent begin = gpu->record();
-            work();
-            seconds = gpu->record().secondsSince(begin);
-        } else {
-            const base::TimeNs begin = context.clock().now();
-            work();
-            seconds = static_cast<double>(context.clock().now() - begin) * 1e-9;
-        }
-        if (i >= kWarmUps) {
-            times.push_back(seconds);
-        }
-    }
-    return median(times);
+        work();
+    });
+    times.erase(times.begin(), times.begin() + kWarmUps);
+    return median(std::move(times));
 }
 
 Tensor randomTensor(kernels::Context& context, kernels::Arena& arena, DType dtype, const Shape& shape,

@@ -203,11 +203,13 @@ constexpr std::array kOptions = {
     OptionSpec{"scale", OptionType::Real, "", "", -1e6, 1e6, "", "", "Attention",
                "Factor of q.k; unset: 1 / sqrt(headDim)", kAttention},
 
-    OptionSpec{"bench", OptionType::Choice, "cpu-decode", "", 0, 0,
-               "cpu-decode|gpt-oss|batch|load|profiling|copy|matmul", "", "Run",
-               "Which benchmark: decoding on the CPU; decode and prefill of a model beside their rooflines; static and "
-               "continuous batching; loading a folder; what profiling costs; or one ceiling",
-               kBench},
+    OptionSpec{
+        "bench", OptionType::Choice, "cpu-decode", "", 0, 0,
+        "cpu-decode|gpt-oss|batch|load|profiling|attention|copy|matmul", "", "Run",
+        "Which benchmark: decoding on the CPU; decode and prefill of a model beside their rooflines; static and "
+        "continuous batching; loading a folder; what profiling costs; attention programs forward and backward; or one "
+        "ceiling",
+        kBench},
     OptionSpec{"batches", OptionType::Text, "1,4,16,64", "", 0, 0, "", "", "Run",
                "Batch sizes of the decode rows of bench gpt-oss; none: no such rows", kBench},
     OptionSpec{"contexts", OptionType::Text, "1024,8192", "", 0, 0, "", "tokens", "Run",

@@ -299,4 +299,27 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+std::vector<double> secondsOfRuns(kernels::Context& context, std::int64_t times,
+                                  const std::function<void(std::int64_t)>& work) {
+    kernels::CudaContext* cuda = context.cuda();
+    std::vector<double> seconds;
+    std::vector<kernels::CudaEvent> marks;
+    if (cuda != nullptr) {
+        marks.push_back(cuda->record());
+    }
+    for (std::int64_t i = 0; i < times; ++i) {
+        const base::TimeNs begin = context.clock().now();
+        work(i);
+        if (cuda != nullptr) {
+            marks.push_back(cuda->record());
+        } else {
+            seconds.push_back(static_cast<double>(context.clock().now() - begin) * 1e-9);
+        }
+    }
+    for (std::size_t i = 1; i < marks.size(); ++i) {
+        seconds.push_back(marks[i].secondsSince(marks[i - 1]));
+    }
+    return seconds;
+}
+
 } // namespace vitrine::engine

@@ -144,6 +144,10 @@ void measureAfterLoad(const Run& run, const ModelSource& source, nlohmann::json&
 
 /// Middle of the values; the mean of the two middle ones of an even count.
 double median(std::vector<double> values);
+/// Seconds of each of `times` runs of work(0), work(1), ...; on a GPU by its own clock, and without a wait between them: what
+/// the host does for one run is hidden behind those before it.
+std::vector<double> secondsOfRuns(kernels::Context& context, std::int64_t times,
+                                  const std::function<void(std::int64_t)>& work);
 
 /// The workloads. Each fills run.metrics and throws what went wrong.
 void runGenerate(const Run& run);

@@ -69,6 +69,19 @@ __device__ __forceinline__ bool tryWait(u32 barrier, u32 parity) {
                  : "memory");
     return done != 0;
 }
+/// Whether the phase is over, without waiting: what is asked early may be answered while other things are done.
+__device__ __forceinline__ bool test(u32 barrier, u32 parity) {
+    u32 done;
+    asm volatile("{\n"
+                 ".reg .pred p;\n"
+                 "mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n"
+                 "}\n"
+                 : "=r"(done)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+    return done != 0;
+}
 __device__ __forceinline__ void wait(u32 barrier, u32 parity) {
     while (!tryWait(barrier, parity)) {
     }

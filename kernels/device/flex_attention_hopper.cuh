@@ -14,7 +14,8 @@ namespace vt {
 
 namespace flex {
 
-/// This warpgroup's 64 rows of queries, as operands. Whoever reads them releases them.
+/// This warpgroup's 64 rows of queries, as operands. (Products that read them from shared memory read twice as much there, and
+/// were no faster.)
 using Queries = Fragments<kDim>;
 __device__ __forceinline__ void loadQueries(const Shared& shared, int stage, int group, Queries& queries) {
     const int thread = static_cast<int>(threadIdx.x) % 128;
@@ -22,11 +23,11 @@ __device__ __forceinline__ void loadQueries(const Shared& shared, int stage, int
     const u32 from = shared.queries(stage);
 #pragma unroll
     for (int k = 0; k < kDim / 16; ++k) {
-        loadMatrix4(queries[k], from + static_cast<u32>(k / 4 * kRows * 128) +
-                                    swizzled<128>(row, k % 4 * 32 + thread / 16 % 2 * 16));
-        asm volatile("" : "+r"(queries[k][0]), "+r"(queries[k][1]), "+r"(queries[k][2]), "+r"(queries[k][3])::"memory");
+        u32(&word)[4] = queries[k];
+        loadMatrix4(word, from + static_cast<u32>(k / 4 * kRows * 128) +
+                              swizzled<128>(row, k % 4 * 32 + thread / 16 % 2 * 16));
+        asm volatile("" : "+r"(word[0]), "+r"(word[1]), "+r"(word[2]), "+r"(word[3])::"memory");
     }
-    barrier::arrive(shared.queriesEmpty(stage));
 }
 
 /// scores (64 x kSlice) = queries keys^T.
@@ -42,6 +43,7 @@ __device__ __forceinline__ void issueScores(Scores& scores, const Queries& queri
             wgmma::Product<T, kSlice>::run(scores, queries[k], right, 1);
         }
     }
+    wgmma::commit();
 }
 
 /// sums (64 x headDim) += weights values (= where `accumulate` is 0).
@@ -53,6 +55,7 @@ __device__ __forceinline__ void issueValues(Sums& sums, const Weights& weights, 
         wgmma::Product<T, kDim>::template run<1>(sums, weights[k], wgmma::further(tile, static_cast<u32>(128 * k)),
                                                  k > 0 ? 1 : accumulate);
     }
+    wgmma::commit();
 }
 
 /// A warpgroup's way through the stream of tiles: those of all pieces of work, one after the other.
@@ -66,29 +69,36 @@ struct Consumer {
     bool more = true; ///< there is a tile behind it
     Stage nextStage{};
     Note nextNote{};
+    bool valuesThere = false, nextKeysThere = false;
     int before = -1; ///< the stage of the tile before it; -1: there is none
 
     __device__ __forceinline__ Rows rows() const {
         const int row = group * 64 + rowOfThread(static_cast<int>(threadIdx.x) % 128);
         return {pieces.rows(p, shared, row), {Rows::kNothing, Rows::kNothing}, {0, 0}};
     }
-    /// Waits for keys.
-    __device__ __forceinline__ Note arrive(const Stage& at) const {
-        barrier::wait(shared.keysFull(at.index), at.phase);
-        return Note::read(shared.note(at.index));
-    }
     __device__ __forceinline__ bool begin(Queries& queries) {
         if (!pieces.begin(p, shared)) {
             return false;
         }
         loadQueries(shared, pieces.queries.index, group, queries);
-        note = arrive(stage);
+        barrier::wait(shared.keysFull(stage.index), stage.phase);
+        note = Note::read(shared.note(stage.index));
         return true;
+    }
+    /// Asks for this tile's values and the keys behind them.
+    __device__ __forceinline__ void ask() {
+        nextStage = stage;
+        nextStage.next();
+        valuesThere = barrier::test(shared.valuesFull(stage.index), stage.phase);
+        nextKeysThere = barrier::test(shared.keysFull(nextStage.index), nextStage.phase);
+    }
+    __device__ __forceinline__ void awaitValues() const {
+        if (!valuesThere) {
+            barrier::wait(shared.valuesFull(stage.index), stage.phase);
+        }
     }
     /// Finds the tile behind; its queries where it begins a piece of work.
     __device__ __forceinline__ void look(Queries& queries) {
-        nextStage = stage;
-        nextStage.next();
         if (note.last()) {
             more = pieces.next(p, shared);
             if (more) {
@@ -96,7 +106,10 @@ struct Consumer {
             }
         }
         if (more) {
-            nextNote = arrive(nextStage);
+            if (!nextKeysThere) {
+                barrier::wait(shared.keysFull(nextStage.index), nextStage.phase);
+            }
+            nextNote = Note::read(shared.note(nextStage.index));
         }
     }
     __device__ __forceinline__ void goOn() {
@@ -111,6 +124,11 @@ struct Consumer {
             release(shared.valuesEmpty(before));
         }
     }
+    /// The queries of the piece of work before this one, by all threads that may have read them.
+    __device__ __forceinline__ void releaseQueries() const {
+        static_assert(kQueryStages == 2, "the other one");
+        barrier::arrive(shared.queriesEmpty(1 - pieces.queries.index));
+    }
 };
 
 /// Weights of a slice; products may be under way meanwhile.
@@ -124,15 +142,6 @@ __device__ __forceinline__ void weighUnder(const Consumer& me, Rows& rows, int s
             sums[i] *= shrink[i / 2 % 2];
         }
     });
-}
-
-/// Multiplies a slice's values, and makes the scores of the next tile's slice; of some tile, where there is none, for branches
-/// between products are dear.
-__device__ __forceinline__ void issueNext(const Consumer& me, const Queries& queries, int slice, const Weights& weights,
-                                          Sums& sums, int accumulate, Scores& scores) {
-    issueValues(sums, weights, me.shared.values(me.stage.index), slice, accumulate);
-    issueScores(scores, queries, me.shared.keys(me.nextStage.index), slice);
-    wgmma::commit();
 }
 
 __device__ void consume(const Params& p, const Shared& shared, int group) {
@@ -151,24 +160,28 @@ __device__ void consume(const Params& p, const Shared& shared, int group) {
     for (int slice = 0; slice < kSlices; ++slice) {
         issueScores(scores[slice], queries, shared.keys(me.stage.index), slice);
     }
-    wgmma::commit();
     wgmma::wait<0>();
     for (;;) {
+        me.ask();
         weighUnder(me, rows, 0, scores[0], factor, first, weights[0], sums);
         wgmma::wait<0>();
         me.releaseRead();
+        me.awaitValues();
+        issueValues(sums, weights[0], shared.values(me.stage.index), 0, first ? 0 : 1);
         me.look(queries);
-        barrier::wait(shared.valuesFull(me.stage.index), me.stage.phase);
-        issueNext(me, queries, 0, weights[0], sums, first ? 0 : 1, scores[0]);
+        // Where there is no next tile its scores are those of anything: branches between products are dear.
+        issueScores(scores[0], queries, shared.keys(me.nextStage.index), 0);
         weighUnder(me, rows, 1, scores[1], factor, false, weights[1], sums);
         wgmma::wait<0>();
-        issueNext(me, queries, 1, weights[1], sums, 1, scores[1]);
+        issueValues(sums, weights[1], shared.values(me.stage.index), 1, 1);
+        issueScores(scores[1], queries, shared.keys(me.nextStage.index), 1);
         if (!me.more) {
             break;
         }
         first = me.note.last();
         if (first) {
             wgmma::wait<0>();
+            me.releaseQueries();
             storeResult(p, rows, sums);
             rows = me.rows();
         }

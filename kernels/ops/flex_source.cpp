@@ -55,11 +55,12 @@ std::string maskText(const BoundProgram& mask, FlexMask form) {
     return out;
 }
 
-std::string scoreText(const BoundProgram& score, const ScoreGradient* gradient, const EmitOptions& options = {}) {
+std::string scoreText(const BoundProgram& score, const ScoreGradient* gradient,
+                      const EmitOptions& options = {.reciprocals = true}) {
     std::string out = score.empty() ? absent("float", "scoreMod", "float score, ", "", "return score;")
                                     : emitProgram(*score.program, dtypesOf(score), "scoreMod", options);
     if (gradient != nullptr) {
-        out += emitGradient(*gradient, dtypesOf(score), "scoreGradient", "captureGradients");
+        out += emitGradient(*gradient, dtypesOf(score), "scoreGradient", "captureGradients", options);
     } else {
         out += absent("float", "scoreGradient", "float score, float upstream, ", "", "return upstream;");
         out += "template <class Sink>\n" +

@@ -346,6 +346,13 @@ private:
         if (const std::string_view rounded = roundedFunction(node); options_.exact && !rounded.empty()) {
             return fmt::format("{}({}, {})", rounded, a, b);
         }
+        if (const ProgramNode& divisor = program_.at(node.args[1]);
+            options_.reciprocals && node.op == ProgramOp::Div && divisor.op == ProgramOp::Constant &&
+            std::isnormal(static_cast<float>(1 / divisor.real))) {
+            ProgramNode reciprocal = divisor;
+            reciprocal.real = 1 / divisor.real;
+            return fmt::format("{} * {}", a, constantText(reciprocal));
+        }
         if (const std::string_view symbol = plainOperator(node.op, node.type); !symbol.empty()) {
             return fmt::format("{} {} {}", a, symbol, b);
         }

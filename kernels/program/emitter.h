@@ -20,6 +20,7 @@ inline constexpr int kEmitterVersion = 3;
 struct EmitOptions {
     bool fastTanh = true; ///< tanh.approx.f32 (one instruction, 5e-4 relative); false: by exponentials (2e-7 absolute)
     bool exact = false;   ///< sums and products of floats are rounded each for itself, as on the CPU
+    bool reciprocals = false; ///< a float divided by a constant is multiplied by its reciprocal (rounded twice)
 };
 
 /// Whether an exact program gives the CPU's very values: it has no float function that is rounded otherwise on a device.

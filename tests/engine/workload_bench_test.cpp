@@ -59,6 +59,24 @@ TEST(Bench, GptOssRowsStandBesideTheirRooflines) {
     EXPECT_EQ(out["decode_contexts"], "random keys and values, no prefill");
 }
 
+TEST(Bench, AttentionRowsAreProgramsInBothDirections) {
+    const Json out =
+        bench({{"bench", "attention"}, {"model", "synthetic:tiny-llama"}, {"backend", "cpu"}, {"repeat", 1}});
+    EXPECT_EQ(out["rows"].size(), 1 + 2 * 8 * 2);
+    for (const char* program : {"noop", "alibi", "sliding-128", "documents"}) {
+        const Json forward = rowNamed(out, fmt::format("{} D64 forward", program));
+        const Json backward = rowNamed(out, fmt::format("{} D128 backward", program));
+        EXPECT_GT(forward["value"], 0.0);
+        EXPECT_GT(backward["value"], 0.0);
+        EXPECT_EQ(forward["ceiling"], rowNamed(out, "matmul")["value"]);
+    }
+    // The same work in less than the whole square: 3 of 4 blocks of 128.
+    const Json noop = rowNamed(out, "noop D64 forward");
+    const Json causal = rowNamed(out, "causal D64 forward");
+    const auto work = [](const Json& row) { return row["value"].get<double>() * row["ms"].get<double>(); };
+    EXPECT_NEAR(work(causal) / work(noop), 0.75, 1e-6);
+}
+
 TEST(Bench, GptOssPricesADeviceOnMeta) {
     const Json out = bench({{"bench", "gpt-oss"},
                             {"model", "synthetic:gpt-oss-20b"},

@@ -147,6 +147,10 @@ TEST(Emitter, TextOfTheUsualPrograms) {
     const std::string cap = emitProgram(softCapScore(50), {}, "score");
     EXPECT_NE(cap.find("vt::program::fastTanh"), std::string::npos);
     EXPECT_EQ(emitProgram(softCapScore(50), {}, "score", {false}).find("fastTanh"), std::string::npos);
+    EXPECT_NE(cap.find(" / 50"), std::string::npos);
+    const std::string multiplied = emitProgram(softCapScore(50), {}, "score", {.reciprocals = true});
+    EXPECT_EQ(multiplied.find(" / "), std::string::npos);
+    EXPECT_NE(multiplied.find(" * 0.0199999996f"), std::string::npos);
     Maker m;
     const std::string powers = emitProgram(m.finish((m.q - m.k) % 8 == floorDiv(m.k, 6)), {}, "mask");
     EXPECT_NE(powers.find("& 7"), std::string::npos) << powers;
