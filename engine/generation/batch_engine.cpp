@@ -119,6 +119,7 @@ void BatchEngine::cancel(std::int32_t request) {
         return;
     }
     scheduler_->cancel(request);
+    pagesMoved_ = true;
     endRow(*found->second, FinishReason::Cancelled, now(), {});
 }
 
@@ -146,8 +147,12 @@ bool BatchEngine::step() {
     model_.context().throwIfStopped();
     BatchPlan plan = scheduler_->next();
     if (plan.empty() && flight_ == nullptr) {
+        if (std::exchange(pagesMoved_, false)) {
+            cache_->commit({}); // tells what those who ended gave back
+        }
         return false;
     }
+    pagesMoved_ = true;
     if (plan.empty()) {
         const std::unique_ptr<Flight> last = std::move(flight_);
         land(model_.finishLaunched(), *last);

@@ -155,6 +155,7 @@ private:
     BatchCounts counts_;
     TokenCallback onToken_;
     std::function<void(std::int32_t)> onEnd_;
+    bool pagesMoved_ = false; ///< since the trace was told
     bool finished_ = false;
 };
 

@@ -233,6 +233,25 @@ TEST(BatchEngine, ASamplingNumberMakesAnAnswerTheSameWheneverItComes) {
     EXPECT_EQ(served.results[3].result.ids, served.results[0].result.ids) << "its own number is 3";
 }
 
+TEST(BatchEngine, ThePagesOfTheLastRequestAreToldWhenNobodyFollows) {
+    test::RecordingSink sink;
+    BatchRig rig("synthetic:tiny-llama", kernels::Backend::Meta, &sink);
+    BatchEngine engine(*rig.model, nullptr, rig.options);
+    engine.add(request(5, 3, 0, 300), 0);
+    while (engine.step()) {
+    }
+    const auto lastOf = [&](const std::string& name) {
+        const auto found = std::find_if(sink.counters().rbegin(), sink.counters().rend(),
+                                        [&](const auto& counter) { return counter.first == name; });
+        return found == sink.counters().rend() ? -1.0 : found->second;
+    };
+    EXPECT_EQ(lastOf("kv_bytes.full"), static_cast<double>(engine.cache().bytes()));
+    EXPECT_EQ(lastOf("kv_tokens"), static_cast<double>(engine.cache().tokens()));
+    const std::size_t told = sink.counters().size();
+    EXPECT_FALSE(engine.step());
+    EXPECT_EQ(sink.counters().size(), told) << "once";
+}
+
 TEST(BatchEngine, ALaterRequestIsWaitedFor) {
     BatchRig rig("synthetic:tiny-llama", kernels::Backend::Meta);
     BatchEngine engine(*rig.model, nullptr, rig.options);

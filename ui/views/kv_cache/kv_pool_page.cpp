@@ -84,7 +84,8 @@ base::TimeNs KvPoolView::moment() const {
     if (!pool_) {
         return 0;
     }
-    return time_->cursor().value_or(live_ ? pool_->end() : pool_->fullest());
+    // The last instant that is known is the one before the end.
+    return time_->cursor().value_or(live_ ? std::max(pool_->begin(), pool_->end() - 1) : pool_->fullest());
 }
 
 bool KvPoolView::step(int direction) {

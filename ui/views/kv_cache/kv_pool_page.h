@@ -25,6 +25,7 @@ public:
 
     /// `live`: without a cursor the newest instant is shown, else the fullest one.
     void setPool(KvPoolPtr pool, bool live);
+    bool live() const { return live_; } ///< the run goes on
     base::TimeNs moment() const;
     /// To the next or previous change of a page.
     bool step(int direction);

@@ -473,8 +473,10 @@ void KvView::updateLayers() {
 void KvView::updateInspector() {
     if (pool_ && (overTime() || segments_->current() == 1)) {
         const base::TimeNs at = poolView_->moment();
-        panelHeader_->setTitle(context().time->cursor() ? tr("At %1").arg(instantText(at))
-                                                        : tr("At %1, fullest").arg(instantText(at)));
+        const QString when = context().time->cursor() ? tr("At %1")
+                             : poolView_->live()      ? tr("At %1, now")
+                                                      : tr("At %1, fullest");
+        panelHeader_->setTitle(when.arg(instantText(at)));
         values_->setTable(kvPoolValues(*pool_, at));
         owners_->setTable(kvPoolOwners(*pool_, at));
         owners_->setVisible(!owners_->model()->tree().nodes.empty());
