@@ -186,20 +186,8 @@ std::optional<ModValue> ModEvaluator::findAttribute(ModValue object, std::string
     if (object.as<ModIgnored>() != nullptr) {
         return object;
     }
-    if (auto* const instance = object.as<ModInstance>()) {
-        const auto own = instance->attributes.find(name);
-        if (own != instance->attributes.end()) {
-            return own->second;
-        }
-        if (instance->type == nullptr) {
-            return std::nullopt;
-        }
-        if (const auto found = findInClass(*instance->type, name, 0)) {
-            return boundMember(*found, object);
-        }
-        const ModBuiltinEntry* const entry =
-            instance->type->isModule ? findBuiltin("Module." + std::string(name)) : nullptr;
-        return entry != nullptr ? std::optional(makeBuiltin(heap_, entry, object)) : std::nullopt;
+    if (object.as<ModInstance>() != nullptr) {
+        return memberOfInstance(object, name);
     }
     if (auto* const type = object.as<ModClass>()) {
         if (type->isAutogradFunction && name == "apply") {
@@ -263,6 +251,23 @@ std::optional<ModValue> ModEvaluator::findAttribute(ModValue object, std::string
                                                                       : "list.";
     const ModBuiltinEntry* const entry =
         object.object() == nullptr ? nullptr : findBuiltin(std::string(prefix) + std::string(name));
+    return entry != nullptr ? std::optional(makeBuiltin(heap_, entry, object)) : std::nullopt;
+}
+
+std::optional<ModValue> ModEvaluator::memberOfInstance(ModValue object, std::string_view name) {
+    auto* const instance = object.as<ModInstance>();
+    const auto own = instance->attributes.find(name);
+    if (own != instance->attributes.end()) {
+        return own->second;
+    }
+    if (instance->type == nullptr) {
+        return std::nullopt;
+    }
+    if (const auto found = findInClass(*instance->type, name, 0)) {
+        return boundMember(*found, object);
+    }
+    const ModBuiltinEntry* const entry =
+        instance->type->isModule ? findBuiltin("Module." + std::string(name)) : nullptr;
     return entry != nullptr ? std::optional(makeBuiltin(heap_, entry, object)) : std::nullopt;
 }
 

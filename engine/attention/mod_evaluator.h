@@ -163,6 +163,7 @@ private:
     ModValue callCombination(ModCombination& masks, ModCall& call);
     ModValue boundMember(ModValue member, ModValue self);
     std::optional<ModValue> overloaded(PyOperator op, ModValue a, ModValue b);
+    std::optional<ModValue> memberOfInstance(ModValue object, std::string_view name);
     std::optional<ModValue> tensorMember(ModValue object, std::string_view name);
     std::optional<ModValue> findInClass(const ModClass& type, std::string_view name, int depth);
     std::vector<std::string_view> fieldsOf(const ModClass& type, int depth);

@@ -82,8 +82,8 @@ ValueRange rounded(double low, double high, bool maybeNan) {
 
 ValueRange floorDivRange(ProgramType type, const ValueRange& a, const ValueRange& b) {
     const auto quotient = [](std::int64_t x, std::int64_t y) -> Wide {
-        const Wide divided = Wide(x) / y;
-        return Wide(x) % y != 0 && (x < 0) != (y < 0) ? divided - 1 : divided;
+        const Wide divided = Wide{x} / y;
+        return Wide{x} % y != 0 && (x < 0) != (y < 0) ? divided - 1 : divided;
     };
     Wide low = 0;
     Wide high = 0;
@@ -152,12 +152,12 @@ ValueRange bitsRange(ProgramOp op, ProgramType type, const ValueRange& a, const 
 ValueRange integerOperation(ProgramOp op, ProgramType type, const ValueRange& a, const ValueRange& b) {
     switch (op) {
     case ProgramOp::Add:
-        return fitted(type, Wide(a.low) + b.low, Wide(a.high) + b.high);
+        return fitted(type, Wide{a.low} + b.low, Wide{a.high} + b.high);
     case ProgramOp::Sub:
-        return fitted(type, Wide(a.low) - b.high, Wide(a.high) - b.low);
+        return fitted(type, Wide{a.low} - b.high, Wide{a.high} - b.low);
     case ProgramOp::Mul:
         return fittedHull(type,
-                          {Wide(a.low) * b.low, Wide(a.low) * b.high, Wide(a.high) * b.low, Wide(a.high) * b.high});
+                          {Wide{a.low} * b.low, Wide{a.low} * b.high, Wide{a.high} * b.low, Wide{a.high} * b.high});
     case ProgramOp::FloorDiv:
         return floorDivRange(type, a, b);
     case ProgramOp::Mod:
@@ -167,12 +167,12 @@ ValueRange integerOperation(ProgramOp op, ProgramType type, const ValueRange& a,
     case ProgramOp::Max:
         return integerRange(std::max(a.low, b.low), std::max(a.high, b.high));
     case ProgramOp::Neg:
-        return fitted(type, -Wide(a.high), -Wide(a.low));
+        return fitted(type, -Wide{a.high}, -Wide{a.low});
     case ProgramOp::Abs:
         if (a.low >= 0) {
             return a;
         }
-        return fitted(type, a.high <= 0 ? -Wide(a.high) : Wide(0), std::max(-Wide(a.low), Wide(a.high)));
+        return fitted(type, a.high <= 0 ? -Wide{a.high} : Wide{0}, std::max(-Wide{a.low}, Wide{a.high}));
     case ProgramOp::Sign:
         return integerRange(scalar::sign(a.low), scalar::sign(a.high));
     case ProgramOp::Not:
@@ -183,8 +183,8 @@ ValueRange integerOperation(ProgramOp op, ProgramType type, const ValueRange& a,
         return bitsRange(op, type, a, b);
     case ProgramOp::ShiftLeft:
         if (b.single() && b.low >= 0 && b.low < (type == ProgramType::Int32 ? 32 : 63)) {
-            const Wide factor = Wide(1) << static_cast<int>(b.low);
-            return fitted(type, Wide(a.low) * factor, Wide(a.high) * factor);
+            const Wide factor = Wide{1} << static_cast<int>(b.low);
+            return fitted(type, Wide{a.low} * factor, Wide{a.high} * factor);
         }
         return wholeRange(type);
     case ProgramOp::ShiftRight:

@@ -106,8 +106,8 @@ void FactRows::paintRow(QPainter& painter, const FactRow& row, const QRectF& rec
     double left = rect.left() + kMargin;
     if (row.mark) {
         painter.drawPixmap(QPointF(left - 1, rect.center().y() - kMark / 2),
-                           iconPixmap(*row.mark ? QStringLiteral("check") : QStringLiteral("close"), int(kMark),
-                                      *row.mark ? theme.good : theme.bad, dpr));
+                           iconPixmap(*row.mark ? QStringLiteral("check") : QStringLiteral("close"),
+                                      static_cast<int>(kMark), *row.mark ? theme.good : theme.bad, dpr));
         left += kMark + 10;
     }
     const double nameEnd = row.share && nameWidth_ > 0 ? rect.left() + kMargin + nameWidth_ : right - 6;
