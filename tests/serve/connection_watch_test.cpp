@@ -3,6 +3,7 @@
 #include "app/serve/connection_watch.h"
 
 #include <array>
+#include <atomic>
 #include <future>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -20,6 +21,8 @@ struct Pair {
         ::close(ends[0]);
         closeClient();
     }
+    Pair(const Pair&) = delete;
+    Pair& operator=(const Pair&) = delete;
     void closeClient() {
         if (ends[1] >= 0) {
             ::close(ends[1]);

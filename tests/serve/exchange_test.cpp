@@ -37,8 +37,8 @@ engine::ServedModel servedModel() {
 
 class ExchangeTest : public testing::Test {
 protected:
-    ExchangeTest() { inbox_.ready(model_); }
-    ~ExchangeTest() override { inbox_.ended({}); }
+    void SetUp() override { inbox_.ready(model_); }
+    void TearDown() override { inbox_.ended({}); }
 
     /// Submits an exchange; its listeners are what the run has.
     std::shared_ptr<Exchange> make(bool stream, std::size_t choices, Endpoint endpoint = Endpoint::Completions) {

@@ -17,6 +17,7 @@ public:
 
 std::vector<engine::FedRequest> requests(const std::vector<std::shared_ptr<Listener>>& listeners) {
     std::vector<engine::FedRequest> out;
+    out.reserve(listeners.size());
     for (const auto& listener : listeners) {
         out.push_back({{}, listener, std::chrono::steady_clock::now()});
     }

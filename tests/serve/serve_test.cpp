@@ -204,7 +204,6 @@ TEST(Serve, WhatIsMalformedIsRefusedWithAReason) {
     expect(rig.complete(wrong), 400, "no tokens");
     expect(rig.chat({{"model", rig.name()}, {"messages", json::array()}}), 400, "messages");
     expect(rig.chat({{"model", rig.name()}, {"messages", {{{"role", "king"}, {"content", "x"}}}}}), 400, "king");
-    const std::string text = good.dump();
     expect(test::request(rig.port(), test::getText("/v1/completions")), 405, "POST");
     expect(test::request(rig.port(), test::getText("/v2/models")), 404, "/v2/models");
     expect(test::request(rig.port(), test::getText("/v1/models/another")), 404, "another");

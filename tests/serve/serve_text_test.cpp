@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "tests/serve/server_rig.h"
@@ -24,20 +25,17 @@ protected:
     static void SetUpTestSuite() {
         ServerRig::Options options;
         options.model = std::string(VITRINE_RESOURCES) + "/models/vitrine-demo";
-        rig_ = new ServerRig(options);
+        sharedRig = std::make_unique<ServerRig>(options);
     }
-    static void TearDownTestSuite() {
-        delete rig_;
-        rig_ = nullptr;
-    }
+    static void TearDownTestSuite() { sharedRig.reset(); }
 
     static json textBody(int maxTokens, const json& more = json::object()) {
-        json body = rig_->body("The window of a sliding layer", maxTokens);
+        json body = sharedRig->body("The window of a sliding layer", maxTokens);
         body.update(more);
         return body;
     }
     static std::string textOf(const json& body) {
-        const HttpReply reply = rig_->complete(body);
+        const HttpReply reply = sharedRig->complete(body);
         EXPECT_EQ(reply.status, 200) << reply.body;
         return json::parse(reply.body).at("choices").at(0).at("text");
     }
@@ -54,7 +52,7 @@ protected:
     };
     static Streamed stream(json body) {
         body["stream"] = true;
-        const HttpReply reply = rig_->complete(body);
+        const HttpReply reply = sharedRig->complete(body);
         EXPECT_THAT(reply.headers, testing::HasSubstr("text/event-stream"));
         Streamed out;
         bool done = false;
@@ -67,9 +65,8 @@ protected:
         return out;
     }
 
-    static ServerRig* rig_;
+    static inline std::unique_ptr<ServerRig> sharedRig;
 };
-ServerRig* ServeText::rig_ = nullptr;
 
 TEST_F(ServeText, StreamsAreTheWholeTextInWholeCharacters) {
     for (int seed = 0; seed < 20; ++seed) {
@@ -105,17 +102,17 @@ TEST_F(ServeText, AStopTextAcrossTokensEndsTheAnswerBeforeIt) {
 
 TEST_F(ServeText, SeveralPromptsAndAnswersKeepTheirPlaces) {
     json body = textBody(6, {{"prompt", {"One", "Two"}}, {"n", 2}, {"temperature", 1}, {"seed", 3}});
-    const json answer = json::parse(rig_->complete(body).body);
+    const json answer = json::parse(sharedRig->complete(body).body);
     ASSERT_EQ(answer.at("choices").size(), 4U);
     std::vector<std::string> texts(4);
     body["stream"] = true;
-    for (const json& event : test::events(rig_->complete(body).body, nullptr)) {
+    for (const json& event : test::events(sharedRig->complete(body).body, nullptr)) {
         const json& choice = event.at("choices").at(0);
         texts.at(choice.at("index")) += choice.at("text").get<std::string>();
     }
     for (std::size_t i = 0; i < 4; ++i) {
         EXPECT_EQ(answer.at("choices").at(i).at("index"), i);
-        EXPECT_EQ(answer.at("choices").at(i).at("text"), texts[i]);
+        EXPECT_EQ(answer.at("choices").at(i).at("text").get<std::string>(), texts[i]);
     }
     EXPECT_NE(texts[0], texts[1]) << "two answers to one prompt are two";
     body = textBody(6, {{"prompt", "Two"}, {"n", 1}, {"temperature", 1}, {"seed", 3}});
@@ -124,12 +121,12 @@ TEST_F(ServeText, SeveralPromptsAndAnswersKeepTheirPlaces) {
 }
 
 TEST_F(ServeText, AChatHasARoleAndChannels) {
-    json body = {{"model", rig_->name()},
+    json body = {{"model", sharedRig->name()},
                  {"messages", {{{"role", "user"}, {"content", "Hello"}}}},
                  {"max_tokens", 12},
                  {"temperature", 0},
                  {"logprobs", true}};
-    const json whole = json::parse(rig_->chat(body).body);
+    const json whole = json::parse(sharedRig->chat(body).body);
     EXPECT_EQ(whole.at("object"), "chat.completion");
     const json& message = whole.at("choices").at(0).at("message");
     EXPECT_EQ(message.at("role"), "assistant");
@@ -138,7 +135,7 @@ TEST_F(ServeText, AChatHasARoleAndChannels) {
     std::string text;
     std::string role;
     std::size_t logprobs = 0;
-    for (const json& event : test::events(rig_->chat(body).body, nullptr)) {
+    for (const json& event : test::events(sharedRig->chat(body).body, nullptr)) {
         EXPECT_EQ(event.at("object"), "chat.completion.chunk");
         const json& choice = event.at("choices").at(0);
         role += choice.at("delta").value("role", "");
@@ -146,18 +143,18 @@ TEST_F(ServeText, AChatHasARoleAndChannels) {
         logprobs += choice.at("logprobs").is_object() ? choice.at("logprobs").at("content").size() : 0;
     }
     EXPECT_EQ(role, "assistant");
-    EXPECT_EQ(text, message.at("content"));
+    EXPECT_EQ(text, message.at("content").get<std::string>());
     EXPECT_EQ(logprobs, 12U);
 }
 
 TEST_F(ServeText, ConnectionsServeOneRequestAfterTheOther) {
-    test::HttpConnection connection(rig_->port());
+    test::HttpConnection connection(sharedRig->port());
     const std::string text = test::postText("/v1/completions", textBody(3).dump());
     const std::string expected = textOf(textBody(3));
     const auto expectAnswer = [&] {
         const HttpReply reply = connection.reply();
         ASSERT_EQ(reply.status, 200);
-        EXPECT_EQ(json::parse(reply.body).at("choices").at(0).at("text"), expected);
+        EXPECT_EQ(json::parse(reply.body).at("choices").at(0).at("text").get<std::string>(), expected);
     };
     connection.send(text);
     expectAnswer();
@@ -181,7 +178,7 @@ TEST_F(ServeText, ConnectionsServeOneRequestAfterTheOther) {
 }
 
 TEST_F(ServeText, ATooLargeBodyIsToldEvenWhenItComesInPieces) {
-    test::HttpConnection connection(rig_->port());
+    test::HttpConnection connection(sharedRig->port());
     connection.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                     "Transfer-Encoding: chunked\r\n\r\n");
     const std::string piece = "100000\r\n" + std::string(0x100000, ' ') + "\r\n";

@@ -70,6 +70,7 @@ app::RunOutcome ServerRig::end() {
 
 std::vector<std::int32_t> promptTokens(int length, int salt, int vocab) {
     std::vector<std::int32_t> out;
+    out.reserve(static_cast<std::size_t>(length));
     for (int i = 0; i < length; ++i) {
         out.push_back((31 * i + salt * 7 + salt / 5 + 1) % vocab);
     }
