@@ -234,7 +234,9 @@ void StepRunner::attention(int index, const TensorView& x) {
     op.offsets = input(plan_.offsets);
     op.positions = input(plan_.positions);
     op.cache = view;
-    if (view.ring) {
+    // Many rows of a quantized cache's own tokens are read faster as they are.
+    const bool manyRows = plan_.tokens > static_cast<std::int64_t>(plan_.appends.size());
+    if (view.ring || (view.quantized() && manyRows)) {
         op.newK = k.view();
         op.newV = v.view();
     }

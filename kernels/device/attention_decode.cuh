@@ -9,14 +9,12 @@
 // partials: for each row index and split, heads * headDim floats (weighted sums of values), and behind all of these, for
 // each row index and split, heads * 2 floats (maximum and sum, base 2).
 
-#include "device/attention_mma.cuh"
 #include "device/attention_seen.cuh"
+#include "device/attention_stage.cuh"
 
 namespace vt {
 
 namespace decode {
-
-using namespace tile;
 
 inline constexpr int kWarps = 4;
 inline constexpr int kThreads = kWarps * 32;
@@ -24,9 +22,7 @@ inline constexpr int kTileKeys = 16 * kWarps;
 inline constexpr int kRows = kGroup < 16 ? kGroup : 16; ///< heads of a block
 inline constexpr int kHeadTiles = ceilDiv(kGroup, 16);  ///< blocks that share a key head
 inline constexpr bool kUpperRows = kGroup > 8;          ///< rows 8 to 15 of the tile are used
-inline constexpr int kStageBytes = 2 * 16 * kPitch;     ///< of a warp: 16 keys and values
 inline constexpr int kStages = VT_DECODE_STAGES;
-inline constexpr bool kQueryInShared = kDim > 128; ///< registers would not suffice
 inline constexpr int kBlocksOfSm = kDim <= 64 ? 3 : kDim <= 128 ? 2 : 1;
 inline constexpr int kTableInShared = 512;    ///< entries of a block table
 inline constexpr bool kListed = VT_MASK == 3; ///< tiles are those that attention_tiles.cuh found to be seen
@@ -238,7 +234,6 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
 
     // The warp's own ring of stages.
     const u32 ring = sharedAddress(stages) + static_cast<u32>(warp * kStages * kStageBytes);
-    const T* dummy = static_cast<const T*>(p.q);
     const auto issue = [&](int tileNumber) {
         if (tileNumber < tileEnd) {
             const u32 stage = ring + static_cast<u32>((tileNumber - tileBegin) % kStages * kStageBytes);
@@ -252,18 +247,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
             }
             const int position = place * kTileKeys + warp * 16 + lane % 16;
             const bool wanted = position >= range.lo && position <= range.hi;
-            const T* mine = wanted ? SequenceKeys::elements<T>(p, keys.locate(position), lane >= 16) : nullptr;
-            mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead) * kDim;
-#pragma unroll kDim <= 128 ? kPieces : 4
-            for (int i = 0; i < kPieces; ++i) {
-                const int piece = i * 32 + lane; // of 2 * 16 * kPieces: keys, then values
-                const int from = piece / kPieces;
-                const auto address =
-                    reinterpret_cast<const T*>(__shfl_sync(kAllLanes, reinterpret_cast<u64>(mine), from));
-                const bool valid = address != nullptr;
-                copyAsync16(stage + static_cast<u32>(from * kPitch + piece % kPieces * 16),
-                            valid ? address + piece % kPieces * 8 : dummy, valid);
-            }
+            bringRows(p, wanted ? keys.locate(position) : SequenceKeys::nowhere(), kvHead, stage);
         }
         copyAsyncCommit();
     };
@@ -281,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
 
     const int g = lane / 4;
     const int t = lane % 4;
-    u32 q[kQueryInShared ? 1 : kDimSteps][4];
+    Queries q;
     const T* queries = static_cast<const T*>(p.q) + row.row * p.qStride + static_cast<i64>(heads.begin) * kDim;
     const u32 queryAt = sharedAddress(stages) + kWarps * kStages * kStageBytes;
     if constexpr (kQueryInShared) {
@@ -291,21 +275,11 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
             if (r < rows) {
                 value = *reinterpret_cast<const u32x4*>(queries + r * kDim + piece % kPieces * 8);
             }
-            *reinterpret_cast<u32x4*>(stages + kWarps * kStages * kStageBytes + r * kPitch + piece % kPieces * 16) =
-                value;
+            storeQuery(stages + kWarps * kStages * kStageBytes + r * kPitch, piece % kPieces, value);
         }
         __syncthreads();
     } else {
-#pragma unroll
-        for (int k = 0; k < kDimSteps; ++k) {
-#pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const T* at = queries + k * 16 + half * 8 + 2 * t;
-                q[k][2 * half] = g < rows ? *reinterpret_cast<const u32*>(at + g * kDim) : 0;
-                q[k][2 * half + 1] =
-                    kUpperRows && g + 8 < rows ? *reinterpret_cast<const u32*>(at + (g + 8) * kDim) : 0;
-            }
-        }
+        loadQueries(q, queries, rows, kUpperRows);
     }
     constexpr int kHalves = kUpperRows ? 2 : 1;
     float sums[kDimTiles][4] = {};
@@ -316,17 +290,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
         __syncwarp();
         const u32 stage = ring + static_cast<u32>((tileNumber - tileBegin) % kStages * kStageBytes);
         float scores[2][4] = {};
-#pragma unroll
-        for (int k = 0; k < kDimSteps; ++k) {
-            u32 b[4];
-            loadMatrix4(b, stage + keyMatrixOffset(lane) + k * 32);
-            u32(&a)[4] = q[kQueryInShared ? 0 : k];
-            if constexpr (kQueryInShared) {
-                loadMatrix4(a, queryAt + static_cast<u32>(lane % 16 * kPitch + lane / 16 * 16 + k * 32));
-            }
-            mma16816<T>(scores[0], a, b[0], b[1]);
-            mma16816<T>(scores[1], a, b[2], b[3]);
-        }
+        multiplyKeys(scores, q, queryAt, stage);
         int place = tileNumber;
         bool asked = true;
         if constexpr (kListed) {
@@ -364,20 +328,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
                 total[half] += score;
             }
         }
-        const u32 a[4] = {packPair<T>(scores[0][0], scores[0][1]), packPair<T>(scores[0][2], scores[0][3]),
-                          packPair<T>(scores[1][0], scores[1][1]), packPair<T>(scores[1][2], scores[1][3])};
-#pragma unroll
-        for (int d = 0; d < kDimTiles; d += 2) {
-            u32 b[4];
-            loadMatrix4Transposed(b, stage + 16 * kPitch + valueMatrixOffset(lane) + d * 16);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                sums[d][i] *= shrink[i / 2];
-                sums[d + 1][i] *= shrink[i / 2];
-            }
-            mma16816<T>(sums[d], a, b[0], b[1]);
-            mma16816<T>(sums[d + 1], a, b[2], b[3]);
-        }
+        addValues(sums, shrink, scores, stage);
         __syncwarp();
         issue(tileNumber + kStages);
     }
@@ -397,9 +348,7 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
         if (r < kRows) {
 #pragma unroll
             for (int d = 0; d < kDimTiles; ++d) {
-                float* to = merged + (warp * kRows + r) * kDim + d * 8 + 2 * t;
-                to[0] = sums[d][half * 2];
-                to[1] = sums[d][half * 2 + 1];
+                storeSums(merged + (warp * kRows + r) * kDim, d, sums[d][half * 2], sums[d][half * 2 + 1]);
             }
         }
     }

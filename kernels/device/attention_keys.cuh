@@ -5,6 +5,7 @@
 // Which keys a sequence of a ragged batch has, and where they lie: in pages of the cache or beside it.
 
 #include "device/abi/attention.h"
+#include "device/kv_bytes.cuh"
 #include "device/kv_view.cuh"
 #include "device/types.cuh"
 
@@ -60,6 +61,24 @@ public:
         const i64 stride = isNew ? (isValue ? p.newVStride : p.newKStride) : p.cache.tokenStride;
         const i64 offset = (isNew ? 0 : place.page * pageStride) + place.at * stride;
         return place.page == kNowhere ? nullptr : static_cast<const T*>(isNew ? added : pool) + offset;
+    }
+    /// Of a cache in bytes: a head's scale of a place in a page, or null elsewhere.
+    static __device__ __forceinline__ const float* scale(const AttentionParams& p, const Place& place, bool isValue,
+                                                         int kvHead) {
+        const float* pool = isValue ? p.cache.valueScales : p.cache.keyScales;
+        const i64 pageStride = isValue ? p.cache.valueScaleStride : p.cache.keyScaleStride;
+        return place.page < 0 ? nullptr : pool + place.page * pageStride + kvHead * p.cache.pageTokens + place.at;
+    }
+    static __device__ __forceinline__ bool isNew(const Place& place) { return place.page == kNew; }
+    static __device__ __forceinline__ Place nowhere() { return {kNowhere, 0}; }
+    /// What a key's or value's elements are to be multiplied by: floats by 1.
+    template <class T>
+    __device__ __forceinline__ float scaleOf(const AttentionParams& p, int position, bool isValue, int kvHead) const {
+        if constexpr (sizeof(T) == 1) {
+            return *scale(p, locate(position), isValue, kvHead);
+        } else {
+            return 1;
+        }
     }
     template <class T> __device__ __forceinline__ const T* key(const AttentionParams& p, int position) const {
         return elements<T>(p, locate(position), false);

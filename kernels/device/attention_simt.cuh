@@ -54,7 +54,11 @@ template <class T>
 __device__ __forceinline__ float scoreOf(const AttentionCall& p, const SequenceKeys& keys, const ScorePlace& at,
                                          bool asked, i64 headAt, const float* q) {
     const T* key = keys.key<T>(p, at.key);
-    return key == nullptr ? minusInfinity() : score2(p, at, dot(q, key + headAt), asked);
+    if (key == nullptr) {
+        return minusInfinity();
+    }
+    return score2(p, at, dot(q, key + headAt) * keys.scaleOf<T>(p, at.key, false, static_cast<int>(headAt / kDim)),
+                  asked);
 }
 
 template <class T>
@@ -62,7 +66,8 @@ __device__ __forceinline__ void addValue(const AttentionParams& p, const Sequenc
                                          float weight, float (&sums)[kPerLane]) {
     const T* value = keys.value<T>(p, position);
     if (value != nullptr) {
-        addScaled(weight, value + headAt, sums);
+        const float scale = keys.scaleOf<T>(p, position, true, static_cast<int>(headAt / kDim));
+        addScaled(weight * scale, value + headAt, sums);
     }
 }
 

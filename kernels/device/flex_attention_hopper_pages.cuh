@@ -89,22 +89,12 @@ private:
     __device__ __forceinline__ void copyRows(u32 to, bool isValue) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         for (int begin = 0; begin < kKeys; begin += 32) {
-            const T* mine = SequenceKeys::elements<T>(p_, keys_.locate(begin_ + begin + lane), isValue);
-            mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead_) * kDim;
-#if VT_HEAD_DIM == 96
-#pragma unroll 1 // divisions by 12 take registers
-#endif
-            for (int i = 0; i < kPieces; ++i) {
-                const int from = (i * 32 + lane) / kPieces;
-                const int piece = (i * 32 + lane) % kPieces;
-                const auto address =
-                    reinterpret_cast<const T*>(__shfl_sync(kAllLanes, reinterpret_cast<u64>(mine), from));
-                const bool valid = address != nullptr;
+            const TileRow mine(p_, keys_.locate(begin_ + begin + lane), isValue, kvHead_);
+            mine.bring<kPieces, kDim == 96 ? 1 : kPieces>(p_, [&](int from, int piece) {
                 const int row = begin + from;
                 const int place = (piece / 8 * kKeys + row) * 128 + (piece % 8 ^ row % 8) * 16; // as tensor maps lay it
-                copyAsync16(to + static_cast<u32>(place), valid ? address + piece * 8 : static_cast<const T*>(p_.q),
-                            valid);
-            }
+                return to + static_cast<u32>(place);
+            });
         }
         copyAsyncCommit();
         copyAsyncWait<0>();

@@ -18,6 +18,77 @@ using Params = vitrine::kernels::abi::AttentionPrefillParams;
 using Out = StorageOf<VT_OUT_DTYPE>;
 inline constexpr int kGroup = VT_GROUP;
 
+/// A key's or value's row: floats that are copied while others compute, or bytes of a quantized cache, which are made floats
+/// on their way.
+class TileRow {
+public:
+    __device__ __forceinline__ TileRow(const Params& p, const SequenceKeys::Place& place, bool isValue, int kvHead) {
+        if (!kBytes || SequenceKeys::isNew(place)) {
+            const T* row = SequenceKeys::elements<T>(p, place, isValue);
+            address_ = row == nullptr ? 0 : reinterpret_cast<u64>(row + static_cast<i64>(kvHead) * kDim);
+        } else if (const Cache* row = SequenceKeys::elements<Cache>(p, place, isValue); row != nullptr) {
+            address_ = reinterpret_cast<u64>(row + static_cast<i64>(kvHead) * kDim);
+            scale_ = *SequenceKeys::scale(p, place, isValue, kvHead);
+        }
+    }
+    /// The warp's 32 rows or a part of them in pieces of 8 elements, kCount for each lane: piece i * 32 + lane of all. They go to
+    /// `placeOf(row, piece of the row)` as 16 bytes; zeros where there is no row.
+    template <int kCount, class PlaceOf>
+    __device__ __forceinline__ void bring(const Params& p, const PlaceOf& placeOf) const {
+        constexpr int kBatch = kBytes ? 4 : 1; // loads that are under way together
+        static_assert(kCount % kBatch == 0, "batches are whole");
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+        for (int begin = 0; begin < kCount; begin += kBatch) {
+            u32x2 words[kBatch];
+#pragma unroll
+            for (int i = 0; i < kBatch; ++i) {
+                const int piece = (begin + i) * 32 + lane;
+                words[i] = ofLane(piece / kPieces).fetch(piece % kPieces);
+            }
+#pragma unroll
+            for (int i = 0; i < kBatch; ++i) {
+                const int piece = (begin + i) * 32 + lane;
+                ofLane(piece / kPieces).put(p, placeOf(piece / kPieces, piece % kPieces), piece % kPieces, words[i]);
+            }
+        }
+    }
+
+private:
+    using Cache = StorageOf<VT_CACHE_DTYPE>;
+    static constexpr bool kBytes = sizeof(Cache) == 1;
+    static constexpr float kFloats = -1; ///< no scale of a row: the row is floats
+
+    TileRow() = default;
+    __device__ __forceinline__ TileRow ofLane(int lane) const {
+        TileRow row;
+        row.address_ = __shfl_sync(kAllLanes, address_, lane);
+        if constexpr (kBytes) {
+            row.scale_ = __shfl_sync(kAllLanes, scale_, lane);
+        }
+        return row;
+    }
+    __device__ __forceinline__ bool isBytes() const { return kBytes && address_ != 0 && scale_ != kFloats; }
+    __device__ __forceinline__ u32x2 fetch(int piece) const {
+        return isBytes() ? *reinterpret_cast<const u32x2*>(address_ + static_cast<u64>(piece * 8)) : u32x2{0, 0};
+    }
+    __device__ __forceinline__ void put(const Params& p, u32 to, int piece, const u32x2& words) const {
+        if (isBytes()) {
+            const u32x2 low = bytes::scaled<Cache>(words.x, scale_);
+            const u32x2 high = bytes::scaled<Cache>(words.y, scale_);
+            asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(low.x), "r"(low.y), "r"(high.x),
+                         "r"(high.y)
+                         : "memory");
+            return;
+        }
+        const bool valid = address_ != 0;
+        copyAsync16(to, valid ? reinterpret_cast<const T*>(address_) + piece * 8 : static_cast<const T*>(p.q), valid);
+    }
+
+    u64 address_ = 0; ///< or 0: there is no such row
+    float scale_ = kFloats;
+};
+
 struct Work {
     int batch; ///< the sequence; -1: there is no work
     int kvHead;
@@ -202,18 +273,11 @@ struct Scene {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int rowBegin = static_cast<int>(threadIdx.x) / 32 * kShare;
         const SequenceKeys::Place place = keys.locate(begin + rowBegin + lane % kShare);
-        const T* mine = SequenceKeys::elements<T>(p, place, lane >= kShare);
-        mine = mine == nullptr ? nullptr : mine + static_cast<i64>(work.kvHead) * kDim;
-#pragma unroll
-        for (int i = 0; i < 2 * kShare * kPieces / 32; ++i) {
-            const int piece = i * 32 + lane;
-            const int from = piece / kPieces;
-            const auto address = reinterpret_cast<const T*>(__shfl_sync(kAllLanes, reinterpret_cast<u64>(mine), from));
-            const bool valid = address != nullptr;
+        const TileRow mine(p, place, lane >= kShare, work.kvHead);
+        mine.bring<2 * kShare * kPieces / 32>(p, [&](int from, int piece) {
             const int row = from < kShare ? rowBegin + from : kKeys + rowBegin + from - kShare;
-            copyAsync16(to + static_cast<u32>(row * kPitch + piece % kPieces * 16),
-                        valid ? address + piece % kPieces * 8 : static_cast<const T*>(p.q), valid);
-        }
+            return to + static_cast<u32>(row * kPitch + piece * 16);
+        });
     }
 };
 

@@ -55,11 +55,13 @@ private:
     int capacity_ = -1; ///< of a ring
 };
 
-/// Where a new token's keys and values go, or null where the cache does not keep its position (older than the window, behind
+/// Where a new token's keys and values go (and, of bytes, the scales of head 0; `pageTokens` between heads), or null where the cache does not keep its position (older than the window, behind
 /// the end).
 template <class T> struct KvRows {
     T* key = nullptr;
     T* value = nullptr;
+    float* keyScale = nullptr;
+    float* valueScale = nullptr;
 
     __device__ __forceinline__ KvRows(const vitrine::kernels::abi::KvViewParams& view, int sequence, int position) {
         if (sequence < 0 || sequence >= view.sequences) {
@@ -76,6 +78,10 @@ template <class T> struct KvRows {
         const i64 inPage = static_cast<i64>(slot.inPage) * view.tokenStride;
         key = static_cast<T*>(view.keys) + slot.page * view.keyPageStride + inPage;
         value = static_cast<T*>(view.values) + slot.page * view.valuePageStride + inPage;
+        if constexpr (sizeof(T) == 1) {
+            keyScale = view.keyScales + slot.page * view.keyScaleStride + slot.inPage;
+            valueScale = view.valueScales + slot.page * view.valueScaleStride + slot.inPage;
+        }
     }
 };
 

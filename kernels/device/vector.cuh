@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Pieces of rows as floats: eight elements with 16-byte accesses, or one.
+// Pieces of rows as floats: eight elements with 16-byte accesses (bytes: 8), or one.
 
 #include "device/types.cuh"
 
@@ -12,6 +12,13 @@ template <int kCount, class T> __device__ __forceinline__ void loadPiece(const T
     static_assert(kCount == 1 || kCount == 8, "pieces of one or eight");
     if constexpr (kCount == 1) {
         out[0] = toFloat(*from);
+    } else if constexpr (sizeof(T) == 1) {
+        alignas(8) T values[8];
+        *reinterpret_cast<u32x2*>(values) = *reinterpret_cast<const u32x2*>(from);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            out[i] = toFloat(values[i]);
+        }
     } else {
         constexpr int kWords = 8 * static_cast<int>(sizeof(T)) / 16;
         alignas(16) T values[8];

@@ -22,7 +22,7 @@ constexpr int kMaxDepth = 64;
 constexpr int kMaxOperators = 512;
 
 /// The dtypes that device code may meet, by the names of safetensors headers.
-constexpr std::array<std::pair<std::string_view, DType>, 14> kDtypes = {{{"F64", DType::F64},
+constexpr std::array<std::pair<std::string_view, DType>, 15> kDtypes = {{{"F64", DType::F64},
                                                                          {"F32", DType::F32},
                                                                          {"BF16", DType::BF16},
                                                                          {"F16", DType::F16},
@@ -35,7 +35,8 @@ constexpr std::array<std::pair<std::string_view, DType>, 14> kDtypes = {{{"F64",
                                                                          {"U32", DType::U32},
                                                                          {"U64", DType::U64},
                                                                          {"NONE", DType::None},
-                                                                         {"BOOL", DType::Bool}}};
+                                                                         {"BOOL", DType::Bool},
+                                                                         {"F8_E4M3", DType::F8E4M3}}};
 
 struct Operator {
     std::string_view text;

@@ -37,7 +37,7 @@ std::int64_t visibleKeys(const Attention& op, const Sight& sight) {
     const std::int64_t kept = op.cache.totalTokens != 0
                                   ? op.cache.totalTokens
                                   : sequences * op.cache.blockTable.shape[1] * op.cache.keys.shape[1];
-    const std::int64_t keys = kept + (op.newK.empty() ? 0 : tokens);
+    const std::int64_t keys = kept + (op.newK.empty() || !op.cache.ring ? 0 : tokens);
     const std::optional<std::int64_t> width = sight.width();
     return width ? std::min(keys, sequences * *width + tokens) : keys;
 }

@@ -31,8 +31,9 @@ struct Attention {
     KvView cache;         ///< holds the new tokens already
     TensorView newK;      ///< (tokens, kvHeads, headDim) or empty: set when a ring no longer holds every key that this
     TensorView newV;      ///< step's rows may see; then the cache holds only older tokens and these are read beside it,
-                          ///< as they are (QkvProject has rounded them to what the cache will hold)
-    TensorView sinks;     ///< (heads) or empty
+        ///< as they are (QkvProject has rounded them to what the cache will hold). Beside a cache that is no ring they may be
+        ///< given too: it holds the same numbers, and an op reads either
+    TensorView sinks; ///< (heads) or empty
     BoundProgram score, mask;
     float scale = 1;
     TensorView out; ///< (tokens, heads, headDim)

@@ -89,7 +89,7 @@ void launchRows(CudaContext& context, std::string_view family, const Attention& 
     const bool captured = capturesAnything(op);
     std::vector<KernelVariable> variables{{"q_dtype", dtypeNumber(op.q)},
                                           {"cache_dtype", dtypeNumber(op.cache.keys)},
-                                          {"new_dtype", orElse(op.newK, op.cache.keys)},
+                                          {"new_dtype", orElse(op.newK, op.cache.quantized() ? op.q : op.cache.keys)},
                                           {"out_dtype", dtypeNumber(op.out)},
                                           {"sinks_dtype", orElse(op.sinks, op.q)},
                                           {"mask", static_cast<std::int64_t>(source->mask)},
@@ -135,20 +135,26 @@ std::int64_t rowBytes(std::int64_t headDim) {
 }
 
 /// Stages of 64 keys and values: as many as let two blocks share an SM, so that one loads while another merges.
-std::int64_t stagesFor(std::int64_t headDim, std::int64_t sharedPerBlock) {
+std::int64_t stagesFor(std::int64_t headDim, bool quantized, std::int64_t sharedPerBlock) {
     constexpr std::int64_t kOther = 4096; ///< static shared memory
+    const std::int64_t ofRow = quantized ? headDim + 20 : rowBytes(headDim);
+    const std::int64_t most = quantized ? 6 : 4;
     const std::int64_t queries = headDim > 128 ? 16 * rowBytes(headDim) : 0;
-    const auto fit = [&](std::int64_t bytes) { return (bytes - kOther - queries) / (128 * rowBytes(headDim)); };
+    const auto fit = [&](std::int64_t bytes) { return (bytes - kOther - queries) / (128 * ofRow); };
     const std::int64_t alone = std::min<std::int64_t>(2, fit(sharedPerBlock));
-    return std::clamp<std::int64_t>(std::max(fit(sharedPerBlock / 2), alone), 1, 4);
+    return std::clamp<std::int64_t>(std::max(fit(sharedPerBlock / 2), alone), 1, most);
 }
 
 void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionParams parameters,
                    const AttentionSplits& cut) {
     const std::int64_t headDim = op.q.shape[2];
-    const std::int64_t stages = stagesFor(headDim, context.device().sharedPerBlock);
+    const std::int64_t stages = stagesFor(headDim, op.cache.quantized(), context.device().sharedPerBlock);
     parameters.splits = static_cast<int>(cut.splits);
     parameters.byRow = cut.byRow ? 1 : 0;
+    if (op.cache.quantized() && !op.cache.ring) { // its pages hold the step's tokens too
+        parameters.newK = nullptr;
+        parameters.newV = nullptr;
+    }
     launchRows(context, "attention_decode", op, parameters,
                {{"decode_stages", stages}, {"splits", cut.splits}, {"rows", cut.rows}});
 }
@@ -156,10 +162,11 @@ void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionPara
 constexpr std::int64_t kPrefillRows = 128; ///< (row, head) pairs of a tile of the Hopper form, at most
 
 /// Tokens of a page that one copy of a tensor map brings: the largest power of two that divides a page, up to 64. 0: copies of
-/// fewer than 8 tokens would lie in no swizzle.
+/// fewer than 8 tokens would lie in no swizzle, and bytes are
+/// made floats on their way.
 std::int64_t pageBoxOf(const KvView& cache) {
     const std::int64_t box = std::gcd(cache.keys.shape[1], std::int64_t{64});
-    return box < 8 ? 0 : box;
+    return box < 8 || cache.quantized() ? 0 : box;
 }
 
 /// (headDim, heads, tokens) of a ragged tensor, in boxes of `rows` tokens of `heads` heads.
@@ -211,6 +218,7 @@ void runManyRows(CudaContext& context, const Attention& op, const abi::Attention
     setCaptures(op, all);
     const std::int64_t pageBox = pageBoxOf(op.cache);
     std::vector<KernelVariable> variables{{"dtype", dtypeNumber(op.q)},
+                                          {"cache_dtype", dtypeNumber(op.cache.keys)},
                                           {"out_dtype", dtypeNumber(op.out)},
                                           {"sinks_dtype", orElse(op.sinks, op.q)},
                                           {"mask", static_cast<std::int64_t>(source->mask)},

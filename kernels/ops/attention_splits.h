@@ -83,7 +83,9 @@ struct AttentionSplits {
     static bool onTensorCores(const Attention& op) {
         const DType dtype = op.q.dtype;
         const std::int64_t headDim = op.q.shape[2];
-        return (dtype == DType::BF16 || dtype == DType::F16) && op.cache.keys.dtype == dtype &&
+        const bool cached =
+            op.cache.quantized() ? dtype == DType::BF16 && headDim % 32 == 0 : op.cache.keys.dtype == dtype;
+        return (dtype == DType::BF16 || dtype == DType::F16) && cached &&
                (op.newK.empty() || (op.newK.dtype == dtype && op.newV.dtype == dtype)) && headDim % 16 == 0 &&
                headDim <= 256 && op.scale > 0;
     }

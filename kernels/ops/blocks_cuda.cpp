@@ -15,8 +15,8 @@ namespace vitrine::kernels {
 
 namespace {
 
-/// RoPE and the cache write of a QkvProject in one launch. False: nothing was launched.
-bool rotateAndWrite(CudaContext& context, const QkvProject& op) {
+/// RoPE and, with `writes`, the cache write of a QkvProject in one launch. False: nothing was launched.
+bool rotateAndWrite(CudaContext& context, const QkvProject& op, bool writes) {
     const std::int64_t headDim = op.outQ.shape[2];
     const bool same = op.outQ.dtype == op.outK.dtype && op.outQ.dtype == op.outV.dtype;
     if (!same || op.outQ.shape[0] == 0) {
@@ -34,11 +34,11 @@ bool rotateAndWrite(CudaContext& context, const QkvProject& op) {
     params.vStride = op.outV.stride0();
     params.heads = toInt(op.outQ.shape[1], QkvProject::kName, "outQ");
     params.kvHeads = toInt(op.outK.shape[1], QkvProject::kName, "outK");
-    params.writeCache = op.writeCache ? 1 : 0;
+    params.writeCache = writes ? 1 : 0;
     params.attentionScale = op.ropeScale;
     TensorView keys = op.outK;
     TensorView values = op.outV;
-    if (op.writeCache) {
+    if (writes) {
         params.cache = kvParameters(op.cache, QkvProject::kName);
         keys = op.cache.keys;
         values = op.cache.values;
@@ -58,17 +58,18 @@ bool rotateAndWrite(CudaContext& context, const QkvProject& op) {
 } // namespace
 
 void execute(CudaContext& context, const QkvProject& op) {
-    if (projectFewTokens(context, op)) {
+    const QkvProjectPlan plan(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    if (projectFewTokens(context, op, plan)) {
         return;
     }
-    const QkvProjectPlan plan(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    const bool rounds = plan.write && plan.write->rounds; // a row's scale is known when all of it is
     bool fused = false;
     plan.forEach([&](const auto& part) {
         if (static_cast<const void*>(&part) == &plan.ropeQ) {
-            fused = rotateAndWrite(context, op);
+            fused = rotateAndWrite(context, op, op.writeCache && !rounds);
         }
-        const bool last =
-            std::is_same_v<std::decay_t<decltype(part)>, Rope> || std::is_same_v<std::decay_t<decltype(part)>, KvWrite>;
+        const bool last = std::is_same_v<std::decay_t<decltype(part)>, Rope> ||
+                          (std::is_same_v<std::decay_t<decltype(part)>, KvWrite> && !rounds);
         if (!fused || !last) {
             execute(context, part);
         }

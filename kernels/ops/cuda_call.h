@@ -101,6 +101,10 @@ inline abi::KvViewParams kvParameters(const KvView& view, std::string_view op) {
     out.blockTable = view.blockTable.as<const int>();
     out.first = view.first.as<const int>();
     out.lengths = view.lengths.as<const int>();
+    out.keyScales = view.keyScales.as<float>();
+    out.valueScales = view.valueScales.as<float>();
+    out.keyScaleStride = view.quantized() ? view.keyScales.stride0() : 0;
+    out.valueScaleStride = view.quantized() ? view.valueScales.stride0() : 0;
     out.keyPageStride = view.keys.stride0();
     out.valuePageStride = view.values.stride0();
     out.sequences = toInt(view.blockTable.shape[0], op, "cache.blockTable");

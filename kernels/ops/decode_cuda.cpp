@@ -102,7 +102,7 @@ bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product) {
     return launchIfFits(context, callOf("gemv", abi::kGemvAbi, params, variables));
 }
 
-bool projectFewTokens(CudaContext& context, const QkvProject& op) {
+bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProjectPlan& plan) {
     const std::int64_t tokens = op.x.shape[0];
     const std::array<const LinearView*, 3> linears{&op.q, &op.k, &op.v};
     const std::array<const TensorView*, 3> outs{&op.outQ, &op.outK, &op.outV};
@@ -130,11 +130,14 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op) {
     params.sequence = op.sequence.as<const int>();
     params.inverseFrequency = op.inverseFrequency.as<const float>();
     params.xStride = op.x.stride0();
-    params.cache = op.cache.keys.empty() ? abi::KvViewParams{} : kvParameters(op.cache, QkvProject::kName);
+    const bool writesApart =
+        plan.write && plan.write->rounds; // warps hold parts of rows, and a scale needs a whole one
+    const bool writes = op.writeCache && !writesApart;
+    params.cache = writes ? kvParameters(op.cache, QkvProject::kName) : abi::KvViewParams{};
     params.tokens = static_cast<int>(tokens);
     params.heads = static_cast<int>(op.outQ.shape[1]);
     params.kvHeads = static_cast<int>(op.outK.shape[1]);
-    params.writeCache = op.writeCache ? 1 : 0;
+    params.writeCache = writes ? 1 : 0;
     params.eps = op.norm.eps;
     params.ropeScale = op.ropeScale;
     const StreamLayout layout(op.x.shape[1], tokens, context.device().sharedPerBlock);
@@ -143,7 +146,7 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op) {
                                    {"bf16", same ? 1 : 0},
                                    {"norm_dtype", dtypeOrBf16(op.norm.weight)},
                                    {"bias_dtype", biasType == 0 ? static_cast<std::int64_t>(DType::BF16) : biasType},
-                                   {"cache_dtype", dtypeOrBf16(op.cache.keys)},
+                                   {"cache_dtype", dtypeOrBf16(writes ? op.cache.keys : TensorView{})},
                                    {"form", formOf(op.norm)},
                                    {"dim", op.x.shape[1]},
                                    {"head_dim", op.outQ.shape[2]},
@@ -153,7 +156,11 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op) {
                                    {"slot_rows", layout.slotRows},
                                    {"shared_bytes", layout.sharedBytes},
                                    {"aligned", rowsAligned(op.x) && startsAligned(op.norm.weight) ? 1 : 0}}};
-    return launchIfFits(context, callOf("qkv_project", abi::kQkvProjectAbi, params, variables));
+    const bool done = launchIfFits(context, callOf("qkv_project", abi::kQkvProjectAbi, params, variables));
+    if (done && writesApart) {
+        execute(context, *plan.write);
+    }
+    return done;
 }
 
 bool activateFewTokens(CudaContext& context, const DenseMlp& op, const TensorView& active) {

@@ -5,6 +5,7 @@
 // Fused kernels for few tokens: weights stream once, near the rate of memory. Each function runs its op and says
 // true, or does nothing and says false when shapes, types, alignment or the kernel packs do not allow it.
 
+#include "kernels/ops/block_plans.h"
 #include "kernels/ops/blocks.h"
 #include "kernels/ops/matmul.h"
 
@@ -22,7 +23,8 @@ struct FewRowsProduct {
 };
 bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product);
 
-bool projectFewTokens(CudaContext& context, const QkvProject& op);
+/// `plan` is the op's: its cache write is launched apart where the cache is quantized.
+bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProjectPlan& plan);
 /// norm, gate, up and activation; the down product is the caller's.
 bool activateFewTokens(CudaContext& context, const DenseMlp& op, const TensorView& active);
 bool routeTokens(CudaContext& context, const Route& op);

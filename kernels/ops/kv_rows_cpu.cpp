@@ -61,13 +61,14 @@ float quantizeKvRow(DType dtype, const float* row, std::int64_t count, void* out
         std::fill_n(bytes, count, std::uint8_t{0});
         return std::isnan(sum) ? std::numeric_limits<float>::quiet_NaN() : 0.0F;
     }
+    const float inverse = 1 / scale;
     if (dtype == DType::I8) {
         for (std::int64_t i = 0; i < count; ++i) {
-            bytes[i] = static_cast<std::uint8_t>(static_cast<std::int8_t>(nearest(row[i] / scale)));
+            bytes[i] = static_cast<std::uint8_t>(static_cast<std::int8_t>(nearest(row[i] * inverse)));
         }
     } else {
         for (std::int64_t i = 0; i < count; ++i) {
-            bytes[i] = floatToE4m3(row[i] / scale);
+            bytes[i] = floatToE4m3(row[i] * inverse);
         }
     }
     return scale;

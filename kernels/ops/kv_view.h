@@ -11,12 +11,12 @@
 //
 // Keys and values are floats, or bytes with a scale for each row, which is one token's head: element = byte * scale. Scales
 // lie beside their page's bytes, so a page that is shared, copied or swapped takes them along, and nothing is calibrated.
-//   I8: the byte is x / scale rounded to nearest even, -127 to 127; scale = max|x| / 127.
-//   F8E4M3: OCP FP8 (no infinities, largest 448), x / scale rounded to nearest even and saturated, as CUDA's
+//   I8: the byte is x * (1 / scale) rounded to nearest even, -127 to 127; scale = max|x| / 127.
+//   F8E4M3: OCP FP8 (no infinities, largest 448), x * (1 / scale) rounded to nearest even and saturated, as CUDA's
 //   __NV_SATFINITE; scale = max|x| / 448.
-// A scale is a float32 cut to 16 significant bits (towards zero): then byte * scale is exact in float32, and writing what was
-// read gives the same bytes and the same scale. A row whose scale would be below 2^-126 is all zeros with scale 0; a row with
-// a NaN or an infinity reads back as NaN everywhere (bytes 0, scale NaN).
+// Each operation rounds to float32. A scale is cut to 16 significant bits (towards zero): then byte * scale is exact in
+// float32, and writing what was read gives the same bytes and the same scale. A row whose scale would be below 2^-126 is all
+// zeros with scale 0; a row with a NaN or an infinity reads back as NaN everywhere (bytes 0, scale NaN).
 
 #include "kernels/tensor.h"
 

@@ -16,6 +16,9 @@ void execute(CudaContext& context, const KvWrite& op) {
     parameters.sequence = op.sequence.as<const int>();
     parameters.positions = op.positions.as<const int>();
     parameters.cache = kvParameters(op.cache, KvWrite::kName);
+    parameters.kvHeads = toInt(op.k.shape[1], KvWrite::kName, "k");
+    parameters.rounds = op.rounds ? 1 : 0;
+    parameters.writes = op.writes ? 1 : 0;
     const std::int64_t width = op.k.shape[1] * op.k.shape[2];
     launchFamily(context, "kv_write", abi::kKvWriteAbi, parameters,
                  {{"k_dtype", dtypeNumber(op.k)},

@@ -46,7 +46,8 @@ inline std::vector<double> asCached(DType dtype, std::vector<double> values, std
     for (std::size_t row = 0; row < values.size(); row += static_cast<std::size_t>(dim)) {
         const double scale = kvScale(dtype, values.data() + row, dim);
         for (std::size_t i = row; i < row + static_cast<std::size_t>(dim); ++i) {
-            const double wanted = scale == 0 ? 0 : static_cast<double>(static_cast<float>(values[i] / scale));
+            const double wanted =
+                scale == 0 ? 0 : static_cast<double>(static_cast<float>(values[i]) * (1 / static_cast<float>(scale)));
             double best = 0;
             int bestByte = 0;
             for (int byte = 0; byte < 256; ++byte) {

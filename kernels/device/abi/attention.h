@@ -8,7 +8,7 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kAttentionAbi = 3;
+constexpr int kAttentionAbi = 4;
 
 /// Of 32 neighbouring tiles of 64 keys, a bit each: those of which a row sees something, and those of which it sees every key
 /// that exists.

@@ -9,4 +9,6 @@
 #define VT_BF16 3
 #define VT_F16 4
 #define VT_I32 6
+#define VT_I8 8
 #define VT_U8 9
+#define VT_F8E4M3 14

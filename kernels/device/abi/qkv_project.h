@@ -6,7 +6,7 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kQkvProjectAbi = 1;
+constexpr int kQkvProjectAbi = 2;
 
 /// norm(x) times the three weights (rows of VT_DIM, contiguous), bias, RoPE of q and k, and k and v into the cache.
 /// normWeight and the biases may be null. Strides in elements between tokens.

@@ -6,7 +6,7 @@
 
 namespace vitrine::kernels::abi {
 
-constexpr int kRopeWriteAbi = 1;
+constexpr int kRopeWriteAbi = 2;
 
 /// q (tokens, heads, VT_HEAD_DIM) and k (tokens, kvHeads, VT_HEAD_DIM) are rotated in place, k and v go into the cache.
 /// Strides are elements between tokens.

@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What a warp of attention_decode holds of 16 keys and values, and its products with them. A stage is 32 rows in shared memory,
+// keys and behind them values; of a quantized cache the rows are its bytes, and behind all rows lie their 32 scales.
+//
+// Bytes become pairs of bf16 in registers, where a word's bytes 0 and 2 make one pair and 1 and 3 the other (bytes::split).
+// So of each 16 elements of the head dim, lane l holds of a key, with t = l % 4, the elements 4t, 4t + 2 in the place of
+// 2t, 2t + 1 of mma.cuh, and 4t + 1, 4t + 3 in that of 2t + 8, 2t + 9; queries are brought into that order, for which a product
+// does not matter. Of the output, tile d holds the elements d % 2 + 2n of the 16 from d / 2 * 16 on as its columns n.
+// Scores are multiplied by the keys' scales, weights by the values'.
+
+#include "device/attention_mma.cuh"
+
+namespace vt {
+
+namespace decode {
+
+using namespace tile;
+
+using Cache = StorageOf<VT_CACHE_DTYPE>;
+inline constexpr bool kBytes = sizeof(Cache) == 1;
+inline constexpr int kRowPitch = kBytes ? kDim + 16 : kPitch; ///< bytes between rows of a stage: no bank conflicts
+inline constexpr int kScalesAt = 32 * kRowPitch;
+inline constexpr int kStageBytes = kScalesAt + (kBytes ? 128 : 0);
+inline constexpr bool kQueryInShared = kDim > 128; ///< registers would not suffice
+static_assert(!kBytes || (kDim % 32 == 0 && sizeof(T) == 2), "bytes come 32 of a row at a time");
+
+using Queries = u32[kQueryInShared ? 1 : kDimSteps][4];
+
+/// Puts the low halves of two words together, and the high ones.
+__device__ __forceinline__ u32 lowHalves(u32 a, u32 b) {
+    return __byte_perm(a, b, 0x5410);
+}
+__device__ __forceinline__ u32 highHalves(u32 a, u32 b) {
+    return __byte_perm(a, b, 0x7632);
+}
+
+/// Floats of the step's own tokens as the bytes that the cache will hold. A warp together; `row` may be another lane's.
+__device__ __forceinline__ void bringNewRow(const T* row, u32 to, u32 scaleAt) {
+    constexpr int kShare = kDim / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    float x[kShare];
+    u32 largest = 0;
+#pragma unroll
+    for (int i = 0; i < kShare; ++i) {
+        x[i] = toFloat(row[lane * kShare + i]);
+        largest = max(largest, bytes::magnitudeBits(x[i]));
+    }
+    const bytes::Scale by = bytes::scaleOf<Cache>(__reduce_max_sync(kAllLanes, largest));
+#pragma unroll
+    for (int i = 0; i < kShare; ++i) {
+        const u32 byte = bytes::quantized<Cache>(x[i], by).bits;
+        asm volatile("st.shared.u8 [%0], %1;" ::"r"(to + static_cast<u32>(lane * kShare + i)), "r"(byte) : "memory");
+    }
+    if (lane == 0) {
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(scaleAt), "f"(by.scale) : "memory");
+    }
+}
+
+__device__ __forceinline__ void bringBytes(const AttentionParams& p, const SequenceKeys::Place& place, int kvHead,
+                                           u32 stage) {
+    constexpr int kRowPieces = kDim / 16;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const bool isValue = lane >= 16;
+    const bool isNew = SequenceKeys::isNew(place);
+    const Cache* mine = isNew ? nullptr : SequenceKeys::elements<Cache>(p, place, isValue);
+    mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead) * kDim;
+    u32 added = __ballot_sync(kAllLanes, isNew);
+#pragma unroll kDim <= 128 ? kRowPieces : 4
+    for (int i = 0; i < kRowPieces; ++i) {
+        const int piece = i * 32 + lane;
+        const int from = piece / kRowPieces;
+        const auto address = reinterpret_cast<const Cache*>(__shfl_sync(kAllLanes, reinterpret_cast<u64>(mine), from));
+        const bool valid = address != nullptr;
+        if ((added >> from & 1) == 0) {
+            copyAsync16(stage + static_cast<u32>(from * kRowPitch + piece % kRowPieces * 16),
+                        valid ? address + piece % kRowPieces * 16 : p.q, valid);
+        }
+    }
+    if (!isNew) {
+        const float* scale = SequenceKeys::scale(p, place, isValue, kvHead);
+        copyAsyncSmall<4>(stage + kScalesAt + static_cast<u32>(lane * 4), scale == nullptr ? p.q : scale,
+                          scale != nullptr);
+    }
+    if (added == 0) {
+        return;
+    }
+    const T* row = isNew ? SequenceKeys::elements<T>(p, place, isValue) + static_cast<i64>(kvHead) * kDim : nullptr;
+    for (; added != 0; added &= added - 1) {
+        const int from = __ffs(static_cast<int>(added)) - 1;
+        bringNewRow(reinterpret_cast<const T*>(__shfl_sync(kAllLanes, reinterpret_cast<u64>(row), from)),
+                    stage + static_cast<u32>(from * kRowPitch), stage + kScalesAt + static_cast<u32>(from * 4));
+    }
+}
+
+/// Starts copying into a stage; lane l names the place of key (below 16) or value l % 16. A warp together.
+__device__ __forceinline__ void bringRows(const AttentionParams& p, const SequenceKeys::Place& place, int kvHead,
+                                          u32 stage) {
+    if constexpr (kBytes) {
+        bringBytes(p, place, kvHead, stage);
+    } else {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const T* mine = SequenceKeys::elements<T>(p, place, lane >= 16);
+        mine = mine == nullptr ? nullptr : mine + static_cast<i64>(kvHead) * kDim;
+#pragma unroll kDim <= 128 ? kPieces : 4
+        for (int i = 0; i < kPieces; ++i) {
+            const int piece = i * 32 + lane; // of 2 * 16 * kPieces: keys, then values
+            const int from = piece / kPieces;
+            const auto address = reinterpret_cast<const T*>(__shfl_sync(kAllLanes, reinterpret_cast<u64>(mine), from));
+            const bool valid = address != nullptr;
+            copyAsync16(stage + static_cast<u32>(from * kPitch + piece % kPieces * 16),
+                        valid ? address + piece % kPieces * 8 : static_cast<const T*>(p.q), valid);
+        }
+    }
+}
+
+/// 16 bytes of a row of q, columns 8 * piece and on, into the row `to` of shared memory.
+__device__ __forceinline__ void storeQuery(unsigned char* to, int piece, const u32x4& value) {
+    if constexpr (kBytes) {
+        unsigned char* const group = to + piece / 2 * 32 + piece % 2 * 8;
+        *reinterpret_cast<u32x2*>(group) = {lowHalves(value.x, value.y), lowHalves(value.z, value.w)};
+        *reinterpret_cast<u32x2*>(group + 16) = {highHalves(value.x, value.y), highHalves(value.z, value.w)};
+    } else {
+        *reinterpret_cast<u32x4*>(to + piece * 16) = value;
+    }
+}
+
+/// Rows 0 and 8 of a lane as A fragments; `queries` begins at row 0's head, row 8's lies 8 heads further.
+__device__ __forceinline__ void loadQueries(Queries& q, const T* queries, int rows, bool upperRows) {
+    const int g = static_cast<int>(threadIdx.x) % 32 / 4;
+    const int t = static_cast<int>(threadIdx.x) % 4;
+#pragma unroll
+    for (int k = 0; k < kDimSteps; ++k) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const T* at = queries + k * 16 + (kBytes ? 4 * t + 2 * half : half * 8 + 2 * t);
+            q[k][2 * half] = g < rows ? *reinterpret_cast<const u32*>(at + g * kDim) : 0;
+            q[k][2 * half + 1] = upperRows && g + 8 < rows ? *reinterpret_cast<const u32*>(at + (g + 8) * kDim) : 0;
+        }
+        if constexpr (kBytes) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const u32 low = q[k][i];
+                q[k][i] = lowHalves(low, q[k][2 + i]);
+                q[k][2 + i] = highHalves(low, q[k][2 + i]);
+            }
+        }
+    }
+}
+
+/// The A fragment of step k: `q`'s, or from the rows at `queryAt`.
+__device__ __forceinline__ void queryFragment(u32 (&a)[4], const Queries& q, u32 queryAt, int k) {
+    if constexpr (kQueryInShared) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        loadMatrix4(a, queryAt + static_cast<u32>(lane % 16 * kPitch + lane / 16 * 16 + k * 32));
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            a[i] = q[k][i];
+        }
+    }
+}
+
+/// Where a lane's rows lie for ldmatrix of 16 rows and 32 bytes.
+__device__ __forceinline__ u32 byteMatrixOffset(int lane) {
+    return static_cast<u32>((lane % 8 + lane / 8 % 2 * 8) * kRowPitch + lane / 16 * 16);
+}
+
+/// Scales of keys or values 8 j + 2t and the next.
+__device__ __forceinline__ float2 scalesOf(u32 stage, int half, int j) {
+    const int t = static_cast<int>(threadIdx.x) % 4;
+    float2 out;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(out.x), "=f"(out.y)
+                 : "r"(stage + kScalesAt + static_cast<u32>(half * 64 + j * 32 + t * 8))
+                 : "memory");
+    return out;
+}
+
+/// scores += q k of the stage's 16 keys, which are two tiles of columns.
+__device__ __forceinline__ void multiplyKeys(float (&scores)[2][4], const Queries& q, u32 queryAt, u32 stage) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    u32 a[4];
+    if constexpr (kBytes) {
+#pragma unroll
+        for (int k = 0; k < kDimSteps; k += 2) {
+            u32 words[4];
+            loadMatrix4(words, stage + byteMatrixOffset(lane) + k * 16);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                u32 even, odd;
+                bytes::split<Cache>(words[i], even, odd);
+                if (i % 2 == 0) {
+                    queryFragment(a, q, queryAt, k + i / 2);
+                }
+                mma16816<T>(scores[i % 2], a, even, odd);
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+            const float2 scale = scalesOf(stage, 0, j);
+            scores[j][0] *= scale.x;
+            scores[j][1] *= scale.y;
+            scores[j][2] *= scale.x;
+            scores[j][3] *= scale.y;
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < kDimSteps; ++k) {
+            u32 b[4];
+            loadMatrix4(b, stage + keyMatrixOffset(lane) + k * 32);
+            queryFragment(a, q, queryAt, k);
+            mma16816<T>(scores[0], a, b[0], b[1]);
+            mma16816<T>(scores[1], a, b[2], b[3]);
+        }
+    }
+}
+
+__device__ __forceinline__ void shrinkSums(float (&sums)[4], const float (&shrink)[2]) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        sums[i] *= shrink[i / 2];
+    }
+}
+
+/// sums = sums * shrink + weights v.
+__device__ __forceinline__ void addValues(float (&sums)[kDimTiles][4], const float (&shrink)[2], float (&weights)[2][4],
+                                          u32 stage) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const u32 values = stage + 16 * kRowPitch;
+    if constexpr (kBytes) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+            const float2 scale = scalesOf(stage, 1, j);
+            weights[j][0] *= scale.x;
+            weights[j][1] *= scale.y;
+            weights[j][2] *= scale.x;
+            weights[j][3] *= scale.y;
+        }
+    }
+    const u32 a[4] = {packPair<T>(weights[0][0], weights[0][1]), packPair<T>(weights[0][2], weights[0][3]),
+                      packPair<T>(weights[1][0], weights[1][1]), packPair<T>(weights[1][2], weights[1][3])};
+    if constexpr (kBytes) {
+#pragma unroll
+        for (int d = 0; d < kDimTiles; d += 4) {
+            u32 words[4];
+            loadMatrix4Transposed(words, values + byteMatrixOffset(lane) + d * 8);
+#pragma unroll
+            for (int i = 0; i < 4; i += 2) {
+                u32 even[2], odd[2];
+                bytes::split<Cache>(words[i], even[0], odd[0]);
+                bytes::split<Cache>(words[i + 1], even[1], odd[1]);
+                shrinkSums(sums[d + i], shrink);
+                shrinkSums(sums[d + i + 1], shrink);
+                mma16816<T>(sums[d + i], a, even[0], even[1]);
+                mma16816<T>(sums[d + i + 1], a, odd[0], odd[1]);
+            }
+        }
+    } else {
+#pragma unroll
+        for (int d = 0; d < kDimTiles; d += 2) {
+            u32 b[4];
+            loadMatrix4Transposed(b, values + valueMatrixOffset(lane) + d * 16);
+            shrinkSums(sums[d], shrink);
+            shrinkSums(sums[d + 1], shrink);
+            mma16816<T>(sums[d], a, b[0], b[1]);
+            mma16816<T>(sums[d + 1], a, b[2], b[3]);
+        }
+    }
+}
+
+/// A row's two columns of tile d into a row of kDim floats.
+__device__ __forceinline__ void storeSums(float* row, int d, float first, float second) {
+    const int t = static_cast<int>(threadIdx.x) % 4;
+    if constexpr (kBytes) {
+        row[d / 2 * 16 + 4 * t + d % 2] = first;
+        row[d / 2 * 16 + 4 * t + d % 2 + 2] = second;
+    } else {
+        row[d * 8 + 2 * t] = first;
+        row[d * 8 + 2 * t + 1] = second;
+    }
+}
+
+} // namespace decode
+
+} // namespace vt
