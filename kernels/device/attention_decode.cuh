@@ -23,7 +23,7 @@ inline constexpr int kRows = kGroup < 16 ? kGroup : 16; ///< heads of a block
 inline constexpr int kHeadTiles = ceilDiv(kGroup, 16);  ///< blocks that share a key head
 inline constexpr bool kUpperRows = kGroup > 8;          ///< rows 8 to 15 of the tile are used
 inline constexpr int kStages = VT_DECODE_STAGES;
-inline constexpr int kBlocksOfSm = kDim <= 64 ? 3 : kDim <= 128 ? 2 : 1;
+inline constexpr int kBlocksOfSm = kDim <= 64 ? (kBytes ? 4 : 3) : kDim <= 128 ? 2 : 1;
 inline constexpr int kTableInShared = 512;    ///< entries of a block table
 inline constexpr bool kListed = VT_MASK == 3; ///< tiles are those that attention_tiles.cuh found to be seen
 static_assert(kTileKeys == seen::kKeys, "both speak of the same tiles");
@@ -245,9 +245,16 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
                     shared.taken[warp][(tileNumber - tileBegin) % kStages] = place * 2 + (tile.whole ? 1 : 0);
                 }
             }
-            const int position = place * kTileKeys + warp * 16 + lane % 16;
-            const bool wanted = position >= range.lo && position <= range.hi;
-            bringRows(p, wanted ? keys.locate(position) : SequenceKeys::nowhere(), kvHead, stage);
+            const int begin = place * kTileKeys + warp * 16;
+            const bool all = begin >= range.lo && begin + 15 <= range.hi;
+            const SequenceKeys::Place run = all ? keys.locateRun(begin) : SequenceKeys::nowhere();
+            if (SequenceKeys::isInPage(run)) {
+                bringRun(p, run, kvHead, stage);
+            } else {
+                const int position = begin + lane % 16;
+                const bool wanted = position >= range.lo && position <= range.hi;
+                bringRows(p, wanted ? keys.locate(position) : SequenceKeys::nowhere(), kvHead, stage);
+            }
         }
         copyAsyncCommit();
     };

@@ -51,6 +51,14 @@ public:
         const KvSequence::Slot slot = kept_.slot(position);
         return {slot.page < 0 ? kNowhere : slot.page, slot.inPage};
     }
+    /// The place of the first of 16 positions that lie behind one another in a page; nowhere if they do not, all of them.
+    __device__ __forceinline__ Place locateRun(int position) const {
+        if (position < first_ || position + 15 > last_ || position + 15 >= newBegin_ || kept_.pageTokens() % 16 != 0) {
+            return nowhere();
+        }
+        const KvSequence::Slot slot = kept_.slot(position);
+        return slot.page < 0 || slot.inPage % 16 != 0 ? nowhere() : Place{slot.page, slot.inPage};
+    }
     /// Elements of kvHead 0 of a key or value, or null where there are none.
     template <class T>
     static __device__ __forceinline__ const T* elements(const AttentionParams& p, const Place& place, bool isValue) {
@@ -70,6 +78,7 @@ public:
         return place.page < 0 ? nullptr : pool + place.page * pageStride + kvHead * p.cache.pageTokens + place.at;
     }
     static __device__ __forceinline__ bool isNew(const Place& place) { return place.page == kNew; }
+    static __device__ __forceinline__ bool isInPage(const Place& place) { return place.page >= 0; }
     static __device__ __forceinline__ Place nowhere() { return {kNowhere, 0}; }
     /// What a key's or value's elements are to be multiplied by: floats by 1.
     template <class T>

@@ -39,7 +39,7 @@ __device__ __forceinline__ u32 highHalves(u32 a, u32 b) {
 
 /// Floats of the step's own tokens as the bytes that the cache will hold. A warp together; `row` may be another lane's.
 __device__ __forceinline__ void bringNewRow(const T* row, u32 to, u32 scaleAt) {
-    constexpr int kShare = kDim / 32;
+    constexpr int kShare = ceilDiv(kDim, 32);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     float x[kShare];
     u32 largest = 0;
@@ -113,6 +113,40 @@ __device__ __forceinline__ void bringRows(const AttentionParams& p, const Sequen
             copyAsync16(stage + static_cast<u32>(from * kPitch + piece % kPieces * 16),
                         valid ? address + piece % kPieces * 8 : static_cast<const T*>(p.q), valid);
         }
+    }
+}
+
+/// The same where the 16 keys lie behind one another, from `place` on.
+__device__ __forceinline__ void bringRun(const AttentionParams& p, const SequenceKeys::Place& place, int kvHead,
+                                         u32 stage) {
+    constexpr int kElements = 16 / static_cast<int>(sizeof(Cache)); ///< of 16 bytes
+    constexpr int kRowPieces = kDim / kElements;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const Cache* rows = SequenceKeys::elements<Cache>(p, place, half == 1) + static_cast<i64>(kvHead) * kDim;
+        const u32 to = stage + static_cast<u32>(half * 16 * kRowPitch);
+        if constexpr (32 % kRowPieces == 0) {
+            constexpr int kStep = 32 / kRowPieces; ///< rows at a time
+            const Cache* from = rows + lane / kRowPieces * p.cache.tokenStride + lane % kRowPieces * kElements;
+            const u32 at = to + static_cast<u32>(lane / kRowPieces * kRowPitch + lane % kRowPieces * 16);
+#pragma unroll
+            for (int row = 0; row < 16; row += kStep) {
+                copyAsync16(at + static_cast<u32>(row * kRowPitch), from);
+                from += kStep * p.cache.tokenStride;
+            }
+        } else {
+            for (int i = 0; i < kRowPieces / 2; ++i) {
+                const int row = (i * 32 + lane) / kRowPieces;
+                const int piece = (i * 32 + lane) % kRowPieces;
+                copyAsync16(to + static_cast<u32>(row * kRowPitch + piece * 16),
+                            rows + row * p.cache.tokenStride + piece * kElements);
+            }
+        }
+    }
+    if constexpr (kBytes) {
+        copyAsyncSmall<4>(stage + kScalesAt + static_cast<u32>(lane * 4),
+                          SequenceKeys::scale(p, place, lane >= 16, kvHead) + lane % 16);
     }
 }
 

@@ -87,10 +87,11 @@ private:
 
     /// 32 rows at a time: a lane looks up one, and all copy its pieces. Waits for the copies.
     __device__ __forceinline__ void copyRows(u32 to, bool isValue) const {
+        constexpr int kUnroll = kDim == 96 ? 1 : kPieces; // divisions by 12 take registers
         const int lane = static_cast<int>(threadIdx.x) % 32;
         for (int begin = 0; begin < kKeys; begin += 32) {
             const TileRow mine(p_, keys_.locate(begin_ + begin + lane), isValue, kvHead_);
-            mine.bring<kPieces, kDim == 96 ? 1 : kPieces>(p_, [&](int from, int piece) {
+            mine.bring<kPieces, kUnroll>(p_, [&](int from, int piece) {
                 const int row = begin + from;
                 const int place = (piece / 8 * kKeys + row) * 128 + (piece % 8 ^ row % 8) * 16; // as tensor maps lay it
                 return to + static_cast<u32>(place);

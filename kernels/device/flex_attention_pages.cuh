@@ -33,12 +33,12 @@ public:
     }
     /// The warp's 32 rows or a part of them in pieces of 8 elements, kCount for each lane: piece i * 32 + lane of all. They go to
     /// `placeOf(row, piece of the row)` as 16 bytes; zeros where there is no row.
-    template <int kCount, class PlaceOf>
+    template <int kCount, int kUnroll = kCount, class PlaceOf>
     __device__ __forceinline__ void bring(const Params& p, const PlaceOf& placeOf) const {
-        constexpr int kBatch = kBytes ? 4 : 1; // loads that are under way together
-        static_assert(kCount % kBatch == 0, "batches are whole");
+        // Loads that are under way together.
+        constexpr int kBatch = !kBytes ? 1 : kCount % 4 == 0 ? 4 : kCount % 2 == 0 ? 2 : 1;
         const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
+#pragma unroll kUnroll
         for (int begin = 0; begin < kCount; begin += kBatch) {
             u32x2 words[kBatch];
 #pragma unroll

@@ -36,6 +36,7 @@ public:
         }
     }
 
+    __device__ __forceinline__ int pageTokens() const { return pageTokens_; }
     __device__ __forceinline__ int first() const { return first_; }
     /// One past the last position kept.
     __device__ __forceinline__ int end() const { return end_; }

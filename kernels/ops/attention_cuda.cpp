@@ -55,8 +55,9 @@ abi::AttentionParams parametersOf(const Attention& op, const AttentionScratch& s
 bool isAligned(const Attention& op) {
     const std::int64_t headDim = op.q.shape[2];
     const bool added = op.newK.empty() || (hasPieces(op.newK, headDim) && hasPieces(op.newV, headDim));
-    return added && hasPieces(op.q, headDim) && hasPieces(op.out, headDim) && hasPieces(op.cache.keys, headDim) &&
-           hasPieces(op.cache.values, headDim);
+    const auto inBytes = [&](const TensorView& pool) { return !op.cache.quantized() || pool.stride0() % 16 == 0; };
+    return added && inBytes(op.cache.keys) && inBytes(op.cache.values) && hasPieces(op.q, headDim) &&
+           hasPieces(op.out, headDim) && hasPieces(op.cache.keys, headDim) && hasPieces(op.cache.values, headDim);
 }
 
 std::int64_t orElse(const TensorView& tensor, const TensorView& other) {
@@ -138,11 +139,10 @@ std::int64_t rowBytes(std::int64_t headDim) {
 std::int64_t stagesFor(std::int64_t headDim, bool quantized, std::int64_t sharedPerBlock) {
     constexpr std::int64_t kOther = 4096; ///< static shared memory
     const std::int64_t ofRow = quantized ? headDim + 20 : rowBytes(headDim);
-    const std::int64_t most = quantized ? 6 : 4;
     const std::int64_t queries = headDim > 128 ? 16 * rowBytes(headDim) : 0;
     const auto fit = [&](std::int64_t bytes) { return (bytes - kOther - queries) / (128 * ofRow); };
     const std::int64_t alone = std::min<std::int64_t>(2, fit(sharedPerBlock));
-    return std::clamp<std::int64_t>(std::max(fit(sharedPerBlock / 2), alone), 1, most);
+    return std::clamp<std::int64_t>(std::max(fit(sharedPerBlock / 2), alone), 1, 4);
 }
 
 void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionParams parameters,
@@ -227,6 +227,7 @@ void runManyRows(CudaContext& context, const Attention& op, const abi::Attention
                                           {"group", group},
                                           {"page_box", pageBox},
                                           {"added", op.newK.empty() ? 0 : 1},
+                                          {"older", op.cache.olderTokens != 0 && !op.cache.ring ? 1 : 0},
                                           {"aligned", isAligned(op) ? 1 : 0},
                                           {"kv_heads", op.cache.keys.shape[2]},
                                           {"tokens", op.q.shape[0]},

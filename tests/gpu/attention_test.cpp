@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/jit/kernel_library.h"
+#include "kernels/ops/kv_write.h"
 #include "kernels/program/program_builder.h"
 #include "tests/gpu/gpu_testing.h"
 #include "tests/kernels/attention_programs.h"
@@ -27,6 +28,7 @@ struct Case {
     std::int64_t extraPages = 0;
     std::string_view program = {}; ///< of AttentionPrograms: then window, causal and softCap do not count
     std::int64_t qExtra = 8;
+    bool beside = false; ///< the step's own tokens are given beside a quantized cache that holds them too
 };
 
 std::int64_t longestOf(const Case& item) {
@@ -76,7 +78,11 @@ public:
         keys = normal(item.cacheType, Shape{used * batch, item.pageTokens, item.kvHeads, item.dim}, random,
                       item.pageTokens * width + 16);
         values = normal(item.cacheType, Shape{used * batch, item.pageTokens, item.kvHeads, item.dim}, random,
-                        item.pageTokens * width + 24);
+                        item.pageTokens * width + (isQuantizedKv(item.cacheType) ? 48 : 24));
+        if (isQuantizedKv(item.cacheType)) {
+            keyScales = scalesOf(Shape{used * batch, item.kvHeads, item.pageTokens}, random, 3);
+            valueScales = scalesOf(Shape{used * batch, item.kvHeads, item.pageTokens}, random, 0);
+        }
         for (TestTensor* pool : {&keys, &values}) {
             poisonUnused(*pool, pages, used, firstList, lengthList);
         }
@@ -86,9 +92,21 @@ public:
         offsets = ints(Shape{batch + 1}, offsetList);
         positions = ints(Shape{tokens}, positionList);
         q = normal(item.type, Shape{tokens, item.heads, item.dim}, random, item.heads * item.dim + item.qExtra);
-        if (item.ring) {
+        if (item.ring || item.beside) {
             k = normal(item.type, Shape{tokens, item.kvHeads, item.dim}, random, width + 8);
             v = normal(item.type, Shape{tokens, item.kvHeads, item.dim}, random);
+        }
+        if (isQuantizedKv(item.cacheType) && k.view().data != nullptr) {
+            // New tokens are what the cache holds of them.
+            std::vector<std::int32_t> sequenceList;
+            for (std::size_t b = 0; b < item.added.size(); ++b) {
+                sequenceList.insert(sequenceList.end(), static_cast<std::size_t>(item.added[b]),
+                                    static_cast<std::int32_t>(b));
+            }
+            const TestTensor sequence = ints(Shape{tokens}, sequenceList);
+            CpuContext cpu(1);
+            const auto here = [](const TestTensor& tensor) { return tensor.view(); };
+            testing::runOp(cpu, KvWrite{k, v, sequence, positions, view(here), true, !item.ring});
         }
         if (item.sinks) {
             sinks = normal(DType::BF16, Shape{item.heads}, random);
@@ -102,7 +120,7 @@ public:
         op.q = at(q);
         op.offsets = at(offsets);
         op.positions = at(positions);
-        op.cache = KvView{at(keys), at(values), at(table), at(first), at(lengths), 0, item_.ring};
+        op.cache = view(at);
         op.newK = at(k);
         op.newV = at(v);
         op.sinks = at(sinks);
@@ -122,7 +140,12 @@ public:
         return op;
     }
 
-    TestTensor keys, values, table, first, lengths, offsets, positions, q, k, v, sinks, out, lse;
+    template <class At> KvView view(At&& at) const {
+        return {at(keys), at(values), at(table), at(first), at(lengths), 0, item_.ring, at(keyScales), at(valueScales)};
+    }
+
+    TestTensor keys, values, keyScales, valueScales, table, first, lengths, offsets, positions, q, k, v, sinks, out,
+        lse;
 
 private:
     static TestTensor ints(const Shape& shape, const std::vector<std::int32_t>& numbers) {
@@ -132,7 +155,28 @@ private:
     }
     static TestTensor normal(DType type, const Shape& shape, std::mt19937& random, std::int64_t stride = 0) {
         TestTensor tensor(type, shape, stride);
-        tensor.fillNormal(random);
+        if (type == DType::I8) {
+            tensor.fillBytes(random, 0, 255);
+        } else if (type == DType::F8E4M3) {
+            tensor.fillBytes(random, 0, 0x7E); // 0x7F is NaN
+            for (std::int64_t i = 0; i < shape.count(); ++i) {
+                const std::int64_t row = shape.count() / shape[0];
+                tensor.view().as<std::uint8_t>()[i / row * tensor.view().stride0() + i % row] ^= random() % 2 * 0x80;
+            }
+        } else {
+            tensor.fillNormal(random);
+        }
+        return tensor;
+    }
+    /// With which bytes become about as large as normal values.
+    TestTensor scalesOf(const Shape& shape, std::mt19937& random, std::int64_t extra) const {
+        TestTensor tensor(DType::F32, shape, shape.count() / shape[0] + extra);
+        std::uniform_real_distribution<double> uniform(0.5, 1.5);
+        std::vector<double> scales(static_cast<std::size_t>(shape.count()));
+        for (double& scale : scales) {
+            scale = uniform(random) / (item_.cacheType == DType::I8 ? 70 : 60);
+        }
+        tensor.fill(scales);
         return tensor;
     }
 
@@ -150,6 +194,11 @@ private:
                     pages[b * static_cast<std::size_t>(used) + static_cast<std::size_t>(at / item_.pageTokens)];
                 const std::int64_t offset = page * pool.view().stride0() + at % item_.pageTokens * width;
                 if (holds[static_cast<std::size_t>(at)] == 0) {
+                    const TestTensor& scales = &pool == &keys ? keyScales : valueScales;
+                    for (std::int64_t head = 0; scales.view().data != nullptr && head < item_.kvHeads; ++head) {
+                        scales.view().as<float>()[page * scales.view().stride0() + head * item_.pageTokens +
+                                                  at % item_.pageTokens] = std::nanf("");
+                    }
                     std::memset(pool.view().as<std::byte>() + bytesOf(item_.cacheType, offset), 0xFF,
                                 bytesOf(item_.cacheType, width));
                 }
@@ -166,8 +215,10 @@ void expectSame(const Case& item) {
     SCOPED_TRACE(item.name);
     Scene scene(item);
     const bool wide = item.type == DType::F32;
-    testing::expectSameOnGpu(*testing::gpu(), scene, {&scene.out}, wide ? 1e-6 : 6e-3);
-    testing::expectSameOnGpu(*testing::gpu(), scene, {&scene.lse}, wide ? 1e-6 : 1e-5);
+    // Tiles of prefill and new tokens hold bytes with their scales rounded to bf16.
+    const bool rounded = isQuantizedKv(item.cacheType) && !wide;
+    testing::expectSameOnGpu(*testing::gpu(), scene, {&scene.out}, wide ? 1e-6 : rounded ? 1e-2 : 6e-3);
+    testing::expectSameOnGpu(*testing::gpu(), scene, {&scene.lse}, wide ? 1e-6 : rounded ? 3e-3 : 1e-5);
 }
 
 TEST(AttentionGpu, SingleRows) {
@@ -427,6 +478,94 @@ TEST(AttentionGpu, RandomMasks) {
                     .program = name});
     }
 }
+
+class AttentionOfBytesGpu : public ::testing::TestWithParam<DType> {};
+
+TEST_P(AttentionOfBytesGpu, SingleRows) {
+    VITRINE_NEEDS_GPU();
+    for (const std::int64_t dim : {32, 64, 96, 128, 256}) {
+        expectSame({.name = "head dim " + std::to_string(dim),
+                    .past = {0, 16, 299, 1023, 2999},
+                    .added = {1, 1, 1, 1, 1},
+                    .heads = 24,
+                    .kvHeads = 2,
+                    .dim = dim,
+                    .pageTokens = dim == 64 ? 64 : 48,
+                    .cacheType = GetParam()});
+    }
+}
+
+TEST_P(AttentionOfBytesGpu, ManyRows) {
+    VITRINE_NEEDS_GPU();
+    for (const std::int64_t dim : {32, 64, 96, 128, 256}) {
+        expectSame({.name = "mixed, head dim " + std::to_string(dim),
+                    .past = {1000, 399, 128, 0},
+                    .added = {130, 1, 2, 1},
+                    .heads = 16,
+                    .kvHeads = 2,
+                    .dim = dim,
+                    .cacheType = GetParam(),
+                    .beside = dim != 96});
+    }
+    expectSame({.name = "a mask without closed form",
+                .past = {300, 99, 0, 128, 700},
+                .added = {130, 1, 200, 2, 60},
+                .heads = 12,
+                .kvHeads = 4,
+                .dim = 128,
+                .pageTokens = 32,
+                .sinks = false,
+                .cacheType = GetParam(),
+                .program = "document"});
+}
+
+TEST_P(AttentionOfBytesGpu, Rings) {
+    VITRINE_NEEDS_GPU();
+    for (const std::int64_t window : {33, 128}) {
+        expectSame({.name = "single rows",
+                    .past = {1, 100, 127, 128, 1000},
+                    .added = {1, 1, 1, 1, 1},
+                    .heads = 64,
+                    .kvHeads = 8,
+                    .dim = 64,
+                    .pageTokens = window == 33 ? 11 : 64,
+                    .window = window,
+                    .ring = true,
+                    .cacheType = GetParam()});
+        expectSame({.name = "mixed",
+                    .past = {1000, 399, 128, 0, 3},
+                    .added = {130, 1, 2, 1, 300},
+                    .heads = 16,
+                    .kvHeads = 2,
+                    .dim = 64,
+                    .pageTokens = 43,
+                    .window = window,
+                    .ring = true,
+                    .cacheType = GetParam()});
+    }
+}
+
+TEST_P(AttentionOfBytesGpu, WithoutTensorCores) {
+    VITRINE_NEEDS_GPU();
+    for (const bool ring : {false, true}) {
+        expectSame({.name = ring ? "ring" : "pages",
+                    .past = {299, 100, 88},
+                    .added = {1, 40, 2},
+                    .heads = 6,
+                    .kvHeads = 2,
+                    .dim = ring ? 20 : 64,
+                    .pageTokens = 16,
+                    .window = 33,
+                    .ring = ring,
+                    .softCap = 10,
+                    .type = DType::F32,
+                    .cacheType = GetParam(),
+                    .outType = DType::F32});
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, AttentionOfBytesGpu, ::testing::Values(DType::I8, DType::F8E4M3),
+                         [](const auto& item) { return std::string(dtypeName(item.param)); });
 
 TEST(AttentionGpu, NewContentsCompileNothing) {
     VITRINE_NEEDS_GPU();

@@ -91,6 +91,12 @@ std::vector<FitPanel::Change> possibleChanges(const std::string& specJson) {
         add(QObject::tr("KV cache in bfloat16"), QObject::tr("half the bytes for each token"),
             {{"kv_dtype", "bfloat16"}});
     }
+    const std::string workload = textAt(spec, "workload");
+    const std::string kvType = textAt(spec, "kv_dtype");
+    if ((workload == "generate" || workload == "batch") && kvType != "fp8" && kvType != "int8") {
+        add(QObject::tr("KV cache in int8"), QObject::tr("a byte for each element and a scale for each token and head"),
+            {{"kv_dtype", "int8"}});
+    }
     for (const char* key : {"prompt_length", "max_new_tokens", "batch"}) {
         const std::int64_t now = numberAt(spec, key);
         for (const std::int64_t part : {2, 4}) {
