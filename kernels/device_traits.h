@@ -49,10 +49,10 @@ struct DeviceTraits {
 inline constexpr double kGpuExpertShareMxfp4 = 0.72;
 inline constexpr double kGpuExpertShareDense = 0.41;
 /// Likewise those of causal attention ("Attention programs on one H200").
-inline constexpr double kGpuAttentionShareNarrow = 0.50;
-inline constexpr double kGpuAttentionShareWide = 0.78;
-inline constexpr double kGpuAttentionBackwardShareNarrow = 0.25;
-inline constexpr double kGpuAttentionBackwardShareWide = 0.49;
+inline constexpr double kGpuAttentionShareNarrow = 0.60;
+inline constexpr double kGpuAttentionShareWide = 0.85;
+inline constexpr double kGpuAttentionBackwardShareNarrow = 0.54;
+inline constexpr double kGpuAttentionBackwardShareWide = 0.67;
 
 /// Reads a profile; `nameOrPath` is a shipped name ("h200") or a file. Throws BadInput that names the field.
 DeviceTraits loadDeviceProfile(const std::string& nameOrPath);
