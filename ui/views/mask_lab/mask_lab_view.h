@@ -36,6 +36,8 @@ class MaskLabView final : public View {
 public:
     explicit MaskLabView(const ViewContext& context, QWidget* parent = nullptr);
     ~MaskLabView() override;
+    MaskLabView(const MaskLabView&) = delete; // keeps its drafts once
+    MaskLabView& operator=(const MaskLabView&) = delete;
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
