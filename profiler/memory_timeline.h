@@ -135,6 +135,8 @@ public:
     virtual std::uint64_t extent(bool byAddress) const = 0;
 
     virtual LazyRows<ScopeRow> scopes() const = 0; ///< by begin; steps, layers, ops, phases
+    virtual LazyRows<ScopeRow> steps() const = 0;  ///< of them the steps alone
+    virtual LazyRows<ScopeRow> phases() const = 0; ///< and the phases
     /// Null when there is none. The row lives as long as the timeline.
     virtual const ScopeRow* scope(std::uint64_t id) const = 0;
     /// "step 3 / layer 11 / ExpertMlp"

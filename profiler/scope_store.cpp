@@ -13,7 +13,7 @@ void ScopeStore::addBegins(const std::vector<base::ScopeBeginEvent>& events) {
         defs_.push(
             {event.id.value, event.parent.value, event.time, event.tokens, event.name.value, event.index, event.kind});
         finishes_.push({});
-        waiting_.push_back({event.time, index, kNoReplay});
+        add(event.kind, {event.time, index, kNoReplay});
         latest_ = std::max(latest_, event.time);
         if (const auto end = early_.take(event.id.value)) {
             finishes_.writable(index) = *end;
@@ -37,22 +37,28 @@ void ScopeStore::addEnds(const std::vector<base::ScopeEndEvent>& events) {
 
 void ScopeStore::addReplay(std::uint32_t index, const ReplayInfo& replay, const TemplateInfo& step) {
     for (std::size_t item = 0; item < step.scopes.size(); ++item) {
-        waiting_.push_back(
-            {expandTime(replay, step.duration, step.scopes[item].begin.time), static_cast<std::uint32_t>(item), index});
+        const base::ScopeBeginEvent& begin = step.scopes[item].begin;
+        add(begin.kind, {expandTime(replay, step.duration, begin.time), static_cast<std::uint32_t>(item), index});
     }
     replaysRise_ = replaysRise_ && (index == 0 || lastReplayId_ < replay.firstId);
     lastReplayId_ = replay.firstId;
     latest_ = std::max(latest_, replay.end);
 }
 
-void ScopeStore::settle() {
+void ScopeStore::add(base::ScopeKind kind, const ScopeRef& ref) {
+    all_.add(ref);
+    if (kind == base::ScopeKind::Step) {
+        steps_.add(ref);
+    } else if (kind == base::ScopeKind::Phase) {
+        phases_.add(ref);
+    }
+}
+
+ScopeRefs::View ScopeOrder::view() {
     const auto earlier = [](const ScopeRef& a, const ScopeRef& b) { return a.begin < b.begin; };
     std::stable_sort(waiting_.begin(), waiting_.end(), earlier);
-    if (waiting_.empty()) {
-        return;
-    }
     std::vector<ScopeRef> again;
-    while (!refs_.empty() && earlier(waiting_.front(), refs_.back())) {
+    while (!waiting_.empty() && !refs_.empty() && earlier(waiting_.front(), refs_.back())) {
         again.push_back(refs_.back());
         refs_.truncate(refs_.size() - 1);
     }
@@ -63,11 +69,11 @@ void ScopeStore::settle() {
         refs_.push(ref);
     }
     waiting_.clear();
+    return refs_.view();
 }
 
 ScopeViews ScopeStore::views() {
-    settle();
-    return {defs_.view(), finishes_.view(), refs_.view(), idsRise_, replaysRise_};
+    return {defs_.view(), finishes_.view(), all_.view(), steps_.view(), phases_.view(), idsRise_, replaysRise_};
 }
 
 } // namespace vitrine::profiler

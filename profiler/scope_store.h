@@ -35,12 +35,25 @@ struct ScopeRef {
     std::uint32_t replay = kNoReplay;
 };
 
+using ScopeRefs = BlockVector<ScopeRef, 1024>;
+
 struct ScopeViews {
     BlockView<ScopeDef, 512> defs;
     BlockView<ScopeFinish, 256> finishes;
-    BlockView<ScopeRef, 1024> refs;
+    ScopeRefs::View all, steps, phases;
     bool idsRise = true;     ///< ids of defs rise with their index
     bool replaysRise = true; ///< first ids of replays rise with their index
+};
+
+/// References by begin, which may be added in any order.
+class ScopeOrder {
+public:
+    void add(const ScopeRef& ref) { waiting_.push_back(ref); }
+    ScopeRefs::View view();
+
+private:
+    ScopeRefs refs_;
+    std::vector<ScopeRef> waiting_;
 };
 
 class ScopeStore {
@@ -53,12 +66,11 @@ public:
     ScopeViews views();
 
 private:
-    void settle();
+    void add(base::ScopeKind kind, const ScopeRef& ref);
 
     BlockVector<ScopeDef, 512> defs_;
     BlockVector<ScopeFinish, 256> finishes_;
-    BlockVector<ScopeRef, 1024> refs_;
-    std::vector<ScopeRef> waiting_;
+    ScopeOrder all_, steps_, phases_;
     IdMap<std::uint32_t> open_; ///< id to def
     IdMap<ScopeFinish> early_;  ///< ends whose begin has not come
     bool idsRise_ = true, replaysRise_ = true;

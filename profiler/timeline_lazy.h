@@ -44,19 +44,22 @@ private:
 
 class TimelineSnapshot::ScopeSource final : public RowSource<ScopeRow> {
 public:
-    explicit ScopeSource(const TimelineSnapshot& snapshot) : timeline_(snapshot) {}
-    std::size_t rowCount() const override { return timeline_.parts_.scopes.refs.size(); }
-    ScopeRow rowAt(std::size_t index) const override { return timeline_.scopeRow(timeline_.parts_.scopes.refs[index]); }
+    ScopeSource(const TimelineSnapshot& snapshot, const ScopeRefs::View& refs) : timeline_(snapshot), refs_(refs) {}
+    std::size_t rowCount() const override { return refs_.size(); }
+    ScopeRow rowAt(std::size_t index) const override { return timeline_.scopeRow(refs_[index]); }
 
 private:
     const TimelineSnapshot& timeline_;
+    const ScopeRefs::View& refs_; ///< of the snapshot
 };
 
 struct TimelineSnapshot::Lazy {
-    explicit Lazy(const TimelineSnapshot& timeline) : allocations(timeline), scopes(timeline) {}
+    explicit Lazy(const TimelineSnapshot& timeline)
+        : allocations(timeline), scopes(timeline, timeline.parts_.scopes.all),
+          steps(timeline, timeline.parts_.scopes.steps), phases(timeline, timeline.parts_.scopes.phases) {}
 
     AllocationSource allocations;
-    ScopeSource scopes;
+    ScopeSource scopes, steps, phases;
 
     std::mutex mutex; ///< of the two maps
     std::unordered_map<std::uint64_t, std::unique_ptr<const ScopeRow>> scopeRows;

@@ -42,6 +42,14 @@ LazyRows<ScopeRow> TimelineSnapshot::scopes() const {
     return LazyRows<ScopeRow>(lazy_->scopes);
 }
 
+LazyRows<ScopeRow> TimelineSnapshot::steps() const {
+    return LazyRows<ScopeRow>(lazy_->steps);
+}
+
+LazyRows<ScopeRow> TimelineSnapshot::phases() const {
+    return LazyRows<ScopeRow>(lazy_->phases);
+}
+
 std::optional<std::uint32_t> TimelineSnapshot::replayOf(std::uint64_t id) const {
     const auto& replays = parts_.history.replays;
     std::ptrdiff_t found = -1;

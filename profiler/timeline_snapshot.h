@@ -81,6 +81,8 @@ public:
     std::uint64_t extent(bool byAddress) const override;
 
     LazyRows<ScopeRow> scopes() const override;
+    LazyRows<ScopeRow> steps() const override;
+    LazyRows<ScopeRow> phases() const override;
     const ScopeRow* scope(std::uint64_t id) const override;
     std::string scopePath(std::uint64_t id) const override;
     std::string_view text(std::uint32_t name) const override;

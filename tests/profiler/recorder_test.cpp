@@ -194,10 +194,22 @@ TEST(Recorder, ScopesAndReplayedStepsAreExpanded) {
     EXPECT_EQ(timeline->spans()[1].end, 2025);
     EXPECT_EQ(timeline->spans()[1].scope.value, 107U);
     base::TimeNs before = 0;
+    std::vector<std::uint64_t> steps, phases, kept;
     for (const ScopeRow& row : timeline->scopes()) {
         EXPECT_LE(before, row.begin);
         before = row.begin;
+        if (row.kind == base::ScopeKind::Step || row.kind == base::ScopeKind::Phase) {
+            (row.kind == base::ScopeKind::Step ? steps : phases).push_back(row.id);
+        }
     }
+    EXPECT_EQ(steps, (std::vector<std::uint64_t>{100, 105}));
+    for (const ScopeRow& row : timeline->steps()) {
+        kept.push_back(row.id);
+    }
+    EXPECT_EQ(kept, steps);
+    EXPECT_EQ(phases.size(), 1U);
+    ASSERT_EQ(timeline->phases().size(), 1U);
+    EXPECT_EQ(timeline->phases()[0].id, phases[0]);
 }
 
 } // namespace

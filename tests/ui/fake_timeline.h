@@ -54,6 +54,9 @@ public:
         row.begin = seconds(begin);
         row.end = end < 0 ? -1 : seconds(end);
         scopes_.push_back(row);
+        if (kind == base::ScopeKind::Step || kind == base::ScopeKind::Phase) {
+            (kind == base::ScopeKind::Step ? stepSource_ : phaseSource_).rows.push_back(row);
+        }
         return row.id;
     }
 
@@ -269,6 +272,12 @@ public:
         }
         return end;
     }
+    profiler::LazyRows<profiler::ScopeRow> steps() const override {
+        return profiler::LazyRows<profiler::ScopeRow>(stepSource_);
+    }
+    profiler::LazyRows<profiler::ScopeRow> phases() const override {
+        return profiler::LazyRows<profiler::ScopeRow>(phaseSource_);
+    }
     profiler::LazyRows<profiler::ScopeRow> scopes() const override {
         return profiler::LazyRows<profiler::ScopeRow>(scopeSource_);
     }
@@ -375,7 +384,7 @@ private:
     base::TimeNs end_ = 0;
     std::vector<std::string> texts_{""};
     Rows<profiler::AllocationRow> allocationSource_;
-    Rows<profiler::ScopeRow> scopeSource_;
+    Rows<profiler::ScopeRow> scopeSource_, stepSource_, phaseSource_;
     std::vector<profiler::AllocationRow>& rows_ = allocationSource_.rows;
     std::vector<profiler::ScopeRow>& scopes_ = scopeSource_.rows;
     std::vector<Event> events_;

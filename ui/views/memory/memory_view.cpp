@@ -194,10 +194,9 @@ void MemoryView::onTimeline() {
     updateReadout();
     if (timeline_) {
         std::vector<base::TimeNs> guides;
-        const BandRow phases = bandsOf(*timeline_, base::ScopeKind::Phase, {});
-        if (phases.bands.size() < 200) {
-            for (const BandRow::Band& band : phases.bands) {
-                guides.push_back(band.range.begin);
+        if (timeline_->phases().size() < 200) {
+            for (const profiler::ScopeRow phase : timeline_->phases()) {
+                guides.push_back(phase.begin);
             }
         }
         stackLane_->setGuides(std::move(guides));

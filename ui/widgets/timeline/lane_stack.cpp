@@ -59,8 +59,7 @@ void LaneStack::setTimeline(TimelinePtr timeline) {
     if (bands_ != nullptr) {
         std::vector<BandRow> rows;
         if (timeline_) {
-            rows.push_back(bandsOf(*timeline_, base::ScopeKind::Step, tr("Step")));
-            rows.push_back(bandsOf(*timeline_, base::ScopeKind::Phase, tr("Phase")));
+            rows = {stepBands(timeline_), phaseBands(timeline_)};
         }
         bands_->setRows(std::move(rows));
     }

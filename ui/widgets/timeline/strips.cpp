@@ -19,6 +19,16 @@ namespace {
 
 constexpr int kBandHeight = 16;
 
+std::vector<BandRow::Band> bandsOf(const profiler::MemoryTimeline& timeline,
+                                   const profiler::LazyRows<profiler::ScopeRow>& scopes) {
+    std::vector<BandRow::Band> bands;
+    bands.reserve(scopes.size());
+    for (const profiler::ScopeRow scope : scopes) {
+        bands.push_back({{scope.begin, scope.end < 0 ? timeline.end() : scope.end}, {}, scope.id});
+    }
+    return bands;
+}
+
 } // namespace
 
 Ruler::Ruler(TimeCursor* time, QWidget* parent) : TimeStrip(tr("Time ruler"), time, parent) {
@@ -132,19 +142,24 @@ void Ruler::paintTags(QPainter& painter) {
     }
 }
 
-BandRow bandsOf(const profiler::MemoryTimeline& timeline, base::ScopeKind kind, const QString& title) {
-    BandRow row;
-    row.title = title;
-    for (const profiler::ScopeRow scope : timeline.scopes()) {
-        if (scope.kind == kind) {
-            QString label = scopeTitle(timeline, scope, kind == base::ScopeKind::Step);
-            if (kind == base::ScopeKind::Step && !label.isEmpty()) {
-                label[0] = label[0].toUpper();
-            }
-            row.bands.push_back({{scope.begin, scope.end < 0 ? timeline.end() : scope.end}, label, scope.id});
-        }
+QString BandRow::label(const Band& band) const {
+    const profiler::ScopeRow* scope = timeline ? timeline->scope(band.scope) : nullptr;
+    if (scope == nullptr) {
+        return band.label;
     }
-    return row;
+    QString label = scopeTitle(*timeline, *scope, withTokens);
+    if (withTokens && !label.isEmpty()) {
+        label[0] = label[0].toUpper();
+    }
+    return label;
+}
+
+BandRow stepBands(const TimelinePtr& timeline) {
+    return {QObject::tr("Step"), bandsOf(*timeline, timeline->steps()), timeline, true};
+}
+
+BandRow phaseBands(const TimelinePtr& timeline) {
+    return {QObject::tr("Phase"), bandsOf(*timeline, timeline->phases()), timeline, false};
 }
 
 BandStrip::BandStrip(TimeCursor* time, QWidget* parent) : TimeStrip(tr("Steps and phases"), time, parent) {
@@ -163,7 +178,7 @@ QString BandStrip::spoken() const {
         for (const BandRow& row : rows_) {
             for (const BandRow::Band& band : row.bands) {
                 if (band.range.contains(*at)) {
-                    words << row.title + QLatin1Char(' ') + band.label;
+                    words << row.title + QLatin1Char(' ') + row.label(band);
                 }
             }
         }
@@ -235,10 +250,11 @@ void BandStrip::paintEvent(QPaintEvent*) {
             const QRectF box(std::round(a), top, std::max(1.0, std::round(b) - std::round(a) - 1), kBandHeight - 1);
             painter.fillRect(box, r == 0 ? t.pressed : t.hover);
             if (box.width() > 26) {
-                const double need = textWidth(band->label, font) + 10;
+                const QString label = rows_[r].label(*band);
+                const double need = textWidth(label, font) + 10;
                 if (box.width() >= need || box.width() > 34) {
-                    drawText(painter, box.adjusted(5, 0, -3, 0), Qt::AlignVCenter, band->label,
-                             r == 0 ? t.text1 : t.text2, font);
+                    drawText(painter, box.adjusted(5, 0, -3, 0), Qt::AlignVCenter, label, r == 0 ? t.text1 : t.text2,
+                             font);
                 }
             }
         }

@@ -89,6 +89,10 @@ struct BandRow {
     };
     QString title;
     std::vector<Band> bands; ///< by begin
+    TimelinePtr timeline;    ///< says what bands without a label are called
+    bool withTokens = false; ///< in those labels
+
+    QString label(const Band& band) const;
 };
 
 class BandStrip final : public TimeStrip {
@@ -153,7 +157,8 @@ private:
     int focused_ = 0;
 };
 
-/// Bands of a timeline's scopes of one kind.
-BandRow bandsOf(const profiler::MemoryTimeline& timeline, base::ScopeKind kind, const QString& title);
+/// The steps of a timeline, and its phases; labels are made when they are painted.
+BandRow stepBands(const TimelinePtr& timeline);
+BandRow phaseBands(const TimelinePtr& timeline);
 
 } // namespace vitrine::ui
