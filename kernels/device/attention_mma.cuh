@@ -14,7 +14,7 @@
 
 namespace vt {
 
-namespace tile {
+namespace decode {
 
 using T = StorageOf<VT_Q_DTYPE>;
 using Out = StorageOf<VT_OUT_DTYPE>;
@@ -53,6 +53,6 @@ __device__ __forceinline__ float quadSum(float x) {
     return x + __shfl_xor_sync(kAllLanes, x, 2);
 }
 
-} // namespace tile
+} // namespace decode
 
 } // namespace vt

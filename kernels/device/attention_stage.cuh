@@ -17,8 +17,6 @@ namespace vt {
 
 namespace decode {
 
-using namespace tile;
-
 using Cache = StorageOf<VT_CACHE_DTYPE>;
 inline constexpr bool kBytes = sizeof(Cache) == 1;
 inline constexpr int kRowPitch = kBytes ? kDim + 16 : kPitch; ///< bytes between rows of a stage: no bank conflicts
