@@ -29,6 +29,7 @@ namespace vitrine::app {
 namespace {
 
 constexpr int kLoadLimitMs = 120'000;
+constexpr int kLiveLimitMs = 3'000; ///< views of a run that still goes on never settle
 constexpr int kDevicesLimitMs = 5'000;
 
 void say(const QString& text) {
@@ -62,12 +63,20 @@ QString ratioSuffix(double ratio) {
 
 namespace {
 
+void waitForView(ui::MainWindow& window) {
+    const auto& runs = window.document()->runs();
+    const bool live = std::any_of(runs.begin(), runs.end(), [](const sessions::RunInfo& run) {
+        return run.status == sessions::RunStatus::Running;
+    });
+    waitFor([&] { return window.currentView()->settled(); }, live ? kLiveLimitMs : kLoadLimitMs);
+}
+
 /// Saves the window as it is now; false when the file cannot be written.
 bool savePicture(ui::MainWindow& window, const QString& folder, const QString& stem) {
     // Layout, and a picture for nothing: what is painted first asks for what it needs.
     waitFor([] { return false; }, 30);
     window.grab();
-    waitFor([&] { return window.currentView()->settled(); }, kLoadLimitMs);
+    waitForView(window);
     waitFor([] { return false; }, 30);
     const bool dark = ui::Theme::instance().mode() == ui::Theme::Mode::Dark;
     const QString path = QDir(folder).filePath(stem + (dark ? QStringLiteral("-dark") : QStringLiteral("-light")) +
@@ -184,11 +193,10 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
         int segment;
         const char* stem;
     };
-    static constexpr Page kPages[] = {{"kernels", 1, "kernels-table"},      {"kernels", 2, "kernels-flame"},
-                                      {"kernels", 3, "kernels-variants"},   {"kv-cache", 1, "kv-cache-pages"},
-                                      {"kv-cache", 2, "kv-cache-layers"},   {"load", 1, "load-overlay"},
-                                      {"batching", 1, "batching-requests"}, {"batching", 2, "batching-sweep"},
-                                      {"mask", 2, "mask-difference"}};
+    static constexpr Page kPages[] = {
+        {"kernels", 1, "kernels-table"},      {"kernels", 2, "kernels-flame"},    {"kernels", 3, "kernels-variants"},
+        {"kv-cache", 1, "kv-cache-pages"},    {"kv-cache", 2, "kv-cache-layers"}, {"load", 1, "load-overlay"},
+        {"batching", 1, "batching-requests"}, {"batching", 2, "batching-sweep"},  {"mask", 2, "mask-difference"}};
     bool saved = true;
     for (const Page& page : kPages) {
         auto* segments = view.header()->findChild<ui::SegmentedControl*>();
@@ -197,7 +205,7 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
                 window.timeCursor()->fitAll();
             }
             segments->setCurrent(page.segment);
-            waitFor([&] { return view.settled(); }, kLoadLimitMs);
+            waitForView(window);
             saved = savePicture(window, folder, prefix + QLatin1String(page.stem));
             segments->setCurrent(0);
         }
@@ -209,7 +217,7 @@ bool saveViews(ui::MainWindow& window, const QString& folder, const QString& pre
     for (ui::View* view : window.views()) {
         chooseRuns(*window.document(), view->id());
         window.openView(view->id());
-        waitFor([&] { return view->settled(); }, kLoadLimitMs);
+        waitForView(window);
         lookAtKernels(window);
         lookAtMask(window);
         if (!savePicture(window, folder, prefix + view->id())) {
@@ -221,7 +229,7 @@ bool saveViews(ui::MainWindow& window, const QString& folder, const QString& pre
         const QAction* why = window.actionList()->action(QStringLiteral("go.oom"));
         if (view->id() == QLatin1String("memory") && why->isEnabled()) {
             view->perform(QStringLiteral("go.oom"));
-            waitFor([&] { return view->settled(); }, kLoadLimitMs);
+            waitForView(window);
             const bool saved = savePicture(window, folder, prefix + QStringLiteral("why-oom"));
             view->perform(QStringLiteral("select.clear"));
             if (!saved) {

@@ -11,7 +11,8 @@
 // Steps of single tokens have as many rows as the next bucket, filled up with rows that count for nothing, so that few captured
 // graphs serve all of them; devices without graphs, and Meta with the traits of one that has them, do the same sums. Where
 // rotary frequencies follow the length (dynamic), ops are launched one by one instead.
-// A request's tokens do not depend on what else runs: not on the mode, the order, the slots, preemption or shared prefixes.
+// A request's tokens do not depend on what else runs: not on the mode, the order, the slots, preemption or shared prefixes. On
+// a GPU that is exact in float32; bf16 products of other numbers of rows round differently, which shows where logits lie close.
 //
 // An engine belongs to the thread of its model's context. `add` and `cancel` are called between steps.
 
