@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "kernels/program/emitter_names.h"
 #include "kernels/program/interval.h"
 
 namespace vitrine::kernels {
@@ -19,20 +20,6 @@ constexpr std::int64_t kLongest = std::int64_t{1} << 30; ///< positions lie belo
 
 std::size_t at(std::int32_t index) {
     return static_cast<std::size_t>(index);
-}
-
-std::string_view typeName(ProgramType type) {
-    switch (type) {
-    case ProgramType::Bool:
-        return "bool";
-    case ProgramType::Int32:
-        return "int";
-    case ProgramType::Int64:
-        return "long long";
-    case ProgramType::Float:
-        return "float";
-    }
-    return "";
 }
 
 std::string floatText(double value) {
@@ -174,30 +161,11 @@ std::string_view roundedFunction(const ProgramNode& node) {
 }
 
 std::string_view helperName(ProgramOp op) {
-    switch (op) {
-    case ProgramOp::Add:
-        return "add";
-    case ProgramOp::Sub:
-        return "sub";
-    case ProgramOp::Mul:
-        return "mul";
-    case ProgramOp::FloorDiv:
-        return "floorDiv";
-    case ProgramOp::Mod:
-        return "floorMod";
-    case ProgramOp::Min:
-        return "minimum";
-    case ProgramOp::Max:
-        return "maximum";
-    case ProgramOp::Pow:
-        return "power";
-    case ProgramOp::ShiftLeft:
-        return "shiftLeft";
-    case ProgramOp::ShiftRight:
-        return "shiftRight";
-    default:
+    const std::string_view shared = op == ProgramOp::Pow ? "power" : emittedFunction(op);
+    if (shared.empty()) {
         throw base::Internal("emitter: no form of " + std::string(programOpName(op)));
     }
+    return shared;
 }
 
 class Emitter {
@@ -227,7 +195,7 @@ public:
         for (std::int32_t i = 0; at(i) < used.size(); ++i) {
             const ProgramNode& node = program_.at(i);
             if (used[at(i)] != 0 && !isLeaf(node)) {
-                out += fmt::format("    const {} t{} = {};\n", typeName(node.type), i, expression(node));
+                out += fmt::format("    const {} t{} = {};\n", emittedType(node.type), i, expression(node));
             }
         }
         return out;
@@ -309,7 +277,7 @@ private:
             // The launcher gives a number that it knows without memory: then the address is null.
             const std::string item = fmt::format("c.items[{}]", node.capture);
             return fmt::format("{0}.data != nullptr ? {1} : static_cast<{2}>({0}.{3})", item,
-                               elementText(dtypes_[at(node.capture)], item, "0LL"), typeName(node.type),
+                               elementText(dtypes_[at(node.capture)], item, "0LL"), emittedType(node.type),
                                node.type == ProgramType::Float ? "real" : "integer");
         }
         case ProgramOp::Load:
@@ -320,7 +288,7 @@ private:
         case ProgramOp::Cast:
             return node.type == ProgramType::Bool
                        ? fmt::format("{} != 0", name(node.args[0]))
-                       : fmt::format("static_cast<{}>({})", typeName(node.type), name(node.args[0]));
+                       : fmt::format("static_cast<{}>({})", emittedType(node.type), name(node.args[0]));
         case ProgramOp::Not:
             return fmt::format("{}{}", node.type == ProgramType::Bool ? "!" : "~", name(node.args[0]));
         case ProgramOp::Neg:
@@ -366,7 +334,7 @@ private:
         }
         return node.type == ProgramType::Float
                    ? fmt::format("vt::program::{}({}, {})", helperName(node.op), a, b)
-                   : fmt::format("vt::program::{}<{}>({}, {})", helperName(node.op), typeName(node.type), a, b);
+                   : fmt::format("vt::program::{}<{}>({}, {})", helperName(node.op), emittedType(node.type), a, b);
     }
 
     /// Division and remainder by a positive constant: of what is never negative as unsigned numbers, by powers of two as a
@@ -386,7 +354,7 @@ private:
         if (ranges_[at(node.args[0])].low < 0) {
             return {};
         }
-        const std::string_view type = typeName(node.type);
+        const std::string_view type = emittedType(node.type);
         return fmt::format("static_cast<{0}>(static_cast<unsigned {0}>({1}) {2} static_cast<unsigned {0}>({3}))", type,
                            a, divides ? "/" : "%", b);
     }

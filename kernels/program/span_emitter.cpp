@@ -8,14 +8,11 @@
 
 #include "base/error.h"
 #include "kernels/program/emitter.h"
+#include "kernels/program/emitter_names.h"
 
 namespace vitrine::kernels {
 
 namespace {
-
-std::string_view typeName(ProgramType type) {
-    return type == ProgramType::Bool ? "bool" : type == ProgramType::Int32 ? "int" : "long long";
-}
 
 std::string_view storageName(DType dtype) {
     switch (dtype) {
@@ -40,9 +37,8 @@ std::string_view storageName(DType dtype) {
 std::string_view plainName(ProgramOp op) {
     switch (op) {
     case ProgramOp::Min:
-        return "minimum";
     case ProgramOp::Max:
-        return "maximum";
+        return emittedFunction(op);
     case ProgramOp::Sign:
         return "sign";
     case ProgramOp::Lt:
@@ -63,16 +59,6 @@ std::string_view plainName(ProgramOp op) {
 /// Functions that ask for the node's type.
 std::string_view typedName(ProgramOp op) {
     switch (op) {
-    case ProgramOp::Add:
-        return "add";
-    case ProgramOp::Sub:
-        return "sub";
-    case ProgramOp::Mul:
-        return "mul";
-    case ProgramOp::FloorDiv:
-        return "floorDiv";
-    case ProgramOp::Mod:
-        return "floorMod";
     case ProgramOp::Neg:
         return "neg";
     case ProgramOp::Abs:
@@ -85,14 +71,10 @@ std::string_view typedName(ProgramOp op) {
         return "bitXor";
     case ProgramOp::Not:
         return "bitNot";
-    case ProgramOp::ShiftLeft:
-        return "shiftLeft";
-    case ProgramOp::ShiftRight:
-        return "shiftRight";
     case ProgramOp::Cast:
         return "cast";
     default:
-        return "";
+        return emittedFunction(op);
     }
 }
 
@@ -113,7 +95,7 @@ std::string nameOf(const Program& program, std::int32_t index) {
 
 /// Of a node that is not Float.
 std::string spanText(const Program& program, const ProgramNode& node, std::span<const DType> dtypes) {
-    std::string unknown = fmt::format("vt::span::whole<{}>()", typeName(node.type));
+    std::string unknown = fmt::format("vt::span::whole<{}>()", emittedType(node.type));
     std::string args;
     for (const std::int32_t arg : argsOf(node)) {
         if (program.at(arg).type == ProgramType::Float) {
@@ -131,14 +113,14 @@ std::string spanText(const Program& program, const ProgramNode& node, std::span<
         return fmt::format("vt::span::scalar<{}>(c.items[{}])", captured(), node.capture);
     }
     if (node.op == ProgramOp::Load) {
-        return fmt::format("vt::span::load<{}, {}>(c.items[{}], {})", captured(), typeName(node.type), node.capture,
+        return fmt::format("vt::span::load<{}, {}>(c.items[{}], {})", captured(), emittedType(node.type), node.capture,
                            args);
     }
     if (const std::string_view plain = plainName(node.op); !plain.empty()) {
         return fmt::format("vt::span::{}({})", plain, args);
     }
     if (const std::string_view typed = typedName(node.op); !typed.empty()) {
-        return fmt::format("vt::span::{}<{}>({})", typed, typeName(node.type), args);
+        return fmt::format("vt::span::{}<{}>({})", typed, emittedType(node.type), args);
     }
     return unknown;
 }
