@@ -326,16 +326,7 @@ void runBatch(const Run& run) {
     const std::vector<TraceRow> rows = traceOf(run);
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
-    addContextMetrics(run, *context);
-    try {
-        serveBatch(run, *context, source, rows);
-    } catch (...) {
-        addMemoryMetrics(run.metrics, *context);
-        addKernelMetrics(run.metrics, *context);
-        throw;
-    }
-    addMemoryMetrics(run.metrics, *context);
-    addKernelMetrics(run.metrics, *context);
+    runMeasured(run, *context, [&] { serveBatch(run, *context, source, rows); });
 }
 
 } // namespace vitrine::engine

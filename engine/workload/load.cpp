@@ -46,22 +46,15 @@ void runLoad(const Run& run) {
     Json& metrics = run.metrics;
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
-    addContextMetrics(run, *context);
     metrics["variants"] = Json::array();
     const std::string weights = run.text("weights", "quantized");
-    try {
+    runMeasured(run, *context, [&] {
         // Quantized first: memory statistics only grow, and it never needs more.
         for (const std::string& variant : weights == "both" ? std::vector<std::string>{"quantized", "dequantized"}
                                                             : std::vector<std::string>{weights}) {
             metrics["variants"].push_back(loadVariant(run, source, *context, variant));
         }
-    } catch (...) {
-        addMemoryMetrics(metrics, *context);
-        addKernelMetrics(metrics, *context);
-        throw;
-    }
-    addMemoryMetrics(metrics, *context);
-    addKernelMetrics(metrics, *context);
+    });
     measureAfterLoad(run, source, metrics["variants"]);
 }
 

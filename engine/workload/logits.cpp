@@ -121,8 +121,7 @@ void runLogits(const Run& run) {
     if (context->isMeta()) {
         throw base::Unsupported("backend: meta computes no values, so there are no logits; use cpu");
     }
-    addContextMetrics(run, *context);
-    try {
+    runMeasured(run, *context, [&] {
         const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
         Model model(*context, source, options, run.sinks.progress);
         KvCacheOptions cacheOptions = generateOptions(run, options).cache;
@@ -145,13 +144,7 @@ void runLogits(const Run& run) {
         metrics["seconds"] = median(seconds);
         addLoadMetrics(metrics, model.loadReport());
         metrics["output"] = run.text("output");
-    } catch (...) {
-        addMemoryMetrics(metrics, *context);
-        addKernelMetrics(metrics, *context);
-        throw;
-    }
-    addMemoryMetrics(metrics, *context);
-    addKernelMetrics(metrics, *context);
+    });
 }
 
 } // namespace vitrine::engine

@@ -290,6 +290,21 @@ void addKernelMetrics(Json& metrics, kernels::Context& context) {
     metrics["kernels"] = std::move(rows);
 }
 
+void runMeasured(const Run& run, kernels::Context& context, const std::function<void()>& work) {
+    const auto addWhatIsKnown = [&] {
+        addMemoryMetrics(run.metrics, context);
+        addKernelMetrics(run.metrics, context);
+    };
+    addContextMetrics(run, context);
+    try {
+        work();
+    } catch (...) {
+        addWhatIsKnown();
+        throw;
+    }
+    addWhatIsKnown();
+}
+
 double median(std::vector<double> values) {
     if (values.empty()) {
         return 0;

@@ -129,6 +129,8 @@ void addMemoryMetrics(nlohmann::json& metrics, kernels::Context& context);
 /// On CUDA: kernel_compile_seconds (waited for compilers and the disk cache), kernels_compiled (not found in the cache),
 /// kernel_compiler_seconds (sum over them, however many at a time) and kernels, every variant in use.
 void addKernelMetrics(nlohmann::json& metrics, kernels::Context& context);
+/// Does `work` between what a context says of itself and its memory's and kernels' metrics, which a failure leaves too.
+void runMeasured(const Run& run, kernels::Context& context, const std::function<void()>& work);
 nlohmann::json categoryJson(const base::CategoryBytes& bytes);
 
 /// kv_cache: dtype, kind, and for each group of layers its layers, window (0: keeps everything) and bytes of one token.

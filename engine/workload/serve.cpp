@@ -221,16 +221,7 @@ void runServe(const Run& run) {
     }
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
-    addContextMetrics(run, *context);
-    try {
-        serveFeed(run, *context, source, *run.sinks.feed);
-    } catch (...) {
-        addMemoryMetrics(run.metrics, *context);
-        addKernelMetrics(run.metrics, *context);
-        throw;
-    }
-    addMemoryMetrics(run.metrics, *context);
-    addKernelMetrics(run.metrics, *context);
+    runMeasured(run, *context, [&] { serveFeed(run, *context, source, *run.sinks.feed); });
 }
 
 } // namespace vitrine::engine
