@@ -55,6 +55,8 @@ std::string plainReason(std::string_view text) {
     const std::size_t colon = text.find(": ", column == std::string_view::npos ? 0 : column);
     if (colon != std::string_view::npos) {
         text.remove_prefix(colon + 2);
+    } else if (const std::size_t bracket = text.find("] "); text.starts_with('[') && bracket != text.npos) {
+        text.remove_prefix(bracket + 2);
     }
     std::string reason(text);
     const std::size_t last = reason.find("; last read: '");
@@ -187,9 +189,10 @@ private:
     std::string problem_;
 };
 
-[[noreturn]] void failAt(const std::string& name, std::string_view text, std::size_t offset, std::string_view what) {
+[[noreturn]] void failAt(const std::string& name, std::string_view text, std::size_t offset, std::int64_t firstLine,
+                         std::string_view what) {
     const std::string_view before = text.substr(0, offset);
-    const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+    const auto line = std::count(before.begin(), before.end(), '\n') + firstLine;
     const std::size_t newline = before.rfind('\n');
     const std::size_t column = newline == std::string_view::npos ? offset + 1 : offset - newline;
     throw BadInput(fmt::format("{}: line {}, column {}: {}", name, line, column, what));
@@ -201,12 +204,12 @@ json build(std::string_view text, const std::string& name, const JsonLimits& lim
                                    limits.maxBytes));
     }
     if (text.starts_with("\xEF\xBB\xBF")) {
-        failAt(name, text, 0, "starts with a byte order mark; save it as UTF-8 without one");
+        failAt(name, text, 0, limits.firstLine, "starts with a byte order mark; save it as UTF-8 without one");
     }
     // The parser takes a NUL byte for the end and would ignore what follows.
     const std::size_t nul = text.find('\0');
     if (nul != std::string_view::npos) {
-        failAt(name, text, nul, "a NUL byte is no JSON");
+        failAt(name, text, nul, limits.firstLine, "a NUL byte is no JSON");
     }
     const char* const begin = text.data();
     const char* reached = begin;
@@ -215,7 +218,7 @@ json build(std::string_view text, const std::string& name, const JsonLimits& lim
                                       &builder, json::input_format_t::json, true);
     if (!done) {
         const auto read = static_cast<std::size_t>(reached - begin);
-        failAt(name, text, read > 0 ? read - 1 : 0, builder.problem());
+        failAt(name, text, read > 0 ? read - 1 : 0, limits.firstLine, builder.problem());
     }
     return builder.takeResult();
 }

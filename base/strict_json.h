@@ -5,6 +5,7 @@
 // JSON from files that others wrote. Strict: valid UTF-8, one value, no duplicate keys, bounded depth, no trailing text.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -17,6 +18,8 @@ struct JsonLimits {
     int maxDepth = 64;
     /// Values and keys together: a value takes many times the bytes of its text ("[[],[],...").
     std::size_t maxValues = std::size_t{16} << 20;
+    /// The number of the text's first line in errors: of a text that is a line of a file.
+    std::int64_t firstLine = 1;
 };
 
 /// Parses `text`. Throws BadInput "NAME: line L, column C: what" on any defect (the place is where

@@ -240,7 +240,7 @@ std::vector<TraceRow> readRequestTrace(const std::string& path) {
     std::int64_t tokens = 0;
     forTextLines(path, [&](std::string_view line, std::int64_t number) {
         const std::string place = fmt::format("{}: line {}", path, number);
-        const Json json = base::parseStrictJson(line, place);
+        const Json json = base::parseStrictJson(line, path, base::JsonLimits{.firstLine = number});
         TraceRow row = RowReader(json, place).read(static_cast<std::int64_t>(rows.size()));
         if (!ids.insert(row.id).second) {
             throw base::BadInput(fmt::format("{}: id: \"{}\" stands in an earlier row too", place, row.id));

@@ -45,10 +45,9 @@ void runTokenize(const Run& run) {
         const std::string path = run.text("jsonl");
         forTextLines(path, [&](std::string_view line, std::int64_t number) {
             base::throwIfStopped(run.stop);
-            const std::string name = fmt::format("{}: line {}", path, number);
-            const Json row = base::parseStrictJson(line, name);
+            const Json row = base::parseStrictJson(line, path, base::JsonLimits{.firstLine = number});
             if (!row.is_object() || !row.contains("text") || !row["text"].is_string()) {
-                throw base::BadInput(name + ": text: must be a text");
+                throw base::BadInput(fmt::format("{}: line {}: text: must be a text", path, number));
             }
             rows.push_back(tokenizedRow(*tokenizer, row["text"].get<std::string>()));
         });

@@ -75,7 +75,9 @@ TEST(RequestTrace, ErrorsNameTheLineAndTheField) {
     EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"id\": \"a\"}\n{\"prompt_length\": 7, \"id\": \"a\"}"),
                 HasSubstr(": line 2: id: \"a\" stands in an earlier row"));
     EXPECT_THAT(errorOf("[1]"), HasSubstr(": line 1: must be a JSON object"));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7"), HasSubstr(": line 1"));
+    EXPECT_THAT(errorOf(good + "{\"prompt_length\": 7"), HasSubstr(".jsonl: line 2, column 19: "));
+    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"arrival\": 1e999}"),
+                HasSubstr(".jsonl: line 1, column 38: number overflow"));
     EXPECT_THAT(errorOf("\n\n"), HasSubstr("has no requests"));
     EXPECT_THAT(errorOf("{\"prompt_length\": 16000000}\n{\"prompt_length\": 16000000}\n{\"prompt_length\": 16000000}\n"
                         "{\"prompt_length\": 16000000}\n{\"prompt_length\": 16000000}"),
