@@ -87,7 +87,8 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
     app.description("Runs language models and shows what they hold in memory and do while they run.");
     app.footer(
         "Example:\n  vitrine plan generate --model synthetic:gpt-oss-20b --prompt-length 4096 --vram-budget 16GiB\n"
-        "`vitrine COMMAND --help` lists the options of a command.\n");
+        "`vitrine COMMAND --help` lists the options of a command.\n"
+        "Exit codes: 0 done, 2 wrong input, 3 out of memory, 130 stopped by Ctrl-C, 1 anything else.\n");
     app.formatter(std::make_shared<HelpFormatter>());
     // A word behind a command is its argument even where another command has that name: bench load.
     app.require_subcommand(0, 1);

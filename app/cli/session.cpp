@@ -63,6 +63,12 @@ std::string metric(const RunInfo& run, const char* key) {
     return metrics.is_object() && metrics.contains(key) ? valueText(key, metrics[key]) : "";
 }
 
+/// Tokens per second: of decoding, or of a batch with its prompts.
+std::string rate(const RunInfo& run) {
+    const std::string decode = metric(run, "decode_tokens_per_second");
+    return decode.empty() ? metric(run, "tokens_per_second") : decode;
+}
+
 int listRuns(const std::vector<std::string>& files, const GlobalOptions& options) {
     json list = json::array();
     std::vector<std::vector<std::string>> rows{
@@ -74,9 +80,8 @@ int listRuns(const std::vector<std::string>& files, const GlobalOptions& options
             row["file"] = file;
             list.push_back(std::move(row));
             rows.push_back({std::to_string(run.id), localTime(run.startedMs), duration(run),
-                            std::string(sessions::runStatusName(run.status)), metric(run, "peak_bytes"),
-                            metric(run, "decode_tokens_per_second"), run.name,
-                            fmt::format("{}", fmt::join(run.tags, " "))});
+                            std::string(sessions::runStatusName(run.status)), metric(run, "peak_bytes"), rate(run),
+                            run.name, fmt::format("{}", fmt::join(run.tags, " "))});
         }
     }
     if (options.json) {

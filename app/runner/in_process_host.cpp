@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/stop.h"
 #include "engine/attention/mod_source.h"
+#include "engine/checkpoint/atomic_file.h"
 #include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "kernels/kept_state.h"
@@ -194,6 +195,11 @@ void InProcessHost::start(const json& experiment, const std::string& sessionFile
     join();
     json validated = engine::validateExperiment(experiment, "experiment");
     recording_.reset();
+    for (const char* key : {"output", "outputs", "save_trace"}) {
+        if (engine::isSameFile(validated.value(key, ""), sessionFile)) {
+            throw base::BadInput(fmt::format("{}: {} is the session file too; name another", key, sessionFile));
+        }
+    }
     if (!sessionFile.empty()) {
         // Programs of attention: their files may change, the session keeps what ran.
         std::vector<engine::ModFile> files;

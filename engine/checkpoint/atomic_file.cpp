@@ -9,13 +9,42 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.h"
 
 namespace vitrine::engine {
+namespace {
 
-AtomicFile::AtomicFile(const std::string& path) : path_(path), temporary_(fmt::format("{}.part-{}", path, ::getpid())) {
-    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+namespace fs = std::filesystem;
+
+/// Renaming would put a file in the place of a device; and behind /dev/stdout may lie a file that others write to.
+bool isWrittenInPlace(const std::string& path) {
+    std::error_code none;
+    const fs::file_status status = fs::status(path, none);
+    if (fs::is_directory(status)) {
+        throw base::BadInput(path + ": is a folder; name a file");
+    }
+    return fs::exists(status) &&
+           (!fs::is_regular_file(status) || path.starts_with("/dev/") || path.starts_with("/proc/"));
+}
+
+/// The file that a link leads to, so that the link stays.
+std::string targetOf(const std::string& path) {
+    std::error_code error;
+    const fs::path target = fs::is_symlink(path, error) ? fs::canonical(path, error) : fs::path();
+    return error || target.empty() ? path : target.string();
+}
+
+} // namespace
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(targetOf(path)) {
+    if (isWrittenInPlace(path)) {
+        fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
+    } else {
+        temporary_ = fmt::format("{}.part-{}", target_, ::getpid());
+        fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    }
     if (fd_ < 0) {
         fail("creating");
     }
@@ -24,6 +53,8 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), temporary_(fmt::f
 AtomicFile::~AtomicFile() {
     if (fd_ >= 0) {
         ::close(fd_);
+    }
+    if (fd_ >= 0 && !temporary_.empty()) {
         ::unlink(temporary_.c_str());
     }
 }
@@ -47,20 +78,23 @@ void AtomicFile::write(const void* data, std::uint64_t bytes) {
         bytes -= static_cast<std::uint64_t>(done);
     }
     constexpr std::uint64_t kWorthSending = std::uint64_t{1} << 20;
-    if (all >= kWorthSending) {
+    if (all >= kWorthSending && !temporary_.empty()) {
         // On its way to the disk now, so that finish() has less to wait for; a refusal does no harm.
         ::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
     }
 }
 
 void AtomicFile::finish() {
-    if (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    if (temporary_.empty()) {
+        ::close(std::exchange(fd_, -1));
+        return;
+    }
+    if (::fsync(fd_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) {
         fail("finishing");
     }
-    ::close(fd_);
-    fd_ = -1;
+    ::close(std::exchange(fd_, -1));
     // The name itself is safe only when the folder is synced, too; a file system that cannot do this is no error.
-    const std::string folder = std::filesystem::path(path_).parent_path().string();
+    const std::string folder = std::filesystem::path(target_).parent_path().string();
     const int folderFd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folderFd >= 0) {
         ::fsync(folderFd);
@@ -72,6 +106,25 @@ void writeTextFile(const std::string& path, std::string_view text) {
     AtomicFile file(path);
     file.write(text.data(), text.size());
     file.finish();
+}
+
+void checkWritable(const std::string& path) {
+    if (!isWrittenInPlace(path)) {
+        const AtomicFile trial(path); // its other name goes with it
+    } else if (::access(path.c_str(), W_OK) != 0) {
+        throw base::BadInput(fmt::format("{}: writing: {}", path, std::strerror(errno)));
+    }
+}
+
+bool isSameFile(const std::string& a, const std::string& b) {
+    std::error_code none;
+    const auto place = [&none](const std::string& path) {
+        return fs::weakly_canonical(fs::absolute(path, none), none);
+    };
+    if (a.empty() || b.empty() || (fs::exists(a, none) && !fs::is_regular_file(a, none))) {
+        return false;
+    }
+    return fs::equivalent(a, b, none) || place(a) == place(b);
 }
 
 } // namespace vitrine::engine

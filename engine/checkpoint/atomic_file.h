@@ -3,7 +3,8 @@
 #pragma once
 
 // A file that appears under its name only when it is complete: written under another name in the same folder, synced,
-// renamed. One thread at a time.
+// renamed. A link stays and its file is replaced; what is no regular file (a device, a pipe, /dev/stdout) is written to as it
+// is. One thread at a time.
 
 #include <cstdint>
 #include <string>
@@ -29,11 +30,17 @@ private:
     [[noreturn]] void fail(const char* what) const;
 
     std::string path_;
-    std::string temporary_;
+    std::string target_;    ///< what gets the new contents: where path_ leads
+    std::string temporary_; ///< empty: the file is written in place
     int fd_ = -1;
 };
 
 /// A whole text file in one go.
 void writeTextFile(const std::string& path, std::string_view text);
+
+/// Throws BadInput when a file of this name could not be written now. Leaves everything as it is.
+void checkWritable(const std::string& path);
+/// Whether two names stand for one file, which need not be there yet. False for empty names and for what is no regular file.
+bool isSameFile(const std::string& a, const std::string& b);
 
 } // namespace vitrine::engine

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/workload/batch.h"
+#include "engine/workload/batch_answers.h"
 #include "engine/workload/decode_roofline.h"
 #include "engine/workload/experiment.h"
 #include "engine/workload/load_metrics.h"
@@ -225,6 +226,7 @@ void planGenerate(const Run& run, const ModelSource& source) {
 }
 
 void planBatch(const Run& run, const ModelSource& source) {
+    checkBatchFiles(run);
     const std::vector<TraceRow> rows = traceOf(run);
     const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
     addContextMetrics(run, *context);

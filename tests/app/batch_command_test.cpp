@@ -4,6 +4,7 @@
 // The batch command from start to end: what it prints, writes and keeps in the session.
 
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,6 +86,29 @@ TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
     EXPECT_EQ(sampled, value.at("generated_tokens").get<std::int64_t>());
     EXPECT_EQ(timeline->requests().size(), 9U * 4) << "arrived, admitted, first token, finished";
     EXPECT_FALSE(timeline->kvPages().empty());
+}
+
+TEST(BatchCommand, TheSessionIsNoPlaceForAnswers) {
+    const TempFolder folder;
+    const std::string file = folder.file("batch.vitrine");
+    for (const char* key : {"--outputs", "--save-trace"}) {
+        const test::ProgramResult result = test::vitrine(batch({"--session", file, key, file}));
+        EXPECT_EQ(result.exitCode, 2);
+        EXPECT_THAT(result.err, testing::HasSubstr("is the session file too"));
+    }
+}
+
+TEST(BatchCommand, ListsOfRunsHaveItsRate) {
+    const TempFolder folder;
+    const std::string file = folder.file("batch.vitrine");
+    ASSERT_EQ(test::vitrine({"plan", "batch", "--model", "synthetic:tiny-llama", "--trace", "fixed", "--requests", "2",
+                             "--new-tokens", "8", "--session", file})
+                  .exitCode,
+              0);
+    const json printed = json::parse(test::vitrine({"session", "show", file, "--json"}).out);
+    const std::string list = test::vitrine({"session", "ls", file}).out;
+    const auto rate = printed.at("metrics").at("tokens_per_second").get<double>();
+    EXPECT_THAT(list, testing::HasSubstr(fmt::format(" {:.4g} ", rate)));
 }
 
 TEST(BatchCommand, MistakesAreOneLineEach) {
