@@ -103,8 +103,7 @@ public:
     PageCounts counts(int group) const;
     PageCounts counts() const; ///< of all groups
     std::uint64_t evictions() const { return evictions_; }
-    std::uint64_t sharedTokens() const { return sharedTokens_; }   ///< taken over by adoptPrefix so far
-    std::uint64_t sharedPrompts() const { return sharedPrompts_; } ///< calls of it that took any
+    std::uint64_t sharedTokens() const { return sharedTokens_; } ///< taken over by adoptPrefix so far
     std::int64_t keptRings() const {
         return static_cast<std::int64_t>(rings_.size());
     } ///< beginnings with kept rings now
@@ -183,7 +182,6 @@ private:
     std::uint64_t clock_ = 0;
     std::uint64_t evictions_ = 0;
     std::uint64_t sharedTokens_ = 0;
-    std::uint64_t sharedPrompts_ = 0;
     bool tracks_ = false;
     std::set<std::pair<int, std::int32_t>> changed_;
 };

@@ -103,7 +103,6 @@ std::int64_t PageBook::adoptPrefix(int sequence, std::span<const std::int32_t> p
     fresh.length = std::min(static_cast<std::int64_t>(known.size()) * groups_[group].pageTokens,
                             static_cast<std::int64_t>(prompt.size()) - 1);
     sharedTokens_ += static_cast<std::uint64_t>(fresh.length);
-    sharedPrompts_ += fresh.length > 0 ? 1 : 0;
     return fresh.length;
 }
 

@@ -218,6 +218,10 @@ void BatchEngine::tellPlan(const BatchPlan& plan) {
     }
     for (const SlotChange& change : plan.admitted) {
         Row& row = rowOf(change.request);
+        if (!change.swapped && change.kept > 0) {
+            counts_.sharedTokens += change.kept;
+            counts_.sharingRequests += std::exchange(row.shares, true) ? 0 : 1;
+        }
         if (change.again) {
             trace_->request(change.request, base::RequestPhase::Resumed, time, change.slot, plan.index, change.kept);
         } else {

@@ -11,8 +11,9 @@
 // Steps of single tokens have as many rows as the next bucket, filled up with rows that count for nothing, so that few captured
 // graphs serve all of them; devices without graphs, and Meta with the traits of one that has them, do the same sums. Where
 // rotary frequencies follow the length (dynamic), ops are launched one by one instead.
-// A request's tokens do not depend on what else runs: not on the mode, the order, the slots, preemption or shared prefixes. On
-// a GPU that is exact in float32; bf16 products of other numbers of rows round differently, which shows where logits lie close.
+// A request's tokens do not depend on what else runs: not on the mode, the order, the slots, preemption or shared prefixes, but
+// for rounding. Products of other numbers of rows sum in another order (on the CPU up to eight rows, and more): logits of
+// float32 differ in their last bits, those of bf16 or over a cache of bytes by some hundredths, which shows where they lie close.
 //
 // An engine belongs to the thread of its model's context. `add` and `cancel` are called between steps.
 
@@ -62,6 +63,8 @@ struct BatchCounts {
     std::int64_t prefillTokens = 0;
     std::int64_t recomputedTokens = 0; ///< of them: computed before, and lost by a preemption
     std::int64_t paddingTokens = 0;
+    std::int64_t sharedTokens = 0;    ///< of prompts, found in known pages: not computed, or not again
+    std::int64_t sharingRequests = 0; ///< that had any
     std::int64_t preemptions = 0;
     std::int64_t swaps = 0;
     std::uint64_t swapBytes = 0; ///< both ways
@@ -134,6 +137,7 @@ private:
     void publish(const Flight& flight);
     void noteCache();
     base::TimeNs now() const;
+    std::int32_t mostDecodes() const; ///< rows of a step of single tokens, those that fill it up included
     Row& rowOf(std::int32_t request) { return *rows_.at(request); }
     Row* unended(std::int32_t request) const;
     std::vector<StepBatch> likelySteps(std::vector<std::int32_t>& tokens) const;

@@ -35,8 +35,8 @@ std::vector<StepBatch> BatchEngine::likelySteps(std::vector<std::int32_t>& token
             step.sequences.push_back({slots, {tokens.data(), static_cast<std::size_t>(prompt)}});
         }
     };
-    for (std::int32_t rows = 1; rows <= slots; ++rows) {
-        if (bucketRows(rows, slots) == rows) {
+    for (std::int32_t rows = 1; rows <= mostDecodes(); ++rows) {
+        if (bucketRows(rows, mostDecodes()) == rows) {
             add(rows, 0);
         }
     }
@@ -70,6 +70,11 @@ std::unique_ptr<BatchEngine::Flight> BatchEngine::prepareFlight(BatchPlan plan) 
     flight->plan = std::move(plan);
     flight->moment = {scheduler_->queued(), scheduler_->running(), scheduler_->preempted(), cache_->book()->counts()};
     return flight;
+}
+
+std::int32_t BatchEngine::mostDecodes() const {
+    const SchedulerOptions& scheduler = options_.scheduler;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(scheduler.slots, scheduler.tokenBudget));
 }
 
 /// The step's sequences, sampled rows and carried ids, from its plan and from what is known by now.
@@ -118,7 +123,7 @@ void BatchEngine::fillStep(Flight& flight) {
         }
     }
     const auto count = static_cast<std::int32_t>(rows.size());
-    flight.fill = buckets_ && flight.decodes ? bucketRows(count, options_.scheduler.slots) - count : 0;
+    flight.fill = buckets_ && flight.decodes ? bucketRows(count, mostDecodes()) - count : 0;
     for (std::int32_t i = 0; i < flight.fill; ++i) {
         StepSequence fill{fillSequence_, {flight.padding.data(), 1}, true};
         fill.keep = false;

@@ -17,6 +17,7 @@ struct BatchEngine::Row {
     std::vector<std::int32_t> history; ///< prompt and new tokens
     std::int64_t computed = 0;         ///< tokens that were in the cache at some time
     std::optional<AnswerText> answer;
+    bool shares = false; ///< it found tokens of its prompt in known pages
 
     bool done() const { return out.result.finish != FinishReason::None || !out.refusal.empty(); }
 };

@@ -90,7 +90,7 @@ struct SlotChange {
     std::int32_t request = 0;
     std::int32_t slot = 0;
     bool again = false;    ///< admitted: it had run before
-    bool swapped = false;  ///< preempted: its pages go to the host
+    bool swapped = false;  ///< preempted: its pages go to the host; admitted: they come back
     std::int64_t kept = 0; ///< tokens that are in the cache: those of a shared prefix, or those that come back
 };
 

@@ -48,8 +48,11 @@ void Scheduler::preempt(std::int32_t request, std::vector<Claim>& claims, BatchP
     queue_.insert(std::lower_bound(queue_.begin(), queue_.end(), request), request);
     const auto isMine = [&](const auto& item) { return item.request == request; };
     const bool fromHost = std::erase_if(plan.moves, isMine) > 0;
-    if (std::erase_if(plan.admitted, isMine) > 0) {
+    const auto admitted = std::find_if(plan.admitted.begin(), plan.admitted.end(), isMine);
+    if (admitted != plan.admitted.end()) {
         // It came in with this step and goes as it came; what is on the host is still there.
+        entry.ran = admitted->again;
+        plan.admitted.erase(admitted);
         const std::int64_t computed = entry.computed;
         leaveSlot(request, fromHost ? RequestState::Swapped : RequestState::Preempted);
         entry.swapped = fromHost ? computed : 0;
@@ -167,7 +170,8 @@ void Scheduler::admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow
         entry.slot = slot;
         entry.sequence = book_->addSequence();
         entry.state = RequestState::Running;
-        if (entry.swapped > 0) {
+        const bool comesBack = entry.swapped > 0;
+        if (comesBack) {
             if (!book_->grow(entry.sequence, entry.swapped)) {
                 throw base::Internal("a request was admitted without pages");
             }
@@ -187,7 +191,7 @@ void Scheduler::admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow
             entry.computed = book_->adoptPrefix(entry.sequence, entry.tokens);
             entry.keepAt = keptLengths(entry);
         }
-        plan.admitted.push_back({request, slot, entry.ran, false, entry.computed});
+        plan.admitted.push_back({request, slot, entry.ran, comesBack, entry.computed});
         entry.ran = true;
         if (claimNow) {
             claim(request, claims, plan);

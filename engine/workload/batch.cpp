@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "engine/checkpoint/atomic_file.h"
+#include "base/log.h"
 #include "engine/generation/batch_pool.h"
+#include "engine/workload/batch_answers.h"
 
 namespace vitrine::engine {
 namespace {
@@ -24,7 +26,7 @@ bool isRecipe(const std::string& trace) {
 void applyRow(const TraceRow& row, GenerateRequest& request, bool meta) {
     request.maxNewTokens = row.maxNewTokens > 0 ? row.maxNewTokens : request.maxNewTokens;
     Sampling& sampling = request.sampling;
-    sampling.temperature = static_cast<float>(row.temperature.value_or(sampling.temperature));
+    sampling.temperature = row.temperature ? usableTemperature(*row.temperature) : sampling.temperature;
     sampling.topK = static_cast<std::int32_t>(row.topK.value_or(sampling.topK));
     sampling.topP = static_cast<float>(row.topP.value_or(sampling.topP));
     sampling.minP = static_cast<float>(row.minP.value_or(sampling.minP));
@@ -36,41 +38,53 @@ void applyRow(const TraceRow& row, GenerateRequest& request, bool meta) {
     }
 }
 
-/// Requests beyond what the model was made for are refused, or their answers cut; plans may ask for more.
-void limitRow(ArrivingRequest& item, std::int64_t limit) {
+/// Requests beyond what the model was made for are refused, or their answers cut; plans may ask for more. Returns whether
+/// it was cut.
+bool limitRow(ArrivingRequest& item, std::int64_t limit) {
     const auto prompt = static_cast<std::int64_t>(item.request.prompt.size());
     if (limit == 0) {
-        return;
+        return false;
     }
     if (prompt + 1 > limit) {
         item.refusal =
             fmt::format("its prompt of {} tokens leaves no room in the model's context of {}", prompt, limit);
+        return false;
     }
-    item.request.maxNewTokens = std::min(item.request.maxNewTokens, std::max<std::int64_t>(limit - prompt, 1));
+    const std::int64_t wanted =
+        std::exchange(item.request.maxNewTokens, std::min(item.request.maxNewTokens, limit - prompt));
+    return wanted > item.request.maxNewTokens;
+}
+
+/// The tokenizer is there for every row, wherever the first text stands.
+void prepareTexts(RequestMaker& maker, const ModelSource& source, const std::vector<TraceRow>& rows) {
+    const auto text =
+        std::find_if(rows.begin(), rows.end(), [](const TraceRow& row) { return row.prompt.has_value(); });
+    if (text == rows.end()) {
+        return;
+    }
+    if (source.tokenizerFile.empty()) {
+        throw base::BadInput(fmt::format("{}: prompt: {} has no tokenizer.json; give tokens or prompt_length",
+                                         text->place, source.name));
+    }
+    maker.prepareText();
+}
+
+/// Refused requests show in the numbers; why, for the first of them.
+void tellRefused(const BatchEngine& engine, const std::vector<TraceRow>& rows) {
+    std::size_t count = 0;
+    std::string first;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::string& reason = engine.result(static_cast<std::int32_t>(i)).refusal;
+        count += reason.empty() ? 0 : 1;
+        first = first.empty() && !reason.empty() ? fmt::format("{}: {}", rows[i].idJson().dump(), reason) : first;
+    }
+    if (count > 0) {
+        base::logWarning(fmt::format("{} of {} requests were refused, the first being {}", count, rows.size(), first));
+    }
 }
 
 double seconds(base::TimeNs from, base::TimeNs to) {
     return static_cast<double>(to - from) * 1e-9;
-}
-
-/// {"id", "ids"} of every request, in the order of arrival.
-void writeOutputs(const std::string& path, const BatchEngine& engine, const std::vector<TraceRow>& rows, bool hasText) {
-    std::string text;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        const BatchResult& result = engine.result(static_cast<std::int32_t>(i));
-        Json row = {{"id", rows[i].idJson()}, {"ids", result.result.ids}};
-        if (!result.refusal.empty()) {
-            row["refused"] = result.refusal;
-        } else {
-            row["finish_reason"] = finishReasonName(result.result.finish);
-            const auto final = result.result.channels.find("final");
-            if (hasText && final != result.result.channels.end()) {
-                row["text"] = final->second;
-            }
-        }
-        text += row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-    }
-    writeTextFile(path, text);
 }
 
 } // namespace
@@ -87,6 +101,8 @@ std::vector<TraceRow> traceOf(const Run& run) {
         recipe.rate = run.spec.value("rate", 0.0);
         recipe.seed = run.spec.value("seed", std::uint64_t{0});
         rows = makeRequestTrace(recipe);
+    } else if (std::error_code none; !std::filesystem::exists(trace, none)) {
+        throw base::BadInput(trace + ": is no file, and none of fixed, uniform, poisson, long-tail");
     } else {
         rows = readRequestTrace(trace);
     }
@@ -99,8 +115,10 @@ std::vector<TraceRow> traceOf(const Run& run) {
 BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector<TraceRow>& rows, bool meta) {
     BatchWork work;
     RequestMaker maker(run, source, meta);
+    prepareTexts(maker, source, rows);
     const auto seed = run.spec.value("seed", std::uint64_t{0});
     std::int64_t tokens = 0;
+    std::int64_t cut = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const TraceRow& row = rows[i];
         ArrivingRequest& item = work.requests.emplace_back();
@@ -116,10 +134,10 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
         }
         applyRow(row, item.request, meta);
         if (!item.request.stopTexts.empty() && maker.tokenizer() == nullptr) {
-            throw base::BadInput(row.place +
-                                 ": stop: needs a prompt given as text; with tokens there is no text to search");
+            throw base::BadInput((row.stop.empty() ? "" : row.place + ": ") +
+                                 "stop: needs a prompt given as text; with tokens there is no text to search");
         }
-        limitRow(item, meta ? 0 : contextLimit(source.config));
+        cut += limitRow(item, meta ? 0 : contextLimit(source.config)) ? 1 : 0;
         const auto prompt = static_cast<std::int64_t>(item.request.prompt.size());
         tokens += prompt;
         if (tokens > kMostTraceTokens) {
@@ -130,6 +148,11 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
             work.longestPrompt = std::max(work.longestPrompt, prompt);
             work.longestSequence = std::max(work.longestSequence, prompt + item.request.maxNewTokens - 1);
         }
+    }
+    if (cut > 0) {
+        base::logWarning(
+            fmt::format("max_new_tokens: cut for {} of {} requests, to the rest of the model's context of {}", cut,
+                        rows.size(), contextLimit(source.config)));
     }
     work.tokenizer = maker.tokenizer();
     work.chatFormat = maker.chatFormat();
@@ -264,8 +287,8 @@ void addBatchMetrics(Json& metrics, const BatchEngine& engine, const BatchTally&
     metrics["kv_page_bytes"] = counts.kvPageBytes;
     metrics["kv_fragmentation"] = counts.worstFragmentation;
     metrics["kv_evictions"] = cache.book()->evictions();
-    metrics["shared_prefix_tokens"] = cache.book()->sharedTokens();
-    metrics["shared_prefix_requests"] = cache.book()->sharedPrompts();
+    metrics["shared_prefix_tokens"] = counts.sharedTokens;
+    metrics["shared_prefix_requests"] = counts.sharingRequests;
     metrics["kv_kept_rings"] = cache.book()->keptRings();
 }
 
@@ -309,20 +332,26 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
             run.sinks.progress->progress("Serving requests", ended, total);
         }
     });
+    const std::string answers = run.flag("plan") ? std::string() : run.text("outputs"); // a plan answers nothing
     try {
         replayRequests(engine, context, std::move(work.requests));
     } catch (...) {
         addBatchMetrics(metrics, engine);
+        try {
+            writeAnswers(answers, engine, rows, hasText);
+        } catch (const base::BadInput& second) {
+            base::logWarning(second.message()); // what ended the run is the error
+        }
         throw;
     }
     addBatchMetrics(metrics, engine);
-    if (const std::string path = run.text("outputs"); !path.empty()) {
-        writeOutputs(path, engine, rows, hasText);
-    }
+    tellRefused(engine, rows);
+    writeAnswers(answers, engine, rows, hasText);
 }
 
 void runBatch(const Run& run) {
-    // A wrong trace is told before anything is loaded.
+    // Wrong files are told before anything is loaded.
+    checkBatchFiles(run);
     const std::vector<TraceRow> rows = traceOf(run);
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);

@@ -45,10 +45,7 @@ std::vector<std::int32_t> unknownIds(const Tokenizer& tokenizer, std::int64_t vo
 
 Sampling samplingOf(const Run& run, const ModelSource& source) {
     Sampling out;
-    auto temperature = static_cast<float>(run.spec.value("temperature", 0.0));
-    if (temperature < std::numeric_limits<float>::min()) {
-        temperature = 0; // its inverse would be infinite
-    }
+    const float temperature = usableTemperature(run.spec.value("temperature", 0.0));
     if (temperature > 0) {
         out = fromGenerationConfig(source.generation);
     }
@@ -65,6 +62,11 @@ Sampling samplingOf(const Run& run, const ModelSource& source) {
 }
 
 } // namespace
+
+float usableTemperature(double temperature) {
+    const auto value = static_cast<float>(temperature);
+    return value < std::numeric_limits<float>::min() ? 0 : value;
+}
 
 std::int64_t contextLimit(const ModelConfig& config) {
     return config.rope.type == RopeType::Dynamic ? 0 : std::max<std::int64_t>(config.maxPositions, 0);

@@ -106,6 +106,8 @@ private:
 /// Tokens of a prompt whose text does not matter; different streams give different ones.
 std::vector<std::int32_t> arbitraryTokens(std::int64_t count, std::int64_t vocab, std::uint64_t seed,
                                           std::uint32_t stream);
+/// As sampling takes it: 0 where its inverse would be infinite.
+float usableTemperature(double temperature);
 /// Most tokens that the model has positions for; 0: no limit.
 std::int64_t contextLimit(const ModelConfig& config);
 

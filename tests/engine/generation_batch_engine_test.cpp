@@ -191,6 +191,58 @@ TEST(BatchEngine, MetaKeepsTheOrderOfTimesAndItsSlots) {
     EXPECT_EQ(tokens, 20 * 5 + 190);
 }
 
+/// Keeps what a batch tells of its steps.
+class StepSink final : public base::TraceSink {
+public:
+    base::StringId intern(std::string_view) override { return {}; }
+    void record(const base::TraceEvent& event) override {
+        if (const auto* step = std::get_if<base::BatchStepEvent>(&event)) {
+            steps.push_back(*step);
+        }
+    }
+    std::vector<base::BatchStepEvent> steps;
+};
+
+TEST(BatchEngine, RowsThatFillAStepUpKeepToItsBudget) {
+    for (const BatchMode mode : {BatchMode::Continuous, BatchMode::Static}) {
+        StepSink sink;
+        BatchRig rig("synthetic:tiny-gpt-oss", kernels::Backend::Meta, &sink); // with the traits of a GPU
+        rig.options.scheduler.mode = mode;
+        rig.options.scheduler.slots = 8;
+        rig.options.scheduler.tokenBudget = 7;
+        std::vector<GenerateRequest> requests;
+        for (std::int32_t i = 0; i < 8; ++i) {
+            requests.push_back(request(4, 20, i, 300));
+        }
+        rig.serve(requests);
+        std::int32_t filled = 0;
+        for (const base::BatchStepEvent& step : sink.steps) {
+            EXPECT_LE(step.decodeRows + step.prefillTokens + step.paddingTokens, 7) << "step " << step.index;
+            filled += step.decodeRows + step.paddingRows == 7 ? 1 : 0;
+        }
+        EXPECT_GT(filled, 5);
+    }
+}
+
+TEST(BatchEngine, WhoComesBackSharesWithItselfAndCountsOnce) {
+    BatchRig rig("synthetic:tiny-llama");
+    rig.options.cache.sharePrefixes = true;
+    rig.options.cache.poolPages = 14;
+    std::vector<GenerateRequest> requests;
+    for (std::int32_t i = 0; i < 6; ++i) {
+        requests.push_back(request(12, 30, 1, 300)); // all alike
+    }
+    const Served served = rig.serve(requests);
+    EXPECT_GT(served.counts.preemptions, 0);
+    std::int64_t sharing = 0;
+    for (const BatchResult& result : served.results) {
+        sharing += result.sharedTokens > 0 ? 1 : 0;
+    }
+    EXPECT_GT(sharing, 0);
+    EXPECT_LE(served.counts.sharingRequests, 6);
+    EXPECT_GE(served.counts.sharingRequests, sharing);
+}
+
 TEST(BatchEngine, CallbacksMayCancelAndTakeResults) {
     BatchRig rig("synthetic:tiny-llama");
     BatchEngine engine(*rig.model, nullptr, rig.options);
@@ -334,12 +386,17 @@ TEST(BatchEngine, RandomTracesOnMetaGiveEachRequestItsOwnTokens) {
                     EXPECT_TRUE(std::equal(ids.begin(), ids.end(), wanted[at].begin())) << "request " << i;
                     EXPECT_TRUE(!finished || ids.size() == wanted[at].size() ||
                                 result.result.finish == FinishReason::StopToken);
+                    EXPECT_TRUE(result.firstToken < 0 ||
+                                (result.admitted >= result.arrival && result.firstToken >= result.admitted))
+                        << "request " << i << " answered and was never admitted";
                     refused += result.refusal.empty() ? 0 : 1;
                 }
                 const BatchCounts& counts = engine.counts();
                 all.preemptions += counts.preemptions;
                 all.swaps += counts.swaps;
                 shared += book.sharedTokens();
+                EXPECT_LE(counts.sharingRequests, count);
+                EXPECT_GE(counts.sharedTokens, counts.sharingRequests);
             };
             BatchOptions options;
             options.cache.dtype = kernels::DType::F32;

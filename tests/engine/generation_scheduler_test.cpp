@@ -53,6 +53,10 @@ public:
             make(move);
         }
         preemptions_ += static_cast<std::int64_t>(plan.preempted.size());
+        for (const SlotChange& change : plan.admitted) {
+            EXPECT_EQ(change.again, !admitted_.insert(change.request).second)
+                << "request " << change.request << " was told to come back and had not been told to come";
+        }
         if (late) {
             late();
             std::erase_if(plan.rows, [&](const PlannedRow& row) { return !book_.live(row.sequence); });
@@ -213,7 +217,7 @@ private:
     std::map<std::tuple<int, std::int32_t, std::int64_t>, std::int32_t> memory_;
     std::map<std::int32_t, Slots> host_;
     std::map<std::int32_t, std::int32_t> waits_;
-    std::set<std::int32_t> stopped_;
+    std::set<std::int32_t> stopped_, admitted_;
     std::int64_t preemptions_ = 0, steps_ = 0;
     std::int32_t longestWait_ = 0;
 };

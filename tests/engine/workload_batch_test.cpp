@@ -160,6 +160,87 @@ TEST_F(WorkloadBatch, MistakesAreNamed) {
     EXPECT_THAT(messageOf({{"trace", "uniform"}, {"prefill_chunk", 3}}), HasSubstr("prefill_chunk: "));
 }
 
+TEST_F(WorkloadBatch, FilesThatCannotBeWrittenAreToldBeforeAnythingRuns) {
+    const std::string trace = file("t.jsonl", "{\"tokens\": [5, 6], \"max_new_tokens\": 2}");
+    const auto messageOf = [&](const Json& more) {
+        try {
+            // There is no such model: whoever gets as far as that is too late.
+            Json all = {{"model", "/nowhere/model"}, {"trace", trace}};
+            all.update(more);
+            batch(all);
+        } catch (const base::BadInput& error) {
+            return error.message();
+        }
+        return std::string("no error");
+    };
+    EXPECT_THAT(messageOf({{"outputs", path("no/such/file")}}), HasSubstr("no/such/file: creating: "));
+    EXPECT_THAT(messageOf({{"outputs", folder_.string()}}), HasSubstr("is a folder"));
+    EXPECT_THAT(messageOf({{"save_trace", path("no/such/file")}}), HasSubstr("no/such/file: creating: "));
+    EXPECT_THAT(messageOf({{"outputs", path("./t.jsonl")}}), HasSubstr("is the file of trace too"));
+    EXPECT_THAT(messageOf({{"save_trace", trace}}), HasSubstr("is the file of trace too"));
+    EXPECT_THAT(messageOf({{"save_trace", path("a")}, {"outputs", path("a")}}), HasSubstr("save_trace too"));
+    EXPECT_THAT(messageOf({{"trace", "unifrom"}}), HasSubstr("unifrom: is no file, and none of fixed, "));
+    EXPECT_THAT(messageOf({{"outputs", path("new")}}), HasSubstr("/nowhere/model"));
+    EXPECT_FALSE(fs::exists(path("new")));
+}
+
+TEST_F(WorkloadBatch, WhatEndsEarlyLeavesItsAnswers) {
+    const std::string trace =
+        file("t.jsonl", "{\"id\": 1, \"tokens\": [5], \"max_new_tokens\": 3, \"stop_tokens\": []}\n"
+                        "{\"id\": 2, \"tokens\": [6], \"max_new_tokens\": 500, \"stop_tokens\": []}\n"
+                        "{\"id\": 3, \"tokens\": [7], \"arrival\": 1000}\n");
+    base::StopSource source;
+    WorkloadSinks sinks;
+    sinks.token = [&](const StreamedToken& token) {
+        if (token.request == 1 && token.index == 9) {
+            source.request_stop();
+        }
+    };
+    const Json experiment = {{"vitrine", 1},     {"workload", "batch"}, {"model", test::fixture("llama")},
+                             {"backend", "cpu"}, {"trace", trace},      {"outputs", path("out.jsonl")}};
+    EXPECT_THROW(runExperiment(experiment, sinks, source.get_token()), base::Cancelled);
+    const std::vector<Json> rows = outputs();
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0]["finish_reason"], "length");
+    EXPECT_EQ(rows[1]["finish_reason"], "cancelled");
+    EXPECT_GE(rows[1]["ids"].size(), 10U);
+    EXPECT_EQ(rows[2]["finish_reason"], "unfinished");
+    EXPECT_TRUE(rows[2]["ids"].empty());
+}
+
+TEST_F(WorkloadBatch, APlanAnswersNothing) {
+    batch({{"plan", true}, {"trace", "fixed"}, {"requests", 2}, {"new_tokens", "3"}, {"prompt_tokens", "3"}});
+    EXPECT_FALSE(fs::exists(path("out.jsonl"))) << "ids of a plan are no answers";
+}
+
+TEST_F(WorkloadBatch, StopTextsNeedATextInAnyRow) {
+    const std::string demo = std::string(VITRINE_RESOURCES) + "/models/vitrine-demo";
+    const std::string stops = "{\"id\": 1, \"tokens\": [5, 6], \"max_new_tokens\": 4, \"stop\": [\"x\"]}\n";
+    const std::string text = "{\"id\": 2, \"prompt\": \"Hello\", \"max_new_tokens\": 4}\n";
+    const auto messageOf = [&](const Json& more) {
+        try {
+            batch(more);
+        } catch (const base::BadInput& error) {
+            return error.message();
+        }
+        return std::string("no error");
+    };
+    EXPECT_EQ(messageOf({{"model", demo}, {"trace", file("a.jsonl", text + stops)}}), "no error");
+    EXPECT_EQ(messageOf({{"model", demo}, {"trace", file("b.jsonl", stops + text)}}), "no error");
+    EXPECT_THAT(messageOf({{"model", demo}, {"trace", file("c.jsonl", stops)}}), HasSubstr("c.jsonl: line 1: stop: "));
+    EXPECT_THAT(messageOf({{"model", demo}, {"trace", "fixed"}, {"stop", Json::array({"x"})}}),
+                HasSubstr("stop: needs"));
+    EXPECT_THAT(messageOf({{"trace", file("d.jsonl", "{\"tokens\": [5]}\n" + text)}}),
+                HasSubstr("d.jsonl: line 2: prompt: "));
+}
+
+TEST_F(WorkloadBatch, ATemperatureWithoutAnInverseIsGreedy) {
+    batch({{"trace", file("a.jsonl", "{\"tokens\": [5, 6, 7], \"max_new_tokens\": 8, \"temperature\": 0}")}});
+    const std::vector<Json> greedy = outputs();
+    batch({{"trace", file("b.jsonl", "{\"tokens\": [5, 6, 7], \"max_new_tokens\": 8, \"temperature\": 1e-40}")}});
+    EXPECT_EQ(outputs(), greedy);
+}
+
 TEST_F(WorkloadBatch, APlanSaysWhatFitsAndAllocatesWhatItPredicts) {
     Json plan = {{"plan", true},       {"model", "synthetic:gpt-oss-20b"},
                  {"backend", "meta"},  {"device_profile", "h100-80gb"},
