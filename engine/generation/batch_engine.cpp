@@ -222,12 +222,16 @@ void BatchEngine::tellPlan(const BatchPlan& plan) {
             counts_.sharedTokens += change.kept;
             counts_.sharingRequests += std::exchange(row.shares, true) ? 0 : 1;
         }
+        // Pages are told by sequences: this says whose those are from now on.
+        const std::string sequence = std::to_string(scheduler_->sequence(change.request));
         if (change.again) {
-            trace_->request(change.request, base::RequestPhase::Resumed, time, change.slot, plan.index, change.kept);
+            trace_->request(change.request, base::RequestPhase::Resumed, time, change.slot, plan.index, change.kept,
+                            sequence);
         } else {
             row.out.admitted = time;
             row.out.sharedTokens = change.kept;
-            trace_->request(change.request, base::RequestPhase::Admitted, time, change.slot, plan.index, change.kept);
+            trace_->request(change.request, base::RequestPhase::Admitted, time, change.slot, plan.index, change.kept,
+                            sequence);
         }
     }
 }

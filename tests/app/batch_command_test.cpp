@@ -86,6 +86,15 @@ TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
     EXPECT_EQ(sampled, value.at("generated_tokens").get<std::int64_t>());
     EXPECT_EQ(timeline->requests().size(), 9U * 4) << "arrived, admitted, first token, finished";
     EXPECT_FALSE(timeline->kvPages().empty());
+    for (const base::RequestEvent& event : timeline->requests()) {
+        if (event.phase == base::RequestPhase::Admitted) {
+            EXPECT_THAT(std::string(timeline->text(event.reason.value)), testing::MatchesRegex("[0-9]+"))
+                << "the sequence by which its pages are told";
+        }
+    }
+    const std::string list = test::vitrine({"session", "ls", file}).out;
+    const auto rate = std::llround(value.at("tokens_per_second").get<double>());
+    EXPECT_THAT(list, testing::HasSubstr(std::to_string(rate).substr(0, 3))) << list;
 }
 
 TEST(BatchCommand, TheSessionIsNoPlaceForAnswers) {

@@ -7,17 +7,22 @@
 #include <QAbstractItemModelTester>
 #include <QApplication>
 #include <QClipboard>
+#include <QComboBox>
 #include <QDir>
 #include <QElapsedTimer>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "tests/ui/batch_run.h"
 #include "ui/models/batch_tables.h"
 #include "ui/models/format.h"
+#include "ui/models/request_choice.h"
+#include "ui/models/sweep_runner.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/views/batching/sweep_page.h"
 #include "ui/widgets/chart.h"
@@ -41,6 +46,23 @@ Fixture& fixture() {
     static Fixture one;
     return one;
 }
+
+class CountedRuns final : public ui::RunController {
+public:
+    void start(const nlohmann::json& experiment, const QString&) override {
+        started.push_back(experiment);
+        busy = true;
+    }
+    void stop() override { end(QStringLiteral("cancelled")); }
+    bool running() const override { return busy; }
+    quint64 price(const nlohmann::json&) override { return 0; }
+    void end(const QString& status, const QString& error = {}) {
+        busy = false;
+        emit ended(status, error, {});
+    }
+    std::vector<nlohmann::json> started;
+    bool busy = false;
+};
 
 struct Shown {
     ui::SessionDocument document;
@@ -279,6 +301,58 @@ private slots:
         QVERIFY(!s.view.slotLane(1)->isVisible());
         QVERIFY(s.view.sentence()->text().contains(QLatin1Char('B')));
         QCOMPARE(ui::batchPartner(s.document.runs(), 1), 2);
+        // One column of numbers: there is nothing to compare with.
+        QCOMPARE(s.view.throughput()->model()->columnCount(), 2);
+        QCOMPARE(s.view.latency()->model()->columnCount(), 2);
+        // Only runs of the same trace are partners.
+        QCOMPARE(ui::batchPartner({test::batchInfo(1, "continuous", 8),
+                                   test::batchInfo(2, "static", 8, 0, R"(, "new_tokens": "1-9")")},
+                                  1),
+                 0);
+    }
+
+    /// Two runs of one mode are told apart by what else differs.
+    void titlesSayWhatDiffers() {
+        Fixture& f = fixture();
+        const auto name = [&](const char* a, const char* b) {
+            const auto left = ui::batchSide(test::batchInfo(1, "continuous", 8, 0, a), *f.flow);
+            const auto right = ui::batchSide(test::batchInfo(2, "continuous", 8, 0, b), *f.flow);
+            return ui::batchPair(left, right, nullptr, nullptr);
+        };
+        const ui::BatchPair swaps = name(R"(, "preemption": "swap")", R"(, "preemption": "off")");
+        QCOMPARE(swaps.titles[0], QStringLiteral("Continuous, preemption swap"));
+        QCOMPARE(swaps.titles[1], QStringLiteral("Continuous, preemption off"));
+        QCOMPARE(swaps.heads[0], QStringLiteral("swap"));
+        QCOMPARE(name("", "").titles[0], QStringLiteral("Continuous"));
+        QCOMPARE(name("", "").heads[0], QStringLiteral("contin."));
+    }
+
+    /// 1.004 times is printed as 1.00: no difference. Rows of one kind have the same decimals.
+    void tablesReadEvenly() {
+        const auto side = [](std::int64_t steps, std::vector<double> ttft) {
+            auto made = std::make_shared<ui::BatchSide>();
+            made->slotCount = 4;
+            made->decodeSteps = steps;
+            made->generated = 900;
+            made->end = 1'000'000'000;
+            made->requests.resize(4);
+            made->latencies.ttft = std::move(ttft);
+            return made;
+        };
+        const ui::BatchPair pair = ui::batchPair(side(245, {0.0813, 0.0814, 0.0815, 0.0816}),
+                                                 side(246, {0.0851, 0.168, 0.168, 0.168}), nullptr, nullptr);
+        const auto steps = ui::batchThroughputTable(pair);
+        const auto row = std::ranges::find_if(
+            steps->nodes, [](const ui::FlatNode& node) { return node.cells[0].text == QLatin1String("decode steps"); });
+        QVERIFY(row != steps->nodes.end());
+        QCOMPARE(row->cells[3].text, QStringLiteral("="));
+        const auto latency = ui::batchLatencyTable(pair);
+        for (std::size_t i = 0; i < 4; ++i) {
+            for (const std::size_t column : {std::size_t(1), std::size_t(2)}) {
+                const QString text = latency->nodes[i].cells[column].text;
+                QCOMPARE(text.size() - text.indexOf(QLatin1Char('.')), qsizetype(2));
+            }
+        }
     }
 
     void pointerAndKeys() {
@@ -381,6 +455,129 @@ private slots:
         s.show();
         s.view.showPage(ui::BatchingView::SweepOfSlots);
         QVERIFY(s.view.sweepPage()->emptyShown());
+        QVERIFY(!s.view.sweepPage()->button()->isEnabled()); // nothing can be started here
+    }
+
+    void slotCountsOfSweeps() {
+        QCOMPARE(ui::parseSlotCounts(QStringLiteral("4, 8,16 ,8")), (std::vector<std::int32_t>{4, 8, 16}));
+        for (const char* bad : {"", "4,", "0", "-4", "5000", "four", "4 8"}) {
+            QVERIFY2(ui::parseSlotCounts(QString::fromLatin1(bad)).empty(), bad);
+        }
+        sessions::RunInfo run = test::batchInfo(1, "continuous", 8, 0, R"(, "outputs": "answers.jsonl")");
+        std::vector<nlohmann::json> both;
+        for (const std::string& text : ui::sweepExperiments(run, {4, 8}, true, true)) {
+            both.push_back(nlohmann::json::parse(text));
+        }
+        QCOMPARE(both.size(), std::size_t(4));
+        QCOMPARE(both[1].value("slots", 0), 4);
+        QVERIFY(both[0].value("mode", "") == "static" && both[1].value("mode", "") == "continuous");
+        QVERIFY(!both[0].contains("outputs")); // the first run's answers stay as they are
+        run.specJson = R"({"workload": "serve"})";
+        QVERIFY(ui::sweepExperiments(run, {4}, true, true).empty());
+    }
+
+    void sweepRunsOneAfterTheOther() {
+        CountedRuns runs;
+        ui::SweepRunner sweep(&runs, nullptr);
+        QSignalSpy failed(&sweep, &ui::SweepRunner::failed);
+        const auto experiments = ui::sweepExperiments(fixture().infoA, {2, 4, 8}, false, true);
+        sweep.start(experiments, QStringLiteral("x.vitrine"));
+        QCOMPARE(runs.started.size(), std::size_t(1));
+        runs.end(QStringLiteral("done"));
+        QTRY_COMPARE(runs.started.size(), std::size_t(2));
+        QCOMPARE(runs.started[1].value("slots", 0), 4);
+        QCOMPARE(sweep.done(), 1);
+        runs.end(QStringLiteral("out_of_memory")); // says nothing about the next one
+        QTRY_COMPARE(runs.started.size(), std::size_t(3));
+        runs.end(QStringLiteral("done"));
+        QTRY_VERIFY(!sweep.running());
+        QCOMPARE(failed.count(), 0);
+
+        sweep.start(experiments, QStringLiteral("x.vitrine"));
+        runs.end(QStringLiteral("failed"), QStringLiteral("no such model"));
+        QVERIFY(!sweep.running());
+        QCOMPARE(failed.takeFirst().value(0).toString(), QStringLiteral("no such model"));
+        QTest::qWait(10);
+        QCOMPARE(runs.started.size(), std::size_t(4));
+
+        sweep.start(experiments, QStringLiteral("x.vitrine"));
+        sweep.stop();
+        QVERIFY(!sweep.running() && !runs.busy);
+        QTest::qWait(10);
+        QCOMPARE(runs.started.size(), std::size_t(5));
+    }
+
+    void choosesTraces() {
+        Shown s;
+        const sessions::RunInfo other = test::batchInfo(3, "continuous", 8, 0, R"(, "new_tokens": "1-9")");
+        s.show(true, {other});
+        QCOMPARE(s.view.traceChoice()->count(), 2);
+        QCOMPARE(s.view.traceChoice()->currentIndex(), 1); // the newest trace comes first
+        emit s.view.traceChoice()->activated(0);
+        QCOMPARE(s.document.runA(), 3);
+        QCOMPARE(s.document.runB(), 0); // nothing else ran that trace
+        emit s.view.traceChoice()->activated(1);
+        QCOMPARE(s.document.runA(), 2);
+        QCOMPARE(s.document.runB(), 1);
+    }
+
+    /// What is chosen here is chosen in the KV cache's pages, and the cursor stands at the same instant of run A.
+    void sharesWhatIsChosen() {
+        Shown s;
+        s.show();
+        QVERIFY(s.view.find(QStringLiteral("17"), 1).contains(QStringLiteral("17")));
+        ui::RequestChoice& choice = ui::RequestChoice::of(&s.time);
+        QCOMPARE(choice.request(), 17);
+        choice.choose(5);
+        QCOMPARE(s.view.chosenRequest(), 5);
+        s.time.reset({0, test::ns(10)});
+        s.view.time()->setCursor(1'000'000);
+        QCOMPARE(*s.time.cursor(), s.view.pair().a->origin + 1'000'000);
+        s.time.setCursor(s.view.pair().a->origin + 2'000'000);
+        s.view.activated();
+        QCOMPARE(*s.view.time()->cursor(), 2'000'000);
+    }
+
+    void refusedRequestsAreMarked() {
+        test::RecordedRun run;
+        run.tell(base::BatchStepEvent{0, 1000, 0, 1});
+        for (int i = 0; i < 2; ++i) {
+            run.tell(base::RequestEvent{0, i, base::RequestPhase::Arrived, -1, -1, 3, {}});
+        }
+        run.tell(base::RequestEvent{0, 1, base::RequestPhase::Refused, -1, -1, 0, run.word("too long")});
+        run.tell(base::RequestEvent{1000, 0, base::RequestPhase::Finished, 0, 0, 1, run.word("length")});
+        const auto timeline = run.timeline();
+        const auto map =
+            ui::BatchMap::make(ui::batchSide(test::batchInfo(1, "continuous", 1), *timeline), ui::BatchAxis::Time);
+        const ui::PlotFrame frame{QSizeF(400, 60), 1};
+        const QImage image =
+            ui::paintRequests({map, ui::AxisMap::ofTime({0, 1000}, frame.plot().width()), 0}, frame, ui::themeTokens());
+        const double top = 3 + ui::requestPitch(2, 60);
+        int red = 0;
+        for (int y = static_cast<int>(top); y < 60; ++y) {
+            for (int x = static_cast<int>(frame.gutter); x < 400; ++x) {
+                const QColor pixel = image.pixelColor(x, y);
+                red += pixel.red() > pixel.green() + 60 && pixel.red() > pixel.blue() + 60 ? 1 : 0;
+            }
+        }
+        QVERIFY2(red > 10, qPrintable(QString::number(red)));
+    }
+
+    /// A request that waits in its slot for others of its batch is idle there.
+    void gapsInSlotsAreIdle() {
+        test::RecordedRun run;
+        run.tell(base::RequestEvent{0, 0, base::RequestPhase::Arrived, -1, -1, 3, {}});
+        run.tell(base::RequestEvent{100, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.tell(base::SlotSpanEvent{100, 200, 0, 1, 0, 0, base::SlotState::Prefill, 3, 0});
+        run.tell(base::SlotSpanEvent{200, 300, 1, 1, 0, -1, base::SlotState::Idle, 0, 0});
+        run.tell(base::SlotSpanEvent{300, 400, 2, 1, 0, 0, base::SlotState::Decode, 1, 0});
+        run.tell(base::RequestEvent{400, 0, base::RequestPhase::Finished, 0, 2, 1, run.word("length")});
+        const auto timeline = run.timeline();
+        const auto side = ui::batchSide(test::batchInfo(1, "static", 1), *timeline);
+        QCOMPARE(side->pieces.size(), std::size_t(4));
+        QCOMPARE(side->pieces[2].state, ui::RequestState::Idle);
+        QCOMPARE(side->pieces[2].begin, 200);
+        QCOMPARE(side->pieces[2].end, 300);
     }
 
     void saysWhyEmpty() {
@@ -400,6 +597,12 @@ private slots:
         s.document.show(QStringLiteral("x.vitrine"), {silent}, {{6, plain}});
         QTRY_VERIFY(s.view.settled());
         QVERIFY2(s.view.emptyText().contains(QStringLiteral("recorded no steps")), qPrintable(s.view.emptyText()));
+        QVERIFY(!s.view.throughput()->isVisibleTo(s.view.inspector())); // a head without rows says nothing
+        silent.error = "none.jsonl: has no requests";
+        silent.status = sessions::RunStatus::Failed;
+        s.document.show(QStringLiteral("x.vitrine"), {silent}, {{6, plain}});
+        QTRY_VERIFY(s.view.settled());
+        QVERIFY2(s.view.emptyText().contains(QStringLiteral("has no requests")), qPrintable(s.view.emptyText()));
     }
 
     void liveRunGrows() {

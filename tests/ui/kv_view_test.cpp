@@ -14,6 +14,7 @@
 #include "ui/models/format.h"
 #include "ui/models/kv_pages.h"
 #include "ui/models/kv_tables.h"
+#include "ui/models/request_choice.h"
 #include "ui/views/kv_cache/kv_pool_page.h"
 #include "ui/widgets/bar_plot.h"
 #include "ui/widgets/chart.h"
@@ -205,6 +206,92 @@ private slots:
         QCOMPARE(pool->bytesAt(55).predicted(), std::uint64_t(0));
     }
 
+    /// Bytes come out whole, and the curve of waste is what each instant says, also where only tokens came.
+    void poolNumbersAreExact() {
+        ui::BatchCurve curve;
+        curve.add(0, 39'535'509'505.0);
+        curve.setEnd(10);
+        curve.finish();
+        QCOMPARE(*curve.at(0), 39'535'509'505.0);
+        QCOMPARE(curve.largest(), 39'535'509'505.0);
+
+        test::RecordedRun run;
+        run.tell(base::RequestEvent{10, 0, base::RequestPhase::Arrived, -1, -1, 10, {}});
+        run.tell(base::RequestEvent{20, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 0, 1});
+        for (int i = 0; i < 40; ++i) {
+            run.tell(base::TokenEvent{30 + i, 0, 10 + i, 5, 0});
+        }
+        run.tell(base::KvPageEvent{100, 1, 0, base::PageState::Free, -1, 0});
+        const auto timeline = run.timeline();
+        const auto pool = ui::KvPool::make(generateRun(true), *timeline);
+        for (base::TimeNs at = 20; at < pool->end(); ++at) {
+            QCOMPARE(*pool->waste().at(at), pool->bytesAt(at).waste());
+        }
+        QVERIFY(pool->bytesAt(69).waste() < pool->bytesAt(20).waste());
+        QCOMPARE(pool->requestAt(0, 34)->generated, 5);
+        QCOMPARE(pool->requestAt(0, 34)->prompt, 10);
+        QVERIFY(!pool->requestAt(9, 34));
+    }
+
+    /// Sequences of the cache are used again: whose page it is follows the admissions.
+    void pagesNameTheirRequests() {
+        test::RecordedRun run;
+        const auto admit = [&](int request, base::TimeNs time) {
+            run.tell(base::RequestEvent{time, request, base::RequestPhase::Arrived, -1, -1, 100, {}});
+            run.tell(base::RequestEvent{time, request, base::RequestPhase::Admitted, 0, 0, 0, run.word("5")});
+        };
+        run.counter("kv_tokens", 1.2e-8, 100);
+        run.counter("kv_bytes.full", 1.2e-8, 128.0 * kToken);
+        admit(12, 10);
+        run.tell(base::KvPageEvent{10, 1, 0, base::PageState::Used, 5, 1});
+        run.tell(base::KvPageEvent{10, 1, 1, base::PageState::Used, 5, 1});
+        run.tell(base::KvPageEvent{15, 1, 0, base::PageState::Used, 5, 2});
+        run.tell(base::RequestEvent{20, 12, base::RequestPhase::Finished, 0, 0, 1, {}});
+        admit(13, 20);
+        run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 5, 1}); // somebody else holds it still
+        run.tell(base::KvPageEvent{20, 1, 1, base::PageState::Used, 5, 1}); // taken anew
+        run.tell(base::KvPageEvent{20, 1, 2, base::PageState::Used, 7, 1}); // of no request, padding for instance
+        run.tell(base::KvPageEvent{40, 0, 0, base::PageState::Free, -1, 0});
+        const auto timeline = run.timeline();
+        const auto pool = ui::KvPool::make(generateRun(true), *timeline);
+        const auto before = pool->at(15)[1], after = pool->at(20)[1];
+        QCOMPARE(before[0].request, 12);
+        QCOMPARE(before[1].request, 12);
+        QCOMPARE(after[0].request, 12);
+        QCOMPARE(after[1].request, 13);
+        QCOMPARE(after[2].request, -1);
+        QCOMPARE(ui::kvPoolWho(*pool, after[1]), QStringLiteral("request 13"));
+        QCOMPARE(ui::kvPoolWho(*pool, after[2]), QStringLiteral("padding"));
+        const QString words = ui::kvPoolPageWords(*pool, 1, 0, before[0], 15);
+        for (const char* part : {"5 full layers", "request 12 (prompt 100", "held by 2", "64 tokens", "1.5"}) {
+            QVERIFY2(words.contains(QString::fromLatin1(part)), qPrintable(words));
+        }
+        const ui::FlatTreePtr owners = ui::kvPoolOwners(*pool, 15);
+        QCOMPARE(owners->nodes.size(), std::size_t(1));
+        QCOMPARE(owners->nodes[0].key, quint64(13)); // the request + 1
+        QCOMPARE(owners->nodes[0].cells[3].raw, QString::number(2 * 64 * kToken));
+        QVERIFY(ui::kvPoolRequestTable(*pool, 12, 15) != nullptr);
+        QVERIFY(ui::kvPoolRequestTable(*pool, 99, 15) == nullptr);
+
+        // A click on a page chooses its request, for all views, and says what it holds.
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        time.reset({0, 50});
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.resize(1080, 820);
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, timeline}});
+        QTRY_VERIFY(view.settled());
+        view.segments()->setCurrent(1);
+        time.setCursor(15);
+        ui::PageMap* map = view.poolView()->map();
+        QTRY_VERIFY(map->isVisible() && map->height() > 100);
+        QTest::mouseClick(map, Qt::LeftButton, {}, map->cellRect(map->layoutFor(map->size()), 1, 1).center().toPoint());
+        QCOMPARE(ui::RequestChoice::of(&time).request(), 12);
+        QVERIFY(view.chosen()->isVisibleTo(view.inspector()));
+    }
+
     void showsPool() {
         test::RecordedRun run;
         run.counter("kv_tokens", 0.001, 64);
@@ -273,6 +360,7 @@ private slots:
         QCOMPARE(samples->nodes.size(), std::size_t(11));
         QCOMPARE(samples->columns[0].title, QStringLiteral("Time"));
         view.segments()->setCurrent(0);
+        view.header()->setTableShown(true);
         QCOMPARE(view.sampleTable()->model()->headerData(0, Qt::Horizontal).toString(), QStringLiteral("Time"));
         QCOMPARE(view.sampleTable()->model()->rowCount(), 500);
     }
@@ -310,8 +398,8 @@ private slots:
         QVERIFY(view.emptyShown());
         const auto timeline = growth(1000);
         document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, timeline}});
-        QVERIFY(!view.emptyShown());
         QTRY_VERIFY(view.settled());
+        QVERIFY(!view.emptyShown());
         QCOMPARE(view.chart()->seriesCount(), std::size_t(5)); // two areas, two lines, dots
         const QWidget* inspector = view.inspector();
         QVERIFY(inspector != nullptr);
@@ -341,6 +429,7 @@ private slots:
         view.show();
         const auto timeline = growth(1000);
         document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, timeline}});
+        QTRY_VERIFY(view.settled());
         const auto checks = view.header()->findChildren<QCheckBox*>();
         QCOMPARE(checks.size(), 3); // the third replays a pool
         QTest::mouseClick(checks[1], Qt::LeftButton, {}, QPoint(6, checks[1]->height() / 2));
@@ -356,6 +445,7 @@ private slots:
         view.show();
         const auto timeline = growth(40);
         document.show(QStringLiteral("x.vitrine"), {generateRun(false)}, {{1, timeline}});
+        QTRY_VERIFY(view.settled());
         QVERIFY(!view.emptyShown());
         QCOMPARE(view.chart()->seriesCount(), std::size_t(3));
     }
@@ -374,6 +464,7 @@ private slots:
         generate.id = 2;
         document.show(QStringLiteral("x.vitrine"), {generate, load}, {{1, timeline}, {2, growth(20)}});
         document.setRunA(1);
+        QTRY_VERIFY(view.settled());
         QVERIFY(view.emptyText().contains(QStringLiteral("A load keeps none")));
     }
 
@@ -383,6 +474,7 @@ private slots:
         ui::KvView view({&document, &time, nullptr, nullptr});
         view.show();
         document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growth(50)}});
+        QTRY_VERIFY(view.settled());
         QVERIFY(view.perform(QStringLiteral("view.table")));
         auto* table = qobject_cast<QTableView*>(view.focusStops().value(0));
         QVERIFY(table != nullptr && table->isVisible());
@@ -402,10 +494,10 @@ private slots:
             second.id = 2;
             if (before) {
                 document.show(QStringLiteral("x.vitrine"), {first}, {{1, growth(37)}});
-                QTest::qWait(20);
+                static_cast<void>(QTest::qWaitFor([&] { return view.settled(); }));
             }
             document.show(QStringLiteral("x.vitrine"), {second}, {{2, growth(1000)}});
-            QTest::qWait(20);
+            static_cast<void>(QTest::qWaitFor([&] { return view.settled(); }));
             return view.picture({1000, 700}, 1);
         };
         QCOMPARE(picture(true), picture(false));
@@ -418,6 +510,7 @@ private slots:
         view.resize(1000, 700);
         view.show();
         document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growth(1000)}});
+        QTRY_VERIFY(view.settled());
         QTest::mouseClick(view.segments()->button(2), Qt::LeftButton);
         ui::LayerPlot* bars = view.bars();
         QTRY_VERIFY(bars->isVisible() && bars->height() > 300);
@@ -468,6 +561,7 @@ private slots:
         view.resize(1000, 700);
         view.show();
         document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growthInPages(1000)}});
+        QTRY_VERIFY(view.settled());
         QTest::mouseClick(view.segments()->button(1), Qt::LeftButton);
         ui::PageMap* map = view.pageMap();
         QTRY_VERIFY(map->isVisible() && map->height() > 300);
@@ -486,6 +580,7 @@ private slots:
         // Where 10 px are too large, a cell stands for several pages.
         QVERIFY(map->layoutFor({60, 90}).pages > 1);
         document.show(QStringLiteral("x.vitrine"), {generateRun(false)}, {{1, growth(10)}});
+        QTRY_VERIFY(view.settled());
         QVERIFY(!map->picture({400, 300}, 1).isNull());
     }
 
@@ -495,6 +590,7 @@ private slots:
         ui::KvView view({&document, &time, nullptr, nullptr});
         view.show();
         document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growth(50)}});
+        QTRY_VERIFY(view.settled());
         view.chart()->setCursor(50);
         QAccessibleInterface* interface = QAccessible::queryAccessibleInterface(view.chart());
         QVERIFY(interface != nullptr);
@@ -518,6 +614,7 @@ private slots:
         view.resize(1000, 700);
         view.show();
         document.show(QStringLiteral("x.vitrine"), {generateRun(true)}, {{1, growth(1000)}});
+        QTRY_VERIFY(view.settled());
         QTest::qWait(10);
         const QImage image = view.picture({1000, 700}, 2);
         QCOMPARE(image.size(), QSize(2000, 1400));

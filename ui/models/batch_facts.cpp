@@ -270,9 +270,15 @@ void makePieces(BatchSide& side) {
     });
     side.pieceBegins.assign(side.requests.size() + 1, 0);
     side.pieces.reserve(all.size());
-    for (const Numbered& one : all) {
-        ++side.pieceBegins[static_cast<std::size_t>(one.request) + 1];
-        side.pieces.push_back(one.piece);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto& [request, piece] = all[i];
+        const bool follows = i > 0 && all[i - 1].request == request && all[i - 1].piece.state != RequestState::Queued;
+        if (follows && piece.begin > all[i - 1].piece.end) { // in a slot, while steps went by without it
+            side.pieces.push_back({all[i - 1].piece.end, piece.begin, RequestState::Idle});
+            ++side.pieceBegins[static_cast<std::size_t>(request) + 1];
+        }
+        side.pieces.push_back(piece);
+        ++side.pieceBegins[static_cast<std::size_t>(request) + 1];
     }
     for (std::size_t i = 1; i < side.pieceBegins.size(); ++i) {
         side.pieceBegins[i] += side.pieceBegins[i - 1];
@@ -284,6 +290,40 @@ QString titleOf(const QString& mode) {
            : mode == QLatin1String("continuous") ? QObject::tr("Continuous")
            : mode.isEmpty()                      ? QObject::tr("Batch")
                                                  : mode;
+}
+
+/// The longest that fits the head of a column beside its badge.
+QString headOf(const QString& mode) {
+    return mode == QLatin1String("continuous") ? QObject::tr("contin.") : titleOf(mode).toLower();
+}
+
+/// Both titles name the mode and what differs besides it.
+void nameSides(BatchPair& pair) {
+    const std::array<const BatchSide*, 2> sides{pair.a.get(), pair.b.get()};
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+        if (sides[i] == nullptr) {
+            continue;
+        }
+        pair.heads[i] = headOf(sides[i]->mode);
+        QStringList title{titleOf(sides[i]->mode)};
+        const BatchSide* other = sides[1 - i];
+        const bool sameMode = other != nullptr && other->mode == sides[i]->mode;
+        for (const char* key : batchSettingKeys()) {
+            const auto mine = sides[i]->settings.find(key);
+            if (other == nullptr || std::string_view(key) == "mode" || mine == sides[i]->settings.end()) {
+                continue;
+            }
+            const auto others = other->settings.find(key);
+            if (others != other->settings.end() && others->second == mine->second) {
+                continue;
+            }
+            if (sameMode && title.size() == 1) {
+                pair.heads[i] = textOf(mine->second);
+            }
+            title << batchSettingWords(key, mine->second);
+        }
+        pair.titles[i] = title.join(QStringLiteral(", "));
+    }
 }
 
 /// Number and hash of each request's tokens in their order.
@@ -352,7 +392,7 @@ BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::MemoryTimel
     const nlohmann::json metrics = parsedObject(run.metricsJson);
     side->mode = textAt(metrics, "mode");
     side->mode = side->mode.isEmpty() ? textAt(spec, "mode") : side->mode;
-    side->title = titleOf(side->mode);
+    side->settings = batchSettings(run);
     const double slotCount = numberAt(metrics, "slots").value_or(numberAt(spec, "slots").value_or(0));
     side->slotCount = slotCount >= 1 && slotCount < kMostSlots ? static_cast<std::int32_t>(slotCount) : 0;
     side->live = run.status == sessions::RunStatus::Running;
@@ -372,7 +412,8 @@ BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::MemoryTimel
 
 BatchPair batchPair(BatchSidePtr a, BatchSidePtr b, const profiler::MemoryTimeline* timelineA,
                     const profiler::MemoryTimeline* timelineB) {
-    BatchPair pair{std::move(a), std::move(b), std::nullopt, 0};
+    BatchPair pair{std::move(a), std::move(b), std::nullopt, 0, {}, {}};
+    nameSides(pair);
     if (!pair.a || !pair.b || timelineA == nullptr || timelineB == nullptr) {
         return pair;
     }
@@ -388,67 +429,6 @@ BatchPair batchPair(BatchSidePtr a, BatchSidePtr b, const profiler::MemoryTimeli
         }
     }
     return pair;
-}
-
-bool isBatchRun(const sessions::RunInfo& run) {
-    return run.workload.ends_with("batch") || run.workload.ends_with("serve");
-}
-
-sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, sessions::RunId id) {
-    const auto self = std::find_if(runs.begin(), runs.end(), [id](const auto& run) { return run.id == id; });
-    if (self == runs.end()) {
-        return 0;
-    }
-    const auto specOf = [](const sessions::RunInfo& run) { return parsedObject(run.specJson); };
-    const auto sameTrace = [](const nlohmann::json& a, const nlohmann::json& b) {
-        return std::ranges::all_of(
-            std::initializer_list<const char*>{"model", "trace", "requests", "prompt_tokens", "new_tokens", "rate",
-                                               "seed"},
-            [&](const char* key) { return a.value(key, nlohmann::json()) == b.value(key, nlohmann::json()); });
-    };
-    const nlohmann::json mine = specOf(*self);
-    sessions::RunId best = 0;
-    int bestScore = 0;
-    for (const sessions::RunInfo& run : runs) {
-        if (run.id == id || !isBatchRun(run)) {
-            continue;
-        }
-        const nlohmann::json other = specOf(run);
-        const bool otherMode =
-            other.value("mode", nlohmann::json("continuous")) != mine.value("mode", nlohmann::json("continuous"));
-        const bool sameSlots = other.value("slots", nlohmann::json()) == mine.value("slots", nlohmann::json());
-        const int score = 1 + (sameTrace(mine, other) ? 4 : 0) + (otherMode ? 2 : 0) + (sameSlots ? 1 : 0);
-        if (score >= bestScore) {
-            best = run.id;
-            bestScore = score;
-        }
-    }
-    return best;
-}
-
-QString traceWords(const sessions::RunInfo& run) {
-    const nlohmann::json spec = parsedObject(run.specJson);
-    const QString trace = textAt(spec, "trace");
-    QStringList words;
-    if (trace.contains(QLatin1Char('/')) || trace.contains(QLatin1Char('.'))) {
-        // What the experiment says of made traces does not hold for a file.
-        words << trace.section(QLatin1Char('/'), -1);
-        if (const auto requests = numberAt(parsedObject(run.metricsJson), "requests")) {
-            words << QObject::tr("%1 requests").arg(countText(std::llround(*requests)));
-        }
-        return words.join(QStringLiteral(", "));
-    }
-    if (!trace.isEmpty()) {
-        const QString answer = textAt(spec, "new_tokens");
-        words << (answer.isEmpty() ? trace : trace + QLatin1Char(' ') + QString(answer).replace(u'-', u'\u2013'));
-    }
-    if (const auto requests = numberAt(spec, "requests")) {
-        words << QObject::tr("%1 requests").arg(countText(std::llround(*requests)));
-    }
-    if (const auto seed = numberAt(spec, "seed")) {
-        words << QObject::tr("seed %1").arg(QString::number(*seed, 'f', 0));
-    }
-    return words.join(QStringLiteral(", "));
 }
 
 } // namespace vitrine::ui

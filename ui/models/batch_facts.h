@@ -9,12 +9,16 @@
 #include <QString>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "profiler/memory_timeline.h"
 #include "sessions/session_file.h"
+#include "ui/models/batch_runs.h"
 
 namespace vitrine::ui {
 
@@ -40,7 +44,7 @@ struct BatchRequest {
 };
 
 /// A change of what a request does: where its lane changes colour.
-enum class RequestState : std::uint8_t { Queued, Prefill, Decode, Preempted, Padding };
+enum class RequestState : std::uint8_t { Queued, Prefill, Decode, Preempted, Padding, Idle };
 struct RequestPiece {
     base::TimeNs begin = 0, end = 0;
     RequestState state = RequestState::Queued;
@@ -56,8 +60,9 @@ struct BatchLatencies {
 
 struct BatchSide {
     sessions::RunId run = 0;
-    QString mode;  ///< "continuous", "static"
-    QString title; ///< "Continuous"
+    QString mode; ///< "continuous", "static"
+    /// What tells batches of one trace apart, by the experiment's keys; batchSettingWords() says them.
+    std::map<std::string, std::string> settings;
     std::int32_t slotCount = 0;
     base::TimeNs origin = 0; ///< of the run's clock
     base::TimeNs end = 0;    ///< of the last step or request
@@ -73,7 +78,8 @@ struct BatchSide {
     std::int64_t poolPages = 0;                  ///< most that were in any state together
     std::int64_t generated = 0, decodeSteps = 0; ///< steps in which a request got a token
     std::int64_t prefillTokens = 0, paddingTokens = 0;
-    std::int32_t preemptions = 0, finished = 0, refused = 0, cancelled = 0;
+    std::int64_t preemptions = 0;
+    std::int32_t finished = 0, refused = 0, cancelled = 0;
     std::int64_t mostPages = 0;
     BatchLatencies latencies;
 
@@ -94,15 +100,10 @@ struct BatchPair {
     BatchSidePtr a, b;              ///< either may be null
     std::optional<bool> sameTokens; ///< every request that both finished got the same tokens; nothing: not known
     std::int32_t finishedInBoth = 0;
+    /// Of A and B: "Continuous, preemption swap" names what differs between the two; the heads of columns are one word.
+    std::array<QString, 2> titles, heads;
 };
 BatchPair batchPair(BatchSidePtr a, BatchSidePtr b, const profiler::MemoryTimeline* timelineA,
                     const profiler::MemoryTimeline* timelineB);
-
-/// A run of the workload batch, planned ones included.
-bool isBatchRun(const sessions::RunInfo& run);
-/// The newest batch run that replays the same trace as `run` in another mode, else with other slots; 0: none.
-sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, sessions::RunId run);
-/// "uniform, 64 requests, seed 11"
-QString traceWords(const sessions::RunInfo& run);
 
 } // namespace vitrine::ui

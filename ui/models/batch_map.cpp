@@ -32,19 +32,19 @@ void BatchCurve::add(base::TimeNs place, double value) {
         levels_.emplace_back();
     }
     if (!places_.empty() && places_.back() == place) {
-        levels_.front().back() = static_cast<float>(value);
+        levels_.front().back() = value;
         return;
     }
     places_.push_back(place);
-    levels_.front().push_back(static_cast<float>(value));
+    levels_.front().push_back(value);
 }
 
 void BatchCurve::finish() {
     while (!levels_.empty() && levels_.back().size() > kFan) {
-        const std::vector<float>& below = levels_.back();
-        std::vector<float> level((below.size() + kFan - 1) / kFan, 0.0F);
+        const std::vector<double>& below = levels_.back();
+        std::vector<double> level((below.size() + kFan - 1) / kFan, 0.0);
         for (std::size_t i = 0; i < below.size(); ++i) {
-            float& most = level[i / kFan];
+            double& most = level[i / kFan];
             most = i % kFan == 0 ? below[i] : std::max(most, below[i]);
         }
         levels_.push_back(std::move(level));
@@ -56,7 +56,7 @@ void BatchCurve::finish() {
 
 std::optional<double> BatchCurve::at(base::TimeNs place) const {
     const std::size_t index = lastAt(places_, place);
-    return index == kNone || place >= end_ ? std::nullopt : std::optional<double>(levels_.front()[index]);
+    return index == kNone || place >= end_ ? std::nullopt : std::optional(levels_.front()[index]);
 }
 
 std::optional<double> BatchCurve::most(base::TimeNs begin, base::TimeNs end) const {
@@ -67,9 +67,9 @@ std::optional<double> BatchCurve::most(base::TimeNs begin, base::TimeNs end) con
     first = first == kNone ? 0 : first;
     std::size_t last = lastAt(places_, std::max(begin, end - 1)) + 1;
     last = std::max(last, first + 1);
-    float most = levels_.front()[first];
+    double most = levels_.front()[first];
     for (std::size_t level = 0; first < last; ++level) {
-        const std::vector<float>& values = levels_[level];
+        const std::vector<double>& values = levels_[level];
         const bool top = level + 1 == levels_.size();
         while (first < last && (top || first % kFan != 0)) {
             most = std::max(most, values[first++]);

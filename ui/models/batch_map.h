@@ -35,6 +35,7 @@ public:
     void add(base::TimeNs place, double value);
     void finish();
     bool empty() const { return places_.empty(); }
+    const std::vector<base::TimeNs>& places() const { return places_; }
     double largest() const { return largest_; }
     std::optional<double> at(base::TimeNs place) const; ///< nothing before the first
     /// Largest value that holds anywhere in [begin, end).
@@ -44,7 +45,7 @@ public:
 
 private:
     std::vector<base::TimeNs> places_;
-    std::vector<std::vector<float>> levels_; ///< level k: largest of kFan^k neighbours; level 0 are the values
+    std::vector<std::vector<double>> levels_; ///< level k: largest of kFan^k neighbours; level 0 are the values
     double largest_ = 0;
     base::TimeNs end_ = 0;
 };

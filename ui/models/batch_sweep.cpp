@@ -22,9 +22,11 @@ using Json = nlohmann::json;
 /// What may differ between the runs of one sweep without being said.
 constexpr const char* kUnsaid[] = {"slots",   "outputs",    "session",  "repeat",
                                    "profile", "save_trace", "kv_pages", "vitrine"};
-/// What tells series apart, in the words of the experiment.
-constexpr const char* kTelling[] = {"mode",         "scheduler",      "preemption", "kv_dtype",  "token_budget",
-                                    "gather_steps", "share_prefixes", "swap_space", "page_size", "weights"};
+
+bool tells(std::string_view key) {
+    // Of settings that are the machine's, a sweep has one.
+    return key != "slots" && key != "backend" && key != "device_profile" && key != "kv_pages";
+}
 
 struct Described {
     const sessions::RunInfo* run;
@@ -39,13 +41,12 @@ Described described(const sessions::RunInfo& run) {
     for (const char* key : kUnsaid) {
         spec.erase(key);
     }
-    for (const char* key : kTelling) {
-        if (const auto found = spec.find(key); found != spec.end()) {
-            out.telling[key] = found->is_string() ? found->get<std::string>() : found->dump();
+    for (const auto& [key, value] : batchSettings(run)) {
+        if (tells(key)) {
+            out.telling[key] = value;
             spec.erase(key);
         }
     }
-    out.telling.try_emplace("mode", textAt(out.metrics, "mode").toStdString());
     out.rest = spec.dump();
     return out;
 }
@@ -58,7 +59,7 @@ double shareOf(const Json& metrics, const char* kind, const std::string& share) 
 /// Of the settings only those that differ somewhere are part of a name.
 QString seriesName(const Described& of, const std::vector<Described>& all) {
     QStringList parts;
-    for (const char* key : kTelling) {
+    for (const char* key : batchSettingKeys()) {
         const auto valueOf = [key](const Described& one) {
             const auto found = one.telling.find(key);
             return found == one.telling.end() ? std::string() : found->second;
@@ -66,10 +67,7 @@ QString seriesName(const Described& of, const std::vector<Described>& all) {
         const std::string mine = valueOf(of);
         const bool differs = std::ranges::any_of(all, [&](const Described& other) { return valueOf(other) != mine; });
         if (!mine.empty() && (differs || std::string_view(key) == "mode")) {
-            parts << (std::string_view(key) == "token_budget"   ? QObject::tr("%1 tokens a step").arg(textOf(mine))
-                      : std::string_view(key) == "gather_steps" ? QObject::tr("gather %1").arg(textOf(mine))
-                      : std::string_view(key) == "preemption"   ? QObject::tr("preemption %1").arg(textOf(mine))
-                                                                : textOf(mine));
+            parts << batchSettingWords(key, mine);
         }
     }
     return parts.join(QStringLiteral(", "));

@@ -30,34 +30,42 @@ FlatCell valueCell(Value value, int decimals) {
                  : FlatCell(unknownText(), QVariant(-1.0));
 }
 
-QString shortTitle(const BatchSidePtr& side) {
-    return !side                                       ? QString()
-           : side->mode == QLatin1String("continuous") ? QObject::tr("contin.")
-                                                       : side->title.toLower();
-}
-
+/// Name, A, B, A to B; a run that stands alone has a column of its own only.
 class RatioTable {
 public:
-    RatioTable(const QString& title, const BatchPair& pair) {
-        table_->columns = {
-            {title}, {shortTitle(pair.a), true}, {shortTitle(pair.b), true}, {QObject::tr("A to B"), true}};
+    RatioTable(const QString& title, const BatchPair& pair) : both_(pair.a && pair.b), onlyB_(!pair.a) {
+        table_->columns = {{title}};
+        for (std::size_t i = 0; i < 2; ++i) {
+            if (i == 0 ? pair.a != nullptr : pair.b != nullptr) {
+                table_->columns.push_back({pair.heads[i], true});
+            }
+        }
+        if (both_) {
+            table_->columns.push_back({QObject::tr("A to B"), true});
+        }
     }
-    /// Differences below `noise` are none.
-    void row(const QString& name, Value a, Value b, int decimals, std::optional<bool> lowerIsBetter,
-             double noise = 0.0005) {
+    /// Ratios that would be printed as 1.00 are none.
+    void row(const QString& name, Value a, Value b, int decimals, std::optional<bool> lowerIsBetter) {
         if (!a && !b) {
             return;
         }
+        constexpr double kNoise = 0.005;
         FlatNode node;
         node.key = table_->nodes.size() + 1;
-        node.cells = {FlatCell(name), valueCell(a, decimals), valueCell(b, decimals),
-                      ratioCell(a, b, lowerIsBetter, noise)};
+        node.cells = {FlatCell(name)};
+        if (both_) {
+            node.cells.insert(node.cells.end(),
+                              {valueCell(a, decimals), valueCell(b, decimals), ratioCell(a, b, lowerIsBetter, kNoise)});
+        } else {
+            node.cells.push_back(valueCell(onlyB_ ? b : a, decimals));
+        }
         table_->nodes.push_back(std::move(node));
     }
     FlatTreePtr take() { return table_; }
 
 private:
     std::shared_ptr<FlatTree> table_ = std::make_shared<FlatTree>();
+    bool both_, onlyB_;
 };
 
 QString timeText(base::TimeNs time) {
@@ -216,13 +224,22 @@ FlatTreePtr batchThroughputTable(const BatchPair& pair) {
     const double longest = std::max(of(pair.a, [](const BatchSide& s) { return s.seconds(); }).value_or(0),
                                     of(pair.b, [](const BatchSide& s) { return s.seconds(); }).value_or(0));
     row(QObject::tr("tokens/s"), 0, false, [](const BatchSide& s) { return s.tokensPerSecond(); });
-    row(QObject::tr("generated tokens"), 0, std::nullopt,
-        [](const BatchSide& s) { return static_cast<double>(s.generated); });
+    const auto some = [&](std::int64_t BatchSide::* count) {
+        return (pair.a && (*pair.a).*count > 0) || (pair.b && (*pair.b).*count > 0);
+    };
+    if (!pair.a || !pair.b || pair.a->generated != pair.b->generated) {
+        row(QObject::tr("generated tokens"), 0, std::nullopt,
+            [](const BatchSide& s) { return static_cast<double>(s.generated); });
+    }
     row(QObject::tr("decode steps"), 0, true, [](const BatchSide& s) { return static_cast<double>(s.decodeSteps); });
     row(QObject::tr("slot utilization, %"), 1, false, [](const BatchSide& s) { return s.utilization() * 100; });
-    row(QObject::tr("padding tokens"), 0, true,
-        [](const BatchSide& s) { return static_cast<double>(s.paddingTokens); });
-    row(QObject::tr("preemptions"), 0, true, [](const BatchSide& s) { return static_cast<double>(s.preemptions); });
+    if (some(&BatchSide::paddingTokens)) {
+        row(QObject::tr("padding tokens"), 0, true,
+            [](const BatchSide& s) { return static_cast<double>(s.paddingTokens); });
+    }
+    if (some(&BatchSide::preemptions)) {
+        row(QObject::tr("preemptions"), 0, true, [](const BatchSide& s) { return static_cast<double>(s.preemptions); });
+    }
     row(QObject::tr("most KV pages"), 0, true, [](const BatchSide& s) { return static_cast<double>(s.mostPages); });
     const bool live = (pair.a && pair.a->live) || (pair.b && pair.b->live);
     row(live          ? (longest < 1 ? QObject::tr("so far, ms") : QObject::tr("so far, s"))
@@ -243,18 +260,17 @@ FlatTreePtr batchLatencyTable(const BatchPair& pair) {
                           {QObject::tr("TPOT"), &BatchLatencies::tpot, 2},
                           {QObject::tr("end to end"), &BatchLatencies::endToEnd, 0}};
     for (const Kind& kind : kinds) {
+        const auto value = [&](const BatchSidePtr& side, int share) -> Value {
+            const Value seconds = side ? percentile(side->latencies.*kind.values, share / 100.0) : std::nullopt;
+            return seconds ? Value(*seconds * 1e3) : std::nullopt;
+        };
+        // As many decimals as the smallest can say in three digits, the same in all rows of a kind.
+        const double a50 = value(pair.a, 50).value_or(1e9), b50 = value(pair.b, 50).value_or(1e9);
+        const double smallest = std::min(a50, b50);
+        const int decimals = std::max(kind.decimals, smallest < 10 ? 2 : smallest < 100 ? 1 : 0);
         for (const int share : {50, 90, 95, 99}) {
-            const auto value = [&](const BatchSidePtr& side) -> Value {
-                const Value seconds = side ? percentile(side->latencies.*kind.values, share / 100.0) : std::nullopt;
-                return seconds ? Value(*seconds * 1e3) : std::nullopt;
-            };
-            const Value a = value(pair.a), b = value(pair.b);
-            const double largest = std::max(a.value_or(0), b.value_or(0));
-            table.row(QStringLiteral("%1 p%2").arg(kind.name).arg(share), a, b,
-                      std::max(kind.decimals, largest < 10    ? 2
-                                              : largest < 100 ? 1
-                                                              : 0),
-                      true);
+            table.row(QStringLiteral("%1 p%2").arg(kind.name).arg(share), value(pair.a, share), value(pair.b, share),
+                      decimals, true);
         }
     }
     return table.take();
@@ -262,19 +278,24 @@ FlatTreePtr batchLatencyTable(const BatchPair& pair) {
 
 FlatTreePtr batchRequestTable(const BatchPair& pair, std::int32_t number) {
     auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("Request %1").arg(number)}, {shortTitle(pair.a), true}, {shortTitle(pair.b), true}};
-    const BatchRequest* a = pair.a ? pair.a->request(number) : nullptr;
-    const BatchRequest* b = pair.b ? pair.b->request(number) : nullptr;
-    if (a == nullptr && b == nullptr) {
+    table->columns = {{QObject::tr("Request %1").arg(number)}};
+    std::vector<const BatchRequest*> found;
+    for (std::size_t i = 0; i < 2; ++i) {
+        if (const BatchSidePtr& side = i == 0 ? pair.a : pair.b) {
+            table->columns.push_back({pair.heads[i], true});
+            found.push_back(side->request(number));
+        }
+    }
+    if (std::ranges::all_of(found, [](const BatchRequest* request) { return request == nullptr; })) {
         return nullptr;
     }
     const auto row = [&](const QString& name, auto text) {
         FlatNode node;
         node.key = table->nodes.size() + 1;
-        const auto cell = [&](const BatchRequest* request) {
-            return FlatCell(request != nullptr ? text(*request) : unknownText());
-        };
-        node.cells = {FlatCell(name), cell(a), cell(b)};
+        node.cells = {FlatCell(name)};
+        for (const BatchRequest* request : found) {
+            node.cells.push_back(FlatCell(request != nullptr ? text(*request) : unknownText()));
+        }
         table->nodes.push_back(std::move(node));
     };
     row(QObject::tr("prompt tokens"), [](const BatchRequest& r) { return countText(r.promptTokens); });

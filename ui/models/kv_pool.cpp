@@ -20,7 +20,7 @@ using base::RequestPhase;
 
 constexpr std::int32_t kMostPages = 1 << 22;
 constexpr std::int32_t kMostGroups = 16;
-constexpr std::size_t kCheckEvery = 4096; ///< events between two whole states
+constexpr std::size_t kCheckEvery = 4096; ///< events between two whole states at least
 
 std::uint64_t wholeBytes(std::optional<double> value) {
     return value && *value > 0 ? static_cast<std::uint64_t>(std::llround(*value)) : 0;
@@ -42,6 +42,9 @@ std::vector<KvPoolGroup> groupsOf(const sessions::RunInfo& run) {
         if (row.is_object()) {
             group.name = textAt(row, "name");
             group.sliding = numberAt(row, "window").value_or(0) > 0;
+            if (const auto layers = row.find("layers"); layers != row.end() && layers->is_array()) {
+                group.layers = layers->size();
+            }
             group.pageTokens = std::llround(std::clamp(numberAt(row, "page_tokens").value_or(0), 0.0, 1e9));
             group.pageBytes =
                 static_cast<std::uint64_t>(group.pageTokens) * bytesAt(row, "bytes_per_token").value_or(0);
@@ -74,18 +77,34 @@ private:
     std::int64_t fullSum_ = 0, slidingSum_ = 0;
 };
 
-FlatNode factRow(const QString& name, const QString& value, const QString& raw, bool strong = false) {
-    FlatNode node;
-    node.cells = {FlatCell(name), FlatCell(value, QVariant(), raw)};
-    node.emphasis = strong;
-    return node;
-}
+/// Which request a sequence of the cache works for; sequences of requests that are gone are used again. Times ascend.
+class Owners {
+public:
+    Owners(std::span<const base::RequestEvent> requests, const profiler::MemoryTimeline& timeline)
+        : requests_(requests), timeline_(timeline) {}
 
-QString stateWord(const KvPoolPage& page) {
-    return page.state == PageState::Used     ? (page.shared() ? QObject::tr("shared") : QObject::tr("used"))
-           : page.state == PageState::Cached ? QObject::tr("kept for its prefix")
-                                             : QObject::tr("free");
-}
+    std::int32_t at(const base::KvPageEvent& page) {
+        for (; next_ < requests_.size() && requests_[next_].time <= page.time; ++next_) {
+            const base::RequestEvent& event = requests_[next_];
+            if (event.phase != RequestPhase::Admitted && event.phase != RequestPhase::Resumed) {
+                continue;
+            }
+            bool number = false;
+            const int sequence = textOf(timeline_.text(event.reason.value)).toInt(&number);
+            if (number) {
+                known_[sequence] = event.request;
+            }
+        }
+        const auto found = page.state == PageState::Used ? known_.find(page.owner) : known_.end();
+        return found == known_.end() ? -1 : found->second;
+    }
+
+private:
+    std::span<const base::RequestEvent> requests_;
+    const profiler::MemoryTimeline& timeline_;
+    std::size_t next_ = 0;
+    std::unordered_map<std::int32_t, std::int32_t> known_;
+};
 
 } // namespace
 
@@ -134,13 +153,17 @@ void KvPool::takePages(const profiler::MemoryTimeline& timeline) {
     begin_ = events_.empty() ? 0 : events_.front().time;
     std::vector<std::vector<KvPoolPage>> now;
     now.reserve(groups_.size());
+    checkEvery_ = kCheckEvery;
     for (const KvPoolGroup& group : groups_) {
         now.emplace_back(group.pages);
+        checkEvery_ = std::max(checkEvery_, group.pages); // whole states take no more than the events between them
     }
+    Owners who(timeline.requests(), timeline);
+    requests_.reserve(events_.size());
     double used = 0, shared = 0, cached = 0, most = -1;
     std::vector<double> usedOf(groups_.size());
     for (std::size_t i = 0; i < events_.size(); ++i) {
-        if (i % kCheckEvery == 0) {
+        if (i % checkEvery_ == 0) {
             checks_.push_back({i, now});
         }
         const base::KvPageEvent& event = events_[i];
@@ -153,7 +176,11 @@ void KvPool::takePages(const profiler::MemoryTimeline& timeline) {
             cached += page.state == PageState::Cached ? sign : 0;
         };
         count(-1);
-        page = {event.state, event.owner, event.sequences};
+        const std::int32_t known = who.at(event);
+        namesRequests_ = namesRequests_ || known >= 0;
+        const bool stays = page.shared() && page.owner == event.owner && event.state == PageState::Used;
+        requests_.push_back(stays ? page.request : known); // the first taker may have gone while others hold the page
+        page = {event.state, event.owner, event.sequences, requests_.back()};
         count(1);
         used_.add(event.time, used);
         shared_.add(event.time, shared);
@@ -178,41 +205,37 @@ void KvPool::takePages(const profiler::MemoryTimeline& timeline) {
 
 /// From the borders of requests and their tokens: the last token of an answer is not fed back.
 void KvPool::takeKept(const profiler::MemoryTimeline& timeline) {
-    struct Life {
-        std::int64_t prompt = 0, made = 0;
-        bool runs = false;
-    };
-    std::map<std::int32_t, Life> lives;
+    std::unordered_map<std::int32_t, bool> runs;
     KeptTokens kept(window_, fullTokens_, slidingTokens_);
     const auto requests = timeline.requests();
     const auto tokens = timeline.tokens();
+    const auto inCache = [](const Life& life) {
+        return life.prompt + std::max<std::int64_t>(0, static_cast<std::int64_t>(life.tokens.size()) - 1);
+    };
     std::size_t token = 0;
     const auto takeTokens = [&](base::TimeNs until) {
         for (; token < tokens.size() && tokens[token].time < until; ++token) {
-            const auto life = lives.find(tokens[token].request);
-            if (life == lives.end()) {
+            const auto life = lives_.find(tokens[token].request);
+            if (life == lives_.end()) {
                 continue;
             }
-            ++life->second.made;
-            if (life->second.runs) {
-                kept.set(life->first, tokens[token].time, life->second.prompt + life->second.made - 1);
+            life->second.tokens.push_back(tokens[token].time);
+            if (runs[life->first]) {
+                kept.set(life->first, tokens[token].time, inCache(life->second));
             }
         }
     };
     for (const base::RequestEvent& event : requests) {
         takeTokens(event.time);
-        Life& life = lives[event.request];
+        Life& life = lives_[event.request];
         switch (event.phase) {
         case RequestPhase::Arrived:
             life.prompt = event.tokens;
             break;
         case RequestPhase::Admitted: // its pages are taken for the step that reads the prompt
-            life.runs = true;
-            kept.set(event.request, event.time, life.prompt);
-            break;
         case RequestPhase::Resumed:
-            life.runs = true;
-            kept.set(event.request, event.time, life.prompt + std::max<std::int64_t>(0, life.made - 1));
+            runs[event.request] = true;
+            kept.set(event.request, event.time, inCache(life));
             break;
         case RequestPhase::FirstToken:
             break;
@@ -220,7 +243,7 @@ void KvPool::takeKept(const profiler::MemoryTimeline& timeline) {
         case RequestPhase::Finished:
         case RequestPhase::Cancelled:
         case RequestPhase::Refused:
-            life.runs = false;
+            runs[event.request] = false;
             kept.set(event.request, event.time, 0);
             break;
         }
@@ -232,30 +255,38 @@ void KvPool::takeKept(const profiler::MemoryTimeline& timeline) {
     }
 }
 
+/// At every change of pages or of tokens, so that the curve is what the instants say.
 void KvPool::makeWaste() {
     if (!fullTokens_.empty() && fullToken_ + slidingToken_ > 0) {
-        base::TimeNs before = -1;
-        for (const base::KvPageEvent& event : events_) {
-            if (event.time != before) {
-                before = event.time;
-                waste_.add(event.time, bytesAt(event.time).waste());
-            }
+        std::vector<base::TimeNs> places;
+        std::ranges::set_union(fullPages_.places(), fullTokens_.places(), std::back_inserter(places));
+        for (const base::TimeNs place : places) {
+            waste_.add(place, bytesAt(place).waste());
         }
     }
     waste_.setEnd(end_);
     waste_.finish();
 }
 
+std::optional<KvPoolRequest> KvPool::requestAt(std::int32_t request, base::TimeNs time) const {
+    const auto life = lives_.find(request);
+    if (life == lives_.end()) {
+        return std::nullopt;
+    }
+    const auto& tokens = life->second.tokens;
+    return KvPoolRequest{life->second.prompt, std::upper_bound(tokens.begin(), tokens.end(), time) - tokens.begin()};
+}
+
 std::vector<std::vector<KvPoolPage>> KvPool::at(base::TimeNs time) const {
     const auto after = std::upper_bound(events_.begin(), events_.end(), time,
                                         [](base::TimeNs t, const base::KvPageEvent& event) { return t < event.time; });
     const auto count = static_cast<std::size_t>(after - events_.begin());
-    const Check& check = checks_[std::min(count / kCheckEvery, checks_.size() - 1)];
+    const Check& check = checks_[std::min(count / checkEvery_, checks_.size() - 1)];
     std::vector<std::vector<KvPoolPage>> pages = check.pages;
     for (std::size_t i = check.event; i < count; ++i) {
         const base::KvPageEvent& event = events_[i];
-        pages[static_cast<std::size_t>(event.group)][static_cast<std::size_t>(event.page)] = {event.state, event.owner,
-                                                                                              event.sequences};
+        pages[static_cast<std::size_t>(event.group)][static_cast<std::size_t>(event.page)] = {
+            event.state, event.owner, event.sequences, requests_[i]};
     }
     return pages;
 }
@@ -278,123 +309,6 @@ std::optional<base::TimeNs> KvPool::change(base::TimeNs time, int direction) con
         return at == events_.end() ? std::nullopt : std::optional(at->time);
     }
     return at == events_.begin() ? std::nullopt : std::optional((at - 1)->time);
-}
-
-QString kvPoolPageWords(const KvPoolGroup& group, std::size_t number, const KvPoolPage& page) {
-    const QString name = QObject::tr("Page %1, %2").arg(countText(static_cast<qint64>(number)), group.name);
-    switch (page.state) {
-    case PageState::Free:
-        return QObject::tr("%1: free").arg(name);
-    case PageState::Cached:
-        return QObject::tr("%1: kept for a prefix that may come again").arg(name);
-    case PageState::Used:
-        break;
-    }
-    return page.shared() ? QObject::tr("%1: held by %2 sequences, taken by sequence %3")
-                               .arg(name)
-                               .arg(page.sequences)
-                               .arg(page.owner)
-                         : QObject::tr("%1: sequence %2").arg(name).arg(page.owner);
-}
-
-FlatTreePtr kvPoolTable(const KvPool& pool, base::TimeNs time, std::size_t limit) {
-    auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("Group")},
-                      {QObject::tr("Page"), true},
-                      {QObject::tr("State")},
-                      {QObject::tr("Sequence"), true},
-                      {QObject::tr("Held by"), true}};
-    const auto pages = pool.at(time);
-    for (std::size_t g = 0; g < pages.size(); ++g) {
-        for (std::size_t i = 0; i < pages[g].size() && table->nodes.size() < limit; ++i) {
-            const KvPoolPage& page = pages[g][i];
-            FlatNode node;
-            node.key = (static_cast<quint64>(g) << 32U) + i;
-            node.cells = {FlatCell(pool.groups()[g].name),
-                          {countText(static_cast<qint64>(i)), QVariant::fromValue<qulonglong>(i)},
-                          FlatCell(stateWord(page)),
-                          {page.owner >= 0 ? QString::number(page.owner) : unknownText(), QVariant(page.owner)},
-                          {QString::number(page.sequences), QVariant(page.sequences)}};
-            table->nodes.push_back(std::move(node));
-        }
-    }
-    return table;
-}
-
-FlatTreePtr kvPoolValues(const KvPool& pool, base::TimeNs time) {
-    auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("Pool")}, {QString(), true}};
-    const auto count = [&](const QString& name, double value, bool strong = false) {
-        table->nodes.push_back(
-            factRow(name, countText(std::llround(value)), QString::number(std::llround(value)), strong));
-    };
-    const double used = pool.used().at(time).value_or(0), cached = pool.cached().at(time).value_or(0);
-    count(QObject::tr("pages used"), used, true);
-    count(QObject::tr("of them shared"), pool.shared().at(time).value_or(0));
-    count(QObject::tr("kept for prefixes"), cached);
-    if (pool.poolPages() > 0) {
-        count(QObject::tr("free"), std::max(0.0, static_cast<double>(pool.poolPages()) - used - cached));
-    }
-    const KvPoolBytes bytes = pool.bytesAt(time);
-    const auto size = [&](const QString& name, std::uint64_t value, bool strong = false) {
-        FlatNode node = factRow(name, bytesText(value), QString::number(value), strong);
-        node.cells[1].tip = exactBytesText(value);
-        table->nodes.push_back(std::move(node));
-    };
-    if (bytes.measured() > 0) {
-        size(QObject::tr("full layers"), bytes.full);
-        if (bytes.sliding > 0) {
-            size(QObject::tr("sliding layers"), bytes.sliding);
-        }
-        size(QObject::tr("measured, whole pages"), bytes.measured(), true);
-    }
-    if (bytes.predicted() > 0) {
-        size(QObject::tr("predicted, tokens kept"), bytes.predicted());
-        if (bytes.predicted() > bytes.measured()) {
-            size(QObject::tr("shared pages save"), bytes.predicted() - bytes.measured());
-        } else {
-            table->nodes.push_back(
-                factRow(QObject::tr("fragmentation"), shareText(bytes.waste()), QString::number(bytes.waste())));
-        }
-        size(QObject::tr("without window"), bytes.noWindow);
-    }
-    return table;
-}
-
-FlatTreePtr kvPoolOwners(const KvPool& pool, base::TimeNs time, std::size_t limit) {
-    struct Row {
-        std::int32_t owner = 0;
-        std::size_t pages = 0, shared = 0;
-    };
-    std::map<std::int32_t, Row> rows;
-    for (const auto& group : pool.at(time)) {
-        for (const KvPoolPage& page : group) {
-            if (page.state == PageState::Used) {
-                Row& row = rows[page.owner];
-                row.owner = page.owner;
-                ++row.pages;
-                row.shared += page.shared() ? 1 : 0;
-            }
-        }
-    }
-    std::vector<Row> sorted;
-    sorted.reserve(rows.size());
-    for (const auto& [owner, row] : rows) {
-        sorted.push_back(row);
-    }
-    std::stable_sort(sorted.begin(), sorted.end(), [](const Row& a, const Row& b) { return a.pages > b.pages; });
-    auto table = std::make_shared<FlatTree>();
-    table->columns = {{QObject::tr("Owner")}, {QObject::tr("pages"), true}, {QObject::tr("shared"), true}};
-    for (std::size_t i = 0; i < std::min(limit, sorted.size()); ++i) {
-        FlatNode node;
-        node.key = static_cast<quint64>(sorted[i].owner) + 1;
-        node.cells = {
-            FlatCell(QObject::tr("sequence %1").arg(sorted[i].owner)),
-            {countText(static_cast<qint64>(sorted[i].pages)), QVariant::fromValue<qulonglong>(sorted[i].pages)},
-            {countText(static_cast<qint64>(sorted[i].shared)), QVariant::fromValue<qulonglong>(sorted[i].shared)}};
-        table->nodes.push_back(std::move(node));
-    }
-    return table;
 }
 
 } // namespace vitrine::ui

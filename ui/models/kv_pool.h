@@ -6,6 +6,7 @@
 // Built once from a run's events; answers for any instant without going through them. Immutable; any thread.
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "ui/models/batch_map.h"
@@ -15,8 +16,9 @@ namespace vitrine::ui {
 
 struct KvPoolPage {
     base::PageState state = base::PageState::Free;
-    std::int32_t owner = -1;    ///< sequence that took it first
+    std::int32_t owner = -1;    ///< sequence of the cache that took it first
     std::int32_t sequences = 0; ///< that hold it
+    std::int32_t request = -1;  ///< whom the owner works for; -1: not known
     bool shared() const { return sequences > 1; }
 };
 
@@ -25,7 +27,13 @@ struct KvPoolGroup {
     bool sliding = false;
     std::int64_t pageTokens = 0;
     std::uint64_t pageBytes = 0;
-    std::size_t pages = 0; ///< that were ever used
+    std::size_t layers = 0; ///< 0: not known
+    std::size_t pages = 0;  ///< that were ever used
+};
+
+/// What a request had brought and got at one instant.
+struct KvPoolRequest {
+    std::int64_t prompt = 0, generated = 0; ///< tokens
 };
 
 /// Bytes that pages hold and what the formula says the tokens of the running requests need, at one instant.
@@ -49,6 +57,10 @@ public:
     /// Pages of each group at `time`.
     std::vector<std::vector<KvPoolPage>> at(base::TimeNs time) const;
     KvPoolBytes bytesAt(base::TimeNs time) const;
+    /// Nothing for one that the run told nothing of.
+    std::optional<KvPoolRequest> requestAt(std::int32_t request, base::TimeNs time) const;
+    /// The run says whose sequences are whose: what belongs to no request is padding.
+    bool namesRequests() const { return namesRequests_; }
     std::int64_t poolPages() const { return poolPages_; } ///< 0: not known
     base::TimeNs begin() const { return begin_; }
     base::TimeNs end() const { return end_; }
@@ -66,13 +78,21 @@ private:
         std::size_t event = 0;
         std::vector<std::vector<KvPoolPage>> pages;
     };
+    struct Life {
+        std::int64_t prompt = 0;
+        std::vector<base::TimeNs> tokens; ///< when each came
+    };
     void takePages(const profiler::MemoryTimeline& timeline);
     void takeKept(const profiler::MemoryTimeline& timeline);
     void makeWaste();
 
     std::vector<KvPoolGroup> groups_;
     std::vector<base::KvPageEvent> events_;
+    std::vector<std::int32_t> requests_; ///< whom the owner of each event works for, -1: not known
+    bool namesRequests_ = false;
+    std::size_t checkEvery_ = 1; ///< events between two whole states
     std::vector<Check> checks_;
+    std::unordered_map<std::int32_t, Life> lives_;
     std::int64_t window_ = 0;
     std::uint64_t fullToken_ = 0, slidingToken_ = 0; ///< bytes
     std::int64_t poolPages_ = 0;
@@ -83,13 +103,18 @@ private:
 };
 using KvPoolPtr = std::shared_ptr<const KvPool>;
 
-/// Group, page, state, sequence, held by: the twin of the map at an instant; at most `limit` rows.
+/// Group, page, state, who holds it, how many hold it, bytes: the twin of the map at an instant; at most `limit` rows.
 FlatTreePtr kvPoolTable(const KvPool& pool, base::TimeNs time, std::size_t limit = 10'000);
 /// Name, value: what the pool holds at an instant.
 FlatTreePtr kvPoolValues(const KvPool& pool, base::TimeNs time);
-/// Sequence, pages of each group, shared ones: who holds most comes first.
+/// Who, pages, shared ones, bytes: who holds most comes first. Keys are requests + 1, 0 where none is known.
 FlatTreePtr kvPoolOwners(const KvPool& pool, base::TimeNs time, std::size_t limit = 64);
-/// "Page 12, full: sequence 3, held by 2 sequences"
-QString kvPoolPageWords(const KvPoolGroup& group, std::size_t number, const KvPoolPage& page);
+/// Name, value: what a request has and holds at an instant; null for one that the run told nothing of.
+FlatTreePtr kvPoolRequestTable(const KvPool& pool, std::int32_t request, base::TimeNs time);
+/// "request 3", "padding"; "sequence 5" where the run does not name requests; `–` for nobody.
+QString kvPoolWho(const KvPool& pool, const KvPoolPage& page);
+/// "Page 12 of the 12 full layers: request 3 (prompt 139, 40 tokens generated), room for 64 tokens, 1.5 MiB"
+QString kvPoolPageWords(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPage& page,
+                        base::TimeNs time);
 
 } // namespace vitrine::ui

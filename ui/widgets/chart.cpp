@@ -43,8 +43,9 @@ Chart::~Chart() = default;
 void Chart::setAxes(ChartAxis x, ChartAxis y) {
     x_ = std::move(x);
     y_ = std::move(y);
-    x_.top = x_.top > 0 ? x_.top : 1;
-    y_.top = y_.top > 0 ? y_.top : 1;
+    for (ChartAxis* axis : {&x_, &y_}) {
+        axis->top = axis->top > axis->begin ? axis->top : axis->begin + 1;
+    }
     build();
 }
 
@@ -149,7 +150,7 @@ QPointF Chart::place(const QPointF& value) const {
 
 double Chart::valueAt(double x) const {
     const QRectF area = plotArea();
-    return area.width() > 0 ? (x - area.left()) / area.width() * x_.top : 0;
+    return area.width() > 0 ? x_.begin + (x - area.left()) / area.width() * (x_.top - x_.begin) : 0;
 }
 
 std::optional<double> Chart::nearestStop(double x) const {

@@ -32,8 +32,9 @@ struct ChartSeries {
 
 struct ChartAxis {
     QString title;  ///< with the unit: "tokens", "GiB"
-    double top = 1; ///< the axis runs from 0 to here
+    double top = 1; ///< the axis runs up to here
     std::vector<std::pair<double, QString>> ticks;
+    double begin = 0; ///< and from here
 };
 
 /// A line across the plot with words beside it.

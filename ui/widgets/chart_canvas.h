@@ -48,8 +48,8 @@ public:
 
     /// Takes the ranges of the owner's axes and leaves room for their words.
     void layOut() {
-        xAxis_->setRange(0, owner_->x_.top);
-        yAxis_->setRange(0, owner_->y_.top);
+        xAxis_->setRange(owner_->x_.begin, owner_->x_.top);
+        yAxis_->setRange(owner_->y_.begin, owner_->y_.top);
         const QFont font = Theme::instance().font(TypeRole::Axis);
         double widest = 0;
         for (const auto& [value, text] : owner_->y_.ticks) {
@@ -64,8 +64,9 @@ public:
 
     QPointF place(const QPointF& value) const {
         const QRectF area = chart()->plotArea();
-        return {area.left() + value.x() / owner_->x_.top * area.width(),
-                area.bottom() - value.y() / owner_->y_.top * area.height()};
+        const ChartAxis &x = owner_->x_, &y = owner_->y_;
+        return {area.left() + (value.x() - x.begin) / (x.top - x.begin) * area.width(),
+                area.bottom() - (value.y() - y.begin) / (y.top - y.begin) * area.height()};
     }
 
 protected:

@@ -65,9 +65,9 @@ protected:
         const auto& columns = table_->model_->tree().columns;
         double left = kPadding;
         for (std::size_t i = 0; i < columns.size(); ++i) {
-            const double right =
-                i == 0 ? width() - kPadding - table_->numberWidth_ * (static_cast<double>(columns.size()) - 1)
-                       : left + table_->numberWidth_;
+            // As the cells below: only the last column keeps away from the edge.
+            const auto behind = static_cast<double>(columns.size() - 1 - i);
+            const double right = width() - table_->numberWidth_ * behind - (behind == 0 ? kPadding : 0);
             const QChar badge =
                 static_cast<qsizetype>(i) < table_->badges_.size() ? table_->badges_[static_cast<int>(i)] : QChar(' ');
             // A badge says its letter already.

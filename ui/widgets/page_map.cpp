@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/widgets/page_map.h"
 
+#include <QHelpEvent>
+#include <QToolTip>
 #include <algorithm>
 #include <cmath>
 
@@ -72,6 +74,18 @@ QRectF PageMap::cellRect(const Layout& layout, std::size_t group, std::size_t ce
             layout.side - 2};
 }
 
+/// All numbers or none: some of them would look as if the others had none.
+bool PageMap::numbersFit(const Layout& layout) const {
+    std::int32_t largest = -1;
+    for (const PageGroup& group : groups_) {
+        for (const PageCell& cell : group.cells) {
+            largest = std::max(largest, cell.number);
+        }
+    }
+    return layout.pages == 1 && layout.side >= kOwnNumber && largest >= 0 &&
+           textWidth(QString::number(largest), Theme::instance().font(TypeRole::Axis)) <= layout.side - 2;
+}
+
 QImage PageMap::picture(const QSizeF& size, double dpr) const {
     const ThemeTokens& t = themeTokens();
     QImage image = plotCanvas(size, dpr, t.canvas);
@@ -82,6 +96,7 @@ QImage PageMap::picture(const QSizeF& size, double dpr) const {
         return image;
     }
     const std::vector<CategoryStyle> styles = styles_(t);
+    const bool numbered = numbersFit(layoutFor(size));
     const Layout layout = layoutFor(size);
     const QFont font = Theme::instance().font(TypeRole::Axis);
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -95,9 +110,11 @@ QImage PageMap::picture(const QSizeF& size, double dpr) const {
             const std::size_t first = cell * layout.pages;
             const std::size_t last = std::min(first + layout.pages, group.cells.size());
             double used = 0;
+            bool marked = false;
             const PageCell* shown = &group.cells[first]; // of several the first that is used
             for (std::size_t page = first; page < last; ++page) {
                 used += group.cells[page].used.value_or(1);
+                marked = marked || group.cells[page].marked;
                 shown = shown->used.value_or(1) <= 0 ? &group.cells[page] : shown;
             }
             const CategoryStyle& style =
@@ -116,9 +133,17 @@ QImage PageMap::picture(const QSizeF& size, double dpr) const {
                 painter.setPen(t.text1);
                 painter.drawRect(box.adjusted(2.5, 2.5, -2.5, -2.5));
             }
-            if (layout.pages == 1 && !shown->number.isEmpty()) {
-                if (layout.side >= kOwnNumber && textWidth(shown->number, font) <= box.width()) {
-                    drawText(painter, box, Qt::AlignCenter, shown->number, style.ink, font);
+            if (marked) {
+                // Over the gap, so that the colour of the cell stays: light around dark on any of them.
+                painter.setBrush(Qt::NoBrush);
+                painter.setPen(QPen(t.canvas, 1));
+                painter.drawRect(box.adjusted(1.5, 1.5, -1.5, -1.5));
+                painter.setPen(QPen(t.text1, 2));
+                painter.drawRect(box);
+            }
+            if (shown->number >= 0) {
+                if (numbered) {
+                    drawText(painter, box, Qt::AlignCenter, QString::number(shown->number), style.ink, font);
                 }
             } else if (layout.pages == 1 && shown->style < 0 && layout.side >= kNumbered && used > 0.7) {
                 drawText(painter, box, Qt::AlignCenter, QString::number(first), style.ink, font);
@@ -128,11 +153,11 @@ QImage PageMap::picture(const QSizeF& size, double dpr) const {
     return image;
 }
 
-std::optional<PageMap::Place> PageMap::placeOf(const Layout& layout, int item) const {
+std::optional<PageMap::CellPlace> PageMap::placeOf(const Layout& layout, int item) const {
     auto left = static_cast<std::size_t>(std::max(0, item));
     for (std::size_t group = 0; group < groups_.size(); ++group) {
         if (const std::size_t cells = cellsOf(layout, group); left < cells) {
-            return Place{group, left};
+            return CellPlace{group, left};
         } else {
             left -= cells;
         }
@@ -140,7 +165,7 @@ std::optional<PageMap::Place> PageMap::placeOf(const Layout& layout, int item) c
     return std::nullopt;
 }
 
-int PageMap::itemOf(const Layout& layout, Place place) const {
+int PageMap::itemOf(const Layout& layout, CellPlace place) const {
     std::size_t item = place.cell;
     for (std::size_t group = 0; group < place.group; ++group) {
         item += cellsOf(layout, group);
@@ -155,15 +180,38 @@ int PageMap::itemCount() const {
 
 QString PageMap::itemWords(int item) const {
     const Layout layout = layoutFor(size());
-    const std::optional<Place> place = placeOf(layout, item);
+    const std::optional<CellPlace> place = placeOf(layout, item);
     if (!place) {
         return {};
     }
     const PageGroup& group = groups_[place->group];
     const std::size_t first = std::min(place->cell * layout.pages, group.cells.size() - 1);
     const std::size_t last = std::min(first + layout.pages, group.cells.size()) - 1;
-    return first == last ? group.cells[first].words
-                         : tr("%1 to %2").arg(group.cells[first].words, group.cells[last].words);
+    if (first == last) {
+        return group.words ? group.words(first) : QString();
+    }
+    const auto used = std::count_if(group.cells.begin() + static_cast<std::ptrdiff_t>(first),
+                                    group.cells.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                                    [](const PageCell& cell) { return cell.used.value_or(1) > 0; });
+    return tr("Pages %1 to %2: %3 in use. %4")
+        .arg(countText(static_cast<qint64>(first)), countText(static_cast<qint64>(last)),
+             countText(static_cast<qint64>(used)), group.title);
+}
+
+bool PageMap::event(QEvent* event) {
+    if (event->type() != QEvent::ToolTip) {
+        return ItemPlot::event(event);
+    }
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const int item = itemAt(help->pos());
+    item >= 0 ? QToolTip::showText(help->globalPos(), itemWords(item), this) : QToolTip::hideText();
+    return true;
+}
+
+std::optional<PageMap::Place> PageMap::pageOf(int item) const {
+    const Layout layout = layoutFor(size());
+    const std::optional<CellPlace> place = item >= 0 ? placeOf(layout, item) : std::nullopt;
+    return place ? std::optional(Place{place->group, place->cell * layout.pages}) : std::nullopt;
 }
 
 int PageMap::itemBeside(int item, int key) const {
@@ -173,14 +221,14 @@ int PageMap::itemBeside(int item, int key) const {
     }
     const auto columns = static_cast<int>(layout.columns);
     const int step = key == Qt::Key_Right ? 1 : key == Qt::Key_Left ? -1 : key == Qt::Key_Down ? columns : -columns;
-    const std::optional<Place> from = placeOf(layout, item);
+    const std::optional<CellPlace> from = placeOf(layout, item);
     if (!from) {
         return 0;
     }
-    Place place = *from;
+    CellPlace place = *from;
     const auto next = static_cast<std::int64_t>(place.cell) + step;
     if (next < 0) {
-        place = place.group > 0 ? Place{place.group - 1, cellsOf(layout, place.group - 1) - 1} : Place{};
+        place = place.group > 0 ? CellPlace{place.group - 1, cellsOf(layout, place.group - 1) - 1} : CellPlace{};
     } else if (static_cast<std::size_t>(next) < cellsOf(layout, place.group)) {
         place.cell = static_cast<std::size_t>(next);
     } else if (place.group + 1 < groups_.size()) {
@@ -206,7 +254,7 @@ int PageMap::itemAt(QPointF position) const {
 
 QRectF PageMap::itemFrame(int item) const {
     const Layout layout = layoutFor(size());
-    const std::optional<Place> place = placeOf(layout, item);
+    const std::optional<CellPlace> place = placeOf(layout, item);
     return place ? cellRect(layout, place->group, place->cell).adjusted(-1.5, -1.5, 0.5, 0.5) : QRectF();
 }
 

@@ -16,16 +16,17 @@ namespace vitrine::ui {
 
 struct PageCell {
     std::optional<double> used; ///< filled from below up to here; nothing: whole
-    QString words;              ///< readout
     int style = -1;             ///< of PageMap's styles; -1: that of its group
-    QString number;             ///< in the cell where there is room; empty: its place in the group
+    std::int32_t number = -1;   ///< in the cell where there is room; -1: none, or its place in a group of one style
     bool shared = false;        ///< in a double frame
+    bool marked = false;        ///< belongs to what is chosen
 };
 
 struct PageGroup {
     QString title; ///< "full layers, 512 pages of 256 tokens"
     int style = 0; ///< of PageMap's styles
     std::vector<PageCell> cells;
+    std::function<QString(std::size_t page)> words; ///< readout of one of the cells
 };
 
 class PageMap final : public ItemPlot {
@@ -49,9 +50,15 @@ public:
         std::vector<double> tops; ///< of each group's first row of cells
     };
     Layout layoutFor(const QSizeF& size) const;
+    /// The first page of an item's cell: its group and its place there.
+    struct Place {
+        std::size_t group = 0, page = 0;
+    };
+    std::optional<Place> pageOf(int item) const;
     QRectF cellRect(const Layout& layout, std::size_t group, std::size_t cell) const;
 
 protected:
+    bool event(QEvent* event) override;
     int itemCount() const override;
     int itemAt(QPointF position) const override;
     int itemBeside(int item, int key) const override;
@@ -59,13 +66,14 @@ protected:
     QRectF itemFrame(int item) const override;
 
 private:
-    struct Place {
+    struct CellPlace {
         std::size_t group = 0, cell = 0;
     };
+    bool numbersFit(const Layout& layout) const;
     std::size_t cellsOf(const Layout& layout, std::size_t group) const;
     /// Cells are items in the order of the groups.
-    std::optional<Place> placeOf(const Layout& layout, int item) const;
-    int itemOf(const Layout& layout, Place place) const;
+    std::optional<CellPlace> placeOf(const Layout& layout, int item) const;
+    int itemOf(const Layout& layout, CellPlace place) const;
 
     std::vector<PageGroup> groups_;
     std::function<std::vector<CategoryStyle>(const ThemeTokens&)> styles_;

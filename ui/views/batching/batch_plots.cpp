@@ -108,8 +108,9 @@ std::vector<LegendItem> batchLegend(bool requests) {
         for (const auto& [state, name] : {std::pair{RequestState::Queued, QObject::tr("queued")},
                                           {RequestState::Prefill, QObject::tr("prefill")},
                                           {RequestState::Decode, QObject::tr("decode")},
-                                          {RequestState::Preempted, QObject::tr("preempted")},
-                                          {RequestState::Padding, QObject::tr("padding waste")}}) {
+                                          {RequestState::Padding, QObject::tr("padding waste")},
+                                          {RequestState::Idle, QObject::tr("idle in its slot")},
+                                          {RequestState::Preempted, QObject::tr("preempted")}}) {
             items.push_back(
                 {name, LegendItem::Mark::Swatch, [state](const ThemeTokens& t) { return requestStyle(state, t); }});
         }
@@ -170,8 +171,12 @@ void showShares(Chart& chart, const BatchPair& pair) {
         }
         const double share = line.points.back().y();
         line.points.emplace_back(x.top, share);
+        // The letter of the faster run stands left of its line, that of the slower one right of it.
         const double half = times[times.size() / 2] * unit;
-        notes.push_back({{half, share / 2 + (i == 0 ? 8 : -8)}, line.name, line.color, true, i == 1});
+        const BatchSidePtr& other = i == 0 ? pair.b : pair.a;
+        const auto othersHalf = other ? percentile(other->latencies.endToEnd, 0.5) : std::nullopt;
+        const bool slower = othersHalf && (half > *othersHalf * unit || (half == *othersHalf * unit && i == 1));
+        notes.push_back({{half, share / 2 + (slower ? -8 : 8)}, line.name, line.color, true, slower});
         series.push_back(std::move(line));
     }
     std::sort(stops.begin(), stops.end());

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/batching/batching_view.h"
 
+#include <QApplication>
+#include <QComboBox>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QStackedWidget>
@@ -13,6 +15,7 @@
 #include "ui/models/batch_tables.h"
 #include "ui/models/format.h"
 #include "ui/models/json_values.h"
+#include "ui/models/request_choice.h"
 #include "ui/models/run_facts.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/views/batching/sweep_page.h"
@@ -30,9 +33,14 @@ void BatchingView::showPage(Page page) {
         pageChoice_->setCurrent(page);
         return; // the signal comes back
     }
+    // A page that goes hands its focus to the one that comes: Qt would give it to whatever lane is next.
+    const bool focused = pages_->isAncestorOf(QApplication::focusWidget());
     pages_->setCurrentIndex(page == SweepOfSlots ? 1 : 0);
     axisChoice_->setEnabled(page != SweepOfSlots);
     updateVisible();
+    if (focused) {
+        focusPlot();
+    }
     updateLegend();
     updateSweep();
     updateTwin();
@@ -63,7 +71,15 @@ void BatchingView::activated() {
     if (stale_) {
         start();
     }
-    if (const QList<QWidget*> stops = focusStops(); !stops.isEmpty()) {
+    takeShared();
+    focusPlot();
+}
+
+/// Not the field of the sweep, where single keys would be typed.
+void BatchingView::focusPlot() {
+    const QList<QWidget*> stops =
+        page() == SweepOfSlots && !header()->tableShown() ? QList<QWidget*>{sweepPage_->button()} : focusStops();
+    if (!stops.isEmpty() && !emptyShown()) {
         stops.front()->setFocus();
     }
 }
@@ -83,7 +99,11 @@ void BatchingView::start() {
     if (wanted != runs_) {
         runs_ = wanted;
         request_ = slot_ = -1;
+        if (context().time != nullptr) {
+            RequestChoice::of(context().time).choose(-1);
+        }
     }
+    updateTraces();
     struct Input {
         std::optional<RunInfo> run;
         Source source;
@@ -194,6 +214,8 @@ void BatchingView::updateEmpty() {
         showEmpty(tr("Reading the events of this run."));
     } else if (run->status == sessions::RunStatus::Running) {
         showEmpty(tr("The run has begun; no request has arrived yet."));
+    } else if (!run->error.empty()) {
+        showEmpty(tr("This run ended before its first step: %1").arg(QString::fromStdString(run->error)));
     } else {
         showEmpty(tr("This run recorded no steps. Run it again with the profile set to light."), tr("Prepare that run"),
                   [this, looked] {
@@ -237,7 +259,7 @@ void BatchingView::updateLanes() {
     for (std::size_t i = 0; i < 2; ++i) {
         const BatchMapPtr& map = maps_[i];
         for (BatchLane* lane : {static_cast<BatchLane*>(slotLanes_[i]), static_cast<BatchLane*>(requestLanes_[i])}) {
-            lane->setTitle(map ? map->side().title : QString());
+            lane->setTitle(map ? pair_.titles[i] : QString());
             lane->setFacts(map ? sideWords(map->side()) : QString());
             lane->setMap(map);
             lane->setChosen(request_);
@@ -272,10 +294,7 @@ void BatchingView::updateCurves() {
 }
 
 void BatchingView::updateLegend() {
-    if (page() == SweepOfSlots) {
-        legend_->setItems({}, tr("runs of the same trace and model"));
-        return;
-    }
+    legend_->setVisible(page() != SweepOfSlots); // its lines carry their names
     legend_->setItems(batchLegend(page() == Requests),
                       page() == Requests ? tr("one row is one request, by arrival") : tr("one row is one slot"));
 }
@@ -292,13 +311,47 @@ void BatchingView::updatePartner() {
     }
 }
 
+/// The traces of the session; that of A (else B) is the chosen one.
+void BatchingView::updateTraces() {
+    SessionDocument* document = context().document;
+    const RunInfo* shown = document != nullptr ? document->run(runs_[0] != 0 ? runs_[0] : runs_[1]) : nullptr;
+    const QSignalBlocker quiet(traceChoice_);
+    traceChoice_->clear();
+    int chosen = -1;
+    for (const sessions::RunId id :
+         document != nullptr ? batchTraces(document->runs()) : std::vector<sessions::RunId>()) {
+        const RunInfo* run = document->run(id);
+        const QString words = traceWords(*run);
+        const QString model = runFacts(*run).model;
+        traceChoice_->addItem(words.isEmpty() ? tr("requests over HTTP, %1").arg(model) : words,
+                              QVariant::fromValue<qlonglong>(id));
+        traceChoice_->setItemData(traceChoice_->count() - 1, model, Qt::ToolTipRole);
+        if (shown != nullptr && sameBatchTrace(*run, *shown)) {
+            chosen = traceChoice_->count() - 1;
+        }
+    }
+    traceChoice_->setCurrentIndex(chosen);
+    traceChoice_->setEnabled(traceChoice_->count() > 0);
+}
+
+void BatchingView::chooseTrace(int index) {
+    SessionDocument* document = context().document;
+    const auto run = static_cast<sessions::RunId>(traceChoice_->itemData(index).toLongLong());
+    if (document == nullptr || document->run(run) == nullptr) {
+        return;
+    }
+    document->setRunA(run);
+    document->setRunB(batchPartner(document->runs(), run));
+}
+
 void BatchingView::updateInspector() {
     const BatchWords words = batchWords(pair_);
     number_->setText(words.number);
     sentence_->setText(words.sentence);
     updatePartner();
-    throughput_->setTable(batchThroughputTable(pair_), QStringLiteral(" AB "));
-    latency_->setTable(batchLatencyTable(pair_), QStringLiteral(" AB "));
+    throughput_->setTable(batchThroughputTable(pair_), badges());
+    latency_->setTable(batchLatencyTable(pair_), badges());
+    throughput_->setVisible(pair_.a || pair_.b);
     const bool any =
         (pair_.a && !pair_.a->latencies.endToEnd.empty()) || (pair_.b && !pair_.b->latencies.endToEnd.empty());
     latency_->setVisible(any);
@@ -311,12 +364,12 @@ void BatchingView::updateInspector() {
     const RunInfo* run = document != nullptr ? document->run(runs_[0] != 0 ? runs_[0] : runs_[1]) : nullptr;
     const RunFacts facts = run != nullptr ? runFacts(*run) : RunFacts();
     panelFacts_->setText(facts.virtualTime ? tr("predicted, %1").arg(facts.device) : facts.device);
-    QStringList said;
-    if (run != nullptr) {
-        said << traceWords(*run);
-    }
-    header()->setFacts(said.join(QStringLiteral(", ")));
     updateDetail();
+}
+
+/// Letters of the tables' columns: a run that stands alone has no other beside it.
+QString BatchingView::badges() const {
+    return pair_.a && pair_.b ? QStringLiteral(" AB ") : pair_.a ? QStringLiteral(" A") : QStringLiteral(" B");
 }
 
 void BatchingView::updateDetail() {
@@ -326,7 +379,7 @@ void BatchingView::updateDetail() {
                                                    : nullptr;
     detail_->setVisible(table != nullptr);
     if (table) {
-        detail_->setTable(table, request_ >= 0 ? QStringLiteral(" AB") : QString());
+        detail_->setTable(table, request_ >= 0 ? badges() : QString());
     }
 }
 
@@ -345,20 +398,11 @@ void BatchingView::updateSweep() {
         }
     }
     const RunInfo* run = document->run(runs_[0] != 0 ? runs_[0] : runs_[1]);
-    if (run == nullptr || most > fewest) {
-        sweepPage_->setEmpty({}, {}, {});
-        return;
-    }
-    const std::int32_t next = std::max(1, most) * 2;
+    sweepPage_->setSource(run != nullptr ? std::optional(*run) : std::nullopt, document->path());
     sweepPage_->setEmpty(
-        tr("This trace ran with one number of slots so far. Run it with others to see what slots buy."),
-        tr("Prepare a run with %1 slots").arg(next), [this, id = run->id, next] {
-            if (const RunInfo* again = context().document->run(id)) {
-                nlohmann::json spec = parsedObject(again->specJson);
-                spec["slots"] = next;
-                emit experimentWanted(QString::fromStdString(spec.dump()));
-            }
-        });
+        run == nullptr || most > fewest
+            ? QString()
+            : tr("This trace ran with one number of slots so far. Run the sweep to see what slots buy."));
 }
 
 void BatchingView::updateTwin() {

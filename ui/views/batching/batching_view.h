@@ -15,6 +15,7 @@
 #include "ui/widgets/timeline/slot_lane.h"
 #include "ui/widgets/view.h"
 
+class QComboBox;
 class QPushButton;
 class QScrollArea;
 class QStackedWidget;
@@ -59,6 +60,7 @@ public:
     std::int32_t chosenRequest() const { return request_; }
     TextLabel* number() const { return number_; }
     TextLabel* sentence() const { return sentence_; }
+    QComboBox* traceChoice() const { return traceChoice_; }
     FactTable* throughput() const { return throughput_; }
     FactTable* latency() const { return latency_; }
     FactTable* detail() const { return detail_; }
@@ -75,6 +77,7 @@ private:
         BatchSidePtr side;
     };
 
+    void focusPlot();
     void buildBody();
     void buildLanes();
     void buildInspector();
@@ -91,12 +94,17 @@ private:
     void updateInspector();
     void updateDetail();
     void updatePartner();
+    void updateTraces();
+    void chooseTrace(int index);
     void updateSweep();
     void updateTwin();
     void updateReadout();
     void chooseRequest(std::int32_t request);
+    void takeShared();
+    void shareCursor();
     void chooseSlot(int side, std::int32_t slot);
     QString placeText(base::TimeNs place) const;
+    QString badges() const;
     BatchAxis axisOf() const;
 
     std::array<sessions::RunId, 2> runs_{};
@@ -114,6 +122,7 @@ private:
 
     TimeCursor* time_ = nullptr;
     SegmentedControl *pageChoice_ = nullptr, *axisChoice_ = nullptr;
+    QComboBox* traceChoice_ = nullptr; ///< items carry the newest run of each trace
     LegendStrip* legend_ = nullptr;
     QStackedWidget* pages_ = nullptr;
     LaneStack* lanes_ = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // The widgets of the Batching view.
+#include <QComboBox>
 #include <QHBoxLayout>
 #include <QPushButton>
 #include <QScrollArea>
@@ -8,6 +9,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "ui/models/request_choice.h"
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/batching/sweep_page.h"
 #include "ui/widgets/chart.h"
@@ -21,7 +23,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kCurveHeight = 40;
-constexpr int kSharesHeight = 190;
+constexpr int kSharesLeast = 130, kSharesMost = 260;
 
 } // namespace
 
@@ -30,6 +32,9 @@ BatchingView::BatchingView(const ViewContext& context, QWidget* parent)
     time_ = new TimeCursor(this);
     pageChoice_ = header()->addSegments({tr("Slots"), tr("Requests"), tr("Sweep")}, tr("What is shown"));
     axisChoice_ = header()->addSegments({tr("Time"), tr("Steps")}, tr("Horizontal axis"));
+    header()->addControl(new TextLabel(tr("Trace"), TypeRole::Table, TextColor::Text3, false, header()));
+    traceChoice_ = header()->addCombo(tr("Trace of requests"));
+    connect(traceChoice_, &QComboBox::activated, this, &BatchingView::chooseTrace);
     buildBody();
     buildInspector();
     twin_ = new QTableView(this);
@@ -60,6 +65,15 @@ BatchingView::BatchingView(const ViewContext& context, QWidget* parent)
     }
     connect(time_, &TimeCursor::rangeChanged, this, &BatchingView::updateCurves);
     connect(time_, &TimeCursor::cursorChanged, this, &BatchingView::updateReadout);
+    connect(time_, &TimeCursor::cursorChanged, this, &BatchingView::shareCursor);
+    if (context.time != nullptr) {
+        RequestChoice* choice = &RequestChoice::of(context.time);
+        connect(choice, &RequestChoice::changed, this, [this, choice] {
+            if (pair_.a && choice->request() != request_) {
+                chooseRequest(choice->request());
+            }
+        });
+    }
     connect(time_, &TimeCursor::measuredChanged, this, &BatchingView::updateReadout);
     connect(time_, &TimeCursor::followingChanged, this, &View::availabilityChanged);
     showPage(Slots);
@@ -78,9 +92,10 @@ void BatchingView::buildBody() {
     pages_ = new QStackedWidget(body);
     column->addWidget(pages_, 1);
     buildLanes();
-    sweepPage_ = new SweepPage(pages_);
+    sweepPage_ = new SweepPage(context().runs, pages_);
     pages_->addWidget(lanes_);
     pages_->addWidget(sweepPage_);
+    connect(sweepPage_, &SweepPage::failed, this, [this](const QString& reason) { showError(reason); });
     connect(sweepPage_, &SweepPage::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     setBody(body);
 }
@@ -159,15 +174,16 @@ void BatchingView::buildInspector() {
     head->addWidget(
         new TextLabel(tr("End to end, share of requests done"), TypeRole::Table, TextColor::Text1, true, sharesHead_));
     shares_ = new Chart(tr("End to end, share of requests done"), content);
-    shares_->setFixedHeight(kSharesHeight);
+    shares_->setMinimumHeight(kSharesLeast);
+    shares_->setMaximumHeight(kSharesMost);
     connect(shares_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     column->insertWidget(0, detail_);
     column->addLayout(partnerRow);
     column->addWidget(throughput_);
     column->addWidget(latency_);
     column->addWidget(sharesHead_);
-    column->addWidget(shares_);
-    column->addStretch(1);
+    column->addWidget(shares_, 1);
+    column->addStretch(0);
     panelHeader_ = new DockHeader(tr("Result"));
     panelFacts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, panelHeader_);
     panelHeader_->addControl(panelFacts_);

@@ -10,6 +10,7 @@
 
 #include "ui/models/batch_tables.h"
 #include "ui/models/format.h"
+#include "ui/models/request_choice.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/batching/sweep_page.h"
@@ -27,7 +28,33 @@ void BatchingView::chooseRequest(std::int32_t request) {
         requestLanes_[i]->setChosen(request);
     }
     updateDetail();
+    // Requests are numbered by the trace, which both runs share: other views show the one that A is.
+    if (context().time != nullptr && pair_.a) {
+        RequestChoice::of(context().time).choose(request);
+    }
     emit availabilityChanged();
+}
+
+/// What another view has chosen and where its cursor stands, as far as A has it.
+void BatchingView::takeShared() {
+    TimeCursor* shared = context().time;
+    if (shared == nullptr || !pair_.a) {
+        return;
+    }
+    if (const std::int32_t wanted = RequestChoice::of(shared).request(); wanted != request_) {
+        chooseRequest(wanted);
+    }
+    const base::TimeNs at = shared->cursor().value_or(0) - pair_.a->origin;
+    if (shared->cursor() && at >= 0 && at <= pair_.a->end) {
+        time_->setCursor(maps_[0]->place(at));
+    }
+}
+
+/// The cursor of A's run stands where ours does: the map of pages, the memory and the kernels of that instant.
+void BatchingView::shareCursor() {
+    if (context().time != nullptr && pair_.a && time_->cursor() && isVisible()) {
+        context().time->setCursor(pair_.a->origin + maps_[0]->timeAt(*time_->cursor()));
+    }
 }
 
 void BatchingView::chooseSlot(int side, std::int32_t slot) {
@@ -162,8 +189,7 @@ QList<QWidget*> BatchingView::focusStops() const {
         return {twin_};
     }
     if (page() == SweepOfSlots) {
-        return sweepPage_->emptyShown() ? QList<QWidget*>()
-                                        : QList<QWidget*>{sweepPage_->rate(), sweepPage_->latency()};
+        return sweepPage_->focusStops();
     }
     return lanes_->focusStops();
 }

@@ -47,16 +47,15 @@ QString plainNumber(double value, double step) {
     return decimals == 0 ? countText(std::llround(value)) : QString::number(value, 'f', decimals);
 }
 
-ChartAxis axisUpTo(const QString& title, double top, int lines) {
+ChartAxis axisUpTo(const QString& title, double top, int lines, double begin = 0) {
     ChartAxis axis;
     axis.title = title;
-    const std::vector<double> ticks = roundTicks(top, lines);
+    const std::vector<double> ticks = roundTicks(top - begin, lines);
     const double step = ticks.size() > 1 ? ticks[1] : 1;
-    axis.top = top * 1.06;
-    for (const double tick : ticks) {
-        if (tick <= axis.top) {
-            axis.ticks.emplace_back(tick, plainNumber(tick, step));
-        }
+    axis.begin = begin;
+    axis.top = top + (top - begin) * 0.06;
+    for (double tick = std::ceil(begin / step) * step; tick <= axis.top; tick += step) {
+        axis.ticks.emplace_back(tick, plainNumber(tick, step));
     }
     return axis;
 }
@@ -98,7 +97,7 @@ std::vector<LegendItem> kvLegend(const KvFacts& facts, KvCurveParts parts) {
     }
     items.push_back({tr("measured"), LegendItem::Mark::Dot, {}});
     if (facts.geometry && parts.predicted) {
-        items.push_back({tr("formula"), LegendItem::Mark::Line, {}});
+        items.push_back({tr("predicted"), LegendItem::Mark::Line, {}});
     }
     if (facts.geometry && slides && parts.noWindow) {
         items.push_back({tr("without window"), LegendItem::Mark::Dashes, {}});
@@ -154,7 +153,7 @@ KvCurve kvCurve(const KvFacts& facts, KvCurveParts parts) {
                 formula.emplace_back(knee, static_cast<double>(geometry->predicted(knee)) / unit.bytes);
             }
             formula.emplace_back(most, static_cast<double>(geometry->predicted(most)) / unit.bytes);
-            curve.series.push_back({tr("formula"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1});
+            curve.series.push_back({tr("predicted"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1});
         }
         if (slides && knee < most) {
             curve.marks.push_back(
@@ -201,7 +200,7 @@ KvCurve kvCurve(const KvPool& pool, KvCurveParts parts) {
     }
     const Unit unit = unitFor(top);
     KvCurve curve;
-    curve.x = axisUpTo(tr("s since the run began"), end, 8);
+    curve.x = axisUpTo(tr("s since the run began"), end, 8, first);
     curve.y = axisUpTo(tr("KV cache, %1").arg(unit.name), top / unit.bytes, 6);
     std::vector<QPointF> full, total, formula, unbounded;
     for (const auto& [at, bytes] : moments) {
@@ -225,7 +224,7 @@ KvCurve kvCurve(const KvPool& pool, KvCurveParts parts) {
         }
     }
     if (parts.predicted) {
-        curve.series.push_back({tr("formula"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1.2});
+        curve.series.push_back({tr("predicted"), ChartSeries::Kind::Line, formula, {}, text1, Hatch::None, 1.2});
     }
     const KvPoolBytes most = pool.bytesAt(pool.fullest());
     const QString words =

@@ -5,20 +5,23 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "ui/models/format.h"
+#include "ui/models/request_choice.h"
 #include "ui/widgets/chart.h"
 #include "ui/widgets/legend_strip.h"
 #include "ui/widgets/page_map.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
+#include "ui/widgets/timeline/slot_painter.h"
 
 namespace vitrine::ui {
 
 namespace {
 
 constexpr int kOwnerStyles = 16; ///< eight fills, then the same with a hatch
-constexpr int kCachedStyle = kOwnerStyles;
+constexpr int kCachedStyle = kOwnerStyles, kPaddingStyle = kOwnerStyles + 1;
 constexpr int kLaneHeight = 52;
 constexpr int kPlayMs = 40;
 constexpr base::TimeNs kPlayFrames = 250; ///< through the visible range
@@ -32,6 +35,7 @@ std::vector<CategoryStyle> poolStyles(const ThemeTokens& t) {
         styles.push_back(layerStyle(layer, t));
     }
     styles.push_back({t.pressed, t.text1, Hatch::ForwardDiagonal, 6});
+    styles.push_back(slotStyle(base::SlotState::Padding, t));
     return styles;
 }
 
@@ -46,6 +50,44 @@ Curve lineOf(const QString& name, KvPoolPtr pool, const BatchCurve& (KvPool::*cu
         return dashed ? t.text2 : t.category(base::MemoryCategory::KvCache).fill;
     };
     return line;
+}
+
+QString groupTitle(const KvPoolGroup& group, const std::vector<KvPoolPage>& pages) {
+    const auto used = std::ranges::count(pages, base::PageState::Used, &KvPoolPage::state);
+    const auto cached = std::ranges::count(pages, base::PageState::Cached, &KvPoolPage::state);
+    QStringList words{KvPoolView::tr("%1 layers: %2 of %3 pages in use")
+                          .arg(group.name, countText(used), countText(static_cast<qint64>(group.pages)))};
+    if (cached > 0) {
+        words << KvPoolView::tr("%1 kept for prefixes").arg(countText(cached));
+    }
+    if (group.pageTokens > 0) {
+        words << KvPoolView::tr("%1 tokens each").arg(countText(group.pageTokens));
+    }
+    return words.join(QStringLiteral(", "));
+}
+
+PageGroup cellsOf(const KvPoolPtr& pool, std::size_t number, const std::vector<KvPoolPage>& pages, base::TimeNs at,
+                  std::int32_t chosen) {
+    PageGroup cells;
+    cells.title = groupTitle(pool->groups()[number], pages);
+    cells.cells.reserve(pages.size());
+    for (const KvPoolPage& page : pages) {
+        PageCell cell;
+        cell.used = page.state == base::PageState::Free ? 0.0 : 1.0;
+        cell.shared = page.shared();
+        const std::int32_t who = pool->namesRequests() ? page.request : page.owner;
+        const bool used = page.state == base::PageState::Used;
+        cell.style = page.state == base::PageState::Cached ? kCachedStyle
+                     : used && who < 0                     ? kPaddingStyle
+                                                           : std::max(0, who) % kOwnerStyles;
+        cell.number = used ? who : -1;
+        cell.marked = chosen >= 0 && page.request == chosen;
+        cells.cells.push_back(cell);
+    }
+    cells.words = [pool, number, pages, at](std::size_t page) {
+        return page < pages.size() ? kvPoolPageWords(*pool, number, page, pages[page], at) : QString();
+    };
+    return cells;
 }
 
 } // namespace
@@ -68,7 +110,9 @@ KvPoolView::KvPoolView(TimeCursor* time, QWidget* parent) : QWidget(parent), tim
     column->addWidget(map_, 1);
     column->addWidget(lanes_);
     connect(time, &TimeCursor::cursorChanged, this, &KvPoolView::showMoment);
+    connect(&RequestChoice::of(time), &RequestChoice::changed, this, &KvPoolView::showMoment);
     connect(map_, &PlotWidget::readoutChanged, this, &KvPoolView::readoutChanged);
+    connect(map_, &ItemPlot::itemClicked, this, &KvPoolView::choosePage);
     player_.setInterval(kPlayMs);
     connect(&player_, &QTimer::timeout, this, &KvPoolView::play);
 }
@@ -144,8 +188,8 @@ void KvPoolView::updateLanes() {
     const bool known = !pool_->waste().empty();
     waste_->setVisible(known);
     if (known) {
-        waste_->setFacts(tr("share of the pages' bytes without a token that is needed, most %1")
-                             .arg(shareText(pool_->waste().largest())));
+        waste_->setFacts(tr("share of the pages' bytes without a token that is needed, %1 at the fullest")
+                             .arg(shareText(pool_->bytesAt(pool_->fullest()).waste())));
         waste_->setTopText(QStringLiteral("100\u00A0%"));
         waste_->setCurves({lineOf(tr("fragmentation"), pool_, &KvPool::waste, false)}, 1, false);
     }
@@ -156,47 +200,33 @@ void KvPoolView::showMoment() {
     if (stale_) {
         return;
     }
+    const base::TimeNs at = moment();
+    shown_ = pool_ ? pool_->at(at) : decltype(shown_)();
     std::vector<PageGroup> groups;
     qint64 shared = 0;
-    const base::TimeNs at = moment();
-    if (pool_) {
-        const auto pages = pool_->at(at);
-        for (std::size_t g = 0; g < pages.size(); ++g) {
-            const KvPoolGroup& group = pool_->groups()[g];
-            PageGroup cells;
-            qint64 used = 0, cached = 0;
-            for (std::size_t i = 0; i < pages[g].size(); ++i) {
-                const KvPoolPage& page = pages[g][i];
-                PageCell cell;
-                cell.words = kvPoolPageWords(group, i, page);
-                cell.used = page.state == base::PageState::Free ? 0.0 : 1.0;
-                cell.shared = page.shared();
-                cell.style =
-                    page.state == base::PageState::Cached ? kCachedStyle : std::max(0, page.owner) % kOwnerStyles;
-                cell.number = page.state == base::PageState::Used ? QString::number(page.owner) : QString();
-                used += page.state == base::PageState::Used ? 1 : 0;
-                cached += page.state == base::PageState::Cached ? 1 : 0;
-                shared += page.shared() ? 1 : 0;
-                cells.cells.push_back(std::move(cell));
-            }
-            cells.title = tr("%1 layers: %2 of %3 pages in use")
-                              .arg(group.name, countText(used), countText(static_cast<qint64>(group.pages)));
-            cells.title += cached > 0 ? tr(", %1 kept for prefixes").arg(countText(cached)) : QString();
-            cells.title += group.pageTokens > 0 ? tr(", %1 tokens each").arg(countText(group.pageTokens)) : QString();
-            groups.push_back(std::move(cells));
-        }
+    for (std::size_t g = 0; g < shown_.size(); ++g) {
+        shared += std::ranges::count_if(shown_[g], &KvPoolPage::shared);
+        groups.push_back(cellsOf(pool_, g, shown_[g], at, RequestChoice::of(time_).request()));
     }
     const auto style = [](int index) {
         return [index](const ThemeTokens& t) { return poolStyles(t)[static_cast<std::size_t>(index)]; };
     };
     const auto blank = [](const ThemeTokens& t) { return CategoryStyle{t.line0, t.text2, Hatch::None, 6}; };
-    legend_->setItems({{tr("one colour a sequence, with its number"), LegendItem::Mark::Swatch, style(0)},
+    legend_->setItems({{tr("one colour for each request, with its number"), LegendItem::Mark::Swatch, style(0)},
+                       {tr("padding"), LegendItem::Mark::Swatch, style(kPaddingStyle)},
                        {tr("kept for a prefix"), LegendItem::Mark::Swatch, style(kCachedStyle)},
                        {tr("free"), LegendItem::Mark::Swatch, blank}},
                       shared > 0 ? tr("%1 shared (double frame), at %2").arg(countText(shared), instantText(at))
                                  : tr("at %1").arg(instantText(at)));
     map_->setPages(std::move(groups), poolStyles, tr("No page was taken."));
     emit momentChanged();
+}
+
+void KvPoolView::choosePage(int item) {
+    const auto place = map_->pageOf(item);
+    if (place && place->group < shown_.size() && place->page < shown_[place->group].size()) {
+        RequestChoice::of(time_).choose(shown_[place->group][place->page].request);
+    }
 }
 
 void KvPoolView::showEvent(QShowEvent* event) {

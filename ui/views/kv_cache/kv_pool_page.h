@@ -3,6 +3,7 @@
 #pragma once
 
 // The pages of a pool at an instant, with their owners, over lanes of what the pool held: the lanes' cursor moves the map.
+// A click on a page chooses its request for all views (RequestChoice); its pages stand in frames.
 
 #include <QTimer>
 #include <QWidget>
@@ -46,12 +47,14 @@ protected:
 
 private:
     void showMoment();
+    void choosePage(int item);
     void updateLanes();
     void play();
 
     TimeCursor* time_;
     KvPoolPtr pool_;
     bool live_ = false, stale_ = true;
+    std::vector<std::vector<KvPoolPage>> shown_; ///< by group, at moment()
     LegendStrip* legend_;
     PageMap* map_;
     LaneStack* lanes_;

@@ -13,6 +13,7 @@
 #include "ui/models/format.h"
 #include "ui/models/kv_pages.h"
 #include "ui/models/kv_tables.h"
+#include "ui/models/request_choice.h"
 #include "ui/views/kv_cache/kv_curve.h"
 #include "ui/views/kv_cache/kv_pool_page.h"
 #include "ui/widgets/chart.h"
@@ -25,7 +26,7 @@
 namespace vitrine::ui {
 
 KvView::KvView(const ViewContext& context, QWidget* parent)
-    : View(QStringLiteral("kv-cache"), tr("KV cache"), context, parent), poolJob_(this) {
+    : View(QStringLiteral("kv-cache"), tr("KV cache"), context, parent), job_(this) {
     segments_ = header()->addSegments({tr("Curve"), tr("Pages"), tr("Layers")}, tr("What is shown"));
     predicted_ = header()->addCheck(tr("Predicted"), true);
     noWindow_ = header()->addCheck(tr("No-window line"), true);
@@ -96,12 +97,15 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     values_ = new FactTable(tr("KV cache at a number of tokens"), content);
     layout_ = new FactTable(tr("How the KV cache is laid out"), content);
     owners_ = new FactTable(tr("Who holds pages"), content);
+    chosen_ = new FactTable(tr("The chosen request"), content);
     owners_->hide();
+    chosen_->hide();
     values_->setNumberWidth(130);
     layout_->setNumberWidth(190);
     hint_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
     hint_->setWordWrap(true);
     hint_->setContentsMargins(12, 10, 12, 10);
+    column->addWidget(chosen_);
     column->addWidget(values_);
     column->addWidget(layout_);
     column->addWidget(owners_);
@@ -123,7 +127,10 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     });
     connect(predicted_, &QCheckBox::toggled, this, &KvView::updateChart);
     connect(noWindow_, &QCheckBox::toggled, this, &KvView::updateChart);
-    connect(header(), &ViewHeader::tableToggled, this, &KvView::updatePages);
+    connect(header(), &ViewHeader::tableToggled, this, [this] {
+        updatePages();
+        updateSamples();
+    });
     connect(replay_, &QCheckBox::toggled, poolView_, &KvPoolView::setPlaying);
     connect(poolView_, &KvPoolView::playingChanged, replay_, &QCheckBox::setChecked);
     connect(poolView_, &KvPoolView::readoutChanged, this, [this](const QString& text) { setReadout(text); });
@@ -131,6 +138,12 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
         updateInspector();
         updatePages();
     });
+    connect(owners_->view(), &QTableView::clicked, this, [this](const QModelIndex& index) {
+        if (const FlatNode* row = owners_->model()->node(index); row != nullptr && row->key > 0) {
+            RequestChoice::of(this->context().time).choose(static_cast<std::int32_t>(row->key - 1));
+        }
+    });
+    connect(&RequestChoice::of(context.time), &RequestChoice::changed, this, &KvView::updateInspector);
     connect(context.time, &TimeCursor::cursorChanged, this, [this] {
         if (overTime() && segments_->current() != 1) { // the map of pages follows by itself
             updateInspector();
@@ -184,7 +197,7 @@ QList<QWidget*> KvView::focusStops() const {
 bool KvView::settled() const {
     SessionDocument* document = context().document;
     return document == nullptr || run_ == 0 ||
-           (!poolJob_.busy() && (document->timeline(run_).complete || !document->timeline(run_).error.isEmpty()));
+           (!job_.busy() && (document->timeline(run_).complete || !document->timeline(run_).error.isEmpty()));
 }
 
 void KvView::activated() {
@@ -219,23 +232,33 @@ QString KvView::whyNot(const QString& action) const {
     return reason.isEmpty() ? View::whyNot(action) : reason;
 }
 
-void KvView::takePool(KvPoolPtr pool) {
-    pool_ = std::move(pool);
+void KvView::take(Built built) {
+    facts_ = std::move(built.facts);
+    pool_ = std::move(built.pool);
     const sessions::RunInfo* run = context().document != nullptr ? context().document->run(run_) : nullptr;
     poolView_->setPool(pool_, run != nullptr && run->status == sessions::RunStatus::Running);
     pageKinds_->setCurrentIndex(pool_ ? 1 : 0);
     replay_->setVisible(pool_ && segments_->current() == 1);
+    if (facts_.empty()) {
+        sayWhyEmpty();
+    } else {
+        showEmpty({});
+    }
+    updateHeader();
     updateChart();
     updatePages();
     updateLayers();
     updateInspector();
     updateSamples();
+    layerTwin_->resizeColumnsToContents();
     emit availabilityChanged();
 }
 
 void KvView::updateSamples() {
-    sampleModel_->setTree(overTime() ? kvPoolSampleTable(*pool_) : kvSampleTable(facts_));
-    sampleTwin_->resizeColumnsToContents();
+    if (header()->tableShown()) {
+        sampleModel_->setTree(overTime() ? kvPoolSampleTable(*pool_) : kvSampleTable(facts_));
+        sampleTwin_->resizeColumnsToContents();
+    }
 }
 
 void KvView::reload() {
@@ -250,33 +273,24 @@ void KvView::refresh() {
     SessionDocument* document = context().document;
     run_ = document != nullptr ? document->runA() : 0;
     const sessions::RunInfo* run = document != nullptr ? document->run(run_) : nullptr;
-    facts_ = {};
-    if (run != nullptr) {
-        const TimelineState& state = document->timeline(run_);
-        facts_ = kvFacts(*run, state.timeline.get());
-        batch_ = state.timeline && !state.timeline->requests().empty();
-        showError(state.error);
-        if (state.timeline) {
-            poolJob_.start([info = *run, timeline = state.timeline] { return KvPool::make(info, *timeline); },
-                           [this](KvPoolPtr pool) { takePool(std::move(pool)); });
-        }
-    }
-    if (run == nullptr || run->id != shownRun_) {
+    const TimelineState state = run != nullptr ? document->timeline(run_) : TimelineState();
+    showError(state.error);
+    batch_ = state.timeline && !state.timeline->requests().empty();
+    if (!state.timeline) {
+        job_.cancel();
         shownRun_ = run_;
-        takePool(nullptr);
+        take({});
+        return;
     }
-    if (facts_.empty()) {
-        sayWhyEmpty();
-    } else {
-        showEmpty({});
+    job_.start(
+        [info = *run, timeline = state.timeline] {
+            return Built{kvFacts(info, timeline.get()), KvPool::make(info, *timeline)};
+        },
+        [this](Built built) { take(std::move(built)); });
+    if (run_ != shownRun_) { // what is shown belongs to another run
+        shownRun_ = run_;
+        take({});
     }
-    updateHeader();
-    updateChart();
-    updatePages();
-    updateLayers();
-    updateInspector();
-    updateSamples();
-    layerTwin_->resizeColumnsToContents();
 }
 
 void KvView::sayWhyEmpty() {
@@ -287,7 +301,7 @@ void KvView::sayWhyEmpty() {
                   [this] { emit openView(QStringLiteral("run")); });
         return;
     }
-    if (!document->timeline(run_).complete) {
+    if (!document->timeline(run_).complete || job_.busy()) {
         showEmpty(tr("Reading the events of this run."));
         return;
     }
@@ -432,7 +446,13 @@ void KvView::updatePages() {
                          [sliding](const ThemeTokens& t) { return kvShade(t, sliding); }});
     }
     for (std::size_t i = 0; i < pages.pages.size(); ++i) {
-        groups[pages.pages[i].group].cells.push_back({pages.pages[i].used, kvPageWords(pages, *timeline, i)});
+        groups[pages.pages[i].group].cells.push_back({pages.pages[i].used});
+    }
+    // Pages stand group after group, so a cell's page is counted from the first one of its group.
+    for (std::size_t i = 0, first = 0; i < groups.size(); first += groups[i].cells.size(), ++i) {
+        groups[i].words = [pages, timeline, first](std::size_t page) {
+            return first + page < pages.pages.size() ? kvPageWords(pages, *timeline, first + page) : QString();
+        };
     }
     pageLegend_->setItems(std::move(items), tr("at %1 tokens").arg(countText(shownTokens())));
     pageMap_->setPages(
@@ -471,6 +491,12 @@ void KvView::updateLayers() {
 }
 
 void KvView::updateInspector() {
+    const FlatTreePtr request =
+        pool_ ? kvPoolRequestTable(*pool_, RequestChoice::of(context().time).request(), poolView_->moment()) : nullptr;
+    chosen_->setVisible(request != nullptr);
+    if (request) {
+        chosen_->setTable(request);
+    }
     if (pool_ && (overTime() || segments_->current() == 1)) {
         const base::TimeNs at = poolView_->moment();
         const QString when = context().time->cursor() ? tr("At %1")
@@ -481,6 +507,7 @@ void KvView::updateInspector() {
         owners_->setTable(kvPoolOwners(*pool_, at));
         owners_->setVisible(!owners_->model()->tree().nodes.empty());
         layout_->setTable(kvLayoutTable(facts_));
+        layout_->setVisible(facts_.geometry.has_value());
         hint_->setText(pool_->shared().largest() > 0 ? tr("Predicted counts the tokens that running requests need, "
                                                           "each for itself; measured counts whole pages, "
                                                           "shared ones once.")

@@ -47,12 +47,18 @@ public:
     const KvFacts& facts() const { return facts_; }
     const KvPoolPtr& pool() const { return pool_; }
     KvPoolView* poolView() const { return poolView_; }
+    FactTable* owners() const { return owners_; }
+    FactTable* chosen() const { return chosen_; } ///< of the request that is selected
     QTableView* layerTable() const { return layerView_; }
     QTableView* sampleTable() const { return sampleTwin_; }
 
 private:
+    struct Built {
+        KvFacts facts;
+        KvPoolPtr pool;
+    };
     void reload();
-    void takePool(KvPoolPtr pool);
+    void take(Built built);
     void setStops();
     bool overTime() const; ///< the curve of a batch, whose tokens come and go
     void refresh();
@@ -68,7 +74,7 @@ private:
     KvFacts facts_;
     KvPoolPtr pool_; ///< null: the cache has no pool of pages
     bool batch_ = false;
-    LatestJob<KvPoolPtr> poolJob_;
+    LatestJob<Built> job_; ///< goes through all events of the run
     sessions::RunId run_ = 0, shownRun_ = 0;
     bool stale_ = true;
     SegmentedControl* segments_;
@@ -84,7 +90,7 @@ private:
     FlatTreeModel *layerModel_, *pageModel_, *sampleModel_;
     QScrollArea* panel_;
     DockHeader* panelHeader_;
-    FactTable *values_, *layout_, *owners_;
+    FactTable *chosen_, *values_, *layout_, *owners_;
     TextLabel* hint_;
 };
 

@@ -205,6 +205,32 @@ void paintPiece(QPainter& painter, const RequestPiece& piece, const QRectF& row,
     }
 }
 
+/// A cross where a request ended without an answer, with the word where there is room.
+void paintBadEnd(QPainter& painter, const BatchRequest& request, const QRectF& row, const RequestInput& input,
+                 const PlotFrame& frame, const ThemeTokens& theme) {
+    const bool refused = request.phase == base::RequestPhase::Refused;
+    if (!refused && request.phase != base::RequestPhase::Cancelled) {
+        return;
+    }
+    const QRectF plot = frame.plot();
+    const double x = plot.left() + input.axis.x(input.map->place(request.end));
+    if (x < plot.left() - 1 || x > plot.right()) {
+        return;
+    }
+    const double arm = std::clamp(row.height() / 2 - 1, 2.0, 4.0);
+    const QPointF middle(std::floor(x + arm + 2) + 0.5, std::floor(row.center().y()) + 0.5);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme.bad, 1.5));
+    painter.drawLine(middle + QPointF(-arm, -arm), middle + QPointF(arm, arm));
+    painter.drawLine(middle + QPointF(-arm, arm), middle + QPointF(arm, -arm));
+    painter.setRenderHint(QPainter::Antialiasing, false);
+    if (row.height() >= kLabelRow) {
+        const QString word = refused ? QObject::tr("refused") : QObject::tr("cancelled");
+        drawText(painter, QRectF(middle.x() + arm + 4, row.top() - 2, plot.right() - middle.x(), row.height() + 4),
+                 Qt::AlignVCenter, word, theme.bad, Theme::instance().font(TypeRole::Axis));
+    }
+}
+
 } // namespace
 
 CategoryStyle slotStyle(base::SlotState state, const ThemeTokens& theme) {
@@ -233,6 +259,8 @@ CategoryStyle requestStyle(RequestState state, const ThemeTokens& theme) {
         return slotStyle(base::SlotState::Preempted, theme);
     case RequestState::Padding:
         return slotStyle(base::SlotState::Padding, theme);
+    case RequestState::Idle:
+        return slotStyle(base::SlotState::Idle, theme);
     case RequestState::Queued:
         break;
     }
@@ -319,6 +347,7 @@ QImage paintRequests(const RequestInput& input, const PlotFrame& frame, const Th
         for (const RequestPiece& piece : input.map->pieces(request)) {
             paintPiece(painter, piece, row, input, frame, theme);
         }
+        paintBadEnd(painter, input.map->side().requests[static_cast<std::size_t>(request)], row, input, frame, theme);
     }
     return image;
 }

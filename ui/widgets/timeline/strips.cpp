@@ -86,8 +86,12 @@ void Ruler::paintEvent(QPaintEvent*) {
                 }
                 const QString text = counted_ > 0 ? countText(tick / counted_) + QLatin1Char(' ') + countedWhat_
                                                   : instantText(tick, shown);
-                lastRight =
-                    x + 4 + drawText(painter, QRectF(x + 4, 0, 200, 16), Qt::AlignVCenter, text, t.text2, font) + 8;
+                const double wide = textWidth(text, font);
+                if (x + 6 + wide > width()) {
+                    continue; // half a number says another one
+                }
+                drawText(painter, QRectF(x + 4, 0, wide + 2, 16), Qt::AlignVCenter, text, t.text2, font);
+                lastRight = x + 4 + wide + 8;
             }
         }
     }

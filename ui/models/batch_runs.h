@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Which runs of a session are batches, which trace they replay and what tells them apart. Pure functions; any thread.
+
+#include <QString>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sessions/session_file.h"
+
+namespace vitrine::ui {
+
+/// Settings that tell batches of one trace apart, slots included, in the order in which they are said.
+std::span<const char* const> batchSettingKeys();
+std::map<std::string, std::string> batchSettings(const sessions::RunInfo& run);
+/// "preemption swap", "16 slots", "KV fp8"
+QString batchSettingWords(std::string_view key, const std::string& value);
+
+/// A run of the workload batch, planned ones included.
+bool isBatchRun(const sessions::RunInfo& run);
+/// The newest batch run that replays the same trace as `run` in another mode, else with other slots; 0: none.
+sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, sessions::RunId run);
+/// The traces that a session's batch runs replay with their models: the newest run of each, the newest trace first.
+std::vector<sessions::RunId> batchTraces(const std::vector<sessions::RunInfo>& runs);
+bool sameBatchTrace(const sessions::RunInfo& a, const sessions::RunInfo& b);
+/// "uniform, 64 requests, seed 11"
+QString traceWords(const sessions::RunInfo& run);
+
+} // namespace vitrine::ui
