@@ -238,6 +238,9 @@ void planBatch(const Run& run, const ModelSource& source) {
         run.metrics["out_of_memory"] = outOfMemoryJson(error);
     }
     addMemoryMetrics(run.metrics, *context);
+    // Requests that are too long for the pool which the budget leaves do not fit; a pool that was asked for is no budget.
+    const bool refuses = run.metrics.value("refused_requests", 0) > 0 && run.integer("kv_pages", 0) == 0;
+    fits = fits && !refuses;
     run.metrics["fits"] = fits;
     if (!fits) {
         const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);

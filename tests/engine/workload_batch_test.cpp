@@ -259,6 +259,29 @@ TEST_F(WorkloadBatch, APlanSaysWhatFitsAndAllocatesWhatItPredicts) {
     EXPECT_GT(small["short_by_bytes"].get<std::uint64_t>(), 0U);
 }
 
+TEST_F(WorkloadBatch, APlanThatRefusesForWantOfMemoryDoesNotFit) {
+    Json plan = {{"plan", true},
+                 {"model", "synthetic:llama-3.1-8b"},
+                 {"trace", "fixed"},
+                 {"requests", 3},
+                 {"prompt_tokens", "40000"},
+                 {"new_tokens", "4"},
+                 {"vram_budget", "20GiB"},
+                 {"token_budget", 512},
+                 {"slots", 2}};
+    const Json out = batch(plan);
+    EXPECT_EQ(out["refused_requests"], 3);
+    EXPECT_FALSE(out["fits"].get<bool>());
+    EXPECT_GT(out["short_by_bytes"].get<std::uint64_t>(), 0U);
+    plan["kv_pages"] = 9; // whoever asks for few pages gets what fits them
+    EXPECT_TRUE(batch(plan)["fits"].get<bool>());
+    plan.erase("kv_pages");
+    plan["vram_budget"] = "40GiB";
+    const Json large = batch(plan);
+    EXPECT_TRUE(large["fits"].get<bool>());
+    EXPECT_EQ(large["finished_requests"], 3);
+}
+
 TEST_F(WorkloadBatch, BenchmarkRowsCompareBothModes) {
     const Json out = runExperiment({{"vitrine", 1},
                                     {"workload", "bench"},
