@@ -78,8 +78,11 @@ std::int32_t Scheduler::running() const {
 }
 
 std::int32_t Scheduler::preempted() const {
-    // Who has run arrived before everyone who has not.
     const auto hasRun = [this](std::int32_t request) { return at(request).state != RequestState::Waiting; };
+    if (options_.order == BatchOrder::LongestFirst) {
+        return static_cast<std::int32_t>(std::count_if(queue_.begin(), queue_.end(), hasRun));
+    }
+    // Who has run arrived before everyone who has not.
     return static_cast<std::int32_t>(std::find_if_not(queue_.begin(), queue_.end(), hasRun) - queue_.begin());
 }
 
@@ -102,6 +105,35 @@ std::int64_t Scheduler::pagesInSwap(const Entry& entry) const {
         pages += book_->pagesFor(group, entry.swapped);
     }
     return pages;
+}
+
+/// The first `count` (or as many as wait) in the order in which they come in.
+std::vector<std::int32_t> Scheduler::nextInQueue(std::int64_t count) const {
+    const std::int64_t wanted = std::min<std::int64_t>(count, queued());
+    if (options_.order != BatchOrder::LongestFirst) {
+        return {queue_.begin(), queue_.begin() + wanted};
+    }
+    const auto rank = [this, wanted](std::int32_t request) {
+        const Entry& entry = at(request);
+        const bool hasRun = entry.state != RequestState::Waiting;
+        const bool overdue = entry.overtaken + wanted > overtakeBound(); // all of them may have arrived later
+        return std::tuple(!hasRun, !overdue, hasRun || overdue ? 0 : -entry.maxNew, request);
+    };
+    std::vector<std::int32_t> order(queue_.begin(), queue_.end());
+    std::partial_sort(order.begin(), order.begin() + wanted, order.end(),
+                      [&](std::int32_t a, std::int32_t b) { return rank(a) < rank(b); });
+    order.resize(static_cast<std::size_t>(wanted));
+    return order;
+}
+
+/// Leaves the queue for a slot; those who arrived before it and still wait have been overtaken.
+void Scheduler::comeIn(std::int32_t request) {
+    leaveQueue(request);
+    if (options_.order == BatchOrder::LongestFirst && !at(request).ran) {
+        for (const std::int32_t other : queue_) {
+            at(other).overtaken += other < request ? 1 : 0;
+        }
+    }
 }
 
 void Scheduler::leaveQueue(std::int32_t request) {

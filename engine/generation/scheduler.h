@@ -8,15 +8,16 @@
 // who runs the step commits its tokens to the book (KvCache::commit does) before it asks for the next one.
 //
 // Continuous: each step gives every running request its next token and fills what is left of the token budget with pieces
-// of prompts. Requests are admitted in the order of their arrival, never around one another, when a slot and the pages of
-// what they have to compute are free. When pages run short the running request that arrived last loses its place
+// of prompts. Requests are admitted in the order of their arrival (or LongestFirst's), never around one another, when a slot
+// and the pages of what they have to compute are free. When pages run short the running request that arrived last loses its place
 // (preemption) and waits at its place in the queue: whoever runs is older than whoever was preempted, so the oldest always
 // gets on, and a request that the whole pool could not hold is refused at once. That is why it cannot deadlock.
 // Without preemption the pages of the longest answer are set aside at admission.
 // Where rings are shared (PageBook::sharesRings) a prompt is read up to two borders of pages, so that rings can be kept there:
 // the last one before its end, for prompts that go on where it ends, and the one at which it leaves what is known, for others
 // that begin alike. Each costs one piece more.
-// Fairness: a request in a slot gets tokens at least every fairSteps + slots steps, whatever the order says.
+// Fairness: a request in a slot gets tokens at least every fairSteps + slots steps, whatever the order says. LongestFirst lets a
+// waiting request be overtaken overtakes * slots times at most.
 //
 // Static: a batch starts when all slots are free and as many requests wait as there are slots (or none will come any more).
 // Prompts are padded to the longest one with sequences of their own, and the batch steps until its last request has ended.
@@ -34,7 +35,10 @@ namespace vitrine::engine {
 enum class BatchMode : std::uint8_t { Continuous, Static };
 /// Fifo: tokens of running requests first, then prompts begun, then waiting requests.
 /// PrefillFirst: prompts begun and waiting requests first.
-enum class BatchOrder : std::uint8_t { Fifo, PrefillFirst };
+/// LongestFirst: as Fifo, but of the waiting requests the one whose answer may be longest comes in first, so that the last
+/// answers end together and slots stay full; who lost its place still comes first, and who was overtaken too often next.
+/// Static batches are made of the longest answers first then. Each admission looks at the whole queue.
+enum class BatchOrder : std::uint8_t { Fifo, PrefillFirst, LongestFirst };
 enum class Preemption : std::uint8_t { Off, Recompute, Swap };
 
 struct SchedulerOptions {
@@ -45,6 +49,7 @@ struct SchedulerOptions {
     std::int64_t tokenBudget = 8192; ///< tokens of one step at most
     std::int64_t swapPages = 0;      ///< that host memory holds at most; who finds no room there is recomputed
     std::int32_t fairSteps = 16;
+    std::int32_t overtakes = 16; ///< LongestFirst: for each slot, how often later requests come in before a waiting one
     /// While more requests wait than slots are free, a free slot waits so many steps for others to become free: steps that
     /// read prompts are dear, and share what they read of the weights.
     std::int32_t gatherSteps = 0;
@@ -148,6 +153,8 @@ public:
     std::int64_t longestRunning() const;
     /// Steps in which a running request may go without tokens at most.
     std::int32_t fairnessBound() const { return options_.fairSteps + options_.slots; }
+    /// Later requests that come in before a waiting one at most, where the order is not that of arrival.
+    std::int32_t overtakeBound() const { return options_.overtakes * options_.slots; }
 
 private:
     struct Entry {
@@ -162,8 +169,9 @@ private:
         int sequence = -1;
         int padding = -1; ///< static: the sequence of its padding
         std::int64_t padded = 0, toPad = 0;
-        std::int32_t idle = 0; ///< steps without tokens
-        bool ending = false;   ///< its last token is planned
+        std::int32_t idle = 0;      ///< steps without tokens
+        std::int32_t overtaken = 0; ///< requests that arrived later and came in before it
+        bool ending = false;        ///< its last token is planned
         bool ran = false;
         bool forgotten = false;
         std::int64_t swapped = 0;         ///< tokens whose pages are on the host
@@ -183,6 +191,8 @@ private:
     const Entry& at(std::int32_t request) const { return entries_[static_cast<std::size_t>(request - first_)]; }
     std::string whyNever(std::int64_t prompt, std::int64_t maxNew) const;
     std::int32_t freeSlot() const;
+    std::vector<std::int32_t> nextInQueue(std::int64_t count) const;
+    void comeIn(std::int32_t request);
     void leaveQueue(std::int32_t request);
     void leaveSlot(std::int32_t request, RequestState state);
     void releaseEnded();
@@ -199,7 +209,7 @@ private:
     void addRow(const Claim& claim, BatchPlan& plan);
     std::vector<std::int64_t> keptLengths(const Entry& entry) const;
     void startStatic(BatchPlan& plan);
-    bool staticFits(std::int64_t count) const;
+    bool staticFits(std::span<const std::int32_t> batch) const;
     void readStatic(std::int32_t request, BatchPlan& plan);
     void takePages(int sequence, std::int64_t tokens);
     void planStatic(BatchPlan& plan);

@@ -157,7 +157,7 @@ bool Scheduler::admits(const Entry& entry) const {
 /// `claimNow`: who comes in takes tokens of what the others left; else only its slot.
 void Scheduler::admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow) {
     while (!queue_.empty() && budget_ > 0) {
-        const std::int32_t request = queue_.front();
+        const std::int32_t request = nextInQueue(1).front();
         const std::int32_t slot = freeSlot();
         Entry& entry = at(request);
         // Who lost its place in this step waits for the next one.
@@ -165,7 +165,7 @@ void Scheduler::admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow
         if (slot < 0 || lost || !admits(entry)) {
             return;
         }
-        queue_.pop_front();
+        comeIn(request);
         slots_[static_cast<std::size_t>(slot)] = request;
         entry.slot = slot;
         entry.sequence = book_->addSequence();

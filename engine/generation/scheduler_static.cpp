@@ -12,19 +12,19 @@
 
 namespace vitrine::engine {
 
-/// Whether the first `count` waiting requests fit as one batch, with its padding, until its longest answer has ended.
-bool Scheduler::staticFits(std::int64_t count) const {
+/// Whether these requests fit as one batch, with its padding, until its longest answer has ended.
+bool Scheduler::staticFits(std::span<const std::int32_t> batch) const {
     std::int64_t longest = 0;
     std::int64_t newTokens = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-        const Entry& entry = at(queue_[static_cast<std::size_t>(i)]);
+    for (const std::int32_t request : batch) {
+        const Entry& entry = at(request);
         longest = std::max(longest, entry.prompt);
         newTokens = std::max(newTokens, entry.maxNew);
     }
     for (int group = 0; group < static_cast<int>(book_->groups().size()); ++group) {
         std::int64_t pages = 0;
-        for (std::int64_t i = 0; i < count; ++i) {
-            const Entry& entry = at(queue_[static_cast<std::size_t>(i)]);
+        for (const std::int32_t request : batch) {
+            const Entry& entry = at(request);
             pages +=
                 book_->pagesFor(group, entry.prompt + newTokens - 1) + book_->pagesFor(group, longest - entry.prompt);
         }
@@ -39,20 +39,20 @@ void Scheduler::startStatic(BatchPlan& plan) {
     if (queue_.empty() || (queued() < options_.slots && !closed_)) {
         return;
     }
-    std::int64_t count = std::min(options_.slots, queued());
-    while (count > 1 && !staticFits(count)) {
-        --count;
+    std::vector<std::int32_t> batch = nextInQueue(options_.slots);
+    while (batch.size() > 1 && !staticFits(batch)) {
+        batch.pop_back();
     }
     std::int64_t longest = 0;
     staticNewTokens_ = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-        const Entry& entry = at(queue_[static_cast<std::size_t>(i)]);
+    for (const std::int32_t request : batch) {
+        const Entry& entry = at(request);
         longest = std::max(longest, entry.prompt);
         staticNewTokens_ = std::max(staticNewTokens_, entry.maxNew);
     }
-    for (std::int32_t slot = 0; slot < count; ++slot) {
-        const std::int32_t request = queue_.front();
-        queue_.pop_front();
+    for (std::int32_t slot = 0; slot < static_cast<std::int32_t>(batch.size()); ++slot) {
+        const std::int32_t request = batch[static_cast<std::size_t>(slot)];
+        comeIn(request);
         Entry& entry = at(request);
         slots_[static_cast<std::size_t>(slot)] = request;
         entry.slot = slot;

@@ -168,7 +168,10 @@ BatchOptions batchOptions(const Run& run, const ModelOptions& model, const Batch
     SchedulerOptions& scheduler = options.scheduler;
     scheduler.mode = run.text("mode") == "static" ? BatchMode::Static : BatchMode::Continuous;
     scheduler.slots = static_cast<std::int32_t>(run.integer("slots", 16));
-    scheduler.order = run.text("scheduler") == "prefill-first" ? BatchOrder::PrefillFirst : BatchOrder::Fifo;
+    const std::string order = run.text("scheduler", "fifo");
+    scheduler.order = order == "prefill-first"   ? BatchOrder::PrefillFirst
+                      : order == "longest-first" ? BatchOrder::LongestFirst
+                                                 : BatchOrder::Fifo;
     const std::string preemption = run.text("preemption", "recompute");
     scheduler.preemption = preemption == "off"    ? Preemption::Off
                            : preemption == "swap" ? Preemption::Swap

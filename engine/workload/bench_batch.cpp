@@ -4,7 +4,8 @@
 // bench batch: the same trace under static and continuous batching.
 //
 // A scenario is TRACE-SLOTS: uniform (100 requests, prompts and answers of 16 to 256 tokens), long-tail (100 requests, answers
-// from a Pareto distribution capped at 1,024) or many (1,000 requests, as uniform). Each trace is served once before it is
+// from a Pareto distribution capped at 1,024) or many (1,000 requests, as uniform). TRACE-SLOTS-longest-first lets the
+// longest answers begin first, in both modes; without it requests come in by arrival. Each trace is served once before it is
 // timed, so that graphs are captured and kernels loaded. A continuous row names its gain over static and the most that the
 // lengths allow: steps that static batches must take over steps that full slots must take.
 // The ceiling of a row is the roofline of a decode step with a request in every slot; trace_limit counts in the steps at the
@@ -29,7 +30,10 @@ struct Scenario {
     TraceRecipe recipe;
     std::int32_t slots = 16;
     bool both = true; ///< static too
+    bool longestFirst = false;
 };
+
+constexpr std::string_view kLongestFirst = "-longest-first";
 
 std::uint64_t seedOf(const Run& run) {
     return run.spec.value("seed", std::uint64_t{0});
@@ -41,16 +45,20 @@ std::vector<Scenario> scenariosOf(const Run& run) {
     for (std::size_t at = 0; at <= text.size();) {
         const std::size_t comma = std::min(text.find(',', at), text.size());
         const std::string name = text.substr(at, comma - at);
-        const std::size_t dash = name.rfind('-');
         Scenario scenario;
         scenario.name = name;
         scenario.recipe.seed = seedOf(run);
-        const std::string kind = name.substr(0, dash);
+        scenario.longestFirst = name.ends_with(kLongestFirst);
+        const std::string row = name.substr(0, name.size() - (scenario.longestFirst ? kLongestFirst.size() : 0));
+        const std::size_t dash = row.rfind('-');
+        const std::string kind = row.substr(0, dash);
         if (dash == std::string::npos || (kind != "uniform" && kind != "long-tail" && kind != "many")) {
             throw base::BadInput(fmt::format(
-                "scenarios: \"{}\" is none; write them as uniform-16,long-tail-16,many-128 (trace and slots)", name));
+                "scenarios: \"{}\" is none; write them as uniform-16,long-tail-16,many-128,uniform-64-longest-first "
+                "(trace, slots and the order if it is not fifo)",
+                name));
         }
-        const LengthRange slots = parseLengthRange(name.substr(dash + 1), "scenarios");
+        const LengthRange slots = parseLengthRange(row.substr(dash + 1), "scenarios");
         if (slots.most > 4096) {
             throw base::BadInput("scenarios: at most 4096 slots");
         }
@@ -98,23 +106,29 @@ public:
 
     void measure(const Scenario& scenario, Json& out) {
         const std::vector<TraceRow> rows = makeRequestTrace(scenario.recipe);
+        std::vector<TraceRow> inOrder = rows;
+        if (scenario.longestFirst) {
+            std::stable_sort(inOrder.begin(), inOrder.end(),
+                             [](const TraceRow& a, const TraceRow& b) { return a.maxNewTokens > b.maxNewTokens; });
+        }
         const BatchCeiling ceiling =
-            batchCeiling(model_, rows, scenario.slots, cacheDType(), {copy_.rate, multiply_.rate});
+            batchCeiling(model_, inOrder, scenario.slots, cacheDType(), {copy_.rate, multiply_.rate});
         double baseline = 0;
         for (const BatchMode mode : {BatchMode::Static, BatchMode::Continuous}) {
             if (mode == BatchMode::Static && !scenario.both) {
                 continue;
             }
             const bool isStatic = mode == BatchMode::Static;
-            const std::string name = fmt::format("{} slots, {} {}", scenario.slots, scenario.recipe.kind,
-                                                 isStatic ? "static" : "continuous");
+            const std::string name =
+                fmt::format("{} slots, {} {}{}", scenario.slots, scenario.recipe.kind,
+                            isStatic ? "static" : "continuous", scenario.longestFirst ? ", longest first" : "");
             if (run_.sinks.progress != nullptr) {
                 run_.sinks.progress->progress("Measuring " + name, 0, 0);
             }
             Json metrics;
             // Twice: the first time captures graphs.
             for (int round = 0; round < (context_.cuda() != nullptr ? 2 : 1); ++round) {
-                metrics = serve(rows, scenario.slots, mode);
+                metrics = serve(rows, scenario, mode);
             }
             const double rate = metrics["tokens_per_second"];
             Json row = benchRow(name, rate, "tokens/s", ceiling.fullSlots);
@@ -124,7 +138,7 @@ public:
                 baseline = rate;
             } else if (baseline > 0) {
                 row["gain"] = rate / baseline;
-                row["gain_limit"] = mostGain(rows, scenario.slots);
+                row["gain_limit"] = mostGain(inOrder, scenario.slots);
             }
             for (const char* key : {"generated_tokens", "steps", "steps_launched_ahead", "slot_utilization",
                                     "prefill_seconds", "decode_seconds", "seconds", "preemptions"}) {
@@ -142,11 +156,12 @@ public:
 private:
     kernels::DType cacheDType() const { return generateOptions(run_, options_).cache.dtype; }
 
-    Json serve(const std::vector<TraceRow>& rows, std::int32_t slots, BatchMode mode) {
+    Json serve(const std::vector<TraceRow>& rows, const Scenario& scenario, BatchMode mode) {
         BatchWork work = batchWork(run_, source_, rows, context_.isMeta());
         BatchOptions options = batchOptions(run_, options_, work, source_.config);
         options.scheduler.mode = mode;
-        options.scheduler.slots = slots;
+        options.scheduler.slots = scenario.slots;
+        options.scheduler.order = scenario.longestFirst ? BatchOrder::LongestFirst : BatchOrder::Fifo;
         BatchEngine engine(model_, nullptr, options);
         engine.prepare();
         replayRequests(engine, context_, std::move(work.requests));

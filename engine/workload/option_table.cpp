@@ -129,8 +129,11 @@ constexpr std::array kOptions = {
                kBatch | kPlan},
     OptionSpec{"slots", OptionType::Integer, "16", "", 1, 4096, "", "", "Batching", "Requests that run together",
                kBatch | kServe | kPlan},
-    OptionSpec{"scheduler", OptionType::Choice, "fifo", "", 0, 0, "fifo|prefill-first", "", "Batching",
-               "Whose tokens come first: those of running requests, or prompts", kBatch | kServe | kPlan},
+    OptionSpec{
+        "scheduler", OptionType::Choice, "fifo", "", 0, 0, "fifo|prefill-first|longest-first", "", "Batching",
+        "Whose tokens come first: those of running requests, or prompts; longest-first: as fifo, but the longest "
+        "answers begin first",
+        kBatch | kServe | kPlan},
     OptionSpec{
         "preemption", OptionType::Choice, "recompute", "", 0, 0, "off|recompute|swap", "", "Batching",
         "When pages run short: the youngest computes again, or its pages go to the host; off: pages of the longest "
@@ -217,7 +220,9 @@ constexpr std::array kOptions = {
     OptionSpec{"prompts", OptionType::Text, "512,2048,8192", "", 0, 0, "", "tokens", "Run",
                "Prompt lengths of the prefill rows of bench gpt-oss; none: no such rows", kBench},
     OptionSpec{"scenarios", OptionType::Text, "uniform-16,uniform-32,long-tail-16,uniform-64,many-128", "", 0, 0, "",
-               "", "Run", "Rows of bench batch: trace and slots; many is 1,000 requests", kBench},
+               "", "Run",
+               "Rows of bench batch: trace and slots, and -longest-first for that order; many is 1,000 requests",
+               kBench},
     OptionSpec{"output", OptionType::Path, "", "", 0, 0, "", "", "Run", "File or folder that the result goes to",
                kLogits | kSynthesize | kAttention},
     OptionSpec{"repeat", OptionType::Integer, "", "", 1, 1000, "", "times", "Run",

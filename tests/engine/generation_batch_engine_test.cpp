@@ -104,7 +104,7 @@ TEST_P(BatchOfFixture, AnswersAreThoseOfOneByOneUnderEveryModeCacheAndPolicy) {
     scheduler.mode = BatchMode::Static;
     EXPECT_GT(expectSame("static").paddingTokens, 0);
     scheduler.mode = BatchMode::Continuous;
-    for (const BatchOrder order : {BatchOrder::Fifo, BatchOrder::PrefillFirst}) {
+    for (const BatchOrder order : {BatchOrder::LongestFirst, BatchOrder::Fifo, BatchOrder::PrefillFirst}) {
         scheduler.order = order;
         expectSame("continuous");
         scheduler.tokenBudget = 5;
@@ -413,7 +413,7 @@ TEST(BatchEngine, RandomTracesOnMetaGiveEachRequestItsOwnTokens) {
             scheduler.mode = below(5) == 0 ? BatchMode::Static : BatchMode::Continuous;
             scheduler.slots = 1 + below(6);
             scheduler.tokenBudget = 3 + below(40);
-            scheduler.order = below(2) == 0 ? BatchOrder::Fifo : BatchOrder::PrefillFirst;
+            scheduler.order = static_cast<BatchOrder>(below(3));
             scheduler.preemption = static_cast<Preemption>(below(3));
             scheduler.swapPages = below(4) * 40;
             scheduler.gatherSteps = below(3);

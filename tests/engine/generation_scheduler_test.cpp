@@ -67,6 +67,7 @@ public:
             run(row);
         }
         noteWaits(plan);
+        noteOvertakes(plan);
         ++steps_;
         return true;
     }
@@ -112,6 +113,7 @@ public:
     std::int64_t preemptions() const { return preemptions_; }
     std::int64_t steps() const { return steps_; }
     std::int32_t longestWait() const { return longestWait_; }
+    std::int32_t mostOvertaken() const { return mostOvertaken_; }
 
 private:
     using Slots = std::vector<std::vector<std::int32_t>>; ///< what stands in each slot of some pages
@@ -210,6 +212,22 @@ private:
         }
     }
 
+    /// For each request that waits, those that arrived later and came in for the first time before it.
+    void noteOvertakes(const BatchPlan& plan) {
+        for (std::size_t i = 0; i < plan.admitted.size(); ++i) {
+            const std::int32_t request = plan.admitted[i].request;
+            const auto comesLater = [&](std::int32_t other) {
+                return std::any_of(plan.admitted.begin() + static_cast<std::ptrdiff_t>(i), plan.admitted.end(),
+                                   [&](const SlotChange& change) { return change.request == other; });
+            };
+            for (std::int32_t other = 0; other < request && !plan.admitted[i].again; ++other) {
+                if (scheduler_.state(other) == RequestState::Waiting || comesLater(other)) {
+                    mostOvertaken_ = std::max(mostOvertaken_, ++overtaken_[other]);
+                }
+            }
+        }
+    }
+
     PageBook book_;
     Scheduler scheduler_;
     std::map<std::int32_t, std::vector<std::int32_t>> histories_;
@@ -220,6 +238,8 @@ private:
     std::set<std::int32_t> stopped_, admitted_;
     std::int64_t preemptions_ = 0, steps_ = 0;
     std::int32_t longestWait_ = 0;
+    std::map<std::int32_t, std::int32_t> overtaken_;
+    std::int32_t mostOvertaken_ = 0;
 };
 
 std::vector<std::int32_t> promptOf(std::int64_t length, std::int32_t salt) {
@@ -261,6 +281,64 @@ TEST(Scheduler, PrefillFirstLetsDecodesWait) {
     ASSERT_EQ(plan.rows.size(), 1U);
     EXPECT_EQ(plan.rows[0].kind, RowKind::Prefill);
     EXPECT_EQ(plan.rows[0].tokens, 10);
+}
+
+TEST(Scheduler, LongestFirstLetsTheLongestAnswersBegin) {
+    const std::vector<std::int64_t> answers{2, 8, 3, 8};
+    std::map<BatchOrder, std::int64_t> steps;
+    for (const BatchOrder order : {BatchOrder::Fifo, BatchOrder::LongestFirst}) {
+        SchedulerOptions options = optionsOf(2, 100);
+        options.order = order;
+        Rig rig(options, {{4, 0, 100}});
+        for (const std::int64_t tokens : answers) {
+            rig.add(promptOf(4, 0), tokens);
+        }
+        if (order == BatchOrder::LongestFirst) {
+            ASSERT_TRUE(rig.step());
+            EXPECT_EQ(rig.scheduler().state(1), RequestState::Running);
+            EXPECT_EQ(rig.scheduler().state(3), RequestState::Running);
+        }
+        rig.finish();
+        rig.expectEverythingEnded();
+        steps[order] = rig.steps();
+    }
+    EXPECT_EQ(steps[BatchOrder::Fifo], 13);
+    EXPECT_EQ(steps[BatchOrder::LongestFirst], 11);
+}
+
+TEST(Scheduler, LongestFirstOvertakesAShortAnswerSoOftenAndNoMore) {
+    SchedulerOptions options = optionsOf(1, 100);
+    options.order = BatchOrder::LongestFirst;
+    options.overtakes = 3;
+    Rig rig(options, {{4, 0, 100}});
+    const std::int32_t first = rig.add(promptOf(4, 0), 1);
+    for (int later = 0; later < 10; ++later) {
+        rig.add(promptOf(4, 0), 2);
+    }
+    while (rig.scheduler().state(first) == RequestState::Waiting && rig.step()) {
+        EXPECT_EQ(rig.scheduler().state(10), RequestState::Waiting) << "of equal ones the first to arrive";
+    }
+    EXPECT_EQ(rig.mostOvertaken(), 3);
+    rig.finish();
+    rig.expectEverythingEnded();
+}
+
+TEST(Scheduler, StaticBatchesAreOfLikeAnswersWhenTheLongestComeFirst) {
+    std::map<BatchOrder, std::int64_t> steps;
+    for (const BatchOrder order : {BatchOrder::Fifo, BatchOrder::LongestFirst}) {
+        SchedulerOptions options = optionsOf(2, 100);
+        options.mode = BatchMode::Static;
+        options.order = order;
+        Rig rig(options, {{4, 0, 100}});
+        for (const std::int64_t tokens : {9, 1, 9, 1}) {
+            rig.add(promptOf(4, 0), tokens);
+        }
+        rig.finish();
+        rig.expectEverythingEnded();
+        steps[order] = rig.steps();
+    }
+    EXPECT_EQ(steps[BatchOrder::Fifo], 18);
+    EXPECT_EQ(steps[BatchOrder::LongestFirst], 10);
 }
 
 TEST(Scheduler, StaticWaitsForAFullBatchPadsAndStepsOn) {
@@ -423,15 +501,17 @@ TEST(Scheduler, FreeSlotsGatherWhileMoreRequestsWait) {
 /// Thousands of traces over random pools, slots, budgets and policies, with stops and cancellations.
 TEST(Scheduler, RandomTracesEndWithoutLeaksOrStarvation) {
     std::int64_t preemptions = 0;
+    std::int64_t longestFirstOvertakes = 0;
     std::uint64_t sharedBesideRings = 0;
     std::map<RequestState, int> cancelledWhile;
-    for (std::uint32_t seed = 0; seed < 10000; ++seed) {
+    for (std::uint32_t seed = 0; seed < 12000; ++seed) {
         std::mt19937 random(seed);
         const auto below = [&](std::uint32_t n) { return static_cast<std::int32_t>(random() % n); };
         SchedulerOptions options;
         options.mode = below(5) == 0 ? BatchMode::Static : BatchMode::Continuous;
         options.slots = 1 + below(8);
-        options.order = below(2) == 0 ? BatchOrder::Fifo : BatchOrder::PrefillFirst;
+        options.order = static_cast<BatchOrder>(below(3));
+        options.overtakes = 1 + below(3);
         options.preemption = static_cast<Preemption>(below(3));
         options.tokenBudget = 1 + below(30);
         options.swapPages = below(4) * 20;
@@ -472,6 +552,8 @@ TEST(Scheduler, RandomTracesEndWithoutLeaksOrStarvation) {
         if (options.mode == BatchMode::Continuous) {
             EXPECT_LE(rig.longestWait(), rig.scheduler().fairnessBound()) << "starved";
         }
+        EXPECT_LE(rig.mostOvertaken(), options.order == BatchOrder::LongestFirst ? rig.scheduler().overtakeBound() : 0);
+        longestFirstOvertakes += rig.mostOvertaken();
         EXPECT_TRUE(options.preemption != Preemption::Off || rig.preemptions() == 0);
         preemptions += rig.preemptions();
         if (::testing::Test::HasFailure()) {
@@ -481,6 +563,7 @@ TEST(Scheduler, RandomTracesEndWithoutLeaksOrStarvation) {
         }
     }
     EXPECT_GT(preemptions, 1000) << "the traces are too easy";
+    EXPECT_GT(longestFirstOvertakes, 1000);
     EXPECT_GT(sharedBesideRings, 1000U);
     for (const RequestState state : {RequestState::Waiting, RequestState::Running, RequestState::Preempted,
                                      RequestState::Swapped, RequestState::Finished}) {

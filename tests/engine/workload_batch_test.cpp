@@ -288,16 +288,20 @@ TEST_F(WorkloadBatch, BenchmarkRowsCompareBothModes) {
                                     {"bench", "batch"},
                                     {"model", "synthetic:tiny-gpt-oss"},
                                     {"backend", "meta"},
-                                    {"scenarios", "uniform-8,long-tail-8"}},
+                                    {"scenarios", "uniform-8,long-tail-8,uniform-8-longest-first"}},
                                    {}, {});
     const Json& rows = out["rows"];
-    ASSERT_EQ(rows.size(), 6U);
+    ASSERT_EQ(rows.size(), 8U);
     EXPECT_EQ(rows[0]["name"], "copy");
     EXPECT_EQ(rows[1]["name"], "matmul");
     EXPECT_EQ(rows[2]["name"], "8 slots, uniform static");
     EXPECT_GT(rows[3]["gain_limit"].get<double>(), 1.2);
     EXPECT_GT(rows[3]["slot_utilization"], rows[2]["slot_utilization"]);
     EXPECT_GT(rows[5]["slot_utilization"], rows[4]["slot_utilization"]);
+    EXPECT_EQ(rows[7]["name"], "8 slots, uniform continuous, longest first");
+    EXPECT_LT(rows[6]["steps"], rows[2]["steps"]);
+    EXPECT_LT(rows[7]["steps"], rows[3]["steps"]);
+    EXPECT_LT(rows[7]["least_steps"], rows[3]["least_steps"]);
     for (std::size_t i = 2; i < rows.size(); ++i) {
         EXPECT_LT(rows[i]["value"].get<double>(), rows[i]["trace_limit"].get<double>()) << rows[i]["name"];
         EXPECT_LE(rows[i]["trace_limit"], rows[i]["ceiling"]);
