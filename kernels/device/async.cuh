@@ -144,6 +144,18 @@ __device__ __forceinline__ void copyTile2(u32 to, const void* map, int x, int y,
         "l"(map), "r"(x), "r"(y), "r"(barrier)
         : "memory");
 }
+/// The same for what is read once: it leaves the second-level cache first.
+__device__ __forceinline__ void copyTile2Once(u32 to, const void* map, int x, int y, u32 barrier) {
+    asm volatile(
+        "{\n"
+        ".reg .b64 policy;\n"
+        "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+        "[%1, {%2, %3}], [%4], policy;\n"
+        "}\n" ::"r"(to),
+        "l"(map), "r"(x), "r"(y), "r"(barrier)
+        : "memory");
+}
 __device__ __forceinline__ void copyTile3(u32 to, const void* map, int x, int y, int z, u32 barrier) {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
                  "%4}], [%5];" ::"r"(to),

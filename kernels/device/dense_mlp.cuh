@@ -56,7 +56,7 @@ private:
 extern "C" __global__ void __launch_bounds__(stream::kThreads, 1)
     dense_mlp_gate_up(const __grid_constant__ DenseMlpParams p) {
     extern __shared__ __align__(128) u8 memory[];
-    const stream::StridedRows x{p.x, p.xStride};
+    const StridedRows x{p.x, p.xStride};
     stream::run(GateUpWork(p), p.rows, x, p.normWeight, p.eps, memory);
 }
 

@@ -65,7 +65,7 @@ private:
 
 extern "C" __global__ void __launch_bounds__(stream::kThreads, 1) gemv_stream(const __grid_constant__ GemvParams p) {
     extern __shared__ __align__(128) u8 memory[];
-    const stream::StridedRows x{p.x, p.xStride};
+    const StridedRows x{p.x, p.xStride};
     const auto row = [&](int token) { return x(p.gather == nullptr ? token : p.gather[token]); };
     stream::run(GemvWork(p), p.rows, row, p.normWeight, p.eps, memory);
 }

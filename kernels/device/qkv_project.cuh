@@ -124,7 +124,7 @@ private:
 extern "C" __global__ void __launch_bounds__(stream::kThreads, 1)
     qkv_project(const __grid_constant__ QkvProjectParams p) {
     extern __shared__ __align__(128) u8 memory[];
-    const stream::StridedRows x{p.x, p.xStride};
+    const StridedRows x{p.x, p.xStride};
     stream::run(QkvWork(p), p.tokens, x, p.normWeight, p.eps, memory);
 }
 

@@ -56,6 +56,15 @@ template <class T> __device__ __forceinline__ float rounded(float x) {
     return toFloat(fromFloat<T>(x));
 }
 
+/// Addresses of BF16 rows that lie at a stride, in elements.
+struct StridedRows {
+    const void* x;
+    i64 stride;
+    __device__ __forceinline__ const bf16* operator()(int row) const {
+        return static_cast<const bf16*>(x) + row * stride;
+    }
+};
+
 /// This thread's number in a grid of one dimension.
 __device__ __forceinline__ i64 gridThread() {
     return static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x;

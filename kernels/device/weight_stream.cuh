@@ -312,15 +312,6 @@ __device__ __forceinline__ void finishRows(Work& work, int first, int rows, floa
     }
 }
 
-/// Addresses of rows that lie at a stride.
-struct StridedRows {
-    const void* x;
-    i64 stride;
-    __device__ __forceinline__ const bf16* operator()(int row) const {
-        return static_cast<const bf16*>(x) + row * stride;
-    }
-};
-
 /// A whole kernel. x gets the norm of VT_FORM (3: none); `address(token)` is a row of x; `memory` is the dynamic shared
 /// memory.
 template <class Work, class Address>

@@ -145,9 +145,16 @@ template <class T, int kColumns> struct Product;
 #define VT_OUT96 VT_D32(0), VT_D16(32)
 #define VT_NEW96 VT_N32(0), VT_N16(32)
 #define VT_LIST96 VT_T0 ", " VT_T8 ", " VT_T16 ", " VT_T24 ", " VT_T32 ", " VT_T40
+#define VT_OUT112 VT_D32(0), VT_D16(32), VT_D8(48)
+#define VT_NEW112 VT_N32(0), VT_N16(32), VT_N8(48)
+#define VT_LIST112 VT_LIST96 ", " VT_T48
 #define VT_OUT128 VT_D64(0)
 #define VT_NEW128 VT_N64(0)
 #define VT_LIST128 VT_T0 ", " VT_T8 ", " VT_T16 ", " VT_T24 ", " VT_T32 ", " VT_T40 ", " VT_T48 ", " VT_T56
+#define VT_OUT160 VT_D64(0), VT_D16(64)
+#define VT_NEW160 VT_N64(0), VT_N16(64)
+#define VT_LIST160                                                                                                     \
+    VT_T0 ", " VT_T8 ", " VT_T16 ", " VT_T24 ", " VT_T32 ", " VT_T40 ", " VT_T48 ", " VT_T56 ", " VT_T64 ", " VT_T72
 #define VT_OUT192 VT_D64(0), VT_D32(64)
 #define VT_NEW192 VT_N64(0), VT_N32(64)
 #define VT_LIST192                                                                                                     \
@@ -166,8 +173,10 @@ VT_PRODUCT(bf16, "bf16", 64, VT_LIST64, 32, 33, 34, 35, 36, 37, 38, VT_OUT64, VT
 VT_PRODUCT(f16, "f16", 64, VT_LIST64, 32, 33, 34, 35, 36, 37, 38, VT_OUT64, VT_NEW64)
 VT_PRODUCT(bf16, "bf16", 96, VT_LIST96, 48, 49, 50, 51, 52, 53, 54, VT_OUT96, VT_NEW96)
 VT_PRODUCT(f16, "f16", 96, VT_LIST96, 48, 49, 50, 51, 52, 53, 54, VT_OUT96, VT_NEW96)
+VT_PRODUCT(bf16, "bf16", 112, VT_LIST112, 56, 57, 58, 59, 60, 61, 62, VT_OUT112, VT_NEW112)
 VT_PRODUCT(bf16, "bf16", 128, VT_LIST128, 64, 65, 66, 67, 68, 69, 70, VT_OUT128, VT_NEW128)
 VT_PRODUCT(f16, "f16", 128, VT_LIST128, 64, 65, 66, 67, 68, 69, 70, VT_OUT128, VT_NEW128)
+VT_PRODUCT(bf16, "bf16", 160, VT_LIST160, 80, 81, 82, 83, 84, 85, 86, VT_OUT160, VT_NEW160)
 VT_PRODUCT(bf16, "bf16", 192, VT_LIST192, 96, 97, 98, 99, 100, 101, 102, VT_OUT192, VT_NEW192)
 VT_PRODUCT(f16, "f16", 192, VT_LIST192, 96, 97, 98, 99, 100, 101, 102, VT_OUT192, VT_NEW192)
 VT_PRODUCT(bf16, "bf16", 256, VT_LIST256, 128, 129, 130, 131, 132, 133, 134, VT_OUT256, VT_NEW256)
@@ -194,9 +203,15 @@ VT_PRODUCT(f16, "f16", 256, VT_LIST256, 128, 129, 130, 131, 132, 133, 134, VT_OU
 #undef VT_OUT96
 #undef VT_NEW96
 #undef VT_LIST96
+#undef VT_OUT112
+#undef VT_NEW112
+#undef VT_LIST112
 #undef VT_OUT128
 #undef VT_NEW128
 #undef VT_LIST128
+#undef VT_OUT160
+#undef VT_NEW160
+#undef VT_LIST160
 #undef VT_OUT192
 #undef VT_NEW192
 #undef VT_LIST192

@@ -170,19 +170,19 @@ std::int64_t pageBoxOf(const KvView& cache) {
 }
 
 /// (headDim, heads, tokens) of a ragged tensor, in boxes of `rows` tokens of `heads` heads.
-abi::FlexTensorMap raggedMap(const TensorView& tensor, std::int64_t heads, std::int64_t rows) {
+abi::TensorMap raggedMap(const TensorView& tensor, std::int64_t heads, std::int64_t rows) {
     const auto at = [&](int dim) { return static_cast<std::uint64_t>(tensor.shape[dim]); };
     const std::uint64_t extents[] = {at(2), at(1), at(0)};
     const std::uint64_t strides[] = {at(2), static_cast<std::uint64_t>(tensor.stride0())};
     const std::uint32_t box[] = {64, static_cast<std::uint32_t>(heads), static_cast<std::uint32_t>(rows)};
-    abi::FlexTensorMap map{};
+    abi::TensorMap map{};
     encodeTensorMap({tensor.data, tensor.dtype, extents, strides, box}, map.bytes);
     return map;
 }
 
 /// (headDim, kvHeads, pageTokens, pages) of a pool, in boxes of `tokens` of one head. Pages lie anywhere at multiples of the
 /// stride, so the map reaches as far as a device's memory may.
-abi::FlexTensorMap poolMap(const TensorView& pool, std::int64_t tokens) {
+abi::TensorMap poolMap(const TensorView& pool, std::int64_t tokens) {
     constexpr std::uint64_t kFarthest = std::uint64_t{1} << 37; // elements: 256 GiB
     const auto at = [&](int dim) { return static_cast<std::uint64_t>(pool.shape[dim]); };
     const auto stride = static_cast<std::uint64_t>(pool.stride0());
@@ -190,7 +190,7 @@ abi::FlexTensorMap poolMap(const TensorView& pool, std::int64_t tokens) {
     const std::uint64_t extents[] = {at(3), at(2), at(1), pages};
     const std::uint64_t strides[] = {at(3), at(2) * at(3), stride};
     const std::uint32_t box[] = {64, 1, static_cast<std::uint32_t>(tokens), 1};
-    abi::FlexTensorMap map{};
+    abi::TensorMap map{};
     encodeTensorMap({pool.data, pool.dtype, extents, strides, box}, map.bytes);
     return map;
 }

@@ -10,6 +10,7 @@
 #include "kernels/device/abi/qkv_project.h"
 #include "kernels/device/abi/route.h"
 #include "kernels/ops/cuda_call.h"
+#include "kernels/ops/split_rows_cuda.h"
 
 namespace vitrine::kernels {
 
@@ -18,7 +19,6 @@ namespace {
 constexpr std::int64_t kMaxRows = 16;
 constexpr std::int64_t kWarps = 15;    ///< that multiply in weight_stream.cuh
 constexpr std::int64_t kUnit = 8;      ///< weight rows
-constexpr std::int64_t kNoNorm = 3;    ///< VT_FORM
 constexpr std::int64_t kStatic = 4096; ///< shared memory that is not in the expressions: barriers, sums of squares
 
 /// How weight_stream.cuh lays out shared memory: as many slots as fit beside the sums and the rows of x.
@@ -47,25 +47,11 @@ private:
     static constexpr std::int64_t kMaxSlots = 12;
 };
 
-/// A plain matrix whose rows follow each other.
-bool packedMatrix(const WeightView& weight) {
-    return !weight.quantized() && !weight.transposed && weight.dense.shape.rank() == 2 && startsAligned(weight.dense) &&
-           weight.dense.stride0() == weight.dense.shape[1];
-}
-
-std::int64_t formOf(const NormWeights& norm) {
-    return norm.weight.empty() ? kNoNorm : static_cast<std::int64_t>(norm.form);
-}
-
-template <std::size_t count> using Variables = std::array<KernelVariable, count>;
+template <std::size_t Count> using Variables = std::array<KernelVariable, Count>;
 
 } // namespace
 
-bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product) {
-    const std::int64_t rows = product.out.shape[0];
-    if (rows == 0 || rows > kMaxRows || !packedMatrix(product.linear.weight)) {
-        return false;
-    }
+abi::GemvParams gemvParameters(const FewRowsProduct& product) {
     const TensorView& weight = product.linear.weight.dense;
     abi::GemvParams params{};
     params.x = product.x.data;
@@ -79,10 +65,26 @@ bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product) {
     params.weightStride = weight.stride0();
     params.residualStride = product.residual.empty() ? 0 : product.residual.stride0();
     params.outStride = product.out.stride0();
-    params.rows = static_cast<int>(rows);
+    params.rows = static_cast<int>(product.out.shape[0]);
     params.outFeatures = static_cast<int>(weight.shape[0]);
     params.eps = product.norm.eps;
     params.softCap = product.softCap;
+    return params;
+}
+
+bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product) {
+    const std::int64_t rows = product.out.shape[0];
+    if (rows == 0 || !packedMatrix(product.linear.weight)) {
+        return false;
+    }
+    if (multiplySplit(context, product)) {
+        return true;
+    }
+    if (rows > kMaxRows) {
+        return false;
+    }
+    const TensorView& weight = product.linear.weight.dense;
+    const abi::GemvParams params = gemvParameters(product);
     const StreamLayout layout(weight.shape[1], rows, context.device().sharedPerBlock);
     const Variables<15> variables{{{"x_dtype", dtypeNumber(product.x)},
                                    {"w_dtype", dtypeNumber(weight)},
@@ -102,13 +104,39 @@ bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product) {
     return launchIfFits(context, callOf("gemv", abi::kGemvAbi, params, variables));
 }
 
+namespace {
+
+/// `same`: the types of weights and results are BF16, biases all of biasType or absent.
+bool projectInStream(CudaContext& context, const QkvProject& op, const abi::QkvProjectParams& params, bool same,
+                     std::int64_t biasType) {
+    const StreamLayout layout(op.x.shape[1], params.tokens, context.device().sharedPerBlock);
+    const std::int64_t pairs = static_cast<std::int64_t>(params.heads + 2 * params.kvHeads) * op.outQ.shape[2] / 2;
+    const Variables<14> variables{{{"x_dtype", dtypeNumber(op.x)},
+                                   {"bf16", same ? 1 : 0},
+                                   {"norm_dtype", dtypeOrBf16(op.norm.weight)},
+                                   {"bias_dtype", biasType == 0 ? static_cast<std::int64_t>(DType::BF16) : biasType},
+                                   {"cache_dtype", dtypeOrBf16(params.writeCache != 0 ? op.cache.keys : TensorView{})},
+                                   {"form", formOf(op.norm)},
+                                   {"dim", op.x.shape[1]},
+                                   {"head_dim", op.outQ.shape[2]},
+                                   {"pairs", pairs},
+                                   {"tokens", layout.tokens},
+                                   {"slots", layout.slots},
+                                   {"slot_rows", layout.slotRows},
+                                   {"shared_bytes", layout.sharedBytes},
+                                   {"aligned", rowsAligned(op.x) && startsAligned(op.norm.weight) ? 1 : 0}}};
+    return launchIfFits(context, callOf("qkv_project", abi::kQkvProjectAbi, params, variables));
+}
+
+} // namespace
+
 bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProjectPlan& plan) {
     const std::int64_t tokens = op.x.shape[0];
     const std::array<const LinearView*, 3> linears{&op.q, &op.k, &op.v};
     const std::array<const TensorView*, 3> outs{&op.outQ, &op.outK, &op.outV};
     const bool packed =
         std::all_of(linears.begin(), linears.end(), [](const LinearView* l) { return packedMatrix(l->weight); });
-    if (tokens == 0 || tokens > kMaxRows || !packed || !op.qNorm.weight.empty() || !op.kNorm.weight.empty()) {
+    if (tokens == 0 || !packed || !op.qNorm.weight.empty() || !op.kNorm.weight.empty()) {
         return false;
     }
     abi::QkvProjectParams params{};
@@ -140,23 +168,8 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProje
     params.writeCache = writes ? 1 : 0;
     params.eps = op.norm.eps;
     params.ropeScale = op.ropeScale;
-    const StreamLayout layout(op.x.shape[1], tokens, context.device().sharedPerBlock);
-    const std::int64_t pairs = static_cast<std::int64_t>(params.heads + 2 * params.kvHeads) * op.outQ.shape[2] / 2;
-    const Variables<14> variables{{{"x_dtype", dtypeNumber(op.x)},
-                                   {"bf16", same ? 1 : 0},
-                                   {"norm_dtype", dtypeOrBf16(op.norm.weight)},
-                                   {"bias_dtype", biasType == 0 ? static_cast<std::int64_t>(DType::BF16) : biasType},
-                                   {"cache_dtype", dtypeOrBf16(writes ? op.cache.keys : TensorView{})},
-                                   {"form", formOf(op.norm)},
-                                   {"dim", op.x.shape[1]},
-                                   {"head_dim", op.outQ.shape[2]},
-                                   {"pairs", pairs},
-                                   {"tokens", layout.tokens},
-                                   {"slots", layout.slots},
-                                   {"slot_rows", layout.slotRows},
-                                   {"shared_bytes", layout.sharedBytes},
-                                   {"aligned", rowsAligned(op.x) && startsAligned(op.norm.weight) ? 1 : 0}}};
-    const bool done = launchIfFits(context, callOf("qkv_project", abi::kQkvProjectAbi, params, variables));
+    const bool done = (same && projectSplit(context, op, params, biasType)) ||
+                      (tokens <= kMaxRows && projectInStream(context, op, params, same, biasType));
     if (done && writesApart) {
         execute(context, *plan.write);
     }

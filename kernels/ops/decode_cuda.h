@@ -11,7 +11,7 @@
 
 namespace vitrine::kernels {
 
-/// Rows of x (at most 16) times a matrix, with what may be fused around it.
+/// A few rows of x times a matrix, with what may be fused around it.
 struct FewRowsProduct {
     TensorView x;
     TensorView gather; ///< I32: which rows of x, or empty: all

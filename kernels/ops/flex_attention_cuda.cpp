@@ -28,14 +28,14 @@ abi::FlexTensor tensorOf(const TensorView& tensor) {
 }
 
 /// What the Hopper forms copy tiles by; others ignore it.
-abi::FlexTensorMap mapOf(const TensorView& tensor) {
+abi::TensorMap mapOf(const TensorView& tensor) {
     constexpr std::uint32_t kBoxColumns = 64;
     constexpr std::uint32_t kBoxRows = 64;
     const auto at = [&](int dim) { return static_cast<std::uint64_t>(tensor.shape[dim]); };
     const std::uint64_t extents[] = {at(3), at(2), at(1), at(0)};
     const std::uint64_t strides[] = {at(3), at(2) * at(3), at(1) * at(2) * at(3)};
     const std::uint32_t box[] = {kBoxColumns, kBoxRows, 1, 1};
-    abi::FlexTensorMap map{};
+    abi::TensorMap map{};
     encodeTensorMap({tensor.data, tensor.dtype, extents, strides, box}, map.bytes);
     return map;
 }

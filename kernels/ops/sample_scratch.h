@@ -14,7 +14,7 @@
 namespace vitrine::kernels {
 
 inline constexpr std::int64_t kSampleSlots = 8;
-inline constexpr std::int64_t kGreedyPiece = 2048;      ///< logits of a block of sample_greedy.cuh
+inline constexpr std::int64_t kGreedyPiece = 2048;      ///< logits of a warp of sample_greedy.cuh
 inline constexpr std::int64_t kGreedyPartialBytes = 16; ///< its result
 inline constexpr std::int64_t kGreedyRows = 8192;       ///< rows of a launch
 

@@ -42,7 +42,8 @@ struct Sizes {
 };
 
 const std::vector<Sizes> kSizes{
-    {1, 64}, {1, 2880}, {2, 96}, {7, 256}, {16, 128}, {16, 2880}, {17, 128}, {3, 72, DType::F32}, {1, 128, DType::F32}};
+    {1, 64},    {1, 2880},  {2, 96},    {7, 256},   {9, 512},  {16, 128},           {16, 2880},          {17, 320},
+    {33, 2880}, {64, 2880}, {64, 4096}, {32, 8192}, {65, 256}, {3, 72, DType::F32}, {1, 128, DType::F32}};
 
 TEST_F(Decode, LmHeadOfChosenRows) {
     VITRINE_NEEDS_GPU();
@@ -97,22 +98,56 @@ TEST_F(Decode, OutProjectInPlace) {
     }
 }
 
+// From two rows on one kernel serves up to 64 (split_rows.cuh): the same bits whatever else is in the step.
+TEST_F(Decode, OutProjectOfARowDoesNotDependOnTheOthers) {
+    VITRINE_NEEDS_GPU();
+    constexpr std::int64_t kMost = 64, kDim = 2880, kFeatures = 300;
+    const TestTensor o = matrix(DType::BF16, kFeatures, kDim);
+    const TestTensor bias = random(DType::BF16, Shape{kFeatures});
+    const std::vector<double> allOfX = random(DType::BF16, Shape{kMost, kDim}).values();
+    const std::vector<double> allResiduals = random(DType::BF16, Shape{kMost, kFeatures}).values();
+    std::vector<double> expected;
+    for (const std::int64_t rows : {kMost, std::int64_t{2}, std::int64_t{16}, std::int64_t{17}, std::int64_t{40}}) {
+        TestTensor x(DType::BF16, Shape{rows, kDim});
+        x.fill({allOfX.begin(), allOfX.begin() + rows * kDim});
+        TestTensor residual(DType::BF16, Shape{rows, kFeatures});
+        residual.fill({allResiduals.begin(), allResiduals.begin() + rows * kFeatures});
+        TestTensor out(DType::BF16, Shape{rows, kFeatures});
+        testing::OnDevice device(*testing::gpu());
+        OutProject op;
+        op.x = device(x);
+        op.o = linear(device, o, bias);
+        op.residual = device(residual);
+        op.out = device(out);
+        device.giveScratch(op);
+        execute(*testing::gpu(), op);
+        device.synchronize();
+        device.download(out);
+        if (rows == kMost) {
+            expected = out.values();
+        }
+        const std::vector<double> got = out.values();
+        EXPECT_TRUE(std::equal(got.begin(), got.end(), expected.begin())) << rows << " rows";
+    }
+}
+
 TEST_F(Decode, QkvProjectWritesPagesAndRings) {
     VITRINE_NEEDS_GPU();
-    constexpr std::int64_t kHeads = 6, kKvHeads = 2, kHeadDim = 16, kPageTokens = 8, kColumns = 3;
+    constexpr std::int64_t kHeads = 6, kKvHeads = 2, kPageTokens = 8, kColumns = 3;
     for (const Sizes& size : kSizes) {
-        for (const bool ring : {false, true}) {
+        for (const auto& [headDim, ring] : std::vector<std::pair<std::int64_t, bool>>{
+                 {16, false}, {16, true}, {64, false}, {64, true}, {128, false}}) {
             const std::int64_t tokens = size.tokens;
             const TestTensor x = random(size.type, Shape{tokens, size.dim});
             const TestTensor norm = random(size.type, Shape{size.dim});
-            const TestTensor q = matrix(size.type, kHeads * kHeadDim, size.dim);
-            const TestTensor k = matrix(size.type, kKvHeads * kHeadDim, size.dim);
-            const TestTensor v = matrix(size.type, kKvHeads * kHeadDim, size.dim);
-            const TestTensor bias = random(size.type, Shape{kHeads * kHeadDim});
-            TestTensor frequency(DType::F32, Shape{kHeadDim / 2});
+            const TestTensor q = matrix(size.type, kHeads * headDim, size.dim);
+            const TestTensor k = matrix(size.type, kKvHeads * headDim, size.dim);
+            const TestTensor v = matrix(size.type, kKvHeads * headDim, size.dim);
+            const TestTensor bias = random(size.type, Shape{kHeads * headDim});
+            TestTensor frequency(DType::F32, Shape{headDim / 2});
             std::vector<double> frequencies;
-            for (int i = 0; i < kHeadDim / 2; ++i) {
-                frequencies.push_back(std::pow(10000.0, -2.0 * i / kHeadDim));
+            for (int i = 0; i < headDim / 2; ++i) {
+                frequencies.push_back(std::pow(10000.0, -2.0 * i / headDim));
             }
             frequency.fill(frequencies);
             // A token of each sequence, the last of those kept; the pages lie in reverse.
@@ -137,12 +172,12 @@ TEST_F(Decode, QkvProjectWritesPagesAndRings) {
             const TestTensor tableOf = ints(table, Shape{tokens, kColumns});
             const TestTensor firstOf = ints(first, Shape{tokens});
             const TestTensor lengthsOf = ints(lengths, Shape{tokens});
-            const Shape pool{tokens * kColumns, kPageTokens, kKvHeads, kHeadDim};
+            const Shape pool{tokens * kColumns, kPageTokens, kKvHeads, headDim};
             TestTensor keys = random(size.type, pool);
             TestTensor values = random(size.type, pool);
-            TestTensor outQ(size.type, Shape{tokens, kHeads, kHeadDim});
-            TestTensor outK(size.type, Shape{tokens, kKvHeads, kHeadDim});
-            TestTensor outV(size.type, Shape{tokens, kKvHeads, kHeadDim});
+            TestTensor outQ(size.type, Shape{tokens, kHeads, headDim});
+            TestTensor outK(size.type, Shape{tokens, kKvHeads, headDim});
+            TestTensor outV(size.type, Shape{tokens, kKvHeads, headDim});
             testing::expectSameOnGpu(
                 *testing::gpu(),
                 [&](auto&& at) {

@@ -48,7 +48,7 @@ struct AttentionProgramParams : AttentionParams {
 /// Queries: boxes of (64 columns, the heads of a group, rows). Pools: (columns, kvHeads, tokens of a page, pages), boxes of
 /// 64 columns and `pageBox` tokens of one head. New tokens: (columns, kvHeads, tokens), boxes of 64 tokens of one head.
 struct AttentionPrefillParams : AttentionProgramParams {
-    FlexTensorMap queryMap, keyMap, valueMap, newKeyMap, newValueMap;
+    TensorMap queryMap, keyMap, valueMap, newKeyMap, newValueMap;
 };
 
 } // namespace vitrine::kernels::abi

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/abi/program.h"
+#include "device/abi/tensor_map.h"
 
 namespace vitrine::kernels::abi {
 
@@ -22,14 +23,10 @@ struct FlexRun {
     int count; ///< negative: that many partial blocks; positive: full ones
 };
 
-/// A tensor map (cuTensorMapEncodeTiled): headDim in chunks of 64 with the 128-byte swizzle, rows, heads, batch.
-struct alignas(64) FlexTensorMap {
-    unsigned char bytes[128];
-};
-
 /// kernels/ops/flex_attention.h, forward and backward; what a kernel does not use is null.
 struct FlexAttentionParams {
-    FlexTensorMap queryMap, keyMap, valueMap, gradOutMap; ///< boxes of 64 rows (hopper forms only)
+    /// headDim in chunks of 64, rows, heads, batch; boxes of 64 rows (hopper forms only).
+    TensorMap queryMap, keyMap, valueMap, gradOutMap;
     FlexTensor q, k, v, out, gradOut, dq, dk, dv;
     const void* sinks;              ///< (heads) or null
     float* lse;                     ///< (batch, heads, queries), natural logarithm
@@ -49,9 +46,9 @@ struct FlexAttentionParams {
     unsigned* captureLargest; ///< (capture gradients): bits of the largest term, 0 at the start
     unsigned long long* captureSums[kFlexCaptureGradients]; ///< 64-bit integers, one for each element, 0 at the start
     ProgramCaptures scoreCaptures, maskCaptures;
-    float* sums;      ///< tiles of sums of dq, dk and dv (flex_attention_backward_work.cuh)
-    int* sumTurns;    ///< parts added to each tile, 0 at the start
-    int* workCounter; ///< pieces of work that have been taken, 0 at the start
+    float* sums;          ///< tiles of sums of dq, dk and dv (flex_attention_backward_work.cuh)
+    int* sumTurns;        ///< parts added to each tile, 0 at the start
+    int* workCounter;     ///< pieces of work that have been taken, 0 at the start
     const int* tileOrder; ///< forward with blocks: tiles of 128 queries, the longest first
     int headsInside; ///< 1: backward takes a tile of all heads of a piece of work before the next tile; they have one mask
     int groupParts; ///< pieces that the heads of a key head are divided into; a divisor of their number
