@@ -448,6 +448,7 @@ private slots:
         const sessions::RunInfo file = test::runInfo(1, "batch", R"({"requests": 30})",
                                                      R"({"trace": "/tmp/day.jsonl", "requests": 100, "seed": 0})");
         QCOMPARE(ui::traceWords(file), QStringLiteral("day.jsonl, 30 requests"));
+        QCOMPARE(ui::traceWords(test::runInfo(1, "serve", "{}", R"({"workload": "serve", "seed": 0})")), QString());
     }
 
     void sweepOfOne() {
@@ -598,6 +599,11 @@ private slots:
         QTRY_VERIFY(s.view.settled());
         QVERIFY2(s.view.emptyText().contains(QStringLiteral("recorded no steps")), qPrintable(s.view.emptyText()));
         QVERIFY(!s.view.throughput()->isVisibleTo(s.view.inspector())); // a head without rows says nothing
+        silent.metricsJson = R"({"requests": 0})";
+        s.document.show(QStringLiteral("x.vitrine"), {silent}, {{6, plain}});
+        QTRY_VERIFY(s.view.settled());
+        QVERIFY2(s.view.emptyText().contains(QStringLiteral("No request came")), qPrintable(s.view.emptyText()));
+        silent.metricsJson = "{}";
         silent.error = "none.jsonl: has no requests";
         silent.status = sessions::RunStatus::Failed;
         s.document.show(QStringLiteral("x.vitrine"), {silent}, {{6, plain}});

@@ -119,6 +119,9 @@ QString traceWords(const sessions::RunInfo& run) {
     const nlohmann::json spec = parsedObject(run.specJson);
     const QString trace = textAt(spec, "trace");
     QStringList words;
+    if (trace.isEmpty()) {
+        return {}; // a server: its requests came over HTTP
+    }
     if (trace.contains(QLatin1Char('/')) || trace.contains(QLatin1Char('.'))) {
         // What the experiment says of made traces does not hold for a file.
         words << trace.section(QLatin1Char('/'), -1);

@@ -122,8 +122,10 @@ FlatTreePtr kvPoolValues(const KvPool& pool, base::TimeNs time) {
         if (bytes.predicted() > bytes.measured()) {
             size(QObject::tr("shared pages save"), bytes.predicted() - bytes.measured());
         } else {
-            table->nodes.push_back(
-                factRow(QObject::tr("fragmentation"), shareText(bytes.waste()), QString::number(bytes.waste())));
+            table->nodes.push_back(factRow(pool.shared().at(time).value_or(0) > 0
+                                               ? QObject::tr("fragmentation, at least")
+                                               : QObject::tr("fragmentation"),
+                                           shareText(bytes.waste()), QString::number(bytes.waste())));
         }
         size(QObject::tr("without window"), bytes.noWindow);
     }

@@ -214,6 +214,8 @@ void BatchingView::updateEmpty() {
         showEmpty(tr("Reading the events of this run."));
     } else if (run->status == sessions::RunStatus::Running) {
         showEmpty(tr("The run has begun; no request has arrived yet."));
+    } else if (runMetric(*run, "requests").value_or(-1) == 0) {
+        showEmpty(tr("No request came while this run went on."));
     } else if (!run->error.empty()) {
         showEmpty(tr("This run ended before its first step: %1").arg(QString::fromStdString(run->error)));
     } else {
