@@ -2,20 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A few rows of x times rows of MXFP4 matrices, near the rate of memory (sm_90 and later).
+// One token's rows of x times rows of MXFP4 matrices, near the rate of memory; see expert_ring.cuh.
 //
-// A unit is sixteen weight rows. One warp brings units with their scales into a ring in shared memory by bulk copies.
 // The multiplying warps form teams that take the units in turns; the warps of a team share the groups of 32 columns:
-// a unit is the A operand of mma.sync, eight rows of x (in shared memory) are the B operand; a group's products are
+// a unit is the A operand of mma.sync, up to eight rows of x (in shared memory) are the B operand; a group's products are
 // multiplied by the rows' scales in float32. A block takes most of a multiprocessor's shared memory, so that there is
-// one to each. Weights enter as halves, 2^-14 of their value; a row of x is multiplied by the power of two that
-// brings its largest value to 2^14 .. 2^15, so that a half holds every bf16 down to 2^-32 of it. Both factors are
-// powers of two and are undone at the end. A row's sums do not depend on the other rows.
+// one to each.
 
-#include "device/mma.cuh"
-#include "device/mxfp4_half.cuh"
-#include "device/pdl.cuh"
-#include "device/shared_rows.cuh"
+#include "device/expert_ring.cuh"
 
 namespace vt::experts {
 
@@ -23,17 +17,6 @@ inline constexpr int kTeams = VT_TEAMS;            ///< that take units in turns
 inline constexpr int kTeamWarps = VT_WARPS;        ///< that share a unit
 inline constexpr int kWarps = kTeams * kTeamWarps; ///< that multiply; one more copies
 inline constexpr int kThreads = (kWarps + 1) * 32;
-inline constexpr int kUnitRows = 16;
-inline constexpr int kHalfUnit = kUnitRows / 2;
-inline constexpr int kDim = VT_DIM;     ///< of a token
-inline constexpr int kWidth = VT_WIDTH; ///< of an expert
-
-using Bias = StorageOf<VT_BIAS_DTYPE>;
-
-/// Row r of a gate-up unit: pairs of gate and up rows as they lie (layout 1), or eight gate rows, then eight up rows.
-__device__ __forceinline__ i64 gateUpRow(int unit, int r) {
-    return VT_LAYOUT == 1 ? unit * kUnitRows + r : unit * kHalfUnit + r % kHalfUnit + r / kHalfUnit * kWidth;
-}
 
 /// Sizes of products over kIn columns.
 template <int kIn> struct Shape {
@@ -49,26 +32,6 @@ template <int kIn> struct Shape {
     static constexpr int kSteps = ceilDiv(kGroups, kTeamWarps); ///< groups of a warp
 };
 
-template <int kSlots> struct Ring {
-    // So that a slot belongs to one team: a wait cannot tell apart phases that lie two apart.
-    static_assert(kSlots % kTeams == 0, "the same number of slots for every team");
-    alignas(8) u64 full[kSlots];
-    u64 empty[kSlots];
-};
-
-template <int kSlots> struct RingPlace {
-    int slot = 0;
-    u32 phase = 0;
-    int used = 0;
-    __device__ __forceinline__ void advance() {
-        ++used;
-        if (++slot == kSlots) {
-            slot = 0;
-            phase ^= 1;
-        }
-    }
-};
-
 /// Number of this warp's team, and its own in the team.
 __device__ __forceinline__ int teamOf() {
     return static_cast<int>(threadIdx.x) / (kTeamWarps * 32);
@@ -76,17 +39,12 @@ __device__ __forceinline__ int teamOf() {
 __device__ __forceinline__ int memberOf() {
     return static_cast<int>(threadIdx.x) / 32 % kTeamWarps;
 }
-__device__ __forceinline__ void teamBarrier() {
-    namedBarrier(2 + teamOf(), kTeamWarps * 32);
-}
 
 template <int kSlots> __device__ __forceinline__ void beginRing(Ring<kSlots>& ring) {
+    // So that a slot belongs to one team: a wait cannot tell apart phases that lie two apart.
+    static_assert(kSlots % kTeams == 0, "the same number of slots for every team");
     if (threadIdx.x == 0) {
-        for (int i = 0; i < kSlots; ++i) {
-            barrier::init(sharedAddress(&ring.full[i]), 1);
-            barrier::init(sharedAddress(&ring.empty[i]), kTeamWarps);
-        }
-        barrier::fenceInit();
+        ring.begin(kTeamWarps);
     }
     __syncthreads();
 }
@@ -197,12 +155,10 @@ public:
         for (int i = 0; i < kWarps; ++i) {
             most = fmaxf(most, scratch_.largest[row % Scratch::kRows][i]);
         }
-        // 2^power brings the largest to 2^14 .. 2^15. Powers stay normal floats whatever x holds.
-        int power = 14 + 127 - static_cast<int>(__float_as_uint(most) >> 23);
-        power = power > 126 ? 126 : power;
-        up_ = __uint_as_float(static_cast<u32>(power + 127) << 23);
+        const int power = powerFor(most);
+        up_ = powerOfTwo(power);
         if (threadIdx.x == 0) {
-            factors_[row] = __uint_as_float(static_cast<u32>(kMxfp4HalfExponent - power + 127) << 23);
+            factors_[row] = undoing(power);
         }
     }
     __device__ __forceinline__ u32x4 take(int, const u32x4& v) const {
@@ -224,17 +180,6 @@ private:
     float up_ = 1;
 };
 
-__device__ __forceinline__ u32 loadWord(u32 address) {
-    u32 out;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(out) : "r"(address));
-    return out;
-}
-__device__ __forceinline__ u32 loadByte(u32 address) {
-    u32 out;
-    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(out) : "r"(address));
-    return out;
-}
-
 /// Whether a warp has a group in its step `step`; known to the compiler for all but the last step.
 template <class S> __device__ __forceinline__ bool isGroup(int step, int group) {
     return step < S::kSteps && ((step + 1) * kTeamWarps <= S::kGroups || group < S::kGroups);
@@ -245,9 +190,9 @@ inline constexpr int kTogether = VT_TOGETHER;
 
 /// The sums of the unit at `place` over this warp's groups, as mma16816's C, for `rows` rows that lie at `x`
 /// (SharedRows). `low` and `high` are where the scales of rows g and g + 8 lie behind the slot's scales.
-template <int kIn, int kTiles, int kSlots>
+template <int kIn, int kSlots>
 __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32 x, int rows,
-                                             const RingPlace<kSlots>& place, int low, int high, float (&c)[kTiles][4]) {
+                                             const RingPlace<kSlots>& place, int low, int high, float (&c)[4]) {
     using S = Shape<kIn>;
     const int member = memberOf();
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -255,12 +200,8 @@ __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32
     const u32 words = slot + static_cast<u32>(lane / 4 * S::kRowBytes + lane % 4 * 4);
     const u32 scales = slot + S::kScalesAt;
     // Rows that are not there repeat the last one: nobody reads their sums.
-    u32 own[kTiles];
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-        const int row = tile * 8 + lane / 4 < rows ? tile * 8 + lane / 4 : rows - 1;
-        own[tile] = x + static_cast<u32>(row * SharedRows<kIn, kWarps * 32>::kStride + lane % 4 * 16);
-    }
+    const int row = lane / 4 < rows ? lane / 4 : rows - 1;
+    const u32 own = x + static_cast<u32>(row * SharedRows<kIn, kWarps * 32>::kStride + lane % 4 * 16);
     barrier::wait(sharedAddress(&ring.full[place.slot]), place.phase);
     // Loads of a few steps go ahead of their products: the steps do not wait for each other.
 #pragma unroll
@@ -269,7 +210,7 @@ __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32
         u32 highWords[kTogether];
         u32 lowScales[kTogether];
         u32 highScales[kTogether];
-        u32x4 columns[kTogether][kTiles];
+        u32x4 columns[kTogether];
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
             const int group = member + (first + i) * kTeamWarps;
@@ -279,10 +220,7 @@ __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32
                 highWords[i] = loadWord(words + 8 * S::kRowBytes + at * 16);
                 lowScales[i] = loadByte(scales + static_cast<u32>(low) + at);
                 highScales[i] = loadByte(scales + static_cast<u32>(high) + at);
-#pragma unroll
-                for (int tile = 0; tile < kTiles; ++tile) {
-                    columns[i][tile] = loadShared16(own[tile] + at * 64);
-                }
+                columns[i] = loadShared16(own + at * 64);
             }
         }
 #pragma unroll
@@ -296,17 +234,14 @@ __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32
                 const float highScale = e8m0(highScales[i]);
                 const u32 a[4] = {lowPairs[0], highPairs[0], lowPairs[1], highPairs[1]};
                 const u32 b[4] = {lowPairs[2], highPairs[2], lowPairs[3], highPairs[3]};
-#pragma unroll
-                for (int tile = 0; tile < kTiles; ++tile) {
-                    const u32x4& v = columns[i][tile];
-                    float d[4] = {};
-                    mma16816<f16>(d, a, v.x, v.y);
-                    mma16816<f16>(d, b, v.z, v.w);
-                    c[tile][0] += lowScale * d[0];
-                    c[tile][1] += lowScale * d[1];
-                    c[tile][2] += highScale * d[2];
-                    c[tile][3] += highScale * d[3];
-                }
+                const u32x4& v = columns[i];
+                float d[4] = {};
+                mma16816<f16>(d, a, v.x, v.y);
+                mma16816<f16>(d, b, v.z, v.w);
+                c[0] += lowScale * d[0];
+                c[1] += lowScale * d[1];
+                c[2] += highScale * d[2];
+                c[3] += highScale * d[3];
             }
         }
     }
@@ -315,29 +250,5 @@ __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32
         barrier::arrive(sharedAddress(&ring.empty[place.slot]));
     }
 }
-
-/// The sums of a team's warps: part[warp][tile][row][column]. A warp stores its own; after the barrier `sum` adds them.
-template <int kTiles> struct Partials {
-    static constexpr int kWarpFloats = kTiles * kUnitRows * 8;
-    static constexpr int kFloats = kTeamWarps * kWarpFloats;
-
-    __device__ __forceinline__ static void store(float* part, const float (&c)[kTiles][4]) {
-        const int lane = static_cast<int>(threadIdx.x) % 32;
-        float* to = part + memberOf() * kWarpFloats + lane / 4 * 8 + lane % 4 * 2;
-#pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile) {
-            *reinterpret_cast<float2*>(to + tile * 128) = float2{c[tile][0], c[tile][1]};
-            *reinterpret_cast<float2*>(to + tile * 128 + 64) = float2{c[tile][2], c[tile][3]};
-        }
-    }
-    __device__ __forceinline__ static float sum(const float* part, int tile, int row, int column) {
-        float out = 0;
-#pragma unroll
-        for (int i = 0; i < kTeamWarps; ++i) {
-            out += part[i * kWarpFloats + tile * 128 + row * 8 + column];
-        }
-        return out;
-    }
-};
 
 } // namespace vt::experts

@@ -148,12 +148,12 @@ struct TokenGateUp {
             if (unit % kTeams != teamOf()) {
                 continue;
             }
-            float c[1][4] = {};
-            multiplyUnit<kDim, 1>(ring, memory, x, 1, place, g * S::kGroups, (g + kHalfUnit) * S::kGroups, c);
+            float c[4] = {};
+            multiplyUnit<kDim>(ring, memory, x, 1, place, g * S::kGroups, (g + kHalfUnit) * S::kGroups, c);
             float* part = sums.part(unit);
             if (lane % 4 == 0) {
-                part[g] = c[0][0];
-                part[g + 8] = c[0][2];
+                part[g] = c[0];
+                part[g + 8] = c[2];
             }
             sums.partWritten(unit);
         }
@@ -260,15 +260,15 @@ struct TokenDown {
                                   g % kRowsTogether * S::kGroups;
             const int highScales = high * kSegment + static_cast<int>((highId * kDim + first) * S::kGroups % 16) +
                                    (g + 8) % kRowsTogether * S::kGroups;
-            float c[1][4] = {};
-            multiplyUnit<kWidth, 1>(ring, memory, x, kChosen, place, lowScales, highScales, c);
+            float c[4] = {};
+            multiplyUnit<kWidth>(ring, memory, x, kChosen, place, lowScales, highScales, c);
             // Of a row's eight sums the one of its own expert counts.
             float* part = sums.part(unit);
             if (lane % 4 == low / 2) {
-                part[g] = low % 2 == 0 ? c[0][0] : c[0][1];
+                part[g] = low % 2 == 0 ? c[0] : c[1];
             }
             if (lane % 4 == high / 2) {
-                part[g + 8] = high % 2 == 0 ? c[0][2] : c[0][3];
+                part[g + 8] = high % 2 == 0 ? c[2] : c[3];
             }
             sums.partWritten(unit);
         }

@@ -14,50 +14,88 @@ namespace {
 
 constexpr std::int64_t kMaxTokens = 64;
 constexpr std::int64_t kMaxPairs = 512;
-constexpr std::int64_t kTeams = 2, kTeamWarps = 6; ///< of mxfp4_gemv's variants
+constexpr std::int64_t kMaxSlots = 8;
 constexpr std::int64_t kUnitRows = 16;
-constexpr std::int64_t kStatic = 8192; ///< shared memory that is not in the expressions
 
-/// How expert_stream.cuh lays out shared memory.
-std::int64_t slotBytes(std::int64_t in) {
-    const std::int64_t groups = in / 32;
-    const std::int64_t rowBytes = in / 8 % 16 != 0 ? in / 2 : (groups | 1) * 16;
-    return kUnitRows * rowBytes + kUnitRows * groups + 256;
+std::int64_t ceilDiv(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
 }
+/// shared_rows.cuh
 std::int64_t rowBytesOfX(std::int64_t in) {
     return (in * 2 + 63) / 128 * 128 + 64;
-}
-std::int64_t slotsBeside(std::int64_t in, std::int64_t fixed, std::int64_t limit) {
-    constexpr std::int64_t kMaxSlots = 8;
-    const std::int64_t fit = std::clamp<std::int64_t>((limit - kStatic - fixed) / slotBytes(in), 0, kMaxSlots);
-    return fit / kTeams * kTeams; // the same number for every team
 }
 
 struct ExpertLayout {
     std::int64_t tiles = 1, slots = 0, downSlots = 0, upBytes = 0, downBytes = 0;
-
-    ExpertLayout(std::int64_t dim, std::int64_t width, std::int64_t tokens, std::int64_t chosen, std::int64_t limit) {
-        if (tokens == 1) {
-            slots = slotsBeside(dim, rowBytesOfX(dim), limit);
-            downSlots = slotsBeside(width, chosen * rowBytesOfX(width), limit);
-            upBytes = slots * slotBytes(dim) + rowBytesOfX(dim);
-            downBytes = downSlots * slotBytes(width) + chosen * rowBytesOfX(width);
-            return;
-        }
-        tiles = tokens <= kFewTokens ? 1 : 2;
-        const std::int64_t sums = 2 * kTeams * kTeamWarps * tiles * kUnitRows * 8 * 4;
-        const std::int64_t up = sums + 8 * tiles * rowBytesOfX(dim);
-        const std::int64_t down = sums + 8 * tiles * rowBytesOfX(width);
-        slots = std::min(slotsBeside(dim, up, limit), slotsBeside(width, down, limit));
-        downSlots = slots;
-        upBytes = slots * slotBytes(dim) + up;
-        downBytes = slots * slotBytes(width) + down;
-    }
-
-private:
-    /// Up to here eight rows hold nearly every expert's tokens.
-    static constexpr std::int64_t kFewTokens = 24;
 };
+
+/// How expert_stream.cuh lays out shared memory for one token: the ring, then rows of x.
+ExpertLayout layoutOfToken(std::int64_t dim, std::int64_t width, std::int64_t chosen, std::int64_t limit) {
+    constexpr std::int64_t kTeams = 2;     // of the variant
+    constexpr std::int64_t kStatic = 8192; // shared memory that is not in the expressions
+    const auto slotBytes = [](std::int64_t in) {
+        const std::int64_t groups = in / 32;
+        const std::int64_t rowBytes = in / 8 % 16 != 0 ? in / 2 : (groups | 1) * 16;
+        return kUnitRows * rowBytes + kUnitRows * groups + 256;
+    };
+    const auto slotsBeside = [&](std::int64_t in, std::int64_t rows) {
+        const std::int64_t fit =
+            std::clamp<std::int64_t>((limit - kStatic - rows * rowBytesOfX(in)) / slotBytes(in), 0, kMaxSlots);
+        return fit / kTeams * kTeams; // the same number for every team
+    };
+    ExpertLayout out;
+    out.slots = slotsBeside(dim, 1);
+    out.downSlots = slotsBeside(width, chosen);
+    out.upBytes = out.slots * slotBytes(dim) + rowBytesOfX(dim);
+    out.downBytes = out.downSlots * slotBytes(width) + chosen * rowBytesOfX(width);
+    return out;
+}
+
+/// How expert_rows.cuh lays out shared memory for items of up to 8 * tiles rows: the ring, then sums. No slots: it does
+/// not fit.
+ExpertLayout layoutOfBatch(std::int64_t dim, std::int64_t width, std::int64_t experts, std::int64_t tiles,
+                           std::int64_t limit) {
+    constexpr std::int64_t kWarps = 12, kBuffers = 4; // of the variant
+    constexpr std::int64_t kMostSteps = 16;           // of a warp, for all tiles: what its registers hold of x
+    const std::int64_t fixed = 3072 + 12 * experts;   // shared memory that is not in the expressions
+    const std::int64_t sums = kBuffers * kWarps * tiles * 512;
+    const auto slotBytes = [](std::int64_t in) {
+        const std::int64_t run = in / 2 % 128 == 0 ? 1 : in / 2 % 64 == 0 ? 2 : 4; // rows between gaps of 16 bytes
+        return kUnitRows * (in / 2) + kUnitRows / run * 16 + kUnitRows * (in / 32);
+    };
+    const auto slotsFor = [&](std::int64_t in) -> std::int64_t {
+        const std::int64_t fit = std::min((limit - fixed - sums) / slotBytes(in), kMaxSlots);
+        const std::int64_t rows = std::clamp<std::int64_t>(slotBytes(in) / rowBytesOfX(in), 1, 8); // of x in a slot
+        const bool held = tiles * ceilDiv(in / 32, kWarps) <= kMostSteps;
+        return held && fit >= ceilDiv(8 * tiles, rows) ? fit : 0;
+    };
+    ExpertLayout out;
+    out.tiles = tiles;
+    out.slots = std::min(slotsFor(dim), slotsFor(width));
+    out.downSlots = out.slots;
+    out.upBytes = out.slots * slotBytes(dim) + sums;
+    out.downBytes = out.slots * slotBytes(width) + sums;
+    return out;
+}
+
+ExpertLayout layoutOf(const ExpertMlp& op, const CudaDeviceInfo& device) {
+    /// Up to here eight rows hold most experts' tokens: reading a few twice costs less than two tiles for all.
+    constexpr std::int64_t kFewTokens = 44;
+    const std::int64_t limit = device.sharedPerBlock;
+    const std::int64_t dim = op.x.shape[1];
+    const std::int64_t width = op.down.weight.inFeatures();
+    const std::int64_t experts = op.gateUp.weight.experts();
+    if (op.x.shape[0] == 1) {
+        return layoutOfToken(dim, width, op.ids.shape[1], limit);
+    }
+    if (op.x.shape[0] > kFewTokens && device.major == 9) { // the only form of two tiles
+        const ExpertLayout wide = layoutOfBatch(dim, width, experts, 2, limit);
+        if (wide.slots > 0) {
+            return wide;
+        }
+    }
+    return layoutOfBatch(dim, width, experts, 1, limit);
+}
 
 bool packedStack(const WeightView& weight) {
     return weight.quantized() && startsAligned(weight.mxfp4.blocks) && startsAligned(weight.mxfp4.scales);
@@ -105,7 +143,7 @@ bool runExpertsOfFewTokens(CudaContext& context, const ExpertMlp& op) {
     const std::int64_t downBias = optionalDtype(op.down.bias);
     const std::int64_t biasType = dtypeOrBf16(op.gateUp.bias.empty() ? op.down.bias : op.gateUp.bias);
     const bool sameBias = (gateUpBias == 0 || gateUpBias == biasType) && (downBias == 0 || downBias == biasType);
-    const ExpertLayout layout(dim, width, tokens, chosen, context.device().sharedPerBlock);
+    const ExpertLayout layout = layoutOf(op, context.device());
     const std::array<KernelVariable, 18> variables{{{"x_dtype", dtypeNumber(op.x)},
                                                     {"bias_dtype", biasType},
                                                     {"residual_dtype", dtypeOrBf16(op.residual)},

@@ -268,39 +268,34 @@ TEST_F(Decode, RouteInBothOrders) {
     }
 }
 
-TEST_F(Decode, ExpertsOfFewTokens) {
-    VITRINE_NEEDS_GPU();
-    struct Case {
-        std::int64_t tokens, dim, width, experts;
-        int k, used;
-        Activation activation;
-        GateLayout layout;
-        DType type = DType::BF16;
-    };
-    const Activation clamped = Activation::ClampedSwiglu, silu = Activation::Silu;
-    const GateLayout mixed = GateLayout::Interleaved, halves = GateLayout::Halves;
-    for (const Case& c : std::vector<Case>{{1, 64, 64, 4, 2, 4, clamped, mixed},
-                                           {1, 2880, 320, 32, 4, 32, clamped, mixed},
-                                           {1, 256, 192, 16, 8, 16, silu, halves},
-                                           {5, 128, 64, 8, 2, 8, silu, halves},
-                                           {16, 320, 128, 32, 4, 32, clamped, mixed},
-                                           {40, 128, 128, 8, 2, 3, clamped, mixed},
-                                           {64, 192, 64, 16, 8, 16, silu, halves},
-                                           {65, 128, 64, 8, 2, 8, clamped, mixed},
-                                           {3, 96, 64, 8, 2, 8, clamped, mixed},
-                                           {2, 128, 64, 8, 2, 8, clamped, mixed, DType::F32}}) {
-        const auto stack = [&](std::int64_t out, std::int64_t in, TestTensor& blocks, TestTensor& scales) {
-            blocks = TestTensor(DType::U8, Shape{c.experts, out, in / 32, 16});
-            scales = TestTensor(DType::U8, Shape{c.experts, out, in / 32});
-            blocks.fillBytes(engine_, 0, 255);
-            scales.fillBytes(engine_, 119, 124);
+struct ExpertCase {
+    std::int64_t tokens, dim, width, experts;
+    int k, used; ///< experts that tokens choose among
+    Activation activation;
+    GateLayout layout;
+    DType type = DType::BF16;
+};
+
+/// An ExpertMlp of MXFP4 experts over random data.
+struct ExpertScene {
+    ExpertScene(const ExpertCase& c, std::mt19937& engine) : item(c) {
+        const auto random = [&](const Shape& shape) {
+            TestTensor tensor(c.type, shape);
+            tensor.fillNormal(engine, 1);
+            return tensor;
         };
-        TestTensor upBlocks, upScales, downBlocks, downScales;
+        const auto stack = [&](std::int64_t rows, std::int64_t in, TestTensor& blocks, TestTensor& scales) {
+            blocks = TestTensor(DType::U8, Shape{c.experts, rows, in / 32, 16});
+            scales = TestTensor(DType::U8, Shape{c.experts, rows, in / 32});
+            blocks.fillBytes(engine, 0, 255);
+            scales.fillBytes(engine, 119, 124);
+        };
         stack(2 * c.width, c.dim, upBlocks, upScales);
         stack(c.dim, c.width, downBlocks, downScales);
-        const TestTensor upBias = random(c.type, Shape{c.experts, 2 * c.width});
-        const TestTensor downBias = random(c.type, Shape{c.experts, c.dim});
-        const TestTensor x = random(c.type, Shape{c.tokens, c.dim});
+        upBias = random(Shape{c.experts, 2 * c.width});
+        downBias = random(Shape{c.experts, c.dim});
+        x = random(Shape{c.tokens, c.dim});
+        out = random(Shape{c.tokens, c.dim});
         std::vector<std::int32_t> chosen;
         std::vector<std::int32_t> order(static_cast<std::size_t>(c.used));
         for (int i = 0; i < c.used; ++i) {
@@ -308,34 +303,82 @@ TEST_F(Decode, ExpertsOfFewTokens) {
         }
         std::vector<double> shares;
         for (std::int64_t token = 0; token < c.tokens; ++token) {
-            std::shuffle(order.begin(), order.end(), engine_);
+            std::shuffle(order.begin(), order.end(), engine);
             chosen.insert(chosen.end(), order.begin(), order.begin() + c.k);
             shares.insert(shares.end(), static_cast<std::size_t>(c.k), 1.0 / c.k);
         }
-        TestTensor ids(DType::I32, Shape{c.tokens, c.k});
+        ids = TestTensor(DType::I32, Shape{c.tokens, c.k});
         ids.fillInts(chosen);
-        TestTensor weights(DType::F32, Shape{c.tokens, c.k});
+        weights = TestTensor(DType::F32, Shape{c.tokens, c.k});
         weights.fill(shares);
-        TestTensor out = random(c.type, Shape{c.tokens, c.dim});
-        testing::expectSameOnGpu(
-            *testing::gpu(),
-            [&](auto&& at) {
-                ExpertMlp op;
-                op.x = at(x);
-                op.ids = at(ids);
-                op.weights = at(weights);
-                op.gateUp.weight.mxfp4 = {at(upBlocks), at(upScales)};
-                op.gateUp.bias = at(upBias);
-                op.down.weight.mxfp4 = {at(downBlocks), at(downScales)};
-                op.down.bias = at(downBias);
-                op.activation = c.activation;
-                op.layout = c.layout;
-                op.residual = at(out);
-                op.out = at(out);
-                return op;
-            },
-            {&out}, tolerance(c.type));
     }
+
+    template <class At> ExpertMlp operator()(At&& at) const {
+        ExpertMlp op;
+        op.x = at(x);
+        op.ids = at(ids);
+        op.weights = at(weights);
+        op.gateUp.weight.mxfp4 = {at(upBlocks), at(upScales)};
+        op.gateUp.bias = at(upBias);
+        op.down.weight.mxfp4 = {at(downBlocks), at(downScales)};
+        op.down.bias = at(downBias);
+        op.activation = item.activation;
+        op.layout = item.layout;
+        op.residual = at(out);
+        op.out = at(out);
+        return op;
+    }
+
+    ExpertCase item;
+    TestTensor upBlocks, upScales, downBlocks, downScales, upBias, downBias, x, out, ids, weights;
+};
+
+TEST_F(Decode, ExpertsOfFewTokens) {
+    VITRINE_NEEDS_GPU();
+    const Activation clamped = Activation::ClampedSwiglu, silu = Activation::Silu;
+    const GateLayout mixed = GateLayout::Interleaved, halves = GateLayout::Halves;
+    for (const ExpertCase& c : std::vector<ExpertCase>{{1, 64, 64, 4, 2, 4, clamped, mixed},
+                                                       {1, 2880, 320, 32, 4, 32, clamped, mixed},
+                                                       {1, 256, 192, 16, 8, 16, silu, halves},
+                                                       {5, 128, 64, 8, 2, 8, silu, halves},
+                                                       {16, 320, 128, 32, 4, 32, clamped, mixed},
+                                                       {40, 128, 128, 8, 2, 3, clamped, mixed},
+                                                       {48, 2880, 320, 32, 4, 32, clamped, mixed},
+                                                       {64, 192, 64, 16, 8, 16, silu, halves},
+                                                       {64, 512, 448, 8, 2, 3, silu, halves},
+                                                       {65, 128, 64, 8, 2, 8, clamped, mixed},
+                                                       {3, 96, 64, 8, 2, 8, clamped, mixed},
+                                                       {2, 128, 64, 8, 2, 8, clamped, mixed, DType::F32}}) {
+        ExpertScene scene(c, engine_);
+        testing::expectSameOnGpu(
+            *testing::gpu(), [&](auto&& at) { return scene(at); }, {&scene.out}, tolerance(c.type));
+    }
+}
+
+TEST_F(Decode, ExpertsOfATokenDoNotDependOnTheOthers) {
+    VITRINE_NEEDS_GPU();
+    CudaContext& context = *testing::gpu();
+    constexpr std::int64_t kDim = 2880;
+    ExpertScene scene({64, kDim, 448, 8, 4, 8, Activation::ClampedSwiglu, GateLayout::Interleaved}, engine_);
+    TestTensor result(DType::BF16, Shape{64, kDim});
+    // The first two tokens beside 62, 30 and no others: two tiles, several items of one tile, one item.
+    const auto run = [&](std::int64_t tokens) {
+        testing::OnDevice device(context);
+        ExpertMlp op = scene(device);
+        op.out = device(result);
+        for (TensorView* view : {&op.x, &op.ids, &op.weights, &op.residual, &op.out}) {
+            *view = sliceRows(*view, 0, tokens);
+        }
+        device.giveScratch(op);
+        execute(context, op);
+        device.synchronize();
+        device.download(result);
+        const std::vector<double> all = result.values();
+        return std::vector<double>(all.begin(), all.begin() + 2 * kDim);
+    };
+    const std::vector<double> alone = run(2);
+    EXPECT_EQ(run(32), alone);
+    EXPECT_EQ(run(64), alone);
 }
 
 } // namespace
