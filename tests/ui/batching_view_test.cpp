@@ -10,6 +10,7 @@
 #include <QComboBox>
 #include <QDir>
 #include <QElapsedTimer>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTableView>
@@ -457,6 +458,10 @@ private slots:
         s.view.showPage(ui::BatchingView::SweepOfSlots);
         QVERIFY(s.view.sweepPage()->emptyShown());
         QVERIFY(!s.view.sweepPage()->button()->isEnabled()); // nothing can be started here
+        s.view.showPage(ui::BatchingView::Slots);
+        s.view.slotLane(0)->setFocus();
+        s.view.showPage(ui::BatchingView::SweepOfSlots);
+        QVERIFY(!s.view.sweepPage()->slotCounts()->hasFocus()); // single keys are commands, no digits
     }
 
     void slotCountsOfSweeps() {

@@ -77,8 +77,11 @@ void BatchingView::activated() {
 
 /// Not the field of the sweep, where single keys would be typed.
 void BatchingView::focusPlot() {
-    const QList<QWidget*> stops =
-        page() == SweepOfSlots && !header()->tableShown() ? QList<QWidget*>{sweepPage_->button()} : focusStops();
+    if (page() == SweepOfSlots && !header()->tableShown()) {
+        pageChoice_->button(page())->setFocus();
+        return;
+    }
+    const QList<QWidget*> stops = focusStops();
     if (!stops.isEmpty() && !emptyShown()) {
         stops.front()->setFocus();
     }

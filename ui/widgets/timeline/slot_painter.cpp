@@ -224,10 +224,11 @@ void paintBadEnd(QPainter& painter, const BatchRequest& request, const QRectF& r
     painter.drawLine(middle + QPointF(-arm, -arm), middle + QPointF(arm, arm));
     painter.drawLine(middle + QPointF(-arm, arm), middle + QPointF(arm, -arm));
     painter.setRenderHint(QPainter::Antialiasing, false);
-    if (row.height() >= kLabelRow) {
-        const QString word = refused ? QObject::tr("refused") : QObject::tr("cancelled");
-        drawText(painter, QRectF(middle.x() + arm + 4, row.top() - 2, plot.right() - middle.x(), row.height() + 4),
-                 Qt::AlignVCenter, word, theme.bad, Theme::instance().font(TypeRole::Axis));
+    const QString word = refused ? QObject::tr("refused") : QObject::tr("cancelled");
+    const QFont font = Theme::instance().font(TypeRole::Axis);
+    const double left = middle.x() + arm + 4, wide = textWidth(word, font) + 2;
+    if (row.height() >= kLabelRow && left + wide <= plot.right()) {
+        drawText(painter, QRectF(left, row.top() - 2, wide, row.height() + 4), Qt::AlignVCenter, word, theme.bad, font);
     }
 }
 
