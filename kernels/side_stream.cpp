@@ -50,12 +50,13 @@ void SideStream::opsAfter(const Point& point) {
     }
 }
 
-/// True on Meta, where a copy takes its time from the moment on at which it is asked for.
+/// True on Meta, where a copy takes its time from the moment on at which the host asks for it.
 bool SideStream::copyOnMeta(std::uint64_t bytes) {
     MetaContext* const meta = context_.meta();
     if (meta != nullptr) {
         const double seconds = static_cast<double>(bytes) / context_.traits().hostToDeviceBandwidth;
-        time_ = std::max(time_, meta->opsEnd()) + static_cast<base::TimeNs>(std::llround(seconds * 1e9));
+        time_ =
+            std::max(time_, std::min(asked_, meta->opsEnd())) + static_cast<base::TimeNs>(std::llround(seconds * 1e9));
     }
     return meta != nullptr;
 }

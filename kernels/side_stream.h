@@ -7,6 +7,7 @@
 // Belongs to the thread of its context and must not outlive it.
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "kernels/context.h"
@@ -30,6 +31,9 @@ public:
     Point pointOfOps();                ///< behind the ops so far
     void after(const Point& point);    ///< copies from here on come after it
     void opsAfter(const Point& point); ///< ops from here on come after it
+    /// On Meta: when the host asks for the copies that follow. A device is fed ahead, so that may be before what it was given
+    /// ends, which is when copies are asked for otherwise.
+    void askedAt(base::TimeNs time) { asked_ = time; }
 
     void toHost(const void* device, void* host, std::uint64_t bytes);
     void toDevice(const void* host, void* device, std::uint64_t bytes);
@@ -40,6 +44,7 @@ private:
     Context& context_;
     std::unique_ptr<CudaSideStream> cuda_;
     base::TimeNs time_ = 0; ///< on Meta: when the last copy ends
+    base::TimeNs asked_ = std::numeric_limits<base::TimeNs>::max();
 };
 
 } // namespace vitrine::kernels

@@ -27,7 +27,12 @@ std::optional<ApiError> errorOf(const engine::BatchResult& result) {
     case engine::FinishReason::Cancelled:
         return ApiError(kUnavailable, "the server stopped before the answer was complete", {}, "server_stopping");
     case engine::FinishReason::OutOfMemory:
-        return ApiError(kServerError, "the server ran out of memory and stops", {}, "out_of_memory");
+        return result.failure.empty()
+                   ? ApiError(kServerError, "the server ran out of memory and stops", {}, "out_of_memory")
+                   : ApiError(kUnavailable,
+                              "the server has no memory for this request; send a shorter one, or later: " +
+                                  result.failure,
+                              {}, "out_of_memory");
     default:
         return ApiError(kServerError, "the server failed and stops", {}, "server_failed");
     }

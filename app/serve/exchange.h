@@ -28,8 +28,8 @@ public:
 
 class Exchange : public std::enable_shared_from_this<Exchange> {
 public:
-    /// Bytes of a stream that wait to be sent at most.
-    static constexpr std::size_t kMostUnsent = std::size_t{1} << 20;
+    /// Bytes of a stream that wait to be sent at most, beside what the system's buffers take.
+    static constexpr std::size_t kMostUnsent = std::size_t{256} << 10;
 
     /// `tokenizer` may be null: an answer's text is then its ids as numbers. `inbox` must outlive the exchange.
     Exchange(ReplyHead head, bool stream, std::size_t choices, std::shared_ptr<const engine::Tokenizer> tokenizer,

@@ -283,7 +283,9 @@ Exchange::Reply HttpServer::healthReply() const {
             bodyText({{"status", "ok"},
                       {"running", status.running},
                       {"waiting", status.waiting},
+                      {"requests", status.requests},
                       {"generated_tokens", status.generated},
+                      {"out_of_memory_steps", status.outOfMemorySteps},
                       {"kv_pages",
                        {{"used", status.pages.used}, {"cached", status.pages.cached}, {"free", status.pages.free}}}})};
 }

@@ -88,10 +88,15 @@ template <class Move> void KvSwap::eachPiece(const std::vector<Item>& items, Mov
 
 void KvSwap::out(std::int32_t request, std::span<const std::vector<std::int32_t>> pages) {
     Away away;
-    for (const std::vector<std::int32_t>& list : pages) {
-        for (std::size_t i = 0; i < list.size(); ++i) {
-            away.places.push_back(takePlace());
+    try {
+        for (const std::vector<std::int32_t>& list : pages) {
+            for (std::size_t i = 0; i < list.size(); ++i) {
+                away.places.push_back(takePlace());
+            }
         }
+    } catch (...) {
+        giveBack(away.places);
+        throw;
     }
     eachPiece(itemsOf(pages, away.places), [&](std::span<const Item> items) {
         Half& half = outHalves_[nextOut_++ % outHalves_.size()];

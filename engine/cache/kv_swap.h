@@ -31,10 +31,16 @@ public:
     /// `pages`: on the host at most. Takes the staging buffers and the first slab. Throws OutOfMemory.
     KvSwap(kernels::Context& context, KvCache& cache, std::int64_t pages, std::uint64_t half = kHalf);
 
-    /// Pages by group, as PageMove lists them. Their contents are those behind all steps so far. REQUIRES room.
+    /// Pages by group, as PageMove lists them. Their contents are those behind all steps so far. REQUIRES room. Throws
+    /// OutOfMemory; nothing is taken or moved then.
     void out(std::int32_t request, std::span<const std::vector<std::int32_t>> pages);
     /// Into as many pages of each group; forgets the request.
     void in(std::int32_t request, std::span<const std::vector<std::int32_t>> pages);
+    /// On Meta: when the host asks for what follows (SideStream::askedAt).
+    void askedAt(base::TimeNs time) {
+        out_.askedAt(time);
+        in_.askedAt(time);
+    }
     /// The request does not come back.
     void drop(std::int32_t request);
 

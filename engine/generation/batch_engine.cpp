@@ -2,11 +2,20 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/generation/batch_engine.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
 #include "engine/generation/batch_flight.h"
 #include "engine/generation/batch_pool.h"
 
 namespace vitrine::engine {
+namespace {
+
+/// Steps that fit before larger ones are tried again.
+constexpr std::int64_t kCalmSteps = 1000;
+
+} // namespace
 
 BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options)
     : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {
@@ -150,6 +159,7 @@ bool BatchEngine::step() {
         if (std::exchange(pagesMoved_, false)) {
             cache_->commit({}); // tells what those who ended gave back
         }
+        idle_ = true;
         return false;
     }
     pagesMoved_ = true;
@@ -158,52 +168,141 @@ bool BatchEngine::step() {
         land(model_.finishLaunched(), *last);
         return true;
     }
+    if (std::exchange(idle_, false) && swap_ != nullptr) {
+        swap_->askedAt(now());
+    }
     makeMoves(plan);
     tellPlan(plan);
     std::unique_ptr<Flight> next = prepareFlight(std::move(plan));
-    fillStep(*next);
-    if (mayLaunch(*next) && launch(*next)) {
-        publish(*next);
-        counts_.aheadSteps += flight_ != nullptr ? 1 : 0;
-        const std::unique_ptr<Flight> last = std::exchange(flight_, std::move(next));
-        if (last != nullptr) {
-            land(model_.finishLaunched(), *last);
-        }
-        return true;
-    }
-    if (flight_ != nullptr) {
-        const std::unique_ptr<Flight> last = std::move(flight_);
-        land(model_.finishLaunched(), *last);
-        fillStep(*next); // its ids are known now, and some of its requests may have ended
-        if (next->batch.sequences.empty()) {
+    bool launched = false;
+    StepOutput out;
+    try {
+        if (!run(*next, launched, out)) {
             return true;
         }
+    } catch (const base::OutOfMemory& error) {
+        if (!options_.endures) {
+            throw;
+        }
+        giveWay(*next, error);
+        return true;
     }
-    next->launched = now();
-    const StepOutput out = model_.step(next->batch, *cache_);
+    growBack();
     publish(*next);
-    land(out, *next);
+    if (!launched) {
+        land(out, *next);
+        return true;
+    }
+    counts_.aheadSteps += flight_ != nullptr ? 1 : 0;
+    const std::unique_ptr<Flight> last = std::exchange(flight_, std::move(next));
+    if (last != nullptr) {
+        land(model_.finishLaunched(), *last);
+    }
     return true;
 }
 
-void BatchEngine::makeMoves(const BatchPlan& plan) {
+/// Launches the step behind the one under way or, when that has landed, runs it. False when nothing is left of it.
+bool BatchEngine::run(Flight& flight, bool& launched, StepOutput& out) {
+    fillStep(flight);
+    if (mayLaunch(flight) && launch(flight)) {
+        launched = true;
+        return true;
+    }
+    if (flight_ != nullptr) {
+        landLast();
+        fillStep(flight); // its ids are known now, and some of its requests may have ended
+        if (flight.batch.sequences.empty()) {
+            return false;
+        }
+    }
+    flight.launched = now();
+    out = model_.step(flight.batch, *cache_);
+    if (swap_ != nullptr && buckets_) {
+        // Meta runs it at once. A device would have it launched: the host asks for the next step's moves while it runs.
+        swap_->askedAt(mayLaunch(flight) ? flight.launched : now());
+    }
+    return true;
+}
+
+void BatchEngine::landLast() {
+    const std::unique_ptr<Flight> last = std::move(flight_);
+    land(model_.finishLaunched(), *last);
+}
+
+/// A step did not fit memory: the next one is smaller, and who is alone with one token ends.
+void BatchEngine::giveWay(const Flight& flight, const base::OutOfMemory& error) {
+    scheduler_->undo(flight.plan);
+    ++counts_.outOfMemorySteps;
+    lastOutOfMemory_ = error.message();
+    fitting_ = 0;
+    std::int64_t tokens = 0;
+    Row* only = nullptr;
+    for (const PlannedRow& planned : flight.plan.rows) {
+        if (Row* const row = unended(planned.request); row != nullptr) {
+            tokens += planned.tokens;
+            only = row;
+        }
+    }
+    if (tokens > 1) {
+        scheduler_->limitTokens(tokens / 2);
+        return;
+    }
+    scheduler_->limitTokens(options_.scheduler.tokenBudget);
+    if (only == nullptr) {
+        return;
+    }
+    ++counts_.failedRequests;
+    only->out.failure = error.message();
+    scheduler_->cancel(only->number);
+    endRow(*only, FinishReason::OutOfMemory, now(), finishReasonName(FinishReason::OutOfMemory));
+}
+
+/// Memory that was short may be there again.
+void BatchEngine::growBack() {
+    const std::int64_t limit = scheduler_->options().tokenBudget;
+    if (limit < options_.scheduler.tokenBudget && ++fitting_ >= kCalmSteps) {
+        fitting_ = 0;
+        scheduler_->limitTokens(std::min(2 * limit, options_.scheduler.tokenBudget));
+    }
+}
+
+void BatchEngine::makeMoves(BatchPlan& plan) {
     for (const PageMove& move : plan.moves) {
         if (move.kind == PageMove::Kind::Copy) {
             cache_->copyPage(move.copy);
-            continue;
-        }
-        for (std::size_t group = 0; group < move.pages.size(); ++group) {
-            counts_.swapBytes += move.pages[group].size() * cache_->groups()[group].pageBytes;
-        }
-        if (move.kind == PageMove::Kind::SwapOut) {
-            swap_->out(move.request, move.pages);
-            ++counts_.swaps;
-            counts_.mostSwappedPages = swap_->mostPages();
-            counts_.swapHostBytes = swap_->hostBytes();
+        } else if (move.kind == PageMove::Kind::SwapOut) {
+            moveOut(move, plan);
         } else {
+            counts_.swapBytes += bytesOf(move);
             swap_->in(move.request, move.pages);
         }
     }
+}
+
+/// Where the host has no memory for them, the request reads its tokens again when its turn comes.
+void BatchEngine::moveOut(const PageMove& move, BatchPlan& plan) {
+    try {
+        swap_->out(move.request, move.pages);
+        ++counts_.swaps;
+        counts_.swapBytes += bytesOf(move);
+    } catch (const base::OutOfMemory& error) {
+        lastOutOfMemory_ = error.message();
+        ++counts_.lostSwaps;
+        scheduler_->loseSwapped(move.request);
+        const auto change = std::find_if(plan.preempted.begin(), plan.preempted.end(),
+                                         [&](const SlotChange& item) { return item.request == move.request; });
+        change->swapped = false;
+    }
+    counts_.mostSwappedPages = swap_->mostPages();
+    counts_.swapHostBytes = swap_->hostBytes();
+}
+
+std::uint64_t BatchEngine::bytesOf(const PageMove& move) const {
+    std::uint64_t bytes = 0;
+    for (std::size_t group = 0; group < move.pages.size(); ++group) {
+        bytes += move.pages[group].size() * cache_->groups()[group].pageBytes;
+    }
+    return bytes;
 }
 
 void BatchEngine::tellPlan(const BatchPlan& plan) {

@@ -15,6 +15,10 @@
 // for rounding. Products of other numbers of rows sum in another order (on the CPU up to eight rows, and more): logits of
 // float32 differ in their last bits, those of bf16 or over a cache of bytes by some hundredths, which shows where they lie close.
 //
+// What a step needs beyond the pages is known before its first kernel. Where that does not fit memory and `endures` is set, the
+// step is planned again with half the tokens, down to one token of one request, which then ends with OutOfMemory; the others go
+// on. Steps stay small for a while then. Without `endures` the step throws and the engine is at its end.
+//
 // An engine belongs to the thread of its model's context. `add` and `cancel` are called between steps.
 
 #include <functional>
@@ -38,6 +42,7 @@ struct BatchOptions {
     KvCacheOptions cache;
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
     base::ProgressSink* progress = nullptr; ///< of compiling kernels
+    bool endures = false;                   ///< goes on after a step that does not fit memory; mode Continuous only
     /// The longest prompt and answer that will come, for what is prepared before the first step; 0: not known.
     std::int64_t longestPrompt = 0;
     std::int64_t longestSequence = 0;
@@ -47,6 +52,7 @@ struct BatchOptions {
 struct BatchResult {
     GenerateResult result;
     std::string refusal; ///< why it was refused; empty: it was not
+    std::string failure; ///< why it ended with OutOfMemory though the others go on; empty: it did not
     base::TimeNs arrival = 0;
     base::TimeNs admitted = -1;
     base::TimeNs firstToken = -1;
@@ -74,8 +80,11 @@ struct BatchCounts {
     std::uint64_t kvBytes = 0;     ///< largest sum over tokens kept
     std::uint64_t kvPageBytes = 0; ///< largest sum of pages in use
     double worstFragmentation = 0;
-    double prefillSeconds = 0; ///< of steps that read prompts
-    double decodeSeconds = 0;  ///< of the others
+    std::int64_t outOfMemorySteps = 0; ///< that did not fit memory and were planned again
+    std::int64_t failedRequests = 0;   ///< a single token of theirs did not fit
+    std::int64_t lostSwaps = 0;        ///< preempted requests whose pages found no host memory
+    double prefillSeconds = 0;         ///< of steps that read prompts
+    double decodeSeconds = 0;          ///< of the others
 };
 
 class BatchEngine {
@@ -99,7 +108,8 @@ public:
     void cancel(std::int32_t request);
 
     /// Launches or runs one step and takes the tokens of one. False when nothing can be done before a request arrives.
-    /// Throws what steps throw; the engine then serves no more, and requests that had not ended read as they were.
+    /// Throws what steps throw (OutOfMemory only where it does not endure); the engine then serves no more, and requests that
+    /// had not ended read as they were.
     bool step();
 
     /// Called after each token of a request, and not when it is refused. Must not throw, may call cancel.
@@ -112,8 +122,12 @@ public:
     /// The result of one that has ended, which is then forgotten: for engines that serve for ever.
     BatchResult takeResult(std::int32_t request);
     const BatchCounts& counts() const { return counts_; }
+    /// What the last step that did not fit said; empty: all did.
+    const std::string& lastOutOfMemory() const { return lastOutOfMemory_; }
     const Scheduler& scheduler() const { return *scheduler_; }
     const KvCache& cache() const { return *cache_; }
+    /// Tells the trace what slots were doing up to here, as if they began anew: somebody else listens from now on.
+    void tellSlots() { trace_->finish(); }
     /// Waits for the device, ends the slots' trace. Called by the destructor too.
     void finish() noexcept;
     /// After an error: every request that had not ended reads `reason`.
@@ -123,12 +137,17 @@ private:
     struct Row;
     struct Flight;
 
-    void makeMoves(const BatchPlan& plan);
+    void makeMoves(BatchPlan& plan);
+    void moveOut(const PageMove& move, BatchPlan& plan);
+    std::uint64_t bytesOf(const PageMove& move) const;
+    bool run(Flight& flight, bool& launched, StepOutput& out);
+    void landLast();
+    void giveWay(const Flight& flight, const base::OutOfMemory& error);
+    void growBack();
     void tellPlan(const BatchPlan& plan);
     std::unique_ptr<Flight> prepareFlight(BatchPlan plan);
     void fillStep(Flight& flight);
     std::vector<CarriedIds> carriedBy(Flight& flight) const;
-    kernels::SampleParameters samplingOf(const Row& row, std::int64_t pending) const;
     bool mayLaunch(const Flight& flight) const;
     bool launch(const Flight& flight);
     void land(const StepOutput& out, Flight& flight);
@@ -160,7 +179,10 @@ private:
     BatchCounts counts_;
     TokenCallback onToken_;
     std::function<void(std::int32_t)> onEnd_;
+    std::int64_t fitting_ = 0; ///< steps that fitted since one did not
+    std::string lastOutOfMemory_;
     bool pagesMoved_ = false; ///< since the trace was told
+    bool idle_ = false;       ///< the last step was none
     bool finished_ = false;
 };
 

@@ -106,7 +106,7 @@ void BatchEngine::endRow(Row& row, FinishReason finish, base::TimeNs time, std::
     if (swap_ != nullptr) {
         swap_->drop(row.number);
     }
-    const bool cancelled = finish == FinishReason::Cancelled;
+    const bool cancelled = finish == FinishReason::Cancelled || finish == FinishReason::OutOfMemory;
     trace_->request(row.number, cancelled ? base::RequestPhase::Cancelled : base::RequestPhase::Finished, time, -1,
                     counts_.steps > 0 ? counts_.steps - 1 : -1, static_cast<std::int64_t>(row.out.result.ids.size()),
                     reason);

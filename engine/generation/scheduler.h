@@ -22,6 +22,7 @@
 // Static: a batch starts when all slots are free and as many requests wait as there are slots (or none will come any more).
 // Prompts are padded to the longest one with sequences of their own, and the batch steps until its last request has ended.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <span>
@@ -128,6 +129,14 @@ public:
 
     /// Plans the next step; empty when nothing can run before a request arrives.
     BatchPlan next();
+    /// The last plan will not be run: its tokens are to be planned again. What it moved, whom it admitted and who lost its
+    /// place stays so. Continuous only, before anything else is asked of the scheduler.
+    void undo(const BatchPlan& plan);
+    /// From here on a step has at most so many tokens.
+    void limitTokens(std::int64_t tokens) { options_.tokenBudget = std::max<std::int64_t>(tokens, 1); }
+    /// The host has no room for the pages of a request that the last plan swapped out: it will be computed again, and no more
+    /// pages go there than do now.
+    void loseSwapped(std::int32_t request);
     /// A stop condition ended the request: tokens sampled after it are dropped. Its slot and pages are free at once.
     void stop(std::int32_t request);
     /// The same, at any time; nothing for one that has ended.

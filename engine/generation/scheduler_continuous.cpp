@@ -234,6 +234,28 @@ void Scheduler::addRow(const Claim& claim, BatchPlan& plan) {
     plan.rows.push_back(row);
 }
 
+void Scheduler::undo(const BatchPlan& plan) {
+    for (const PlannedRow& row : plan.rows) {
+        if (row.request < first_ || ended(row.request)) {
+            continue;
+        }
+        Entry& entry = at(row.request);
+        entry.computed = row.begin;
+        entry.generated -= row.samples ? 1 : 0;
+        entry.ending = false;
+    }
+    steps_ = plan.index;
+}
+
+void Scheduler::loseSwapped(std::int32_t request) {
+    Entry& entry = at(request);
+    swapUsed_ -= pagesInSwap(entry);
+    entry.swapped = 0;
+    entry.computed = 0;
+    entry.state = RequestState::Preempted;
+    options_.swapPages = std::min(options_.swapPages, swapUsed_);
+}
+
 void Scheduler::planContinuous(BatchPlan& plan) {
     std::vector<Claim> claims;
     const bool anyDecodes = std::any_of(slots_.begin(), slots_.end(),

@@ -16,6 +16,7 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::size_t kMaxGraphs = 32;                      ///< each holds some device memory
+constexpr std::size_t kMaxSizes = 16384;                    ///< sizes of steps that are remembered: 3 MB
 constexpr std::uint64_t kDryBytes = std::uint64_t{1} << 44; ///< more than any step; Meta gives out addresses only
 
 /// Ends the tracer's step however it is left.
@@ -79,7 +80,7 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
 
 std::vector<std::int64_t> Model::graphKey(const StepPlan& plan, const KvCache& cache) const {
     std::vector<std::int64_t> key = plan.signature();
-    // The arena's address changes only when it grows.
+    // The arena's address changes only when it grows; where it could not, the graphs were dropped.
     key.push_back(static_cast<std::int64_t>(context_.memory().step().capacity()));
     for (const KvGroup& group : cache.groups()) {
         const kernels::KvView view = cache.layerView(group.layers.front());
@@ -139,7 +140,12 @@ StepOutput Model::runStep(const StepPlan& plan, KvCache& cache) {
     StepOutput out;
     {
         const TracedStep traced(context_.tracer(), plan.batch, plan.tokens);
-        context_.memory().step().ensureCapacity(arenaBytes(plan, cache));
+        try {
+            context_.memory().step().ensureCapacity(arenaBytes(plan, cache));
+        } catch (const base::OutOfMemory&) {
+            graphs_.clear(); // the arena may be as large as before now, but elsewhere
+            throw;
+        }
         graph = graphOf(plan, cache);
         // The first of its kind compiles and loads what it needs, which a capture should not.
         const bool capture = graph != nullptr && graph->known && graph->graph.empty();
@@ -334,6 +340,9 @@ std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
         StepRunner(*this, plan, cache, dry).run();
     }
     const std::uint64_t bytes = dry.memory().step().highWater();
+    if (arenaSizes_.size() >= kMaxSizes) {
+        arenaSizes_.clear(); // a server meets ever new mixtures of prompts
+    }
     arenaSizes_.emplace(std::move(signature), bytes);
     return bytes;
 }

@@ -217,8 +217,10 @@ void BatchTally::add(const BatchResult& result) {
     const FinishReason finish = result.result.finish;
     refused_ += result.refusal.empty() ? 0 : 1;
     cancelled_ += finish == FinishReason::Cancelled ? 1 : 0;
-    finished_ +=
-        finish == FinishReason::Length || finish == FinishReason::StopToken || finish == FinishReason::StopText ? 1 : 0;
+    failed_ += finish == FinishReason::OutOfMemory || finish == FinishReason::Failed ? 1 : 0;
+    const bool finished =
+        finish == FinishReason::Length || finish == FinishReason::StopToken || finish == FinishReason::StopText;
+    finished_ += finished ? 1 : 0;
     if (result.admitted < 0) {
         return;
     }
@@ -228,7 +230,7 @@ void BatchTally::add(const BatchResult& result) {
     if (result.firstToken >= 0) {
         note(Time::First, seconds(result.arrival, result.firstToken));
     }
-    if (result.end >= 0 && finish != FinishReason::Cancelled) {
+    if (result.end >= 0 && finished) {
         note(Time::Whole, seconds(result.arrival, result.end));
         const auto tokens = static_cast<double>(result.result.ids.size());
         if (tokens > 1) {
@@ -243,6 +245,7 @@ void BatchTally::addTo(Json& metrics, std::int64_t generated) const {
     metrics["finished_requests"] = finished_;
     metrics["refused_requests"] = refused_;
     metrics["cancelled_requests"] = cancelled_;
+    metrics["failed_requests"] = failed_;
     metrics["generated_tokens"] = generated;
     metrics["seconds"] = took;
     metrics["tokens_per_second"] = took > 0 ? static_cast<double>(generated) / took : 0.0;
@@ -278,6 +281,11 @@ void addBatchMetrics(Json& metrics, const BatchEngine& engine, const BatchTally&
     metrics["swap_bytes"] = counts.swapBytes;
     metrics["swap_most_pages"] = counts.mostSwappedPages;
     metrics["swap_host_bytes"] = counts.swapHostBytes;
+    metrics["lost_swaps"] = counts.lostSwaps;
+    metrics["out_of_memory_steps"] = counts.outOfMemorySteps;
+    if (!engine.lastOutOfMemory().empty()) {
+        metrics["last_out_of_memory"] = engine.lastOutOfMemory();
+    }
     const KvCache& cache = engine.cache();
     std::int64_t pages = 0;
     for (const PageGroup& group : cache.book()->groups()) {

@@ -54,7 +54,7 @@ private:
     };
     void note(Time time, double seconds);
 
-    std::int64_t requests_ = 0, finished_ = 0, refused_ = 0, cancelled_ = 0;
+    std::int64_t requests_ = 0, finished_ = 0, refused_ = 0, cancelled_ = 0, failed_ = 0;
     std::array<Times, 3> times_;
     base::TimeNs begin_ = 0, end_ = 0;
     bool any_ = false;

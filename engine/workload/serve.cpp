@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/workload/batch.h"
 
 namespace vitrine::engine {
@@ -59,6 +60,11 @@ public:
                 tell();
             }
             wait = !engine_.step();
+            tellMemory();
+            if (run_.sinks.partIsFull && run_.sinks.partIsFull()) {
+                engine_.tellSlots();
+                run_.sinks.nextPart();
+            }
             const base::TimeNs now = context_.clock().now();
             if (wait || now - told_ >= kTellEvery) {
                 tell();
@@ -116,11 +122,39 @@ private:
 
     void tell() {
         told_ = context_.clock().now();
-        feed_.status({engine_.scheduler().running(), engine_.scheduler().queued(), engine_.cache().book()->counts(),
-                      engine_.counts().generated});
+        ServeStatus status;
+        status.running = engine_.scheduler().running();
+        status.waiting = engine_.scheduler().queued();
+        status.pages = engine_.cache().book()->counts();
+        status.generated = engine_.counts().generated;
+        status.requests = engine_.scheduler().requests();
+        status.outOfMemorySteps = engine_.counts().outOfMemorySteps;
+        status.stepTokens = engine_.scheduler().options().tokenBudget;
+        feed_.status(status);
+    }
+
+    /// A step that did not fit memory is told where people look; the session has the event itself.
+    void tellMemory() {
+        const BatchCounts& counts = engine_.counts();
+        if (counts.outOfMemorySteps + counts.lostSwaps == toldMemory_) {
+            return;
+        }
+        const base::TimeNs now = context_.clock().now();
+        if (toldMemory_ == 0 || now - warned_ >= kWarnEvery) {
+            warned_ = now;
+            base::logWarning(fmt::format("{}; {} steps did not fit so far, {} requests ended by that",
+                                         engine_.lastOutOfMemory(), counts.outOfMemorySteps, counts.failedRequests));
+        }
+        toldMemory_ = counts.outOfMemorySteps + counts.lostSwaps;
+        if (run_.sinks.fact) {
+            run_.sinks.fact("out_of_memory_steps", counts.outOfMemorySteps);
+            run_.sinks.fact("failed_requests", counts.failedRequests);
+            run_.sinks.fact("last_out_of_memory", engine_.lastOutOfMemory());
+        }
     }
 
     static constexpr base::TimeNs kTellEvery = 200'000'000;
+    static constexpr base::TimeNs kWarnEvery = 60'000'000'000;
 
     const Run& run_;
     kernels::Context& context_;
@@ -129,6 +163,8 @@ private:
     BatchForwarder forward_;
     BatchTally tally_;
     base::TimeNs told_ = 0;
+    base::TimeNs warned_ = 0;
+    std::int64_t toldMemory_ = 0;                                             ///< steps and swaps that did not fit
     std::unordered_map<std::int32_t, std::shared_ptr<RequestListener>> open_; ///< by number
     std::unordered_map<const RequestListener*, std::int32_t> numbers_;
 };
@@ -184,7 +220,8 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     work.tokenizer = maker.tokenizer();
     work.chatFormat = maker.chatFormat();
     work.longestPrompt = work.longestSequence = 0;
-    const BatchOptions batch = batchOptions(run, options, work, source.config);
+    BatchOptions batch = batchOptions(run, options, work, source.config);
+    batch.endures = true;
     tellKvMetrics(run, source.config, batch.cache);
     metrics["mode"] = "continuous";
     metrics["slots"] = batch.scheduler.slots;

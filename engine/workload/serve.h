@@ -60,6 +60,10 @@ struct ServeStatus {
     std::int64_t running = 0, waiting = 0;
     PageCounts pages;           ///< of the KV cache's pool
     std::int64_t generated = 0; ///< tokens since the beginning
+    std::int64_t requests = 0;  ///< that came since the beginning, refused ones included
+    std::int64_t outOfMemorySteps = 0;
+    std::int64_t stepTokens =
+        0; ///< that a step may have at present: fewer than token_budget after one that did not fit
 };
 
 class RequestFeed {

@@ -60,6 +60,8 @@ public:
     std::uint64_t violations() const { return guard_.violations(); }
 
 private:
+    bool grows(std::uint64_t bytes);
+
     BudgetResource& budget_;
     CachingAllocator& cache_;
     Ledger& ledger_;
@@ -69,20 +71,27 @@ private:
 };
 
 void RecordedStepArena::ensureCapacity(std::uint64_t bytes) {
-    bool refused = false;
+    const std::uint64_t before = arena_.capacity();
+    if (grows(bytes)) {
+        return;
+    }
+    cache_.trim();
+    if (grows(bytes)) {
+        return;
+    }
+    const Tag tag{base::MemoryCategory::Activations, "activations of one step", DType::U8, {}};
+    const base::OutOfMemory failure = ledger_.failure(bytes, tag, budget_.limit(), budget_.largestFree());
+    // Smaller steps may go on with what there was. Who was faster has it otherwise, and the next step asks again.
+    static_cast<void>(grows(before));
+    throw failure; // NOLINT(cert-err60-cpp): copied before it is thrown, where memory is there for it
+}
+
+bool RecordedStepArena::grows(std::uint64_t bytes) {
     try {
         arena_.ensureCapacity(bytes);
+        return true;
     } catch (const base::OutOfMemory&) {
-        cache_.trim();
-        try {
-            arena_.ensureCapacity(bytes);
-        } catch (const base::OutOfMemory&) {
-            refused = true;
-        }
-    }
-    if (refused) {
-        const Tag tag{base::MemoryCategory::Activations, "activations of one step", DType::U8, {}};
-        throw ledger_.failure(bytes, tag, budget_.limit(), budget_.largestFree());
+        return false;
     }
 }
 

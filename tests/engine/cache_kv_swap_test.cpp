@@ -149,6 +149,52 @@ TEST(KvSwap, StepsDoNotWaitForWhatGoesOut) {
     EXPECT_GE(clock.opsEnd() - begin, 2 * onHost) << "it was still on its way out";
 }
 
+TEST(KvSwap, WhatTheHostAskedForEarlierLiesBesideTheStep) {
+    SwapRig rig(kernels::Backend::Meta);
+    KvSwap swap(*rig.context, *rig.cache, 100);
+    kernels::MetaContext& meta = *rig.context->meta();
+    const Lists lists = rig.listsOf(rig.sequence(14, 3));
+    const std::uint64_t bytes = 2 * rig.cache->groups()[0].pageBytes + 4 * rig.cache->groups()[1].pageBytes;
+    const double inside = 2 * static_cast<double>(bytes) / rig.context->traits().memoryBandwidth * 1e9;
+    swap.out(0, lists);
+    meta.addCompute(1); // it is on the host by now
+    const base::TimeNs launched = meta.opsEnd();
+    meta.addCompute(1);
+    swap.askedAt(launched);
+    const base::TimeNs begin = meta.opsEnd();
+    swap.in(0, lists);
+    EXPECT_NEAR(static_cast<double>(meta.opsEnd() - begin), inside, 30) << "fetched while the step ran";
+}
+
+TEST(KvSwap, WithoutHostMemoryNothingIsTaken) {
+    kernels::ContextOptions options;
+    options.backend = kernels::Backend::Meta;
+    options.traits = test::testTraits();
+    options.memory.hostBudget = std::uint64_t{40} << 20;
+    kernels::Context context(options);
+    ModelConfig config;
+    config.kvHeads = 8;
+    config.headDim = 256;
+    config.layers.assign(8, {0, false});
+    KvCacheOptions pool;
+    pool.kind = KvCacheKind::Paged;
+    pool.dtype = kernels::DType::F32;
+    pool.pageTokens = 64;
+    pool.poolPages = 20;
+    pool.poolSequences = 4;
+    KvCache cache(context, config, pool);
+    ASSERT_EQ(cache.groups()[0].pageBytes, std::uint64_t{8} << 20) << "four fit the first slab";
+    KvSwap swap(context, cache, 12);
+    const Lists three{{0, 1, 2}}, two{{3, 4}}, one{{5}};
+    swap.out(0, three);
+    EXPECT_THROW(swap.out(1, two), base::OutOfMemory);
+    EXPECT_EQ(swap.heldPages(), 3);
+    EXPECT_NO_THROW(swap.out(2, one));
+    swap.in(0, three);
+    EXPECT_NO_THROW(swap.out(1, two));
+    EXPECT_EQ(swap.heldPages(), 3);
+}
+
 TEST(PagedKvCache, CopiedPagesAreEqual) {
     SwapRig rig(kernels::Backend::Cpu);
     const Lists lists = rig.listsOf(rig.sequence(14, 3));

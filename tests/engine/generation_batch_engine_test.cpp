@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <random>
 
 #include "base/error.h"
@@ -191,17 +192,149 @@ TEST(BatchEngine, MetaKeepsTheOrderOfTimesAndItsSlots) {
     EXPECT_EQ(tokens, 20 * 5 + 190);
 }
 
-/// Keeps what a batch tells of its steps.
+/// Keeps the steps of a batch and the failures.
 class StepSink final : public base::TraceSink {
 public:
-    base::StringId intern(std::string_view) override { return {}; }
+    base::StringId intern(std::string_view) override { return {1}; }
     void record(const base::TraceEvent& event) override {
+        const std::lock_guard lock(mutex_);
         if (const auto* step = std::get_if<base::BatchStepEvent>(&event)) {
             steps.push_back(*step);
         }
+        failures += std::holds_alternative<base::OutOfMemoryEvent>(event) ? 1 : 0;
     }
     std::vector<base::BatchStepEvent> steps;
+    int failures = 0;
+
+private:
+    std::mutex mutex_;
 };
+
+std::unique_ptr<kernels::Context> contextWith(kernels::Backend backend, const kernels::MemoryOptions& memory,
+                                              base::TraceSink* sink) {
+    kernels::ContextOptions options;
+    options.backend = backend;
+    options.threads = 2;
+    options.memory = memory;
+    options.sink = sink;
+    if (backend == kernels::Backend::Meta) {
+        options.traits = test::testTraits();
+    }
+    return std::make_unique<kernels::Context>(options);
+}
+
+TEST(BatchEngine, OnMetaPagesComeBackBesideTheSteps) {
+    StepSink sink;
+    BatchRig rig("synthetic:tiny-gpt-oss", kernels::Backend::Meta, &sink);
+    rig.options.scheduler.preemption = Preemption::Swap;
+    rig.options.scheduler.swapPages = 1000;
+    rig.options.cache.poolPages = 16;
+    std::vector<GenerateRequest> requests;
+    for (std::int32_t i = 0; i < 12; ++i) {
+        requests.push_back(request(20, 24, i, 300));
+    }
+    const BatchCounts counts = rig.serve(requests).counts;
+    ASSERT_GT(counts.swaps, 3);
+    double waited = 0;
+    for (std::size_t i = 1; i < sink.steps.size(); ++i) {
+        waited += static_cast<double>(sink.steps[i].begin - sink.steps[i - 1].end) * 1e-9;
+    }
+    const double oneWay = static_cast<double>(counts.swapBytes) / 2;
+    EXPECT_LT(waited, 0.3 * oneWay / rig.context->traits().hostToDeviceBandwidth)
+        << "only the copies inside the device stand between the steps";
+}
+
+TEST(BatchEngine, AStepThatDoesNotFitIsCutAndAnswersStayTheSame) {
+    std::vector<GenerateRequest> requests = {request(200, 6, 1, 300), request(90, 9, 5, 300), request(3, 12, 9, 300),
+                                             request(260, 4, 2, 300)};
+    const auto reservedWith = [&](std::int64_t tokenBudget) {
+        BatchRig rig("synthetic:tiny-gpt-oss");
+        rig.options.cache.poolPages = 200;
+        rig.options.scheduler.tokenBudget = tokenBudget;
+        rig.serve(requests);
+        return rig.context->memory().statistics().peakReserved;
+    };
+    const std::uint64_t small = reservedWith(16), large = reservedWith(512);
+    ASSERT_LT(small, large);
+    BatchRig rig("synthetic:tiny-gpt-oss");
+    const auto expected = rig.alone(requests);
+    StepSink sink;
+    rig.model.reset();
+    kernels::MemoryOptions memory;
+    memory.deviceBudget = (small + large) / 2;
+    rig.context = contextWith(kernels::Backend::Cpu, memory, &sink);
+    rig.model = std::make_unique<Model>(*rig.context, rig.source, ModelOptions{}, nullptr);
+    rig.options.cache.poolPages = 200;
+    rig.options.scheduler.tokenBudget = 512;
+    EXPECT_THROW(rig.serve(requests), base::OutOfMemory) << "nobody said that it should endure it";
+    rig.options.endures = true;
+    sink.steps.clear();
+    sink.failures = 0;
+    const Served served = rig.serve(requests);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        EXPECT_EQ(served.results[i].result.ids, expected[i]) << i;
+    }
+    EXPECT_GT(served.counts.outOfMemorySteps, 0);
+    EXPECT_EQ(served.counts.outOfMemorySteps, sink.failures) << "the session has each of them";
+    EXPECT_EQ(served.counts.failedRequests, 0);
+    for (std::size_t i = 0; i < sink.steps.size(); ++i) {
+        EXPECT_EQ(sink.steps[i].index, static_cast<std::int64_t>(i)) << "steps are counted without gaps";
+    }
+}
+
+TEST(BatchEngine, WhoDoesNotFitAloneEndsAndTheOthersGoOn) {
+    BatchRig rig("synthetic:tiny-llama");
+    rig.options.cache.poolPages = 40;
+    std::uint64_t held = 0;
+    {
+        const BatchEngine engine(*rig.model, nullptr, rig.options);
+        held = rig.context->memory().statistics().reserved;
+    }
+    StepSink sink;
+    rig.model.reset();
+    kernels::MemoryOptions memory;
+    memory.deviceBudget = held + 512; // no room for any step
+    rig.context = contextWith(kernels::Backend::Cpu, memory, &sink);
+    rig.model = std::make_unique<Model>(*rig.context, rig.source, ModelOptions{}, nullptr);
+    rig.options.endures = true;
+    std::vector<GenerateRequest> requests;
+    for (std::int32_t i = 0; i < 7; ++i) {
+        requests.push_back(request(static_cast<std::size_t>(1 + 9 * i), 4, i, 256));
+    }
+    const Served served = rig.serve(requests); // looks that no page is left in use
+    EXPECT_EQ(served.counts.failedRequests, 7);
+    EXPECT_EQ(served.counts.steps, 0);
+    for (const BatchResult& result : served.results) {
+        EXPECT_EQ(result.result.finish, FinishReason::OutOfMemory);
+        EXPECT_NE(result.failure.find("out of memory"), std::string::npos) << result.failure;
+        EXPECT_TRUE(result.result.ids.empty());
+    }
+}
+
+TEST(BatchEngine, WithoutHostMemoryPreemptedRequestsAreComputedAgain) {
+    BatchRig rig("synthetic:tiny-llama");
+    kernels::MemoryOptions memory;
+    memory.hostBudget = std::uint64_t{48} << 20;
+    rig.model.reset();
+    rig.source = openModel("synthetic:gpt-oss-20b");
+    rig.context = contextWith(kernels::Backend::Meta, memory, nullptr);
+    rig.model = std::make_unique<Model>(*rig.context, rig.source, ModelOptions{}, nullptr);
+    rig.options = {};
+    rig.options.scheduler.slots = 8;
+    rig.options.scheduler.preemption = Preemption::Swap;
+    rig.options.scheduler.swapPages = 1000;
+    rig.options.cache.poolPages = 60;
+    std::vector<GenerateRequest> requests;
+    for (std::int32_t i = 0; i < 16; ++i) {
+        requests.push_back(request(400, 300, i, 300));
+    }
+    const Served served = rig.serve(requests);
+    EXPECT_GT(served.counts.lostSwaps, 0);
+    EXPECT_GT(served.counts.swaps, 0);
+    for (const BatchResult& result : served.results) {
+        EXPECT_EQ(result.result.ids.size(), 300U);
+    }
+}
 
 TEST(BatchEngine, RowsThatFillAStepUpKeepToItsBudget) {
     for (const BatchMode mode : {BatchMode::Continuous, BatchMode::Static}) {

@@ -212,6 +212,20 @@ TEST_F(MemoryFixture, StepArenaRunsOutBeforeTheStep) {
     EXPECT_NO_THROW(memory->step().ensureCapacity(8 * kMiB));
 }
 
+TEST_F(MemoryFixture, AStepArenaThatCannotGrowIsThereAgain) {
+    const auto memory = make(true, {.deviceBudget = 8 * kMiB});
+    StepArena& arena = memory->step();
+    arena.ensureCapacity(3 * kMiB);
+    EXPECT_THROW(arena.ensureCapacity(9 * kMiB), base::OutOfMemory);
+    EXPECT_EQ(arena.capacity(), 3 * kMiB);
+    EXPECT_EQ(memory->statistics().reserved, 3 * kMiB);
+    const auto failures = sink.all<base::OutOfMemoryEvent>();
+    ASSERT_EQ(failures.size(), 1U);
+    EXPECT_EQ(failures[0].held, 0U) << "the larger arena would have taken the place of this one";
+    arena.beginStep();
+    EXPECT_NO_THROW(tensor(arena, 2 * kMiB));
+}
+
 TEST_F(MemoryFixture, WeightsArenaIsReservedAtOnceAndFilledPieceByPiece) {
     const auto memory = make(true, {.deviceBudget = 64 * kMiB});
     const auto arena = memory->reserveArena(10 * kMiB, "weights");
