@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fmt/format.h>
-#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -19,6 +18,7 @@
 #include "app/runner/run_recording.h"
 #include "base/clock.h"
 #include "base/stop.h"
+#include "base/units.h"
 #include "engine/attention/mod_source.h"
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/workload/experiment.h"
@@ -69,10 +69,10 @@ std::string runName(const json& experiment) {
 }
 
 /// The text of a streamed token's request and channel: "output", "output.analysis", "output.3".
-std::string textKind(const engine::StreamedToken& token) {
+std::string textKind(const engine::StreamedToken& token, std::int32_t request) {
     std::string kind = "output";
-    if (token.request > 0) {
-        kind += fmt::format(".{}", token.request);
+    if (request > 0) {
+        kind += fmt::format(".{}", request);
     }
     if (!token.channel.empty() && token.channel != "final") {
         kind += "." + token.channel;
@@ -113,13 +113,17 @@ json tokenMessage(const engine::StreamedToken& token) {
             {"logprob", token.logprob}, {"top", std::move(top)},    {"time", token.time}};
 }
 
+/// What a server keeps of itself where the experiment does not say it.
+constexpr std::uint64_t kServeSessionBytes = std::uint64_t{512} << 20;
+constexpr std::uint64_t kLeastSessionBytes = std::uint64_t{1} << 20;
+
 /// Tokens of one text: a text is written again as a whole whenever it grows.
 constexpr std::int32_t kTokensInText = 512;
 
 /// "tokens.000000", "tokens.000001", ...; of other requests "tokens.3.000000".
-std::string tokenListKind(const engine::StreamedToken& token) {
-    const std::string request = token.request > 0 ? fmt::format("{}.", token.request) : std::string();
-    return fmt::format("tokens.{}{:06}", request, token.index / kTokensInText);
+std::string tokenListKind(const engine::StreamedToken& token, std::int32_t request) {
+    const std::string number = request > 0 ? fmt::format("{}.", request) : std::string();
+    return fmt::format("tokens.{}{:06}", number, token.index / kTokensInText);
 }
 
 /// A token as it is kept: the message without what its place says already, one line.
@@ -133,6 +137,32 @@ std::string tokenLine(json message) {
         }
     }
     return message.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+/// What a session keeps of a token, with the numbers of the run's part.
+std::vector<sessions::RunText> keptTexts(const engine::StreamedToken& token, json message, const PartOrigin& origin) {
+    const std::int32_t request = token.request - origin.request;
+    message["time"] = std::max<base::TimeNs>(token.time - origin.time, 0);
+    std::vector<sessions::RunText> texts{{tokenListKind(token, request), tokenLine(std::move(message))}};
+    if (!token.text.empty()) {
+        texts.push_back({textKind(token, request), token.text});
+    }
+    return texts;
+}
+
+/// Bytes that the run may take in its session; 0: as many as it comes to.
+std::uint64_t sessionLimit(const json& experiment) {
+    if (experiment.value("workload", "") != "serve") {
+        return 0;
+    }
+    const auto limit = experiment.value("session_limit", kServeSessionBytes);
+    if (limit > 0 && limit < kLeastSessionBytes) {
+        throw base::BadInput(
+            fmt::format("session_limit: {} are too few to keep anything useful; give at least {}, or 0 to "
+                        "keep everything",
+                        base::formatBytes(limit), base::formatBytes(kLeastSessionBytes)));
+    }
+    return limit;
 }
 
 class InProcessHost final : public RunHost {
@@ -183,7 +213,6 @@ private:
     std::atomic<bool> running_ = false;
     std::thread thread_;
     RunMessageSink sink_;
-    std::map<std::int32_t, std::set<std::string>> openTexts_; ///< of a server's requests that have not ended
     std::unique_ptr<RunRecording> recording_;
     RunOutcome outcome_;
 };
@@ -212,7 +241,7 @@ void InProcessHost::start(const json& experiment, const std::string& sessionFile
         info.workload = (validated.value("plan", false) ? "plan " : "") + validated.value("workload", "");
         info.specJson = validated.dump();
         info.environmentJson = runEnvironment(validated).dump();
-        recording_ = std::make_unique<RunRecording>(std::move(session), info);
+        recording_ = std::make_unique<RunRecording>(std::move(session), info, sessionLimit(validated));
         if (validated.contains("prompt") && validated["prompt"].is_string()) {
             recording_->setText("prompt", validated["prompt"].get<std::string>());
         }
@@ -222,7 +251,6 @@ void InProcessHost::start(const json& experiment, const std::string& sessionFile
     }
     sink_ = sink ? std::move(sink) : [](const json&) {};
     outcome_ = {};
-    openTexts_.clear();
     base::StopToken token;
     {
         const std::lock_guard lock(mutex_);
@@ -256,15 +284,8 @@ std::uint64_t InProcessHost::leaveKept() {
 void InProcessHost::takeToken(const engine::StreamedToken& token, bool serves) {
     const json message = tokenMessage(token);
     if (recording_ != nullptr) {
-        std::vector<std::string> kinds{tokenListKind(token)};
-        recording_->appendText(kinds.front(), tokenLine(message));
-        if (!token.text.empty()) {
-            kinds.push_back(textKind(token));
-            recording_->appendText(kinds.back(), token.text);
-        }
-        if (serves) {
-            openTexts_[token.request].insert(kinds.begin(), kinds.end());
-        }
+        recording_->appendTexts(token.request,
+                                [&](const PartOrigin& origin) { return keptTexts(token, message, origin); });
     }
     if (!serves) {
         sink_(message);
@@ -282,13 +303,11 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
     if (!serves || recording_ != nullptr) {
         sinks.token = [this, serves](const engine::StreamedToken& token) { takeToken(token, serves); };
     }
-    sinks.requestEnded = [this](std::int32_t request) {
-        if (const auto texts = openTexts_.extract(request); !texts.empty()) {
-            for (const std::string& kind : texts.mapped()) {
-                recording_->closeText(kind);
-            }
-        }
-    };
+    if (recording_ != nullptr) {
+        sinks.requestEnded = [this](std::int32_t request) { recording_->closeTexts(request); };
+        sinks.partIsFull = [this] { return recording_->partIsFull(); };
+        sinks.nextPart = [this] { recording_->nextPart(); };
+    }
     sinks.metric = [this](std::string_view name, double value) {
         if (recording_ != nullptr) {
             recording_->setLiveValue(name, value);
@@ -327,7 +346,7 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
 void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
     RunOutcome outcome;
     json metrics = json::object();
-    const sessions::RunId run = recording_ != nullptr ? recording_->run() : 0;
+    sessions::RunId run = recording_ != nullptr ? recording_->run() : 0;
     try {
         sink_({{"type", "started"}, {"run", run}});
         json result = execute(experiment, stop, metrics);
@@ -348,6 +367,7 @@ void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
         outcome.metricsJson = metrics.dump(-1, ' ', false, json::error_handler_t::replace);
         if (recording_ != nullptr) {
             recording_->finish(sessionStatus(outcome.status), outcome.metricsJson, outcome.error);
+            outcome.run = run = recording_->run(); // of the last part
             recording_.reset();
         }
         outcome_ = outcome;

@@ -2,81 +2,96 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/run_recording.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <fmt/format.h>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 #include <utility>
-#include <vector>
 
+#include "app/runner/recording_part.h"
+#include "base/error.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "profiler/recorder.h"
 
 namespace vitrine::app {
 
 namespace {
 
-/// Chunks that wait for a session that cannot be written, at most.
-constexpr std::size_t kMaxWaitingBytes = std::size_t{256} << 20;
+using nlohmann::json;
 
-std::size_t sizeOf(const base::ColumnChunk& chunk) {
-    std::size_t bytes = 0;
-    for (const base::Column& column : chunk.columns) {
-        bytes += column.data.size();
-    }
-    return bytes;
+/// Parts that fit the limit together.
+constexpr std::uint64_t kPartsInLimit = 4;
+
+std::string partName(const std::string& name, std::int64_t part) {
+    return part > 1 ? fmt::format("{}, part {}", name, part) : name;
 }
 
 } // namespace
 
 struct RunRecording::State {
     std::unique_ptr<sessions::SessionFile> session;
-    sessions::RunId run = 0;
-    profiler::Recorder recorder;
+    sessions::RunInfo info;
+    std::uint64_t limit = 0;
+    std::unique_ptr<PartTrace> trace; ///< null: without parts
+    std::shared_ptr<profiler::Recorder> recorder;
+    std::atomic<std::uint64_t> lostElsewhere = 0;
+    std::atomic<sessions::RunId> run = 0;
 
-    std::mutex mutex; // guards what follows up to the writer's own part
+    mutable std::mutex mutex; // guards what follows up to the writer's own
     std::condition_variable wake;
     bool stopping = false;
-    std::map<std::string, std::string> texts;
-    std::set<std::string> changedTexts; // kinds
-    std::set<std::string> closedTexts;  // kinds that are not written for good
-    nlohmann::json liveValues = nlohmann::json::object();
-    bool liveValuesChanged = false;
-    std::atomic<std::uint64_t> lostElsewhere = 0;
+    std::deque<std::shared_ptr<RecordingPart>> parts; ///< the last one is told, those before it are being written
+    std::int64_t firstPart = 1;                       ///< number of the first of `parts`
+    std::map<std::int32_t, std::set<std::string>> openTexts; ///< kinds of the present part, by request
 
     // The writer thread's own; finish() takes them over when it has joined the thread.
-    std::vector<base::ColumnChunk> waiting;
-    std::size_t waitingBytes = 0;
-    std::uint64_t droppedRows = 0;
-    std::uint64_t writtenLost = 0;
-    bool full = false;
+    struct Ended {
+        sessions::RunId run = 0;
+        std::string name;
+        std::uint64_t bytes = 0;
+    };
+    std::deque<Ended> ended; ///< that may be deleted
+    std::int64_t droppedParts = 0;
+    std::uint64_t droppedBytes = 0;
     std::string lastFailure;
     std::thread writer;
     bool finished = false;
 
-    void collect(std::vector<base::ColumnChunk> chunks);
+    std::shared_ptr<RecordingPart> present() const;
+    std::shared_ptr<RecordingPart> makePart(std::int64_t number, json live);
     void report(const std::exception& error);
-    bool write();
+    bool write(bool last);
+    void writeParts(bool last);
+    void endPart(RecordingPart& part, RecordingPart& next);
+    void dropOldParts();
+    bool drop(const Ended& part);
     void loop();
 };
 
-void RunRecording::State::collect(std::vector<base::ColumnChunk> chunks) {
-    for (base::ColumnChunk& chunk : chunks) {
-        // After the first chunk that is dropped all later ones are too: what is kept stays a whole beginning.
-        full = full || waitingBytes > kMaxWaitingBytes;
-        if (full) {
-            droppedRows += chunk.rows;
-            continue;
-        }
-        waitingBytes += sizeOf(chunk);
-        waiting.push_back(std::move(chunk));
+std::shared_ptr<RecordingPart> RunRecording::State::present() const {
+    const std::lock_guard lock(mutex);
+    return parts.back();
+}
+
+std::shared_ptr<RecordingPart> RunRecording::State::makePart(std::int64_t number, json live) {
+    sessions::RunInfo own = info;
+    own.name = partName(info.name, number);
+    auto part = std::make_shared<RecordingPart>(std::move(own), trace != nullptr ? trace->recorder() : recorder);
+    for (const auto& [name, value] : live.items()) {
+        part->setLiveValue(name, value);
     }
+    if (trace != nullptr) {
+        part->setLiveValue("part", number);
+    }
+    return part;
 }
 
 void RunRecording::State::report(const std::exception& error) {
@@ -86,52 +101,95 @@ void RunRecording::State::report(const std::exception& error) {
     }
 }
 
-bool RunRecording::State::write() {
-    std::vector<sessions::RunText> changed;
-    std::vector<std::string> closed;
-    std::string live;
-    {
-        const std::lock_guard lock(mutex);
-        for (const std::string& kind : changedTexts) {
-            changed.push_back({kind, texts[kind]});
-        }
-        changedTexts.clear();
-        closed.assign(closedTexts.begin(), closedTexts.end());
-        if (std::exchange(liveValuesChanged, false)) {
-            live = liveValues.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-        }
-    }
+/// False when the session cannot be written at the moment.
+bool RunRecording::State::write(bool last) {
     try {
-        session->appendChunks(run, waiting);
-        waiting.clear();
-        waitingBytes = 0;
-        for (const sessions::RunText& text : changed) {
-            session->putText(run, text);
-        }
-        if (!live.empty()) {
-            session->setMetrics(run, live);
-        }
-        const std::uint64_t lost = recorder.lostRecords() + droppedRows + lostElsewhere;
-        if (lost != writtenLost) {
-            session->setLostRecords(run, lost);
-            writtenLost = lost;
-        }
+        writeParts(last);
         lastFailure.clear();
-        const std::lock_guard lock(mutex);
-        for (const std::string& kind : closed) {
-            texts.erase(kind);
-            closedTexts.erase(kind);
-        }
         return true;
     } catch (const std::exception& error) {
         report(error);
-        const std::lock_guard lock(mutex);
-        liveValuesChanged = liveValuesChanged || !live.empty();
-        for (const sessions::RunText& text : changed) {
-            changedTexts.insert(text.kind);
-        }
         return false;
     }
+}
+
+void RunRecording::State::writeParts(bool last) {
+    for (;;) {
+        std::shared_ptr<RecordingPart> part;
+        std::shared_ptr<RecordingPart> next;
+        {
+            const std::lock_guard lock(mutex);
+            part = parts.front();
+            next = parts.size() > 1 ? parts[1] : nullptr;
+        }
+        part->collect(last || next != nullptr);
+        part->write(*session, lostElsewhere);
+        if (next == nullptr) {
+            break;
+        }
+        endPart(*part, *next);
+        {
+            const std::lock_guard lock(mutex);
+            parts.pop_front();
+            ++firstPart;
+        }
+        dropOldParts();
+    }
+}
+
+void RunRecording::State::endPart(RecordingPart& part, RecordingPart& next) {
+    if (next.info().id == 0) {
+        next.open(*session);
+    }
+    json metrics = part.liveValues();
+    metrics["next_run"] = next.info().id;
+    session->finishRun(part.info().id, sessions::RunStatus::Done,
+                       metrics.dump(-1, ' ', false, json::error_handler_t::replace), {});
+    ended.push_back({part.info().id, part.info().name, part.bytes()});
+    run = next.info().id;
+    base::logInfo(fmt::format("the run goes on as run {} of {}", next.info().id, session->path()));
+}
+
+/// Deletes the oldest parts until the rest and a whole one more are within the limit.
+void RunRecording::State::dropOldParts() {
+    std::uint64_t held = 0;
+    for (const Ended& part : ended) {
+        held += part.bytes;
+    }
+    const std::uint64_t most = limit - limit / kPartsInLimit;
+    const std::int64_t before = droppedParts;
+    for (auto oldest = ended.begin(); oldest != ended.end() && held > most;) {
+        const bool gone = drop(*oldest);
+        held -= oldest->bytes;
+        droppedParts += gone ? 1 : 0;
+        droppedBytes += gone ? oldest->bytes : 0;
+        oldest = ended.erase(oldest); // what somebody wants to keep does not count any more
+    }
+    if (droppedParts > before) {
+        const auto part = present();
+        part->setLiveValue("dropped_parts", droppedParts);
+        part->setLiveValue("dropped_bytes", droppedBytes);
+    }
+}
+
+/// False for a part that stays.
+bool RunRecording::State::drop(const Ended& part) {
+    sessions::RunInfo now;
+    try {
+        now = session->run(part.run);
+    } catch (const base::BadInput&) {
+        return false; // somebody has deleted it
+    }
+    if (now.name != part.name || !now.note.empty() || !now.tags.empty() || !session->timelineNotes(part.run).empty() ||
+        !session->images(part.run).empty()) {
+        base::logInfo(fmt::format("{}: run {} is kept beyond the limit: it has a name, tag, note or picture of yours",
+                                  session->path(), part.run));
+        return false;
+    }
+    session->deleteRun(part.run);
+    base::logInfo(fmt::format("{}: run {} ({}) was deleted: all parts together may take {}", session->path(), part.run,
+                              base::formatBytes(part.bytes), base::formatBytes(limit)));
+    return true;
 }
 
 void RunRecording::State::loop() {
@@ -139,20 +197,25 @@ void RunRecording::State::loop() {
     while (!stopping) {
         wake.wait_for(lock, kPeriod, [this] { return stopping; });
         lock.unlock();
-        try {
-            collect(recorder.drain());
-            write();
-        } catch (const std::exception& error) {
-            report(error);
-        }
+        write(false);
         lock.lock();
     }
 }
 
-RunRecording::RunRecording(std::unique_ptr<sessions::SessionFile> session, const sessions::RunInfo& info)
+RunRecording::RunRecording(std::unique_ptr<sessions::SessionFile> session, const sessions::RunInfo& info,
+                           std::uint64_t limit)
     : state_(std::make_unique<State>()) {
     state_->session = std::move(session);
-    state_->run = state_->session->createRun(info);
+    state_->info = info;
+    state_->limit = limit;
+    if (limit > 0) {
+        state_->trace = std::make_unique<PartTrace>();
+    } else {
+        state_->recorder = std::make_shared<profiler::Recorder>();
+    }
+    state_->parts.push_back(state_->makePart(1, json::object()));
+    state_->parts.front()->open(*state_->session);
+    state_->run = state_->parts.front()->info().id;
     state_->writer = std::thread([state = state_.get()] { state->loop(); });
 }
 
@@ -165,55 +228,97 @@ sessions::RunId RunRecording::run() const {
 }
 
 base::TraceSink& RunRecording::trace() {
-    return state_->recorder;
+    return state_->trace != nullptr ? static_cast<base::TraceSink&>(*state_->trace) : *state_->recorder;
 }
 
 void RunRecording::appendText(const std::string& kind, std::string_view more) {
-    const std::lock_guard lock(state_->mutex);
-    state_->texts[kind] += more;
-    state_->changedTexts.insert(kind);
+    state_->present()->appendText(kind, more);
 }
 
 void RunRecording::setText(const std::string& kind, std::string body) {
-    const std::lock_guard lock(state_->mutex);
-    state_->texts[kind] = std::move(body);
-    state_->changedTexts.insert(kind);
+    state_->present()->setText(kind, std::move(body));
 }
 
-void RunRecording::closeText(const std::string& kind) {
+void RunRecording::appendTexts(std::int32_t request,
+                               const std::function<std::vector<sessions::RunText>(const PartOrigin& origin)>& make) {
+    const PartOrigin origin = state_->trace != nullptr ? state_->trace->origin() : PartOrigin{};
+    const std::vector<sessions::RunText> texts = make(origin);
     const std::lock_guard lock(state_->mutex);
-    state_->closedTexts.insert(kind);
+    std::set<std::string>& open = state_->openTexts[request];
+    for (const sessions::RunText& text : texts) {
+        state_->parts.back()->appendText(text.kind, text.body);
+        open.insert(text.kind);
+    }
 }
 
-void RunRecording::setLiveValue(std::string_view name, const nlohmann::json& value) {
+void RunRecording::closeTexts(std::int32_t request) {
     const std::lock_guard lock(state_->mutex);
-    state_->liveValues[std::string(name)] = value;
-    state_->liveValuesChanged = true;
+    if (const auto texts = state_->openTexts.extract(request); !texts.empty()) {
+        for (const std::string& kind : texts.mapped()) {
+            state_->parts.back()->closeText(kind);
+        }
+    }
+}
+
+void RunRecording::setLiveValue(std::string_view name, const json& value) {
+    state_->present()->setLiveValue(name, value);
 }
 
 void RunRecording::addLost(std::uint64_t records) {
     state_->lostElsewhere += records;
 }
 
+bool RunRecording::partIsFull() const {
+    if (state_->trace == nullptr) {
+        return false;
+    }
+    const auto part = state_->present();
+    const std::uint64_t share = state_->limit / kPartsInLimit;
+    // However much is alive, a part is worth its beginning.
+    return part->bytes() >= share && part->newBytes() >= share / 2;
+}
+
+void RunRecording::nextPart() {
+    State& state = *state_;
+    const std::lock_guard lock(state.mutex);
+    state.trace->next();
+    const std::int64_t number = state.firstPart + static_cast<std::int64_t>(state.parts.size());
+    auto part = state.makePart(number, state.parts.back()->liveValues());
+    state.parts.push_back(std::move(part));
+    state.openTexts.clear();
+}
+
 void RunRecording::finish(sessions::RunStatus status, const std::string& metricsJson, const std::string& error) {
     if (std::exchange(state_->finished, true)) {
         return;
     }
+    State& state = *state_;
     {
-        const std::lock_guard lock(state_->mutex);
-        state_->stopping = true;
+        const std::lock_guard lock(state.mutex);
+        state.stopping = true;
     }
-    state_->wake.notify_all();
-    state_->writer.join();
+    state.wake.notify_all();
+    state.writer.join();
     try {
-        state_->collect(state_->recorder.finish());
-        if (!state_->write()) {
-            base::logWarning(fmt::format("{}: run {} is incomplete", state_->session->path(), state_->run));
+        if (!state.write(true)) {
+            base::logWarning(fmt::format("{}: run {} is incomplete", state.session->path(), run()));
         }
-        state_->session->finishRun(state_->run, status, metricsJson, error);
+        std::string metrics = metricsJson;
+        if (state.trace != nullptr) {
+            // The last part has the numbers of the whole run, and says which one it is.
+            const json live = state.present()->liveValues();
+            json all = json::parse(metricsJson, nullptr, false);
+            for (const char* key : {"part", "dropped_parts", "dropped_bytes"}) {
+                if (all.is_object() && live.contains(key)) {
+                    all[key] = live[key];
+                    metrics = all.dump(-1, ' ', false, json::error_handler_t::replace);
+                }
+            }
+        }
+        state.session->finishRun(run(), status, metrics, error);
     } catch (const std::exception& failure) {
         base::logWarning(
-            fmt::format("{}: run {} could not be finished: {}", state_->session->path(), state_->run, failure.what()));
+            fmt::format("{}: run {} could not be finished: {}", state.session->path(), run(), failure.what()));
     }
 }
 

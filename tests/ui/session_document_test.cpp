@@ -115,6 +115,23 @@ private slots:
         QCOMPARE(document.runA(), run); // a new run does not take the view away
     }
 
+    void goesAlongWithTheNextPartOfARunThatItWatches() {
+        const std::string path = newPath();
+        const auto writer = SessionFile::open(path, OpenMode::CreateOrOpen);
+        const sessions::RunId one = writer->createRun(info("serve"));
+        SessionDocument document;
+        document.open(QString::fromStdString(path));
+        QTRY_COMPARE(document.runA(), one);
+        const sessions::RunId two = writer->createRun(info("serve, part 2"));
+        writer->finishRun(one, RunStatus::Done, R"({"next_run": 2})", "");
+        QTRY_COMPARE(document.runA(), two);
+        document.setRunA(one); // whoever looks back is left there
+        const sessions::RunId three = writer->createRun(info("serve, part 3"));
+        writer->finishRun(two, RunStatus::Done, R"({"next_run": 3})", "");
+        QTRY_VERIFY(document.run(three) != nullptr && document.run(two)->status == RunStatus::Done);
+        QCOMPARE(document.runA(), one);
+    }
+
     void swapsAAndB() {
         const std::string path = newPath();
         const auto writer = SessionFile::open(path, OpenMode::CreateOrOpen);

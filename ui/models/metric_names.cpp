@@ -34,6 +34,10 @@ constexpr std::pair<std::string_view, const char*> kTitles[] = {
     {"budget_bytes", QT_TRANSLATE_NOOP("Metrics", "budget")},
     {"short_by_bytes", QT_TRANSLATE_NOOP("Metrics", "short by")},
     {"peak_reserved_bytes", QT_TRANSLATE_NOOP("Metrics", "peak reserved")},
+    {"out_of_memory_steps", QT_TRANSLATE_NOOP("Metrics", "steps that did not fit memory")},
+    {"failed_requests", QT_TRANSLATE_NOOP("Metrics", "requests ended by want of memory")},
+    {"dropped_parts", QT_TRANSLATE_NOOP("Metrics", "older parts deleted")},
+    {"dropped_bytes", QT_TRANSLATE_NOOP("Metrics", "deleted with older parts")},
     {"host_peak_bytes", QT_TRANSLATE_NOOP("Metrics", "host memory, peak")},
 };
 

@@ -5,8 +5,10 @@
 #include <QFileInfo>
 #include <QPointer>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "ui/models/json_values.h"
 #include "ui/models/session_worker.h"
 
 namespace vitrine::ui {
@@ -23,6 +25,13 @@ std::unique_ptr<SessionFile> openForGui(const std::string& path) {
         return SessionFile::open(path, sessions::OpenMode::ReadOnly);
     }
     return SessionFile::open(path, sessions::OpenMode::ReadWrite);
+}
+
+/// The run that goes on where this one has ended; 0: none.
+RunId nextPart(const RunInfo* run) {
+    return run == nullptr || run->status == RunStatus::Running
+               ? 0
+               : static_cast<RunId>(numberAt(parsedObject(run->metricsJson), "next_run").value_or(0));
 }
 
 } // namespace
@@ -160,8 +169,14 @@ void SessionDocument::show(const QString& name, std::vector<RunInfo> runs,
 }
 
 void SessionDocument::takeRuns(std::vector<RunInfo> runs) {
+    const RunInfo* const shown = run(a_);
+    const bool live = shown != nullptr && shown->status == RunStatus::Running;
     runs_ = std::move(runs);
     const RunId a = a_, b = b_;
+    // A server's run goes on in its next part, and who watches it goes along.
+    while (live && nextPart(run(a_)) > a_ && run(nextPart(run(a_))) != nullptr) {
+        a_ = nextPart(run(a_));
+    }
     choose();
     emit runsChanged();
     if (a != a_ || b != b_) {

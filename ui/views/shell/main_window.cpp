@@ -26,6 +26,7 @@
 #include <set>
 
 #include "ui/models/format.h"
+#include "ui/models/json_values.h"
 #include "ui/models/run_facts.h"
 #include "ui/models/stack_model.h"
 #include "ui/views/shell/command_palette.h"
@@ -218,8 +219,14 @@ void MainWindow::showStatus() {
     events_->setText(!state.timeline ? QString()
                      : events == 1   ? tr("1 event")
                                      : tr("%1 events").arg(countText(events)));
-    losses_->setText(run->lostRecords == 0 ? tr("No records lost")
-                                           : tr("%1 records lost").arg(countText(qint64(run->lostRecords))));
+    QString losses =
+        run->lostRecords == 0 ? tr("No records lost") : tr("%1 records lost").arg(countText(qint64(run->lostRecords)));
+    const auto dropped = numberAt(parsedObject(run->metricsJson), "dropped_parts").value_or(0);
+    if (dropped > 0) {
+        losses = dropped == 1 ? tr("%1, 1 older part deleted").arg(losses)
+                              : tr("%1, %2 older parts deleted").arg(losses, countText(qint64(dropped)));
+    }
+    losses_->setText(losses);
     losses_->setColor(run->lostRecords == 0 ? TextColor::Text2 : TextColor::Warn);
     const bool live = run->status == sessions::RunStatus::Running;
     saved_->setText(live ? tr("Recording") : document_->readOnly() ? tr("Read only") : tr("Saved"));

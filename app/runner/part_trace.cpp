@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "app/runner/part_trace.h"
+
+#include <algorithm>
+#include <new>
+
+namespace vitrine::app {
+namespace {
+
+/// Turns the numbers of the run into those of a part. What began before the part begins with it.
+class Shift {
+public:
+    explicit Shift(const PartOrigin& origin) : origin_(origin) {}
+
+    void operator()(base::AllocationEvent& event) const { event.time = time(event.time); }
+    void operator()(base::FreeEvent& event) const { event.time = time(event.time); }
+    void operator()(base::ScopeBeginEvent& event) const {
+        event.time = time(event.time);
+        if (event.kind == base::ScopeKind::Step) {
+            event.index = static_cast<std::int32_t>(std::max<std::int64_t>(event.index - origin_.step, 0));
+        }
+    }
+    void operator()(base::ScopeEndEvent& event) const { event.time = time(event.time); }
+    void operator()(base::SpanEvent& event) const {
+        event.begin = time(event.begin);
+        event.end = time(event.end);
+    }
+    void operator()(base::CounterEvent& event) const { event.time = time(event.time); }
+    void operator()(base::TokenEvent& event) const {
+        event.time = time(event.time);
+        event.request = request(event.request);
+    }
+    void operator()(base::OutOfMemoryEvent& event) const { event.time = time(event.time); }
+    void operator()(base::StepTemplateEvent&) const {} // relative anyway
+    void operator()(base::StepReplayedEvent& event) const {
+        event.begin = time(event.begin);
+        event.end = time(event.end);
+        event.index = static_cast<std::int32_t>(std::max<std::int64_t>(event.index - origin_.step, 0));
+    }
+    void operator()(base::BatchStepEvent& event) const {
+        event.begin = time(event.begin);
+        event.end = time(event.end);
+        event.index = std::max<std::int64_t>(event.index - origin_.step, 0);
+    }
+    void operator()(base::SlotSpanEvent& event) const {
+        event.begin = time(event.begin);
+        event.end = time(event.end);
+        const std::int64_t before = std::clamp<std::int64_t>(origin_.step - event.firstStep, 0, event.steps - 1);
+        event.firstStep = std::max<std::int64_t>(event.firstStep - origin_.step, 0);
+        event.steps -= before;
+        event.request = event.request < 0 ? -1 : request(event.request);
+    }
+    void operator()(base::RequestEvent& event) const {
+        event.time = time(event.time);
+        event.request = request(event.request);
+        event.step = event.step < 0 ? -1 : std::max<std::int64_t>(event.step - origin_.step, 0);
+    }
+    void operator()(base::KvPageEvent& event) const { event.time = time(event.time); }
+
+private:
+    base::TimeNs time(base::TimeNs value) const { return std::max<base::TimeNs>(value - origin_.time, 0); }
+    std::int32_t request(std::int32_t number) const { return std::max(number - origin_.request, 0); }
+
+    PartOrigin origin_;
+};
+
+/// When the event was over.
+struct End {
+    base::TimeNs operator()(const base::SpanEvent& event) const { return event.end; }
+    base::TimeNs operator()(const base::StepTemplateEvent&) const { return 0; }
+    base::TimeNs operator()(const base::StepReplayedEvent& event) const { return event.end; }
+    base::TimeNs operator()(const base::BatchStepEvent& event) const { return event.end; }
+    base::TimeNs operator()(const base::SlotSpanEvent& event) const { return event.end; }
+    template <class Other> base::TimeNs operator()(const Other& event) const { return event.time; }
+};
+
+} // namespace
+
+base::StringId PartTrace::intern(std::string_view text) {
+    const std::lock_guard lock(mutex_);
+    const base::StringId id = recorder_->intern(text);
+    if (id.value > names_.size()) {
+        names_.emplace_back(text);
+    }
+    return id;
+}
+
+void PartTrace::record(const base::TraceEvent& event) {
+    const std::lock_guard lock(mutex_);
+    try {
+        std::visit([this](const auto& value) { keep(value); }, event);
+    } catch (const std::bad_alloc&) {
+        ++notKept_; // the next part lacks it
+    }
+    latest_ = std::max(latest_, std::visit(End{}, event));
+    tell(event);
+}
+
+void PartTrace::tell(base::TraceEvent event) const {
+    std::visit(Shift(origin_), event);
+    recorder_->record(event);
+}
+
+void PartTrace::keep(const base::StepTemplateEvent& event) {
+    if (event.step) {
+        templates_[event.step->id] = event;
+    }
+}
+
+void PartTrace::keep(const base::RequestEvent& event) {
+    switch (event.phase) {
+    case base::RequestPhase::Arrived:
+        underWay_[event.request] = {event, {}, false};
+        requests_ = std::max(requests_, event.request + 1);
+        break;
+    case base::RequestPhase::Admitted:
+    case base::RequestPhase::Preempted:
+    case base::RequestPhase::Resumed:
+        if (const auto found = underWay_.find(event.request); found != underWay_.end()) {
+            found->second.last = event;
+            found->second.ran = true;
+        }
+        break;
+    case base::RequestPhase::FirstToken:
+        break;
+    case base::RequestPhase::Finished:
+    case base::RequestPhase::Cancelled:
+    case base::RequestPhase::Refused:
+        underWay_.erase(event.request);
+        break;
+    }
+}
+
+void PartTrace::keep(const base::KvPageEvent& event) {
+    const std::pair place{event.group, event.page};
+    if (event.state == base::PageState::Free) {
+        pages_.erase(place);
+    } else {
+        pages_[place] = event;
+    }
+}
+
+std::shared_ptr<profiler::Recorder> PartTrace::recorder() const {
+    const std::lock_guard lock(mutex_);
+    return recorder_;
+}
+
+PartOrigin PartTrace::origin() const {
+    const std::lock_guard lock(mutex_);
+    return origin_;
+}
+
+std::uint64_t PartTrace::notKept() const {
+    const std::lock_guard lock(mutex_);
+    return notKept_;
+}
+
+void PartTrace::next() {
+    const std::lock_guard lock(mutex_);
+    auto recorder = std::make_shared<profiler::Recorder>();
+    // In the order of their ids, so that they get the same ones.
+    for (const std::string& name : names_) {
+        recorder->intern(name);
+    }
+    recorder_ = std::move(recorder);
+    origin_ = {latest_, steps_, underWay_.empty() ? requests_ : underWay_.begin()->first};
+    tellAlive();
+}
+
+void PartTrace::tellAlive() const {
+    const auto tellAll = [this](const auto& map) {
+        for (const auto& [key, event] : map) {
+            tell(event);
+        }
+    };
+    tellAll(templates_);
+    tellAll(blocks_);
+    tellAll(scopes_); // a scope has a higher number than the one it stands in
+    tellAll(counters_);
+    tellAll(pages_);
+    for (const auto& [number, request] : underWay_) {
+        tell(request.arrived);
+        if (!request.ran) {
+            continue;
+        }
+        // Its first token is not told again: the time until then would be wrong.
+        base::RequestEvent admitted = request.last;
+        admitted.phase = base::RequestPhase::Admitted;
+        tell(admitted);
+        if (request.last.phase == base::RequestPhase::Preempted) {
+            tell(request.last);
+        }
+    }
+}
+
+} // namespace vitrine::app

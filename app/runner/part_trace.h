@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// A trace in parts: what a run tells goes to one recorder after the other, and each of them holds what a run of its own would
+// have told. A part begins with what is alive then (names, templates, allocations, open scopes, counters, pages, requests under
+// way), and its times, steps and requests count from its beginning.
+//
+// record() may be called from any thread, as that of every sink. What is alive is kept in the memory of the process: some
+// hundred bytes for each block, page and request.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/trace.h"
+#include "profiler/recorder.h"
+
+namespace vitrine::app {
+
+/// What the numbers of a part count from, in those of the run.
+struct PartOrigin {
+    base::TimeNs time = 0;
+    std::int64_t step = 0;
+    std::int32_t request = 0;
+};
+
+class PartTrace final : public base::TraceSink {
+public:
+    base::StringId intern(std::string_view text) override;
+    void record(const base::TraceEvent& event) override;
+
+    /// Of the part that is told now.
+    std::shared_ptr<profiler::Recorder> recorder() const;
+    PartOrigin origin() const;
+    /// The next part begins. Nothing more comes to the recorder before.
+    void next();
+    /// What later parts lack for want of memory.
+    std::uint64_t notKept() const;
+
+private:
+    struct Request {
+        base::RequestEvent arrived;
+        base::RequestEvent last; ///< of Admitted, Preempted and Resumed
+        bool ran = false;        ///< there is a last one
+    };
+
+    void keep(const base::AllocationEvent& event) { blocks_[event.id] = event; }
+    void keep(const base::FreeEvent& event) { blocks_.erase(event.id); }
+    void keep(const base::ScopeBeginEvent& event) { scopes_[event.id.value] = event; }
+    void keep(const base::ScopeEndEvent& event) { scopes_.erase(event.id.value); }
+    void keep(const base::CounterEvent& event) { counters_[event.name.value] = event; }
+    void keep(const base::StepTemplateEvent& event);
+    void keep(const base::BatchStepEvent& event) { steps_ = event.index + 1; }
+    void keep(const base::RequestEvent& event);
+    void keep(const base::KvPageEvent& event);
+    template <class Other> void keep(const Other&) {} ///< what stands for itself
+    void tell(base::TraceEvent event) const;
+    void tellAlive() const;
+
+    mutable std::mutex mutex_; ///< guards what follows
+    std::shared_ptr<profiler::Recorder> recorder_ = std::make_shared<profiler::Recorder>();
+    PartOrigin origin_;
+    base::TimeNs latest_ = 0;
+    std::int64_t steps_ = 0;
+    std::int32_t requests_ = 0;
+    std::uint64_t notKept_ = 0;
+    std::vector<std::string> names_; ///< by id, from 1
+    std::map<std::uint64_t, base::AllocationEvent> blocks_;
+    std::map<std::uint64_t, base::ScopeBeginEvent> scopes_;
+    std::map<std::uint32_t, base::CounterEvent> counters_;
+    std::map<std::uint32_t, base::StepTemplateEvent> templates_;
+    std::map<std::pair<std::int32_t, std::int32_t>, base::KvPageEvent> pages_;
+    std::map<std::int32_t, Request> underWay_;
+};
+
+} // namespace vitrine::app
