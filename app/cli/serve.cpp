@@ -11,6 +11,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/run_experiment.h"
 #include "app/runner/request_server.h"
+#include "base/units.h"
 
 namespace vitrine::app {
 
@@ -60,12 +61,12 @@ public:
         }
     }
 
-    void ready(const std::string& line, bool toErrors) {
+    void ready(const std::string& text, bool toErrors) {
         bar_.clear();
         if (toErrors) {
-            fmt::print(stderr, "{}\n", line);
+            fmt::print(stderr, "{}", text);
         } else {
-            printOut(line + "\n");
+            printOut(text);
         }
     }
 
@@ -89,6 +90,33 @@ private:
     std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
 };
 
+/// What a person needs to know first: where, what, within which limits, how to call it and how to end it.
+std::string readyText(const RequestServer& server, const RequestServerOptions& options,
+                      const engine::ServedModel& model, const json& experiment, const std::string& sessionFile) {
+    const bool chats = model.whyNoChat.empty();
+    const std::string key = options.apiKey.empty() ? "" : " -H 'Authorization: Bearer KEY'";
+    const json question = {{"role", "user"}, {"content", "Hello"}};
+    json body = {{"model", server.modelName()}, {"max_tokens", 32}};
+    if (chats) {
+        body["messages"] = json::array({question});
+    } else {
+        body["prompt"] = model.tokenizer != nullptr ? json("Hello") : json({1, 2, 3});
+    }
+    std::string text = fmt::format("Serving {} at {}/v1\n", options.model, server.url());
+    text += fmt::format("{} slots; a request may have {} tokens ({}); {} requests may wait; {}\n", model.slots,
+                        base::formatGrouped(model.longest), model.whyNotLonger, base::formatGrouped(options.maxQueue),
+                        options.apiKey.empty() ? "no API key is asked for" : "clients must send the API key");
+    text += fmt::format("curl {}/v1/{}{} -H 'Content-Type: application/json' -d '{}'\n", server.url(),
+                        chats ? "chat/completions" : "completions", key, body.dump());
+    if (!sessionFile.empty()) {
+        const auto limit = experiment.value("session_limit", std::uint64_t{0});
+        text += fmt::format("Recording to {} ({}); open it in vitrine-gui to watch\n", sessionFile,
+                            limit > 0 ? fmt::format("the newest {}", base::formatBytes(limit)) : "everything");
+    }
+    return text +
+           fmt::format("Ctrl-C gives answers under way {} s to end; once more ends at once\n", options.drain.count());
+}
+
 int serve(const json& experiment, const std::string& sessionFile, ServeFlags flags, const GlobalOptions& options) {
     if (const char* key = std::getenv("VITRINE_API_KEY"); key != nullptr && flags.server.apiKey.empty()) {
         flags.server.apiKey = key;
@@ -110,9 +138,9 @@ int serve(const json& experiment, const std::string& sessionFile, ServeFlags fla
     });
     server = RequestServer::make(flags.server);
     ServeDisplay display;
-    server->onReady([&] {
+    server->onReady([&](const engine::ServedModel& model) {
         ready = true;
-        display.ready(fmt::format("Serving {} at {}/v1", flags.server.model, server->url()), options.json);
+        display.ready(readyText(*server, flags.server, model, experiment, sessionFile), options.json);
     });
     server->onStatus([&](const engine::ServeStatus& status) { display.status(status); });
     host = RunHost::inProcess(false, &server->feed());

@@ -68,7 +68,7 @@ void Inbox::ready(const engine::ServedModel& model) {
         state_ = state_ == State::Loading ? State::Open : state_;
     }
     if (onReady_) {
-        onReady_();
+        onReady_(model);
     }
 }
 

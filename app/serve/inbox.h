@@ -41,7 +41,7 @@ public:
 
     // --- before the run
 
-    void onReady(std::function<void()> call) { onReady_ = std::move(call); }
+    void onReady(std::function<void(const engine::ServedModel&)> call) { onReady_ = std::move(call); }
     void onStatus(std::function<void(const engine::ServeStatus&)> call) { onStatus_ = std::move(call); }
 
     // --- the run's thread
@@ -58,7 +58,7 @@ private:
 
     const std::int64_t maxQueue_;
     const std::chrono::seconds drain_;
-    std::function<void()> onReady_;
+    std::function<void(const engine::ServedModel&)> onReady_;
     std::function<void(const engine::ServeStatus&)> onStatus_;
 
     mutable std::shared_mutex modelMutex_; ///< held by those who use the model

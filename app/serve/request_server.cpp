@@ -129,6 +129,7 @@ public:
         HttpOptions http;
         http.apiKey = options.apiKey;
         http.modelNames = namesOf(options);
+        modelName_ = http.modelNames.front();
         http.maxConnections = allowConnections(options.maxConnections);
         const Listening listening = listenAt(options.host, options.port);
         http.loopback = listening.loopback;
@@ -147,15 +148,16 @@ public:
     }
 
     const std::string& url() const override { return url_; }
+    const std::string& modelName() const override { return modelName_; }
     engine::RequestFeed& feed() override { return inbox_; }
-    void onReady(std::function<void()> call) override { inbox_.onReady(std::move(call)); }
+    void onReady(std::function<void(const engine::ServedModel&)> call) override { inbox_.onReady(std::move(call)); }
     void onStatus(std::function<void(const engine::ServeStatus&)> call) override { inbox_.onStatus(std::move(call)); }
     void stop() override { inbox_.stop(); }
     void close() override { server_->close(); }
 
 private:
     Inbox inbox_;
-    std::string url_;
+    std::string url_, modelName_;
     std::unique_ptr<HttpServer> server_;
 };
 

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "sessions/session_file.h"
 #include "tests/app/program.h"
@@ -39,6 +40,12 @@ TEST(ServeCommand, ServesUntilItIsInterruptedAndKeepsTheRun) {
     ASSERT_TRUE(program.waitForOutput("/v1\n"));
     const int port = portIn(program.output());
     ASSERT_GT(port, 0) << program.output();
+    ASSERT_TRUE(program.waitForOutput("ends at once\n")) << program.output();
+    EXPECT_THAT(program.output(), testing::HasSubstr("16 slots; a request may have "));
+    EXPECT_THAT(program.output(), testing::HasSubstr("clients must send the API key"));
+    EXPECT_THAT(program.output(), testing::HasSubstr("-H 'Authorization: Bearer KEY'"));
+    EXPECT_THAT(program.output(), testing::HasSubstr("\"model\":\"tiny\""));
+    EXPECT_THAT(program.output(), testing::HasSubstr("(the newest 512 MiB)"));
     const json body = {{"model", "tiny"}, {"prompt", {1, 2, 3}}, {"max_tokens", 5}, {"temperature", 0}};
     EXPECT_EQ(test::post(port, "/v1/completions", body).status, 401);
     const test::HttpReply reply = test::post(port, "/v1/completions", body, "Authorization: Bearer k\r\n");
@@ -58,6 +65,30 @@ TEST(ServeCommand, ServesUntilItIsInterruptedAndKeepsTheRun) {
         tokens = tokens || text.kind == "tokens.000000";
     }
     EXPECT_TRUE(tokens);
+}
+
+TEST(ServeCommand, TheSecondInterruptEndsAtOnce) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("serve.vitrine");
+    test::Program program(serve({"--session", file, "--drain", "600", "--ignore-eos"}));
+    ASSERT_TRUE(program.waitForOutput("ends at once\n"));
+    test::HttpConnection client(portIn(program.output()));
+    const json body = {
+        {"model", "synthetic:tiny-gpt-oss"}, {"prompt", {1, 2, 3}}, {"max_tokens", 4000}, {"n", 64}, {"stream", true}};
+    client.send(test::postText("/v1/completions", body.dump()));
+    ASSERT_TRUE(client.waitFor("data: "));
+    program.signal(SIGINT);
+    const auto stopping = [&] {
+        return test::request(portIn(program.output()), test::getText("/health")).status == 503;
+    };
+    for (int i = 0; i < 500 && !stopping(); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ASSERT_TRUE(stopping()) << "new ones are turned away, those under way go on";
+    program.signal(SIGINT);
+    EXPECT_EQ(program.wait().exitCode, 130);
+    const auto session = sessions::SessionFile::open(file, sessions::OpenMode::ReadWrite);
+    EXPECT_EQ(session->run(1).status, sessions::RunStatus::Interrupted);
 }
 
 TEST(ServeCommand, JsonIsTheMetricsAlone) {

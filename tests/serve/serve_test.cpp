@@ -4,12 +4,14 @@
 // The endpoint from its socket to the engine and back.
 
 #include <algorithm>
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
+#include "profiler/memory_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/serve/server_rig.h"
 #include "tests/sessions/temp_folder.h"
@@ -290,6 +292,90 @@ TEST(Serve, ARunsEndTellsEveryStream) {
     EXPECT_TRUE(std::any_of(streams.begin(), streams.end(),
                             [](const std::string& name) { return name.starts_with("batch."); }));
     EXPECT_EQ(json::parse(session->run(1).metricsJson).at("cancelled_requests"), 5);
+}
+
+TEST(Serve, ARequestWithoutMemoryIsToldAndTheServerGoesOn) {
+    const nlohmann::json small = {{"kv_pages", 64}, {"slots", 2}, {"threads", 1}, {"token_budget", 1}};
+    std::uint64_t needed = 0;
+    {
+        ServerRig rig(with(small));
+        EXPECT_EQ(rig.complete(rig.body(test::promptTokens(5, 1), 3)).status, 200);
+        needed = json::parse(rig.end().metricsJson).at("peak_reserved_bytes");
+    }
+    const test::TempFolder folder;
+    ServerRig::Options options = with(small);
+    options.more["vram_budget"] = needed - 1;
+    options.session = folder.file("serve.vitrine");
+    ServerRig rig(options);
+    for (int i = 0; i < 3; ++i) {
+        const HttpReply reply = rig.complete(rig.body(test::promptTokens(5, i), 3));
+        EXPECT_EQ(reply.status, 503) << reply.body;
+        EXPECT_EQ(errorOf(reply).at("code"), "out_of_memory");
+        EXPECT_THAT(std::string(errorOf(reply).at("message")), testing::HasSubstr("out of memory"));
+    }
+    json body = rig.body(test::promptTokens(9, 1), 30);
+    body["stream"] = true;
+    const HttpReply stream = rig.complete(body);
+    EXPECT_EQ(stream.status, 200);
+    EXPECT_TRUE(stream.complete);
+    EXPECT_THAT(stream.body, testing::HasSubstr("out_of_memory"));
+    ASSERT_TRUE(rig.becomesIdle()) << "no page stays in use";
+    EXPECT_GE(rig.health().at("out_of_memory_steps"), 1);
+    const app::RunOutcome outcome = rig.end();
+    EXPECT_EQ(outcome.status, app::RunOutcome::Status::Done) << outcome.error;
+    const json metrics = json::parse(outcome.metricsJson);
+    EXPECT_EQ(metrics.at("failed_requests"), 4);
+    EXPECT_GE(metrics.at("out_of_memory_steps"), 4);
+    EXPECT_THAT(std::string(metrics.at("last_out_of_memory")), testing::HasSubstr("out of memory"));
+    const auto session = sessions::SessionFile::open(options.session, sessions::OpenMode::ReadOnly);
+    EXPECT_FALSE(session->chunks(1, "oom").empty()) << "what held the memory is kept";
+}
+
+TEST(Serve, TheSessionGoesOnInPartsWhileAnswersRun) {
+    const test::TempFolder folder;
+    ServerRig::Options options = with({{"slots", 4}, {"session_limit", 1 << 20}});
+    options.session = folder.file("serve.vitrine");
+    ServerRig rig(options);
+    const auto expected = test::oneByOne("synthetic:tiny-llama", {test::promptTokens(5, 1)}, 60).at(0);
+    for (int round = 0; round < 60; ++round) {
+        std::vector<std::string> requests;
+        for (int i = 0; i < 16; ++i) {
+            requests.push_back(test::postText("/v1/completions", rig.body(test::promptTokens(5, 1), 60).dump()));
+        }
+        for (const HttpReply& reply : test::manyRequests(rig.port(), requests, std::chrono::seconds(60))) {
+            ASSERT_EQ(reply.status, 200);
+            ASSERT_EQ(json::parse(reply.body).at("choices").at(0).at("token_ids"), json(expected));
+        }
+    }
+    const app::RunOutcome outcome = rig.end();
+    EXPECT_EQ(outcome.status, app::RunOutcome::Status::Done) << outcome.error;
+    const auto session = sessions::SessionFile::open(options.session, sessions::OpenMode::ReadOnly);
+    const auto runs = session->runs();
+    EXPECT_GT(runs.size(), 1U);
+    EXPECT_LT(runs.size(), 6U);
+    EXPECT_EQ(outcome.run, runs.back().id);
+    EXPECT_GT(runs.back().id, 5) << "older ones are gone";
+    for (const sessions::RunInfo& run : runs) {
+        EXPECT_EQ(run.status, sessions::RunStatus::Done);
+        profiler::MemoryTimelineBuilder builder;
+        for (const std::string& stream : session->streams(run.id)) {
+            for (const base::ColumnChunk& chunk : session->chunks(run.id, stream)) {
+                builder.add(chunk);
+            }
+        }
+        const auto timeline = builder.snapshot();
+        EXPECT_TRUE(timeline->complete());
+        const base::CategoryBytes end = timeline->at(timeline->end());
+        EXPECT_GT(timeline->peak(0, timeline->end()).atMax[static_cast<std::size_t>(base::MemoryCategory::Weights)], 0U)
+            << "every part knows the weights";
+        EXPECT_EQ(end[static_cast<std::size_t>(base::MemoryCategory::Activations)], 0U);
+        ASSERT_FALSE(timeline->batchSteps().empty());
+        std::int64_t index = 0;
+        for (const base::BatchStepEvent& step : timeline->batchSteps()) {
+            ASSERT_EQ(step.index, index++);
+        }
+    }
+    EXPECT_LT(std::filesystem::file_size(options.session), std::size_t{3} << 19);
 }
 
 TEST(Serve, DrainingLetsAnswersEndAndTurnsNewOnesAway) {

@@ -20,7 +20,7 @@ ServerRig::ServerRig(Options options) {
     port_ = std::stoi(url.substr(url.rfind(':') + 1));
     std::promise<void> ready;
     std::promise<std::string> ended;
-    server_->onReady([&ready] { ready.set_value(); });
+    server_->onReady([&ready](const engine::ServedModel&) { ready.set_value(); });
     host_ = app::RunHost::inProcess(false, &server_->feed());
     json experiment = {{"vitrine", 1}, {"workload", "serve"}, {"model", options.model}, {"backend", "cpu"},
                        {"threads", 2}, {"slots", 8},          {"ignore_eos", true}};
