@@ -49,6 +49,7 @@ DeviceTraits estimatedTraits(const CudaDriver& driver, const CudaDeviceInfo& inf
     traits.hostToDeviceBandwidth = 2.5e10;
     traits.diskBandwidth = 2e10;
     traits.launchSeconds = 2.5e-6;
+    traits.mapSeconds = kGpuMapSeconds;
     return traits;
 }
 

@@ -76,6 +76,8 @@ std::uint64_t machineMemory() {
 
 } // namespace
 
+const double kGpuMapSeconds = 20e-6;
+
 double DeviceTraits::attentionShare(DType dtype, std::int64_t headDim, bool backward) const {
     if (dtype != DType::BF16 && dtype != DType::F16) {
         return 1;
@@ -129,6 +131,7 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     traits.hostToDeviceBandwidth = reader.number("host_to_device_bandwidth", 1e6);
     traits.diskBandwidth = reader.number("disk_bandwidth", 1e6);
     traits.launchSeconds = reader.number("launch_seconds", 0);
+    traits.mapSeconds = value.contains("map_seconds") ? reader.number("map_seconds", 0) : kGpuMapSeconds;
     traits.flopsF32 = reader.number("flops_f32", 1e6);
     traits.flopsBf16 = reader.number("flops_bf16", 1e6);
     traits.flopsF16 = reader.number("flops_f16", 1e6);
@@ -169,6 +172,7 @@ DeviceTraits cpuTraits(int threads) {
     traits.memoryBandwidth = 20e9;
     traits.hostToDeviceBandwidth = 10e9;
     traits.diskBandwidth = 5e9;
+    traits.mapUnit = std::uint64_t{64} << 10; // any number of pages would do
     const double flopsPerCore = (avx512 ? 64 : avx2 ? 32 : 4) * 2.5e9;
     traits.flopsF32 = flopsPerCore * traits.multiprocessors;
     traits.flopsBf16 = traits.flopsF16 = traits.flopsF8 = traits.flopsF32;

@@ -23,11 +23,13 @@ struct DeviceTraits {
     std::uint64_t workspaceBytes = 0; ///< what dense products ask for, per context
     int multiprocessors = 0;          ///< or CPU threads
     std::uint64_t sharedMemoryPerBlock = 0;
-    double memoryBandwidth = 0;       ///< bytes/s, read
-    double hostToDeviceBandwidth = 0; ///< bytes/s over PCIe from pinned memory; a CPU's copy rate
-    double diskBandwidth = 0;         ///< bytes/s, files from page cache
-    double launchSeconds = 0;         ///< cost of starting one kernel
-    double flopsF32 = 0;              ///< FLOP/s by compute type
+    double memoryBandwidth = 0;                     ///< bytes/s, read
+    double hostToDeviceBandwidth = 0;               ///< bytes/s over PCIe from pinned memory; a CPU's copy rate
+    double diskBandwidth = 0;                       ///< bytes/s, files from page cache
+    double launchSeconds = 0;                       ///< cost of starting one kernel
+    std::uint64_t mapUnit = std::uint64_t{2} << 20; ///< memory that grows in place grows by whole units
+    double mapSeconds = 0;                          ///< what a unit costs then
+    double flopsF32 = 0;                            ///< FLOP/s by compute type
     double flopsBf16 = 0;
     double flopsF16 = 0;
     double flopsF8 = 0;
@@ -53,6 +55,9 @@ inline constexpr double kGpuAttentionShareNarrow = 0.60;
 inline constexpr double kGpuAttentionShareWide = 0.85;
 inline constexpr double kGpuAttentionBackwardShareNarrow = 0.54;
 inline constexpr double kGpuAttentionBackwardShareWide = 0.67;
+
+/// Seconds for each unit of memory that grows in place, likewise ("The KV cache grows where it lies").
+extern const double kGpuMapSeconds;
 
 /// Reads a profile; `nameOrPath` is a shipped name ("h200") or a file. Throws BadInput that names the field.
 DeviceTraits loadDeviceProfile(const std::string& nameOrPath);

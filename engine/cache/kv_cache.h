@@ -3,6 +3,8 @@
 #pragma once
 
 // The KV cache of a model: pages behind block tables, so that growing adds pages and never copies.
+// The pages of a group lie in one range of addresses that is reserved when the cache is made and backed by memory as far as pages
+// are needed (kernels/memory/growing.h): its addresses never change, so that captured graphs stay valid while it grows.
 //
 // Layers of one kind form a group ("full", "sliding"); a page holds `pageTokens` tokens of one sequence for every layer
 // of its group, laid out (layers, keys then values, pageTokens, kvHeads, headDim). Full layers grow with the sequence.
@@ -15,18 +17,20 @@
 // (layers, keys then values, kvHeads, pageTokens) scales. Rows of bytes and a head's scales thus begin at multiples of 16
 // where headDim and pageTokens are multiples of 16 and 4, and there the formula leaves no byte out.
 //
-// A paged cache takes its pages from one pool for each group, made when the cache is made: pages change hands without an
-// allocation, and their addresses stay (engine/cache/page_book.h says who holds which). Its pool has
-// groups * pages * pageBytes, rounded up to the alignment of each page: kvPoolBytes.
+// A paged cache takes its pages from one pool for each group, whose pages change hands without an allocation
+// (engine/cache/page_book.h says who holds which). A pool starts with what is needed, grows ahead of need up to `poolPages`, and
+// keeps what it has until the cache goes: groups * pages * pageBytes, rounded up to the alignment of each page; kvPoolBytes is
+// what that comes to at most. Other caches give back what lies behind their last page when sequences end.
 //
 // Sizes and order of allocations depend on token counts alone, never on computed values; they are equal on every backend.
 // Trace counters, written by `commit` (names are stable): "kv_tokens" tokens seen by all live sequences,
-// "kv_bytes.full" and "kv_bytes.sliding" bytes of each group's pages; of a paged cache those in use.
+// "kv_bytes.full" and "kv_bytes.sliding" bytes of each group's pages; of a paged cache those in use. A paged cache also writes
+// "kv_pool_limit_bytes" once, and "kv_pool_bytes" whenever its pools grew.
 // A cache belongs to the thread of its context and must not outlive it.
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,7 +38,6 @@
 #include "engine/cache/page_book.h"
 #include "engine/checkpoint/model_config.h"
 #include "kernels/context.h"
-#include "kernels/memory/resource.h"
 #include "kernels/ops/kv_view.h"
 
 namespace vitrine::engine {
@@ -42,22 +45,24 @@ namespace vitrine::engine {
 enum class KvCacheKind : std::uint8_t {
     Dynamic, ///< pages come as tokens come
     Static,  ///< `maxTokens` of each sequence are reserved when it is added
-    Paged,   ///< pages of a pool that is reserved with the cache
+    Paged,   ///< pages of a pool that grows up to a limit, shared by who needs them
 };
 
-/// Of pools, whose pages need not fill segments: what a block of the attention kernels takes at a time.
-inline constexpr std::int64_t kPoolPageTokens = 64;
+/// What a block of the attention kernels takes at a time.
+inline constexpr std::int64_t kPageTokens = 64;
 
 struct KvCacheOptions {
     KvCacheKind kind = KvCacheKind::Dynamic;
     kernels::DType dtype = kernels::DType::BF16;
-    std::int64_t pageTokens = 0; ///< 0: from 64 to 512, the first whose pages fill the allocator's segments; Paged: 64
+    std::int64_t pageTokens = 0; ///< 0: kPageTokens, and up to 256 for rings of a dynamic cache
     bool slidingSaves = true;    ///< false: sliding layers keep every token, as full layers do
     std::int64_t maxTokens = 0;  ///< of one sequence; needed by Static, 0: unlimited
     // Paged:
-    std::int64_t poolPages = 0;     ///< of each group that grows
+    std::int64_t poolPages = 0;     ///< of each group that grows, at most
     std::int64_t poolSequences = 0; ///< whose rings have room at the same time
     bool sharePrefixes = false;     ///< see PageBook
+    /// A pool that has to grow grows by so much more than it has to: the driver's calls cost more than their bytes.
+    std::uint64_t aheadBytes = std::uint64_t{32} << 20;
     /// Block tables are made for at least so many tokens of a sequence, so that their width does not change as it grows.
     std::int64_t tableTokens = 0;
 };
@@ -87,9 +92,11 @@ struct KvGroup {
 
 /// The groups of a model's layers with their pages, in the order of their first layers.
 std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& options);
-/// Pages of a group in the pool of a paged cache.
+/// Pages of a group in the pool of a paged cache at most.
 std::int64_t kvPoolPages(const KvGroup& group, const KvCacheOptions& options);
-/// What a paged cache allocates.
+/// Pages that block tables can tell apart.
+std::int64_t kvMostPages(const KvGroup& group);
+/// What a paged cache allocates at most.
 std::uint64_t kvPoolBytes(std::span<const KvGroup> groups, const KvCacheOptions& options);
 
 /// What a step needs of one group, as host arrays: one row for each append, in their order.
@@ -141,13 +148,22 @@ public:
     /// Drops the tokens from `length` on. Throws Unsupported when a ring has already lost older tokens.
     void trim(int sequence, std::int64_t length);
 
-    /// The books of a paged cache, null for others. Whoever plans ahead takes pages here; reserve() then finds them taken.
-    PageBook* book() { return book_ ? &*book_ : nullptr; }
-    const PageBook* book() const { return book_ ? &*book_ : nullptr; }
-    /// Paged: where a page's pageBytes lie.
-    std::byte* pageData(int group, std::int32_t page);
+    /// The books of a paged cache, null for others. Whoever plans ahead takes pages here, and calls backPages() before anything
+    /// is written to them; reserve() then finds them taken.
+    PageBook* book() { return isPaged() ? &book_ : nullptr; }
+    const PageBook* book() const { return isPaged() ? &book_ : nullptr; }
+    /// There is memory for every page that the book has opened. Throws OutOfMemory.
+    void backPages();
+    /// Paged: memory for so many pages of a group, before the book opens them. False where that is not to be had; some may have
+    /// got theirs then.
+    bool backAhead(int group, std::int64_t pages);
+    std::int64_t backedPages(int group) const {
+        return backed_[static_cast<std::size_t>(group)];
+    } ///< paged: with memory
+    /// Where a page's pageBytes lie.
+    std::byte* pageData(int group, std::int32_t page) const;
     void copyPage(const PageCopy& copy);
-    std::uint64_t poolBytes() const; ///< allocated for the pool; 0 but for a paged cache
+    std::uint64_t poolBytes() const; ///< allocated for the pool so far; 0 but for a paged cache
 
     std::uint64_t bytes() const;          ///< of all pages; of a paged cache those that sequences hold
     std::uint64_t bytes(int group) const; ///< of one group's pages
@@ -155,26 +171,18 @@ public:
     std::int64_t tokens() const;          ///< seen by live sequences
 
 private:
-    struct Sequence {
-        bool live = false;
-        std::int64_t length = 0;
-        std::vector<std::vector<kernels::Buffer>> pages; ///< by group
-    };
-
-    Sequence& at(int sequence);
-    const Sequence& at(int sequence) const;
+    bool isPaged() const { return options_.kind == KvCacheKind::Paged; }
+    bool isStatic() const { return options_.kind == KvCacheKind::Static; }
     template <class Visit> void eachLength(Visit visit) const;
-    void makePool();
+    void reserveRanges();
+    void growSequence(int sequence, std::int64_t tokens);
+    [[noreturn]] void throwShort(int sequence, std::int64_t tokens);
+    void dropPages(int sequence, std::int64_t length);
+    void tellPool();
     void copyShared();
-    void growPaged(const KvAppend& append);
+    kernels::Tag tagOf(int group, std::int64_t pages) const;
     std::vector<std::byte> randomPage(int group, std::uint64_t seed) const;
-    std::byte* pageAddress(int group, std::int32_t page) const;
     std::uint64_t pageStride(int group) const;
-    std::size_t pagesOf(int sequence, int group) const;
-    const std::byte* pageOf(int sequence, int group, std::size_t index) const;
-    std::int64_t pagesFor(const KvGroup& group, std::int64_t tokens) const;
-    void growTo(Sequence& sequence, int group, std::int64_t pages);
-    void findLowestPages();
     void report();
 
     kernels::Context& context_;
@@ -183,12 +191,12 @@ private:
     std::int64_t headDim_ = 0;
     std::vector<KvGroup> groups_;
     std::vector<int> layerGroup_;
-    std::vector<int> layerSlot_; ///< place of a layer inside its group's page
-    std::vector<Sequence> sequences_;
+    std::vector<int> layerSlot_;          ///< place of a layer inside its group's page
+    std::vector<std::string> names_;      ///< by group: what its memory is called
     std::vector<std::uint64_t> reported_; ///< by group: the last value of its counter
-    std::vector<std::byte*> lowestPage_;  ///< by group: what page numbers count from
-    std::optional<PageBook> book_;
-    std::vector<kernels::Buffer> pool_; ///< by group
+    PageBook book_{{}};
+    std::vector<std::unique_ptr<kernels::GrowingRange>> ranges_; ///< by group
+    std::vector<std::int64_t> backed_;                           ///< by group, of a paged cache: pages with memory
 };
 
 } // namespace vitrine::engine

@@ -74,8 +74,8 @@ void KvCache::fillRandom(int sequence, std::int64_t tokens, std::uint64_t seed) 
         const int number = static_cast<int>(group);
         const std::uint64_t bytes = groups_[group].pageBytes;
         const std::vector<std::byte> quantized = randomPage(number, key);
-        for (std::size_t page = 0; page < pagesOf(sequence, number); ++page) {
-            auto* const address = const_cast<std::byte*>(pageOf(sequence, number, page));
+        for (const std::int32_t page : book_.pages(sequence, number)) {
+            std::byte* const address = pageData(number, page);
             if (!quantized.empty()) {
                 context_.upload(quantized.data(), address, bytes);
                 continue;

@@ -19,7 +19,8 @@ KvSwap::KvSwap(kernels::Context& context, KvCache& cache, std::int64_t pages, st
         place_ = std::max(place_, kernels::alignedBytes(group.pageBytes));
     }
     // Small pools need no more than themselves.
-    half_ = std::max(place_, std::min(kernels::alignedBytes(half), kernels::alignedBytes(cache.poolBytes())));
+    const std::uint64_t pool = kvPoolBytes(cache.groups(), cache.options());
+    half_ = std::max(place_, std::min(kernels::alignedBytes(half), kernels::alignedBytes(pool)));
     staging_ = kernels::Buffer(context.memory().general(), 4 * half_,
                                {base::MemoryCategory::Workspace, "kv_cache.staging", kernels::DType::U8, {}});
     auto* data = static_cast<std::byte*>(staging_.data());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "base/error.h"
 
@@ -21,11 +22,7 @@ PageBook::PageBook(std::vector<PageGroup> groups, bool sharePrefixes) : groups_(
         if (group.pageTokens < 1 || group.ringPages < 0 || group.pages < 0) {
             throw base::Internal("pages of a pool need tokens");
         }
-        Group& pool = pools_.emplace_back();
-        pool.pages.resize(static_cast<std::size_t>(group.pages));
-        for (std::int64_t page = group.pages; page > 0; --page) {
-            pool.free.push_back(static_cast<std::int32_t>(page - 1)); // the lowest is taken first
-        }
+        pools_.emplace_back().backed = group.pages;
     }
     const auto grows = [](const PageGroup& group) { return group.ringPages == 0; };
     if (sharePrefixes && std::count_if(groups_.begin(), groups_.end(), grows) == 1) {
@@ -114,7 +111,35 @@ int PageBook::fork(int sequence) {
 std::int64_t PageBook::available(int group) const {
     const Group& pool = pools_[static_cast<std::size_t>(group)];
     const std::int64_t kept = group == chainGroup_ ? static_cast<std::int64_t>(cached_.size()) : pool.keptOnly;
-    return static_cast<std::int64_t>(pool.free.size()) + kept;
+    const std::int64_t closed = groups_[static_cast<std::size_t>(group)].pages - opened(group);
+    return closed + static_cast<std::int64_t>(pool.free.size()) + kept;
+}
+
+std::int64_t PageBook::opened(int group) const {
+    return static_cast<std::int64_t>(pools_[static_cast<std::size_t>(group)].pages.size());
+}
+
+std::int64_t PageBook::openedFree(int group) const {
+    return static_cast<std::int64_t>(pools_[static_cast<std::size_t>(group)].free.size());
+}
+
+void PageBook::setBacked(int group, std::int64_t pages) {
+    pools_[static_cast<std::size_t>(group)].backed = std::min(pages, groups_[static_cast<std::size_t>(group)].pages);
+}
+
+std::int64_t PageBook::closeFree(int group) {
+    Group& pool = pools_[static_cast<std::size_t>(group)];
+    while (!pool.free.empty() && *pool.free.rbegin() + std::int64_t{1} == opened(group)) {
+        pool.free.erase(std::prev(pool.free.end()));
+        pool.pages.pop_back();
+    }
+    return opened(group);
+}
+
+void PageBook::limit(int group, std::int64_t pages) {
+    PageGroup& kind = groups_[static_cast<std::size_t>(group)];
+    kind.pages = std::min(kind.pages, std::max(pages, opened(group)));
+    setBacked(group, pools_[static_cast<std::size_t>(group)].backed);
 }
 
 /// Calls `visit(index)` for each held page that the next `tokens` tokens write into and that others hold or keep too.
@@ -236,20 +261,24 @@ std::vector<PageCopy> PageBook::takeCopies() {
 /// REQUIRES that a page is available.
 std::int32_t PageBook::take(int group, int owner) {
     Group& pool = pools_[static_cast<std::size_t>(group)];
+    if (pool.free.empty() && opened(group) < groups_[static_cast<std::size_t>(group)].pages) {
+        pool.free.insert(static_cast<std::int32_t>(pool.pages.size()));
+        pool.pages.emplace_back();
+    }
     while (pool.free.empty() && pool.keptOnly > 0 && dropOldestRings()) {
     }
     if (pool.free.empty() && group == chainGroup_ && !cached_.empty()) {
         const std::int32_t oldest = cached_.begin()->second;
         cached_.erase(cached_.begin());
         forget(oldest);
-        pool.free.push_back(oldest);
+        pool.free.insert(oldest);
         ++evictions_;
     }
     if (pool.free.empty()) {
         throw base::Internal("a page was taken from an empty pool");
     }
-    const std::int32_t page = pool.free.back();
-    pool.free.pop_back();
+    const std::int32_t page = *pool.free.begin();
+    pool.free.erase(pool.free.begin());
     hold(group, page, owner);
     return page;
 }
@@ -285,7 +314,7 @@ void PageBook::release(int group, std::int32_t page) {
         } else if (entry.keeps > 0) {
             ++pool.keptOnly;
         } else {
-            pool.free.push_back(page);
+            pool.free.insert(page);
         }
     }
     noteChange(group, page);
@@ -296,8 +325,10 @@ PageCounts PageBook::counts(int group) const {
     PageCounts out;
     out.used = pool.used;
     out.shared = pool.shared;
-    out.free = static_cast<std::int64_t>(pool.free.size());
-    out.cached = static_cast<std::int64_t>(pool.pages.size()) - out.used - out.free;
+    out.cached = opened(group) - out.used - static_cast<std::int64_t>(pool.free.size());
+    // What was opened since memory was made is in hands already.
+    out.free = std::max(pool.backed, opened(group)) - out.used - out.cached;
+    out.unbacked = groups_[static_cast<std::size_t>(group)].pages - out.used - out.cached - out.free;
     return out;
 }
 
@@ -309,6 +340,7 @@ PageCounts PageBook::counts() const {
         all.shared += one.shared;
         all.cached += one.cached;
         all.free += one.free;
+        all.unbacked += one.unbacked;
     }
     return all;
 }
@@ -338,7 +370,8 @@ std::vector<base::KvPageEvent> PageBook::takeChanges() {
     std::vector<base::KvPageEvent> out;
     out.reserve(changed_.size());
     for (const auto& [group, page] : changed_) {
-        const Page& entry = pools_[static_cast<std::size_t>(group)].pages[static_cast<std::size_t>(page)];
+        const std::vector<Page>& pages = pools_[static_cast<std::size_t>(group)].pages;
+        const Page entry = page < opened(group) ? pages[static_cast<std::size_t>(page)] : Page{};
         const base::PageState state = entry.holders > 0                     ? base::PageState::Used
                                       : entry.chain != 0 || entry.keeps > 0 ? base::PageState::Cached
                                                                             : base::PageState::Free;

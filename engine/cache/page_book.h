@@ -11,6 +11,8 @@
 // A ring has lost what most of the shared tokens left in it: beside one growing group rings are shared where they were kept
 // (keepRings) when a sequence was as long as whole known pages. Kept rings are pages that who writes next gets copies of; the
 // pool of the ring group bounds them, and the longest unused go when it is short. Without a growing group nothing is shared.
+// A pool may be large and its memory come later: pages are opened in the order of their numbers, when no opened one is free and
+// before anything that is kept has to go. Who owns the memory reads `opened` and says with `setBacked` how much there is.
 // A value: no threads, no clocks, no memory but its own. Every call takes time in the pages that it touches.
 
 #include <cstddef>
@@ -29,7 +31,7 @@ namespace vitrine::engine {
 struct PageGroup {
     std::int64_t pageTokens = 1;
     std::int64_t ringPages = 0; ///< pages of a full ring; 0: grows without end
-    std::int64_t pages = 0;     ///< in the pool
+    std::int64_t pages = 0;     ///< in the pool at most
 };
 
 /// Page contents that must be copied before the next step writes.
@@ -38,12 +40,13 @@ struct PageCopy {
     std::int32_t from = 0, to = 0;
 };
 
-/// Pages of a pool by state; they add up to the pool.
+/// Pages of a pool by state; used, cached and free ones are those with memory, and together with the others they are the pool.
 struct PageCounts {
     std::int64_t used = 0;
     std::int64_t shared = 0; ///< of the used ones: held by more than one sequence
     std::int64_t cached = 0;
     std::int64_t free = 0;
+    std::int64_t unbacked = 0;
 };
 
 class PageBook {
@@ -73,8 +76,17 @@ public:
     std::int64_t length(int sequence) const;
     std::span<const std::int32_t> pages(int sequence, int group) const;
 
-    /// Pages that could be taken now: free and cached ones.
+    /// Pages that could be taken now: free and cached ones, and those that were never opened.
     std::int64_t available(int group) const;
+    /// Pages of which every one was taken at some time: memory is needed for so many.
+    std::int64_t opened(int group) const;
+    std::int64_t openedFree(int group) const; ///< of them: in nobody's hands and not kept
+    /// There is memory for so many pages; from the start for all.
+    void setBacked(int group, std::int64_t pages);
+    /// Pages at the end that are free need no memory any more. Returns what opened() is then.
+    std::int64_t closeFree(int group);
+    /// The pool has no more pages than `pages`, or than are opened.
+    void limit(int group, std::int64_t pages);
     /// Pages of one group to be taken before `tokens` more tokens have room, copies of shared pages included.
     std::int64_t missing(int sequence, int group, std::int64_t tokens) const;
     bool canGrow(int sequence, std::int64_t tokens) const;
@@ -123,8 +135,9 @@ private:
         std::uint64_t lastUse = 0;
     };
     struct Group {
-        std::vector<Page> pages;
-        std::vector<std::int32_t> free; ///< the last one is taken first
+        std::vector<Page> pages;     ///< the opened ones
+        std::set<std::int32_t> free; ///< of them; the lowest is taken first
+        std::int64_t backed = 0;
         std::int64_t used = 0, shared = 0;
         std::int64_t keptOnly = 0; ///< in kept rings and in no sequence
     };

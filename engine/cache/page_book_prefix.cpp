@@ -170,7 +170,7 @@ void PageBook::dropRings(std::uint64_t chain) {
             Page& entry = pool.pages[static_cast<std::size_t>(page)];
             if (--entry.keeps == 0 && entry.holders == 0) {
                 --pool.keptOnly;
-                pool.free.push_back(page);
+                pool.free.insert(page);
                 noteChange(static_cast<int>(group), page);
             }
         }

@@ -152,8 +152,37 @@ bool BatchEngine::launch(const Flight& flight) {
                                                           : model_.launchOps(flight.batch, *cache_);
 }
 
+/// Memory for the pages that the next step may take, while the one under way goes on. Where the budget has none left the pool
+/// stays as it is: requests then make room for each other, and those that can never fit end.
+void BatchEngine::backNextStep() {
+    PageBook& book = *cache_->book();
+    bool shrank = false;
+    for (int group = 0; group < static_cast<int>(book.groups().size()); ++group) {
+        const std::int64_t more = scheduler_->mostPagesOfStep(group) - book.openedFree(group);
+        // A static batch has been promised its pages: it fails where they are missing.
+        if (!cache_->backAhead(group, book.opened(group) + std::max<std::int64_t>(more, 0)) &&
+            options_.scheduler.mode == BatchMode::Continuous) {
+            book.limit(group, cache_->backedPages(group));
+            shrank = true;
+        }
+    }
+    if (!shrank) {
+        return;
+    }
+    for (const std::int32_t request : scheduler_->dropUnholdable()) {
+        pagesMoved_ = true;
+        ++counts_.failedRequests;
+        Row& row = rowOf(request);
+        row.out.failure =
+            "the KV cache found no memory for more pages, and the request needs more than there are; ask for "
+            "fewer tokens or raise the memory budget";
+        endRow(row, FinishReason::OutOfMemory, now(), finishReasonName(FinishReason::OutOfMemory));
+    }
+}
+
 bool BatchEngine::step() {
     model_.context().throwIfStopped();
+    backNextStep();
     BatchPlan plan = scheduler_->next();
     if (plan.empty() && flight_ == nullptr) {
         if (std::exchange(pagesMoved_, false)) {
@@ -171,6 +200,7 @@ bool BatchEngine::step() {
     if (std::exchange(idle_, false) && swap_ != nullptr) {
         swap_->askedAt(now());
     }
+    cache_->backPages(); // of those that the plan took; what is under way goes on meanwhile
     makeMoves(plan);
     tellPlan(plan);
     std::unique_ptr<Flight> next = prepareFlight(std::move(plan));

@@ -144,6 +144,7 @@ private:
     void landLast();
     void giveWay(const Flight& flight, const base::OutOfMemory& error);
     void growBack();
+    void backNextStep();
     void tellPlan(const BatchPlan& plan);
     std::unique_ptr<Flight> prepareFlight(BatchPlan plan);
     void fillStep(Flight& flight);

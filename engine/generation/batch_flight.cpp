@@ -58,9 +58,6 @@ void BatchEngine::prepare() {
         step.sampling = std::span(greedy).first(step.sequences.size());
     }
     KvCacheOptions cache = options_.cache;
-    if (cache.kind == KvCacheKind::Paged && cache.pageTokens == 0) {
-        cache.pageTokens = kPoolPageTokens;
-    }
     cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
     model_.prepare(steps, cache, options_.progress);
 }

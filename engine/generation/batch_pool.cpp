@@ -8,7 +8,7 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::int64_t kLongestTable = 8192; ///< tokens; longer tables follow the sequences, so that uploads stay small
-constexpr std::int64_t kUnknownSequence = 4096;
+constexpr std::int64_t kUsualSequence = 4096; ///< where it is not known how long they get
 
 std::int64_t ceilDivide(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
@@ -33,17 +33,16 @@ std::int64_t swapPagesIn(std::uint64_t bytes, const ModelConfig& config, const K
 void poolFor(KvCacheOptions& cache, const SchedulerOptions& scheduler, Model& model, std::int64_t longestPrompt,
              std::int64_t longestSequence) {
     const bool isStatic = scheduler.mode == BatchMode::Static;
-    if (longestSequence <= 0) {
-        const std::int64_t most = model.config().maxPositions;
-        longestSequence = most > 0 ? std::min(most, kUnknownSequence) : kUnknownSequence;
-        longestPrompt = longestSequence;
-    }
+    const bool known = longestSequence > 0;
+    const std::int64_t most = known ? longestSequence : model.config().maxPositions;
+    const std::int64_t usual = known ? most : most > 0 ? std::min(most, kUsualSequence) : kUsualSequence;
+    const std::int64_t prompt = known ? longestPrompt : most;
     // Padding of a static batch has sequences of its own.
     // Rings that are kept for later prompts may take as many pages as those that run.
     const std::int64_t rings = isStatic || cache.sharePrefixes ? 2 : 1;
     const std::int64_t sequences = std::int64_t{scheduler.slots} * rings + scheduler.otherPages;
     cache.poolSequences = cache.poolSequences > 0 ? cache.poolSequences : sequences;
-    cache.tableTokens = cache.tableTokens > 0 ? cache.tableTokens : std::min(longestSequence, kLongestTable);
+    cache.tableTokens = cache.tableTokens > 0 ? cache.tableTokens : std::min(usual, kLongestTable);
     if (cache.poolPages > 0) {
         cache.poolPages += scheduler.otherPages;
         return;
@@ -57,9 +56,12 @@ void poolFor(KvCacheOptions& cache, const SchedulerOptions& scheduler, Model& mo
             continue;
         }
         pageBytes = kernels::alignedBytes(group.pageBytes);
-        const std::int64_t own = ceilDivide(longestSequence + (isStatic ? longestPrompt : 0), group.pageTokens);
-        const std::int64_t padding = isStatic ? ceilDivide(longestPrompt, group.pageTokens) : 0;
-        wanted = scheduler.slots * (own + padding) + scheduler.otherPages;
+        const std::int64_t own = ceilDivide(most + (isStatic ? prompt : 0), group.pageTokens);
+        const std::int64_t padding = isStatic ? ceilDivide(prompt, group.pageTokens) : 0;
+        // Prefixes of requests that nobody knows yet are worth all memory.
+        const bool bounded = known || (most > 0 && !cache.sharePrefixes);
+        wanted = bounded ? scheduler.slots * (own + padding) + scheduler.otherPages : kvMostPages(group);
+        wanted = std::min(wanted, kvMostPages(group));
     }
     kernels::Memory& memory = model.context().memory();
     const std::uint64_t held = memory.statistics().reserved;

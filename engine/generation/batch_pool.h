@@ -13,9 +13,10 @@ namespace vitrine::engine {
 /// all of them. Never more than `slots` where `rows` is not.
 std::int32_t bucketRows(std::int32_t rows, std::int32_t slots);
 
-/// A pool for the scheduler's slots with sequences of up to `longestPrompt` and `longestSequence` tokens, from what is free
-/// of the context's budget: as much as they can come to, or if that does not fit 85 % of what is free (the rest is for the
-/// steps). Fills in poolPages, poolSequences and tableTokens where they are 0.
+/// The most that a pool for the scheduler's slots may come to: what sequences of up to `longestPrompt` and `longestSequence` tokens
+/// (0: of as many as the model was made for) can come to, with shared prefixes of unknown requests no less than memory has room
+/// for; never more than 85 % of what is free of the context's budget (the rest is for the steps). Fills in poolPages,
+/// poolSequences and tableTokens where they are 0.
 void poolFor(KvCacheOptions& cache, const SchedulerOptions& scheduler, Model& model, std::int64_t longestPrompt,
              std::int64_t longestSequence);
 

@@ -260,9 +260,6 @@ void Generator::prepare(const KvCacheOptions& cacheOptions) {
         add("decode", std::move(sequences), batch);
     }
     KvCacheOptions cache = cacheOptions;
-    if (cache.kind == KvCacheKind::Paged && cache.pageTokens == 0) {
-        cache.pageTokens = kPoolPageTokens;
-    }
     cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
     cache.maxTokens = 0;
     model_.prepare(steps, cache, options_.progress);

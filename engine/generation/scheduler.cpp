@@ -94,6 +94,40 @@ std::int64_t Scheduler::longestRunning() const {
     return longest;
 }
 
+std::int64_t Scheduler::mostPagesOfStep(int group) const {
+    const PageGroup& kind = book_->groups()[static_cast<std::size_t>(group)];
+    std::int64_t tokens = 0;
+    std::int64_t back = 0; // pages that come from the host
+    std::int64_t sequences = 0;
+    const auto count = [&](std::int32_t request) {
+        tokens += at(request).need();
+        back += book_->pagesFor(group, at(request).swapped);
+        ++sequences;
+    };
+    for (const std::int32_t request : slots_) {
+        if (request >= 0) {
+            count(request);
+        }
+    }
+    for (std::size_t i = 0; i < queue_.size() && sequences < options_.slots; ++i) {
+        count(queue_[i]);
+    }
+    // For each sequence a page that is begun, and one that is copied before it is written.
+    return kind.ringPages > 0 ? 2 * kind.ringPages * sequences
+                              : std::min(tokens, options_.tokenBudget) / kind.pageTokens + 2 * sequences + back;
+}
+
+std::vector<std::int32_t> Scheduler::dropUnholdable() {
+    std::vector<std::int32_t> dropped;
+    for (std::int32_t request = first_; request < requests(); ++request) {
+        if (!ended(request) && !at(request).ending && !book_->couldHold(at(request).atMost(), options_.otherPages)) {
+            cancel(request);
+            dropped.push_back(request);
+        }
+    }
+    return dropped;
+}
+
 std::int32_t Scheduler::freeSlot() const {
     const auto slot = std::find(slots_.begin(), slots_.end(), -1);
     return slot == slots_.end() ? -1 : static_cast<std::int32_t>(slot - slots_.begin());

@@ -287,12 +287,10 @@ void addBatchMetrics(Json& metrics, const BatchEngine& engine, const BatchTally&
         metrics["last_out_of_memory"] = engine.lastOutOfMemory();
     }
     const KvCache& cache = engine.cache();
-    std::int64_t pages = 0;
-    for (const PageGroup& group : cache.book()->groups()) {
-        pages += group.pages;
-    }
+    const PageCounts pages = cache.book()->counts();
     metrics["kv_pool_bytes"] = cache.poolBytes();
-    metrics["kv_pool_pages"] = pages;
+    metrics["kv_pool_pages"] = pages.used + pages.cached + pages.free;
+    metrics["kv_pool_limit_pages"] = pages.used + pages.cached + pages.free + pages.unbacked;
     metrics["kv_most_pages"] = counts.mostUsedPages;
     metrics["kv_bytes"] = counts.kvBytes;
     metrics["kv_page_bytes"] = counts.kvPageBytes;

@@ -25,9 +25,18 @@ namespace vitrine::kernels {
     F(cuDevicePrimaryCtxRetain)                                                                                        \
     F(cuDevicePrimaryCtxRelease)                                                                                       \
     F(cuCtxSetCurrent)                                                                                                 \
+    F(cuCtxSynchronize)                                                                                                \
     F(cuMemGetInfo)                                                                                                    \
     F(cuMemAlloc)                                                                                                      \
     F(cuMemFree)                                                                                                       \
+    F(cuMemAddressReserve)                                                                                             \
+    F(cuMemAddressFree)                                                                                                \
+    F(cuMemGetAllocationGranularity)                                                                                   \
+    F(cuMemCreate)                                                                                                     \
+    F(cuMemRelease)                                                                                                    \
+    F(cuMemMap)                                                                                                        \
+    F(cuMemUnmap)                                                                                                      \
+    F(cuMemSetAccess)                                                                                                  \
     F(cuMemHostAlloc)                                                                                                  \
     F(cuMemFreeHost)                                                                                                   \
     F(cuMemHostRegister)                                                                                               \

@@ -71,9 +71,11 @@ struct CachingAllocator::State {
         return it == free.end() || std::get<0>(*it) != small ? nullptr : cut(*it, bytes);
     }
 
-    void grow(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
+    /// `exact`: a segment of the request's size, where there is no room for more.
+    void grow(std::uint64_t bytes, bool exact, StreamRef stream, const Tag& tag) {
         const bool small = bytes <= kSmallLimit;
-        const std::uint64_t size = small ? kSegmentUnit : (bytes + kSegmentUnit - 1) / kSegmentUnit * kSegmentUnit;
+        const std::uint64_t whole = small ? kSegmentUnit : (bytes + kSegmentUnit - 1) / kSegmentUnit * kSegmentUnit;
+        const std::uint64_t size = exact ? bytes : whole;
         auto* address = static_cast<std::byte*>(upstream.allocate(size, stream, tag));
         const std::uint64_t number = nextSegment++;
         segments.emplace(number, Segment{address, size, small, {}});
@@ -107,12 +109,17 @@ void* CachingAllocator::allocate(std::uint64_t bytes, StreamRef stream, const Ta
     if (void* address = state_->find(size)) {
         return address;
     }
-    try {
-        state_->grow(size, stream, tag);
-    } catch (const base::OutOfMemory&) {
-        trim();
-        state_->grow(size, stream, tag);
+    for (const bool trimmed : {false, true}) {
+        try {
+            state_->grow(size, false, stream, tag);
+            return state_->find(size);
+        } catch (const base::OutOfMemory&) {
+            if (!trimmed) {
+                trim();
+            }
+        }
     }
+    state_->grow(size, true, stream, tag);
     return state_->find(size);
 }
 

@@ -49,6 +49,7 @@ public:
     void deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept override;
     base::MemorySpace space() const override { return upstream_->space(); }
     std::uint64_t largestFree() const override { return upstream_->largestFree(); }
+    AddressSpace* addressSpace() override { return upstream_->addressSpace(); }
 
     void offer(KeptBlock block) { offered_ = std::move(block); }
     /// The block that was offered and that nobody asked for.

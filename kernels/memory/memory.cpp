@@ -106,7 +106,23 @@ struct Memory::State {
           hostBudget(*hostUpstream, options.hostBudget, 0, hostLedger), cache(budget), hostCache(hostBudget),
           guard(cache, options.guardAccess),
           general(options.guardBytes ? static_cast<MemoryResource&>(guard) : cache, ledger, budget),
-          hostRecording(hostCache, hostLedger, hostBudget) {}
+          hostRecording(hostCache, hostLedger, hostBudget),
+          ranges{handover.addressSpace(), failing, budget, cache, ledger, options.mapUnit, onMapped(options)} {}
+
+    /// With guard bytes what a range grows by is poisoned, so that a read before the first write shows.
+    std::function<void(void*, std::uint64_t)> onMapped(const MemoryOptions& options) {
+        if (!options.guardBytes && !options.onMapped) {
+            return {};
+        }
+        return [this, poison = options.guardBytes, tell = options.onMapped](void* address, std::uint64_t bytes) {
+            if (poison) {
+                guard.poison(address, bytes);
+            }
+            if (tell) {
+                tell(bytes);
+            }
+        };
+    }
 
     HandoverResource handover;
     std::unique_ptr<MemoryResource> hostUpstream;
@@ -120,6 +136,7 @@ struct Memory::State {
     GuardResource guard;
     RecordingResource general;
     RecordingResource hostRecording;
+    RangeParts ranges;
     std::unique_ptr<RecordedStepArena> step;
     bool guarded = false;
 };
@@ -179,6 +196,10 @@ KeptBlock Memory::detachArena(std::unique_ptr<Arena> arena) noexcept {
     state_->handover.keepNext();
     arena.reset();
     return state_->handover.takeKept();
+}
+
+std::unique_ptr<GrowingRange> Memory::reserveRange(std::uint64_t capacity, const Tag& tag) {
+    return std::make_unique<GrowingRange>(state_->ranges, capacity, tag);
 }
 
 const MemoryStatistics& Memory::statistics() const {

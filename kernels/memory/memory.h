@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/trace.h"
+#include "kernels/memory/growing.h"
 #include "kernels/memory/handover.h"
 #include "kernels/memory/resource.h"
 #include "kernels/tracer.h"
@@ -52,6 +53,8 @@ struct MemoryOptions {
     bool guardBytes = false;        ///< patterns around every allocation, checked on free (tests)
     ByteAccess guardAccess;         ///< for guard bytes
     std::uint64_t failFrom = 0;     ///< refuses device reservations from this one on, 1 is the first; 0: none (tests)
+    std::uint64_t mapUnit = std::uint64_t{2} << 20;    ///< what growing ranges are backed in
+    std::function<void(std::uint64_t bytes)> onMapped; ///< called when a range grew, if set: what it costs
 };
 
 /// A reservation that gives out pieces in order and takes them back together; for weights: sized from the index,
@@ -95,6 +98,9 @@ public:
     std::unique_ptr<Arena> adoptArena(KeptBlock& block, std::string_view name);
     /// Gives an arena up without freeing it. Its pieces must be gone.
     KeptBlock detachArena(std::unique_ptr<Arena> arena) noexcept;
+
+    /// Addresses on the device for up to `capacity` bytes that grow where they lie; nothing is taken yet. Throws OutOfMemory.
+    std::unique_ptr<GrowingRange> reserveRange(std::uint64_t capacity, const Tag& tag);
 
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <sys/mman.h>
 
 #include "base/error.h"
 #include "base/units.h"
+#include "kernels/memory/growing.h"
 
 namespace vitrine::kernels {
 
@@ -27,7 +29,7 @@ constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
     throw base::OutOfMemory(std::move(facts));
 }
 
-class HostResource final : public MemoryResource {
+class HostResource final : public MemoryResource, public AddressSpace {
 public:
     explicit HostResource(base::MemorySpace space) : space_(space) {}
 
@@ -52,6 +54,25 @@ public:
     }
     base::MemorySpace space() const override { return space_; }
     std::uint64_t largestFree() const override { return kLargest; }
+    AddressSpace* addressSpace() override { return this; }
+
+    std::byte* reserve(std::uint64_t bytes) override {
+        void* address = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (address == MAP_FAILED) {
+            return nullptr;
+        }
+        madvise(address, bytes, MADV_HUGEPAGE);
+        return static_cast<std::byte*>(address);
+    }
+    bool map(std::byte* address, std::uint64_t bytes) override {
+        return mprotect(address, bytes, PROT_READ | PROT_WRITE) == 0;
+    }
+    void unmap(std::byte* address, std::uint64_t bytes) noexcept override {
+        // The pages go back to the system at once; a refusal leaves them here until the range goes.
+        madvise(address, bytes, MADV_DONTNEED);
+        mprotect(address, bytes, PROT_NONE);
+    }
+    void release(std::byte* address, std::uint64_t bytes) noexcept override { munmap(address, bytes); }
 
 private:
     static std::uint64_t mappedBytes(std::uint64_t bytes) { return bytes == 0 ? 1 : bytes; }
@@ -59,7 +80,7 @@ private:
     base::MemorySpace space_;
 };
 
-class MetaResource final : public MemoryResource {
+class MetaResource final : public MemoryResource, public AddressSpace {
 public:
     explicit MetaResource(base::MemorySpace space) : space_(space) {}
 
@@ -67,17 +88,39 @@ public:
         if (bytes > kLargest || next_ > std::numeric_limits<std::uint64_t>::max() - 2 * kLargest) {
             throwExhausted(bytes, tag);
         }
-        const std::uint64_t address = next_;
-        const std::uint64_t size = alignedBytes(bytes == 0 ? 1 : bytes);
-        // Like a driver: reservations start on 2 MiB borders.
-        next_ += (size + kHugePage - 1) / kHugePage * kHugePage;
-        return reinterpret_cast<void*>(address);
+        return take(bytes);
     }
     void deallocate(void*, std::uint64_t, StreamRef) noexcept override {}
     base::MemorySpace space() const override { return space_; }
     std::uint64_t largestFree() const override { return kLargest; }
+    AddressSpace* addressSpace() override { return this; }
+
+    std::byte* reserve(std::uint64_t bytes) override {
+        const auto old = released_.find(bytes);
+        if (old != released_.end()) {
+            std::byte* const address = old->second;
+            released_.erase(old);
+            return address;
+        }
+        return bytes > kLargest || next_ > std::numeric_limits<std::uint64_t>::max() - 2 * kLargest
+                   ? nullptr
+                   : static_cast<std::byte*>(take(bytes));
+    }
+    bool map(std::byte*, std::uint64_t) override { return true; }
+    void unmap(std::byte*, std::uint64_t) noexcept override {}
+    void release(std::byte* address, std::uint64_t bytes) noexcept override {
+        // Ranges are wide, and a context that lives long makes many: they are given out again.
+        released_.emplace(bytes, address);
+    }
 
 private:
+    void* take(std::uint64_t bytes) {
+        const std::uint64_t address = next_;
+        const std::uint64_t size = alignedBytes(bytes == 0 ? 1 : bytes);
+        // Like a driver: reservations start on 2 MiB borders.
+        next_ += (size + kHugePage - 1) / kHugePage * kHugePage;
+        return reinterpret_cast<void*>(address); // NOLINT(performance-no-int-to-ptr)
+    }
     /// A range of its own for every resource: a dry run beside a Meta run must not seem to share memory with it.
     static std::uint64_t firstAddress() {
         static std::atomic<std::uint64_t> made{0};
@@ -86,6 +129,7 @@ private:
 
     base::MemorySpace space_;
     std::uint64_t next_ = firstAddress();
+    std::multimap<std::uint64_t, std::byte*> released_; ///< ranges by size
 };
 
 } // namespace

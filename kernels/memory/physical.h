@@ -13,7 +13,7 @@ namespace vitrine::kernels {
 /// Pages of this process, zero-filled on first touch, given back to the system on free.
 std::unique_ptr<MemoryResource> makeHostResource(base::MemorySpace space);
 
-/// Addresses that nobody may read. A freed range is not given out again, so addresses are unique in a run.
+/// Addresses that nobody may read. What allocate gave is not given out again; a released range (growing.h) is.
 std::unique_ptr<MemoryResource> makeMetaResource(base::MemorySpace space);
 
 } // namespace vitrine::kernels

@@ -21,7 +21,7 @@ constexpr unsigned char kGuardPattern = 0xFD;
 } // namespace
 
 void* FailingResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
-    if (from_ != 0 && ++asked_ >= from_) {
+    if (refuses()) {
         base::OutOfMemoryFacts facts;
         facts.what = std::string(tag.name);
         facts.requested = bytes;
@@ -31,7 +31,7 @@ void* FailingResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag
 }
 
 void* BudgetResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
-    if (limit_ != 0 && (bytes > limit_ || used_ > limit_ - bytes)) {
+    if (!fits(bytes)) {
         base::OutOfMemoryFacts facts;
         facts.what = std::string(tag.name);
         facts.requested = bytes;
@@ -41,13 +41,21 @@ void* BudgetResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag&
         throw base::OutOfMemory(std::move(facts));
     }
     void* address = upstream_.allocate(bytes, stream, tag);
-    used_ += bytes;
-    ledger_.reserved(static_cast<std::int64_t>(bytes));
+    taken(bytes);
     return address;
 }
 
 void BudgetResource::deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept {
     upstream_.deallocate(address, bytes, stream);
+    given(bytes);
+}
+
+void BudgetResource::taken(std::uint64_t bytes) {
+    used_ += bytes;
+    ledger_.reserved(static_cast<std::int64_t>(bytes));
+}
+
+void BudgetResource::given(std::uint64_t bytes) {
     used_ -= bytes;
     ledger_.reserved(-static_cast<std::int64_t>(bytes));
 }
@@ -70,12 +78,16 @@ bool GuardResource::intact(const std::byte* guard) const {
 void* GuardResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
     auto* base = static_cast<std::byte*>(upstream_.allocate(bytes + 2 * kGuardBytes, stream, tag));
     // Poison the piece as well, so that a read before the first write shows.
-    if (access_.fill) {
-        access_.fill(base, kGuardPattern, bytes + 2 * kGuardBytes);
-    } else {
-        std::memset(base, kGuardPattern, bytes + 2 * kGuardBytes);
-    }
+    poison(base, bytes + 2 * kGuardBytes);
     return base + kGuardBytes;
+}
+
+void GuardResource::poison(void* address, std::uint64_t bytes) {
+    if (access_.fill) {
+        access_.fill(address, kGuardPattern, bytes);
+    } else {
+        std::memset(address, kGuardPattern, bytes);
+    }
 }
 
 void GuardResource::deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept {

@@ -23,6 +23,11 @@ public:
     std::uint64_t largestFree() const override;
     std::uint64_t limit() const { return limit_; }
 
+    /// For memory that does not come from upstream but counts here: whether `bytes` more fit, and what was taken or given.
+    bool fits(std::uint64_t bytes) const { return limit_ == 0 || (bytes <= limit_ && used_ <= limit_ - bytes); }
+    void taken(std::uint64_t bytes);
+    void given(std::uint64_t bytes);
+
 private:
     MemoryResource& upstream_;
     std::uint64_t limit_;
@@ -40,6 +45,8 @@ public:
     }
     base::MemorySpace space() const override { return upstream_.space(); }
     std::uint64_t largestFree() const override { return upstream_.largestFree(); }
+    /// Whether the request made now is one of those; counts it.
+    bool refuses() { return from_ != 0 && ++asked_ >= from_; }
 
 private:
     MemoryResource& upstream_;
@@ -55,6 +62,8 @@ public:
     void deallocate(void* address, std::uint64_t bytes, StreamRef stream) noexcept override;
     base::MemorySpace space() const override { return upstream_.space(); }
     std::uint64_t largestFree() const override { return upstream_.largestFree(); }
+    /// Writes the pattern over memory that has no guards.
+    void poison(void* address, std::uint64_t bytes);
     /// Pieces whose pattern was found damaged; each is logged with its name.
     std::uint64_t violations() const { return violations_; }
 

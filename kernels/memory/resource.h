@@ -36,6 +36,8 @@ struct Tag {
     Shape shape;
 };
 
+class AddressSpace;
+
 class MemoryResource {
 public:
     virtual ~MemoryResource() = default;
@@ -48,6 +50,9 @@ public:
 
     /// Largest request that could succeed now, as far as the resource knows.
     virtual std::uint64_t largestFree() const = 0;
+
+    /// For memory that grows where it lies (growing.h); null where a resource has none.
+    virtual AddressSpace* addressSpace() { return nullptr; }
 };
 
 /// An owned allocation. Move-only; frees on stream 0.

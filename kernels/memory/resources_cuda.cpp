@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <sys/mman.h>
 #include <system_error>
 #include <thread>
@@ -11,6 +12,7 @@
 
 #include "base/error.h"
 #include "kernels/cuda_device.h"
+#include "kernels/memory/growing.h"
 
 namespace vitrine::kernels {
 
@@ -26,9 +28,13 @@ namespace {
 
 /// Device memory straight from the driver: pools and arenas above make such calls rare. cuMemFree waits for the device, so
 /// freed memory is never in use by work that is still under way.
-class DeviceResource final : public MemoryResource {
+class DeviceResource final : public MemoryResource, public AddressSpace {
 public:
-    explicit DeviceResource(std::shared_ptr<CudaDevice> device) : device_(std::move(device)) {}
+    explicit DeviceResource(std::shared_ptr<CudaDevice> device) : device_(std::move(device)) {
+        place_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+        place_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        place_.location.id = device_->info().ordinal;
+    }
 
     void* allocate(std::uint64_t bytes, StreamRef, const Tag& tag) override {
         device_->throwIfFaulted();
@@ -52,9 +58,76 @@ public:
         device_->driver().cuMemGetInfo(&available, &total);
         return available;
     }
+    AddressSpace* addressSpace() override { return this; }
+
+    std::byte* reserve(std::uint64_t bytes) override {
+        device_->throwIfFaulted();
+        checkUnit(bytes);
+        CUdeviceptr address = 0;
+        const CUresult code =
+            device_->allocating([&] { return device_->driver().cuMemAddressReserve(&address, bytes, 0, 0, 0); });
+        if (code == CUDA_ERROR_OUT_OF_MEMORY) {
+            return nullptr;
+        }
+        device_->check(code, "cuMemAddressReserve");
+        return reinterpret_cast<std::byte*>(address); // NOLINT(performance-no-int-to-ptr)
+    }
+    bool map(std::byte* address, std::uint64_t bytes) override {
+        device_->throwIfFaulted();
+        const CudaDriver& driver = device_->driver();
+        CUmemGenericAllocationHandle memory = 0;
+        CUresult code = device_->allocating([&] { return driver.cuMemCreate(&memory, bytes, &place_, 0); });
+        if (code == CUDA_ERROR_OUT_OF_MEMORY) {
+            return false;
+        }
+        device_->check(code, "cuMemCreate");
+        const auto place = reinterpret_cast<CUdeviceptr>(address);
+        code = driver.cuMemMap(place, bytes, 0, memory, 0);
+        driver.cuMemRelease(memory); // from here on the mapping alone holds it
+        if (code == CUDA_SUCCESS) {
+            CUmemAccessDesc access{};
+            access.location = place_.location;
+            access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+            code = driver.cuMemSetAccess(place, bytes, &access, 1);
+            if (code != CUDA_SUCCESS) {
+                driver.cuMemUnmap(place, bytes);
+            }
+        }
+        if (code == CUDA_ERROR_OUT_OF_MEMORY) {
+            return false; // page tables need memory too
+        }
+        device_->check(code, "cuMemMap");
+        return true;
+    }
+    void unmap(std::byte* address, std::uint64_t bytes) noexcept override {
+        // Of a faulted context nothing can be waited for or freed; the process ends soon.
+        device_->driver().cuCtxSynchronize();
+        device_->driver().cuMemUnmap(reinterpret_cast<CUdeviceptr>(address), bytes);
+    }
+    void release(std::byte* address, std::uint64_t bytes) noexcept override {
+        device_->driver().cuMemAddressFree(reinterpret_cast<CUdeviceptr>(address), bytes);
+    }
 
 private:
+    /// Ranges are backed in MemoryOptions::mapUnit; so far every GPU's own unit divides it.
+    void checkUnit(std::uint64_t bytes) const {
+        std::size_t unit = 0;
+        const CUresult code =
+            device_->driver().cuMemGetAllocationGranularity(&unit, &place_, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+        if (code == CUDA_ERROR_NOT_SUPPORTED || code == CUDA_ERROR_INVALID_DEVICE) {
+            throw base::Unsupported(
+                "the KV cache: this GPU or its driver cannot map memory into reserved addresses; use "
+                "a newer driver or another GPU");
+        }
+        device_->check(code, "cuMemGetAllocationGranularity");
+        if (unit == 0 || bytes % unit != 0) {
+            throw base::Unsupported("the KV cache: this GPU maps memory in pieces of " + std::to_string(unit) +
+                                    " bytes, larger than the program takes; use another GPU");
+        }
+    }
+
     std::shared_ptr<CudaDevice> device_;
+    CUmemAllocationProp place_{};
 };
 
 /// Large pages of this process, all touched. Pinning such pages takes a tenth of the time that the driver needs for memory

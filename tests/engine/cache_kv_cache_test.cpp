@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <random>
 
 #include "base/error.h"
 #include "engine/cache/kv_cache.h"
@@ -171,16 +172,17 @@ TEST(PagedKvCache, ThePoolIsWhatItsFormulaSaysForEveryFamily) {
                 const std::uint64_t predicted = kvPoolBytes(kvGroups(config, options), options);
                 KvCache cache(*context, config, options);
                 const auto& statistics = context->memory().statistics();
-                EXPECT_EQ(statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)],
-                          predicted)
-                    << family;
-                EXPECT_EQ(cache.poolBytes(), predicted);
+                const auto& held =
+                    statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)];
+                EXPECT_EQ(held, 0U) << "a pool starts with what is needed";
                 const int sequence = cache.addSequence();
                 append(cache, sequence, 70);
                 EXPECT_EQ(cache.usedBytes(), config.kvBytes(70, dtype, slides));
-                EXPECT_EQ(statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)],
-                          predicted)
-                    << "pages change hands without an allocation";
+                EXPECT_EQ(held, predicted) << family << ": a small pool is made at once";
+                EXPECT_EQ(cache.poolBytes(), predicted);
+                cache.removeSequence(sequence);
+                append(cache, cache.addSequence(), 30);
+                EXPECT_EQ(held, predicted) << "pages change hands without an allocation";
             }
         }
     }
@@ -238,6 +240,173 @@ TEST(PagedKvCache, SlidingLayersHalveTheCacheOfGptOss) {
         constexpr double kRow = 68.0 / 128; // a scale for each 64 elements
         EXPECT_NEAR(bytesOf(true, dtype), 3.003 * kRow, 0.001);
         EXPECT_EQ(bytesOf(false, dtype), 6 * kRow);
+    }
+}
+
+/// Bytes of addresses that steps read: they must never change.
+std::vector<const void*> addressesOf(const KvCache& cache) {
+    std::vector<const void*> out;
+    for (const KvGroup& group : cache.groups()) {
+        out.push_back(cache.layerView(group.layers.front()).keys.data);
+    }
+    return out;
+}
+
+TEST(PagedKvCache, APoolGrowsWhereItLiesAheadOfNeed) {
+    const ModelConfig config = openModel("synthetic:gpt-oss-20b").config;
+    test::RecordingSink sink;
+    const auto context = test::makeContext(kernels::Backend::Meta, &sink);
+    KvCache cache(*context, config, poolOf(64, 131'072 / 64, 2));
+    const std::uint64_t limit = kvPoolBytes(cache.groups(), cache.options());
+    const auto& statistics = context->memory().statistics();
+    const std::uint64_t before = statistics.reserved;
+    const std::vector<const void*> addresses = addressesOf(cache);
+    EXPECT_EQ(cache.poolBytes(), 0U);
+    const int sequence = cache.addSequence();
+    std::uint64_t last = 0;
+    int growths = 0;
+    for (std::int64_t tokens = 0; tokens < 20'000; tokens += 100) {
+        append(cache, sequence, 100);
+        ASSERT_GE(cache.poolBytes(), cache.bytes());
+        ASSERT_LE(cache.poolBytes(), std::min(limit, cache.bytes() + (std::uint64_t{70} << 20)));
+        ASSERT_EQ(addressesOf(cache), addresses);
+        growths += cache.poolBytes() != last ? 1 : 0;
+        last = cache.poolBytes();
+        ASSERT_EQ(statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)], last);
+        const PageCounts pages = cache.book()->counts();
+        ASSERT_EQ(pages.used + pages.cached + pages.free + pages.unbacked, 131'072 / 64 + 2 * 2);
+        ASSERT_EQ(pages.used + pages.cached + pages.free, cache.backedPages(0) + cache.backedPages(1));
+        ASSERT_LE(statistics.reserved - before, last + (std::uint64_t{4} << 20)) << "whole units of each group";
+    }
+    EXPECT_GT(growths, 10);
+    EXPECT_LT(growths, 20);
+    const auto& counters = sink.counters();
+    const auto told = [&](const char* name) {
+        return std::count_if(counters.begin(), counters.end(), [&](const auto& item) { return item.first == name; });
+    };
+    EXPECT_EQ(told("kv_pool_limit_bytes"), 1);
+    EXPECT_EQ(told("kv_pool_bytes"), growths);
+    cache.removeSequence(sequence);
+    EXPECT_EQ(cache.poolBytes(), last) << "a pool keeps what it has";
+}
+
+TEST(PagedKvCache, MemoryAheadIsHadOrNot) {
+    const ModelConfig config = openModel("synthetic:gpt-oss-20b").config;
+    kernels::ContextOptions options;
+    options.backend = kernels::Backend::Meta;
+    options.traits = test::testTraits();
+    options.memory.deviceBudget = options.traits.untrackedBytes + (std::uint64_t{101} << 20);
+    kernels::Context context(options);
+    KvCache cache(context, config, poolOf(64, 100'000, 1));
+    const int full = cache.groupOf(1);
+    EXPECT_TRUE(cache.backAhead(full, 20));
+    EXPECT_EQ(cache.backedPages(full), (30 + 32) * 2 / 3) << "1.5 MiB each, and 32 MiB ahead";
+    EXPECT_FALSE(cache.backAhead(full, 1000));
+    EXPECT_EQ(cache.backedPages(full), 66) << "100 MiB in units of 2";
+    EXPECT_FALSE(cache.backAhead(full, 1000));
+    cache.book()->limit(full, cache.backedPages(full));
+    EXPECT_TRUE(cache.backAhead(full, 1000)) << "the pool has no more pages";
+    EXPECT_FALSE(cache.book()->couldHold(67 * 64));
+    const KvAppend all{cache.addSequence(), 66 * 64};
+    EXPECT_TRUE(cache.book()->canGrow(all.sequence, all.tokens));
+    EXPECT_THROW(cache.reserve({&all, 1}), base::OutOfMemory) << "the sliding layers have no memory";
+}
+
+TEST(KvCache, GrowsWhereItLiesAndGivesBackWhatLiesBehind) {
+    for (const KvCacheKind kind : {KvCacheKind::Dynamic, KvCacheKind::Static}) {
+        for (const kernels::Backend backend : {kernels::Backend::Meta, kernels::Backend::Cpu}) {
+            const kernels::DeviceTraits traits = test::testTraits();
+            const auto context = test::makeContext(backend, nullptr, &traits);
+            KvCacheOptions options = pagesOf(4096);
+            options.kind = kind;
+            options.maxTokens = kind == KvCacheKind::Static ? 9000 : 0;
+            ModelConfig config = twoGroups();
+            config.headDim = 64;
+            KvCache cache(*context, config, options);
+            const std::vector<const void*> addresses = addressesOf(cache);
+            const auto& statistics = context->memory().statistics();
+            const std::uint64_t before = statistics.reserved;
+            const int a = cache.addSequence();
+            const int b = cache.addSequence();
+            append(cache, a, 9000);
+            append(cache, b, 5000);
+            EXPECT_EQ(addressesOf(cache), addresses);
+            EXPECT_EQ(statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)],
+                      cache.bytes());
+            const std::uint64_t most = statistics.reserved;
+            EXPECT_GE(most - before, cache.bytes());
+            EXPECT_LE(most - before, cache.bytes() + 2 * traits.mapUnit + 2 * 256);
+            cache.removeSequence(a);
+            EXPECT_EQ(statistics.reserved, most) << "what lies before a page in use stays";
+            append(cache, cache.addSequence(), 9000);
+            EXPECT_EQ(statistics.reserved, most) << "and is used first";
+            cache.removeSequence(0);
+            cache.removeSequence(b);
+            EXPECT_EQ(statistics.reserved, before);
+            EXPECT_EQ(cache.bytes(), 0U);
+        }
+    }
+}
+
+/// Random appends, trims and ends in a budget: what does not fit changes nothing, no bytes are lost, Meta and CPU agree.
+TEST(KvCache, RandomHistoriesInABudget) {
+    const auto run = [](kernels::Backend backend, std::uint32_t seed, KvCacheKind kind) {
+        kernels::ContextOptions options;
+        options.backend = backend;
+        options.threads = 1;
+        options.traits = test::testTraits();
+        const std::uint64_t budget = kind == KvCacheKind::Static ? 8 : 6; // MiB
+        options.memory.deviceBudget = options.traits.untrackedBytes + (budget << 20);
+        kernels::Context context(options);
+        const auto& statistics = context.memory().statistics();
+        const std::uint64_t before = statistics.reserved;
+        std::vector<std::uint64_t> log;
+        {
+            ModelConfig config = twoGroups();
+            config.headDim = 64;
+            config.layers[0].window = config.layers[2].window = 700;
+            KvCacheOptions cacheOptions = pagesOf(64);
+            cacheOptions.kind = kind;
+            cacheOptions.maxTokens = kind == KvCacheKind::Static ? 3000 : 0;
+            KvCache cache(context, config, cacheOptions);
+            std::mt19937 random(seed);
+            std::vector<int> live;
+            for (int step = 0; step < 150; ++step) {
+                const auto action = random() % 8;
+                const std::uint64_t tokens = random() % 900;
+                try {
+                    if (action < 2 || live.empty()) {
+                        live.push_back(cache.addSequence());
+                    } else if (action < 6) {
+                        append(cache, live[tokens % live.size()], static_cast<std::int64_t>(tokens));
+                    } else if (action == 6 && cache.length(live.front()) < 600) {
+                        cache.trim(live.front(), cache.length(live.front()) / 2);
+                    } else {
+                        const auto gone = live.begin() + static_cast<std::ptrdiff_t>(tokens % live.size());
+                        cache.removeSequence(*gone);
+                        live.erase(gone);
+                    }
+                } catch (const base::OutOfMemory&) {
+                    log.push_back(7);
+                } catch (const base::BadInput&) {
+                    log.push_back(8); // a static cache is full
+                }
+                EXPECT_EQ(statistics.currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)],
+                          cache.bytes());
+                EXPECT_LE(statistics.reserved, options.memory.deviceBudget);
+                log.push_back(statistics.reserved);
+                log.push_back(cache.bytes());
+            }
+        }
+        EXPECT_EQ(statistics.reserved, before);
+        return log;
+    };
+    for (std::uint32_t seed = 0; seed < 8; ++seed) {
+        for (const KvCacheKind kind : {KvCacheKind::Dynamic, KvCacheKind::Static}) {
+            const auto log = run(kernels::Backend::Meta, seed, kind);
+            ASSERT_EQ(log, run(kernels::Backend::Cpu, seed, kind)) << seed;
+            EXPECT_GT(std::count(log.begin(), log.end(), 7U), 0) << "nothing was ever refused";
+        }
     }
 }
 

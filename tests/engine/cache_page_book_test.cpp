@@ -292,6 +292,33 @@ TEST(PageBook, FragmentationIsWhatLastPagesWaste) {
     EXPECT_DOUBLE_EQ(book.fragmentation(), 0.25);
 }
 
+TEST(PageBook, PagesAreOpenedOneByOneAndClosedFromTheEnd) {
+    PageBook book({{4, 0, 1'000'000'000}});
+    EXPECT_EQ(book.opened(0), 0) << "a book is no larger than what was used";
+    book.setBacked(0, 3);
+    EXPECT_EQ(book.counts().free, 3);
+    EXPECT_EQ(book.counts().unbacked, 1'000'000'000 - 3);
+    const int a = book.addSequence();
+    const int b = book.addSequence();
+    append(book, a, 8);
+    append(book, b, 12);
+    EXPECT_EQ(book.opened(0), 5);
+    EXPECT_EQ(book.counts().free, 0) << "pages in use have memory, or get it now";
+    book.removeSequence(a);
+    EXPECT_EQ(book.openedFree(0), 2);
+    EXPECT_EQ(book.closeFree(0), 5) << "the last page is in use";
+    EXPECT_EQ(book.available(0), 1'000'000'000 - 3);
+    append(book, b, 4);
+    EXPECT_EQ(listOf(book, b), (std::vector<std::int32_t>{2, 3, 4, 0}));
+    book.limit(0, 2);
+    EXPECT_EQ(book.groups()[0].pages, 5) << "no page is taken away";
+    EXPECT_EQ(book.available(0), 1);
+    EXPECT_FALSE(book.canGrow(b, 8));
+    book.removeSequence(b);
+    EXPECT_EQ(book.closeFree(0), 0);
+    EXPECT_EQ(book.available(0), 5);
+}
+
 /// What stands in each page, followed through copies: every sequence must always read its own tokens.
 TEST(PageBook, RandomHistoriesKeepEverySequencesTokens) {
     for (std::uint32_t seed = 0; seed < 300; ++seed) {

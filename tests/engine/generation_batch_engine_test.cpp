@@ -584,5 +584,36 @@ TEST(BatchEngine, MetaAllocatesWhatTheCpuDoesWithTheTraitsOfAGpu) {
     EXPECT_EQ(linesOf(kernels::Backend::Cpu), linesOf(kernels::Backend::Meta));
 }
 
+/// Memory that others took: the pool ends where it is, requests make room for each other, and one that can never fit ends.
+TEST(BatchEngine, APoolWithoutMemoryStaysAsItIs) {
+    BatchRig rig("synthetic:tiny-llama");
+    rig.options.cache.pageTokens = 16;
+    rig.options.cache.aheadBytes = 0;
+    rig.options.cache.poolPages = 100'000;
+    rig.options.scheduler.slots = 6;
+    std::vector<GenerateRequest> requests;
+    for (std::int32_t i = 0; i < 6; ++i) {
+        requests.push_back(request(40, 200, i, rig.source.config.vocab));
+    }
+    const Served free = rig.serve(requests); // its steps have made their arena
+    EXPECT_EQ(free.counts.preemptions, 0);
+    kernels::Memory& memory = rig.context->memory();
+    const std::uint64_t left = free.counts.kvPageBytes / 2;
+    const std::uint64_t others = memory.budget() - memory.statistics().reserved - left;
+    const kernels::Buffer taken(memory.general(), others, {base::MemoryCategory::Other, "others"});
+    requests.push_back(request(40, 2000, 7, rig.source.config.vocab));
+    for (const Preemption preemption : {Preemption::Recompute, Preemption::Off}) {
+        rig.options.scheduler.preemption = preemption;
+        const Served scarce = rig.serve(requests);
+        for (std::size_t i = 0; i < 6; ++i) {
+            EXPECT_EQ(scarce.results[i].result.ids, free.results[i].result.ids) << i;
+        }
+        EXPECT_EQ(scarce.results[6].result.finish, FinishReason::OutOfMemory);
+        EXPECT_GT(scarce.counts.preemptions, 0);
+        EXPECT_LE(scarce.counts.kvPageBytes, left);
+        EXPECT_GT(scarce.counts.kvPageBytes, left / 2);
+    }
+}
+
 } // namespace
 } // namespace vitrine::engine

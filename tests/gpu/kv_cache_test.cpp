@@ -26,19 +26,19 @@ TEST_F(GpuKvCache, TheLongestContextOfGptOssByAllocation) {
         KvCacheOptions options;
         options.kind = KvCacheKind::Paged;
         options.dtype = dtype;
-        options.poolPages = 131'072 / kPoolPageTokens;
+        options.poolPages = 131'072 / kPageTokens;
         options.poolSequences = 1;
         options.slidingSaves = slides;
         const std::uint64_t before = context.cuda()->usedBytes();
         KvCache cache(context, config, options);
-        const auto driver = static_cast<double>(context.cuda()->usedBytes() - before);
         const KvAppend all{cache.addSequence(), 131'072};
         cache.reserve({&all, 1});
         cache.commit({&all, 1});
+        const auto driver = static_cast<double>(context.cuda()->usedBytes() - before);
         EXPECT_EQ(cache.poolBytes(), kvPoolBytes(cache.groups(), options));
-        EXPECT_EQ(context.memory().statistics().currentByCategory[static_cast<std::size_t>(
-                      base::MemoryCategory::KvCache)],
-                  cache.poolBytes());
+        EXPECT_EQ(
+            context.memory().statistics().currentByCategory[static_cast<std::size_t>(base::MemoryCategory::KvCache)],
+            cache.poolBytes());
         EXPECT_NEAR(driver / kGib, static_cast<double>(cache.poolBytes()) / kGib, 0.01);
         return static_cast<double>(cache.poolBytes()) / kGib;
     };

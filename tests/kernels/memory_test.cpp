@@ -93,6 +93,18 @@ TEST_F(MemoryFixture, BudgetRefusesWithFactsAndRecovers) {
     EXPECT_NO_THROW(tensor(memory->general(), 28 * kMiB)); // needs the cached 20 MiB segment back
 }
 
+TEST_F(MemoryFixture, SmallBudgetsAreUsedToTheirEnd) {
+    for (const bool meta : {true, false}) {
+        const auto memory = make(meta, {.deviceBudget = 3 * kMiB});
+        const Tensor first = tensor(memory->general(), kMiB + 256);
+        const Tensor second = tensor(memory->general(), 1000);
+        EXPECT_EQ(memory->statistics().reserved, 2 * kMiB + 1024) << "a segment of 2 MiB no longer fits";
+        const Tensor third = tensor(memory->general(), kMiB - 1024);
+        EXPECT_EQ(memory->statistics().reserved, 3 * kMiB);
+        EXPECT_THROW(tensor(memory->general(), 1000), base::OutOfMemory);
+    }
+}
+
 TEST_F(MemoryFixture, PiecesNeverOverlap) {
     const auto memory = make(false, {.deviceBudget = 512 * kMiB});
     std::mt19937 random(11);

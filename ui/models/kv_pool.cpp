@@ -127,8 +127,14 @@ std::shared_ptr<const KvPool> KvPool::make(const sessions::RunInfo& run, const p
     }
     pool->end_ = timeline.end();
     for (const base::BatchStepEvent& step : timeline.batchSteps()) {
-        pool->poolPages_ = std::max(pool->poolPages_, step.usedPages + step.cachedPages + step.freePages);
+        const std::int64_t pages = step.usedPages + step.cachedPages + step.freePages;
+        pool->poolPages_ = std::max(pool->poolPages_, pages);
+        pool->backed_.add(step.begin, static_cast<double>(pages));
     }
+    pool->backed_.setEnd(pool->end_);
+    pool->backed_.finish();
+    pool->limitPages_ =
+        std::llround(std::clamp(numberAt(parsedObject(run.metricsJson), "kv_pool_limit_pages").value_or(0), 0.0, 1e15));
     pool->takePages(timeline);
     if (pool->events_.empty()) {
         return nullptr;

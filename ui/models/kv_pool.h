@@ -61,7 +61,8 @@ public:
     std::optional<KvPoolRequest> requestAt(std::int32_t request, base::TimeNs time) const;
     /// The run says whose sequences are whose: what belongs to no request is padding.
     bool namesRequests() const { return namesRequests_; }
-    std::int64_t poolPages() const { return poolPages_; } ///< 0: not known
+    std::int64_t poolPages() const { return poolPages_; }   ///< most that had memory; 0: not known
+    std::int64_t limitPages() const { return limitPages_; } ///< that it could have come to; 0: not known
     base::TimeNs begin() const { return begin_; }
     base::TimeNs end() const { return end_; }
     base::TimeNs fullest() const { return fullest_; } ///< first instant of most used pages
@@ -71,7 +72,8 @@ public:
     const BatchCurve& used() const { return used_; }
     const BatchCurve& shared() const { return shared_; }
     const BatchCurve& cached() const { return cached_; }
-    const BatchCurve& waste() const { return waste_; } ///< 0 to 1
+    const BatchCurve& backed() const { return backed_; } ///< pages with memory, in any state
+    const BatchCurve& waste() const { return waste_; }   ///< 0 to 1
 
 private:
     struct Check {
@@ -95,9 +97,9 @@ private:
     std::unordered_map<std::int32_t, Life> lives_;
     std::int64_t window_ = 0;
     std::uint64_t fullToken_ = 0, slidingToken_ = 0; ///< bytes
-    std::int64_t poolPages_ = 0;
+    std::int64_t poolPages_ = 0, limitPages_ = 0;
     base::TimeNs begin_ = 0, end_ = 0, fullest_ = 0;
-    BatchCurve used_, shared_, cached_, waste_;
+    BatchCurve used_, shared_, cached_, backed_, waste_;
     BatchCurve fullPages_, slidingPages_;   ///< bytes
     BatchCurve fullTokens_, slidingTokens_; ///< tokens kept
 };

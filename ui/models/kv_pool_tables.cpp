@@ -101,8 +101,12 @@ FlatTreePtr kvPoolValues(const KvPool& pool, base::TimeNs time) {
     count(QObject::tr("pages used"), used, true);
     count(QObject::tr("of them shared"), pool.shared().at(time).value_or(0));
     count(QObject::tr("kept for prefixes"), cached);
-    if (pool.poolPages() > 0) {
-        count(QObject::tr("free"), std::max(0.0, static_cast<double>(pool.poolPages()) - used - cached));
+    if (const auto backed = pool.backed().at(time)) {
+        count(QObject::tr("free"), std::max(0.0, *backed - used - cached));
+        count(QObject::tr("with memory"), std::max(*backed, used + cached));
+    }
+    if (pool.limitPages() > 0) {
+        count(QObject::tr("at most"), static_cast<double>(pool.limitPages()));
     }
     const KvPoolBytes bytes = pool.bytesAt(time);
     const auto size = [&](const QString& name, std::uint64_t value, bool strong = false) {

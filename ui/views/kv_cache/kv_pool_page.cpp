@@ -175,6 +175,9 @@ void KvPoolView::updateLanes() {
     const double top = std::max({1.0, most, static_cast<double>(pool_->poolPages())});
     std::vector<Curve> curves{lineOf(tr("used"), pool_, &KvPool::used, false)};
     QStringList facts{tr("most %1 of %2 pages").arg(countText(std::llround(most)), countText(std::llround(top)))};
+    if (pool_->limitPages() > std::llround(top)) {
+        facts << tr("which could come to %1").arg(countText(pool_->limitPages()));
+    }
     if (pool_->shared().largest() > 0) {
         curves.push_back(lineOf(tr("shared"), pool_, &KvPool::shared, true));
         facts << tr("shared (dashed) %1").arg(countText(std::llround(pool_->shared().largest())));
