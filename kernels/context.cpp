@@ -145,9 +145,7 @@ Context::Context(const ContextOptions& options)
     memory.mapUnit = traits_.mapUnit;
     if (MetaContext* virtualDevice = meta()) {
         // As if nothing ran beside it.
-        memory.onMapped = [this, virtualDevice](std::uint64_t bytes) {
-            virtualDevice->addCompute(static_cast<double>(bytes / traits_.mapUnit) * traits_.mapSeconds);
-        };
+        memory.onMapped = [this, virtualDevice](std::uint64_t) { virtualDevice->addCompute(traits_.mapSeconds); };
     }
     if (CudaContext* gpu = cuda()) {
         memory.guardAccess.fill = [gpu](void* device, std::uint8_t value, std::uint64_t bytes) {

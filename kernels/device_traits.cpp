@@ -76,7 +76,7 @@ std::uint64_t machineMemory() {
 
 } // namespace
 
-const double kGpuMapSeconds = 20e-6;
+const double kGpuMapSeconds = 36e-6;
 
 double DeviceTraits::attentionShare(DType dtype, std::int64_t headDim, bool backward) const {
     if (dtype != DType::BF16 && dtype != DType::F16) {

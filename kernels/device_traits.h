@@ -27,8 +27,8 @@ struct DeviceTraits {
     double hostToDeviceBandwidth = 0;               ///< bytes/s over PCIe from pinned memory; a CPU's copy rate
     double diskBandwidth = 0;                       ///< bytes/s, files from page cache
     double launchSeconds = 0;                       ///< cost of starting one kernel
-    std::uint64_t mapUnit = std::uint64_t{2} << 20; ///< memory that grows in place grows by whole units
-    double mapSeconds = 0;                          ///< what a unit costs then
+    std::uint64_t mapUnit = std::uint64_t{2} << 20; ///< memory that grows where it lies does so by whole units
+    double mapSeconds = 0;                          ///< what a growth costs, by any number
     double flopsF32 = 0;                            ///< FLOP/s by compute type
     double flopsBf16 = 0;
     double flopsF16 = 0;
@@ -56,7 +56,7 @@ inline constexpr double kGpuAttentionShareWide = 0.85;
 inline constexpr double kGpuAttentionBackwardShareNarrow = 0.54;
 inline constexpr double kGpuAttentionBackwardShareWide = 0.67;
 
-/// Seconds for each unit of memory that grows in place, likewise ("The KV cache grows where it lies").
+/// Seconds of a growth in place, however large, likewise ("KV caches that grow where they lie").
 extern const double kGpuMapSeconds;
 
 /// Reads a profile; `nameOrPath` is a shipped name ("h200") or a file. Throws BadInput that names the field.

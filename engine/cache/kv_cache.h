@@ -61,7 +61,7 @@ struct KvCacheOptions {
     std::int64_t poolPages = 0;     ///< of each group that grows, at most
     std::int64_t poolSequences = 0; ///< whose rings have room at the same time
     bool sharePrefixes = false;     ///< see PageBook
-    /// A pool that has to grow grows by so much more than it has to: the driver's calls cost more than their bytes.
+    /// A pool that has to grow grows by so much more, or a sixteenth of what is free: the driver's calls cost, not their bytes.
     std::uint64_t aheadBytes = std::uint64_t{32} << 20;
     /// Block tables are made for at least so many tokens of a sequence, so that their width does not change as it grows.
     std::int64_t tableTokens = 0;

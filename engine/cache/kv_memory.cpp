@@ -16,6 +16,13 @@ namespace {
 constexpr std::uint64_t kMostBytes =
     std::uint64_t{std::numeric_limits<std::int32_t>::max()} * kernels::kMemoryAlignment;
 
+/// Where a pool that needs `needed` bytes of a range grows to: a little of what is left ahead, for the steps need memory too.
+std::uint64_t aheadOf(std::uint64_t needed, const kernels::GrowingRange& range, kernels::Memory& memory,
+                      const KvCacheOptions& options) {
+    const std::uint64_t free = memory.budget() - std::min(memory.budget(), memory.statistics().reserved);
+    return std::min(needed + std::min(options.aheadBytes, free / 16), range.capacity());
+}
+
 } // namespace
 
 std::int64_t kvMostPages(const KvGroup& group) {
@@ -77,7 +84,7 @@ void KvCache::backPages() {
         if (needed <= range.backed()) {
             continue;
         }
-        const bool ahead = isPaged() && range.tryGrow(std::min(needed + options_.aheadBytes, range.capacity()));
+        const bool ahead = isPaged() && range.tryGrow(aheadOf(needed, range, context_.memory(), options_));
         if (!ahead) {
             range.grow(needed, tagOf(group, book_.opened(group) - backed_[static_cast<std::size_t>(group)]));
         }
@@ -93,7 +100,7 @@ bool KvCache::backAhead(int group, std::int64_t pages) {
     }
     kernels::GrowingRange& range = *ranges_[index];
     const std::uint64_t needed = static_cast<std::uint64_t>(wanted) * pageStride(group);
-    const bool grew = range.tryGrow(std::min(needed + options_.aheadBytes, range.capacity())) || range.tryGrow(needed);
+    const bool grew = range.tryGrow(aheadOf(needed, range, context_.memory(), options_)) || range.tryGrow(needed);
     if (!grew) {
         // What is left may do for some of them.
         for (std::uint64_t more = needed - range.backed(); more > 0; more /= 2) {

@@ -300,7 +300,7 @@ TEST(PagedKvCache, MemoryAheadIsHadOrNot) {
     KvCache cache(context, config, poolOf(64, 100'000, 1));
     const int full = cache.groupOf(1);
     EXPECT_TRUE(cache.backAhead(full, 20));
-    EXPECT_EQ(cache.backedPages(full), (30 + 32) * 2 / 3) << "1.5 MiB each, and 32 MiB ahead";
+    EXPECT_EQ(cache.backedPages(full), 38 * 2 / 3) << "1.5 MiB each, and a sixteenth of 101 MiB ahead, in units of 2";
     EXPECT_FALSE(cache.backAhead(full, 1000));
     EXPECT_EQ(cache.backedPages(full), 66) << "100 MiB in units of 2";
     EXPECT_FALSE(cache.backAhead(full, 1000));

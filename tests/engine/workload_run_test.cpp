@@ -345,6 +345,25 @@ TEST_F(WorkloadRun, FailuresKeepWhatIsKnown) {
     EXPECT_EQ(partial["finish_reason"], "out_of_memory");
 }
 
+TEST_F(WorkloadRun, SmallBudgetsAreEnoughForSmallModels) {
+    const Json base = {{"model", "synthetic:tiny-gpt-oss"}, {"backend", "cpu"}};
+    Json generate = base;
+    generate.update(
+        {{"workload", "generate"}, {"prompt_length", 5}, {"max_new_tokens", 50}, {"vram_budget", "512KiB"}});
+    const Json answer = run(generate);
+    EXPECT_EQ(answer["ids"].size(), 50U);
+    EXPECT_LE(answer["peak_reserved_bytes"], 512U << 10);
+    Json batch = base;
+    batch.update({{"workload", "batch"},
+                  {"trace", "uniform"},
+                  {"requests", 10},
+                  {"token_budget", 256},
+                  {"vram_budget", "8MiB"}});
+    const Json served = run(batch);
+    EXPECT_EQ(served["finished_requests"], 10);
+    EXPECT_LE(served["peak_reserved_bytes"], 8U << 20);
+}
+
 TEST_F(WorkloadRun, MistakesAreNamed) {
     const auto messageOf = [](const Json& experiment) -> std::string {
         try {

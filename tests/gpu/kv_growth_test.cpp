@@ -159,24 +159,32 @@ TEST_P(GpuKvGrowthOf, PoolsOfBatchesGrow) {
         }
         return std::pair(ids, engine.counts());
     };
-    // All of the pool at once: nothing grows behind the first step.
-    options.cache.aheadBytes = std::uint64_t{1} << 30;
+    // The same steps with all of the pool at once, where nothing grows behind the first one.
+    const auto growsAlike = [&](const char* what) {
+        options.cache.aheadBytes = std::uint64_t{1} << 30;
+        const auto [whole, wholeCounts] = serve();
+        EXPECT_LE(sizes.size(), 1U) << what;
+        options.cache.aheadBytes = 0;
+        const auto [grown, counts] = serve();
+        EXPECT_GE(sizes.size(), 2U) << what << ": it never grew";
+        EXPECT_TRUE(grown == whole) << what;
+        EXPECT_EQ(counts.steps, wholeCounts.steps) << what;
+        EXPECT_EQ(counts.preemptions, wholeCounts.preemptions) << what;
+        return std::pair(grown, counts.preemptions);
+    };
     options.longestPrompt = 400;
     options.longestSequence = 2000;
-    const auto expected = serve().first;
-    EXPECT_LE(sizes.size(), 1U);
-    options.cache.aheadBytes = 0;
-    EXPECT_EQ(serve().first, expected);
-    EXPECT_GE(sizes.size(), 3U) << "it never grew";
+    const auto plain = growsAlike("plain").first;
     options.cache.sharePrefixes = true;
-    EXPECT_EQ(serve().first, expected) << "with shared prefixes";
+    const bool exact = GetParam() == kernels::DType::F32; // others round what other kernels computed
+    EXPECT_TRUE(growsAlike("shared prefixes").first == plain || !exact);
     options.cache.sharePrefixes = false;
     options.cache.poolPages = 200;
     for (const Preemption preemption : {Preemption::Recompute, Preemption::Swap}) {
         options.scheduler.preemption = preemption;
-        const auto [ids, counts] = serve();
-        EXPECT_EQ(ids, expected) << static_cast<int>(preemption);
-        EXPECT_GT(counts.preemptions, 0);
+        const auto [ids, preemptions] = growsAlike(preemption == Preemption::Swap ? "swap" : "recompute");
+        EXPECT_TRUE(ids == plain || !exact);
+        EXPECT_GT(preemptions, 0);
     }
 }
 
