@@ -157,6 +157,8 @@ public:
     /// Paged: memory for so many pages of a group, before the book opens them. False where that is not to be had; some may have
     /// got theirs then.
     bool backAhead(int group, std::int64_t pages);
+    /// The same, but throws OutOfMemory, which the trace is told of.
+    void requireBacked(int group, std::int64_t pages);
     std::int64_t backedPages(int group) const {
         return backed_[static_cast<std::size_t>(group)];
     } ///< paged: with memory

@@ -111,6 +111,12 @@ bool KvCache::backAhead(int group, std::int64_t pages) {
     return grew;
 }
 
+void KvCache::requireBacked(int group, std::int64_t pages) {
+    const auto index = static_cast<std::size_t>(group);
+    ranges_[index]->grow(static_cast<std::uint64_t>(pages) * pageStride(group), tagOf(group, pages - backed_[index]));
+    tellPool();
+}
+
 /// Paged: pages that got their memory since it was told last.
 void KvCache::tellPool() {
     bool grew = false;
@@ -136,6 +142,7 @@ void KvCache::tellPool() {
 /// Room for `tokens` more tokens of a sequence. Throws OutOfMemory; what other sequences hold is then as before.
 void KvCache::growSequence(int sequence, std::int64_t tokens) {
     std::vector<std::size_t> held;
+    held.reserve(groups_.size());
     for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
         held.push_back(book_.pages(sequence, group).size());
     }

@@ -137,8 +137,7 @@ std::int64_t PageBook::closeFree(int group) {
 }
 
 void PageBook::limit(int group, std::int64_t pages) {
-    PageGroup& kind = groups_[static_cast<std::size_t>(group)];
-    kind.pages = std::min(kind.pages, std::max(pages, opened(group)));
+    groups_[static_cast<std::size_t>(group)].pages = std::max(pages, opened(group));
     setBacked(group, pools_[static_cast<std::size_t>(group)].backed);
 }
 

@@ -85,7 +85,7 @@ public:
     void setBacked(int group, std::int64_t pages);
     /// Pages at the end that are free need no memory any more. Returns what opened() is then.
     std::int64_t closeFree(int group);
-    /// The pool has no more pages than `pages`, or than are opened.
+    /// From here on the pool has so many pages, or as many as are opened.
     void limit(int group, std::int64_t pages);
     /// Pages of one group to be taken before `tokens` more tokens have room, copies of shared pages included.
     std::int64_t missing(int sequence, int group, std::int64_t tokens) const;

@@ -153,31 +153,55 @@ bool BatchEngine::launch(const Flight& flight) {
 }
 
 /// Memory for the pages that the next step may take, while the one under way goes on. Where the budget has none left the pool
-/// stays as it is: requests then make room for each other, and those that can never fit end.
+/// stays as it is for a while: requests then make room for each other, and those that can never fit end.
 void BatchEngine::backNextStep() {
+    if (refusedAt_ >= 0 && counts_.steps - refusedAt_ >= kCalmSteps) {
+        liftPool();
+    }
     PageBook& book = *cache_->book();
-    bool shrank = false;
     for (int group = 0; group < static_cast<int>(book.groups().size()); ++group) {
         const std::int64_t more = scheduler_->mostPagesOfStep(group) - book.openedFree(group);
+        const std::int64_t most = book.groups()[static_cast<std::size_t>(group)].pages;
+        const std::int64_t wanted = std::min(book.opened(group) + std::max<std::int64_t>(more, 0), most);
         // A static batch has been promised its pages: it fails where they are missing.
-        if (!cache_->backAhead(group, book.opened(group) + std::max<std::int64_t>(more, 0)) &&
-            options_.scheduler.mode == BatchMode::Continuous) {
+        if (!cache_->backAhead(group, wanted) && options_.scheduler.mode == BatchMode::Continuous) {
             book.limit(group, cache_->backedPages(group));
-            shrank = true;
+            refusedAt_ = counts_.steps;
+            endUnholdable(group, wanted);
         }
     }
-    if (!shrank) {
+}
+
+void BatchEngine::endUnholdable(int group, std::int64_t pages) {
+    const std::vector<std::int32_t> ending = scheduler_->unholdable();
+    if (ending.empty()) {
         return;
     }
-    for (const std::int32_t request : scheduler_->dropUnholdable()) {
-        pagesMoved_ = true;
+    try {
+        cache_->requireBacked(group, pages);
+    } catch (const base::OutOfMemory& error) {
+        if (!options_.endures) {
+            throw;
+        }
+        lastOutOfMemory_ = error.message();
+    }
+    ++counts_.outOfMemorySteps;
+    for (const std::int32_t request : ending) {
         ++counts_.failedRequests;
         Row& row = rowOf(request);
-        row.out.failure =
-            "the KV cache found no memory for more pages, and the request needs more than there are; ask for "
-            "fewer tokens or raise the memory budget";
+        row.out.failure = lastOutOfMemory_;
+        pagesMoved_ = true;
+        scheduler_->cancel(request);
         endRow(row, FinishReason::OutOfMemory, now(), finishReasonName(FinishReason::OutOfMemory));
     }
+}
+
+/// Memory that the pool did not find may be there again.
+void BatchEngine::liftPool() {
+    for (std::size_t group = 0; refusedAt_ >= 0 && group < cache_->groups().size(); ++group) {
+        cache_->book()->limit(static_cast<int>(group), kvPoolPages(cache_->groups()[group], cache_->options()));
+    }
+    refusedAt_ = -1;
 }
 
 bool BatchEngine::step() {
@@ -189,6 +213,7 @@ bool BatchEngine::step() {
             cache_->commit({}); // tells what those who ended gave back
         }
         idle_ = true;
+        liftPool();
         return false;
     }
     pagesMoved_ = true;

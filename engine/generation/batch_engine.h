@@ -18,6 +18,7 @@
 // What a step needs beyond the pages is known before its first kernel. Where that does not fit memory and `endures` is set, the
 // step is planned again with half the tokens, down to one token of one request, which then ends with OutOfMemory; the others go
 // on. Steps stay small for a while then. Without `endures` the step throws and the engine is at its end.
+// A pool that finds no memory stays as it is for a while; requests that it cannot hold even alone end likewise.
 //
 // An engine belongs to the thread of its model's context. `add` and `cancel` are called between steps.
 
@@ -145,6 +146,8 @@ private:
     void giveWay(const Flight& flight, const base::OutOfMemory& error);
     void growBack();
     void backNextStep();
+    void endUnholdable(int group, std::int64_t pages);
+    void liftPool();
     void tellPlan(const BatchPlan& plan);
     std::unique_ptr<Flight> prepareFlight(BatchPlan plan);
     void fillStep(Flight& flight);
@@ -180,7 +183,8 @@ private:
     BatchCounts counts_;
     TokenCallback onToken_;
     std::function<void(std::int32_t)> onEnd_;
-    std::int64_t fitting_ = 0; ///< steps that fitted since one did not
+    std::int64_t refusedAt_ = -1; ///< the step at which the pool found no memory; -1: none
+    std::int64_t fitting_ = 0;    ///< steps that fitted since one did not
     std::string lastOutOfMemory_;
     bool pagesMoved_ = false; ///< since the trace was told
     bool idle_ = false;       ///< the last step was none

@@ -117,15 +117,14 @@ std::int64_t Scheduler::mostPagesOfStep(int group) const {
                               : std::min(tokens, options_.tokenBudget) / kind.pageTokens + 2 * sequences + back;
 }
 
-std::vector<std::int32_t> Scheduler::dropUnholdable() {
-    std::vector<std::int32_t> dropped;
+std::vector<std::int32_t> Scheduler::unholdable() const {
+    std::vector<std::int32_t> out;
     for (std::int32_t request = first_; request < requests(); ++request) {
         if (!ended(request) && !at(request).ending && !book_->couldHold(at(request).atMost(), options_.otherPages)) {
-            cancel(request);
-            dropped.push_back(request);
+            out.push_back(request);
         }
     }
-    return dropped;
+    return out;
 }
 
 std::int32_t Scheduler::freeSlot() const {

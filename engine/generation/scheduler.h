@@ -160,8 +160,8 @@ public:
     std::int64_t swappedPages() const { return swapUsed_; } ///< on the host, of all groups; at most options().swapPages
     /// Pages of a group that the next step could take at most, free ones included.
     std::int64_t mostPagesOfStep(int group) const;
-    /// The pool has become smaller: takes the requests that it could not hold even alone as cancelled, and names them.
-    std::vector<std::int32_t> dropUnholdable();
+    /// Requests that the pool, having become smaller, could not hold even alone: who stays so waits for ever.
+    std::vector<std::int32_t> unholdable() const;
     /// The longest sequence that the running requests can come to, tokens.
     std::int64_t longestRunning() const;
     /// Steps in which a running request may go without tokens at most.

@@ -591,6 +591,7 @@ TEST(BatchEngine, APoolWithoutMemoryStaysAsItIs) {
     rig.options.cache.aheadBytes = 0;
     rig.options.cache.poolPages = 100'000;
     rig.options.scheduler.slots = 6;
+    rig.options.endures = true;
     std::vector<GenerateRequest> requests;
     for (std::int32_t i = 0; i < 6; ++i) {
         requests.push_back(request(40, 200, i, rig.source.config.vocab));
@@ -609,10 +610,13 @@ TEST(BatchEngine, APoolWithoutMemoryStaysAsItIs) {
             EXPECT_EQ(scarce.results[i].result.ids, free.results[i].result.ids) << i;
         }
         EXPECT_EQ(scarce.results[6].result.finish, FinishReason::OutOfMemory);
+        EXPECT_NE(scarce.results[6].failure.find("kv_cache.full: out of memory"), std::string::npos);
         EXPECT_GT(scarce.counts.preemptions, 0);
         EXPECT_LE(scarce.counts.kvPageBytes, left);
         EXPECT_GT(scarce.counts.kvPageBytes, left / 2);
     }
+    rig.options.endures = false;
+    EXPECT_THROW(rig.serve(requests), base::OutOfMemory) << "nobody said that it should endure it";
 }
 
 } // namespace

@@ -111,6 +111,7 @@ TEST_P(GpuKvGrowthOf, GraphsStayValid) {
             sizes.insert(reserved());
         });
         std::vector<std::vector<std::int32_t>> ids;
+        ids.reserve(requests.size());
         for (const GenerateResult& result : report.results) {
             ids.push_back(result.ids);
         }
@@ -148,12 +149,14 @@ TEST_P(GpuKvGrowthOf, PoolsOfBatchesGrow) {
         const std::vector<const void*> addresses = addressesOf(cache);
         engine.onToken([&](const GeneratedToken&) { sizes.insert(cache.poolBytes()); });
         std::vector<ArrivingRequest> arriving;
+        arriving.reserve(requests.size());
         for (const GenerateRequest& request : requests) {
             arriving.push_back({request, 0, {}});
         }
         replayRequests(engine, *context_, std::move(arriving));
         EXPECT_EQ(addressesOf(cache), addresses);
         std::vector<std::vector<std::int32_t>> ids;
+        ids.reserve(requests.size());
         for (std::size_t i = 0; i < requests.size(); ++i) {
             ids.push_back(engine.result(static_cast<std::int32_t>(i)).result.ids);
         }
