@@ -15,7 +15,8 @@ void encodeTensorMap(const TensorMapShape& shape, void* map) {
     if (driver == nullptr) {
         throw base::Unsupported(CudaDriver::whyMissing());
     }
-    constexpr std::uint64_t kElement = 2;
+    const std::uint64_t element = bytesOf(shape.dtype, 1);
+    const bool isBytes = element == 1;
     std::array<cuuint64_t, 5> extents{};
     std::array<cuuint64_t, 5> strides{};
     std::array<cuuint32_t, 5> box{};
@@ -26,14 +27,17 @@ void encodeTensorMap(const TensorMapShape& shape, void* map) {
         steps[i] = 1;
     }
     for (std::size_t i = 0; i < shape.strides.size(); ++i) {
-        strides[i] = shape.strides[i] * kElement;
+        strides[i] = shape.strides[i] * element;
     }
     CUtensorMap encoded;
+    const CUtensorMapDataType type = isBytes                     ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                                     : shape.dtype == DType::F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                                                 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     const CUresult code = driver->cuTensorMapEncodeTiled(
-        &encoded, shape.dtype == DType::F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-        static_cast<cuuint32_t>(shape.extents.size()), const_cast<void*>(shape.data), extents.data(), strides.data(),
-        box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        &encoded, type, static_cast<cuuint32_t>(shape.extents.size()), const_cast<void*>(shape.data), extents.data(),
+        strides.data(), box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
+        isBytes ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (code != CUDA_SUCCESS) {
         throw base::Unsupported("tensor map: the driver refuses this tensor's shape: " + driver->describe(code));
     }

@@ -11,13 +11,15 @@
 
 namespace vitrine::kernels {
 
-/// A 16-bit tensor of up to 5 dimensions, the innermost (contiguous) first; `strides` are elements of dimensions 1 and up.
+/// A tensor of 16-bit numbers or of bytes of up to 5 dimensions, the innermost (contiguous) first; `strides` are elements of
+/// dimensions 1 and up, multiples of 16 bytes.
 struct TensorMapShape {
     const void* data = nullptr; ///< aligned to 16 bytes
     DType dtype = DType::BF16;
     std::span<const std::uint64_t> extents;
-    std::span<const std::uint64_t> strides; ///< multiples of 8
-    std::span<const std::uint32_t> box;     ///< the tile; box[0] is 64 elements: the 128-byte swizzle
+    std::span<const std::uint64_t> strides;
+    std::span<const std::uint32_t>
+        box; ///< the tile; box[0] is 64 numbers in the 128-byte swizzle, or bytes as they are
 };
 
 /// Writes the 128 bytes of a map. Throws Unsupported when the driver refuses the shape.

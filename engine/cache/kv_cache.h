@@ -107,7 +107,6 @@ struct KvTables {
     std::vector<std::int32_t> lengths; ///< (sequences): with the new tokens, or for a ring without them
     std::vector<std::int32_t> firstAfter, lengthsAfter; ///< for a ring: with the new tokens, what the write needs
     std::int64_t totalTokens = 0;                       ///< sum of lengths
-    std::int64_t olderTokens = 0;                       ///< of earlier steps, of sequences that get several
 };
 
 class KvCache {

@@ -52,7 +52,6 @@ KvTables KvCache::tables(int group, std::span<const KvAppend> appends) const {
             out.lengthsAfter.push_back(static_cast<std::int32_t>(kept));
         }
         out.totalTokens += length;
-        out.olderTokens += append.tokens > 1 ? length - (kind.ring() ? 0 : append.tokens) : 0;
     }
     return out;
 }

@@ -55,7 +55,7 @@ StepPlan::StepPlan(const Model& model, const StepBatch& stepBatch, const KvCache
     for (std::size_t g = 0; g < cache.groups().size(); ++g) {
         const KvTables tables = cache.tables(static_cast<int>(g), appends);
         groups.push_back({append(tables.pages), append(tables.first), append(tables.lengths), append(tables.firstAfter),
-                          append(tables.lengthsAfter), tables.columns, tables.totalTokens, tables.olderTokens});
+                          append(tables.lengthsAfter), tables.columns, tables.totalTokens});
     }
     addRope(model, cache);
     // Behind all else: histories grow, and the other arrays should stay where they are.
@@ -178,7 +178,6 @@ kernels::KvView StepRunner::kvView(int layer) const {
     view.first = input(group.first);
     view.lengths = input(group.lengths);
     view.totalTokens = group.totalTokens;
-    view.olderTokens = group.olderTokens;
     return view;
 }
 

@@ -32,7 +32,7 @@ struct StepPlan {
     struct GroupSlices {
         Slice pages, first, lengths, firstAfter, lengthsAfter;
         std::int64_t columns = 0;
-        std::int64_t totalTokens = 0, olderTokens = 0;
+        std::int64_t totalTokens = 0;
     };
 
     const StepBatch& batch;

@@ -6,6 +6,8 @@
 //
 // Starts before the kernel before it has ended: the step's inputs (offsets, positions, tables, what the mask captures) and keys
 // of earlier steps are read at once, because no kernel of this step writes them; q and what this step adds only after the wait.
+// Weights are relative to a base of each warp and head that only rises when they get large, so that most tiles need no maximum
+// and leave the sums alone; the results are the same, as a base is part of what warps and splits are merged by.
 // partials: for each row index and split, heads * headDim floats (weighted sums of values), and behind all of these, for
 // each row index and split, heads * 2 floats (maximum and sum, base 2).
 
@@ -21,7 +23,6 @@ inline constexpr int kThreads = kWarps * 32;
 inline constexpr int kTileKeys = 16 * kWarps;
 inline constexpr int kRows = kGroup < 16 ? kGroup : 16; ///< heads of a block
 inline constexpr int kHeadTiles = ceilDiv(kGroup, 16);  ///< blocks that share a key head
-inline constexpr bool kUpperRows = kGroup > 8;          ///< rows 8 to 15 of the tile are used
 inline constexpr int kStages = VT_DECODE_STAGES;
 inline constexpr int kBlocksOfSm = kDim <= 64 ? (kBytes ? 4 : 3) : kDim <= 128 ? 2 : 1;
 inline constexpr int kTableInShared = 512;    ///< entries of a block table
@@ -39,7 +40,7 @@ __device__ unsigned counters[kCounters];
 struct Shared {
     int table[kTableInShared];
     float sinks[16];          ///< base 2, of the block's heads
-    float maxima[kWarps][16]; ///< of the warps
+    float maxima[kWarps][16]; ///< of the warps: their bases, or -inf where one has seen nothing
     float totals[kWarps][16];
     bool isLast;
     /// Listed tiles under way: twice the number, 1 more where none of its keys is asked.
@@ -188,6 +189,93 @@ __device__ __forceinline__ KeyRange rangeOf(const AttentionCall& p, const Sequen
     return out;
 }
 
+/// Products of the 16 keys from `begin` on as scores in base 2; -inf where allowed(place) is false.
+template <class Allowed>
+__device__ __forceinline__ void scoreKeys(const AttentionCall& p, const Row& row, const Heads& heads, int begin,
+                                          bool asked, Scores& scores, const Allowed& allowed) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int i = 0; i < kHeadSets * 4; ++i) {
+        float& score = scores[i / 4][i % 4];
+        const ScorePlace at{row.sequence, heads.begin + i / 4 * 8 + lane % 4 * 2 + i % 2, row.position,
+                            begin + lane / 4 + i % 4 / 2 * 8};
+        score = allowed(at) ? score2(p, at, score, asked) : minusInfinity();
+    }
+}
+/// The same with the keys that each head sees.
+__device__ __forceinline__ void scoreSeen(const AttentionCall& p, const Row& row, const Heads& heads,
+                                          const SequenceKeys& keys, const KeyRange& range, int begin, bool asked,
+                                          Scores& scores) {
+    if constexpr (VT_PER_HEAD != 0) {
+        scoreKeys(p, row, heads, begin, asked, scores, [&](const ScorePlace& at) {
+            const KeyRange seen = visibleKeys(p, row.sequence, at.head, keys.first(), keys.last(), row.position);
+            return at.key >= seen.lo && at.key <= seen.hi;
+        });
+    } else if (begin >= range.lo && begin + 15 <= range.hi) {
+        scoreKeys(p, row, heads, begin, asked, scores, [](const ScorePlace&) { return true; });
+    } else {
+        scoreKeys(p, row, heads, begin, asked, scores,
+                  [&](const ScorePlace& at) { return at.key >= range.lo && at.key <= range.hi; });
+    }
+}
+
+/// What a warp's weights of a lane's heads are relative to (base 2), and the sums of the lane's own.
+struct Softmax {
+    static constexpr float kNothing =
+        -3.402823466e38F;                   ///< the base where nothing was seen: any score makes an endless weight
+    static constexpr float kMostSum = 4096; ///< of a lane's weights of 16 keys, far from what f16 cannot hold
+
+    float base[kHeadSets][2], total[kHeadSets][2];
+
+    __device__ __forceinline__ Softmax() {
+#pragma unroll
+        for (int i = 0; i < kHeadSets * 2; ++i) {
+            base[i / 2][i % 2] = kNothing;
+            total[i / 2][i % 2] = 0;
+        }
+    }
+    /// Scores become weights; where the bases have to rise, `sums` shrink. The warp's heads rise together.
+    __device__ __forceinline__ void weigh(Scores& scores, Sums& sums) {
+        Scores weights;
+        if (!__all_sync(kAllLanes, relate(scores, weights) <= kMostSum)) { // not of a NaN either
+            raise(scores, sums);
+            relate(scores, weights);
+        }
+#pragma unroll
+        for (int i = 0; i < kHeadSets * 4; ++i) {
+            scores[i / 4][i % 4] = weights[i / 4][i % 4];
+            total[i / 4][i % 2] += weights[i / 4][i % 4];
+        }
+    }
+
+private:
+    /// The sum of all weights.
+    __device__ __forceinline__ float relate(const Scores& scores, Scores& weights) const {
+#pragma unroll
+        for (int i = 0; i < kHeadSets * 4; ++i) {
+            weights[i / 4][i % 4] = exp2Fast(scores[i / 4][i % 4] - base[i / 4][i % 2]);
+        }
+        float sum = 0;
+#pragma unroll
+        for (int i = 0; i < kHeadSets * 4; ++i) {
+            sum += weights[i / 4][i % 4]; // NaN stays one
+        }
+        return sum;
+    }
+    __device__ __forceinline__ void raise(const Scores& scores, Sums& sums) {
+        float shrink[kHeadSets][2];
+#pragma unroll
+        for (int i = 0; i < kHeadSets * 2; ++i) {
+            float& old = base[i / 2][i % 2];
+            const float next = fmaxf(old, columnMax(fmaxf(scores[i / 2][i % 2], scores[i / 2][i % 2 + 2])));
+            shrink[i / 2][i % 2] = exp2Fast(old - next);
+            total[i / 2][i % 2] *= shrink[i / 2][i % 2];
+            old = next;
+        }
+        shrinkSums(sums, shrink);
+    }
+};
+
 } // namespace decode
 
 extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
@@ -286,17 +374,15 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
         }
         __syncthreads();
     } else {
-        loadQueries(q, queries, rows, kUpperRows);
+        loadQueries(q, queries, rows);
     }
-    constexpr int kHalves = kUpperRows ? 2 : 1;
-    float sums[kDimTiles][4] = {};
-    float maximum[2] = {minusInfinity(), minusInfinity()};
-    float total[2] = {0, 0};
+    Softmax softmax;
+    Sums sums = {};
     for (int tileNumber = tileBegin; tileNumber < tileEnd; ++tileNumber) {
         copyAsyncWait<kStages - 1>();
         __syncwarp();
         const u32 stage = ring + static_cast<u32>((tileNumber - tileBegin) % kStages * kStageBytes);
-        float scores[2][4] = {};
+        Scores scores;
         multiplyKeys(scores, q, queryAt, stage);
         int place = tileNumber;
         bool asked = true;
@@ -305,37 +391,9 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
             place = taken / 2;
             asked = taken % 2 == 0;
         }
-        const int position = place * kTileKeys + warp * 16 + 2 * t;
-        float shrink[2] = {1, 1};
-#pragma unroll
-        for (int half = 0; half < kHalves; ++half) {
-            float best = minusInfinity();
-            const int head = heads.begin + g + half * 8;
-            KeyRange seen = range;
-            if constexpr (VT_PER_HEAD != 0) {
-                seen = visibleKeys(p, row.sequence, head, keys.first(), keys.last(), row.position);
-            }
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int key = position + i / 2 * 8 + i % 2;
-                float& score = scores[i / 2][half * 2 + i % 2];
-                const bool inside = key >= seen.lo && key <= seen.hi;
-                score = inside ? score2(p, {row.sequence, head, row.position, key}, score, asked) : minusInfinity();
-                best = fmaxf(best, score);
-            }
-            const float next = fmaxf(maximum[half], quadMax(best));
-            const float base = safeMaximum(next);
-            shrink[half] = exp2Fast(maximum[half] - base);
-            maximum[half] = next;
-            total[half] *= shrink[half];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                float& score = scores[i / 2][half * 2 + i % 2];
-                score = exp2Fast(score - base);
-                total[half] += score;
-            }
-        }
-        addValues(sums, shrink, scores, stage);
+        scoreSeen(p, row, heads, keys, range, place * kTileKeys + warp * 16, asked, scores);
+        softmax.weigh(scores, sums);
+        addValues(sums, scores, stage);
         __syncwarp();
         issue(tileNumber + kStages);
     }
@@ -345,17 +403,18 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
     // Merge the warps, in their order; the stages' memory holds their sums.
     float* merged = reinterpret_cast<float*>(stages); // (warps, kRows, kDim)
 #pragma unroll
-    for (int half = 0; half < kHalves; ++half) {
-        const int r = g + half * 8;
-        const float sum = quadSum(total[half]);
-        if (t == 0) {
-            shared.maxima[warp][r] = maximum[half];
+    for (int i = 0; i < kHeadSets * 2; ++i) {
+        const int r = i / 2 * 8 + 2 * t + i % 2;
+        const float sum = columnSum(softmax.total[i / 2][i % 2]);
+        if (g == 0) {
+            const float base = softmax.base[i / 2][i % 2];
+            shared.maxima[warp][r] = base == Softmax::kNothing ? minusInfinity() : base;
             shared.totals[warp][r] = sum;
         }
         if (r < kRows) {
 #pragma unroll
             for (int d = 0; d < kDimTiles; ++d) {
-                storeSums(merged + (warp * kRows + r) * kDim, d, sums[d][half * 2], sums[d][half * 2 + 1]);
+                storeSums(merged + (warp * kRows + r) * kDim, d, sums[i / 2][d][i % 2], sums[i / 2][d][i % 2 + 2]);
             }
         }
     }

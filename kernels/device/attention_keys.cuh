@@ -35,6 +35,7 @@ public:
 
     __device__ __forceinline__ int first() const { return first_; }
     __device__ __forceinline__ int last() const { return last_; }
+    __device__ __forceinline__ const KvSequence& kept() const { return kept_; }
 
     /// Where a position's key and value lie: a slot of a page, a row of the step's own tokens, or nowhere.
     struct Place {
@@ -47,6 +48,13 @@ public:
         }
         if (position >= newBegin_) {
             return {kNew, newRow_ + position - newBegin_};
+        }
+        return locateKept(position);
+    }
+    /// The same among the pages alone: those of a cache that is no ring hold the step's own tokens too.
+    __device__ __forceinline__ Place locateKept(int position) const {
+        if (position < first_ || position > last_) {
+            return {kNowhere, 0};
         }
         const KvSequence::Slot slot = kept_.slot(position);
         return {slot.page < 0 ? kNowhere : slot.page, slot.inPage};

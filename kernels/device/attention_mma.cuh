@@ -3,9 +3,10 @@
 #pragma once
 
 // Attention over single rows on tensor cores (mma.sync, sm_80 and later): bf16 or f16, head dims that are multiples of 16 up
-// to 256. One row of q at a time; the heads that share a key head are the rows of a 16-row tile. A row's keys are cut into
-// splits by its own length alone, a block each, and a warp takes 16 of every 64 keys through a pipeline of its own. The last
-// block of a row merges the splits in their order.
+// to 256. One row of q at a time. Keys (of scores) and columns of values (of sums) are the 16 rows of products, the heads that
+// share a key head their columns: so up to 8 heads leave no part of a product empty. A row's keys are cut into splits by its own
+// length alone, a block each, and a warp takes 16 of every 64 keys through a pipeline of its own. The last block of a row merges
+// the splits in their order.
 
 #include "device/attention.cuh"
 #include "device/mma.cuh"
@@ -20,18 +21,19 @@ using T = StorageOf<VT_Q_DTYPE>;
 using Out = StorageOf<VT_OUT_DTYPE>;
 inline constexpr int kDim = VT_HEAD_DIM;
 inline constexpr int kGroup = VT_GROUP;
-inline constexpr int kDimSteps = kDim / 16;  ///< of the product q.k
-inline constexpr int kDimTiles = kDim / 8;   ///< of the output
-inline constexpr int kPitch = kDim * 2 + 16; ///< bytes between rows in shared memory: no bank conflicts
-inline constexpr int kPieces = kDim / 8;     ///< 16-byte pieces of a row
+inline constexpr int kDimSteps = kDim / 16;          ///< of the product q.k
+inline constexpr int kDimTiles = kDim / 16;          ///< of the output
+inline constexpr int kHeadSets = kGroup > 8 ? 2 : 1; ///< columns of products, 8 heads each
+inline constexpr int kPitch = kDim * 2 + 16;         ///< bytes between rows in shared memory: no bank conflicts
+inline constexpr int kPieces = kDim / 8;             ///< 16-byte pieces of a row
 
-/// Address of this lane's row for ldmatrix of a 16 x 16 block: rows in the order of B fragments (two 8-key tiles).
+/// Address of this lane's row for ldmatrix of 16 keys and 16 columns as an A operand.
 __device__ __forceinline__ u32 keyMatrixOffset(int lane) {
-    return static_cast<u32>((lane % 8 + lane / 16 * 8) * kPitch + lane / 8 % 2 * 16);
+    return static_cast<u32>(lane % 16 * kPitch + lane / 16 * 16);
 }
-/// The same for values: keys along rows, to be transposed.
+/// The same for values, which are to be transposed: their columns are the operand's rows.
 __device__ __forceinline__ u32 valueMatrixOffset(int lane) {
-    return static_cast<u32>((lane % 8 + lane / 8 % 2 * 8) * kPitch + lane / 16 * 16);
+    return static_cast<u32>((lane % 8 + lane / 16 * 8) * kPitch + lane / 8 % 2 * 16);
 }
 
 /// Two neighbouring elements of a row.
@@ -44,13 +46,20 @@ template <class O> __device__ __forceinline__ void storePair(O* to, float low, f
     }
 }
 
-__device__ __forceinline__ float quadMax(float x) {
-    x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, 1));
-    return fmaxf(x, __shfl_xor_sync(kAllLanes, x, 2));
+/// Over the lanes of equal l % 4.
+__device__ __forceinline__ float columnMax(float x) {
+#pragma unroll
+    for (int step = 4; step < 32; step *= 2) {
+        x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, step));
+    }
+    return x;
 }
-__device__ __forceinline__ float quadSum(float x) {
-    x += __shfl_xor_sync(kAllLanes, x, 1);
-    return x + __shfl_xor_sync(kAllLanes, x, 2);
+__device__ __forceinline__ float columnSum(float x) {
+#pragma unroll
+    for (int step = 4; step < 32; step *= 2) {
+        x += __shfl_xor_sync(kAllLanes, x, step);
+    }
+    return x;
 }
 
 } // namespace decode

@@ -5,10 +5,13 @@
 // What a warp of attention_decode holds of 16 keys and values, and its products with them. A stage is 32 rows in shared memory,
 // keys and behind them values; of a quantized cache the rows are its bytes, and behind all rows lie their 32 scales.
 //
+// A product's rows are 16 keys or 16 columns of the values, its columns 8 heads (mma.cuh). So of the scores of head set n, lane l
+// has, with g = l / 4 and t = l % 4, those of the keys g (elements 0, 1) and g + 8 (2, 3) and the heads 8n + 2t and the next.
+//
 // Bytes become pairs of bf16 in registers, where a word's bytes 0 and 2 make one pair and 1 and 3 the other (bytes::split).
-// So of each 16 elements of the head dim, lane l holds of a key, with t = l % 4, the elements 4t, 4t + 2 in the place of
-// 2t, 2t + 1 of mma.cuh, and 4t + 1, 4t + 3 in that of 2t + 8, 2t + 9; queries are brought into that order, for which a product
-// does not matter. Of the output, tile d holds the elements d % 2 + 2n of the 16 from d / 2 * 16 on as its columns n.
+// So of each 16 elements of the head dim, lane l holds of a key the elements 4t, 4t + 2 in the place of 2t, 2t + 1 of mma.cuh,
+// and 4t + 1, 4t + 3 in that of 2t + 8, 2t + 9; queries are brought into that order, for which a product does not matter. Of the
+// output, rows g of a tile are its columns 2g, and rows g + 8 the columns 2g + 1.
 // Scores are multiplied by the keys' scales, weights by the values'.
 
 #include "device/attention_mma.cuh"
@@ -159,8 +162,8 @@ __device__ __forceinline__ void storeQuery(unsigned char* to, int piece, const u
     }
 }
 
-/// Rows 0 and 8 of a lane as A fragments; `queries` begins at row 0's head, row 8's lies 8 heads further.
-__device__ __forceinline__ void loadQueries(Queries& q, const T* queries, int rows, bool upperRows) {
+/// B fragments of q: words 0 and 2 of a step are the heads of set 0, 1 and 3 those of set 1; `queries` begins at the first head.
+__device__ __forceinline__ void loadQueries(Queries& q, const T* queries, int rows) {
     const int g = static_cast<int>(threadIdx.x) % 32 / 4;
     const int t = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
@@ -169,7 +172,7 @@ __device__ __forceinline__ void loadQueries(Queries& q, const T* queries, int ro
         for (int half = 0; half < 2; ++half) {
             const T* at = queries + k * 16 + (kBytes ? 4 * t + 2 * half : half * 8 + 2 * t);
             q[k][2 * half] = g < rows ? *reinterpret_cast<const u32*>(at + g * kDim) : 0;
-            q[k][2 * half + 1] = upperRows && g + 8 < rows ? *reinterpret_cast<const u32*>(at + (g + 8) * kDim) : 0;
+            q[k][2 * half + 1] = kHeadSets > 1 && g + 8 < rows ? *reinterpret_cast<const u32*>(at + (g + 8) * kDim) : 0;
         }
         if constexpr (kBytes) {
 #pragma unroll
@@ -182,15 +185,15 @@ __device__ __forceinline__ void loadQueries(Queries& q, const T* queries, int ro
     }
 }
 
-/// The A fragment of step k: `q`'s, or from the rows at `queryAt`.
-__device__ __forceinline__ void queryFragment(u32 (&a)[4], const Queries& q, u32 queryAt, int k) {
+/// The B fragments of step k: `q`'s, or from the rows at `queryAt`.
+__device__ __forceinline__ void queryFragment(u32 (&b)[4], const Queries& q, u32 queryAt, int k) {
     if constexpr (kQueryInShared) {
         const int lane = static_cast<int>(threadIdx.x) % 32;
-        loadMatrix4(a, queryAt + static_cast<u32>(lane % 16 * kPitch + lane / 16 * 16 + k * 32));
+        loadMatrix4(b, queryAt + static_cast<u32>(lane % 16 * kPitch + lane / 16 * 16 + k * 32));
     } else {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            a[i] = q[k][i];
+            b[i] = q[k][i];
         }
     }
 }
@@ -200,119 +203,122 @@ __device__ __forceinline__ u32 byteMatrixOffset(int lane) {
     return static_cast<u32>((lane % 8 + lane / 8 % 2 * 8) * kRowPitch + lane / 16 * 16);
 }
 
-/// Scales of keys or values 8 j + 2t and the next.
-__device__ __forceinline__ float2 scalesOf(u32 stage, int half, int j) {
-    const int t = static_cast<int>(threadIdx.x) % 4;
+/// Scales of the keys or values g and g + 8.
+__device__ __forceinline__ float2 scalesOf(u32 stage, int half) {
+    const u32 at = stage + kScalesAt + static_cast<u32>(half * 64 + static_cast<int>(threadIdx.x) % 32 / 4 * 4);
     float2 out;
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                 : "=f"(out.x), "=f"(out.y)
-                 : "r"(stage + kScalesAt + static_cast<u32>(half * 64 + j * 32 + t * 8))
-                 : "memory");
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(out.x) : "r"(at) : "memory");
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(out.y) : "r"(at + 32) : "memory");
     return out;
 }
 
-/// scores += q k of the stage's 16 keys, which are two tiles of columns.
-__device__ __forceinline__ void multiplyKeys(float (&scores)[2][4], const Queries& q, u32 queryAt, u32 stage) {
+using Scores = float[kHeadSets][4];
+using Sums = float[kHeadSets][kDimTiles][4];
+
+/// The product of step k: `keys` is its A fragment.
+__device__ __forceinline__ void multiplyStep(Scores (&parts)[2], const u32 (&keys)[4], const Queries& q, u32 queryAt,
+                                             int k) {
+    u32 b[4];
+    queryFragment(b, q, queryAt, k);
+#pragma unroll
+    for (int n = 0; n < kHeadSets; ++n) {
+        mma16816<T>(parts[k % 2][n], keys, b[n], b[n + 2]);
+    }
+}
+
+/// scores = q k of the stage's 16 keys, which bytes' scales are part of.
+__device__ __forceinline__ void multiplyKeys(Scores& scores, const Queries& q, u32 queryAt, u32 stage) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    u32 a[4];
+    Scores parts[2] = {}; // two sums: products wait for each other less
+    float2 scale{1, 1};
     if constexpr (kBytes) {
 #pragma unroll
         for (int k = 0; k < kDimSteps; k += 2) {
             u32 words[4];
             loadMatrix4(words, stage + byteMatrixOffset(lane) + k * 16);
 #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                u32 even, odd;
-                bytes::split<Cache>(words[i], even, odd);
-                if (i % 2 == 0) {
-                    queryFragment(a, q, queryAt, k + i / 2);
-                }
-                mma16816<T>(scores[i % 2], a, even, odd);
+            for (int i = 0; i < 2; ++i) {
+                u32 keys[4];
+                bytes::split<Cache>(words[2 * i], keys[0], keys[2]);
+                bytes::split<Cache>(words[2 * i + 1], keys[1], keys[3]);
+                multiplyStep(parts, keys, q, queryAt, k + i);
             }
         }
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-            const float2 scale = scalesOf(stage, 0, j);
-            scores[j][0] *= scale.x;
-            scores[j][1] *= scale.y;
-            scores[j][2] *= scale.x;
-            scores[j][3] *= scale.y;
-        }
+        scale = scalesOf(stage, 0);
     } else {
 #pragma unroll
         for (int k = 0; k < kDimSteps; ++k) {
-            u32 b[4];
-            loadMatrix4(b, stage + keyMatrixOffset(lane) + k * 32);
-            queryFragment(a, q, queryAt, k);
-            mma16816<T>(scores[0], a, b[0], b[1]);
-            mma16816<T>(scores[1], a, b[2], b[3]);
+            u32 keys[4];
+            loadMatrix4(keys, stage + keyMatrixOffset(lane) + k * 32);
+            multiplyStep(parts, keys, q, queryAt, k);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < kHeadSets * 4; ++i) {
+        scores[i / 4][i % 4] = (parts[0][i / 4][i % 4] + parts[1][i / 4][i % 4]) * (i % 4 < 2 ? scale.x : scale.y);
+    }
+}
+
+/// Sums of older weights become smaller: by `shrink` of the set's two heads.
+__device__ __forceinline__ void shrinkSums(Sums& sums, const float (&shrink)[kHeadSets][2]) {
+#pragma unroll
+    for (int n = 0; n < kHeadSets; ++n) {
+#pragma unroll
+        for (int i = 0; i < kDimTiles * 4; ++i) {
+            sums[n][i / 4][i % 4] *= shrink[n][i % 2];
         }
     }
 }
 
-__device__ __forceinline__ void shrinkSums(float (&sums)[4], const float (&shrink)[2]) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        sums[i] *= shrink[i / 2];
-    }
-}
-
-/// sums = sums * shrink + weights v.
-__device__ __forceinline__ void addValues(float (&sums)[kDimTiles][4], const float (&shrink)[2], float (&weights)[2][4],
-                                          u32 stage) {
+/// sums += values weights.
+__device__ __forceinline__ void addValues(Sums& sums, const Scores& weights, u32 stage) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const u32 values = stage + 16 * kRowPitch;
+    float2 scale{1, 1};
     if constexpr (kBytes) {
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-            const float2 scale = scalesOf(stage, 1, j);
-            weights[j][0] *= scale.x;
-            weights[j][1] *= scale.y;
-            weights[j][2] *= scale.x;
-            weights[j][3] *= scale.y;
-        }
+        scale = scalesOf(stage, 1);
     }
-    const u32 a[4] = {packPair<T>(weights[0][0], weights[0][1]), packPair<T>(weights[0][2], weights[0][3]),
-                      packPair<T>(weights[1][0], weights[1][1]), packPair<T>(weights[1][2], weights[1][3])};
+    u32 b[kHeadSets][2];
+#pragma unroll
+    for (int n = 0; n < kHeadSets; ++n) {
+        const float(&w)[4] = weights[n];
+        b[n][0] = transposed(packPair<T>(w[0] * scale.x, w[1] * scale.x));
+        b[n][1] = transposed(packPair<T>(w[2] * scale.y, w[3] * scale.y));
+    }
+    const auto add = [&](int d, const u32(&a)[4]) {
+#pragma unroll
+        for (int n = 0; n < kHeadSets; ++n) {
+            mma16816<T>(sums[n][d], a, b[n][0], b[n][1]);
+        }
+    };
     if constexpr (kBytes) {
 #pragma unroll
-        for (int d = 0; d < kDimTiles; d += 4) {
+        for (int d = 0; d < kDimTiles; d += 2) {
             u32 words[4];
-            loadMatrix4Transposed(words, values + byteMatrixOffset(lane) + d * 8);
+            loadMatrix4Transposed(words, values + byteMatrixOffset(lane) + d * 16);
 #pragma unroll
-            for (int i = 0; i < 4; i += 2) {
-                u32 even[2], odd[2];
-                bytes::split<Cache>(words[i], even[0], odd[0]);
-                bytes::split<Cache>(words[i + 1], even[1], odd[1]);
-                shrinkSums(sums[d + i], shrink);
-                shrinkSums(sums[d + i + 1], shrink);
-                mma16816<T>(sums[d + i], a, even[0], even[1]);
-                mma16816<T>(sums[d + i + 1], a, odd[0], odd[1]);
+            for (int i = 0; i < 2; ++i) {
+                u32 a[4];
+                bytes::split<Cache>(words[2 * i], a[0], a[1]);
+                bytes::split<Cache>(words[2 * i + 1], a[2], a[3]);
+                add(d + i, a);
             }
         }
     } else {
 #pragma unroll
-        for (int d = 0; d < kDimTiles; d += 2) {
-            u32 b[4];
-            loadMatrix4Transposed(b, values + valueMatrixOffset(lane) + d * 16);
-            shrinkSums(sums[d], shrink);
-            shrinkSums(sums[d + 1], shrink);
-            mma16816<T>(sums[d], a, b[0], b[1]);
-            mma16816<T>(sums[d + 1], a, b[2], b[3]);
+        for (int d = 0; d < kDimTiles; ++d) {
+            u32 a[4];
+            loadMatrix4Transposed(a, values + valueMatrixOffset(lane) + d * 32);
+            add(d, a);
         }
     }
 }
 
-/// A row's two columns of tile d into a row of kDim floats.
+/// A head's two columns of tile d into its row of kDim floats.
 __device__ __forceinline__ void storeSums(float* row, int d, float first, float second) {
-    const int t = static_cast<int>(threadIdx.x) % 4;
-    if constexpr (kBytes) {
-        row[d / 2 * 16 + 4 * t + d % 2] = first;
-        row[d / 2 * 16 + 4 * t + d % 2 + 2] = second;
-    } else {
-        row[d * 8 + 2 * t] = first;
-        row[d * 8 + 2 * t + 1] = second;
-    }
+    const int g = static_cast<int>(threadIdx.x) % 32 / 4;
+    row[d * 16 + (kBytes ? 2 * g : g)] = first;
+    row[d * 16 + (kBytes ? 2 * g + 1 : g + 8)] = second;
 }
 
 } // namespace decode

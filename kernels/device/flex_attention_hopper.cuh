@@ -200,13 +200,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) flex_attention_hopper(const
     if (threadIdx.x == 0) {
         initRing(shared.queriesFull(0), 1, shared.queriesEmpty(0), kGroups * 128,
                  kQueryStages); // all threads read queries
-        initRing(shared.keysFull(0), 1, shared.keysEmpty(0), kReleases, kStages);
-        initRing(shared.valuesFull(0), 1, shared.valuesEmpty(0), kReleases, kStages);
+        initRing(shared.keysFull(0), kFills, shared.keysEmpty(0), kReleases, kStages);
+        initRing(shared.valuesFull(0), kFills, shared.valuesEmpty(0), kReleases, kStages);
+        initMore(shared);
         barrier::fenceInit();
     }
-    divide(
+    divide<kRegisters>(
         [&] {
-            if (threadIdx.x < kGroups * 128 + 32) {
+            if (threadIdx.x < kGroups * 128 + kLoaders * 32) {
                 produce(p, shared);
             }
         },

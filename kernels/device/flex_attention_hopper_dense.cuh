@@ -12,6 +12,12 @@ namespace vt {
 
 namespace flex {
 
+inline constexpr int kLoaders = 1; ///< warps that bring tiles
+inline constexpr int kFills = 1;   ///< arrivals that make a tile full
+inline constexpr Registers kRegisters = kFewForProducer;
+
+__device__ __forceinline__ void initMore(const Shared&) {}
+
 /// What the producer says of a piece of work: 128 queries of one head; batch -1: there is no more.
 __device__ __forceinline__ void writeWork(const Work& work, u32 to) {
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(work.batch), "r"(work.head), "r"(work.begin),

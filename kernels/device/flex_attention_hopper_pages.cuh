@@ -6,8 +6,10 @@
 // (row, head) pairs as fill 128 rows. Tiles of keys begin at multiples of their size, so that a row's result does not depend
 // on the rows beside it. Tensor maps bring a tile that lies in pages (VT_PAGE_BOX positions at a time, which never cross a
 // page; 0: pages have no such pieces) or among the step's own tokens; the few that are neither, and values that reach behind the
-// sequence's end, are copied row by row with zeros where there is no key.
+// sequence's end, are copied row by row with zeros where there is no key. Of a quantized cache all warps of the producing group
+// make floats of bytes (flex_attention_hopper_bytes.cuh).
 
+#include "device/flex_attention_hopper_bytes.cuh"
 #include "device/flex_attention_hopper_stages.cuh"
 #include "device/flex_attention_hopper_walk.cuh"
 #include "device/flex_attention_pages.cuh"
@@ -22,6 +24,19 @@ inline constexpr int kPairs = kRows / kGroup * kGroup;
 inline constexpr int kNewBox = 64; ///< rows of a copy of the step's own tokens
 /// A consumer reads its piece's record until its results are stored, while the producer may be three pieces ahead.
 inline constexpr int kRecords = 4;
+/// Of a quantized cache: what each producing warp works on, and its bytes (ByteSlots).
+inline constexpr int kScenesAt = kRecordsAt + kRecords * static_cast<int>(sizeof(Work));
+inline constexpr int kSceneBytes = 80;
+static_assert(sizeof(Scene) == kSceneBytes, "a multiple of 16");
+inline constexpr int kLoaders = kBytes ? 4 : 1;           ///< warps that bring tiles
+inline constexpr int kFills = kBytes ? 32 * kLoaders : 1; ///< arrivals that make a tile full
+inline constexpr int kByteBarriersAt = kScenesAt + kLoaders * kSceneBytes;
+inline constexpr int kSlotsAt = ceilDiv(kByteBarriersAt + kLoaders * ByteSlots::kWarpBarriers, 128) * 128;
+static_assert(!kBytes || kSlotsAt == (kDim == 64 ? 164608 : 197248), "the manifest says so");
+/// Making floats of bytes takes some; at head dim 128 consumers with fewer would wait for each product.
+inline constexpr Registers kRegisters = !kBytes       ? kFewForProducer
+                                        : kDim == 128 ? Registers{56, 224}
+                                                      : Registers{104, 200};
 
 __device__ __forceinline__ Work* recordAt(const Shared& shared, int record) {
     const u32 address = shared.base + kRecordsAt + static_cast<u32>(record * static_cast<int>(sizeof(Work)));
@@ -113,17 +128,62 @@ private:
     SequenceKeys::Place place_{-1, 0};
 };
 
-/// One warp walks and copies. Blocks take pieces in turn, every other round backwards, so that nobody always gets the longest.
+/// A piece of work's tiles, by one warp.
+template <class Walk>
+__device__ __forceinline__ void bringPiece(const Params& p, const Shared& shared, const Work& work, Walk walk,
+                                           Stage& stage) {
+    TileSource source(p, work, p.offsets[work.batch + 1]);
+    do {
+        const Note note = Note::of(walk, work.kvHead);
+        source.open(note.begin);
+        barrier::wait(shared.keysEmpty(stage.index), stage.phase ^ 1);
+        if (threadIdx.x % 32 == 0) {
+            note.write(shared.note(stage.index));
+        }
+        source.bring(shared.keys(stage.index), false, shared.keysFull(stage.index));
+        barrier::wait(shared.valuesEmpty(stage.index), stage.phase ^ 1);
+        source.bring(shared.values(stage.index), true, shared.valuesFull(stage.index));
+        stage.next();
+    } while (!walk.done());
+}
+
+/// This warp's scene of a piece of work. All lanes together.
+__device__ __forceinline__ const Scene* openScene(const Params& p, const Shared& shared, const Work& work) {
+    const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
+    auto* scene =
+        static_cast<Scene*>(__cvta_shared_to_generic(shared.base + kScenesAt + static_cast<u32>(warp * kSceneBytes)));
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+        *scene = Scene(p, work, p.cache.blockTable + static_cast<i64>(work.batch) * p.cache.columns);
+    }
+    __syncwarp();
+    return scene;
+}
+
+__device__ __forceinline__ void initMore(const Shared& shared) {
+    if constexpr (kBytes) {
+        for (int i = 0; i < kLoaders * ByteSlots::kWarpBarriers; i += 8) {
+            barrier::init(shared.base + kByteBarriersAt + static_cast<u32>(i), 1);
+        }
+    }
+}
+
+/// The producing warps walk alike, the first one says what comes. Blocks take pieces in turn, every other round backwards, so
+/// that nobody always gets the longest.
 __device__ void produce(const Params& p, const Shared& shared) {
-    const bool first = threadIdx.x % 32 == 0;
+    const bool speaks = !kBytes || threadIdx.x % 128 < 32;
+    const bool first = threadIdx.x % (kLoaders * 32) == 0;
     const int blocks = static_cast<int>(gridDim.x);
     const int block = static_cast<int>(blockIdx.x);
     Stage stage;
+    [[maybe_unused]] ByteSlots slots{shared.base + kSlotsAt, shared.base + kByteBarriersAt};
     RingPlace<kQueryStages> queries;
     for (int round = 0;; ++round) {
         const Work work = workOf<kPairs>(p, round * blocks + (round % 2 == 0 ? block : blocks - 1 - block));
         const u32 full = shared.queriesFull(queries.index);
-        barrier::wait(shared.queriesEmpty(queries.index), queries.phase ^ 1);
+        if (speaks) {
+            barrier::wait(shared.queriesEmpty(queries.index), queries.phase ^ 1);
+        }
         if (first) {
             *recordAt(shared, round % kRecords) = work;
         }
@@ -141,20 +201,12 @@ __device__ void produce(const Params& p, const Shared& shared) {
                           chunk * 64, work.kvHead * kGroup, work.rowBegin + work.pairBegin / kGroup, full);
             }
         }
-        auto walk = walkOf(p, work, walkIntervals(p, work));
-        TileSource source(p, work, p.offsets[work.batch + 1]);
-        do {
-            const Note note = Note::of(walk, work.kvHead);
-            source.open(note.begin);
-            barrier::wait(shared.keysEmpty(stage.index), stage.phase ^ 1);
-            if (first) {
-                note.write(shared.note(stage.index));
-            }
-            source.bring(shared.keys(stage.index), false, shared.keysFull(stage.index));
-            barrier::wait(shared.valuesEmpty(stage.index), stage.phase ^ 1);
-            source.bring(shared.values(stage.index), true, shared.valuesFull(stage.index));
-            stage.next();
-        } while (!walk.done());
+        if constexpr (kBytes) {
+            const Scene& scene = *openScene(p, shared, work);
+            bringBytes(p, shared, scene, walkOf(p, scene.work, walkIntervals(p, scene.work)), stage, slots);
+        } else {
+            bringPiece(p, shared, work, walkOf(p, work, walkIntervals(p, work)), stage);
+        }
         queries.next();
     }
 }

@@ -18,8 +18,11 @@ inline constexpr int kRows = kGroups * 64;
 /// Tiles of 64 columns (128 bytes) side by side; copies fill the last up with zeros.
 inline constexpr int kChunks = ceilDiv(kDim, 64);
 inline constexpr int kBoxRows = 64; ///< of the tensor maps
-inline constexpr int kRegistersOfProducer = 40;
-inline constexpr int kRegistersOfConsumer = 232;
+/// Of a thread, for each role.
+struct Registers {
+    int producer, consumer;
+};
+inline constexpr Registers kFewForProducer{40, 232};
 
 static_assert(kDim == 64 || kDim == 96 || kDim == 128, "other head dims have the portable form");
 
@@ -138,16 +141,17 @@ __device__ __forceinline__ void initRing(u32 full, u32 fills, u32 empty, u32 rel
 }
 
 /// Gives a block's warpgroups their roles, once thread 0 has made the barriers: consume(0), consume(1), produce().
-template <class Produce, class Consume> __device__ __forceinline__ void divide(Produce produce, Consume consume) {
+template <const Registers& kRegisters = kFewForProducer, class Produce, class Consume>
+__device__ __forceinline__ void divide(Produce produce, Consume consume) {
     __syncthreads();
     pdl::wait();
     pdl::launchDependents();
     const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 128, 0);
     if (group == kGroups) {
-        wgmma::giveRegisters<kRegistersOfProducer>();
+        wgmma::giveRegisters<kRegisters.producer>();
         produce();
     } else {
-        wgmma::takeRegisters<kRegistersOfConsumer>();
+        wgmma::takeRegisters<kRegisters.consumer>();
         consume(group);
     }
 }

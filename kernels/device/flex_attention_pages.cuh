@@ -17,6 +17,7 @@ namespace flex {
 using Params = vitrine::kernels::abi::AttentionPrefillParams;
 using Out = StorageOf<VT_OUT_DTYPE>;
 inline constexpr int kGroup = VT_GROUP;
+inline constexpr bool kBytes = sizeof(StorageOf<VT_CACHE_DTYPE>) == 1; ///< the cache is quantized
 
 /// A key's or value's row: floats that are copied while others compute, or bytes of a quantized cache, which are made floats
 /// on their way.
@@ -56,7 +57,6 @@ public:
 
 private:
     using Cache = StorageOf<VT_CACHE_DTYPE>;
-    static constexpr bool kBytes = sizeof(Cache) == 1;
     static constexpr float kFloats = -1; ///< no scale of a row: the row is floats
 
     TileRow() = default;
@@ -203,11 +203,12 @@ private:
         }
     }
     __device__ __forceinline__ void load(int chunk) {
+        constexpr int kTogether = kBytes ? 1 : 4; // where bytes are made floats registers are short
         const int index = chunk * 32 + static_cast<int>(threadIdx.x) % 32;
         chunk_ = chunk;
         some_ = 0;
         allWhole_ = ~0U;
-#pragma unroll 4
+#pragma unroll kTogether
         for (int pair = work_.pairBegin; pair < work_.pairEnd;
              pair = p_.tileHeads == 1 ? (pair / kGroup + 1) * kGroup : pair + 1) {
             const auto word =

@@ -110,12 +110,45 @@ template <class B> __device__ __forceinline__ void split(u32 word, u32& even, u3
     }
 }
 
+/// Four bytes in order as floats, without their scale.
+template <class B> __device__ __forceinline__ void floats(u32 word, float (&x)[4]) {
+    if constexpr (kIsInt8<B>) {
+        const u32 above = word ^ 0x80808080U; // 128 more, which 2^23 takes as its last bits
+#pragma unroll
+        for (u32 i = 0; i < 4; ++i) {
+            x[i] = __fadd_rn(__uint_as_float(__byte_perm(above, 0x4B000000U, 0x7650U + i)), -8388736.0F);
+        }
+    } else {
+#if __CUDA_ARCH__ >= 890
+        u32 low, high;
+        asm("{\n"
+            ".reg .b16 first, second;\n"
+            "mov.b32 {first, second}, %2;\n"
+            "cvt.rn.f16x2.e4m3x2 %0, first;\n"
+            "cvt.rn.f16x2.e4m3x2 %1, second;\n"
+            "}\n"
+            : "=r"(low), "=r"(high)
+            : "r"(word));
+        x[0] = toFloat(f16{static_cast<u16>(low)});
+        x[1] = toFloat(f16{static_cast<u16>(low >> 16)});
+        x[2] = toFloat(f16{static_cast<u16>(high)});
+        x[3] = toFloat(f16{static_cast<u16>(high >> 16)});
+#else
+        u32 even, odd;
+        split<B>(word, even, odd);
+        x[0] = lowBf16(even);
+        x[1] = lowBf16(odd);
+        x[2] = highBf16(even);
+        x[3] = highBf16(odd);
+#endif
+    }
+}
+
 /// Four bytes in order, times their scale, as bf16.
 template <class B> __device__ __forceinline__ u32x2 scaled(u32 word, float scale) {
-    u32 even, odd;
-    split<B>(word, even, odd);
-    return {packBf16(lowBf16(even) * scale, lowBf16(odd) * scale),
-            packBf16(highBf16(even) * scale, highBf16(odd) * scale)};
+    float x[4];
+    floats<B>(word, x);
+    return {packBf16(x[0] * scale, x[1] * scale), packBf16(x[2] * scale, x[3] * scale)};
 }
 
 } // namespace bytes

@@ -41,6 +41,12 @@ __device__ __forceinline__ void loadMatrix2Transposed(u32 (&r)[2], u32 address) 
                  : "r"(address)
                  : "memory");
 }
+/// An 8 x 8 matrix of 16-bit values, as loadMatrix4 gives it, transposed.
+__device__ __forceinline__ u32 transposed(u32 r) {
+    u32 out;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(out) : "r"(r));
+    return out;
+}
 #if __CUDA_ARCH__ >= 900
 /// The reverse of loadMatrix4.
 __device__ __forceinline__ void storeMatrix4(u32 address, u32 r0, u32 r1, u32 r2, u32 r3) {

@@ -161,12 +161,19 @@ void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionPara
 
 constexpr std::int64_t kPrefillRows = 128; ///< (row, head) pairs of a tile of the Hopper form, at most
 
-/// Tokens of a page that one copy of a tensor map brings: the largest power of two that divides a page, up to 64. 0: copies of
-/// fewer than 8 tokens would lie in no swizzle, and bytes are
-/// made floats on their way.
+/// Tokens of a page that one copy of a tensor map brings: of floats the largest power of two that divides a page, up to 64, or 0,
+/// because copies of fewer than 8 tokens would lie in no swizzle; of bytes 32, a warp's rows, or 0 where pages do not consist
+/// of them or scales lie where no copy begins.
 std::int64_t pageBoxOf(const KvView& cache) {
-    const std::int64_t box = std::gcd(cache.keys.shape[1], std::int64_t{64});
-    return box < 8 || cache.quantized() ? 0 : box;
+    const std::int64_t pageTokens = cache.keys.shape[1];
+    if (cache.quantized()) {
+        const auto begins = [](const TensorView& scales) {
+            return reinterpret_cast<std::uintptr_t>(scales.data) % 16 == 0 && scales.stride0() % 4 == 0;
+        };
+        return pageTokens % 32 == 0 && begins(cache.keyScales) && begins(cache.valueScales) ? 32 : 0;
+    }
+    const std::int64_t box = std::gcd(pageTokens, std::int64_t{64});
+    return box < 8 ? 0 : box;
 }
 
 /// (headDim, heads, tokens) of a ragged tensor, in boxes of `rows` tokens of `heads` heads.
@@ -180,7 +187,7 @@ abi::TensorMap raggedMap(const TensorView& tensor, std::int64_t heads, std::int6
     return map;
 }
 
-/// (headDim, kvHeads, pageTokens, pages) of a pool, in boxes of `tokens` of one head. Pages lie anywhere at multiples of the
+/// (headDim, kvHeads, pageTokens, pages) of a pool, in boxes of `tokens` of one head: 64 columns, of bytes all. Pages lie anywhere at multiples of the
 /// stride, so the map reaches as far as a device's memory may.
 abi::TensorMap poolMap(const TensorView& pool, std::int64_t tokens) {
     constexpr std::uint64_t kFarthest = std::uint64_t{1} << 37; // elements: 256 GiB
@@ -189,7 +196,8 @@ abi::TensorMap poolMap(const TensorView& pool, std::int64_t tokens) {
     const std::uint64_t pages = std::clamp<std::uint64_t>(kFarthest / stride, at(0), std::uint64_t{1} << 31);
     const std::uint64_t extents[] = {at(3), at(2), at(1), pages};
     const std::uint64_t strides[] = {at(3), at(2) * at(3), stride};
-    const std::uint32_t box[] = {64, 1, static_cast<std::uint32_t>(tokens), 1};
+    const std::int64_t columns = isQuantizedKv(pool.dtype) ? pool.shape[3] : 64;
+    const std::uint32_t box[] = {static_cast<std::uint32_t>(columns), 1, static_cast<std::uint32_t>(tokens), 1};
     abi::TensorMap map{};
     encodeTensorMap({pool.data, pool.dtype, extents, strides, box}, map.bytes);
     return map;
@@ -227,12 +235,11 @@ void runManyRows(CudaContext& context, const Attention& op, const abi::Attention
                                           {"group", group},
                                           {"page_box", pageBox},
                                           {"added", op.newK.empty() ? 0 : 1},
-                                          {"older", op.cache.olderTokens != 0 && !op.cache.ring ? 1 : 0},
                                           {"aligned", isAligned(op) ? 1 : 0},
                                           {"kv_heads", op.cache.keys.shape[2]},
                                           {"tokens", op.q.shape[0]},
                                           {"sequences", op.cache.blockTable.shape[0]}};
-    if (hasHopperForward(context.device().major, headDim) && group <= kPrefillRows) {
+    if (hasHopperForward(context.device().major, headDim) && group <= kPrefillRows && isAligned(op)) {
         setMaps(op, all);
     }
     FlexTiles tiles = forwardTiles(headDim, *source);

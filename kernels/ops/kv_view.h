@@ -32,9 +32,6 @@ struct KvView {
     bool ring = false;      ///< a sliding layer's ring: slot = p % (pagesOfSequence * pageTokens), `first` still holds
     TensorView keyScales;   ///< (pages, kvHeads, pageTokens) F32 of keys in bytes, else empty; pages as those of keys
     TensorView valueScales; ///< of values
-    /// Of the tokens kept those of earlier steps, of sequences with several rows in this one, for the choice of kernels;
-    /// negative: unknown.
-    std::int64_t olderTokens = -1;
 
     bool quantized() const { return !keyScales.empty(); }
 };

@@ -80,7 +80,8 @@ public:
         values = normal(item.cacheType, Shape{used * batch, item.pageTokens, item.kvHeads, item.dim}, random,
                         item.pageTokens * width + (isQuantizedKv(item.cacheType) ? 48 : 24));
         if (isQuantizedKv(item.cacheType)) {
-            keyScales = scalesOf(Shape{used * batch, item.kvHeads, item.pageTokens}, random, 3);
+            // Scales of whole runs of 32 are brought by one copy where it may begin.
+            keyScales = scalesOf(Shape{used * batch, item.kvHeads, item.pageTokens}, random, item.beside ? 4 : 3);
             valueScales = scalesOf(Shape{used * batch, item.kvHeads, item.pageTokens}, random, 0);
         }
         for (TestTensor* pool : {&keys, &values}) {
@@ -519,6 +520,83 @@ TEST_P(AttentionOfBytesGpu, ManyRows) {
                 .program = "document"});
 }
 
+TEST_P(AttentionOfBytesGpu, PiecesBehindPages) {
+    VITRINE_NEEDS_GPU();
+    std::mt19937 random(std::random_device{}());
+    const auto any = [&](int low, int high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random); };
+    for (const std::int64_t dim : {64, 96, 128}) {
+        for (const bool beside : {true, false}) {
+            const Case item{.name = "head dim " + std::to_string(dim),
+                            .past = {any(300, 1500), 128, any(0, 700), any(1, 60)},
+                            .added = {any(2, 300), 256, any(60, 200), 1},
+                            .heads = 16,
+                            .kvHeads = 2,
+                            .dim = dim,
+                            .pageTokens = beside ? 32 * any(1, 4) : any(3, 130),
+                            .window = beside ? 0 : any(100, 400),
+                            .sinks = beside,
+                            .softCap = dim == 96 ? 20.0F : 0.0F,
+                            .cacheType = GetParam(),
+                            .outType = beside ? DType::BF16 : DType::F32,
+                            .beside = beside};
+            SCOPED_TRACE(fmt::format("past {} added {} pages of {} window {}", fmt::join(item.past, " "),
+                                     fmt::join(item.added, " "), item.pageTokens, item.window));
+            expectSame(item);
+        }
+    }
+    for (const std::string_view program : testing::AttentionPrograms::kSparse) {
+        expectSame({.name = std::string(program),
+                    .past = {any(1000, 3000), any(600, 1500), 0, any(0, 300)},
+                    .added = {any(2, 150), 1, any(2, 400), 2},
+                    .heads = 12,
+                    .kvHeads = 4,
+                    .dim = any(0, 1) == 0 ? 64 : 128,
+                    .pageTokens = 8 * any(1, 16),
+                    .sinks = false,
+                    .cacheType = GetParam(),
+                    .program = program,
+                    .beside = true});
+    }
+}
+
+/// A key is the same number where a step reads its own tokens as where a later one reads the cache.
+TEST_P(AttentionOfBytesGpu, PiecesOfAPromptGiveTheSameBits) {
+    VITRINE_NEEDS_GPU();
+    CudaContext& context = *testing::gpu();
+    for (const std::int64_t dim : {32, 64, 96, 128}) {
+        const Case item{.name = "pieces",
+                        .past = {0},
+                        .added = {700},
+                        .heads = 16,
+                        .kvHeads = 2,
+                        .dim = dim,
+                        .cacheType = GetParam(),
+                        .beside = true};
+        Scene scene(item);
+        const auto rowsFrom = [&](std::int64_t begin) {
+            TestTensor offsets(DType::I32, Shape{2});
+            offsets.fillInts({0, static_cast<std::int32_t>(700 - begin)});
+            testing::OnDevice device(context);
+            Attention op = scene(device);
+            op.offsets = device(offsets);
+            for (TensorView* rows : {&op.q, &op.positions, &op.newK, &op.newV, &op.out, &op.lse}) {
+                *rows = sliceRows(*rows, begin, 700);
+            }
+            device.giveScratch(op);
+            execute(context, op);
+            device.synchronize();
+            device.download(scene.out);
+            return scene.out.values();
+        };
+        const std::vector<double> whole = rowsFrom(0);
+        for (const std::int64_t begin : {64, 390, 640}) {
+            const std::vector<double> piece = rowsFrom(begin);
+            EXPECT_TRUE(std::equal(piece.begin() + begin * 16 * dim, piece.end(), whole.begin() + begin * 16 * dim))
+                << "head dim " << dim << ", from row " << begin;
+        }
+    }
+}
+
 TEST_P(AttentionOfBytesGpu, Rings) {
     VITRINE_NEEDS_GPU();
     for (const std::int64_t window : {33, 128}) {
@@ -540,6 +618,18 @@ TEST_P(AttentionOfBytesGpu, Rings) {
                     .dim = 64,
                     .pageTokens = 43,
                     .window = window,
+                    .ring = true,
+                    .cacheType = GetParam()});
+    }
+    for (const std::int64_t dim : {64, 96, 128}) {
+        expectSame({.name = "a long step, head dim " + std::to_string(dim),
+                    .past = {130, 0, 64, 900},
+                    .added = {500, 700, 65, 3},
+                    .heads = 16,
+                    .kvHeads = 8,
+                    .dim = dim,
+                    .pageTokens = dim == 96 ? 40 : 64,
+                    .window = 128,
                     .ring = true,
                     .cacheType = GetParam()});
     }

@@ -20,7 +20,10 @@ struct Answers {
     std::uint64_t sharedTokens = 0;
 };
 
-class GpuBatch : public GpuTest, public ::testing::WithParamInterface<std::string> {
+/// A fixture, and what its cache holds.
+using BatchCase = std::tuple<std::string, kernels::DType>;
+
+class GpuBatch : public GpuTest, public ::testing::WithParamInterface<BatchCase> {
 protected:
     void SetUp() override {
         GpuTest::SetUp();
@@ -32,9 +35,9 @@ protected:
         options.foldSteps = true;
         context_ = std::make_unique<kernels::Context>(options);
         // In float32 no answer hangs on the order of a sum.
-        model_ = std::make_unique<Model>(*context_, openModel(test::fixture(GetParam())),
+        model_ = std::make_unique<Model>(*context_, openModel(test::fixture(std::get<0>(GetParam()))),
                                          ModelOptions{false, kernels::DType::F32, 0}, nullptr);
-        options_.cache.dtype = kernels::DType::F32;
+        options_.cache.dtype = std::get<1>(GetParam());
         options_.cache.pageTokens = 8;
         options_.scheduler.slots = 6;
         options_.scheduler.tokenBudget = 50;
@@ -77,7 +80,7 @@ protected:
 TEST_P(GpuBatch, AnswersAreThoseOfOneByOne) {
     std::vector<std::vector<std::int32_t>> alone;
     GenerateOptions generate;
-    generate.cache.dtype = kernels::DType::F32;
+    generate.cache.dtype = options_.cache.dtype;
     for (const GenerateRequest& request : requests_) {
         GenerateReport report;
         Generator(*model_, nullptr, generate).run({request}, report, {});
@@ -131,9 +134,14 @@ TEST_P(GpuBatch, GivesItsMemoryBack) {
     EXPECT_EQ(context_->memory().statistics().current, before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, GpuBatch, ::testing::Values("gpt-oss-mxfp4", "llama", "llama-dynamic-rope", "gemma2"),
-                         [](const auto& fixture) {
-                             std::string name = fixture.param;
+INSTANTIATE_TEST_SUITE_P(Every, GpuBatch,
+                         ::testing::Combine(::testing::Values("gpt-oss-mxfp4", "llama", "llama-dynamic-rope", "gemma2"),
+                                            ::testing::Values(kernels::DType::F32, kernels::DType::F8E4M3,
+                                                              kernels::DType::I8)),
+                         [](const auto& item) {
+                             const kernels::DType dtype = std::get<1>(item.param);
+                             std::string name = std::get<0>(item.param);
+                             name += dtype == kernels::DType::F32 ? "" : "_" + std::string(kernels::dtypeName(dtype));
                              std::replace(name.begin(), name.end(), '-', '_');
                              return name;
                          });

@@ -189,6 +189,33 @@ TEST_P(GpuModel, GreedyIdsOfQuantizedCaches) {
     }
 }
 
+/// Whatever the pieces in which a prompt is read: a step's own keys are rounded before anything reads them.
+TEST(GpuQuantizedCache, AnswersDoNotDependOnThePiecesOfAPrompt) {
+    if (const std::string why = kernels::whyNoCuda(); !why.empty()) {
+        GTEST_SKIP() << why;
+    }
+    const auto gpu = cudaContext(nullptr, true);
+    Model model(*gpu, openModel("synthetic:tiny-gpt-oss"), {false, kernels::DType::F32, 7}, nullptr);
+    GenerateRequest request;
+    for (std::int32_t t = 0; t < 1700; ++t) {
+        request.prompt.push_back((31 * t + t * t / 7) % 200);
+    }
+    request.maxNewTokens = 40;
+    for (const kernels::DType dtype : {kernels::DType::F8E4M3, kernels::DType::I8}) {
+        std::vector<std::vector<std::int32_t>> answers;
+        for (const std::int64_t piece : {0, 64, 1000}) {
+            GenerateOptions options;
+            options.cache.dtype = dtype;
+            options.prefillChunk = piece;
+            GenerateReport report;
+            Generator(model, nullptr, options).run({request}, report, {});
+            answers.push_back(report.results[0].ids);
+        }
+        EXPECT_EQ(answers[1], answers[0]) << kernels::dtypeName(dtype) << ", pieces of 64";
+        EXPECT_EQ(answers[2], answers[0]) << kernels::dtypeName(dtype) << ", pieces of 1,000";
+    }
+}
+
 TEST_P(GpuModel, AllocatesAsMetaDoes) {
     test::RecordingSink gpuSink;
     std::vector<std::string> gpu;

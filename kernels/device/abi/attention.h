@@ -46,7 +46,7 @@ struct AttentionProgramParams : AttentionParams {
 
 /// What sequences of many rows need: tensor maps of q, the pools of pages and the step's own tokens (hopper form only).
 /// Queries: boxes of (64 columns, the heads of a group, rows). Pools: (columns, kvHeads, tokens of a page, pages), boxes of
-/// 64 columns and `pageBox` tokens of one head. New tokens: (columns, kvHeads, tokens), boxes of 64 tokens of one head.
+/// 64 columns (of bytes: all) and `pageBox` tokens of one head. New tokens: (columns, kvHeads, tokens), boxes of 64 tokens of one head.
 struct AttentionPrefillParams : AttentionProgramParams {
     TensorMap queryMap, keyMap, valueMap, newKeyMap, newValueMap;
 };
