@@ -66,7 +66,8 @@ public:
                 run_.sinks.nextPart();
             }
             const base::TimeNs now = context_.clock().now();
-            if (wait || now - told_ >= kTellEvery) {
+            const bool others = engine_.scheduler().running() != toldRunning_; // admitted or ended by this step
+            if (wait || others || now - told_ >= kTellEvery) {
                 tell();
             }
         }
@@ -124,6 +125,7 @@ private:
         told_ = context_.clock().now();
         ServeStatus status;
         status.running = engine_.scheduler().running();
+        toldRunning_ = status.running;
         status.waiting = engine_.scheduler().queued();
         status.pages = engine_.cache().book()->counts();
         status.generated = engine_.counts().generated;
@@ -163,6 +165,7 @@ private:
     BatchForwarder forward_;
     BatchTally tally_;
     base::TimeNs told_ = 0;
+    std::int64_t toldRunning_ = 0;
     base::TimeNs warned_ = 0;
     std::int64_t toldMemory_ = 0;                                             ///< steps and swaps that did not fit
     std::unordered_map<std::int32_t, std::shared_ptr<RequestListener>> open_; ///< by number

@@ -5,7 +5,7 @@
 #define VITRINE_SIMD __attribute__((target("avx2,fma,f16c")))
 #define VITRINE_SIMD_INLINE VITRINE_SIMD __attribute__((always_inline)) inline
 
-#include "kernels/ops/gemv_rows.h"
+#include "kernels/ops/dot_tile.h"
 
 // As the AVX-512 kernels, with half the lanes. MXFP4 nibbles become the high and low bytes of BF16 by two byte shuffles,
 // two groups at a time; the unpacking leaves 64 elements in the order of preparedIndexAvx2.
@@ -35,10 +35,13 @@ struct Avx2 {
     static constexpr int kGroups = 2;
     static constexpr int denseOutputs(int rows) { return rows <= 2 ? 4 : rows <= 4 ? 2 : 1; }
     static constexpr int mxfp4Outputs(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
+    static constexpr int kTileWide = 4;
+    static constexpr int kTileRows = 3;
 
     VITRINE_SIMD_INLINE static __m256 load(const float* p) { return _mm256_loadu_ps(p); }
     VITRINE_SIMD_INLINE static __m256 broadcast(float value) { return _mm256_set1_ps(value); }
     VITRINE_SIMD_INLINE static void store(float* p, __m256 values) { _mm256_storeu_ps(p, values); }
+    VITRINE_SIMD_INLINE static __m256 add(__m256 a, __m256 b) { return _mm256_add_ps(a, b); }
     VITRINE_SIMD_INLINE static __m256 multiplyAdd(__m256 a, __m256 b, __m256 c) { return _mm256_fmadd_ps(a, b, c); }
     VITRINE_SIMD_INLINE static float sum(__m256 values) {
         __m128 four = _mm_add_ps(_mm256_castps256_ps128(values), _mm256_extractf128_ps(values, 1));
@@ -116,6 +119,31 @@ struct Avx2 {
         }
     }
 
+    /// BF16 elements of two groups or one, by pairs, in the order of the prepared x.
+    struct Pairs {
+        __m256i of[4];
+    };
+    VITRINE_SIMD_INLINE static Pairs pairsOf(const std::uint8_t* blocks, std::int64_t groups, const Tables& tables) {
+        // A group that is not there has no nibbles, and its scale is finite.
+        const __m256i bytes = groups >= kGroups
+                                  ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(blocks))
+                                  : _mm256_zextsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(blocks)));
+        const __m256i mask = _mm256_set1_epi8(15);
+        const __m256i lowNibbles = _mm256_and_si256(bytes, mask);
+        const __m256i highNibbles = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask);
+        const __m256i evenHigh = _mm256_shuffle_epi8(tables.high, lowNibbles);
+        const __m256i evenLow = _mm256_shuffle_epi8(tables.low, lowNibbles);
+        const __m256i oddHigh = _mm256_shuffle_epi8(tables.high, highNibbles);
+        const __m256i oddLow = _mm256_shuffle_epi8(tables.low, highNibbles);
+        return {{_mm256_unpacklo_epi8(evenLow, evenHigh), _mm256_unpackhi_epi8(evenLow, evenHigh),
+                 _mm256_unpacklo_epi8(oddLow, oddHigh), _mm256_unpackhi_epi8(oddLow, oddHigh)}};
+    }
+    /// Each group's scale in its lanes.
+    VITRINE_SIMD_INLINE static __m256 spreadScales(const float* scales) {
+        const __m256i spread = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
+        return _mm256_permutevar8x32_ps(_mm256_loadu_ps(scales), spread);
+    }
+
     template <int R>
     VITRINE_SIMD_INLINE static void addPairs(__m256i pairs, const float* const* x, std::int64_t k, __m256* parts) {
         const __m256 even = evenBf16(pairs);
@@ -132,27 +160,27 @@ struct Avx2 {
     VITRINE_SIMD_INLINE static void addGroups(const std::uint8_t* blocks, std::int64_t groups, const float* scales,
                                               const Tables& tables, const float* const* x, std::int64_t k,
                                               __m256* sums) {
-        // A group that is not there has no nibbles, and its scale is finite.
-        const __m256i bytes = groups >= kGroups
-                                  ? _mm256_loadu_si256(reinterpret_cast<const __m256i*>(blocks))
-                                  : _mm256_zextsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(blocks)));
-        const __m256i spread = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
-        const __m256 laneScales = _mm256_permutevar8x32_ps(_mm256_loadu_ps(scales), spread);
-        const __m256i mask = _mm256_set1_epi8(15);
-        const __m256i lowNibbles = _mm256_and_si256(bytes, mask);
-        const __m256i highNibbles = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask);
+        const Pairs pairs = pairsOf(blocks, groups, tables);
+        const __m256 laneScales = spreadScales(scales);
         __m256 parts[R] = {};
-        const __m256i evenHigh = _mm256_shuffle_epi8(tables.high, lowNibbles);
-        const __m256i evenLow = _mm256_shuffle_epi8(tables.low, lowNibbles);
-        addPairs<R>(_mm256_unpacklo_epi8(evenLow, evenHigh), x, k, parts);
-        addPairs<R>(_mm256_unpackhi_epi8(evenLow, evenHigh), x, k + 16, parts);
-        const __m256i oddHigh = _mm256_shuffle_epi8(tables.high, highNibbles);
-        const __m256i oddLow = _mm256_shuffle_epi8(tables.low, highNibbles);
-        addPairs<R>(_mm256_unpacklo_epi8(oddLow, oddHigh), x, k + 32, parts);
-        addPairs<R>(_mm256_unpackhi_epi8(oddLow, oddHigh), x, k + 48, parts);
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; ++j) {
+            addPairs<R>(pairs.of[j], x, k + 16 * j, parts);
+        }
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
             sums[r] = _mm256_fmadd_ps(parts[r], laneScales, sums[r]);
+        }
+    }
+
+    VITRINE_SIMD_INLINE static void expandGroups(const std::uint8_t* blocks, std::int64_t groups, const float* scales,
+                                                 const Tables& tables, float* out) {
+        const Pairs pairs = pairsOf(blocks, groups, tables);
+        const __m256 laneScales = spreadScales(scales);
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; ++j) {
+            store(out + 16 * j, _mm256_mul_ps(evenBf16(pairs.of[j]), laneScales));
+            store(out + 16 * j + kLanes, _mm256_mul_ps(oddBf16(pairs.of[j]), laneScales));
         }
     }
 };
@@ -176,6 +204,14 @@ std::int64_t preparedIndexAvx2(DType dtype, std::int64_t i) {
 
 void gemvAvx2(const GemvCall& call) {
     multiplyRows<Avx2>(call);
+}
+
+void addDotsAvx2(const DotTileCall& call) {
+    addDots<Avx2>(call);
+}
+
+void sumDotsAvx2(const DotTileCall& call, float* sums) {
+    sumDots<Avx2>(call, sums);
 }
 
 } // namespace vitrine::kernels

@@ -9,7 +9,7 @@
 #define VITRINE_SIMD __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")))
 #define VITRINE_SIMD_INLINE VITRINE_SIMD __attribute__((always_inline)) inline
 
-#include "kernels/ops/gemv_rows.h"
+#include "kernels/ops/dot_tile.h"
 
 // Weights unpack in the order that is cheapest, and prepared rows of x have that order: BF16 pairs split into even and
 // odd elements; sixteen dwords of MXFP4 nibbles give elements 0, 8, 16, ... then 1, 9, 17, ... of 128.
@@ -25,10 +25,13 @@ struct Avx512 {
     static constexpr int kGroups = 4;
     static constexpr int denseOutputs(int rows) { return rows <= 4 ? 4 : 2; }
     static constexpr int mxfp4Outputs(int rows) { return rows <= 2 ? 4 : rows <= 5 ? 2 : 1; }
+    static constexpr int kTileWide = 4;
+    static constexpr int kTileRows = 4;
 
     VITRINE_SIMD_INLINE static __m512 load(const float* p) { return _mm512_loadu_ps(p); }
     VITRINE_SIMD_INLINE static __m512 broadcast(float value) { return _mm512_set1_ps(value); }
     VITRINE_SIMD_INLINE static void store(float* p, __m512 values) { _mm512_storeu_ps(p, values); }
+    VITRINE_SIMD_INLINE static __m512 add(__m512 a, __m512 b) { return _mm512_add_ps(a, b); }
     VITRINE_SIMD_INLINE static __m512 multiplyAdd(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
     VITRINE_SIMD_INLINE static float sum(__m512 values) { return _mm512_reduce_add_ps(values); }
     VITRINE_SIMD_INLINE static __mmask16 firstLanes(std::int64_t count) {
@@ -84,25 +87,37 @@ struct Avx512 {
         }
     }
 
+    /// The nibbles of up to four groups, eight to a lane, and each lane's scale. Lanes past the last group have no
+    /// nibbles, and whatever scale lies there must not make them NaN.
+    struct Groups {
+        VITRINE_SIMD_INLINE Groups(const std::uint8_t* blocks, std::int64_t groups, const float* scales) {
+            const __mmask16 mask = firstLanes(groups >= kGroups ? kLanes : 4 * groups);
+            const __m512i spread = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+            nibbles = _mm512_maskz_loadu_epi32(mask, blocks);
+            laneScales = _mm512_maskz_permutexvar_ps(mask, spread, _mm512_loadu_ps(scales));
+        }
+        /// Element j of each lane, not scaled.
+        VITRINE_SIMD_INLINE __m512 values(int j, __m512 table) const {
+            return _mm512_permutexvar_ps(_mm512_srli_epi32(nibbles, static_cast<unsigned>(4 * j)), table);
+        }
+        __m512i nibbles;
+        __m512 laneScales;
+    };
+
     /// Up to four groups: sums += scale * (sum over the eight nibbles of each dword).
     template <int R>
     VITRINE_SIMD_INLINE static void addGroups(const std::uint8_t* blocks, std::int64_t groups, const float* scales,
                                               __m512 table, const float* const* x, std::int64_t k, __m512* sums) {
-        // Lanes past the last group have no nibbles, and whatever scale lies there must not make them NaN.
-        const __mmask16 mask = firstLanes(groups >= kGroups ? kLanes : 4 * groups);
-        const __m512i nibbles = _mm512_maskz_loadu_epi32(mask, blocks);
-        const __m512i spread = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
-        const __m512 laneScales = _mm512_maskz_permutexvar_ps(mask, spread, _mm512_loadu_ps(scales));
+        const Groups some(blocks, groups, scales);
         __m512 parts[R];
-        const __m512 first = _mm512_permutexvar_ps(nibbles, table);
+        const __m512 first = some.values(0, table);
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
             parts[r] = _mm512_mul_ps(first, _mm512_loadu_ps(x[r] + k));
         }
 #pragma GCC unroll 8
         for (int j = 1; j < 8; ++j) {
-            const __m512 values =
-                _mm512_permutexvar_ps(_mm512_srli_epi32(nibbles, static_cast<unsigned>(4 * j)), table);
+            const __m512 values = some.values(j, table);
 #pragma GCC unroll 8
             for (int r = 0; r < R; ++r) {
                 parts[r] = _mm512_fmadd_ps(values, _mm512_loadu_ps(x[r] + k + 16 * j), parts[r]);
@@ -110,7 +125,16 @@ struct Avx512 {
         }
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
-            sums[r] = _mm512_fmadd_ps(parts[r], laneScales, sums[r]);
+            sums[r] = _mm512_fmadd_ps(parts[r], some.laneScales, sums[r]);
+        }
+    }
+
+    VITRINE_SIMD_INLINE static void expandGroups(const std::uint8_t* blocks, std::int64_t groups, const float* scales,
+                                                 __m512 table, float* out) {
+        const Groups some(blocks, groups, scales);
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; ++j) {
+            store(out + j * kLanes, _mm512_mul_ps(some.values(j, table), some.laneScales));
         }
     }
 };
@@ -130,6 +154,14 @@ std::int64_t preparedIndexAvx512(DType dtype, std::int64_t i) {
 
 void gemvAvx512(const GemvCall& call) {
     multiplyRows<Avx512>(call);
+}
+
+void addDotsAvx512(const DotTileCall& call) {
+    addDots<Avx512>(call);
+}
+
+void sumDotsAvx512(const DotTileCall& call, float* sums) {
+    sumDots<Avx512>(call, sums);
 }
 
 } // namespace vitrine::kernels

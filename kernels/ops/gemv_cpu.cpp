@@ -24,6 +24,15 @@ float sumLanes(const float* lanes) {
     return sum;
 }
 
+/// lanes[i % kLanes] += weights[i] * x[i]; zeros behind `count` fill the last lanes.
+void addLanes(const float* weights, const float* x, std::int64_t count, float* __restrict lanes) {
+    for (std::int64_t i = 0; i < count; i += kLanes) {
+        for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+            lanes[lane] += weights[i + lane] * x[i + lane];
+        }
+    }
+}
+
 void dotRows(const GemvCall& call) {
     const std::int64_t in = call.matrix.in;
     for (std::int64_t o = 0; o < call.outCount; ++o) {
@@ -31,14 +40,9 @@ void dotRows(const GemvCall& call) {
         for (std::int64_t begin = 0; begin < in; begin += kPiece) {
             float weights[kPiece] = {};
             const std::int64_t count = in - begin < kPiece ? in - begin : kPiece;
-            loadWeights(call.matrix, call.outBegin + o, begin, count, weights); // zeros behind fill the last lanes
+            loadWeights(call.matrix, call.outBegin + o, begin, count, weights);
             for (std::int64_t r = 0; r < call.rows; ++r) {
-                const float* x = call.x[r] + begin;
-                for (std::int64_t i = 0; i < count; i += kLanes) {
-                    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-                        lanes[r][lane] += weights[i + lane] * x[i + lane];
-                    }
-                }
+                addLanes(weights, call.x[r] + begin, count, lanes[r]);
             }
         }
         for (std::int64_t r = 0; r < call.rows; ++r) {
@@ -71,8 +75,22 @@ Four fourAt(const float* p) {
     return values;
 }
 
-/// Output `o` of the call by R rows of x from `row` on: a group is looked up once and multiplied with each row in two
-/// independent sums.
+/// One group by x, in two independent sums, not scaled.
+Four dotGroup(const Four* weights, const float* x) {
+    Four even = weights[0] * fourAt(x);
+    Four odd = weights[1] * fourAt(x + 4);
+    for (std::int64_t i = 2; i < kMxfp4Group / 4; i += 2) {
+        even += weights[i] * fourAt(x + 4 * i);
+        odd += weights[i + 1] * fourAt(x + 4 * i + 4);
+    }
+    return even + odd;
+}
+
+float sumFour(Four sums) {
+    return sums[0] + sums[1] + (sums[2] + sums[3]);
+}
+
+/// Output `o` of the call by R rows of x from `row` on: a group is looked up once and multiplied with each row.
 template <int R> void dotMxfp4(const GemvCall& call, std::int64_t row, std::int64_t o) {
     const std::int64_t groups = call.matrix.in / kMxfp4Group;
     const std::int64_t out = call.outBegin + o;
@@ -88,18 +106,11 @@ template <int R> void dotMxfp4(const GemvCall& call, std::int64_t row, std::int6
         }
         const float scale = std::bit_cast<float>(e8m0Bits(scales[g]));
         for (std::int64_t r = 0; r < R; ++r) {
-            const float* const x = call.x[row + r] + g * kMxfp4Group;
-            Four even = weights[0] * fourAt(x);
-            Four odd = weights[1] * fourAt(x + 4);
-            for (std::int64_t i = 2; i < kMxfp4Group / 4; i += 2) {
-                even += weights[i] * fourAt(x + 4 * i);
-                odd += weights[i + 1] * fourAt(x + 4 * i + 4);
-            }
-            sums[r] += (even + odd) * scale;
+            sums[r] += dotGroup(weights, call.x[row + r] + g * kMxfp4Group) * scale;
         }
     }
     for (std::int64_t r = 0; r < R; ++r) {
-        call.y[(row + r) * kGemvOutputs + o] = sums[r][0] + sums[r][1] + (sums[r][2] + sums[r][3]);
+        call.y[(row + r) * kGemvOutputs + o] = sumFour(sums[r]);
     }
 }
 
@@ -135,7 +146,40 @@ void sumColumns(const GemvCall& call) {
     }
 }
 
+/// The same sums over a stretch whose weights are expanded, scales and all: a power of two changes no rounding.
+void addGroups(const float* weights, const float* x, std::int64_t count, float* lanes) {
+    Four sums = fourAt(lanes);
+    for (std::int64_t k = 0; k < count; k += kMxfp4Group) {
+        Four group[kMxfp4Group / 4];
+        std::memcpy(group, weights + k, sizeof group);
+        sums += dotGroup(group, x + k);
+    }
+    std::memcpy(lanes, &sums, sizeof sums);
+}
+
 } // namespace
+
+void addDotsScalar(const DotTileCall& call) {
+    const bool grouped = call.matrix.dtype == DType::F4;
+    for (std::int64_t o = 0; o < call.outCount; ++o) {
+        float weights[kDotDepth] = {};
+        loadWeights(call.matrix, call.outBegin + o, call.begin, call.count, weights);
+        for (std::int64_t r = 0; r < call.rows; ++r) {
+            float* const lanes = call.lanes + (o * kDotRows + r) * kDotLanes;
+            (grouped ? addGroups : addLanes)(weights, call.x + r * kDotDepth, call.count, lanes);
+        }
+    }
+}
+
+void sumDotsScalar(const DotTileCall& call, float* sums) {
+    const bool grouped = call.matrix.dtype == DType::F4;
+    for (std::int64_t o = 0; o < call.outCount; ++o) {
+        for (std::int64_t r = 0; r < call.rows; ++r) {
+            const float* const lanes = call.lanes + (o * kDotRows + r) * kDotLanes;
+            sums[r * kTileOutputs + o] = grouped ? sumFour(fourAt(lanes)) : sumLanes(lanes);
+        }
+    }
+}
 
 void gemvScalar(const GemvCall& call) {
     if (call.matrix.transposed) {

@@ -115,44 +115,6 @@ void panelScalar(const TileCall& call) {
     }
 }
 
-/// Eight rows by eight columns.
-VITRINE_AVX2 void transposeEight(const float* from, std::int64_t stride, float* to) {
-    __m256 rows[8];
-#pragma GCC unroll 8
-    for (int r = 0; r < 8; ++r) {
-        rows[r] = _mm256_loadu_ps(from + r * stride);
-    }
-    __m256 pairs[8];
-#pragma GCC unroll 4
-    for (int r = 0; r < 4; ++r) {
-        pairs[2 * r] = _mm256_unpacklo_ps(rows[2 * r], rows[2 * r + 1]);
-        pairs[2 * r + 1] = _mm256_unpackhi_ps(rows[2 * r], rows[2 * r + 1]);
-    }
-    __m256 fours[8];
-#pragma GCC unroll 2
-    for (int half = 0; half < 2; ++half) {
-        const int at = 4 * half;
-        fours[at] = _mm256_shuffle_ps(pairs[at], pairs[at + 2], 0x44);
-        fours[at + 1] = _mm256_shuffle_ps(pairs[at], pairs[at + 2], 0xEE);
-        fours[at + 2] = _mm256_shuffle_ps(pairs[at + 1], pairs[at + 3], 0x44);
-        fours[at + 3] = _mm256_shuffle_ps(pairs[at + 1], pairs[at + 3], 0xEE);
-    }
-#pragma GCC unroll 4
-    for (int column = 0; column < 4; ++column) {
-        _mm256_storeu_ps(to + column * kPanelOutputs, _mm256_permute2f128_ps(fours[column], fours[column + 4], 0x20));
-        _mm256_storeu_ps(to + (column + 4) * kPanelOutputs,
-                         _mm256_permute2f128_ps(fours[column], fours[column + 4], 0x31));
-    }
-}
-
-void transposeScalar(const float* rows, std::int64_t stride, std::int64_t begin, std::int64_t depth, float* panel) {
-    for (std::int64_t i = begin; i < depth; ++i) {
-        for (std::int64_t o = 0; o < kPanelOutputs; ++o) {
-            panel[i * kPanelOutputs + o] = rows[o * stride + i];
-        }
-    }
-}
-
 } // namespace
 
 void multiplyPanel(SimdLevel simd, const TileCall& call) {
@@ -164,18 +126,6 @@ void multiplyPanel(SimdLevel simd, const TileCall& call) {
     case SimdLevel::Scalar:
         return panelScalar(call);
     }
-}
-
-void transposeToPanel(SimdLevel simd, const float* rows, std::int64_t stride, std::int64_t depth, float* panel) {
-    std::int64_t i = 0;
-    if (simd != SimdLevel::Scalar) {
-        for (; i + 8 <= depth; i += 8) {
-            for (std::int64_t o = 0; o < kPanelOutputs; o += 8) {
-                transposeEight(rows + o * stride + i, stride, panel + i * kPanelOutputs + o);
-            }
-        }
-    }
-    transposeScalar(rows, stride, i, depth, panel);
 }
 
 } // namespace vitrine::kernels

@@ -15,7 +15,8 @@ namespace vitrine::kernels {
 
 namespace {
 
-constexpr std::int64_t kTileDepth = 256; ///< of the contracted axis; a multiple of an MXFP4 group
+constexpr std::int64_t kTileDepth = 256;     ///< of the contracted axis; a multiple of an MXFP4 group
+constexpr std::int64_t kPreparedBlock = 128; ///< the longest unit that a kernel permutes
 
 const std::byte* bytesAt(const void* data, DType dtype, std::int64_t element) {
     return static_cast<const std::byte*>(data) + bytesOf(dtype, element);
@@ -42,23 +43,15 @@ void finishRow(const Product& product, std::int64_t row, std::int64_t outBegin, 
     storeFloats(product.out.dtype, sums, outCount, product.out.data, outRow * product.out.stride0() + outBegin);
 }
 
-/// Outputs [outBegin, outBegin + outCount) over part of the contracted axis, as a panel; missing outputs are zeros.
-void makePanel(SimdLevel simd, const MatrixRef& matrix, std::int64_t outBegin, std::int64_t outCount,
-               std::int64_t inBegin, std::int64_t inCount, float* panel) {
-    if (matrix.transposed) {
-        for (std::int64_t i = 0; i < inCount; ++i) {
-            float* line = panel + i * kPanelOutputs;
-            loadFloats(matrix.dtype, matrix.data, (inBegin + i) * matrix.stride + outBegin, outCount, line);
-            std::fill(line + outCount, line + kPanelOutputs, 0.0F);
-        }
-        return;
+/// Outputs [outBegin, outBegin + outCount) of transposed storage over part of the contracted axis, as a panel; missing
+/// outputs are zeros.
+void makePanel(const MatrixRef& matrix, std::int64_t outBegin, std::int64_t outCount, std::int64_t inBegin,
+               std::int64_t inCount, float* panel) {
+    for (std::int64_t i = 0; i < inCount; ++i) {
+        float* line = panel + i * kPanelOutputs;
+        loadFloats(matrix.dtype, matrix.data, (inBegin + i) * matrix.stride + outBegin, outCount, line);
+        std::fill(line + outCount, line + kPanelOutputs, 0.0F);
     }
-    alignas(64) float rows[kPanelOutputs * kTileDepth];
-    for (std::int64_t o = 0; o < outCount; ++o) {
-        loadWeights(matrix, outBegin + o, inBegin, inCount, rows + o * kTileDepth);
-    }
-    std::fill(rows + outCount * kTileDepth, rows + kPanelOutputs * kTileDepth, 0.0F);
-    transposeToPanel(simd, rows, kTileDepth, inCount, panel);
 }
 
 /// Rows of x as float32: where they are, or converted.
@@ -75,6 +68,108 @@ const float* floatRows(const Product& product, std::int64_t rowBegin, std::int64
     }
     stride = kTileDepth;
     return buffer;
+}
+
+/// Elements of x as float32 in the order in which the kernels of a level unpack weights.
+class PreparedOrder {
+public:
+    PreparedOrder(SimdLevel simd, const MatrixRef& matrix) {
+        if (simd == SimdLevel::Scalar || matrix.transposed) {
+            return;
+        }
+        const bool wide = simd == SimdLevel::Avx512;
+        for (std::int64_t i = 0; i < kPreparedBlock; ++i) {
+            const std::int64_t at = wide ? preparedIndexAvx512(matrix.dtype, i) : preparedIndexAvx2(matrix.dtype, i);
+            from_[at] = static_cast<std::uint8_t>(i);
+            form_ = at == i ? form_ : Form::Mixed;
+        }
+        if (matrix.dtype == DType::BF16) {
+            form_ = wide ? Form::Split16 : Form::Split8;
+        }
+    }
+
+    /// Elements [begin, begin + count) of a row, and zeros up to a whole block.
+    void load(const TensorView& x, std::int64_t row, std::int64_t begin, std::int64_t count, float* out) const {
+        const std::int64_t offset = row * x.stride0() + begin;
+        if (form_ == Form::AsIs) {
+            loadFloats(x.dtype, x.data, offset, count, out);
+            std::fill(out + count, out + preparedSize(count), 0.0F);
+            return;
+        }
+        for (std::int64_t block = 0; block < count; block += kPreparedBlock) {
+            float values[kPreparedBlock] = {};
+            loadFloats(x.dtype, x.data, offset + block, std::min(kPreparedBlock, count - block), values);
+            if (form_ == Form::Mixed) {
+                for (std::int64_t i = 0; i < kPreparedBlock; ++i) {
+                    out[block + i] = values[from_[i]];
+                }
+            } else if (form_ == Form::Split16) {
+                split<16>(values, out + block);
+            } else {
+                split<8>(values, out + block);
+            }
+        }
+    }
+
+private:
+    /// BF16 pairs are split into even and odd elements, `Lanes` of each at a time: known here, so that it vectorises.
+    enum class Form : std::uint8_t { AsIs, Split8, Split16, Mixed };
+
+    template <int Lanes> static void split(const float* values, float* out) {
+        for (std::int64_t k = 0; k < kPreparedBlock; k += 2 * Lanes) {
+            for (std::int64_t i = 0; i < Lanes; ++i) {
+                out[k + i] = values[k + 2 * i];
+                out[k + Lanes + i] = values[k + 2 * i + 1];
+            }
+        }
+    }
+
+    std::uint8_t from_[kPreparedBlock] = {};
+    Form form_ = Form::AsIs;
+};
+
+void addDots(SimdLevel simd, const DotTileCall& call) {
+    switch (simd) {
+    case SimdLevel::Avx512:
+        return addDotsAvx512(call);
+    case SimdLevel::Avx2:
+        return addDotsAvx2(call);
+    case SimdLevel::Scalar:
+        return addDotsScalar(call);
+    }
+}
+
+void sumDots(SimdLevel simd, const DotTileCall& call, float* sums) {
+    switch (simd) {
+    case SimdLevel::Avx512:
+        return sumDotsAvx512(call, sums);
+    case SimdLevel::Avx2:
+        return sumDotsAvx2(call, sums);
+    case SimdLevel::Scalar:
+        return sumDotsScalar(call, sums);
+    }
+}
+
+/// At most kDotRows rows and kTileOutputs outputs of a matrix that is not transposed.
+void multiplyByDots(SimdLevel simd, const Product& product, std::int64_t rowBegin, std::int64_t rowCount,
+                    std::int64_t outBegin, std::int64_t outCount) {
+    alignas(64) float x[kDotRows * kDotDepth];
+    alignas(64) float lanes[kTileOutputs * kDotRows * kDotLanes];
+    alignas(64) float sums[kDotRows * kTileOutputs];
+    std::fill(lanes, lanes + outCount * kDotRows * kDotLanes, 0.0F);
+    const PreparedOrder order(simd, product.matrix);
+    DotTileCall call{product.matrix, x, rowCount, outBegin, outCount, 0, 0, lanes};
+    for (; call.begin < product.matrix.in; call.begin += kDotDepth) {
+        call.count = std::min(kDotDepth, product.matrix.in - call.begin);
+        for (std::int64_t r = 0; r < rowCount; ++r) {
+            order.load(product.x, product.xRow(rowBegin + r), call.begin, call.count, x + r * kDotDepth);
+        }
+        addDots(simd, call);
+    }
+    sumDots(simd, call, sums);
+    for (std::int64_t r = 0; r < rowCount; ++r) {
+        finishRow(product, rowBegin + r, outBegin, outCount, sums + r * kTileOutputs);
+    }
 }
 
 } // namespace
@@ -108,32 +203,11 @@ void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, 
 }
 
 std::int64_t preparedSize(std::int64_t in) {
-    constexpr std::int64_t kBlock = 128; // the longest unit that a kernel permutes
-    return (in + kBlock - 1) / kBlock * kBlock;
+    return (in + kPreparedBlock - 1) / kPreparedBlock * kPreparedBlock;
 }
 
 void prepareRow(SimdLevel simd, const MatrixRef& matrix, const TensorView& x, std::int64_t row, float* prepared) {
-    constexpr std::int64_t kBlock = 128;
-    const std::int64_t in = matrix.in;
-    const std::int64_t at = row * x.stride0();
-    if (simd == SimdLevel::Scalar || matrix.transposed) {
-        loadFloats(x.dtype, x.data, at, in, prepared);
-        std::fill(prepared + in, prepared + preparedSize(in), 0.0F);
-        return;
-    }
-    std::int64_t order[kBlock];
-    for (std::int64_t i = 0; i < kBlock; ++i) {
-        const std::int64_t index =
-            simd == SimdLevel::Avx512 ? preparedIndexAvx512(matrix.dtype, i) : preparedIndexAvx2(matrix.dtype, i);
-        order[index] = i;
-    }
-    for (std::int64_t begin = 0; begin < in; begin += kBlock) {
-        float values[kBlock] = {};
-        loadFloats(x.dtype, x.data, at + begin, std::min(kBlock, in - begin), values);
-        for (std::int64_t i = 0; i < kBlock; ++i) {
-            prepared[begin + i] = values[order[i]];
-        }
-    }
+    PreparedOrder(simd, matrix).load(x, row, 0, matrix.in, prepared);
 }
 
 void multiplyFewRows(SimdLevel simd, const Product& product, const float* prepared, std::int64_t rowBegin,
@@ -166,6 +240,12 @@ void multiplyFewRows(SimdLevel simd, const Product& product, const float* prepar
 
 void multiplyTile(SimdLevel simd, const Product& product, std::int64_t rowBegin, std::int64_t rowCount,
                   std::int64_t outBegin, std::int64_t outCount) {
+    if (!product.matrix.transposed) {
+        for (std::int64_t r = 0; r < rowCount; r += kDotRows) {
+            multiplyByDots(simd, product, rowBegin + r, std::min(kDotRows, rowCount - r), outBegin, outCount);
+        }
+        return;
+    }
     alignas(64) float sums[kTileRows * kTileOutputs];
     alignas(64) float xBuffer[kTileRows * kTileDepth];
     alignas(64) float panel[kTileDepth * kPanelOutputs];
@@ -180,8 +260,7 @@ void multiplyTile(SimdLevel simd, const Product& product, std::int64_t rowBegin,
         call.x = floatRows(product, rowBegin, rowCount, begin, call.depth, xBuffer, call.xStride);
         call.add = begin != 0;
         for (std::int64_t o = 0; o < outCount; o += kPanelOutputs) {
-            makePanel(simd, product.matrix, outBegin + o, std::min(kPanelOutputs, outCount - o), begin, call.depth,
-                      panel);
+            makePanel(product.matrix, outBegin + o, std::min(kPanelOutputs, outCount - o), begin, call.depth, panel);
             call.sums = sums + o;
             multiplyPanel(simd, call);
         }

@@ -256,9 +256,9 @@ TEST(BatchEngine, AStepThatDoesNotFitIsCutAndAnswersStayTheSame) {
     };
     const std::uint64_t small = reservedWith(16), large = reservedWith(512);
     ASSERT_LT(small, large);
+    StepSink sink; // outlives the rig, which tells it of its last buffers
     BatchRig rig("synthetic:tiny-gpt-oss");
     const auto expected = rig.alone(requests);
-    StepSink sink;
     rig.model.reset();
     kernels::MemoryOptions memory;
     memory.deviceBudget = (small + large) / 2;
@@ -283,6 +283,7 @@ TEST(BatchEngine, AStepThatDoesNotFitIsCutAndAnswersStayTheSame) {
 }
 
 TEST(BatchEngine, WhoDoesNotFitAloneEndsAndTheOthersGoOn) {
+    StepSink sink; // outlives the rig
     BatchRig rig("synthetic:tiny-llama");
     rig.options.cache.poolPages = 40;
     std::uint64_t held = 0;
@@ -290,7 +291,6 @@ TEST(BatchEngine, WhoDoesNotFitAloneEndsAndTheOthersGoOn) {
         const BatchEngine engine(*rig.model, nullptr, rig.options);
         held = rig.context->memory().statistics().reserved;
     }
-    StepSink sink;
     rig.model.reset();
     kernels::MemoryOptions memory;
     memory.deviceBudget = held + 512; // no room for any step

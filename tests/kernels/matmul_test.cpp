@@ -174,29 +174,44 @@ TEST(Matmul, DoubleRowsKeepDoublePrecision) {
     }
 }
 
+/// Products of a piece of the rows are, to the last bit, those rows of the product of all.
+void expectRowsStandAlone(CpuContext& context, std::mt19937& random, const TestWeight& weight, DType type) {
+    const std::int64_t in = weight.view.inFeatures(), out = weight.view.outFeatures();
+    constexpr std::int64_t kRows = 107; // tiles of 48, 48 and 11 rows
+    TestTensor x(type, Shape{kRows, in});
+    x.fillNormal(random);
+    Matmul op;
+    op.x = x;
+    op.weight = weight.view;
+    TestTensor all(DType::F32, Shape{kRows, out});
+    op.out = all;
+    testing::runOp(context, op);
+    const std::vector<double> together = all.values();
+    std::int64_t row = 0;
+    for (const std::int64_t rows : {1, 2, 3, 8, 9, 50, 1, 33}) {
+        TestTensor some(DType::F32, Shape{rows, out});
+        op.x = sliceRows(x, row, row + rows);
+        op.out = some;
+        testing::runOp(context, op);
+        const std::vector<double> alone = some.values();
+        ASSERT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + row * out))
+            << simdName(context.simd()) << ", " << rows << " rows from " << row << " of (" << out << ", " << in << ")";
+        row += rows;
+    }
+    ASSERT_EQ(row, kRows);
+}
+
 TEST(Matmul, ARowDoesNotDependOnItsNeighbours) {
     std::mt19937 random(4);
     testing::forEachSimd([&](CpuContext& context) {
-        for (const bool quantized : {false, true}) {
-            const TestWeight weight =
-                quantized ? mxfp4Weight(random, 70, 224) : denseWeight(random, DType::BF16, 70, 224, false);
-            TestTensor x(DType::F32, Shape{8, 224});
-            x.fillNormal(random);
-            TestTensor all(DType::F32, Shape{8, 70});
-            Matmul op;
-            op.x = x;
-            op.weight = weight.view;
-            op.out = all;
-            testing::runOp(context, op);
-            const std::vector<double> together = all.values();
-            for (std::int64_t r = 0; r < 8; ++r) {
-                TestTensor one(DType::F32, Shape{1, 70});
-                op.x = sliceRows(x, r, r + 1);
-                op.out = one;
-                testing::runOp(context, op);
-                const std::vector<double> alone = one.values();
-                for (std::size_t o = 0; o < 70; ++o) {
-                    ASSERT_EQ(alone[o], together[static_cast<std::size_t>(r) * 70 + o]);
+        for (const std::int64_t in : {32, 96, 544, 1184}) {
+            expectRowsStandAlone(context, random, mxfp4Weight(random, 70, in), in == 96 ? DType::F32 : DType::BF16);
+        }
+        for (const DType type : {DType::BF16, DType::F16, DType::F32}) {
+            for (const std::int64_t in : {5, 128, 515, 1030}) {
+                for (const bool transposed : {false, true}) {
+                    expectRowsStandAlone(context, random, denseWeight(random, type, 133, in, transposed),
+                                         in == 128 ? DType::BF16 : DType::F32);
                 }
             }
         }

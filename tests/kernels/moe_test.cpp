@@ -197,25 +197,26 @@ TEST(ExpertMatmul, ATokenIsTheSameAloneAndTogether) {
     std::mt19937 random(3);
     testing::forEachSimd([&](CpuContext& context) {
         const Stack stack = mxfp4Stack(random, 4, 33, 64);
-        TestTensor x(DType::F32, Shape{24, 64});
-        TestTensor ids(DType::I32, Shape{24, 2});
-        TestTensor all(DType::F32, Shape{48, 33});
-        x.fillNormal(random);
-        std::vector<std::int32_t> numbers;
-        for (int i = 0; i < 24; ++i) {
-            numbers.push_back(i % 4);
-            numbers.push_back((i + 1 + i / 7) % 4);
-        }
-        ids.fillInts(numbers);
-        testing::runOp(context, ExpertMatmul{x, true, ids, stack.view, {}, all, {}});
-        const std::vector<double> together = all.values();
-        for (std::int64_t t = 0; t < 24; ++t) {
-            TestTensor one(DType::F32, Shape{2, 33});
-            testing::runOp(
-                context, ExpertMatmul{sliceRows(x, t, t + 1), true, sliceRows(ids, t, t + 1), stack.view, {}, one, {}});
-            const std::vector<double> alone = one.values();
-            for (std::size_t i = 0; i < alone.size(); ++i) {
-                ASSERT_EQ(alone[i], together[static_cast<std::size_t>(t) * 66 + i]);
+        for (const std::int64_t tokens : {24, 80}) { // by dot products, and in tiles
+            TestTensor x(DType::F32, Shape{tokens, 64});
+            TestTensor ids(DType::I32, Shape{tokens, 2});
+            TestTensor all(DType::F32, Shape{2 * tokens, 33});
+            x.fillNormal(random);
+            std::vector<std::int32_t> numbers;
+            for (std::int32_t i = 0; i < tokens; ++i) {
+                numbers.push_back(i % 4);
+                numbers.push_back((i + 1 + i / 7) % 4);
+            }
+            ids.fillInts(numbers);
+            testing::runOp(context, ExpertMatmul{x, true, ids, stack.view, {}, all, {}});
+            const std::vector<double> together = all.values();
+            for (std::int64_t t = 0; t < tokens; ++t) {
+                TestTensor one(DType::F32, Shape{2, 33});
+                testing::runOp(
+                    context,
+                    ExpertMatmul{sliceRows(x, t, t + 1), true, sliceRows(ids, t, t + 1), stack.view, {}, one, {}});
+                const std::vector<double> alone = one.values();
+                ASSERT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + t * 66)) << t;
             }
         }
     });
