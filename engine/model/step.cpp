@@ -224,8 +224,9 @@ void StepRunner::attention(int index, const TensorView& x) {
     const Shape queryShape{plan_.tokens, config.heads, config.headDim};
     const Shape keyShape{plan_.tokens, config.kvHeads, config.headDim};
     kernels::Tensor q = activation("query", queryShape);
-    kernels::Tensor k = activation("key", keyShape);
-    kernels::Tensor v = activation("value", keyShape);
+    const DType keyType = newKeyType(view);
+    kernels::Tensor k = make(MemoryCategory::Activations, "key", keyType, keyShape);
+    kernels::Tensor v = make(MemoryCategory::Activations, "value", keyType, keyShape);
     project(index, view, x, q.view(), k.view(), v.view());
 
     const kernels::Tensor out = activation("attention", queryShape);
@@ -260,6 +261,14 @@ void StepRunner::attention(int index, const TensorView& x) {
     project.residual = x;
     project.out = x;
     runWithScratch(project);
+}
+
+/// Attention may read a step's own keys and values before a cache of bytes returns them. On a CPU both are the same number
+/// to the last bit, so that no token depends on how a prompt is cut: a byte times its scale fits float32, not 16 bits.
+DType StepRunner::newKeyType(const kernels::KvView& view) const {
+    const DType type = model_.options().computeDType;
+    const bool narrow = type == DType::BF16 || type == DType::F16;
+    return view.quantized() && narrow && !context_.traits().arch.starts_with("sm_") ? DType::F32 : type;
 }
 
 /// A ring's new tokens may replace older ones that attention still needs; a single one that has a place of its own does

@@ -124,6 +124,7 @@ private:
     kernels::TensorView input(const StepPlan::Slice& slice) const;
     kernels::KvView kvView(int layer) const;
     void attention(int index, const kernels::TensorView& x);
+    kernels::DType newKeyType(const kernels::KvView& view) const;
     void project(int index, const kernels::KvView& view, const kernels::TensorView& x, const kernels::TensorView& q,
                  const kernels::TensorView& k, const kernels::TensorView& v);
     bool writesBeforeAttention(int index) const;

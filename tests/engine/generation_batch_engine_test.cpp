@@ -22,9 +22,9 @@ struct Served {
 class BatchRig {
 public:
     explicit BatchRig(const std::string& name, kernels::Backend backend = kernels::Backend::Cpu,
-                      base::TraceSink* sink = nullptr)
+                      base::TraceSink* sink = nullptr, const ModelOptions& modelOptions = {})
         : context(test::makeContext(backend, sink)), source(openModel(name)),
-          model(std::make_unique<Model>(*context, source, ModelOptions{}, nullptr)) {
+          model(std::make_unique<Model>(*context, source, modelOptions, nullptr)) {
         options.cache.dtype = kernels::DType::F32;
         options.scheduler.slots = 3;
         options.scheduler.tokenBudget = 64;
@@ -49,14 +49,14 @@ public:
         return served;
     }
 
-    std::vector<std::vector<std::int32_t>> alone(const std::vector<GenerateRequest>& requests) {
-        std::vector<std::vector<std::int32_t>> out;
+    std::vector<GenerateResult> alone(const std::vector<GenerateRequest>& requests) {
+        std::vector<GenerateResult> out;
         GenerateOptions generate;
         generate.cache.dtype = options.cache.dtype;
         for (const GenerateRequest& request : requests) {
             GenerateReport report;
             Generator(*model, nullptr, generate).run({request}, report, {});
-            out.push_back(report.results[0].ids);
+            out.push_back(report.results[0]);
         }
         return out;
     }
@@ -77,26 +77,36 @@ GenerateRequest request(std::size_t length, std::int64_t newTokens, std::int32_t
     return out;
 }
 
-class BatchOfFixture : public ::testing::TestWithParam<std::tuple<std::string, kernels::DType>> {};
+/// The types of activations and of the cache.
+struct Types {
+    kernels::DType compute, cache;
+};
+
+class BatchOfFixture : public ::testing::TestWithParam<std::tuple<std::string, Types>> {};
 
 TEST_P(BatchOfFixture, AnswersAreThoseOfOneByOneUnderEveryModeCacheAndPolicy) {
-    BatchRig rig(test::fixture(std::get<0>(GetParam())));
-    rig.options.cache.dtype = std::get<1>(GetParam());
+    const auto& [name, types] = GetParam();
+    ModelOptions modelOptions;
+    modelOptions.computeDType = types.compute;
+    BatchRig rig(test::fixture(name), kernels::Backend::Cpu, nullptr, modelOptions);
+    rig.options.cache.dtype = types.cache;
     const std::int64_t vocab = rig.source.config.vocab;
     std::vector<GenerateRequest> requests = {request(3, 12, 1, vocab),  request(30, 7, 5, vocab),
                                              request(17, 20, 9, vocab), request(1, 1, 2, vocab),
                                              request(30, 9, 5, vocab),  request(9, 16, 3, vocab)};
     const auto expected = rig.alone(requests);
     // One ends by a stop token in the middle.
-    requests[2].stopTokens = {expected[2][8]};
     auto wanted = expected;
-    wanted[2].resize(
-        static_cast<std::size_t>(std::find(wanted[2].begin(), wanted[2].end(), expected[2][8]) - wanted[2].begin()) +
-        1);
+    std::vector<std::int32_t>& cut = wanted[2].ids;
+    requests[2].stopTokens = {cut[8]};
+    cut.resize(static_cast<std::size_t>(std::find(cut.begin(), cut.end(), requests[2].stopTokens[0]) - cut.begin()) +
+               1);
+    wanted[2].logprobs.resize(cut.size());
     const auto expectSame = [&](const std::string& what) {
         const Served served = rig.serve(requests);
         for (std::size_t i = 0; i < requests.size(); ++i) {
-            EXPECT_EQ(served.results[i].result.ids, wanted[i]) << what << ", request " << i;
+            EXPECT_EQ(served.results[i].result.ids, wanted[i].ids) << what << ", request " << i;
+            EXPECT_EQ(served.results[i].result.logprobs, wanted[i].logprobs) << what << ", request " << i;
             EXPECT_GE(served.results[i].end, served.results[i].firstToken) << what;
         }
         return served.counts;
@@ -142,12 +152,19 @@ TEST_P(BatchOfFixture, AnswersAreThoseOfOneByOneUnderEveryModeCacheAndPolicy) {
 
 INSTANTIATE_TEST_SUITE_P(Every, BatchOfFixture,
                          ::testing::Combine(::testing::ValuesIn(test::modelFixtures()),
-                                            ::testing::Values(kernels::DType::F32, kernels::DType::BF16,
-                                                              kernels::DType::F8E4M3, kernels::DType::I8)),
+                                            ::testing::Values(Types{kernels::DType::F32, kernels::DType::F32},
+                                                              Types{kernels::DType::F32, kernels::DType::BF16},
+                                                              Types{kernels::DType::F32, kernels::DType::F8E4M3},
+                                                              Types{kernels::DType::F32, kernels::DType::I8},
+                                                              Types{kernels::DType::BF16, kernels::DType::BF16},
+                                                              Types{kernels::DType::BF16, kernels::DType::F8E4M3},
+                                                              Types{kernels::DType::BF16, kernels::DType::I8})),
                          [](const auto& item) {
-                             const kernels::DType dtype = std::get<1>(item.param);
+                             const Types types = std::get<1>(item.param);
                              std::string name = std::get<0>(item.param);
-                             name += dtype == kernels::DType::F32 ? "" : "_" + std::string(kernels::dtypeName(dtype));
+                             for (const kernels::DType type : {types.compute, types.cache}) {
+                                 name += type == kernels::DType::F32 ? "" : "_" + std::string(kernels::dtypeName(type));
+                             }
                              std::replace(name.begin(), name.end(), '-', '_');
                              return name;
                          });
@@ -272,7 +289,8 @@ TEST(BatchEngine, AStepThatDoesNotFitIsCutAndAnswersStayTheSame) {
     sink.failures = 0;
     const Served served = rig.serve(requests);
     for (std::size_t i = 0; i < requests.size(); ++i) {
-        EXPECT_EQ(served.results[i].result.ids, expected[i]) << i;
+        EXPECT_EQ(served.results[i].result.ids, expected[i].ids) << i;
+        EXPECT_EQ(served.results[i].result.logprobs, expected[i].logprobs) << i;
     }
     EXPECT_GT(served.counts.outOfMemorySteps, 0);
     EXPECT_EQ(served.counts.outOfMemorySteps, sink.failures) << "the session has each of them";

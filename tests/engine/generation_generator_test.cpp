@@ -54,14 +54,15 @@ class GeneratorOfFamily : public ::testing::TestWithParam<const char*> {};
 TEST_P(GeneratorOfFamily, ResultsDoNotDependOnTheBatchTheChunkOrTheCache) {
     TestModel setup(std::string("synthetic:tiny-") + GetParam());
     const std::vector<GenerateRequest> requests = {request(3, 12), request(40, 7, 5), request(17, 20, 9)};
-    std::vector<std::vector<std::int32_t>> alone;
+    std::vector<GenerateResult> alone;
     for (const GenerateRequest& item : requests) {
-        alone.push_back(setup.run({item}).results[0].ids);
+        alone.push_back(setup.run({item}).results[0]);
     }
     const auto expectSame = [&](const char* what) {
         const GenerateReport report = setup.run(requests);
         for (std::size_t i = 0; i < requests.size(); ++i) {
-            EXPECT_EQ(report.results[i].ids, alone[i]) << what << ", request " << i;
+            EXPECT_EQ(report.results[i].ids, alone[i].ids) << what << ", request " << i;
+            EXPECT_EQ(report.results[i].logprobs, alone[i].logprobs) << what << ", request " << i;
         }
     };
     expectSame("together");
