@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "engine/generation/generator.h"
@@ -15,7 +16,7 @@ struct TestModel {
     explicit TestModel(const std::string& name, base::StopToken stop = {}, std::uint64_t budget = 0) {
         kernels::ContextOptions options;
         options.threads = 2;
-        options.stop = stop;
+        options.stop = std::move(stop);
         options.memory.deviceBudget = budget;
         context = std::make_unique<kernels::Context>(options);
         source = openModel(name);

@@ -283,27 +283,33 @@ TEST(Scheduler, PrefillFirstLetsDecodesWait) {
     EXPECT_EQ(plan.rows[0].tokens, 10);
 }
 
+/// Steps that two slots need for answers of these lengths.
+std::int64_t stepsOf(BatchMode mode, BatchOrder order, const std::vector<std::int64_t>& answers) {
+    SchedulerOptions options = optionsOf(2, 100);
+    options.mode = mode;
+    options.order = order;
+    Rig rig(options, {{4, 0, 100}});
+    for (const std::int64_t tokens : answers) {
+        rig.add(promptOf(4, 0), tokens);
+    }
+    rig.finish();
+    rig.expectEverythingEnded();
+    return rig.steps();
+}
+
 TEST(Scheduler, LongestFirstLetsTheLongestAnswersBegin) {
     const std::vector<std::int64_t> answers{2, 8, 3, 8};
-    std::map<BatchOrder, std::int64_t> steps;
-    for (const BatchOrder order : {BatchOrder::Fifo, BatchOrder::LongestFirst}) {
-        SchedulerOptions options = optionsOf(2, 100);
-        options.order = order;
-        Rig rig(options, {{4, 0, 100}});
-        for (const std::int64_t tokens : answers) {
-            rig.add(promptOf(4, 0), tokens);
-        }
-        if (order == BatchOrder::LongestFirst) {
-            ASSERT_TRUE(rig.step());
-            EXPECT_EQ(rig.scheduler().state(1), RequestState::Running);
-            EXPECT_EQ(rig.scheduler().state(3), RequestState::Running);
-        }
-        rig.finish();
-        rig.expectEverythingEnded();
-        steps[order] = rig.steps();
+    EXPECT_EQ(stepsOf(BatchMode::Continuous, BatchOrder::Fifo, answers), 13);
+    EXPECT_EQ(stepsOf(BatchMode::Continuous, BatchOrder::LongestFirst, answers), 11);
+    SchedulerOptions options = optionsOf(2, 100);
+    options.order = BatchOrder::LongestFirst;
+    Rig rig(options, {{4, 0, 100}});
+    for (const std::int64_t tokens : answers) {
+        rig.add(promptOf(4, 0), tokens);
     }
-    EXPECT_EQ(steps[BatchOrder::Fifo], 13);
-    EXPECT_EQ(steps[BatchOrder::LongestFirst], 11);
+    ASSERT_TRUE(rig.step());
+    EXPECT_EQ(rig.scheduler().state(1), RequestState::Running);
+    EXPECT_EQ(rig.scheduler().state(3), RequestState::Running);
 }
 
 TEST(Scheduler, LongestFirstOvertakesAShortAnswerSoOftenAndNoMore) {
@@ -324,21 +330,9 @@ TEST(Scheduler, LongestFirstOvertakesAShortAnswerSoOftenAndNoMore) {
 }
 
 TEST(Scheduler, StaticBatchesAreOfLikeAnswersWhenTheLongestComeFirst) {
-    std::map<BatchOrder, std::int64_t> steps;
-    for (const BatchOrder order : {BatchOrder::Fifo, BatchOrder::LongestFirst}) {
-        SchedulerOptions options = optionsOf(2, 100);
-        options.mode = BatchMode::Static;
-        options.order = order;
-        Rig rig(options, {{4, 0, 100}});
-        for (const std::int64_t tokens : {9, 1, 9, 1}) {
-            rig.add(promptOf(4, 0), tokens);
-        }
-        rig.finish();
-        rig.expectEverythingEnded();
-        steps[order] = rig.steps();
-    }
-    EXPECT_EQ(steps[BatchOrder::Fifo], 18);
-    EXPECT_EQ(steps[BatchOrder::LongestFirst], 10);
+    const std::vector<std::int64_t> answers{9, 1, 9, 1};
+    EXPECT_EQ(stepsOf(BatchMode::Static, BatchOrder::Fifo, answers), 18);
+    EXPECT_EQ(stepsOf(BatchMode::Static, BatchOrder::LongestFirst, answers), 10);
 }
 
 TEST(Scheduler, StaticWaitsForAFullBatchPadsAndStepsOn) {

@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "kernels/memory/growing.h"
 #include "kernels/memory/memory.h"
-#include "kernels/memory/physical.h"
-#include "tests/kernels/recording_sink.h"
+#include "tests/kernels/memory_testing.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -21,19 +20,7 @@ Tag kvTag() {
     return {base::MemoryCategory::KvCache, "kv", DType::U8, {}};
 }
 
-struct GrowingFixture : testing::Test {
-    RecordingSink sink;
-    ManualClock clock;
-    Tracer tracer{sink, clock, ProfileLevel::Full};
-
-    std::unique_ptr<Memory> make(bool meta, const MemoryOptions& options) {
-        auto resource = [&](base::MemorySpace space) {
-            return meta ? makeMetaResource(space) : makeHostResource(space);
-        };
-        return std::make_unique<Memory>(resource(base::MemorySpace::Device), resource(base::MemorySpace::Host), options,
-                                        tracer);
-    }
-};
+struct GrowingFixture : MemoryTest {};
 
 TEST_F(GrowingFixture, WhatIsBackedStaysWhereItIs) {
     const auto memory = make(false, {.deviceBudget = 64 * kMiB});

@@ -13,7 +13,7 @@
 #include "kernels/memory/caching_allocator.h"
 #include "kernels/memory/ledger.h"
 #include "kernels/memory/physical.h"
-#include "tests/kernels/recording_sink.h"
+#include "tests/kernels/memory_testing.h"
 
 namespace vitrine::kernels {
 namespace {
@@ -22,19 +22,7 @@ using base::MemoryCategory;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-struct MemoryFixture : testing::Test {
-    RecordingSink sink;
-    ManualClock clock;
-    Tracer tracer{sink, clock, ProfileLevel::Full};
-
-    std::unique_ptr<Memory> make(bool meta, const MemoryOptions& options) {
-        auto resource = [&](base::MemorySpace space) {
-            return meta ? makeMetaResource(space) : makeHostResource(space);
-        };
-        return std::make_unique<Memory>(resource(base::MemorySpace::Device), resource(base::MemorySpace::Host), options,
-                                        tracer);
-    }
-};
+struct MemoryFixture : MemoryTest {};
 
 Tensor tensor(MemoryResource& resource, std::uint64_t bytes, MemoryCategory category = MemoryCategory::Activations) {
     return Tensor(resource, category, "t", DType::U8, Shape{static_cast<std::int64_t>(bytes)});

@@ -36,6 +36,9 @@ public:
         view_.data = reinterpret_cast<void*>(address);
         poison();
     }
+    ~TestTensor() = default;
+    TestTensor(const TestTensor&) = delete;
+    TestTensor& operator=(const TestTensor&) = delete;
     TestTensor(TestTensor&&) = default; // a vector keeps its memory when it moves
     TestTensor& operator=(TestTensor&&) = default;
 
