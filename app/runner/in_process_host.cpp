@@ -328,8 +328,7 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
     }
     const auto gpu = recording_ != nullptr ? profileGpu(experiment, *recording_, clock) : nullptr;
     if (gpu == nullptr) {
-        return experiment.value("plan", false) ? engine::planExperiment(experiment, sinks, stop)
-                                               : engine::runExperiment(experiment, sinks, stop, &partial);
+        return engine::runExperiment(experiment, sinks, stop, &partial);
     }
     sinks.trace = gpu.get();
     sinks.clock = &clock;

@@ -62,40 +62,25 @@ public:
     /// Fills run.metrics with the plan itself.
     void plan() {
         const std::unique_ptr<kernels::Context> context = makePlanContext(run_, run_.sinks.trace);
-        addContextMetrics(run_, *context);
         const Prompts prompts = makePrompts(run_, source_, true);
-        Attempt attempt = price(*context, prompts.requests, &run_.metrics);
-        addMemoryMetrics(run_.metrics, *context);
+        Attempt attempt;
         Json& metrics = run_.metrics;
+        try {
+            runMeasured(run_, *context, [&] { price(*context, prompts.requests, &metrics, attempt); });
+        } catch (const base::Cancelled&) {
+            if (attempt.load.residentBytes > 0) {
+                addAttempt(attempt, prompts);
+            }
+            throw;
+        }
         metrics["fits"] = attempt.fits;
         if (!attempt.fits) {
             const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run_, nullptr, false);
-            attempt = price(*unbounded, prompts.requests, nullptr);
+            attempt = {};
+            price(*unbounded, prompts.requests, nullptr, attempt);
             addNeed(metrics, *context, *unbounded);
         }
-        metrics["load_seconds"] = attempt.load.seconds;
-        metrics["resident_bytes"] = attempt.load.residentBytes;
-        std::int64_t promptTokens = 0;
-        for (const GenerateRequest& request : prompts.requests) {
-            promptTokens = std::max(promptTokens, static_cast<std::int64_t>(request.prompt.size()));
-        }
-        metrics["prompt_tokens"] = promptTokens;
-        metrics["batch"] = prompts.requests.size();
-        metrics["max_new_tokens"] = run_.integer("max_new_tokens", 128);
-        metrics["prefill_seconds"] = attempt.report.prefillSeconds;
-        metrics["decode_seconds"] = attempt.report.decodeSeconds;
-        metrics["decode_tokens_per_second"] =
-            attempt.report.decodeSeconds > 0
-                ? static_cast<double>(attempt.report.decodedTokens) / attempt.report.decodeSeconds
-                : 0.0;
-        metrics["step_seconds_estimate"] = attempt.report.stepSeconds;
-        metrics["kv_bytes"] = attempt.report.kvBytes;
-        metrics["kv_page_bytes"] = attempt.report.kvPageBytes;
-        Json groups = Json::object();
-        for (const auto& [name, bytes] : attempt.report.kvGroupBytes) {
-            groups[name] = bytes;
-        }
-        metrics["kv_page_bytes_by_group"] = std::move(groups);
+        addAttempt(attempt, prompts);
         if (attempt.roofline) {
             addRooflineMetrics(run_, *context, *attempt.roofline);
         }
@@ -130,8 +115,36 @@ public:
     }
 
 private:
-    Attempt price(kernels::Context& context, std::vector<GenerateRequest> requests, Json* facts) {
-        Attempt attempt;
+    /// Of one that was cancelled: as far as it came.
+    void addAttempt(const Attempt& attempt, const Prompts& prompts) {
+        Json& metrics = run_.metrics;
+        metrics["load_seconds"] = attempt.load.seconds;
+        metrics["resident_bytes"] = attempt.load.residentBytes;
+        std::int64_t promptTokens = 0;
+        for (const GenerateRequest& request : prompts.requests) {
+            promptTokens = std::max(promptTokens, static_cast<std::int64_t>(request.prompt.size()));
+        }
+        metrics["prompt_tokens"] = promptTokens;
+        metrics["batch"] = prompts.requests.size();
+        metrics["max_new_tokens"] = run_.integer("max_new_tokens", 128);
+        metrics["prefill_seconds"] = attempt.report.prefillSeconds;
+        metrics["decode_seconds"] = attempt.report.decodeSeconds;
+        metrics["decode_tokens_per_second"] =
+            attempt.report.decodeSeconds > 0
+                ? static_cast<double>(attempt.report.decodedTokens) / attempt.report.decodeSeconds
+                : 0.0;
+        metrics["step_seconds_estimate"] = attempt.report.stepSeconds;
+        metrics["kv_bytes"] = attempt.report.kvBytes;
+        metrics["kv_page_bytes"] = attempt.report.kvPageBytes;
+        Json groups = Json::object();
+        for (const auto& [name, bytes] : attempt.report.kvGroupBytes) {
+            groups[name] = bytes;
+        }
+        metrics["kv_page_bytes_by_group"] = std::move(groups);
+    }
+
+    /// Fills `attempt` as far as it comes, also where it throws Cancelled.
+    void price(kernels::Context& context, std::vector<GenerateRequest> requests, Json* facts, Attempt& attempt) {
         try {
             const ModelOptions options = modelOptions(run_, context, run_.text("weights", "quantized"));
             Model model(context, source_, options, nullptr);
@@ -151,7 +164,6 @@ private:
                 (*facts)["out_of_memory"] = outOfMemoryJson(error);
             }
         }
-        return attempt;
     }
 
     /// What it reserves, or nothing when it does not fit.
@@ -159,8 +171,8 @@ private:
         base::throwIfStopped(run_.stop);
         const std::unique_ptr<kernels::Context> context = makePlanContext(run_, nullptr);
         budget_ = context->memory().budget();
-        const Attempt attempt =
-            price(*context, std::vector<GenerateRequest>(static_cast<std::size_t>(copies), request), nullptr);
+        Attempt attempt;
+        price(*context, std::vector<GenerateRequest>(static_cast<std::size_t>(copies), request), nullptr, attempt);
         return attempt.fits ? std::optional(attempt.reserved) : std::nullopt;
     }
 
@@ -229,15 +241,15 @@ void planBatch(const Run& run, const ModelSource& source) {
     checkBatchFiles(run);
     const std::vector<TraceRow> rows = traceOf(run);
     const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
-    addContextMetrics(run, *context);
     bool fits = true;
-    try {
-        serveBatch(run, *context, source, rows);
-    } catch (const base::OutOfMemory& error) {
-        fits = false;
-        run.metrics["out_of_memory"] = outOfMemoryJson(error);
-    }
-    addMemoryMetrics(run.metrics, *context);
+    runMeasured(run, *context, [&] {
+        try {
+            serveBatch(run, *context, source, rows);
+        } catch (const base::OutOfMemory& error) {
+            fits = false;
+            run.metrics["out_of_memory"] = outOfMemoryJson(error);
+        }
+    });
     // Requests that are too long for the pool which the budget leaves do not fit; a pool that was asked for is no budget.
     const bool refuses = run.metrics.value("refused_requests", 0) > 0 && run.integer("kv_pages", 0) == 0;
     fits = fits && !refuses;
@@ -268,6 +280,16 @@ bool priceLoad(const Run& run, const ModelSource& source, kernels::Context& cont
     }
 }
 
+/// The plan as a whole reads as its last variant, which needs most.
+void addLastVariant(Json& metrics, const Json& variant) {
+    for (const char* key : {"peak_bytes", "peak_by_category", "max_by_category", "peak_reserved_bytes",
+                            "host_peak_bytes", "budget_bytes", "short_by_bytes", "out_of_memory"}) {
+        if (variant.contains(key)) {
+            metrics[key] = variant[key];
+        }
+    }
+}
+
 void planLoad(const Run& run, const ModelSource& source) {
     const std::unique_ptr<kernels::Context> context = makePlanContext(run, run.sinks.trace);
     addContextMetrics(run, *context);
@@ -277,22 +299,28 @@ void planLoad(const Run& run, const ModelSource& source) {
     for (const std::string& variant :
          weights == "both" ? std::vector<std::string>{"quantized", "dequantized"} : std::vector<std::string>{weights}) {
         Json out = {{"weights", variant}, {"disk_bytes", diskBytes(source)}};
-        const bool fits = priceLoad(run, source, *context, out);
+        const auto keep = [&] {
+            addMemoryMetrics(out, *context);
+            addLastVariant(run.metrics, out);
+        };
+        bool fits = false;
+        try {
+            fits = priceLoad(run, source, *context, out);
+        } catch (const base::Cancelled&) {
+            keep();
+            variants.push_back(std::move(out));
+            run.metrics["variants"] = std::move(variants);
+            throw;
+        }
         out["fits"] = fits;
-        addMemoryMetrics(out, *context);
+        keep();
         if (!fits) {
             const std::unique_ptr<kernels::Context> unbounded = makePlanContext(run, nullptr, false);
             priceLoad(run, source, *unbounded, out);
             addNeed(out, *context, *unbounded);
+            addLastVariant(run.metrics, out);
         }
         allFit = allFit && fits;
-        for (const char* key : {"peak_bytes", "peak_by_category", "max_by_category", "peak_reserved_bytes",
-                                "host_peak_bytes", "budget_bytes", "short_by_bytes", "out_of_memory"}) {
-            // The plan as a whole reads as its last variant, which needs most.
-            if (out.contains(key)) {
-                run.metrics[key] = out[key];
-            }
-        }
         variants.push_back(std::move(out));
     }
     measureAfterLoad(run, source, variants);
@@ -302,13 +330,15 @@ void planLoad(const Run& run, const ModelSource& source) {
 
 } // namespace
 
-Json planExperiment(const Json& experiment, const WorkloadSinks& sinks, base::StopToken stop) {
+Json planExperiment(const Json& experiment, const WorkloadSinks& sinks, base::StopToken stop, Json* partial) {
+    Json local;
+    Json& metrics = partial != nullptr ? *partial : local;
+    metrics = Json::object();
     Json planned = experiment;
     if (planned.is_object()) {
         planned["plan"] = true;
     }
     const Json spec = validateExperiment(planned, "experiment");
-    Json metrics = Json::object();
     const Run run{spec, sinks, std::move(stop), metrics};
     const ModelSource source = openSource(run);
     if (spec["workload"] == "load") {

@@ -18,8 +18,7 @@ nlohmann::json runExperiment(const nlohmann::json& experiment, const WorkloadSin
     metrics = nlohmann::json::object();
     const nlohmann::json spec = validateExperiment(experiment, "experiment");
     if (spec.value("plan", false)) {
-        metrics = planExperiment(spec, sinks, std::move(stop));
-        return metrics;
+        return planExperiment(spec, sinks, std::move(stop), &metrics);
     }
     const std::string workload = spec["workload"];
     WorkloadSinks own = sinks;

@@ -78,6 +78,8 @@ nlohmann::json runExperiment(const nlohmann::json& experiment, const WorkloadSin
 /// The same workload on Meta with the experiment's device profile: fits, peak_bytes, peak_by_category, ... (planning).
 /// "step_seconds_estimate" of generate is the time of the last decode step; where max_new_tokens is 1 nothing is decoded,
 /// and it is the time of the longest prefill step.
-nlohmann::json planExperiment(const nlohmann::json& experiment, const WorkloadSinks& sinks, base::StopToken stop);
+/// A plan that is cancelled leaves in `partial` (if not null) what it knew by then, without "fits".
+nlohmann::json planExperiment(const nlohmann::json& experiment, const WorkloadSinks& sinks, base::StopToken stop,
+                              nlohmann::json* partial = nullptr);
 
 } // namespace vitrine::engine

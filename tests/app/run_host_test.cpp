@@ -98,6 +98,33 @@ TEST(RunHost, StopEndsTheRunSaved) {
     EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->runs().size(), 2u);
 }
 
+TEST(RunHost, AStoppedPlanKeepsWhatItKnew) {
+    const test::TempFolder folder;
+    const std::string file = folder.file("runs.vitrine");
+    const auto host = RunHost::inProcess();
+    std::atomic<int> tokens = 0;
+    host->start({{"vitrine", 1},
+                 {"plan", true},
+                 {"workload", "batch"},
+                 {"model", "synthetic:tiny-llama"},
+                 {"trace", "fixed"},
+                 {"requests", 100'000},
+                 {"prompt_tokens", "4"},
+                 {"new_tokens", "100"}},
+                file, [&](const json& message) { tokens += message["type"] == "token" ? 1 : 0; });
+    while (tokens < 5000 && host->running()) {
+        std::this_thread::yield();
+    }
+    host->stop();
+    const RunOutcome outcome = host->wait();
+    EXPECT_EQ(outcome.status, RunOutcome::Status::Cancelled) << outcome.error;
+    const json metrics = json::parse(SessionFile::open(file, OpenMode::ReadOnly)->run(1).metricsJson);
+    EXPECT_GE(metrics.value("generated_tokens", 0), 5000) << metrics;
+    EXPECT_GT(metrics.value("finished_requests", 0), 0);
+    EXPECT_GT(metrics.value("peak_bytes", 0), 0);
+    EXPECT_FALSE(metrics.contains("fits")) << "nobody knows yet";
+}
+
 TEST(RunHost, AModelThatIsNotThereFailsWithOneSentence) {
     const auto host = RunHost::inProcess();
     json spec = experiment(1);

@@ -20,6 +20,19 @@ Json plan(Json experiment) {
     return planExperiment(experiment, {}, {});
 }
 
+/// Cancels the run at its first step.
+class StopsAtAStep final : public base::TraceSink {
+public:
+    base::StringId intern(std::string_view) override { return {}; }
+    void record(const base::TraceEvent& event) override {
+        const auto* begin = std::get_if<base::ScopeBeginEvent>(&event);
+        if (begin != nullptr && begin->kind == base::ScopeKind::Step) {
+            stop.request_stop();
+        }
+    }
+    base::StopSource stop;
+};
+
 std::uint64_t sum(const Json& categories) {
     std::uint64_t total = 0;
     for (const auto& [name, bytes] : categories.items()) {
@@ -55,6 +68,25 @@ TEST(Plan, SlidingLayersHalveTheCacheOfALongContext) {
     EXPECT_EQ(sum(with["peak_by_category"]), with["peak_bytes"]);
     EXPECT_GT(with["step_seconds_estimate"], 0.0);
     EXPECT_GT(with["prefill_seconds"], 0.0);
+}
+
+TEST(Plan, WhatIsCancelledKeepsWhatIsKnown) {
+    const Json experiments[] = {
+        {{"workload", "generate"}, {"prompt_length", 40}, {"max_new_tokens", 100}},
+        {{"workload", "batch"}, {"trace", "fixed"}, {"requests", 4}},
+    };
+    for (Json experiment : experiments) {
+        experiment["vitrine"] = 1;
+        experiment["model"] = "synthetic:tiny-llama";
+        StopsAtAStep sink;
+        WorkloadSinks sinks;
+        sinks.trace = &sink;
+        Json partial;
+        EXPECT_THROW(planExperiment(experiment, sinks, sink.stop.get_token(), &partial), base::Cancelled);
+        EXPECT_GT(partial.value("peak_bytes", 0), 0) << experiment;
+        EXPECT_GT(partial.value("resident_bytes", 0), 0) << experiment;
+        EXPECT_FALSE(partial.contains("fits")) << experiment;
+    }
 }
 
 TEST(Plan, AStepIsADecodeStepOrWithoutOneTheLongestPrefillStep) {
