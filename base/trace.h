@@ -204,7 +204,7 @@ inline constexpr int kRequestPhaseCount = 8;
 
 /// A border in the life of one request.
 struct RequestEvent {
-    TimeNs time = 0;
+    TimeNs time = 0; ///< below 0: before this part of the run began
     std::int32_t request = 0;
     RequestPhase phase = RequestPhase::Arrived;
     std::int32_t slot = -1;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "profiler/batch_streams.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "profiler/stream_writer.h"
@@ -65,6 +66,10 @@ void encodeServing(const EventBatch& batch, ChunkNumbers& numbers, std::vector<b
     });
     encodeStream<Request>(kBatchRequestsStream, batch.requests, numbers, out, [](ColumnWriter& w, auto rows) {
         w.timeColumn("time", rows, [](const Request& r) { return r.time; });
+        if (std::ranges::any_of(rows, [](const Request& r) { return r.time < 0; })) {
+            w.signedColumn("before", rows,
+                           [](const Request& r) { return std::clamp<base::TimeNs>(-r.time, 0, kMaxTime); });
+        }
         w.signedColumn("request", rows, [](const Request& r) { return r.request; });
         w.unsignedColumn("phase", rows, [](const Request& r) { return static_cast<std::uint64_t>(r.phase); });
         w.signedColumn("slot", rows, [](const Request& r) { return r.slot; });
@@ -128,7 +133,13 @@ void decodeSlotSpans(const ChunkReader& in, EventBatch& batch) {
 }
 
 void decodeRequests(const ChunkReader& in, EventBatch& batch) {
-    const auto time = in.timeColumn("time");
+    auto time = in.timeColumn("time");
+    if (in.has("before")) {
+        const auto before = in.timeColumn("before");
+        for (std::size_t row = 0; row < in.rows(); ++row) {
+            time[row] -= before[row];
+        }
+    }
     const auto request = in.signedColumn("request", 0, kMaxInt32);
     const auto phase = in.unsignedColumn("phase", base::kRequestPhaseCount - 1);
     const auto slot = in.signedColumn("slot", -1, kMaxInt32);

@@ -13,6 +13,10 @@ ChunkReader::ChunkReader(const base::ColumnChunk& chunk) : chunk_(chunk) {
     }
 }
 
+bool ChunkReader::has(std::string_view name) const {
+    return std::ranges::find(chunk_.columns, name, &base::Column::name) != chunk_.columns.end();
+}
+
 std::vector<std::uint64_t> ChunkReader::unsignedColumn(std::string_view name, std::uint64_t max) const {
     std::vector<std::uint64_t> values = base::decodeUInt64(base::findColumn(chunk_, name), chunk_.rows);
     if (std::ranges::any_of(values, [max](std::uint64_t value) { return value > max; })) {

@@ -84,6 +84,7 @@ public:
     explicit ChunkReader(const base::ColumnChunk& chunk);
 
     std::size_t rows() const { return static_cast<std::size_t>(chunk_.rows); }
+    bool has(std::string_view name) const; ///< for columns that only some chunks have; the others throw without theirs
     std::vector<std::uint64_t> unsignedColumn(std::string_view name,
                                               std::uint64_t max = std::numeric_limits<std::uint64_t>::max()) const;
     std::vector<std::int64_t> signedColumn(std::string_view name,

@@ -157,7 +157,8 @@ public:
     /// Of a batch that served requests; empty elsewhere. Steps, requests and pages in time order, slots by their begin.
     virtual std::span<const base::BatchStepEvent> batchSteps() const { return {}; }
     virtual std::span<const base::SlotSpanEvent> slotSpans() const { return {}; }
-    virtual std::span<const base::RequestEvent> requests() const { return {}; } ///< reason by text(reason.value)
+    /// Reasons by text(reason.value). Times are below 0 where a part of a long run tells what its requests did before it.
+    virtual std::span<const base::RequestEvent> requests() const { return {}; }
     virtual std::span<const base::KvPageEvent> kvPages() const { return {}; }
 };
 

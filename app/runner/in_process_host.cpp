@@ -306,7 +306,7 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
     if (recording_ != nullptr) {
         sinks.requestEnded = [this](std::int32_t request) { recording_->closeTexts(request); };
         sinks.partIsFull = [this] { return recording_->partIsFull(); };
-        sinks.nextPart = [this] { recording_->nextPart(); };
+        sinks.nextPart = [this](const json& metrics) { recording_->nextPart(metrics); };
     }
     sinks.metric = [this](std::string_view name, double value) {
         if (recording_ != nullptr) {

@@ -8,7 +8,8 @@
 namespace vitrine::app {
 namespace {
 
-/// Turns the numbers of the run into those of a part. What began before the part begins with it.
+/// Turns the numbers of the run into those of a part. What began before the part begins with it, but for what requests did:
+/// how long they waited would be lost.
 class Shift {
 public:
     explicit Shift(const PartOrigin& origin) : origin_(origin) {}
@@ -52,9 +53,9 @@ public:
         event.request = event.request < 0 ? -1 : request(event.request);
     }
     void operator()(base::RequestEvent& event) const {
-        event.time = time(event.time);
+        event.time -= origin_.time;
         event.request = request(event.request);
-        event.step = event.step < 0 ? -1 : std::max<std::int64_t>(event.step - origin_.step, 0);
+        event.step = std::max<std::int64_t>(event.step - origin_.step, -1);
     }
     void operator()(base::KvPageEvent& event) const { event.time = time(event.time); }
 
@@ -111,25 +112,30 @@ void PartTrace::keep(const base::StepTemplateEvent& event) {
 void PartTrace::keep(const base::RequestEvent& event) {
     switch (event.phase) {
     case base::RequestPhase::Arrived:
-        underWay_[event.request] = {event, {}, false};
+        underWay_[event.request] = {};
         requests_ = std::max(requests_, event.request + 1);
-        break;
-    case base::RequestPhase::Admitted:
-    case base::RequestPhase::Preempted:
-    case base::RequestPhase::Resumed:
-        if (const auto found = underWay_.find(event.request); found != underWay_.end()) {
-            found->second.last = event;
-            found->second.ran = true;
-        }
-        break;
-    case base::RequestPhase::FirstToken:
         break;
     case base::RequestPhase::Finished:
     case base::RequestPhase::Cancelled:
     case base::RequestPhase::Refused:
         underWay_.erase(event.request);
+        return;
+    default:
         break;
     }
+    const auto found = underWay_.find(event.request);
+    if (found == underWay_.end()) {
+        return;
+    }
+    if (event.phase == base::RequestPhase::Preempted) {
+        // The sequence in its reason is another request's from now on.
+        for (const base::RequestPhase phase : {base::RequestPhase::Admitted, base::RequestPhase::Resumed}) {
+            if (auto& held = found->second[static_cast<std::size_t>(phase)]; held) {
+                held->reason = {};
+            }
+        }
+    }
+    found->second[static_cast<std::size_t>(event.phase)] = event;
 }
 
 void PartTrace::keep(const base::KvPageEvent& event) {
@@ -179,17 +185,11 @@ void PartTrace::tellAlive() const {
     tellAll(scopes_); // a scope has a higher number than the one it stands in
     tellAll(counters_);
     tellAll(pages_);
-    for (const auto& [number, request] : underWay_) {
-        tell(request.arrived);
-        if (!request.ran) {
-            continue;
-        }
-        // Its first token is not told again: the time until then would be wrong.
-        base::RequestEvent admitted = request.last;
-        admitted.phase = base::RequestPhase::Admitted;
-        tell(admitted);
-        if (request.last.phase == base::RequestPhase::Preempted) {
-            tell(request.last);
+    for (const auto& [number, phases] : underWay_) {
+        for (const std::optional<base::RequestEvent>& event : phases) {
+            if (event) {
+                tell(*event);
+            }
         }
     }
 }

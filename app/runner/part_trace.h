@@ -4,15 +4,18 @@
 
 // A trace in parts: what a run tells goes to one recorder after the other, and each of them holds what a run of its own would
 // have told. A part begins with what is alive then (names, templates, allocations, open scopes, counters, pages, requests under
-// way), and its times, steps and requests count from its beginning.
+// way), and its times, steps and requests count from its beginning. Of requests under way it knows when they arrived, were
+// admitted, got their first token, lost their place and got it back, at times below 0: their latencies are those of the run.
 //
 // record() may be called from any thread, as that of every sink. What is alive is kept in the memory of the process: some
 // hundred bytes for each block, page and request.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,11 +46,8 @@ public:
     std::uint64_t notKept() const;
 
 private:
-    struct Request {
-        base::RequestEvent arrived;
-        base::RequestEvent last; ///< of Admitted, Preempted and Resumed
-        bool ran = false;        ///< there is a last one
-    };
+    /// The last event of each phase that a request under way has come to.
+    using Request = std::array<std::optional<base::RequestEvent>, base::kRequestPhaseCount>;
 
     void keep(const base::AllocationEvent& event) { blocks_[event.id] = event; }
     void keep(const base::FreeEvent& event) { blocks_.erase(event.id); }

@@ -278,12 +278,15 @@ bool RunRecording::partIsFull() const {
     return part->bytes() >= share && part->newBytes() >= share / 2;
 }
 
-void RunRecording::nextPart() {
+void RunRecording::nextPart(const json& metrics) {
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
     state.trace->next();
     const std::int64_t number = state.firstPart + static_cast<std::int64_t>(state.parts.size());
     auto part = state.makePart(number, state.parts.back()->liveValues());
+    for (const auto& [name, value] : metrics.items()) {
+        state.parts.back()->setLiveValue(name, value);
+    }
     state.parts.push_back(std::move(part));
     state.openTexts.clear();
 }

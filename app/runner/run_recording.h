@@ -59,8 +59,9 @@ public:
 
     /// Whether the present part has come to its share of the limit.
     bool partIsFull() const;
-    /// What is told from here on belongs to the next part. REQUIRES a limit. On the thread that tells, between two steps.
-    void nextPart();
+    /// What is told from here on belongs to the next part; `metrics` (an object) are those of the part that ends here alone.
+    /// REQUIRES a limit. On the thread that tells, between two steps.
+    void nextPart(const nlohmann::json& metrics);
 
     /// Writes what is left, the metrics and the end of the run, and stops the thread. Once.
     void finish(sessions::RunStatus status, const std::string& metricsJson, const std::string& error);

@@ -224,7 +224,8 @@ void BatchTally::add(const BatchResult& result) {
     if (result.admitted < 0) {
         return;
     }
-    begin_ = any_ ? std::min(begin_, result.arrival) : result.arrival;
+    const base::TimeNs arrival = std::max(result.arrival, from_);
+    begin_ = any_ ? std::min(begin_, arrival) : arrival;
     any_ = true;
     end_ = std::max({end_, result.firstToken, result.end, begin_});
     if (result.firstToken >= 0) {
@@ -239,8 +240,8 @@ void BatchTally::add(const BatchResult& result) {
     }
 }
 
-void BatchTally::addTo(Json& metrics, std::int64_t generated) const {
-    const double took = seconds(begin_, end_);
+void BatchTally::addTo(Json& metrics, std::int64_t generated, base::TimeNs until) const {
+    const double took = seconds(begin_, std::max(end_, until));
     metrics["requests"] = requests_;
     metrics["finished_requests"] = finished_;
     metrics["refused_requests"] = refused_;

@@ -39,10 +39,13 @@ class BatchTally {
 public:
     static constexpr std::size_t kMostTimes = std::size_t{1} << 20;
 
+    /// `from`: when what is counted began; requests that arrived before have their latencies, but `seconds` counts from here.
+    explicit BatchTally(base::TimeNs from = 0) : begin_(from), end_(from), from_(from) {}
+
     void add(const BatchResult& result);
     /// requests, finished_requests, refused_requests, cancelled_requests, generated_tokens (`generated`), seconds,
-    /// tokens_per_second, ttft, tpot, e2e.
-    void addTo(nlohmann::json& metrics, std::int64_t generated) const;
+    /// tokens_per_second, ttft, tpot, e2e. `until`: when the last of `generated` came, where that is later than every end.
+    void addTo(nlohmann::json& metrics, std::int64_t generated, base::TimeNs until = 0) const;
 
     std::int64_t requests() const { return requests_; }
 
@@ -56,7 +59,8 @@ private:
 
     std::int64_t requests_ = 0, finished_ = 0, refused_ = 0, cancelled_ = 0, failed_ = 0;
     std::array<Times, 3> times_;
-    base::TimeNs begin_ = 0, end_ = 0;
+    base::TimeNs begin_, end_;
+    base::TimeNs from_;
     bool any_ = false;
 };
 

@@ -32,7 +32,8 @@ std::int64_t longestHeld(const BatchEngine& engine) {
 class Service {
 public:
     Service(const Run& run, kernels::Context& context, BatchEngine& engine, RequestFeed& feed)
-        : run_(run), context_(context), engine_(engine), feed_(feed), forward_(run.sinks, context, engine) {
+        : run_(run), context_(context), engine_(engine), feed_(feed), forward_(run.sinks, context, engine),
+          part_(context.clock().now()) {
         engine_.onToken([this](const GeneratedToken& token) {
             forward_(token);
             open_.at(token.request)->token(token);
@@ -61,11 +62,10 @@ public:
             }
             wait = !engine_.step();
             tellMemory();
-            if (run_.sinks.partIsFull && run_.sinks.partIsFull()) {
-                engine_.tellSlots();
-                run_.sinks.nextPart();
-            }
             const base::TimeNs now = context_.clock().now();
+            if (run_.sinks.partIsFull && run_.sinks.partIsFull()) {
+                endPart(now);
+            }
             const bool others = engine_.scheduler().running() != toldRunning_; // admitted or ended by this step
             if (wait || others || now - told_ >= kTellEvery) {
                 tell();
@@ -81,7 +81,7 @@ public:
         open.swap(open_);
         for (const auto& [number, listener] : open) {
             const BatchResult result = engine_.takeResult(number);
-            tally_.add(result);
+            count(result);
             listener->ended(result);
         }
     }
@@ -114,11 +114,27 @@ private:
         open_.erase(found);
         numbers_.erase(listener.get());
         const BatchResult result = engine_.takeResult(number);
-        tally_.add(result);
+        count(result);
         if (run_.sinks.requestEnded) {
             run_.sinks.requestEnded(number);
         }
         listener->ended(result);
+    }
+
+    void count(const BatchResult& result) {
+        tally_.add(result);
+        part_.add(result);
+    }
+
+    /// The part has the numbers of the requests that ended in it.
+    void endPart(base::TimeNs now) {
+        engine_.tellSlots();
+        Json metrics = Json::object();
+        const std::int64_t generated = engine_.counts().generated;
+        part_.addTo(metrics, generated - generatedBefore_, now);
+        run_.sinks.nextPart(metrics);
+        part_ = BatchTally(now);
+        generatedBefore_ = generated;
     }
 
     void tell() {
@@ -164,6 +180,8 @@ private:
     RequestFeed& feed_;
     BatchForwarder forward_;
     BatchTally tally_;
+    BatchTally part_; ///< since the present part of the session began
+    std::int64_t generatedBefore_ = 0;
     base::TimeNs told_ = 0;
     std::int64_t toldRunning_ = 0;
     base::TimeNs warned_ = 0;

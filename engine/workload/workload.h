@@ -60,9 +60,9 @@ struct WorkloadSinks {
     /// Serve: all tokens of the request were told.
     std::function<void(std::int32_t request)> requestEnded;
     /// Serve asks between steps whether what is kept of the run should go on in another part, and says so when it may: all
-    /// that was told before belongs to the part before.
+    /// that was told before belongs to the part before, whose numbers of requests it hands over (docs/batching.md).
     std::function<bool()> partIsFull;
-    std::function<void()> nextPart;
+    std::function<void(const nlohmann::json& metrics)> nextPart;
     /// A live value for the status line: "tokens_per_second", "decode_tokens", "kv_bytes".
     std::function<void(std::string_view name, double value)> metric;
     /// Something of the metrics that views need while the run goes on: "kv_cache".

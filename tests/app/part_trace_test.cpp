@@ -107,15 +107,75 @@ TEST(PartTrace, APartBeginsWithWhatIsAliveAndCountsFromItsBeginning) {
     ASSERT_EQ(after->tokens().size(), 1U);
     EXPECT_EQ(after->tokens()[0].request, 1);
     const auto requests = after->requests();
-    ASSERT_EQ(requests.size(), 4U);
+    ASSERT_EQ(requests.size(), 5U);
     EXPECT_EQ(requests[0].phase, RequestPhase::Arrived);
     EXPECT_EQ(requests[0].request, 0);
     EXPECT_EQ(requests[0].tokens, 9);
-    EXPECT_EQ(requests[1].phase, RequestPhase::Admitted);
-    EXPECT_EQ(requests[1].slot, 1);
-    EXPECT_EQ(requests[2].request, 1);
-    EXPECT_EQ(requests[3].phase, RequestPhase::Finished);
-    EXPECT_EQ(requests[3].time, 40);
+    EXPECT_EQ(requests[0].time, 60 - 90);
+    EXPECT_EQ(requests[1].phase, RequestPhase::Arrived);
+    EXPECT_EQ(requests[1].request, 1);
+    EXPECT_EQ(requests[2].phase, RequestPhase::Admitted);
+    EXPECT_EQ(requests[2].slot, 1);
+    EXPECT_EQ(requests[2].step, -1) << "no step of this part";
+    EXPECT_EQ(requests[2].time, 61 - 90);
+    EXPECT_EQ(requests[3].phase, RequestPhase::FirstToken);
+    EXPECT_EQ(requests[3].time, 70 - 90);
+    EXPECT_EQ(requests[3].tokens, 1);
+    EXPECT_EQ(requests[4].phase, RequestPhase::Finished);
+    EXPECT_EQ(requests[4].time, 40);
+}
+
+TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
+    PartTrace trace;
+    const base::StringId three = trace.intern("3");
+    const base::StringId five = trace.intern("5");
+    const base::StringId swap = trace.intern("swap");
+    const auto cutAt = [&](base::TimeNs time, std::int64_t step) {
+        base::BatchStepEvent batch;
+        batch.begin = batch.end = time;
+        batch.index = step;
+        trace.record(batch);
+        trace.next();
+    };
+    const auto told = [](PartTrace& parts) {
+        std::vector<std::pair<RequestPhase, base::TimeNs>> out;
+        const auto timeline = timelineOf(*parts.recorder());
+        for (const base::RequestEvent& event : timeline->requests()) {
+            out.emplace_back(event.phase, event.time);
+        }
+        return out;
+    };
+    using Told = std::vector<std::pair<RequestPhase, base::TimeNs>>;
+    trace.record(base::RequestEvent{10, 0, RequestPhase::Arrived, -1, -1, 9, {}});
+    cutAt(100, 0);
+    trace.record(base::RequestEvent{110, 0, RequestPhase::Admitted, 2, 1, 0, three});
+    cutAt(200, 1);
+    trace.record(base::RequestEvent{210, 0, RequestPhase::FirstToken, -1, 2, 1, {}});
+    trace.record(base::RequestEvent{220, 0, RequestPhase::Preempted, 2, 2, 3, swap});
+    cutAt(300, 2);
+    EXPECT_EQ(told(trace), (Told{{RequestPhase::Arrived, -290},
+                                 {RequestPhase::Admitted, -190},
+                                 {RequestPhase::FirstToken, -90},
+                                 {RequestPhase::Preempted, -80}}));
+    trace.record(base::RequestEvent{310, 0, RequestPhase::Resumed, 1, 3, 11, five});
+    cutAt(400, 3);
+    const auto timeline = timelineOf(*trace.recorder());
+    const auto requests = timeline->requests();
+    ASSERT_EQ(requests.size(), 5U);
+    EXPECT_EQ(timeline->text(requests[1].reason.value), "") << "its first pages may be another's by now";
+    EXPECT_EQ(requests[4].phase, RequestPhase::Resumed);
+    EXPECT_EQ(requests[4].time, -90);
+    EXPECT_EQ(timeline->text(requests[4].reason.value), "5");
+    cutAt(500, 4);
+    trace.record(base::RequestEvent{510, 0, RequestPhase::Finished, -1, 5, 20, {}});
+    EXPECT_EQ(told(trace), (Told{{RequestPhase::Arrived, -490},
+                                 {RequestPhase::Admitted, -390},
+                                 {RequestPhase::FirstToken, -290},
+                                 {RequestPhase::Preempted, -280},
+                                 {RequestPhase::Resumed, -190},
+                                 {RequestPhase::Finished, 10}}));
+    cutAt(600, 5);
+    EXPECT_TRUE(told(trace).empty());
 }
 
 TEST(PartTrace, TemplatesAreKnownInEveryPart) {

@@ -48,7 +48,7 @@ public:
         ++requests_;
         time_ += 100;
         if (recording_.partIsFull()) {
-            recording_.nextPart();
+            recording_.nextPart({{"ttft", {{"p50", parts_}}}});
             ++parts_;
         }
     }
@@ -111,6 +111,7 @@ TEST(RunRecording, GoesOnInPartsAndKeepsTheNewest) {
         const json metrics = json::parse(runs[i].metricsJson);
         EXPECT_EQ(metrics.at("next_run"), runs[i + 1].id);
         EXPECT_EQ(metrics.at("slots"), 4) << "values of the run are told in every part";
+        EXPECT_EQ(metrics.at("ttft").at("p50"), metrics.at("part")) << "those of a part in that part alone";
     }
     const auto session = SessionFile::open(rig.path(), OpenMode::ReadOnly);
     for (const auto& run : runs) {

@@ -55,7 +55,8 @@ EventBatch fullBatch() {
     batch.batchSteps = {{1, 9, 7, 3, 1, 2, 40, 5, 4, 6, 5, 1, 12, 2, 3, 20}, {9, 12, 8}};
     batch.slotSpans = {{1, 9, 7, 4, 2, 11, base::SlotState::Prefill, 40, 5},
                        {1, 9, 7, 4, 3, -1, base::SlotState::Preempted, 0, 0}};
-    batch.requests = {{3, 11, base::RequestPhase::Refused, -1, -1, 4, {7}}};
+    batch.requests = {{-5, 11, base::RequestPhase::Arrived, -1, -1, 4, {}},
+                      {3, 11, base::RequestPhase::Refused, -1, -1, 4, {7}}};
     batch.kvPages = {{4, 1, 99, base::PageState::Cached, -1, 0}, {5, 0, 0, base::PageState::Used, 3, 2}};
     return batch;
 }

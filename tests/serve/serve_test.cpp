@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
+#include "engine/workload/batch.h"
 #include "profiler/memory_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/serve/server_rig.h"
@@ -330,6 +332,35 @@ TEST(Serve, ARequestWithoutMemoryIsToldAndTheServerGoesOn) {
     EXPECT_FALSE(session->chunks(1, "oom").empty()) << "what held the memory is kept";
 }
 
+/// Who ends in a part has an arrival, an admission and a first token in it, and they are what the part's numbers say.
+void expectWholeRequests(const profiler::MemoryTimeline& timeline, const json& metrics, bool last) {
+    using base::RequestPhase;
+    std::map<std::int32_t, std::map<RequestPhase, base::TimeNs>> requests;
+    for (const base::RequestEvent& event : timeline.requests()) {
+        requests[event.request].emplace(event.phase, event.time);
+    }
+    std::vector<double> ttft;
+    std::vector<double> whole;
+    for (const auto& [number, times] : requests) {
+        if (const auto end = times.find(RequestPhase::Finished); end != times.end()) {
+            ASSERT_TRUE(times.contains(RequestPhase::Arrived) && times.contains(RequestPhase::Admitted) &&
+                        times.contains(RequestPhase::FirstToken))
+                << "request " << number;
+            const base::TimeNs arrived = times.at(RequestPhase::Arrived);
+            EXPECT_LE(arrived, times.at(RequestPhase::Admitted));
+            EXPECT_LT(times.at(RequestPhase::Admitted), times.at(RequestPhase::FirstToken));
+            ttft.push_back(static_cast<double>(times.at(RequestPhase::FirstToken) - arrived) * 1e-9);
+            whole.push_back(static_cast<double>(end->second - arrived) * 1e-9);
+        }
+    }
+    if (last) {
+        return; // its metrics are those of all parts together
+    }
+    EXPECT_EQ(metrics.at("finished_requests"), ttft.size());
+    EXPECT_EQ(metrics.at("ttft"), engine::percentilesJson(ttft));
+    EXPECT_EQ(metrics.at("e2e"), engine::percentilesJson(whole));
+}
+
 TEST(Serve, TheSessionGoesOnInPartsWhileAnswersRun) {
     const test::TempFolder folder;
     ServerRig::Options options = with({{"slots", 4}, {"session_limit", 1 << 20}});
@@ -337,10 +368,8 @@ TEST(Serve, TheSessionGoesOnInPartsWhileAnswersRun) {
     ServerRig rig(options);
     const auto expected = test::oneByOne("synthetic:tiny-llama", {test::promptTokens(5, 1)}, 60).at(0);
     for (int round = 0; round < 60; ++round) {
-        std::vector<std::string> requests;
-        for (int i = 0; i < 16; ++i) {
-            requests.push_back(test::postText("/v1/completions", rig.body(test::promptTokens(5, 1), 60).dump()));
-        }
+        const std::vector<std::string> requests(
+            16, test::postText("/v1/completions", rig.body(test::promptTokens(5, 1), 60).dump()));
         for (const HttpReply& reply : test::manyRequests(rig.port(), requests, std::chrono::seconds(60))) {
             ASSERT_EQ(reply.status, 200);
             ASSERT_EQ(json::parse(reply.body).at("choices").at(0).at("token_ids"), json(expected));
@@ -373,6 +402,7 @@ TEST(Serve, TheSessionGoesOnInPartsWhileAnswersRun) {
         for (const base::BatchStepEvent& step : timeline->batchSteps()) {
             ASSERT_EQ(step.index, index++);
         }
+        expectWholeRequests(*timeline, json::parse(run.metricsJson), run.id == runs.back().id);
     }
     EXPECT_LT(std::filesystem::file_size(options.session), std::size_t{3} << 19);
 }
