@@ -77,10 +77,10 @@ void addSessionExport(CLI::App& session, CommandLine& line) {
     command->add_option("run", words->run, "Number of the run; left out: the last one, for sqlite and session all")
         ->type_name("RUN");
     command
-        ->add_option(
-            "--format", words->format,
-            "sqlite: every event in plain tables; csv: a folder of tables; chrome: trace JSON that Perfetto opens; "
-            "session: append the runs to another session file (default sqlite)")
+        ->add_option("--format", words->format,
+                     "sqlite: every event in plain tables; csv: a folder of tables, those of batches too; chrome: "
+                     "trace JSON that Perfetto opens; "
+                     "session: append the runs to another session file (default sqlite)")
         ->type_name("sqlite|csv|chrome|session")
         ->check(CLI::IsMember({"sqlite", "csv", "chrome", "session"}));
     command->add_option("--output", words->output, "File to write; for csv the folder")->type_name("FILE")->required();

@@ -81,6 +81,10 @@ std::vector<std::string> exportCsv(const sessions::SessionFile& session, session
         {"counters.csv", [&](std::ostream& out) { profiler::writeCountersCsv(*timeline, out); }},
         {"spans.csv", [&](std::ostream& out) { profiler::writeSpansCsv(*timeline, out); }},
         {"kernels.csv", [&](std::ostream& out) { profiler::writeKernelsCsv(*timeline, out); }},
+        {"batch_steps.csv", [&](std::ostream& out) { profiler::writeBatchStepsCsv(*timeline, out); }},
+        {"batch_slots.csv", [&](std::ostream& out) { profiler::writeBatchSlotsCsv(*timeline, out); }},
+        {"batch_requests.csv", [&](std::ostream& out) { profiler::writeBatchRequestsCsv(*timeline, out); }},
+        {"kv_pages.csv", [&](std::ostream& out) { profiler::writeKvPagesCsv(*timeline, out); }},
         {"memory.csv", [&](std::ostream& out) { profiler::writeTotalsCsv(*timeline, kTotalsRows, out); }},
     };
     std::vector<std::string> files;

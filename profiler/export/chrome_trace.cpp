@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/units.h"
 #include "profiler/analysis/scope_places.h"
+#include "profiler/export/batch_names.h"
 #include "profiler/gpu/device_work.h"
 
 namespace vitrine::profiler {
@@ -21,6 +23,7 @@ namespace {
 
 constexpr int kProcess = 1;
 constexpr int kDeviceProcess = 2;
+constexpr int kBatchProcess = 3;
 constexpr int kScopeTrack = 1; // and the following, should scopes overlap without nesting
 constexpr int kTokenTrack = 90;
 constexpr int kSpanTrack = 100;
@@ -108,6 +111,7 @@ public:
         hostMemory();
         counters();
         tokens();
+        batch();
         failures();
         if (options_.allocations) {
             allocations();
@@ -245,6 +249,34 @@ private:
                 R"("position":{},"logprob":{}}}}})",
                 token.token, kProcess, kTokenTrack, micros(token.time), token.request, token.position,
                 std::isfinite(token.logprob) ? number(static_cast<double>(token.logprob)) : "null");
+        }
+    }
+
+    void batch() {
+        if (timeline_.batchSteps().empty()) {
+            return;
+        }
+        name("process_name", kBatchProcess, 0, "Batch");
+        std::set<std::int32_t> slots;
+        for (const base::SlotSpanEvent& span : timeline_.slotSpans()) {
+            slots.insert(span.slot);
+            if (span.state != base::SlotState::Idle) {
+                const TimeNs length = std::max<TimeNs>(0, span.end - span.begin);
+                event(R"({{"ph":"X","name":"{} {}","cat":"slot","pid":{},"tid":{},"ts":{},"dur":{},"args":{{)"
+                      R"("request":{},"first_step":{},"steps":{},"tokens":{},"padding":{}}}}})",
+                      slotStateName(span.state), span.request, kBatchProcess, span.slot, micros(span.begin),
+                      micros(length), span.request, span.firstStep, span.steps, span.tokens, span.padding);
+            }
+        }
+        for (const std::int32_t slot : slots) {
+            name("thread_name", kBatchProcess, slot, fmt::format("Slot {}", slot));
+        }
+        for (const base::BatchStepEvent& step : timeline_.batchSteps()) {
+            event(R"({{"ph":"C","name":"requests","pid":{},"tid":0,"ts":{},"args":{{"queued":{},"running":{},)"
+                  R"("preempted":{}}}}})",
+                  kBatchProcess, micros(step.begin), step.queued, step.running, step.preempted);
+            event(R"({{"ph":"C","name":"pages","pid":{},"tid":0,"ts":{},"args":{{"used":{},"cached":{},"free":{}}}}})",
+                  kBatchProcess, micros(step.begin), step.usedPages, step.cachedPages, step.freePages);
         }
     }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/dtype.h"
 #include "profiler/analysis/kernel_table.h"
+#include "profiler/export/batch_names.h"
 
 namespace vitrine::profiler {
 
@@ -40,7 +41,8 @@ public:
         fmt::format_to(std::back_inserter(text_), "{}", value);
         return *this;
     }
-    Table& time(base::TimeNs value) { return value < 0 ? text("") : number(value); }
+    Table& unlessNegative(std::int64_t value) { return value < 0 ? text("") : number(value); }
+    Table& time(base::TimeNs value) { return unlessNegative(value); }
     void endRow() {
         text_ += '\n';
         first_ = true;
@@ -129,7 +131,12 @@ void writeScopesCsv(const MemoryTimeline& timeline, std::ostream& out) {
     Paths paths(timeline);
     for (const ScopeRow& row : timeline.scopes()) {
         table.number(row.id).number(row.parent).text(kindName(row.kind)).text(timeline.text(row.name));
-        table.time(row.index).number(row.tokens).time(row.begin).time(row.end).number(row.bytes).number(row.flops);
+        table.unlessNegative(row.index)
+            .number(row.tokens)
+            .time(row.begin)
+            .time(row.end)
+            .number(row.bytes)
+            .number(row.flops);
         table.text(paths.of(row.id)).endRow();
     }
     table.finish();
@@ -161,6 +168,47 @@ void writeKernelsCsv(const MemoryTimeline& timeline, std::ostream& out) {
         table.text(row.name).text(row.op).number(row.launches).time(row.total).number(row.mean());
         table.time(row.shortest).time(row.longest).number(row.share);
         table.number(row.bytes).number(row.flops).number(row.bytesPerSecond()).endRow();
+    }
+    table.finish();
+}
+
+void writeBatchStepsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+    Table table(out,
+                "index,begin_ns,end_ns,decode_rows,prefill_rows,padding_rows,prefill_tokens,padding_tokens,sampled,"
+                "queued,running,preempted,used_pages,shared_pages,cached_pages,free_pages");
+    for (const base::BatchStepEvent& step : timeline.batchSteps()) {
+        table.number(step.index).time(step.begin).time(step.end).number(step.decodeRows).number(step.prefillRows);
+        table.number(step.paddingRows).number(step.prefillTokens).number(step.paddingTokens).number(step.sampled);
+        table.number(step.queued).number(step.running).number(step.preempted).number(step.usedPages);
+        table.number(step.sharedPages).number(step.cachedPages).number(step.freePages).endRow();
+    }
+    table.finish();
+}
+
+void writeBatchSlotsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+    Table table(out, "slot,state,request,begin_ns,end_ns,first_step,steps,tokens,padding");
+    for (const base::SlotSpanEvent& span : timeline.slotSpans()) {
+        table.number(span.slot).text(slotStateName(span.state)).unlessNegative(span.request).time(span.begin);
+        table.time(span.end).number(span.firstStep).number(span.steps).number(span.tokens).number(span.padding);
+        table.endRow();
+    }
+    table.finish();
+}
+
+void writeBatchRequestsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+    Table table(out, "request,phase,time_ns,slot,step,tokens,reason");
+    for (const base::RequestEvent& event : timeline.requests()) {
+        table.number(event.request).text(requestPhaseName(event.phase)).number(event.time).unlessNegative(event.slot);
+        table.unlessNegative(event.step).number(event.tokens).text(timeline.text(event.reason.value)).endRow();
+    }
+    table.finish();
+}
+
+void writeKvPagesCsv(const MemoryTimeline& timeline, std::ostream& out) {
+    Table table(out, "time_ns,group,page,state,owner,sequences");
+    for (const base::KvPageEvent& event : timeline.kvPages()) {
+        table.time(event.time).number(event.group).number(event.page).text(pageStateName(event.state));
+        table.unlessNegative(event.owner).number(event.sequences).endRow();
     }
     table.finish();
 }

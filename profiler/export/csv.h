@@ -27,6 +27,23 @@ void writeSpansCsv(const MemoryTimeline& timeline, std::ostream& out);
 /// all kernels), bytes, flops, bytes_per_second (0 where the op launched other kernels too)
 void writeKernelsCsv(const MemoryTimeline& timeline, std::ostream& out);
 
+// Of a batch that served requests (docs/event-streams.md says what the numbers are); other runs have the heads alone.
+
+/// index, begin_ns, end_ns, decode_rows, prefill_rows, padding_rows, prefill_tokens, padding_tokens, sampled, queued, running,
+/// preempted, used_pages, shared_pages, cached_pages, free_pages: a row for each step
+void writeBatchStepsCsv(const MemoryTimeline& timeline, std::ostream& out);
+
+/// slot, state (idle, prefill, decode, padding, preempted), request, begin_ns, end_ns, first_step, steps, tokens, padding: by
+/// begin
+void writeBatchSlotsCsv(const MemoryTimeline& timeline, std::ostream& out);
+
+/// request, phase (arrived, admitted, first_token, preempted, resumed, finished, cancelled, refused), time_ns, slot, step, tokens,
+/// reason: by time. Times below 0 are those of an earlier part of a server's session.
+void writeBatchRequestsCsv(const MemoryTimeline& timeline, std::ostream& out);
+
+/// time_ns, group, page, state (free, used, cached), owner, sequences: changes by time
+void writeKvPagesCsv(const MemoryTimeline& timeline, std::ostream& out);
+
 /// begin_ns, end_ns, events, min_total, max_total, max_time_ns and the split at that instant by category, for `rows` equal
 /// pieces of the run.
 void writeTotalsCsv(const MemoryTimeline& timeline, int rows, std::ostream& out);

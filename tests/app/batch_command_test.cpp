@@ -3,6 +3,7 @@
 
 // The batch command from start to end: what it prints, writes and keeps in the session.
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -92,6 +93,24 @@ TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
                 << "the sequence by which its pages are told";
         }
     }
+    const std::string tables = folder.file("tables");
+    ASSERT_EQ(test::vitrine({"session", "export", file, "--format", "csv", "--output", tables}).exitCode, 0);
+    const auto rowsOf = [&](const std::string& table) {
+        const std::string text = test::readAll(tables + "/" + table + ".csv");
+        return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) - 1; // without the head
+    };
+    EXPECT_EQ(rowsOf("batch_steps"), timeline->batchSteps().size());
+    EXPECT_EQ(rowsOf("batch_slots"), timeline->slotSpans().size());
+    EXPECT_EQ(rowsOf("batch_requests"), timeline->requests().size());
+    EXPECT_EQ(rowsOf("kv_pages"), timeline->kvPages().size());
+    const std::string trace = folder.file("trace.json");
+    ASSERT_EQ(test::vitrine({"session", "export", file, "--format", "chrome", "--output", trace}).exitCode, 0);
+    const json exported = json::parse(test::readAll(trace)).at("traceEvents");
+    const auto busy = std::count_if(timeline->slotSpans().begin(), timeline->slotSpans().end(),
+                                    [](const auto& span) { return span.state != base::SlotState::Idle; });
+    EXPECT_EQ(std::count_if(exported.begin(), exported.end(),
+                            [](const json& event) { return event.value("cat", "") == "slot"; }),
+              busy);
     const std::string list = test::vitrine({"session", "ls", file}).out;
     const auto rate = std::llround(value.at("tokens_per_second").get<double>());
     EXPECT_THAT(list, testing::HasSubstr(std::to_string(rate).substr(0, 3))) << list;

@@ -67,5 +67,34 @@ TEST(Csv, WritesAllocationsScopesCountersSpansAndTotals) {
               "15,31,1,600,600,15,0,600,0,0,0,0,0,0,0,0,0\n");
 }
 
+TEST(Csv, WritesWhatABatchDid) {
+    testing::ScriptedRun run;
+    run.record(base::BatchStepEvent{10, 20, 0, 3, 1, 2, 40, 5, 4, 6, 5, 1, 12, 2, 3, 20});
+    run.record(base::SlotSpanEvent{10, 20, 0, 1, 2, 7, base::SlotState::Prefill, 40, 5});
+    run.record(base::SlotSpanEvent{10, 20, 0, 1, 3, -1, base::SlotState::Idle, 0, 0});
+    run.record(base::RequestEvent{-5, 7, base::RequestPhase::Arrived, -1, -1, 40, {}});
+    run.record(base::RequestEvent{10, 7, base::RequestPhase::Admitted, 2, 0, 0, run.intern("1, \"x\"")});
+    run.record(base::KvPageEvent{10, 0, 9, base::PageState::Used, 1, 2});
+    run.record(base::KvPageEvent{20, 0, 9, base::PageState::Cached, -1, 0});
+    const auto timeline = run.timeline();
+    EXPECT_EQ(
+        text([&](std::ostream& out) { writeBatchStepsCsv(*timeline, out); }),
+        "index,begin_ns,end_ns,decode_rows,prefill_rows,padding_rows,prefill_tokens,padding_tokens,sampled,queued,"
+        "running,preempted,used_pages,shared_pages,cached_pages,free_pages\n"
+        "0,10,20,3,1,2,40,5,4,6,5,1,12,2,3,20\n");
+    EXPECT_EQ(text([&](std::ostream& out) { writeBatchSlotsCsv(*timeline, out); }),
+              "slot,state,request,begin_ns,end_ns,first_step,steps,tokens,padding\n"
+              "2,prefill,7,10,20,0,1,40,5\n"
+              "3,idle,,10,20,0,1,0,0\n");
+    EXPECT_EQ(text([&](std::ostream& out) { writeBatchRequestsCsv(*timeline, out); }),
+              "request,phase,time_ns,slot,step,tokens,reason\n"
+              "7,arrived,-5,,,40,\n"
+              "7,admitted,10,2,0,0,\"1, \"\"x\"\"\"\n");
+    EXPECT_EQ(text([&](std::ostream& out) { writeKvPagesCsv(*timeline, out); }),
+              "time_ns,group,page,state,owner,sequences\n"
+              "10,0,9,used,1,2\n"
+              "20,0,9,cached,,0\n");
+}
+
 } // namespace
 } // namespace vitrine::profiler
