@@ -152,7 +152,7 @@ private slots:
         const ui::AxisMap axis = ui::AxisMap::ofTime(range, columns);
         std::vector<ui::SlotRun> runs;
         for (int slot = 0; slot < side->slotCount; ++slot) {
-            map->slotRuns(slot, axis, columns, runs);
+            map->slotRuns(slot, ui::AxisColumns(axis, columns), runs);
             int covered = 0;
             for (const ui::SlotRun& run : runs) {
                 QVERIFY(run.from >= covered && run.to > run.from && run.to <= columns);
@@ -275,7 +275,7 @@ private slots:
         for (const auto axis : {ui::BatchAxis::Time, ui::BatchAxis::Steps}) {
             const auto map = ui::BatchMap::make(side, axis);
             std::vector<ui::SlotRun> runs;
-            map->slotRuns(1, ui::AxisMap::ofTime({0, 1000}, 50), 50, runs);
+            map->slotRuns(1, ui::AxisColumns(ui::AxisMap::ofTime({0, 1000}, 50), 50), runs);
             QVERIFY(map->spansOf(900).empty());
         }
     }
@@ -663,25 +663,14 @@ private slots:
         QCOMPARE(side->spans[1].steps, 1);
     }
 
-    void manySlotsStayPainted() {
-        // A thousand slots in a hundred pixels, and one slot in the same room.
-        for (const int slotCount : {1, 1000}) {
-            test::RecordedRun run;
-            run.tell(base::BatchStepEvent{0, 1000, 0, slotCount});
-            for (int slot = 0; slot < slotCount; ++slot) {
-                run.tell(base::SlotSpanEvent{0, 1000, 0, 1, slot, slot, base::SlotState::Decode, 1, 0});
-                run.tell(base::RequestEvent{0, slot, base::RequestPhase::Arrived, -1, -1, 3, {}});
-            }
-            const auto timeline = run.timeline();
-            const auto map = ui::BatchMap::make(ui::batchSide(test::batchInfo(1, "static", slotCount), *timeline),
-                                                ui::BatchAxis::Time);
-            ui::PlotFrame frame{QSizeF(400, 100), 2};
-            const QImage image =
-                ui::paintSlots({map, ui::AxisMap::ofTime({0, 1000}, 340), std::nullopt}, frame, ui::themeTokens());
-            QCOMPARE(image.size(), QSize(800, 200));
-            const QColor decode = ui::slotStyle(base::SlotState::Decode, ui::themeTokens()).fill;
-            QCOMPARE(image.pixelColor(500, 10), decode);
-        }
+    /// Who leaves the view clears what it says in the status bar; who comes back finds it.
+    void saysAgreementAgain() {
+        Shown shown;
+        shown.show();
+        QSignalSpy said(&shown.view, &ui::View::priced);
+        shown.view.activated();
+        QCOMPARE(said.count(), 1);
+        QCOMPARE(said[0][0].toString(), ui::batchAgreement(shown.view.pair()));
     }
 };
 

@@ -9,7 +9,9 @@
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
+#include <nlohmann/json.hpp>
 
+#include "tests/ui/kv_run.h"
 #include "tests/ui/recorded_run.h"
 #include "ui/models/format.h"
 #include "ui/models/kv_pages.h"
@@ -23,25 +25,10 @@
 #include "ui/widgets/page_map.h"
 
 using namespace vitrine;
+using test::generateRun;
+using test::kToken;
 
 namespace {
-
-constexpr std::uint64_t kToken = 24576;
-
-sessions::RunInfo generateRun(bool geometry, int batch = 1) {
-    sessions::RunInfo run;
-    run.id = 1;
-    run.name = "generate";
-    run.workload = "generate";
-    run.specJson = R"({"vitrine": 1, "workload": "generate"})";
-    run.status = sessions::RunStatus::Done;
-    run.metricsJson = geometry ? R"({"batch": )" + std::to_string(batch) +
-                                     R"(, "kv_cache": {"dtype": "bfloat16", "kind": "dynamic", "groups": [
-        {"name": "sliding", "layers": [0, 2, 4, 6, 8], "window": 128, "bytes_per_token": 24576, "page_tokens": 127},
-        {"name": "full", "layers": [1, 3, 5, 7, 9], "window": 0, "bytes_per_token": 24576, "page_tokens": 64}]}})"
-                               : "{}";
-    return run;
-}
 
 /// Pages of 64 tokens for full layers, a ring of 127 tokens for sliding ones.
 ui::TimelinePtr growth(int tokens) {
@@ -126,112 +113,6 @@ private slots:
         QCOMPARE(facts.at(1'000'000).tokens, 1000);
         QCOMPARE(ui::thinned(facts.samples, 10).size(), std::size_t(10));
         QCOMPARE(ui::thinned(facts.samples, 10).back().tokens, 1000);
-    }
-
-    void poolAgainstBruteForce() {
-        test::RecordedRun run;
-        std::vector<std::vector<ui::KvPoolPage>> now(2, std::vector<ui::KvPoolPage>(40));
-        std::vector<std::pair<base::TimeNs, std::vector<std::vector<ui::KvPoolPage>>>> states;
-        unsigned random = 7;
-        for (int i = 0; i < 9000; ++i) { // beyond two whole states
-            random = random * 1664525U + 1013904223U;
-            const auto group = static_cast<std::size_t>(random >> 31U),
-                       page = static_cast<std::size_t>((random >> 8U) % 40);
-            const int kind = static_cast<int>((random >> 16U) % 4);
-            ui::KvPoolPage next;
-            next.state = kind == 0   ? base::PageState::Free
-                         : kind == 1 ? base::PageState::Cached
-                                     : base::PageState::Used;
-            next.owner = kind >= 2 ? static_cast<int>(random % 9) : -1;
-            next.sequences = kind >= 2 ? kind - 1 : 0;
-            now[group][page] = next;
-            run.tell(base::KvPageEvent{1000 + i * 10, static_cast<int>(group), static_cast<int>(page), next.state,
-                                       next.owner, next.sequences});
-            if (i % 500 == 3 || i == 8999) {
-                states.emplace_back(1000 + i * 10, now);
-            }
-        }
-        const auto timeline = run.timeline();
-        const auto pool = ui::KvPool::make(generateRun(true), *timeline);
-        QVERIFY(pool != nullptr);
-        QCOMPARE(pool->groups()[0].name, QStringLiteral("sliding")); // in the order of the run's metrics
-        for (const auto& [time, wanted] : states) {
-            const auto pages = pool->at(time);
-            double used = 0, shared = 0, cached = 0;
-            for (std::size_t g = 0; g < 2; ++g) {
-                for (std::size_t i = 0; i < 40; ++i) {
-                    const bool there = i < pages[g].size();
-                    QCOMPARE(there ? pages[g][i].state : base::PageState::Free, wanted[g][i].state);
-                    QCOMPARE(there ? pages[g][i].owner : -1,
-                             wanted[g][i].state == base::PageState::Used ? wanted[g][i].owner : -1);
-                    used += wanted[g][i].state == base::PageState::Used ? 1 : 0;
-                    shared += wanted[g][i].shared() ? 1 : 0;
-                    cached += wanted[g][i].state == base::PageState::Cached ? 1 : 0;
-                }
-            }
-            QCOMPARE(*pool->used().at(time), used);
-            QCOMPARE(*pool->shared().at(time), shared);
-            QCOMPARE(*pool->cached().at(time), cached);
-        }
-        QCOMPARE(*pool->change(1000, 1), 1010);
-        QCOMPARE(*pool->change(1005, -1), 1000);
-        QVERIFY(!pool->change(1000, -1));
-        QVERIFY(!pool->change(1000 + 8999 * 10, 1));
-        QCOMPARE(*pool->used().at(pool->fullest()), pool->used().largest());
-    }
-
-    void poolKeepsWhatTokensNeed() {
-        // One request of 100 prompt and 3 answer tokens in two pages of 64: what is kept grows with its tokens.
-        test::RecordedRun run;
-        run.tell(base::RequestEvent{10, 0, base::RequestPhase::Arrived, -1, -1, 100, {}});
-        run.tell(base::RequestEvent{20, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
-        run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 0, 1});
-        run.tell(base::KvPageEvent{20, 1, 1, base::PageState::Used, 0, 1});
-        run.tell(base::TokenEvent{30, 0, 100, 5, 0});
-        run.tell(base::RequestEvent{30, 0, base::RequestPhase::FirstToken, 0, 0, 1, {}});
-        run.tell(base::TokenEvent{40, 0, 101, 5, 0});
-        run.tell(base::TokenEvent{50, 0, 102, 5, 0});
-        run.tell(base::RequestEvent{50, 0, base::RequestPhase::Finished, 0, 0, 3, {}});
-        run.tell(base::KvPageEvent{50, 1, 0, base::PageState::Free, -1, 0});
-        run.tell(base::KvPageEvent{50, 1, 1, base::PageState::Free, -1, 0});
-        run.tell(base::KvPageEvent{60, 0, 0, base::PageState::Free, -1, 0});
-        const auto timeline = run.timeline();
-        const auto pool = ui::KvPool::make(generateRun(true), *timeline);
-        QCOMPARE(pool->bytesAt(20).full, 128 * kToken);
-        QCOMPARE(pool->bytesAt(20).keptFull, 100 * kToken);
-        QCOMPARE(pool->bytesAt(35).keptFull, 100 * kToken);
-        QCOMPARE(pool->bytesAt(45).keptFull, 101 * kToken);
-        QCOMPARE(pool->bytesAt(45).noWindow, 2 * 101 * kToken);
-        QCOMPARE(pool->bytesAt(55).measured(), std::uint64_t(0));
-        QCOMPARE(pool->bytesAt(55).predicted(), std::uint64_t(0));
-    }
-
-    /// Bytes come out whole, and the curve of waste is what each instant says, also where only tokens came.
-    void poolNumbersAreExact() {
-        ui::BatchCurve curve;
-        curve.add(0, 39'535'509'505.0);
-        curve.setEnd(10);
-        curve.finish();
-        QCOMPARE(*curve.at(0), 39'535'509'505.0);
-        QCOMPARE(curve.largest(), 39'535'509'505.0);
-
-        test::RecordedRun run;
-        run.tell(base::RequestEvent{10, 0, base::RequestPhase::Arrived, -1, -1, 10, {}});
-        run.tell(base::RequestEvent{20, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
-        run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 0, 1});
-        for (int i = 0; i < 40; ++i) {
-            run.tell(base::TokenEvent{30 + i, 0, 10 + i, 5, 0});
-        }
-        run.tell(base::KvPageEvent{100, 1, 0, base::PageState::Free, -1, 0});
-        const auto timeline = run.timeline();
-        const auto pool = ui::KvPool::make(generateRun(true), *timeline);
-        for (base::TimeNs at = 20; at < pool->end(); ++at) {
-            QCOMPARE(*pool->waste().at(at), pool->bytesAt(at).waste());
-        }
-        QVERIFY(pool->bytesAt(69).waste() < pool->bytesAt(20).waste());
-        QCOMPARE(pool->requestAt(0, 34)->generated, 5);
-        QCOMPARE(pool->requestAt(0, 34)->prompt, 10);
-        QVERIFY(!pool->requestAt(9, 34));
     }
 
     /// Sequences of the cache are used again: whose page it is follows the admissions.
@@ -363,6 +244,26 @@ private slots:
         view.header()->setTableShown(true);
         QCOMPARE(view.sampleTable()->model()->headerData(0, Qt::Horizontal).toString(), QStringLiteral("Time"));
         QCOMPARE(view.sampleTable()->model()->rowCount(), 500);
+    }
+
+    /// A server that nobody asked anything: the reason, and no table of nothing beside it.
+    void noRequestNoTable() {
+        sessions::RunInfo info = generateRun(true);
+        info.workload = "serve";
+        nlohmann::json metrics = nlohmann::json::parse(info.metricsJson);
+        metrics["requests"] = 0;
+        info.metricsJson = metrics.dump();
+        test::RecordedRun run;
+        run.alloc(base::MemoryCategory::Weights, "lm_head", 1e6, 0, -1);
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::KvView view({&document, &time, nullptr, nullptr});
+        view.resize(1000, 700);
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {info}, {{1, run.timeline()}});
+        QTRY_VERIFY(view.settled());
+        QTRY_VERIFY(view.emptyText().contains(QStringLiteral("No request came while it went on.")));
+        QVERIFY(!view.values()->isVisibleTo(view.inspector()));
     }
 
     void layerNames() {

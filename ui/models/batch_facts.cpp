@@ -396,6 +396,7 @@ BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::MemoryTimel
     const double slotCount = numberAt(metrics, "slots").value_or(numberAt(spec, "slots").value_or(0));
     side->slotCount = slotCount >= 1 && slotCount < kMostSlots ? static_cast<std::int32_t>(slotCount) : 0;
     side->live = run.status == sessions::RunStatus::Running;
+    side->stopped = !side->live && run.status != sessions::RunStatus::Done;
     side->virtualTime = runFacts(run).virtualTime;
     const auto steps = timeline.batchSteps();
     const auto requests = timeline.requests();

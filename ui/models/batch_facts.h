@@ -67,6 +67,7 @@ struct BatchSide {
     base::TimeNs origin = 0; ///< of the run's clock
     base::TimeNs end = 0;    ///< of the last step or request
     bool live = false;
+    bool stopped = false; ///< before its requests were through: cancelled, failed, interrupted
     bool virtualTime = false;
     std::vector<base::BatchStepEvent> steps;     ///< by begin, without gaps in their numbers
     std::vector<base::SlotSpanEvent> spans;      ///< by slot, then by begin

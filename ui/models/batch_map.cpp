@@ -19,13 +19,17 @@ std::size_t lastAt(const std::vector<base::TimeNs>& places, base::TimeNs place) 
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-TimeRange columnRange(const AxisMap& axis, int column, int columns) {
-    const double each = axis.width() / columns;
-    const base::TimeNs from = axis.time(column * each);
-    return {from, std::max(from + 1, axis.time((column + 1) * each))};
-}
-
 } // namespace
+
+AxisColumns::AxisColumns(const AxisMap& axis, int count)
+    : axis_(axis), scale_(std::max(1, count) / axis.width()), begin_(axis.range().begin) {
+    const int columns = std::max(1, count);
+    const double each = axis.width() / columns;
+    borders_.reserve(static_cast<std::size_t>(columns) + 1);
+    for (int x = 0; x <= columns; ++x) {
+        borders_.push_back(axis.time(x * each));
+    }
+}
 
 void BatchCurve::add(base::TimeNs place, double value) {
     if (levels_.empty()) {
@@ -85,8 +89,9 @@ std::optional<double> BatchCurve::most(base::TimeNs begin, base::TimeNs end) con
 
 std::vector<std::optional<double>> BatchCurve::columns(const AxisMap& axis, int count) const {
     std::vector<std::optional<double>> values(static_cast<std::size_t>(std::max(0, count)));
+    const AxisColumns all(axis, count);
     for (int x = 0; x < count; ++x) {
-        const TimeRange range = columnRange(axis, x, count);
+        const TimeRange range = all.range(x);
         values[static_cast<std::size_t>(x)] = most(range.begin, range.end);
     }
     return values;
@@ -291,14 +296,13 @@ void BatchMap::crowd(std::size_t first, std::size_t last, TimeRange piece, SlotR
     out.several = true;
 }
 
-void BatchMap::slotRuns(std::int32_t slot, const AxisMap& axis, int columns, std::vector<SlotRun>& out) const {
+void BatchMap::slotRuns(std::int32_t slot, const AxisColumns& columns, std::vector<SlotRun>& out) const {
     out.clear();
     const BatchSide& facts = *side_;
-    if (slot < 0 || slot >= facts.slotCount || columns < 1) {
+    if (slot < 0 || slot >= facts.slotCount) {
         return;
     }
     const std::size_t end = facts.slotBegins[static_cast<std::size_t>(slot) + 1];
-    const double scale = columns / axis.width();
     const auto add = [&out](const SlotRun& run) {
         if (!out.empty() && out.back().to == run.from && out.back().state == run.state &&
             out.back().request == run.request) {
@@ -319,16 +323,16 @@ void BatchMap::slotRuns(std::int32_t slot, const AxisMap& axis, int columns, std
         const auto last = ends_.begin() + static_cast<std::ptrdiff_t>(std::min(end, low + width));
         return static_cast<std::size_t>(std::upper_bound(first, last, place) - ends_.begin());
     };
-    at = endsAfter(axis.range().begin);
+    at = endsAfter(columns.begin());
     int column = 0;
-    while (at < end && column < columns) {
-        const int from = std::max(column, static_cast<int>(std::floor(axis.x(begins_[at]) * scale)));
-        if (from >= columns) {
+    while (at < end && column < columns.count()) {
+        const int from = std::max(column, columns.column(begins_[at]));
+        if (from >= columns.count()) {
             return;
         }
-        const TimeRange piece = columnRange(axis, from, columns);
+        const TimeRange piece = columns.range(from);
         if (ends_[at] >= piece.end) { // alone up to the border of a column
-            int to = std::clamp(static_cast<int>(std::floor(axis.x(ends_[at]) * scale)), from + 1, columns);
+            int to = std::clamp(columns.column(ends_[at]), from + 1, columns.count());
             add({from, to, facts.spans[at].state, facts.spans[at].request, false});
             column = to;
         } else {
@@ -343,7 +347,9 @@ void BatchMap::slotRuns(std::int32_t slot, const AxisMap& axis, int columns, std
             at = next;
             continue;
         }
-        at = endsAfter(columnRange(axis, column, columns).begin);
+        if (column < columns.count()) {
+            at = endsAfter(columns.range(column).begin);
+        }
     }
 }
 
@@ -375,10 +381,11 @@ base::TimeNs binWidth(TimeRange range, int bins) {
 std::vector<std::optional<double>> BatchMap::rateColumns(const AxisMap& axis, int columns, int bins) const {
     std::vector<std::optional<double>> values(static_cast<std::size_t>(std::max(0, columns)));
     const base::TimeNs width = binWidth(axis.range(), bins);
+    const AxisColumns all(axis, columns);
     base::TimeNs bin = -1;
     std::optional<double> rate;
     for (int x = 0; x < columns; ++x) {
-        const base::TimeNs at = columnRange(axis, x, columns).begin;
+        const base::TimeNs at = all.range(x).begin;
         if (at < 0 || at >= length_) {
             continue;
         }

@@ -5,6 +5,8 @@
 // A batch laid along an axis of time or of steps, ready to be asked what each pixel column shows: the costs of an answer
 // are those of its columns, not of the steps, slots and requests behind them. Immutable; any thread.
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +28,27 @@ struct SlotRun {
     base::SlotState state = base::SlotState::Idle;
     std::int32_t request = -1; ///< -1: none, or several that are too short to tell apart
     bool several = false;
+};
+
+/// An axis cut into columns of pixels, once for all rows that lie on it.
+class AxisColumns {
+public:
+    AxisColumns(const AxisMap& axis, int count);
+    int count() const { return static_cast<int>(borders_.size()) - 1; }
+    base::TimeNs begin() const { return begin_; } ///< of the axis
+    /// What a column shows; never empty.
+    TimeRange range(int column) const {
+        const auto at = static_cast<std::size_t>(column);
+        return {borders_[at], std::max(borders_[at] + 1, borders_[at + 1])};
+    }
+    /// The column in which an instant lies, beyond the ends as well.
+    int column(base::TimeNs time) const { return static_cast<int>(std::floor(axis_.x(time) * scale_)); }
+
+private:
+    AxisMap axis_;
+    double scale_ = 1;
+    base::TimeNs begin_ = 0;
+    std::vector<base::TimeNs> borders_; ///< count + 1
 };
 
 /// A value that holds from each place on, with its largest values over stretches of any length.
@@ -61,9 +84,9 @@ public:
     base::TimeNs place(base::TimeNs time) const;   ///< where an instant lies on the axis
     base::TimeNs timeAt(base::TimeNs place) const; ///< and back
 
-    /// What a slot did over `columns` neighbouring pieces of the axis; pieces without anything are left out. A piece in
-    /// which several things happened shows what took most of it.
-    void slotRuns(std::int32_t slot, const AxisMap& axis, int columns, std::vector<SlotRun>& out) const;
+    /// What a slot did in neighbouring columns of the axis; columns without anything are left out. A column in which several
+    /// things happened shows what took most of it.
+    void slotRuns(std::int32_t slot, const AxisColumns& columns, std::vector<SlotRun>& out) const;
     /// Index in side().spans of what the slot did there.
     std::optional<std::size_t> spanAt(std::int32_t slot, base::TimeNs place) const;
     TimeRange spanRange(std::size_t span) const { return {begins_[span], ends_[span]}; }

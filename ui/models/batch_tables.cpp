@@ -161,8 +161,9 @@ QString sideWords(const BatchSide& side) {
     if (side.refused > 0) {
         words << QObject::tr("%1 refused").arg(countText(side.refused));
     }
-    words << (side.live ? QObject::tr("at %1").arg(instantText(side.end))
-                        : QObject::tr("done at %1").arg(durationText(side.end)));
+    words << (side.live      ? QObject::tr("at %1").arg(instantText(side.end))
+              : side.stopped ? QObject::tr("stopped at %1").arg(durationText(side.end))
+                             : QObject::tr("done at %1").arg(durationText(side.end)));
     return words.join(QStringLiteral(", "));
 }
 
@@ -170,6 +171,13 @@ BatchWords batchWords(const BatchPair& pair) {
     const BatchSidePtr one = pair.a ? pair.a : pair.b;
     if (!one) {
         return {};
+    }
+    if ((!pair.a || !pair.b) && one->generated == 0 && one->refused > 0) {
+        const auto refused = std::ranges::find(one->requests, base::RequestPhase::Refused, &BatchRequest::phase);
+        return {countText(0), QObject::tr("tokens. %1 of %2 requests were refused, request %3 because: %4")
+                                  .arg(countText(one->refused), countText(static_cast<qint64>(one->requests.size())))
+                                  .arg(refused->number)
+                                  .arg(refused->reason)};
     }
     if (!pair.a || !pair.b) {
         return {
@@ -184,8 +192,10 @@ BatchWords batchWords(const BatchPair& pair) {
         return {unknownText(), QObject::tr("One of the runs has made no tokens.")};
     }
     const double ratio = std::max(a, b) / std::min(a, b);
-    if (ratio < 1.0005) {
-        return {QStringLiteral("="), QObject::tr("A and B make %1 tokens a second.").arg(countText(std::llround(a)))};
+    if (ratio < 1.005) { // 1.00x would be no gain
+        const QString ofA = countText(std::llround(a)), ofB = countText(std::llround(b));
+        return {QStringLiteral("="), ofA == ofB ? QObject::tr("A and B make %1 tokens a second.").arg(ofA)
+                                                : QObject::tr("A makes %1 tokens a second, B %2.").arg(ofA, ofB)};
     }
     const bool more = a > b;
     const BatchSide& slow = more ? *pair.b : *pair.a;
@@ -241,11 +251,16 @@ FlatTreePtr batchThroughputTable(const BatchPair& pair) {
         row(QObject::tr("preemptions"), 0, true, [](const BatchSide& s) { return static_cast<double>(s.preemptions); });
     }
     row(QObject::tr("most KV pages"), 0, true, [](const BatchSide& s) { return static_cast<double>(s.mostPages); });
-    const bool live = (pair.a && pair.a->live) || (pair.b && pair.b->live);
-    row(live          ? (longest < 1 ? QObject::tr("so far, ms") : QObject::tr("so far, s"))
-        : longest < 1 ? QObject::tr("finished at, ms")
-                      : QObject::tr("finished at, s"),
-        longest < 1 ? 1 : 2, true, [longest](const BatchSide& s) { return s.seconds() * (longest < 1 ? 1e3 : 1); });
+    const auto any = [&pair](bool BatchSide::* is) { return (pair.a && (*pair.a).*is) || (pair.b && (*pair.b).*is); };
+    const double units = longest < 1e-3 ? 1e6 : longest < 1 ? 1e3 : 1;
+    const QString unit = longest < 1e-3 ? QStringLiteral("µs")
+                         : longest < 1  ? QStringLiteral("ms")
+                                        : QStringLiteral("s");
+    row((any(&BatchSide::live)      ? QObject::tr("so far, %1")
+         : any(&BatchSide::stopped) ? QObject::tr("ended at, %1")
+                                    : QObject::tr("finished at, %1"))
+            .arg(unit),
+        units > 1 ? 1 : 2, true, [units](const BatchSide& s) { return s.seconds() * units; });
     return table.take();
 }
 

@@ -4,12 +4,14 @@
 
 #include <QObject>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "ui/models/format.h"
 #include "ui/models/json_values.h"
+#include "ui/models/kv_pool_steps.h"
 
 namespace vitrine::ui {
 
@@ -135,16 +137,18 @@ std::shared_ptr<const KvPool> KvPool::make(const sessions::RunInfo& run, const p
     pool->backed_.finish();
     pool->limitPages_ =
         std::llround(std::clamp(numberAt(parsedObject(run.metricsJson), "kv_pool_limit_pages").value_or(0), 0.0, 1e15));
-    pool->takePages(timeline);
+    const KvPoolSteps steps(timeline);
+    pool->takePages(timeline, steps);
     if (pool->events_.empty()) {
         return nullptr;
     }
-    pool->takeKept(timeline);
+    pool->takeKept(timeline, steps);
     pool->makeWaste();
+    pool->makeMoments();
     return pool;
 }
 
-void KvPool::takePages(const profiler::MemoryTimeline& timeline) {
+void KvPool::takePages(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps) {
     for (const base::KvPageEvent& event : timeline.kvPages()) {
         if (event.group < 0 || event.group >= kMostGroups || event.page < 0 || event.page >= kMostPages) {
             continue;
@@ -155,7 +159,9 @@ void KvPool::takePages(const profiler::MemoryTimeline& timeline) {
         }
         groups_[group].pages = std::max(groups_[group].pages, static_cast<std::size_t>(event.page) + 1);
         events_.push_back(event);
+        events_.back().time = steps.ofPages(event.time, event.state == PageState::Used);
     }
+    std::ranges::stable_sort(events_, {}, &base::KvPageEvent::time);
     begin_ = events_.empty() ? 0 : events_.front().time;
     std::vector<std::vector<KvPoolPage>> now;
     now.reserve(groups_.size());
@@ -209,52 +215,20 @@ void KvPool::takePages(const profiler::MemoryTimeline& timeline) {
     }
 }
 
-/// From the borders of requests and their tokens: the last token of an answer is not fed back.
-void KvPool::takeKept(const profiler::MemoryTimeline& timeline) {
-    std::unordered_map<std::int32_t, bool> runs;
-    KeptTokens kept(window_, fullTokens_, slidingTokens_);
-    const auto requests = timeline.requests();
-    const auto tokens = timeline.tokens();
-    const auto inCache = [](const Life& life) {
-        return life.prompt + std::max<std::int64_t>(0, static_cast<std::int64_t>(life.tokens.size()) - 1);
-    };
-    std::size_t token = 0;
-    const auto takeTokens = [&](base::TimeNs until) {
-        for (; token < tokens.size() && tokens[token].time < until; ++token) {
-            const auto life = lives_.find(tokens[token].request);
-            if (life == lives_.end()) {
-                continue;
-            }
-            life->second.tokens.push_back(tokens[token].time);
-            if (runs[life->first]) {
-                kept.set(life->first, tokens[token].time, inCache(life->second));
-            }
-        }
-    };
-    for (const base::RequestEvent& event : requests) {
-        takeTokens(event.time);
+void KvPool::takeKept(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps) {
+    for (const base::RequestEvent& event : timeline.requests()) {
         Life& life = lives_[event.request];
-        switch (event.phase) {
-        case RequestPhase::Arrived:
-            life.prompt = event.tokens;
-            break;
-        case RequestPhase::Admitted: // its pages are taken for the step that reads the prompt
-        case RequestPhase::Resumed:
-            runs[event.request] = true;
-            kept.set(event.request, event.time, inCache(life));
-            break;
-        case RequestPhase::FirstToken:
-            break;
-        case RequestPhase::Preempted:
-        case RequestPhase::Finished:
-        case RequestPhase::Cancelled:
-        case RequestPhase::Refused:
-            runs[event.request] = false;
-            kept.set(event.request, event.time, 0);
-            break;
+        life.prompt = event.phase == RequestPhase::Arrived ? event.tokens : life.prompt;
+    }
+    for (const base::TokenEvent& token : timeline.tokens()) {
+        if (const auto life = lives_.find(token.request); life != lives_.end()) {
+            life->second.tokens.push_back(token.time);
         }
     }
-    takeTokens(end_);
+    KeptTokens kept(window_, fullTokens_, slidingTokens_);
+    for (const KvHeldChange& change : kvHeldTokens(timeline, steps)) {
+        kept.set(change.request, change.time, change.tokens.value_or(0));
+    }
     for (BatchCurve* curve : {&fullTokens_, &slidingTokens_}) {
         curve->setEnd(end_);
         curve->finish();
@@ -264,14 +238,59 @@ void KvPool::takeKept(const profiler::MemoryTimeline& timeline) {
 /// At every change of pages or of tokens, so that the curve is what the instants say.
 void KvPool::makeWaste() {
     if (!fullTokens_.empty() && fullToken_ + slidingToken_ > 0) {
-        std::vector<base::TimeNs> places;
-        std::ranges::set_union(fullPages_.places(), fullTokens_.places(), std::back_inserter(places));
-        for (const base::TimeNs place : places) {
+        for (const base::TimeNs place : changes()) {
             waste_.add(place, bytesAt(place).waste());
         }
     }
     waste_.setEnd(end_);
     waste_.finish();
+}
+
+std::vector<base::TimeNs> KvPool::changes() const {
+    std::vector<base::TimeNs> places;
+    std::ranges::set_union(fullPages_.places(), fullTokens_.places(), std::back_inserter(places));
+    return places;
+}
+
+void KvPool::makeMoments() {
+    constexpr std::size_t kStretches = 400, kEach = 5;
+    const std::vector<base::TimeNs> places = changes();
+    if (places.size() <= kStretches * kEach) {
+        moments_ = places;
+        return;
+    }
+    const double each = static_cast<double>(places.back() - places.front()) / kStretches;
+    const auto stretchOf = [&](base::TimeNs place) {
+        return static_cast<std::size_t>(static_cast<double>(place - places.front()) / std::max(1.0, each));
+    };
+    for (std::size_t i = 0; i < places.size();) {
+        const std::size_t stretch = stretchOf(places[i]);
+        struct Extreme {
+            base::TimeNs least, most;
+            std::uint64_t low, high;
+            void take(base::TimeNs place, std::uint64_t bytes) {
+                least = bytes < low ? place : least;
+                most = bytes > high ? place : most;
+                low = std::min(low, bytes);
+                high = std::max(high, bytes);
+            }
+        };
+        const base::TimeNs first = places[i];
+        const KvPoolBytes at = bytesAt(first);
+        Extreme measured{first, first, at.measured(), at.measured()},
+            predicted{first, first, at.predicted(), at.predicted()};
+        for (; i < places.size() && stretchOf(places[i]) == stretch; ++i) {
+            const KvPoolBytes bytes = bytesAt(places[i]);
+            measured.take(places[i], bytes.measured());
+            predicted.take(places[i], bytes.predicted());
+        }
+        std::array<base::TimeNs, kEach> kept{first, measured.least, measured.most, predicted.least, predicted.most};
+        std::ranges::sort(kept);
+        moments_.insert(moments_.end(), kept.begin(), std::unique(kept.begin(), kept.end()));
+    }
+    if (moments_.back() != places.back()) {
+        moments_.push_back(places.back());
+    }
 }
 
 std::optional<KvPoolRequest> KvPool::requestAt(std::int32_t request, base::TimeNs time) const {

@@ -14,6 +14,8 @@
 
 namespace vitrine::ui {
 
+class KvPoolSteps;
+
 struct KvPoolPage {
     base::PageState state = base::PageState::Free;
     std::int32_t owner = -1;    ///< sequence of the cache that took it first
@@ -66,6 +68,9 @@ public:
     base::TimeNs begin() const { return begin_; }
     base::TimeNs end() const { return end_; }
     base::TimeNs fullest() const { return fullest_; } ///< first instant of most used pages
+    /// Instants between which a curve over the whole time is a stair: every change or, where those are many, the first, least
+    /// and most of each of a few hundred equal stretches. Ascending.
+    const std::vector<base::TimeNs>& moments() const { return moments_; }
     /// The next change behind `time`, or the one before it; nothing beyond the ends.
     std::optional<base::TimeNs> change(base::TimeNs time, int direction) const;
 
@@ -84,9 +89,11 @@ private:
         std::int64_t prompt = 0;
         std::vector<base::TimeNs> tokens; ///< when each came
     };
-    void takePages(const profiler::MemoryTimeline& timeline);
-    void takeKept(const profiler::MemoryTimeline& timeline);
+    void takePages(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps);
+    void takeKept(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps);
     void makeWaste();
+    void makeMoments();
+    std::vector<base::TimeNs> changes() const; ///< of pages or of tokens
 
     std::vector<KvPoolGroup> groups_;
     std::vector<base::KvPageEvent> events_;
@@ -99,6 +106,7 @@ private:
     std::uint64_t fullToken_ = 0, slidingToken_ = 0; ///< bytes
     std::int64_t poolPages_ = 0, limitPages_ = 0;
     base::TimeNs begin_ = 0, end_ = 0, fullest_ = 0;
+    std::vector<base::TimeNs> moments_;
     BatchCurve used_, shared_, cached_, backed_, waste_;
     BatchCurve fullPages_, slidingPages_;   ///< bytes
     BatchCurve fullTokens_, slidingTokens_; ///< tokens kept

@@ -73,6 +73,7 @@ void BatchingView::activated() {
     }
     takeShared();
     focusPlot();
+    emit priced(batchAgreement(pair_)); // who leaves a view clears what it says
 }
 
 /// Not the field of the sweep, where single keys would be typed.

@@ -152,7 +152,7 @@ void BatchingView::buildInspector() {
     detail_->hide();
     partner_ = new QPushButton(content);
     auto* partnerRow = new QHBoxLayout;
-    partnerRow->setContentsMargins(12, 0, 12, 0);
+    partnerRow->setContentsMargins(12, 0, 12, 10);
     partnerRow->addWidget(partner_);
     partnerRow->addStretch(1);
     connect(partner_, &QPushButton::clicked, this, [this] {

@@ -43,7 +43,8 @@ Unit unitFor(double top) {
 }
 
 QString plainNumber(double value, double step) {
-    const int decimals = step >= 1 ? 0 : step >= 0.1 ? 1 : 2;
+    // Neighbours must not read alike, however short the stretch is.
+    const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 9);
     return decimals == 0 ? countText(std::llround(value)) : QString::number(value, 'f', decimals);
 }
 
@@ -182,17 +183,22 @@ base::TimeNs kvPoolTime(const KvPool& pool, double seconds) {
 }
 
 KvCurve kvCurve(const KvPool& pool, KvCurveParts parts) {
-    constexpr int kMoments = 500;
     const double first = static_cast<double>(pool.begin()) * 1e-9, end = static_cast<double>(pool.end()) * 1e-9;
     std::vector<std::pair<double, KvPoolBytes>> moments;
     bool slides = false;
     double top = 1;
-    for (int i = 0; i < kMoments; ++i) {
-        const double at = first + (end - first) * i / (kMoments - 1);
-        const KvPoolBytes bytes = pool.bytesAt(kvPoolTime(pool, at));
+    for (const base::TimeNs moment : pool.moments()) {
+        const KvPoolBytes bytes = pool.bytesAt(moment);
+        const double at = static_cast<double>(moment) * 1e-9;
+        if (!moments.empty()) { // what holds until here
+            moments.emplace_back(at, moments.back().second);
+        }
         moments.emplace_back(at, bytes);
         slides = slides || bytes.sliding > 0;
         top = std::max(top, static_cast<double>(bytes.measured()));
+    }
+    if (!moments.empty()) {
+        moments.emplace_back(end, moments.back().second);
     }
     for (const auto& [at, bytes] : moments) {
         top = std::max(top, static_cast<double>(std::max(parts.predicted ? bytes.predicted() : 0,

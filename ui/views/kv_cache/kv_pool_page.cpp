@@ -20,24 +20,11 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kOwnerStyles = 16; ///< eight fills, then the same with a hatch
+constexpr int kOwnerStyles = 14; ///< seven fills, then the same with a hatch
 constexpr int kCachedStyle = kOwnerStyles, kPaddingStyle = kOwnerStyles + 1;
 constexpr int kLaneHeight = 52;
 constexpr int kPlayMs = 40;
 constexpr base::TimeNs kPlayFrames = 250; ///< through the visible range
-
-std::vector<CategoryStyle> poolStyles(const ThemeTokens& t) {
-    std::vector<CategoryStyle> styles;
-    for (int i = 0; i < kOwnerStyles; ++i) {
-        StackLayer layer;
-        layer.category = -1;
-        layer.tone = i;
-        styles.push_back(layerStyle(layer, t));
-    }
-    styles.push_back({t.pressed, t.text1, Hatch::ForwardDiagonal, 6});
-    styles.push_back(slotStyle(base::SlotState::Padding, t));
-    return styles;
-}
 
 Curve lineOf(const QString& name, KvPoolPtr pool, const BatchCurve& (KvPool::*curve)() const, bool dashed) {
     Curve line;
@@ -91,6 +78,21 @@ PageGroup cellsOf(const KvPoolPtr& pool, std::size_t number, const std::vector<K
 }
 
 } // namespace
+
+std::vector<CategoryStyle> kvPoolStyles(const ThemeTokens& t) {
+    std::vector<CategoryStyle> styles;
+    const QColor taken = t.category(base::MemoryCategory::Gradients).fill; // nearly that of padding
+    StackLayer layer;
+    layer.category = -1;
+    for (layer.tone = 0; styles.size() < kOwnerStyles; ++layer.tone) {
+        if (const CategoryStyle style = layerStyle(layer, t); style.fill != taken) {
+            styles.push_back(style);
+        }
+    }
+    styles.push_back({t.pressed, t.text1, Hatch::ForwardDiagonal, 6});
+    styles.push_back(slotStyle(base::SlotState::Padding, t));
+    return styles;
+}
 
 KvPoolView::KvPoolView(TimeCursor* time, QWidget* parent) : QWidget(parent), time_(time) {
     auto* column = new QVBoxLayout(this);
@@ -212,7 +214,7 @@ void KvPoolView::showMoment() {
         groups.push_back(cellsOf(pool_, g, shown_[g], at, RequestChoice::of(time_).request()));
     }
     const auto style = [](int index) {
-        return [index](const ThemeTokens& t) { return poolStyles(t)[static_cast<std::size_t>(index)]; };
+        return [index](const ThemeTokens& t) { return kvPoolStyles(t)[static_cast<std::size_t>(index)]; };
     };
     const auto blank = [](const ThemeTokens& t) { return CategoryStyle{t.line0, t.text2, Hatch::None, 6}; };
     legend_->setItems({{tr("one colour for each request, with its number"), LegendItem::Mark::Swatch, style(0)},
@@ -221,7 +223,7 @@ void KvPoolView::showMoment() {
                        {tr("free"), LegendItem::Mark::Swatch, blank}},
                       shared > 0 ? tr("%1 shared (double frame), at %2").arg(countText(shared), instantText(at))
                                  : tr("at %1").arg(instantText(at)));
-    map_->setPages(std::move(groups), poolStyles, tr("No page was taken."));
+    map_->setPages(std::move(groups), kvPoolStyles, tr("No page was taken."));
     emit momentChanged();
 }
 

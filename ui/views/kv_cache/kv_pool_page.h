@@ -10,6 +10,7 @@
 
 #include "ui/models/kv_pool.h"
 #include "ui/models/time_cursor.h"
+#include "ui/widgets/paint.h"
 
 namespace vitrine::ui {
 
@@ -17,6 +18,9 @@ class CurveLane;
 class LaneStack;
 class LegendStrip;
 class PageMap;
+
+/// Fills of pages: those of requests in turn, that of pages kept for a prefix, and last that of padding, which no request has.
+std::vector<CategoryStyle> kvPoolStyles(const ThemeTokens& t);
 
 class KvPoolView final : public QWidget {
     Q_OBJECT

@@ -14,6 +14,7 @@
 #include "ui/models/kv_pages.h"
 #include "ui/models/kv_tables.h"
 #include "ui/models/request_choice.h"
+#include "ui/models/run_facts.h"
 #include "ui/views/kv_cache/kv_curve.h"
 #include "ui/views/kv_cache/kv_pool_page.h"
 #include "ui/widgets/chart.h"
@@ -311,10 +312,10 @@ void KvView::sayWhyEmpty() {
             generate = other.id;
         }
     }
-    const QString why = run->workload.find("load") != std::string::npos ? tr("A load keeps none.")
-                        : run->workload.find("finetune") != std::string::npos
-                            ? tr("Fine-tuning keeps none.")
-                            : tr("Its events hold no growth of a cache.");
+    const QString why = run->workload.find("load") != std::string::npos       ? tr("A load keeps none.")
+                        : run->workload.find("finetune") != std::string::npos ? tr("Fine-tuning keeps none.")
+                        : runMetric(*run, "requests").value_or(-1) == 0       ? tr("No request came while it went on.")
+                                                                        : tr("Its events hold no growth of a cache.");
     const QString text = tr("No KV cache in this run. %1").arg(why);
     if (generate != 0) {
         showEmpty(text, tr("Open a generate run"), [document, generate] { document->setRunA(generate); });
@@ -480,12 +481,16 @@ void KvView::updateLayers() {
     if (kvSlides(facts_)) {
         items.push_back(
             {tr("sliding layers"), LegendItem::Mark::Swatch, [](const ThemeTokens& t) { return kvShade(t, true); }});
+    }
+    std::vector<LayerBar> bars = kvLayerBars(facts_, held);
+    // Whole pages may hold more than the tokens would take without a window: then there is nothing to frame.
+    if (std::ranges::any_of(bars, [](const LayerBar& bar) { return bar.without > bar.bytes; })) {
         items.push_back({tr("without window"), LegendItem::Mark::Dashes, {}});
     }
     layerLegend_->setItems(std::move(items), overTime() ? tr("at %1").arg(instantText(poolView_->moment()))
                                                         : tr("at %1 tokens").arg(countText(shownTokens())));
     bars_->setBars(
-        kvLayerBars(facts_, held),
+        std::move(bars),
         [](const ThemeTokens& t) { return std::vector<CategoryStyle>{kvShade(t, false), kvShade(t, true)}; },
         tr("KV cache of each layer"));
 }
@@ -504,6 +509,7 @@ void KvView::updateInspector() {
                                                       : tr("At %1, fullest");
         panelHeader_->setTitle(when.arg(instantText(at)));
         values_->setTable(kvPoolValues(*pool_, at));
+        values_->setVisible(true);
         owners_->setTable(kvPoolOwners(*pool_, at));
         owners_->setVisible(!owners_->model()->tree().nodes.empty());
         layout_->setTable(kvLayoutTable(facts_));
@@ -520,6 +526,7 @@ void KvView::updateInspector() {
     const std::int64_t tokens = shownTokens();
     panelHeader_->setTitle(facts_.empty() ? tr("KV cache") : tr("At %1 tokens").arg(countText(tokens)));
     values_->setTable(kvValuesTable(facts_, tokens));
+    values_->setVisible(!facts_.empty());
     const FlatTreePtr layout = kvLayoutTable(facts_);
     layout_->setTable(layout);
     layout_->setVisible(!layout->nodes.empty());

@@ -73,7 +73,8 @@ public:
           tile_(static_cast<int>(std::lround(6 * frame.dpr))),
           thick_(static_cast<int>(std::max(1.0, std::round(1.4 * frame.dpr)))) {}
 
-    void paint(const QRectF& row, const std::vector<SlotRun>& runs) {
+    /// `parted`: lines stand between requests, as between rows. Where rows are too thin for gaps those would be all one sees.
+    void paint(const QRectF& row, bool parted, const std::vector<SlotRun>& runs) {
         const int y0 = std::clamp(static_cast<int>(std::lround(row.top() * dpr_)), 0, image_.height());
         const int y1 =
             std::clamp(std::max(y0 + 1, static_cast<int>(std::lround(row.bottom() * dpr_))), 0, image_.height());
@@ -85,7 +86,7 @@ public:
                 fillLine(line, left_ + run.from, std::min(left_ + run.to, image_.width()), y,
                          pixels_[static_cast<std::size_t>(run.state)], hatched, tile_, thick_);
             }
-            for (std::size_t i = 1; i < runs.size(); ++i) {
+            for (std::size_t i = 1; parted && i < runs.size(); ++i) {
                 const SlotRun &before = runs[i - 1], &run = runs[i];
                 const int least = static_cast<int>(kBorderRun * dpr_);
                 if (run.from == before.to && run.request != before.request && run.request >= 0 && before.request >= 0 &&
@@ -292,6 +293,7 @@ QImage paintSlots(const SlotInput& input, const PlotFrame& frame, const ThemeTok
     {
         RowPainter painter(image, frame, theme);
         std::vector<SlotRun> runs;
+        const AxisColumns columns(input.axis, frame.columns());
         int painted = -1; // more slots than rows of pixels: one for each row
         for (int slot = 0; slot < rows.slotCount; ++slot) {
             const QRectF row = rows.row(slot, frame.gutter, frame.plot().width());
@@ -300,8 +302,8 @@ QImage paintSlots(const SlotInput& input, const PlotFrame& frame, const ThemeTok
                 continue;
             }
             painted = line;
-            input.map->slotRuns(slot, input.axis, frame.columns(), runs);
-            painter.paint(row, runs);
+            input.map->slotRuns(slot, columns, runs);
+            painter.paint(row, rows.gap() > 0, runs);
             if (row.height() >= kLabelRow) {
                 collectLabels(runs, row, frame, labels);
             }

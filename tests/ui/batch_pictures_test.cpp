@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// Pictures of slots by steps, and what is said of a batch that was stopped, refused or no faster than another.
+#include <QTest>
+#include <array>
+
+#include "tests/ui/batch_run.h"
+#include "ui/models/batch_tables.h"
+#include "ui/widgets/timeline/slot_painter.h"
+
+using namespace vitrine;
+
+namespace {
+
+struct Fixture {
+    test::BatchRun flowing{test::BatchTrace::uniform(40, 4, 60, 0.004, 11), 8, false};
+    std::shared_ptr<const profiler::MemoryTimeline> flow = flowing.timeline();
+    sessions::RunInfo infoA = test::batchInfo(1, "continuous", 8);
+};
+
+Fixture& fixture() {
+    static Fixture one;
+    return one;
+}
+
+} // namespace
+
+class BatchPicturesTest final : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { ui::Theme::instance().install(); }
+
+    /// Lines between requests need rows with gaps: in thinner ones they would look like idle slots.
+    void thinRowsHaveNoLines() {
+        Fixture& f = fixture();
+        const auto map = ui::BatchMap::make(ui::batchSide(f.infoA, *f.flow), ui::BatchAxis::Time);
+        const QRgb canvas = ui::themeTokens().canvas.rgb();
+        for (const bool thin : {true, false}) {
+            const ui::PlotFrame frame{QSizeF(660, thin ? 20 : 120), 2}; // 8 slots
+            const ui::AxisMap axis = ui::AxisMap::ofTime({0, map->length()}, 600);
+            const QImage image = ui::paintSlots({map, axis, std::nullopt}, frame, ui::themeTokens());
+            const ui::SlotRows rows = ui::slotRows(8, frame.size.height());
+            int lines = 0;
+            for (int slot = 0; slot < 8; ++slot) {
+                const int y = static_cast<int>(rows.row(slot, 0, 1).center().y() * 2);
+                // From where the slot is told of to the mark of the run's end.
+                for (int x = 140 + static_cast<int>(
+                                       axis.x(map->spanRange(map->side().slotBegins[std::size_t(slot)]).begin) * 2);
+                     x < 1310; ++x) {
+                    lines += image.pixel(x, y) == canvas ? 1 : 0;
+                }
+            }
+            QVERIFY2(thin ? lines == 0 : lines > 0, qPrintable(QString::number(lines)));
+        }
+    }
+
+    /// Columns are cut once: each is what the axis says, none is empty, and an instant lies in the column that shows it.
+    void columnsOfAnAxis() {
+        const ui::AxisMap axis = ui::AxisMap::ofTime({100, 1100}, 300);
+        const ui::AxisColumns columns(axis, 600);
+        QCOMPARE(columns.count(), 600);
+        QCOMPARE(columns.begin(), 100);
+        for (int x = 0; x < 600; ++x) {
+            QVERIFY(columns.range(x).length() >= 1);
+            QVERIFY(std::abs(columns.column(columns.range(x).begin) - x) <= 1);
+        }
+        QCOMPARE(columns.range(599).end, 1100);
+        QCOMPARE(ui::AxisColumns(axis, 0).count(), 1);
+        const ui::AxisColumns tight(ui::AxisMap::ofTime({0, 3}, 300), 600); // more columns than instants
+        QCOMPARE(tight.range(1).length(), 1);
+    }
+
+    void stoppedRunsAreNotDone() {
+        Fixture& f = fixture();
+        for (const auto& [status, word] : {std::pair{sessions::RunStatus::Done, "done at"},
+                                           {sessions::RunStatus::Cancelled, "stopped at"},
+                                           {sessions::RunStatus::Interrupted, "stopped at"},
+                                           {sessions::RunStatus::Running, "at"}}) {
+            sessions::RunInfo info = f.infoA;
+            info.status = status;
+            const auto side = ui::batchSide(info, *f.flow);
+            const QString words = ui::sideWords(*side);
+            QVERIFY2(words.section(QStringLiteral(", "), -1).startsWith(QLatin1String(word)), qPrintable(words));
+            const auto table = ui::batchThroughputTable(ui::batchPair(side, nullptr, f.flow.get(), nullptr));
+            QCOMPARE(table->nodes.back().cells[0].text.startsWith(QLatin1String("finished at")),
+                     status == sessions::RunStatus::Done);
+        }
+    }
+
+    /// What two decimals cannot tell apart is no gain.
+    void equalRatesAreEqual() {
+        Fixture& f = fixture();
+        ui::BatchSide a = *ui::batchSide(f.infoA, *f.flow), b = a;
+        const auto words = [&] {
+            return ui::batchWords(ui::batchPair(std::make_shared<ui::BatchSide>(a), std::make_shared<ui::BatchSide>(b),
+                                                f.flow.get(), f.flow.get()));
+        };
+        a.generated = 100'000;
+        for (const auto& [other, number] : {std::pair{100'000, "="}, {100'400, "="}, {100'600, "1.01x"}}) {
+            b.generated = other;
+            QCOMPARE(words().number, QString::fromLatin1(number));
+            QVERIFY(words().sentence.startsWith(QLatin1String(other == 100'000   ? "A and B make "
+                                                              : other == 100'400 ? "A makes "
+                                                                                 : "more tokens a second in B")));
+        }
+    }
+
+    /// Nothing ran: why not is what there is to say, and an end after microseconds is not at 0.0 ms.
+    void refusedRunsSayWhy() {
+        test::RecordedRun run;
+        for (int i = 0; i < 3; ++i) {
+            run.tell(base::RequestEvent{1000, i, base::RequestPhase::Arrived, -1, -1, 3, {}});
+        }
+        for (int i = 0; i < 3; ++i) {
+            run.tell(base::RequestEvent{4000 + i, i, base::RequestPhase::Refused, -1, -1, 0,
+                                        run.word("it needs 9 pages of 1")});
+        }
+        const auto timeline = run.timeline();
+        const auto side = ui::batchSide(test::batchInfo(1, "continuous", 4), *timeline);
+        const ui::BatchPair pair = ui::batchPair(side, nullptr, timeline.get(), nullptr);
+        QCOMPARE(ui::batchWords(pair).number, QStringLiteral("0"));
+        QCOMPARE(ui::batchWords(pair).sentence,
+                 QStringLiteral("tokens. 3 of 3 requests were refused, request 0 because: it needs 9 pages of 1"));
+        const ui::FlatTreePtr table = ui::batchThroughputTable(pair);
+        const ui::FlatNode& end = table->nodes.back();
+        QCOMPARE(end.cells[0].text, QStringLiteral("finished at, µs"));
+        QCOMPARE(end.cells[1].text, QStringLiteral("3.0"));
+    }
+
+    void manySlotsStayPainted() {
+        // A thousand slots in a hundred pixels, and one slot in the same room.
+        for (const int slotCount : {1, 1000}) {
+            test::RecordedRun run;
+            run.tell(base::BatchStepEvent{0, 1000, 0, slotCount});
+            for (int slot = 0; slot < slotCount; ++slot) {
+                run.tell(base::SlotSpanEvent{0, 1000, 0, 1, slot, slot, base::SlotState::Decode, 1, 0});
+                run.tell(base::RequestEvent{0, slot, base::RequestPhase::Arrived, -1, -1, 3, {}});
+            }
+            const auto timeline = run.timeline();
+            const auto map = ui::BatchMap::make(ui::batchSide(test::batchInfo(1, "static", slotCount), *timeline),
+                                                ui::BatchAxis::Time);
+            ui::PlotFrame frame{QSizeF(400, 100), 2};
+            const QImage image =
+                ui::paintSlots({map, ui::AxisMap::ofTime({0, 1000}, 340), std::nullopt}, frame, ui::themeTokens());
+            QCOMPARE(image.size(), QSize(800, 200));
+            const QColor decode = ui::slotStyle(base::SlotState::Decode, ui::themeTokens()).fill;
+            QCOMPARE(image.pixelColor(500, 10), decode);
+        }
+    }
+};
+
+QTEST_MAIN(BatchPicturesTest)
+#include "batch_pictures_test.moc"
