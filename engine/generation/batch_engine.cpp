@@ -29,7 +29,12 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
     }
     options_.cache.kind = KvCacheKind::Paged;
     poolFor(options_.cache, scheduler, model_, options_.longestPrompt, options_.longestSequence);
+    const bool tight = options_.longestSequence > 0 && !options_.endures &&
+                       fitSteps(options_.cache, scheduler, model_, options_.longestSequence);
     cache_ = std::make_unique<KvCache>(context, model_.config(), options_.cache);
+    if (tight) {
+        backPool();
+    }
     scheduler_ = std::make_unique<Scheduler>(scheduler, *cache_->book());
     if (scheduler.mode == BatchMode::Continuous && scheduler.preemption == Preemption::Swap) {
         swap_ = std::make_unique<KvSwap>(context, *cache_, scheduler.swapPages);
@@ -44,6 +49,32 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
                                  kernels::DType::I32, kernels::Shape{2, carryRows_});
     }
     landed_ = now();
+}
+
+/// All of the pool's memory before the first step. Where there is less than was counted on, in whole units of the device, the pool
+/// is smaller.
+void BatchEngine::backPool() {
+    for (const bool rings : {true, false}) {
+        for (std::size_t group = 0; group < cache_->groups().size(); ++group) {
+            const auto number = static_cast<int>(group);
+            const KvGroup& kind = cache_->groups()[group];
+            const std::int64_t pages = kvPoolPages(kind, cache_->options());
+            if (kind.ring() != rings || cache_->backAhead(number, pages)) {
+                continue;
+            }
+            const std::int64_t backed = cache_->backedPages(number);
+            if (rings || backed <= options_.scheduler.otherPages) {
+                cache_->requireBacked(number, pages);
+            }
+            options_.cache.poolPages = backed;
+            cache_.reset(); // its memory first
+            cache_ = std::make_unique<KvCache>(model_.context(), model_.config(), options_.cache);
+            for (std::size_t other = 0; other < cache_->groups().size(); ++other) {
+                cache_->requireBacked(static_cast<int>(other), kvPoolPages(cache_->groups()[other], cache_->options()));
+            }
+            return;
+        }
+    }
 }
 
 BatchEngine::~BatchEngine() {

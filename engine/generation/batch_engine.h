@@ -145,6 +145,7 @@ private:
     void landLast();
     void giveWay(const Flight& flight, const base::OutOfMemory& error);
     void growBack();
+    void backPool();
     void backNextStep();
     void endUnholdable(int group, std::int64_t pages);
     void liftPool();

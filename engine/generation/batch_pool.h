@@ -20,6 +20,13 @@ std::int32_t bucketRows(std::int32_t rows, std::int32_t slots);
 void poolFor(KvCacheOptions& cache, const SchedulerOptions& scheduler, Model& model, std::int64_t longestPrompt,
              std::int64_t longestSequence);
 
+/// Where pool and steps together are too large for what is free, or nearly so: `scheduler.tokenBudget` becomes what steps may have (half of
+/// it, and so on, until they take 15 % or what the pool leaves; fewer than slots only where the longest sequence would find no
+/// pages), memory for such steps is taken at once, and the pool becomes what is left. True then: the pool has to be backed
+/// before the first step, so that a run fails there or not at all. `longestSequence`: tokens, from 1. Throws OutOfMemory where
+/// not even a step of one token fits.
+bool fitSteps(KvCacheOptions& cache, SchedulerOptions& scheduler, Model& model, std::int64_t longestSequence);
+
 /// Pages of any group that so many bytes of host memory hold.
 std::int64_t swapPagesIn(std::uint64_t bytes, const ModelConfig& config, const KvCacheOptions& cache);
 

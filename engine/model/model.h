@@ -130,6 +130,10 @@ public:
     /// on the library's threads; elsewhere nothing. Sequences are numbered from 0. So the first steps need not wait.
     /// Reports progress "Compiling kernels"; `progress` may be null.
     void prepare(std::span<const StepBatch> steps, const KvCacheOptions& cache, base::ProgressSink* progress);
+    /// What the activations of a step would take: of `batch`, whose sequences are numbered from 0, over a cache of this kind in
+    /// which the first of them has `behind` tokens already (the longest counts). Nothing is allocated. REQUIRES that the cache could
+    /// hold them.
+    std::uint64_t stepBytes(const StepBatch& batch, std::int64_t behind, const KvCacheOptions& cache);
     /// Launches a decode step (one token a sequence, every row sampled) and returns while the device works; the cache
     /// advances. `idsFromLast`: the tokens are what the step launched before it samples, for the same sequences in the
     /// same order; those of `batch` are not looked at. False, and nothing happened, where such a step cannot be replayed

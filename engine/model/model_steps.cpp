@@ -353,6 +353,23 @@ kernels::Context& Model::dryContext() {
     return *dryContext_;
 }
 
+std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t behind, const KvCacheOptions& options) {
+    kernels::Context& dry = dryContext();
+    KvCache cache(dry, config_, options);
+    const KvAppend before{cache.addSequence(), behind};
+    for (std::size_t i = 1; i < batch.sequences.size(); ++i) {
+        cache.addSequence();
+    }
+    if (behind > 0) {
+        cache.reserve({&before, 1});
+        cache.commit({&before, 1});
+    }
+    cache.reserve(appendsOf(batch));
+    const StepPlan plan(*this, batch, cache);
+    StepRunner(*this, plan, cache, dry).run();
+    return dry.memory().step().highWater();
+}
+
 void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& options, base::ProgressSink* progress) {
     kernels::CudaContext* const gpu = context_.cuda();
     if (gpu == nullptr) {

@@ -267,6 +267,7 @@ void addBatchMetrics(Json& metrics, const BatchEngine& engine, const BatchTally&
     const BatchCounts& counts = engine.counts();
     tally.addTo(metrics, counts.generated);
     metrics["steps"] = counts.steps;
+    metrics["step_tokens"] = engine.scheduler().options().tokenBudget;
     metrics["decode_steps"] = counts.samplingSteps;
     metrics["steps_launched_ahead"] = counts.aheadSteps;
     const double cells =

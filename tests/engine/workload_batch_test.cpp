@@ -208,6 +208,70 @@ TEST_F(WorkloadBatch, WhatEndsEarlyLeavesItsAnswers) {
     EXPECT_TRUE(rows[2]["ids"].empty());
 }
 
+/// Whatever the budget: all that the pool can hold is served, or the run is told before its first step what does not fit.
+TEST_F(WorkloadBatch, NoBudgetFailsInTheMiddle) {
+    constexpr std::uint64_t kContext = std::uint64_t{600} << 20; // what the profile's device takes for itself
+    const std::vector<std::pair<std::string, std::string>> policies = {
+        {"continuous", "recompute"}, {"continuous", "swap"}, {"continuous", "off"}, {"static", "recompute"}};
+    int served = 0;
+    int refused = 0;
+    int told = 0;
+    for (int round = 0; round < 240; ++round) {
+        const auto& [mode, preemption] = policies[static_cast<std::size_t>(round) % policies.size()];
+        const std::uint64_t room = static_cast<std::uint64_t>(round * round * 600 + 300'000);
+        Json experiment = {{"vitrine", 1},
+                           {"workload", "batch"},
+                           {"model", round % 3 == 0 ? test::fixture("gpt-oss-mxfp4") : "synthetic:tiny-llama"},
+                           {"mode", mode},
+                           {"preemption", preemption},
+                           {"trace", round % 2 == 0 ? "long-tail" : "uniform"},
+                           {"requests", 12},
+                           {"slots", 1 + round % 7},
+                           {"token_budget", round % 5 == 0 ? 64 : 8192},
+                           {"share_prefixes", mode == "continuous" && round % 11 == 0},
+                           {"seed", round},
+                           {"prompt_tokens", "2-" + std::to_string(round % 7 == 3 ? 8000 : 20 + round * 7 % 400)},
+                           {"new_tokens", "1-" + std::to_string(20 + round * 13 % 90)},
+                           {"vram_budget", kContext + room}};
+        Json metrics;
+        try {
+            planExperiment(experiment, {}, {}, &metrics);
+        } catch (const base::Error& error) {
+            ADD_FAILURE() << error.message() << "\n" << experiment;
+            continue;
+        }
+        if (metrics.contains("out_of_memory")) {
+            ++told;
+            EXPECT_EQ(metrics.value("steps", 0), 0) << experiment << metrics["out_of_memory"];
+            EXPECT_EQ(metrics["out_of_memory"]["budget"], kContext + room);
+            continue;
+        }
+        EXPECT_EQ(metrics["finished_requests"].get<int>() + metrics["refused_requests"].get<int>(), 12) << experiment;
+        EXPECT_EQ(metrics["out_of_memory_steps"], 0) << experiment;
+        EXPECT_LE(metrics["step_tokens"], experiment["token_budget"]);
+        EXPECT_LE(metrics.value("peak_reserved_bytes", kContext + room),
+                  kContext + room + metrics.value("short_by_bytes", std::uint64_t{0}));
+        served += metrics["refused_requests"] == 0 ? 1 : 0;
+        refused += metrics["refused_requests"] == 0 ? 0 : 1;
+    }
+    EXPECT_GT(served, 40);
+    EXPECT_GT(refused, 0);
+    EXPECT_GT(told, 5);
+}
+
+TEST_F(WorkloadBatch, ASmallBudgetOnTheCpuMeansSmallSteps) {
+    const Json experiment = {{"vitrine", 1},     {"workload", "batch"}, {"model", "synthetic:tiny-llama"},
+                             {"backend", "cpu"}, {"trace", "uniform"},  {"requests", 20}};
+    for (const char* budget : {"1 MiB", "4 MiB", "8 MiB"}) {
+        Json small = experiment;
+        small["vram_budget"] = budget;
+        const Json metrics = runExperiment(small, {}, {});
+        EXPECT_EQ(metrics["finished_requests"], 20) << budget;
+        EXPECT_LT(metrics["step_tokens"], 8192) << budget;
+        EXPECT_EQ(metrics["out_of_memory_steps"], 0) << budget;
+    }
+}
+
 TEST_F(WorkloadBatch, APlanAnswersNothing) {
     batch({{"plan", true}, {"trace", "fixed"}, {"requests", 2}, {"new_tokens", "3"}, {"prompt_tokens", "3"}});
     EXPECT_FALSE(fs::exists(path("out.jsonl"))) << "ids of a plan are no answers";
