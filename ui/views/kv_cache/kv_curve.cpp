@@ -55,7 +55,10 @@ ChartAxis axisUpTo(const QString& title, double top, int lines, double begin = 0
     const double step = ticks.size() > 1 ? ticks[1] : 1;
     axis.begin = begin;
     axis.top = top + (top - begin) * 0.06;
-    for (double tick = std::ceil(begin / step) * step; tick <= axis.top; tick += step) {
+    const double first = std::ceil(begin / step);
+    const int count = std::clamp(static_cast<int>(std::floor(axis.top / step) - first) + 1, 0, 1000);
+    for (int i = 0; i < count; ++i) {
+        const double tick = (first + i) * step;
         axis.ticks.emplace_back(tick, plainNumber(tick, step));
     }
     return axis;

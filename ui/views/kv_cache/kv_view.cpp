@@ -26,6 +26,18 @@
 
 namespace vitrine::ui {
 
+namespace {
+
+/// Widgets of `parent` under each other, without margins.
+QVBoxLayout* columnOf(QWidget* parent) {
+    auto* column = new QVBoxLayout(parent);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    return column;
+}
+
+} // namespace
+
 KvView::KvView(const ViewContext& context, QWidget* parent)
     : View(QStringLiteral("kv-cache"), tr("KV cache"), context, parent), job_(this) {
     segments_ = header()->addSegments({tr("Curve"), tr("Pages"), tr("Layers")}, tr("What is shown"));
@@ -34,87 +46,9 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     replay_ = header()->addCheck(tr("Replay"), false);
     replay_->setVisible(false);
     pages_ = new QStackedWidget(this);
-
-    auto* curve = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
-    auto* curveColumn = new QVBoxLayout(curve);
-    curveColumn->setContentsMargins(0, 0, 0, 0);
-    curveColumn->setSpacing(0);
-    curveLegend_ = new LegendStrip(curve);
-    chart_ = new Chart(tr("KV cache, bytes against tokens"), curve);
-    curveColumn->addWidget(curveLegend_);
-    curveColumn->addWidget(chart_, 1);
-    pages_->addWidget(curve);
-
-    auto* cells = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
-    auto* cellsColumn = new QVBoxLayout(cells);
-    cellsColumn->setContentsMargins(0, 0, 0, 0);
-    cellsColumn->setSpacing(0);
-    pageLegend_ = new LegendStrip(cells);
-    pageMap_ = new PageMap(tr("Pages of the KV cache"), cells);
-    cellsColumn->addWidget(pageLegend_);
-    cellsColumn->addWidget(pageMap_, 1);
-    poolView_ = new KvPoolView(context.time, pages_);
-    pageKinds_ = new QStackedWidget(pages_);
-    pageKinds_->addWidget(cells);
-    pageKinds_->addWidget(poolView_);
-    pages_->addWidget(pageKinds_);
-
-    auto* layers = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
-    auto* layersColumn = new QVBoxLayout(layers);
-    layersColumn->setContentsMargins(0, 0, 0, 0);
-    layersColumn->setSpacing(0);
-    layerLegend_ = new LegendStrip(layers);
-    bars_ = new LayerPlot(tr("KV cache of each layer"), layers);
-    layerView_ = new QTableView(layers);
-    layerModel_ = new FlatTreeModel(this);
-    setUpTwin(layerView_, layerModel_, tr("Groups of layers"));
-    layersColumn->addWidget(layerLegend_);
-    layersColumn->addWidget(bars_, 1);
-    layersColumn->addWidget(layerView_);
-    pages_->addWidget(layers);
-    setBody(pages_);
-
-    twins_ = new QStackedWidget(this);
-    sampleModel_ = new FlatTreeModel(this);
-    sampleTwin_ = new QTableView(twins_);
-    layerTwin_ = new QTableView(twins_);
-    setUpTwin(sampleTwin_, sampleModel_, tr("KV cache by tokens"));
-    setUpTwin(layerTwin_, layerModel_, tr("Groups of layers"));
-    twins_->addWidget(sampleTwin_);
-    pageModel_ = new FlatTreeModel(this);
-    pageTwin_ = new QTableView(twins_);
-    setUpTwin(pageTwin_, pageModel_, tr("Pages of the KV cache"));
-    twins_->addWidget(pageTwin_);
-    twins_->addWidget(layerTwin_);
-    setTable(twins_);
-
-    panel_ = new QScrollArea;
-    panel_->setFrameShape(QFrame::NoFrame);
-    panel_->setWidgetResizable(true);
-    auto* content = new Surface(Surface::Fill::Panel, Surface::None, panel_);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
-    values_ = new FactTable(tr("KV cache at a number of tokens"), content);
-    layout_ = new FactTable(tr("How the KV cache is laid out"), content);
-    owners_ = new FactTable(tr("Who holds pages"), content);
-    chosen_ = new FactTable(tr("The chosen request"), content);
-    owners_->hide();
-    chosen_->hide();
-    values_->setNumberWidth(130);
-    layout_->setNumberWidth(190);
-    hint_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
-    hint_->setWordWrap(true);
-    hint_->setContentsMargins(12, 10, 12, 10);
-    column->addWidget(chosen_);
-    column->addWidget(values_);
-    column->addWidget(layout_);
-    column->addWidget(owners_);
-    column->addWidget(hint_);
-    column->addStretch(1);
-    panel_->setWidget(content);
-    panelHeader_ = new DockHeader(tr("KV cache"));
-
+    buildPages();
+    buildTwins();
+    buildInspector();
     connect(segments_, &SegmentedControl::currentChanged, this, [this](int index) {
         pages_->setCurrentIndex(index);
         replay_->setVisible(index == 1 && pool_ != nullptr);
@@ -132,25 +66,7 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
         updatePages();
         updateSamples();
     });
-    connect(replay_, &QCheckBox::toggled, poolView_, &KvPoolView::setPlaying);
-    connect(poolView_, &KvPoolView::playingChanged, replay_, &QCheckBox::setChecked);
-    connect(poolView_, &KvPoolView::readoutChanged, this, [this](const QString& text) { setReadout(text); });
-    connect(poolView_, &KvPoolView::momentChanged, this, [this] {
-        updateInspector();
-        updatePages();
-    });
-    connect(owners_->view(), &QTableView::clicked, this, [this](const QModelIndex& index) {
-        if (const FlatNode* row = owners_->model()->node(index); row != nullptr && row->key > 0) {
-            RequestChoice::of(this->context().time).choose(static_cast<std::int32_t>(row->key - 1));
-        }
-    });
-    connect(&RequestChoice::of(context.time), &RequestChoice::changed, this, &KvView::updateInspector);
-    connect(context.time, &TimeCursor::cursorChanged, this, [this] {
-        if (overTime() && segments_->current() != 1) { // the map of pages follows by itself
-            updateInspector();
-            updateLayers();
-        }
-    });
+    connectPool();
     connect(chart_, &Chart::cursorMoved, this, [this] {
         if (overTime() && chart_->cursor()) {
             this->context().time->setCursor(kvPoolTime(*pool_, *chart_->cursor()));
@@ -173,6 +89,106 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
         });
     }
     refresh();
+}
+
+void KvView::buildPages() {
+    auto* curve = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
+    QVBoxLayout* curveColumn = columnOf(curve);
+    curveLegend_ = new LegendStrip(curve);
+    chart_ = new Chart(tr("KV cache, bytes against tokens"), curve);
+    curveColumn->addWidget(curveLegend_);
+    curveColumn->addWidget(chart_, 1);
+    pages_->addWidget(curve);
+
+    auto* cells = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
+    QVBoxLayout* cellsColumn = columnOf(cells);
+    pageLegend_ = new LegendStrip(cells);
+    pageMap_ = new PageMap(tr("Pages of the KV cache"), cells);
+    cellsColumn->addWidget(pageLegend_);
+    cellsColumn->addWidget(pageMap_, 1);
+    poolView_ = new KvPoolView(context().time, pages_);
+    pageKinds_ = new QStackedWidget(pages_);
+    pageKinds_->addWidget(cells);
+    pageKinds_->addWidget(poolView_);
+    pages_->addWidget(pageKinds_);
+
+    auto* layers = new Surface(Surface::Fill::Canvas, Surface::None, pages_);
+    QVBoxLayout* layersColumn = columnOf(layers);
+    layerLegend_ = new LegendStrip(layers);
+    bars_ = new LayerPlot(tr("KV cache of each layer"), layers);
+    layerView_ = new QTableView(layers);
+    layerModel_ = new FlatTreeModel(this);
+    setUpTwin(layerView_, layerModel_, tr("Groups of layers"));
+    layersColumn->addWidget(layerLegend_);
+    layersColumn->addWidget(bars_, 1);
+    layersColumn->addWidget(layerView_);
+    pages_->addWidget(layers);
+    setBody(pages_);
+}
+
+void KvView::buildTwins() {
+    twins_ = new QStackedWidget(this);
+    sampleModel_ = new FlatTreeModel(this);
+    sampleTwin_ = new QTableView(twins_);
+    layerTwin_ = new QTableView(twins_);
+    setUpTwin(sampleTwin_, sampleModel_, tr("KV cache by tokens"));
+    setUpTwin(layerTwin_, layerModel_, tr("Groups of layers"));
+    twins_->addWidget(sampleTwin_);
+    pageModel_ = new FlatTreeModel(this);
+    pageTwin_ = new QTableView(twins_);
+    setUpTwin(pageTwin_, pageModel_, tr("Pages of the KV cache"));
+    twins_->addWidget(pageTwin_);
+    twins_->addWidget(layerTwin_);
+    setTable(twins_);
+}
+
+void KvView::buildInspector() {
+    panel_ = new QScrollArea;
+    panel_->setFrameShape(QFrame::NoFrame);
+    panel_->setWidgetResizable(true);
+    auto* content = new Surface(Surface::Fill::Panel, Surface::None, panel_);
+    QVBoxLayout* column = columnOf(content);
+    values_ = new FactTable(tr("KV cache at a number of tokens"), content);
+    layout_ = new FactTable(tr("How the KV cache is laid out"), content);
+    owners_ = new FactTable(tr("Who holds pages"), content);
+    chosen_ = new FactTable(tr("The chosen request"), content);
+    owners_->hide();
+    chosen_->hide();
+    values_->setNumberWidth(130);
+    layout_->setNumberWidth(190);
+    hint_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, content);
+    hint_->setWordWrap(true);
+    hint_->setContentsMargins(12, 10, 12, 10);
+    column->addWidget(chosen_);
+    column->addWidget(values_);
+    column->addWidget(layout_);
+    column->addWidget(owners_);
+    column->addWidget(hint_);
+    column->addStretch(1);
+    panel_->setWidget(content);
+    panelHeader_ = new DockHeader(tr("KV cache"));
+}
+
+void KvView::connectPool() {
+    connect(replay_, &QCheckBox::toggled, poolView_, &KvPoolView::setPlaying);
+    connect(poolView_, &KvPoolView::playingChanged, replay_, &QCheckBox::setChecked);
+    connect(poolView_, &KvPoolView::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(poolView_, &KvPoolView::momentChanged, this, [this] {
+        updateInspector();
+        updatePages();
+    });
+    connect(owners_->view(), &QTableView::clicked, this, [this](const QModelIndex& index) {
+        if (const FlatNode* row = owners_->model()->node(index); row != nullptr && row->key > 0) {
+            RequestChoice::of(context().time).choose(static_cast<std::int32_t>(row->key - 1));
+        }
+    });
+    connect(&RequestChoice::of(context().time), &RequestChoice::changed, this, &KvView::updateInspector);
+    connect(context().time, &TimeCursor::cursorChanged, this, [this] {
+        if (overTime() && segments_->current() != 1) { // the map of pages follows by itself
+            updateInspector();
+            updateLayers();
+        }
+    });
 }
 
 QWidget* KvView::inspector() {

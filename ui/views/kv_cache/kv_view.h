@@ -57,6 +57,10 @@ private:
         KvFacts facts;
         KvPoolPtr pool;
     };
+    void buildPages();
+    void buildTwins();
+    void buildInspector();
+    void connectPool();
     void reload();
     void take(Built built);
     void setStops();
