@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sys/socket.h>
 #include <thread>
 
 #include "engine/workload/batch.h"
@@ -171,6 +172,32 @@ TEST(Serve, AClientThatGoesAwayFreesItsPages) {
     EXPECT_EQ(rig.complete(rig.body({1, 2, 3}, 2)).status, 200) << "others are served on";
     const json metrics = json::parse(rig.end().metricsJson);
     EXPECT_EQ(metrics.at("cancelled_requests"), 3);
+}
+
+TEST(Serve, AReaderThatStallsLosesItsAnswersAndFreesTheirPages) {
+    constexpr int kAnswers = 8;
+    constexpr int kTokens = 3000;
+    ServerRig rig(with({{"slots", kAnswers}}));
+    json body = rig.body(test::promptTokens(5, 1), kTokens);
+    body["stream"] = true;
+    body["n"] = kAnswers;
+    body["temperature"] = 1;
+    body["logprobs"] = 1;
+    test::HttpConnection stalled(rig.port());
+    const int least = 1;
+    ASSERT_EQ(::setsockopt(stalled.socket(), SOL_SOCKET, SO_RCVBUF, &least, sizeof least), 0);
+    stalled.send(test::postText("/v1/completions", body.dump()));
+    ASSERT_TRUE(stalled.waitFor("data: "));
+    // It stays connected and reads no more: all of it would be some 15 MB, of which the server keeps a little.
+    json now = rig.health();
+    for (int i = 0; i < 6000 && (now.at("running") != 0 || now.at("kv_pages").at("used") != 0); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        now = rig.health();
+    }
+    EXPECT_EQ(now.at("kv_pages").at("used"), 0);
+    EXPECT_LT(now.at("generated_tokens"), kAnswers * kTokens) << "they were not served to their ends";
+    EXPECT_EQ(rig.complete(rig.body({1, 2, 3}, 2)).status, 200) << "others are served on";
+    EXPECT_EQ(json::parse(rig.end().metricsJson).at("cancelled_requests"), kAnswers);
 }
 
 TEST(Serve, WhatIsMalformedIsRefusedWithAReason) {
