@@ -66,8 +66,8 @@ public:
             if (run_.sinks.partIsFull && run_.sinks.partIsFull()) {
                 endPart(now);
             }
-            const bool others = engine_.scheduler().running() != toldRunning_; // admitted or ended by this step
-            if (wait || others || now - told_ >= kTellEvery) {
+            const bool moved = engine_.scheduler().running() != toldRunning_; // this step admitted or ended somebody
+            if (wait || moved || now - told_ >= kTellEvery) {
                 tell();
             }
         }
