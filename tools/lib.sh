@@ -84,6 +84,22 @@ build() {
     cmake --build "build/$preset" --parallel "$(nproc)" ${1:+--target "$@"}
 }
 
+# run_tests FOLDER [CTEST ARGS]: the tests of a build. A few that fail beside others get a second run, alone: a machine that
+# stood still for a moment must not refuse a change. A sanitizer's report counts whenever it comes, and who needed the
+# second run is named.
+run_tests() {
+    local folder=$1 most=5 status=0 log
+    shift
+    log=$folder/run_tests.log
+    ctest --test-dir "$folder" -j2 --output-on-failure --no-tests=error "$@" 2>&1 | tee "$log" || status=$?
+    ((status != 0)) || return 0
+    local failed=$folder/Testing/Temporary/LastTestsFailed.log
+    [[ -s $failed ]] && (($(wc -l <"$failed") <= most)) || return "$status"
+    ! grep -qE 'ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error:' "$log" || return "$status"
+    say "Failed beside others, run again alone: $(cut -d: -f2- "$failed" | paste -sd ' ')"
+    ctest --test-dir "$folder" --rerun-failed --output-on-failure --no-tests=error
+}
+
 # cuda_note: says what to install when the build has no CUDA context.
 cuda_note() {
     if grep -q '^VITRINE_CUDA_INCLUDE:PATH=.*NOTFOUND' build/full/CMakeCache.txt 2>/dev/null; then

@@ -2,20 +2,30 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <stdlib.h>
 #include <string>
+#include <unistd.h>
 
 namespace vitrine::test {
 
 /// A folder of its own for one test, removed at its end.
 class TempFolder {
 public:
-    TempFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "vitrine-test-XXXXXX").string();
+    enum class Place : std::uint8_t {
+        Disk,
+        Memory, ///< a file system without a disk, where there is one
+    };
+
+    explicit TempFolder(Place place = Place::Disk) {
+        const std::filesystem::path memory = "/dev/shm";
+        const bool inMemory = place == Place::Memory && ::access(memory.c_str(), W_OK) == 0;
+        const std::filesystem::path parent = inMemory ? memory : std::filesystem::temp_directory_path();
+        std::string name = (parent / "vitrine-test-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) {
             throw std::runtime_error("no temporary folder");
         }
