@@ -193,7 +193,11 @@ std::string valueText(const std::string& key, const json& value) {
         return base::formatGrouped(value.get<std::int64_t>());
     }
     if (value.is_number_float()) {
-        return fmt::format("{:.4g}", value.get<double>());
+        // Four digits, of large numbers all before the point.
+        constexpr double kWhole = 1000, kTooLarge = 1e15;
+        const auto number = value.get<double>();
+        return std::abs(number) >= kWhole && std::abs(number) < kTooLarge ? base::formatGrouped(std::llround(number))
+                                                                          : fmt::format("{:.4g}", number);
     }
     if (value.is_boolean()) {
         return value.get<bool>() ? "yes" : "no";
