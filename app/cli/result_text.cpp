@@ -35,9 +35,7 @@ void appendFields(const json& value, const std::string& prefix, std::vector<std:
         if (member.is_object()) {
             appendFields(member, name, rows);
         } else {
-            // "kv_page_bytes_by_group.full" is as much a size as its parent says.
-            const bool bytes = prefix.find("bytes") != std::string::npos;
-            rows.push_back({name, valueText(bytes ? "_bytes" : key, member)});
+            rows.push_back({name, fieldText(name, member)});
         }
     }
 }
@@ -83,28 +81,57 @@ std::string rowsText(const json& list) {
     return tableText(rows);
 }
 
-/// Memory at the peak, a column for each result; categories that hold nothing are left out.
-std::string categoriesText(const json& results) {
-    std::vector<std::vector<std::string>> rows{{"held at the peak"}};
-    std::vector<std::string> categories;
+/// The fields of `member` in any of the results, a column for each result, named `single` where there is only one.
+/// `isNews` says whether a value is worth a row.
+template <class IsNews>
+std::string columnsText(const std::string& head, const std::string& single, const json& results,
+                        const std::string& member, const IsNews& isNews) {
+    std::vector<std::vector<std::string>> rows{{head}};
+    std::vector<std::string> keys;
     for (const json& result : results) {
-        rows[0].push_back(results.size() > 1 ? result.value("weights", "") : "bytes");
-        const json split = result.value("peak_by_category", json::object());
-        for (const auto& [category, bytes] : split.items()) {
-            if (bytes != 0 && std::find(categories.begin(), categories.end(), category) == categories.end()) {
-                categories.push_back(category);
+        rows[0].push_back(results.size() > 1 ? result.value("weights", "") : single);
+        const json fields = result.value(member, json::object());
+        for (const auto& [key, value] : fields.items()) {
+            if (isNews(value) && std::find(keys.begin(), keys.end(), key) == keys.end()) {
+                keys.push_back(key);
             }
         }
     }
-    for (const std::string& category : categories) {
-        std::vector<std::string> row{category};
+    for (const std::string& key : keys) {
+        std::vector<std::string> row{key};
         for (const json& result : results) {
-            const json split = result.value("peak_by_category", json::object());
-            row.push_back(valueText("_bytes", split.contains(category) ? split[category] : json()));
+            const json fields = result.value(member, json::object());
+            row.push_back(fieldText(fmt::format("{}.{}", member, key), fields.contains(key) ? fields[key] : json()));
         }
         rows.push_back(std::move(row));
     }
-    return rows.size() > 1 ? tableText(rows) : std::string();
+    return rows.size() > 1 ? "\n" + tableText(rows) : std::string();
+}
+
+/// Memory at the peak, a column for each result; categories that hold nothing are left out.
+std::string categoriesText(const json& results) {
+    return columnsText("held at the peak", "bytes", results, "peak_by_category",
+                       [](const json& bytes) { return bytes != 0; });
+}
+
+/// How fast each variant of a load answered its prompt, and how close two answers are; empty without a prompt.
+std::string answersText(const json& metrics) {
+    std::string text =
+        columnsText("after the load", "value", metrics["variants"], "after_load", [](const json&) { return true; });
+    if (metrics.contains("agreement")) {
+        const json& agreement = metrics["agreement"];
+        text += fmt::format("Of {} greedy tokens {} are the same", agreement.value("tokens", 0),
+                            agreement.value("tokens_equal", 0));
+        if (agreement.contains("first_difference")) {
+            text += fmt::format(", the first other one is number {}", agreement["first_difference"].get<int>() + 1);
+        }
+        if (agreement.contains("logit_spread")) {
+            text += fmt::format("; the prompt's logits differ by {:.3g} at most and span {:.3g}",
+                                agreement.value("largest_logit_difference", 0.0), agreement.value("logit_spread", 0.0));
+        }
+        text += ".\n";
+    }
+    return text;
 }
 
 std::string tokenRowsText(const json& rows) {
@@ -181,10 +208,9 @@ std::string tableText(const std::vector<std::vector<std::string>>& rows) {
 
 std::string valueText(const std::string& key, const json& value) {
     const std::string_view name(key);
-    if (value.is_number_integer() && (name.ends_with("_bytes") || name == "bytes" || name == "bytes_read")) {
-        return value.is_number_unsigned() || value.get<std::int64_t>() >= 0
-                   ? base::formatBytes(value.get<std::uint64_t>())
-                   : "-" + base::formatBytes(static_cast<std::uint64_t>(-value.get<std::int64_t>()));
+    if (value.is_number() && (name.ends_with("_bytes") || name == "bytes" || name == "bytes_read")) {
+        const auto bytes = value.is_number_float() ? std::llround(value.get<double>()) : value.get<std::int64_t>();
+        return (bytes < 0 ? "-" : "") + base::formatBytes(static_cast<std::uint64_t>(std::abs(bytes)));
     }
     if (value.is_number() && (name.ends_with("seconds") || name.ends_with("seconds_estimate"))) {
         return base::formatDuration(static_cast<std::int64_t>(std::llround(value.get<double>() * 1e9)));
@@ -212,6 +238,23 @@ std::string valueText(const std::string& key, const json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+std::string fieldText(const std::string& path, const json& value) {
+    const std::string_view name(path);
+    const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
+    const auto within = [&](std::string_view parent) { return name.starts_with(parent); };
+    if (name == "roofline.bandwidth" && value.is_number()) {
+        return base::formatBytesPerSecond(value.get<double>());
+    }
+    // "kv_page_bytes_by_group.full" is as much a size as its parent says.
+    if (has("bytes") || has("by_category.") || within("roofline.parts.")) {
+        return valueText("_bytes", value);
+    }
+    if (has("seconds") || within("ttft.") || within("tpot.") || within("e2e.")) {
+        return valueText("seconds", value);
+    }
+    return valueText(path.substr(path.rfind('.') + 1), value);
+}
+
 std::string resultText(const json& experiment, const json& metrics) {
     const std::string workload = experiment.value("workload", "");
     if (!metrics.is_object()) {
@@ -230,14 +273,12 @@ std::string resultText(const json& experiment, const json& metrics) {
         return rowsText(metrics["rows"]);
     }
     if (metrics.contains("variants") && metrics["variants"].is_array()) {
-        return rowsText(metrics["variants"]) + "\n" + categoriesText(metrics["variants"]);
+        return rowsText(metrics["variants"]) + categoriesText(metrics["variants"]) + answersText(metrics);
     }
     json fields = metrics;
     fields.erase("peak_by_category");
     fields.erase("max_by_category");
-    const std::string categories =
-        metrics.contains("peak_by_category") ? "\n" + categoriesText(json::array({metrics})) : "";
-    return fieldsText(fields) + categories;
+    return fieldsText(fields) + categoriesText(json::array({metrics}));
 }
 
 std::string doctorText(const json& report) {

@@ -69,12 +69,9 @@ std::string numberText(const std::string& name, const std::optional<double>& val
     if (!value) {
         return "–";
     }
-    // Integers come back from the comparison as doubles; sizes read better with their unit.
+    // Integers come back from the comparison as doubles.
     const bool whole = *value == static_cast<double>(static_cast<std::int64_t>(*value));
-    const std::string key = name.find("bytes") != std::string::npos || name.find("by_category") != std::string::npos
-                                ? "_bytes"
-                                : name.substr(name.rfind('.') + 1);
-    return valueText(key, whole ? json(static_cast<std::int64_t>(*value)) : json(*value));
+    return fieldText(name, whole ? json(static_cast<std::int64_t>(*value)) : json(*value));
 }
 
 json valueJson(const std::optional<double>& value) {

@@ -161,5 +161,26 @@ TEST(PlanCommand, SaysWhetherItFits) {
     EXPECT_EQ(both.at("variants").size(), 2u);
 }
 
+TEST(PlanCommand, PrintsSizesAndRatesWithTheirUnits) {
+    const std::string text = test::vitrine({"plan", "generate", "--model", "synthetic:gpt-oss-20b", "--prompt-length",
+                                            "100000", "--device-profile", "h100-80gb"})
+                                 .out;
+    EXPECT_THAT(text, testing::ContainsRegex("roofline.bandwidth +3\\.0+ TB/s\n"));
+    EXPECT_THAT(text, testing::ContainsRegex("roofline.bytes_per_token +[0-9.]+ GiB\n"));
+    EXPECT_THAT(text, testing::ContainsRegex("roofline.parts.head +[0-9.]+ GiB\n"));
+    EXPECT_THAT(text, testing::ContainsRegex("roofline.seconds_per_token +[0-9.]+ ms\n"));
+    EXPECT_THAT(text, testing::ContainsRegex("roofline.context_tokens +100,[0-9]+\n"));
+}
+
+TEST(LoadCommand, SaysHowFastEachKindOfWeightsAnswersAndHowCloseTheAnswersAre) {
+    const ProgramResult result = test::vitrine({"load", "--model", "synthetic:tiny-gpt-oss", "--backend", "cpu",
+                                                "--weights", "both", "--tokens", "1,2,3", "--max-new-tokens", "4"});
+    ASSERT_EQ(result.exitCode, 0) << result.err;
+    EXPECT_THAT(result.out, testing::ContainsRegex("after the load +quantized +dequantized\n"));
+    EXPECT_THAT(result.out, testing::ContainsRegex("decode_tokens_per_second +[0-9.,]+ +[0-9.,]+\n"));
+    EXPECT_THAT(result.out, testing::ContainsRegex("Of 4 greedy tokens [0-4] are the same"));
+    EXPECT_THAT(result.out, HasSubstr("the prompt's logits differ by "));
+}
+
 } // namespace
 } // namespace vitrine
