@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// vitrine-gui [FILE...] [--render DIR [--size WxH]]
+// vitrine-gui [FILE...] [--render DIR [--size WxH] [--views ID,...]]
 
 #include <QApplication>
 #include <QCommandLineParser>
@@ -49,6 +49,10 @@ int runProgram(int argc, char** argv) {
     const QCommandLineOption size(QStringLiteral("size"), QObject::tr("Window of the PNGs; at least 900x600"),
                                   QStringLiteral("WxH"), QStringLiteral("1440x900"));
     parser.addOption(size);
+    const QCommandLineOption views(QStringLiteral("views"),
+                                   QObject::tr("PNGs of these views only, as batching,kv-cache"),
+                                   QStringLiteral("ID,..."));
+    parser.addOption(views);
     parser.process(app);
 
     const QStringList files = parser.positionalArguments();
@@ -60,8 +64,9 @@ int runProgram(int argc, char** argv) {
             return 2;
         }
         vitrine::ui::Theme::instance().install();
-        return scaled ? vitrine::app::renderSession(files, parser.value(render), window)
-                      : vitrine::app::renderAllRatios(files, parser.value(render), parser.value(size));
+        const QStringList wanted = parser.value(views).split(QLatin1Char(','), Qt::SkipEmptyParts);
+        return scaled ? vitrine::app::renderSession(files, parser.value(render), window, wanted)
+                      : vitrine::app::renderAllRatios(files, parser.value(render), parser.value(size), wanted);
     }
 
     vitrine::ui::Theme::instance().install();

@@ -213,8 +213,11 @@ bool saveOtherPages(ui::MainWindow& window, const ui::View& view, const QString&
     return saved;
 }
 
-bool saveViews(ui::MainWindow& window, const QString& folder, const QString& prefix) {
+bool saveViews(ui::MainWindow& window, const QString& folder, const QString& prefix, const QStringList& views) {
     for (ui::View* view : window.views()) {
+        if (!views.isEmpty() && !views.contains(view->id())) {
+            continue;
+        }
         chooseRuns(*window.document(), view->id());
         window.openView(view->id());
         waitForView(window);
@@ -242,13 +245,22 @@ bool saveViews(ui::MainWindow& window, const QString& folder, const QString& pre
 
 } // namespace
 
-int renderSession(const QStringList& files, const QString& folder, const QSize& size) {
+int renderSession(const QStringList& files, const QString& folder, const QSize& size, const QStringList& views) {
     if (!QDir().mkpath(folder)) {
         return fail(QObject::tr("%1: the folder cannot be made, name another one").arg(folder));
     }
     HostRunController runs; // prices what would have fitted
     MachineDeviceFeed devices;
     ui::MainWindow window(&runs, {}, nullptr, &devices);
+    QStringList known;
+    for (const ui::View* view : window.views()) {
+        known << view->id();
+    }
+    for (const QString& id : views) {
+        if (!known.contains(id)) {
+            return fail(QObject::tr("--views: %1 is no view, name some of %2").arg(id, known.join(QLatin1Char(','))));
+        }
+    }
     window.resize(size);
     window.show();
     waitFor([&] { return devices.chosen() >= 0 && devices.reading(devices.chosen()).has_value(); }, kDevicesLimitMs);
@@ -271,7 +283,7 @@ int renderSession(const QStringList& files, const QString& folder, const QSize& 
         const QString prefix = sessions.size() > 1 ? QFileInfo(file).completeBaseName() + QLatin1Char('-') : QString();
         for (const auto mode : {ui::Theme::Mode::Dark, ui::Theme::Mode::Light}) {
             ui::Theme::instance().setMode(mode);
-            if (!saveViews(window, folder, prefix)) {
+            if (!saveViews(window, folder, prefix, views)) {
                 return 1;
             }
         }
@@ -287,7 +299,7 @@ QSize windowSize(const QString& text) {
                                                                                                             : QSize();
 }
 
-int renderAllRatios(const QStringList& files, const QString& folder, const QString& size) {
+int renderAllRatios(const QStringList& files, const QString& folder, const QString& size, const QStringList& views) {
     for (const char* ratio : {"1", "2"}) {
         QProcess child;
         QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
@@ -296,7 +308,8 @@ int renderAllRatios(const QStringList& files, const QString& folder, const QStri
         child.setProcessEnvironment(environment);
         child.setProcessChannelMode(QProcess::ForwardedChannels);
         child.start(QCoreApplication::applicationFilePath(),
-                    files + QStringList{QStringLiteral("--render"), folder, QStringLiteral("--size"), size});
+                    files + QStringList{QStringLiteral("--render"), folder, QStringLiteral("--size"), size,
+                                        QStringLiteral("--views"), views.join(QLatin1Char(','))});
         if (!child.waitForFinished(-1) || child.exitStatus() != QProcess::NormalExit) {
             return fail(QObject::tr("rendering stopped early, see the messages above"));
         }

@@ -9,11 +9,11 @@
 
 namespace vitrine::app {
 
-/// Renders at the ratio of this process. Returns an exit code; prints the paths it wrote.
-int renderSession(const QStringList& files, const QString& folder, const QSize& window);
+/// Renders these views (empty: all) at the ratio of this process. Returns an exit code; prints the paths it wrote.
+int renderSession(const QStringList& files, const QString& folder, const QSize& window, const QStringList& views);
 
 /// Starts this program once for each ratio: a process has one ratio for its whole life.
-int renderAllRatios(const QStringList& files, const QString& folder, const QString& window);
+int renderAllRatios(const QStringList& files, const QString& folder, const QString& window, const QStringList& views);
 
 /// "1024x700"; an empty size when the text is none that a window can have.
 QSize windowSize(const QString& text);

@@ -7,96 +7,6 @@
 
 namespace vitrine::ui {
 
-namespace {
-
-constexpr std::size_t kFan = 8;
-
-/// The last of ascending places that is not behind `place`; npos before the first.
-std::size_t lastAt(const std::vector<base::TimeNs>& places, base::TimeNs place) {
-    const auto after = std::upper_bound(places.begin(), places.end(), place);
-    return static_cast<std::size_t>(after - places.begin()) - 1; // wraps to npos
-}
-
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
-} // namespace
-
-AxisColumns::AxisColumns(const AxisMap& axis, int count)
-    : axis_(axis), scale_(std::max(1, count) / axis.width()), begin_(axis.range().begin) {
-    const int columns = std::max(1, count);
-    const double each = axis.width() / columns;
-    borders_.reserve(static_cast<std::size_t>(columns) + 1);
-    for (int x = 0; x <= columns; ++x) {
-        borders_.push_back(axis.time(x * each));
-    }
-}
-
-void BatchCurve::add(base::TimeNs place, double value) {
-    if (levels_.empty()) {
-        levels_.emplace_back();
-    }
-    if (!places_.empty() && places_.back() == place) {
-        levels_.front().back() = value;
-        return;
-    }
-    places_.push_back(place);
-    levels_.front().push_back(value);
-}
-
-void BatchCurve::finish() {
-    while (!levels_.empty() && levels_.back().size() > kFan) {
-        const std::vector<double>& below = levels_.back();
-        std::vector<double> level((below.size() + kFan - 1) / kFan, 0.0);
-        for (std::size_t i = 0; i < below.size(); ++i) {
-            double& most = level[i / kFan];
-            most = i % kFan == 0 ? below[i] : std::max(most, below[i]);
-        }
-        levels_.push_back(std::move(level));
-    }
-    if (!levels_.empty()) {
-        largest_ = *std::max_element(levels_.back().begin(), levels_.back().end());
-    }
-}
-
-std::optional<double> BatchCurve::at(base::TimeNs place) const {
-    const std::size_t index = lastAt(places_, place);
-    return index == kNone || place >= end_ ? std::nullopt : std::optional(levels_.front()[index]);
-}
-
-std::optional<double> BatchCurve::most(base::TimeNs begin, base::TimeNs end) const {
-    if (places_.empty() || begin >= end_ || end <= places_.front()) {
-        return std::nullopt;
-    }
-    std::size_t first = lastAt(places_, begin);
-    first = first == kNone ? 0 : first;
-    std::size_t last = lastAt(places_, std::max(begin, end - 1)) + 1;
-    last = std::max(last, first + 1);
-    double most = levels_.front()[first];
-    for (std::size_t level = 0; first < last; ++level) {
-        const std::vector<double>& values = levels_[level];
-        const bool top = level + 1 == levels_.size();
-        while (first < last && (top || first % kFan != 0)) {
-            most = std::max(most, values[first++]);
-        }
-        while (first < last && last % kFan != 0) {
-            most = std::max(most, values[--last]);
-        }
-        first /= kFan;
-        last /= kFan;
-    }
-    return most;
-}
-
-std::vector<std::optional<double>> BatchCurve::columns(const AxisMap& axis, int count) const {
-    std::vector<std::optional<double>> values(static_cast<std::size_t>(std::max(0, count)));
-    const AxisColumns all(axis, count);
-    for (int x = 0; x < count; ++x) {
-        const TimeRange range = all.range(x);
-        values[static_cast<std::size_t>(x)] = most(range.begin, range.end);
-    }
-    return values;
-}
-
 BatchMapPtr BatchMap::make(BatchSidePtr side, BatchAxis axis) {
     auto map = std::make_shared<BatchMap>();
     map->side_ = std::move(side);
@@ -175,10 +85,10 @@ void BatchMap::placeSpans() {
     requestSpanBegins_.assign(facts.requests.size() + 1, 0);
     const auto of = [&](const base::SlotSpanEvent& span) {
         const bool worked = span.state != base::SlotState::Idle && span.state != base::SlotState::Preempted;
-        return worked && facts.request(span.request) != nullptr ? static_cast<std::size_t>(span.request) : kNone;
+        return worked && facts.request(span.request) != nullptr ? static_cast<std::size_t>(span.request) : kNoPlace;
     };
     for (const base::SlotSpanEvent& span : facts.spans) {
-        if (const std::size_t request = of(span); request != kNone) {
+        if (const std::size_t request = of(span); request != kNoPlace) {
             ++requestSpanBegins_[request + 1];
         }
     }
@@ -188,7 +98,7 @@ void BatchMap::placeSpans() {
     requestSpans_.resize(requestSpanBegins_.back());
     std::vector<std::size_t> next(requestSpanBegins_.begin(), requestSpanBegins_.end() - 1);
     for (std::size_t i = 0; i < count; ++i) {
-        if (const std::size_t request = of(facts.spans[i]); request != kNone) {
+        if (const std::size_t request = of(facts.spans[i]); request != kNoPlace) {
             requestSpans_[next[request]++] = i;
         }
     }
@@ -220,8 +130,13 @@ void BatchMap::makeCurves() {
         waits[request] = nowWaits;
         runs[request] = nowRuns;
         const base::TimeNs at = place(event.time);
-        queue_.add(at, waiting);
+        queue_.pass(at, waiting); // what waits is most before a step lets requests in, which may be at the same place
         running_.add(at, running);
+        if (nowRuns && event.slot >= 0) {
+            holders_.take(event.slot, at, event.request);
+        } else if (!nowRuns) {
+            holders_.leave(at, event.request);
+        }
     }
     for (std::size_t i = 0; i < facts.steps.size(); ++i) {
         const base::BatchStepEvent& step = facts.steps[i];
@@ -247,6 +162,10 @@ std::optional<std::size_t> BatchMap::spanAt(std::int32_t slot, base::TimeNs plac
     }
     const auto index = static_cast<std::size_t>(after - begins_.begin()) - 1;
     return place < ends_[index] ? std::optional(index) : std::nullopt;
+}
+
+std::vector<std::int32_t> BatchMap::runningAt(base::TimeNs place) const {
+    return place < length_ ? holders_.at(place) : std::vector<std::int32_t>();
 }
 
 std::span<const std::size_t> BatchMap::spansOf(std::int32_t request) const {
@@ -355,7 +274,7 @@ void BatchMap::slotRuns(std::int32_t slot, const AxisColumns& columns, std::vect
 
 double BatchMap::tokensUntil(base::TimeNs place) const {
     const std::size_t index = lastAt(stepBegins_, place);
-    if (index == kNone) {
+    if (index == kNoPlace) {
         return 0;
     }
     const base::TimeNs length = stepEnds_[index] - stepBegins_[index];

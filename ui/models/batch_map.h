@@ -5,15 +5,14 @@
 // A batch laid along an axis of time or of steps, ready to be asked what each pixel column shows: the costs of an answer
 // are those of its columns, not of the steps, slots and requests behind them. Immutable; any thread.
 
-#include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "ui/models/axis_map.h"
+#include "ui/models/batch_curve.h"
 #include "ui/models/batch_facts.h"
+#include "ui/models/slot_holders.h"
 
 namespace vitrine::ui {
 
@@ -28,49 +27,6 @@ struct SlotRun {
     base::SlotState state = base::SlotState::Idle;
     std::int32_t request = -1; ///< -1: none, or several that are too short to tell apart
     bool several = false;
-};
-
-/// An axis cut into columns of pixels, once for all rows that lie on it.
-class AxisColumns {
-public:
-    AxisColumns(const AxisMap& axis, int count);
-    int count() const { return static_cast<int>(borders_.size()) - 1; }
-    base::TimeNs begin() const { return begin_; } ///< of the axis
-    /// What a column shows; never empty.
-    TimeRange range(int column) const {
-        const auto at = static_cast<std::size_t>(column);
-        return {borders_[at], std::max(borders_[at] + 1, borders_[at + 1])};
-    }
-    /// The column in which an instant lies, beyond the ends as well.
-    int column(base::TimeNs time) const { return static_cast<int>(std::floor(axis_.x(time) * scale_)); }
-
-private:
-    AxisMap axis_;
-    double scale_ = 1;
-    base::TimeNs begin_ = 0;
-    std::vector<base::TimeNs> borders_; ///< count + 1
-};
-
-/// A value that holds from each place on, with its largest values over stretches of any length.
-class BatchCurve {
-public:
-    /// `places` ascending; of equal places the last value holds.
-    void add(base::TimeNs place, double value);
-    void finish();
-    bool empty() const { return places_.empty(); }
-    const std::vector<base::TimeNs>& places() const { return places_; }
-    double largest() const { return largest_; }
-    std::optional<double> at(base::TimeNs place) const; ///< nothing before the first
-    /// Largest value that holds anywhere in [begin, end).
-    std::optional<double> most(base::TimeNs begin, base::TimeNs end) const;
-    std::vector<std::optional<double>> columns(const AxisMap& axis, int count) const;
-    void setEnd(base::TimeNs end) { end_ = end; } ///< nothing is known from there on
-
-private:
-    std::vector<base::TimeNs> places_;
-    std::vector<std::vector<double>> levels_; ///< level k: largest of kFan^k neighbours; level 0 are the values
-    double largest_ = 0;
-    base::TimeNs end_ = 0;
 };
 
 class BatchMap {
@@ -94,6 +50,9 @@ public:
     std::span<const std::size_t> spansOf(std::int32_t request) const;
 
     std::span<const RequestPiece> pieces(std::int32_t request) const; ///< at their places
+
+    /// Numbers of the requests that run at a place, ascending; costs are those of the slots.
+    std::vector<std::int32_t> runningAt(base::TimeNs place) const;
 
     /// Tokens a second, of the bins of a grid so wide that about `bins` of them fill the axis' range.
     std::vector<std::optional<double>> rateColumns(const AxisMap& axis, int columns, int bins) const;
@@ -121,6 +80,7 @@ private:
     std::vector<base::TimeNs> stepBegins_, stepEnds_; ///< at their places
     std::vector<double> tokensBefore_;
     BatchCurve queue_, running_, used_, held_;
+    SlotHolders holders_;
 };
 using BatchMapPtr = std::shared_ptr<const BatchMap>;
 

@@ -80,6 +80,7 @@ constexpr ActionSpec kActions[] = {
     {"batching.slots", "Batching: slots", "Batching", "", "batching"},
     {"batching.requests", "Batching: requests", "Batching", "", "batching"},
     {"batching.sweep", "Batching: sweep over slots", "Batching", "", "batching"},
+    {"batching.running", "Batching: only requests that run at the cursor", "Batching", "R", "batching"},
     {"batching.axis", "Batching: time or steps", "Batching", "", "batching"},
     {"mask.go", "Mask Lab: go to a cell", "Mask Lab", "G", "search"},
     {"mask.measure", "Mask Lab: measure", "Mask Lab", "", "mask"},

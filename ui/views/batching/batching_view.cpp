@@ -3,6 +3,7 @@
 #include "ui/views/batching/batching_view.h"
 
 #include <QApplication>
+#include <QCheckBox>
 #include <QComboBox>
 #include <QPushButton>
 #include <QScrollArea>
@@ -37,11 +38,12 @@ void BatchingView::showPage(Page page) {
     const bool focused = pages_->isAncestorOf(QApplication::focusWidget());
     pages_->setCurrentIndex(page == SweepOfSlots ? 1 : 0);
     axisChoice_->setEnabled(page != SweepOfSlots);
+    runningOnly_->setVisible(page == Requests);
     updateVisible();
+    updateRunning();
     if (focused) {
         focusPlot();
     }
-    updateLegend();
     updateSweep();
     updateTwin();
     updateReadout();
@@ -169,8 +171,8 @@ void BatchingView::take(Built built) {
     updateVisible();
     updateExtent();
     updateLanes();
+    updateRunning();
     updateCurves();
-    updateLegend();
     // Pictures follow a live run at once; numbers that nobody could read so fast follow a few times a second.
     constexpr int kNumbersMs = 250;
     const bool live = (pair_.a && pair_.a->live) || (pair_.b && pair_.b->live);
@@ -301,8 +303,58 @@ void BatchingView::updateCurves() {
 
 void BatchingView::updateLegend() {
     legend_->setVisible(page() != SweepOfSlots); // its lines carry their names
-    legend_->setItems(batchLegend(page() == Requests),
-                      page() == Requests ? tr("one row is one request, by arrival") : tr("one row is one slot"));
+    QString facts = page() == Requests ? tr("one row is one request, by arrival") : tr("one row is one slot");
+    if (page() == Requests && runningOnly_->isChecked()) {
+        QStringList counts;
+        for (std::size_t i = 0; i < 2; ++i) {
+            if (maps_[i]) {
+                counts << tr("%1 %2 of %3")
+                              .arg(i == 0 ? QLatin1Char('A') : QLatin1Char('B'))
+                              .arg(requestLanes_[i]->rowCount())
+                              .arg(countText(static_cast<qint64>(maps_[i]->side().requests.size())));
+            }
+        }
+        facts = (time_->cursor() ? tr("who runs at the cursor: %1") : tr("who runs now: %1"))
+                    .arg(counts.join(QStringLiteral(", ")));
+    }
+    legend_->setItems(batchLegend(page() == Requests), facts);
+}
+
+/// The check box: who runs at the cursor. Without one it is set in the middle of what is shown, but for a run that goes on, of
+/// which the present is meant.
+void BatchingView::showRunning() {
+    const BatchMapPtr& map = maps_[0] ? maps_[0] : maps_[1];
+    if (runningOnly_->isChecked() && !time_->cursor() && map && !map->side().live) {
+        const TimeRange shown = time_->range();
+        time_->setCursor(std::min(shown.begin + shown.length() / 2, map->length() - 1));
+    }
+    updateRunning();
+}
+
+/// Brings those into sight who run at the cursor: rows for them only, or the list scrolled to them. Where both runs lie under
+/// each other their lists scroll together, and A leads.
+void BatchingView::updateRunning() {
+    const bool only = runningOnly_->isChecked();
+    const bool clicking = requestLanes_[0]->clicking() || requestLanes_[1]->clicking();
+    bool led = false;
+    for (std::size_t i = 0; i < 2 && page() == Requests; ++i) {
+        if (!maps_[i]) {
+            continue;
+        }
+        if (only) {
+            requestLanes_[i]->setOnly(maps_[i]->runningAt(time_->cursor().value_or(maps_[i]->length() - 1)),
+                                      tr("No request runs at this moment."));
+            continue;
+        }
+        requestLanes_[i]->setOnly(std::nullopt);
+        const bool leads = !led && !clicking && time_->cursor();
+        if (const auto running = leads ? maps_[i]->runningAt(*time_->cursor()) : std::vector<std::int32_t>();
+            !running.empty()) {
+            requestLanes_[i]->reveal(running);
+            led = true;
+        }
+    }
+    updateLegend();
 }
 
 void BatchingView::updatePartner() {

@@ -15,6 +15,7 @@
 #include "ui/widgets/timeline/slot_lane.h"
 #include "ui/widgets/view.h"
 
+class QCheckBox;
 class QComboBox;
 class QPushButton;
 class QScrollArea;
@@ -61,6 +62,7 @@ public:
     TextLabel* number() const { return number_; }
     TextLabel* sentence() const { return sentence_; }
     QComboBox* traceChoice() const { return traceChoice_; }
+    QCheckBox* runningOnly() const { return runningOnly_; }
     FactTable* throughput() const { return throughput_; }
     FactTable* latency() const { return latency_; }
     FactTable* detail() const { return detail_; }
@@ -91,6 +93,8 @@ private:
     void updateCurves();
     void updateExtent();
     void updateLegend();
+    void showRunning();
+    void updateRunning();
     void updateInspector();
     void updateDetail();
     void updatePartner();
@@ -122,6 +126,7 @@ private:
 
     TimeCursor* time_ = nullptr;
     SegmentedControl *pageChoice_ = nullptr, *axisChoice_ = nullptr;
+    QCheckBox* runningOnly_ = nullptr; ///< rows for the requests that run at the cursor
     QComboBox* traceChoice_ = nullptr; ///< items carry the newest run of each trace
     LegendStrip* legend_ = nullptr;
     QStackedWidget* pages_ = nullptr;

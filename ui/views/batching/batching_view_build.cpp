@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // The widgets of the Batching view.
+#include <QCheckBox>
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QPushButton>
@@ -32,6 +33,8 @@ BatchingView::BatchingView(const ViewContext& context, QWidget* parent)
     time_ = new TimeCursor(this);
     pageChoice_ = header()->addSegments({tr("Slots"), tr("Requests"), tr("Sweep")}, tr("What is shown"));
     axisChoice_ = header()->addSegments({tr("Time"), tr("Steps")}, tr("Horizontal axis"));
+    runningOnly_ = header()->addCheck(tr("Only running"), false);
+    runningOnly_->setToolTip(tr("Rows for the requests that run at the cursor only (R)"));
     header()->addControl(new TextLabel(tr("Trace"), TypeRole::Table, TextColor::Text3, false, header()));
     traceChoice_ = header()->addCombo(tr("Trace of requests"));
     connect(traceChoice_, &QComboBox::activated, this, &BatchingView::chooseTrace);
@@ -44,6 +47,7 @@ BatchingView::BatchingView(const ViewContext& context, QWidget* parent)
 
     connect(pageChoice_, &SegmentedControl::currentChanged, this, [this](int index) { showPage(Page(index)); });
     connect(axisChoice_, &SegmentedControl::currentChanged, this, [this] { start(); });
+    connect(runningOnly_, &QCheckBox::toggled, this, &BatchingView::showRunning);
     connect(header(), &ViewHeader::tableToggled, this, &BatchingView::updateTwin);
     connect(twin_, &QTableView::activated, this, [this](const QModelIndex& index) {
         const FlatNode* node = twinModel_->node(index);
@@ -66,6 +70,7 @@ BatchingView::BatchingView(const ViewContext& context, QWidget* parent)
     connect(time_, &TimeCursor::rangeChanged, this, &BatchingView::updateCurves);
     connect(time_, &TimeCursor::cursorChanged, this, &BatchingView::updateReadout);
     connect(time_, &TimeCursor::cursorChanged, this, &BatchingView::shareCursor);
+    connect(time_, &TimeCursor::cursorChanged, this, &BatchingView::updateRunning);
     if (context.time != nullptr) {
         RequestChoice* choice = &RequestChoice::of(context.time);
         connect(choice, &RequestChoice::changed, this, [this, choice] {
@@ -116,8 +121,11 @@ void BatchingView::buildLanes() {
         connect(slotLanes_[at], &SlotLane::slotChosen, this, [this, side](qint32 slot) { chooseSlot(side, slot); });
     }
     for (const int side : {0, 1}) {
-        connect(requestLanes_[static_cast<std::size_t>(side)], &RequestLane::scrolled,
-                requestLanes_[static_cast<std::size_t>(1 - side)], &RequestLane::setFirst);
+        connect(requestLanes_[static_cast<std::size_t>(side)], &RequestLane::scrolled, this, [this, side](int first) {
+            if (!runningOnly_->isChecked()) { // else their rows are not the same requests
+                requestLanes_[static_cast<std::size_t>(1 - side)]->setFirst(first);
+            }
+        });
     }
     ruler_ = lanes_->addRuler();
     const std::pair<CurveLane**, QString> curves[] = {{&rateLane_, tr("Generated tokens/s")},

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 // Selection, commands, search and readout of the Batching view.
 #include <QApplication>
+#include <QCheckBox>
 #include <QClipboard>
 #include <QScrollArea>
 #include <QStackedWidget>
@@ -101,6 +102,12 @@ bool BatchingView::perform(const QString& action) {
     }
     if (action == QLatin1String("batching.axis")) {
         setAxisOf(axisOf() == BatchAxis::Time ? BatchAxis::Steps : BatchAxis::Time);
+        return true;
+    }
+    if (action == QLatin1String("batching.running")) {
+        const bool shown = page() == Requests && runningOnly_->isChecked();
+        showPage(Requests);
+        runningOnly_->setChecked(!shown);
         return true;
     }
     if (action == QLatin1String("select.next") || action == QLatin1String("select.previous")) {

@@ -40,8 +40,9 @@ QString BatchLane::spoken() const {
 }
 
 void BatchLane::clickedAt(QPointF position, Qt::KeyboardModifiers modifiers) {
+    const std::int32_t request = requestAt(position); // rows may follow the cursor
     Lane::clickedAt(position, modifiers);
-    choose(requestAt(position));
+    choose(request);
 }
 
 void BatchLane::hoveredAt(std::optional<QPointF> position) {
@@ -247,20 +248,58 @@ int RequestLane::first() const {
     return bar_->value();
 }
 
-void RequestLane::setFirst(int request) {
-    bar_->setValue(request);
+void RequestLane::setFirst(int row) {
+    bar_->setValue(row);
+}
+
+int RequestLane::rowCount() const {
+    return only_ ? static_cast<int>(only_->size()) : map() ? static_cast<int>(map()->side().requests.size()) : 0;
 }
 
 double RequestLane::pitch() const {
-    return requestPitch(map() ? map()->side().requests.size() : 0, plotRect().height());
+    return requestPitch(static_cast<std::size_t>(rowCount()), plotRect().height());
 }
 
 int RequestLane::visibleRows() const {
     return std::max(1, static_cast<int>((plotRect().height() - 3) / pitch()));
 }
 
+std::int32_t RequestLane::requestOf(int row) const {
+    return row < 0 || row >= rowCount() ? -1 : only_ ? (*only_)[static_cast<std::size_t>(row)] : row;
+}
+
+int RequestLane::rowOf(std::int32_t request) const {
+    if (!only_) {
+        return request < rowCount() ? request : -1;
+    }
+    const auto found = std::lower_bound(only_->begin(), only_->end(), request);
+    return found != only_->end() && *found == request ? static_cast<int>(found - only_->begin()) : -1;
+}
+
+void RequestLane::setOnly(std::optional<std::vector<std::int32_t>> requests, const QString& none) {
+    if (only_ == requests && none_ == none) {
+        return;
+    }
+    only_ = std::move(requests);
+    none_ = none;
+    fitBar();
+    invalidate();
+}
+
+void RequestLane::reveal(const std::vector<std::int32_t>& requests) {
+    if (!only_) {
+        setFirst(firstOfMost(requests, visibleRows(), first()));
+    }
+}
+
+void RequestLane::clickedAt(QPointF position, Qt::KeyboardModifiers modifiers) {
+    clicking_ = true;
+    BatchLane::clickedAt(position, modifiers);
+    clicking_ = false;
+}
+
 void RequestLane::fitBar() {
-    const int count = map() ? static_cast<int>(map()->side().requests.size()) : 0;
+    const int count = rowCount();
     const int rows = visibleRows();
     bar_->setRange(0, std::max(0, count - rows));
     bar_->setPageStep(rows);
@@ -277,19 +316,21 @@ void RequestLane::setMap(BatchMapPtr map) {
 
 void RequestLane::setChosen(std::int32_t request) {
     BatchLane::setChosen(request);
-    if (request >= 0 && (request < first() || request >= first() + visibleRows())) {
-        setFirst(request - visibleRows() / 2);
+    const int row = rowOf(request);
+    if (row >= 0 && (row < first() || row >= first() + visibleRows())) {
+        setFirst(row - visibleRows() / 2);
     }
 }
 
 QImage RequestLane::paint(const PlotFrame& frame) {
-    return paintRequests({map(), axis(), first()}, frame, themeTokens());
+    return paintRequests({map(), axis(), first(), only_, none_}, frame, themeTokens());
 }
 
 void RequestLane::paintOver(QPainter& painter, const PlotFrame&) {
     const QRectF plot = plotRect();
-    if (map() && chosen() >= first()) {
-        const double top = plot.top() + 3 + (chosen() - first()) * pitch();
+    const int row = rowOf(chosen());
+    if (map() && row >= first()) {
+        const double top = plot.top() + 3 + (row - first()) * pitch();
         const auto pieces = map()->pieces(chosen());
         if (top < plot.bottom() && !pieces.empty()) {
             const double a = std::clamp(xOf(pieces.front().begin), plot.left(), plot.right());
@@ -337,8 +378,7 @@ std::int32_t RequestLane::requestAt(QPointF position) const {
     if (!map() || !plot.contains(position)) {
         return -1;
     }
-    const int request = first() + static_cast<int>(std::floor((position.y() - plot.top() - 3) / pitch()));
-    return map()->side().request(request) != nullptr ? request : -1;
+    return requestOf(first() + static_cast<int>(std::floor((position.y() - plot.top() - 3) / pitch())));
 }
 
 QString RequestLane::wordsAt(QPointF position) const {
@@ -347,9 +387,9 @@ QString RequestLane::wordsAt(QPointF position) const {
 }
 
 bool RequestLane::step(int direction) {
-    const int count = map() ? static_cast<int>(map()->side().requests.size()) : 0;
-    const std::int32_t next = chosen() < 0 ? first() : chosen() + direction;
-    if (next < 0 || next >= count) {
+    const int row = rowOf(chosen());
+    const std::int32_t next = requestOf(row < 0 ? first() : row + direction);
+    if (next < 0) {
         return false;
     }
     choose(next);

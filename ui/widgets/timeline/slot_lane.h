@@ -5,6 +5,9 @@
 // Lanes of a batch: slots x steps, and a row for each request. A click chooses a request, which is framed in every lane that
 // shows it; the pointer and the keyboard say what lies under them.
 
+#include <optional>
+#include <vector>
+
 #include "ui/widgets/timeline/lane.h"
 #include "ui/widgets/timeline/slot_painter.h"
 
@@ -90,8 +93,16 @@ public:
 
     void setMap(BatchMapPtr map) override;
     void setChosen(std::int32_t request) override;
-    int first() const;
-    void setFirst(int request); ///< the topmost row
+    /// Rows for these requests only (ascending), `none` where there are none; nothing: for all of them.
+    void setOnly(std::optional<std::vector<std::int32_t>> requests, const QString& none = {});
+    const std::optional<std::vector<std::int32_t>>& only() const { return only_; }
+    int first() const; ///< the topmost row
+    void setFirst(int row);
+    int visibleRows() const;
+    int rowCount() const;
+    /// Scrolls to where most of these requests (ascending) have their rows, while all have one.
+    void reveal(const std::vector<std::int32_t>& requests);
+    bool clicking() const { return clicking_; } ///< a click moves the cursor: rows must stay under the pointer
     QString wordsAt(QPointF position) const override;
     std::int32_t requestAt(QPointF position) const override;
     bool step(int direction) override;
@@ -102,15 +113,20 @@ signals:
 protected:
     QImage paint(const PlotFrame& frame) override;
     void paintOver(QPainter& painter, const PlotFrame& frame) override;
+    void clickedAt(QPointF position, Qt::KeyboardModifiers modifiers) override;
     void resizeEvent(QResizeEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
     double pitch() const;
-    int visibleRows() const;
+    std::int32_t requestOf(int row) const; ///< -1: none
+    int rowOf(std::int32_t request) const; ///< -1: it has none
     void fitBar();
     QScrollBar* bar_;
+    std::optional<std::vector<std::int32_t>> only_;
+    QString none_;
+    bool clicking_ = false;
 };
 
 } // namespace vitrine::ui

@@ -333,16 +333,22 @@ QImage paintRequests(const RequestInput& input, const PlotFrame& frame, const Th
     }
     QPainter painter(&image);
     const QFont font = Theme::instance().font(TypeRole::Axis);
-    const auto count = static_cast<int>(input.map->side().requests.size());
+    const std::vector<BatchRequest>& requests = input.map->side().requests;
+    const auto count = static_cast<int>(input.only ? input.only->size() : requests.size());
+    if (count == 0) {
+        drawText(painter, frame.plot(), Qt::AlignCenter, input.none, theme.text3,
+                 Theme::instance().font(TypeRole::Table));
+    }
     const double pitch = requestPitch(static_cast<std::size_t>(count), frame.size.height());
-    const int every = pitch >= kLabelEvery ? 1 : 5;
-    for (int request = std::max(0, input.first); request < count; ++request) {
-        const double top = 3 + (request - input.first) * pitch;
+    const int every = pitch >= kLabelEvery ? 1 : input.only ? 2 : 5;
+    for (int at = std::max(0, input.first); at < count; ++at) {
+        const double top = 3 + (at - input.first) * pitch;
         if (top + 1 > frame.size.height()) {
             break;
         }
+        const std::int32_t request = input.only ? (*input.only)[static_cast<std::size_t>(at)] : at;
         const QRectF row(frame.gutter, top, frame.plot().width(), pitch - 1);
-        if (request % every == 0) {
+        if (at % every == 0) {
             drawText(painter, QRectF(0, row.center().y() - 8, frame.gutter - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
                      QString::number(request), theme.text3, font);
             hairline(painter, row.left(), row.right(), std::floor(row.bottom()), theme.line0);
@@ -350,7 +356,7 @@ QImage paintRequests(const RequestInput& input, const PlotFrame& frame, const Th
         for (const RequestPiece& piece : input.map->pieces(request)) {
             paintPiece(painter, piece, row, input, frame, theme);
         }
-        paintBadEnd(painter, input.map->side().requests[static_cast<std::size_t>(request)], row, input, frame, theme);
+        paintBadEnd(painter, requests[static_cast<std::size_t>(request)], row, input, frame, theme);
     }
     return image;
 }

@@ -33,11 +33,13 @@ SlotRows slotRows(int slotCount, double height);
 
 QImage paintSlots(const SlotInput& input, const PlotFrame& frame, const ThemeTokens& theme);
 
-/// Requests from `first` on, as many as fit.
+/// Requests from row `first` on, as many as fit.
 struct RequestInput {
     BatchMapPtr map;
     AxisMap axis;
     int first = 0;
+    std::optional<std::vector<std::int32_t>> only = {}; ///< the requests that have rows; nothing: all
+    QString none = {};                                  ///< said where no request has one
 };
 inline constexpr double kRequestPitch = 9; ///< 8 px and a gap
 /// Height of a row: more than kRequestPitch where all of them fit.
