@@ -112,6 +112,20 @@ private slots:
         runs_.reset();
     }
 
+    /// Another run is read for nobody until the view is looked at.
+    void worksOnlyWhenLookedAt() {
+        QVERIFY(view()->trace() != nullptr);
+        window_->openView(QStringLiteral("memory"));
+        window_->document()->show(QStringLiteral("other.vitrine"), {test::kernelRunInfo(2, "hopper")},
+                                  {{2, test::makeKernelRun()}});
+        QVERIFY(view()->trace() == nullptr); // nor is the old one kept
+        QTRY_VERIFY(view()->settled());
+        QVERIFY(view()->trace() == nullptr);
+        window_->openView(QStringLiteral("kernels"));
+        QTRY_VERIFY(view()->settled() && view()->trace() != nullptr);
+        QVERIFY(view()->trace()->kernels > 0);
+    }
+
     void lanesStandInOrder() {
         QVERIFY(!view()->emptyShown());
         QStringList shown;

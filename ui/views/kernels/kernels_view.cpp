@@ -49,10 +49,14 @@ KernelsView::Page KernelsView::page() const {
 
 void KernelsView::onSelectedRun() {
     const SessionDocument& document = *context().document;
-    if (document.runA() != run_) {
+    const bool other = document.runA() != run_;
+    run_ = document.runA();
+    baseline_ = document.runB() == run_ ? 0 : document.runB();
+    if (other) {
         found_.clear();
-        stats_.reset();
-        trace_.reset();
+        timeline_.reset();
+        takeTrace(nullptr);
+        takeStats(nullptr);
         listA_.reset();
         flameTree_.reset();
         flame_->setFlame(nullptr);
@@ -60,12 +64,18 @@ void KernelsView::onSelectedRun() {
         panel_->setShapes({});
         walkedAt_ = -1;
     }
-    run_ = document.runA();
-    baseline_ = document.runB() == run_ ? 0 : document.runB();
     readShapes();
-    onTimeline();
-    onBaseline();
+    refresh();
     updateVariants();
+}
+
+/// Trace and statistics go over all events of a run, and while one is read they come anew many times: not for nobody.
+void KernelsView::refresh() {
+    stale_ = !isVisible() && context().document->isOpen();
+    if (!stale_) {
+        onTimeline();
+        onBaseline();
+    }
 }
 
 void KernelsView::readShapes() {
@@ -99,9 +109,7 @@ void KernelsView::onTimeline() {
     if (state.complete && run != nullptr && run->status != sessions::RunStatus::Running) {
         readShapes(); // written at the run's end
     }
-    updateCounters();
-    updateTable();
-    updateFlame();
+    updateRange();
     updateEmpty();
 }
 
@@ -246,6 +254,12 @@ void KernelsView::updateLanes() {
     for (std::size_t i = 0; i < otherLanes_.size(); ++i) {
         show(otherLanes_[i], i < others.size() ? std::optional(others[i]) : std::nullopt);
     }
+}
+
+void KernelsView::updateRange() {
+    updateCounters();
+    updateTable();
+    updateFlame();
 }
 
 void KernelsView::updateCounters() {

@@ -65,6 +65,7 @@ private:
     void buildPages();
     void connectLane(TraceLane* lane);
     void onSelectedRun();
+    void refresh();
     void onTimeline();
     void onBaseline();
     void takeTrace(KernelTracePtr trace);
@@ -73,6 +74,7 @@ private:
     void updateEmpty();
     void updateNote();
     void updateLanes();
+    void updateRange();
     void updateCounters();
     void updateTable();
     void updateFlame();
@@ -91,6 +93,7 @@ private:
 
     TimelinePtr timeline_;
     sessions::RunId run_ = 0, baseline_ = 0;
+    bool stale_ = false; ///< something came while nobody looked
     KernelTracePtr trace_;
     KernelStatsPtr stats_;
     VariantListPtr listA_, listB_;

@@ -56,19 +56,24 @@ KernelsView::KernelsView(const ViewContext& context, QWidget* parent)
         updateNote();
     });
     connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
-        if (run == run_) {
+        if (run != run_ && run != baseline_) {
+            return;
+        }
+        if (!isVisible()) {
+            refresh();
+        } else if (run == run_) {
             onTimeline();
-        } else if (run == baseline_) {
+        } else {
             onBaseline();
         }
     });
     for (const auto signal : {&TimeCursor::rangeChanged, &TimeCursor::measuredChanged}) {
         connect(context.time, signal, this, [this] {
-            updateTable();
-            updateFlame();
+            if (isVisible()) {
+                updateRange();
+            }
         });
     }
-    connect(context.time, &TimeCursor::rangeChanged, this, &KernelsView::updateCounters);
     connect(context.time, &TimeCursor::cursorChanged, this, &KernelsView::updateReadout);
     connect(context.time, &TimeCursor::measuredChanged, this, &KernelsView::updateReadout);
     connect(context.time, &TimeCursor::selectionChanged, this, &KernelsView::updateLit);

@@ -280,6 +280,12 @@ bool KernelsView::settled() const {
 }
 
 void KernelsView::activated() {
+    if (stale_) {
+        stale_ = false;
+        onTimeline();
+        onBaseline();
+    }
+    updateRange();
     if (const QList<QWidget*> stops = focusStops(); page() == Trace && scopeLane_->isVisibleTo(lanes_)) {
         scopeLane_->setFocus();
     } else if (!stops.isEmpty()) {
