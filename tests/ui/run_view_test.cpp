@@ -42,9 +42,11 @@ public:
         priced_.push_back(experiment);
         return priced_.size();
     }
-    void end(const QString& status, const QString& error) {
+    void
+    end(const QString& status, const QString& error,
+        const QString& metrics = QStringLiteral(R"({"peak_bytes": 1073741824, "decode_tokens_per_second": 702})")) {
         running_ = false;
-        emit ended(status, error, QStringLiteral(R"({"peak_bytes": 1073741824, "decode_tokens_per_second": 702})"));
+        emit ended(status, error, metrics);
     }
     void say(const QString& text, int index, const QString& channel, double logprob = -0.01) {
         ui::StreamedToken token;
@@ -299,6 +301,64 @@ private slots:
         window_->document()->show(QStringLiteral("one.vitrine"), {run}, {});
         QVERIFY(view()->text()->toPlainText().contains(QStringLiteral("peak_bytes: 1.00 GiB")));
         QCOMPARE(view()->live()->valueText(5), QStringLiteral("1.00\u00a0GiB"));
+    }
+
+    void aBatchHasATraceInsteadOfAPrompt() {
+        fill();
+        auto* segments = view()->findChild<ui::SegmentedControl*>();
+        QTest::mouseClick(segments->button(1), Qt::LeftButton);
+        QCOMPARE(view()->form()->workload(), QStringLiteral("batch"));
+        QVERIFY(!view()->prompt()->isVisible());
+        QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
+        QVERIFY2(!runs_->running_, "there is no trace yet");
+        auto* trace = qobject_cast<QComboBox*>(view()->fields()->editor(QStringLiteral("trace")));
+        QVERIFY(trace != nullptr && trace->findText(QStringLiteral("long-tail")) >= 0);
+        typeInto(trace->lineEdit(), QStringLiteral("uniform"));
+        typeInto(field("slots"), QStringLiteral("64"));
+        QVERIFY(view()->commandText().startsWith(QStringLiteral("vitrine batch --model synthetic:gpt-oss-20b")));
+        QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
+        QVERIFY(runs_->running_);
+        QVERIFY(runs_->experiment_ == nlohmann::json({{"vitrine", 1},
+                                                      {"workload", "batch"},
+                                                      {"model", "synthetic:gpt-oss-20b"},
+                                                      {"trace", "uniform"},
+                                                      {"slots", 64}}));
+        QVERIFY(view()->text()->placeholderText().contains(QStringLiteral("Batching")));
+        runs_->say(QStringLiteral("of one among many"), 0, {});
+        emit runs_->metric(QStringLiteral("decode_tokens"), 640);
+        emit runs_->metric(QStringLiteral("tokens_per_second"), 8000);
+        QTRY_COMPARE(view()->live()->valueText(3), QStringLiteral("640"));
+        QCOMPARE(view()->live()->valueText(1), QStringLiteral("8,000 tok/s"));
+        QVERIFY(view()->text()->plainText().isEmpty());
+        runs_->end(QStringLiteral("done"), {},
+                   QStringLiteral(R"({"tokens_per_second": 8733, "generated_tokens": 14535})"));
+        QCOMPARE(view()->live()->valueText(1), QStringLiteral("8,733 tok/s"));
+        QCOMPARE(view()->live()->valueText(3), QStringLiteral("14,535"));
+        QTest::mouseClick(segments->button(0), Qt::LeftButton);
+        QVERIFY(view()->prompt()->isVisible());
+        QCOMPARE(view()->prompt()->toPlainText(), QStringLiteral("Hello"));
+    }
+
+    void aSavedBatchSaysWhatItDid() {
+        sessions::RunInfo run;
+        run.id = 3;
+        run.workload = "batch";
+        run.status = sessions::RunStatus::Done;
+        run.specJson = R"({"vitrine": 1, "workload": "batch", "model": "synthetic:tiny-llama", "trace": "fixed"})";
+        run.metricsJson = R"({"requests": 100, "finished_requests": 99, "refused_requests": 1, "steps": 397,
+            "generated_tokens": 14535, "tokens_per_second": 8733.2, "slot_utilization": 0.896, "preemptions": 0,
+            "ttft": {"p50": 0.567, "p95": 1.2}, "tpot": {"p50": 0.0012, "p95": 0.0015}, "e2e": {"p50": 0.7, "p95": 1.3}})";
+        window_->document()->show(QStringLiteral("one.vitrine"), {run}, {});
+        const QString text = view()->text()->toPlainText().replace(QChar(0xa0), QLatin1Char(' '));
+        QVERIFY2(text.contains(QStringLiteral("99 of 100 requests finished, 1 refused.")), qPrintable(text));
+        QVERIFY2(text.contains(QStringLiteral("14,535 tokens in 397 steps, 8,733 tokens/s; 89.6 %")), qPrintable(text));
+        QVERIFY2(text.contains(QStringLiteral("First tokens after 567 ms (p50) and 1.20 s (p95)")), qPrintable(text));
+        QVERIFY2(text.contains(QStringLiteral("tpot.p50: 1.20 ms")), qPrintable(text));
+        QVERIFY(!text.contains(QStringLiteral("Pages ran short")));
+        QCOMPARE(view()->live()->valueText(1), QStringLiteral("8,733 tok/s"));
+        QCOMPARE(view()->live()->valueText(2).replace(QChar(0xa0), QLatin1Char(' ')), QStringLiteral("567 ms"));
+        QCOMPARE(view()->form()->workload(), QStringLiteral("batch"));
+        QCOMPARE(view()->form()->text(QStringLiteral("trace")), QStringLiteral("fixed"));
     }
 
     void aSavedRunFillsTheFormUntilSomethingIsTyped() {

@@ -143,4 +143,46 @@ QString traceWords(const sessions::RunInfo& run) {
     return words.join(QStringLiteral(", "));
 }
 
+QStringList batchSentences(const sessions::RunInfo& run) {
+    const nlohmann::json metrics = parsedObject(run.metricsJson);
+    const auto requests = isBatchRun(run) ? numberAt(metrics, "requests") : std::nullopt;
+    if (!requests) {
+        return {};
+    }
+    const auto count = [&](const char* key) { return numberAt(metrics, key).value_or(0); };
+    const auto seconds = [&](const char* key, const char* share) {
+        const auto found = metrics.find(key);
+        return found != metrics.end() && found->is_object()
+                   ? durationText(base::TimeNs(std::llround(numberAt(*found, share).value_or(0) * 1e9)))
+                   : unknownText();
+    };
+    QString ends = QObject::tr("%1 of %2 finished")
+                       .arg(countText(std::llround(count("finished_requests"))), requestCountText(*requests));
+    for (const auto& [key, words] : {std::pair("refused_requests", QT_TRANSLATE_NOOP("QObject", "%1 refused")),
+                                     std::pair("cancelled_requests", QT_TRANSLATE_NOOP("QObject", "%1 cancelled")),
+                                     std::pair("failed_requests", QT_TRANSLATE_NOOP("QObject", "%1 failed"))}) {
+        if (count(key) > 0) {
+            ends += QStringLiteral(", ") + QObject::tr(words).arg(countText(std::llround(count(key))));
+        }
+    }
+    QStringList sentences = {
+        ends + QLatin1Char('.'),
+        QObject::tr("%1 tokens in %2 steps, %3 tokens/s; %4 of the slots' steps gave a token.")
+            .arg(countText(std::llround(count("generated_tokens"))), countText(std::llround(count("steps"))),
+                 countText(std::llround(count("tokens_per_second"))), shareText(count("slot_utilization")))};
+    if (count("finished_requests") > 0) {
+        sentences << QObject::tr(
+                         "First tokens after %1 (p50) and %2 (p95), each token after them %3 (p50) and %4 (p95), "
+                         "whole answers after %5 (p50) and %6 (p95).")
+                         .arg(seconds("ttft", "p50"), seconds("ttft", "p95"), seconds("tpot", "p50"),
+                              seconds("tpot", "p95"), seconds("e2e", "p50"), seconds("e2e", "p95"));
+    }
+    if (count("preemptions") > 0) {
+        sentences << QObject::tr("Pages ran short; preemptions: %1.")
+                         .arg(countText(std::llround(count("preemptions"))));
+    }
+    sentences << QObject::tr("The Batching view shows slots and requests, the KV cache view the pages.");
+    return sentences;
+}
+
 } // namespace vitrine::ui

@@ -5,6 +5,7 @@
 // Which runs of a session are batches, which trace they replay and what tells them apart. Pure functions; any thread.
 
 #include <QString>
+#include <QStringList>
 #include <map>
 #include <span>
 #include <string>
@@ -30,5 +31,7 @@ std::vector<sessions::RunId> batchTraces(const std::vector<sessions::RunInfo>& r
 bool sameBatchTrace(const sessions::RunInfo& a, const sessions::RunInfo& b);
 /// "uniform, 64 requests, seed 11"
 QString traceWords(const sessions::RunInfo& run);
+/// What a batch run did in a few sentences; empty for another run and for what no metric tells.
+QStringList batchSentences(const sessions::RunInfo& run);
 
 } // namespace vitrine::ui

@@ -105,6 +105,8 @@ QString ExperimentForm::defaultText(const QString& key) {
 
 QString ExperimentForm::label(const QString& key) {
     static const std::map<QString, QString> special = {{QStringLiteral("kv_dtype"), tr("KV dtype")},
+                                                       {QStringLiteral("kv_pages"), tr("KV pages")},
+                                                       {QStringLiteral("simd"), tr("SIMD")},
                                                        {QStringLiteral("top_k"), tr("Top-k")},
                                                        {QStringLiteral("top_p"), tr("Top-p")},
                                                        {QStringLiteral("min_p"), tr("Min-p")},

@@ -30,7 +30,10 @@ bool isBytes(const QString& path) {
 
 QString numberText(const QString& path, double value) {
     const QString key = path.section(QLatin1Char('.'), -1);
-    if (key.contains(QLatin1String("seconds")) && value >= 0 && value < 1e9) {
+    const QString parent = path.section(QLatin1Char('.'), 0, 0);
+    const bool latency =
+        parent == QLatin1String("ttft") || parent == QLatin1String("tpot") || parent == QLatin1String("e2e");
+    if ((latency || key.contains(QLatin1String("seconds"))) && value >= 0 && value < 1e9) {
         return durationText(base::TimeNs(std::llround(value * 1e9)));
     }
     if (key.endsWith(QLatin1String("bandwidth"))) {

@@ -138,8 +138,12 @@ std::optional<double> runSeconds(const sessions::RunInfo& run) {
 }
 
 std::optional<double> runTokensPerSecond(const sessions::RunInfo& run) {
-    const auto rate = runMetric(run, "decode_tokens_per_second");
-    return rate && *rate > 0 ? rate : std::nullopt;
+    for (const char* name : {"decode_tokens_per_second", "tokens_per_second"}) { // batches have the second alone
+        if (const auto rate = runMetric(run, name); rate && *rate > 0) {
+            return rate;
+        }
+    }
+    return std::nullopt;
 }
 
 RunFilter RunFilter::parse(const QString& text) {

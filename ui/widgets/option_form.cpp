@@ -162,7 +162,7 @@ QWidget* OptionForm::makeRow(const OptionSpec& spec, QWidget* parent) {
         auto* unit = new TextLabel(textOf(spec.unit), TypeRole::Axis, TextColor::Text3, false, whole);
         line->addWidget(unit);
     }
-    if (spec.type == OptionType::Path || key == QLatin1String("model")) {
+    if (spec.type == OptionType::Path || choices_.contains(key)) {
         auto* browse = iconButton(QStringLiteral("more"), tr("Choose a file or folder"), whole);
         line->addWidget(browse);
         connect(browse, &QPushButton::clicked, this, [this, key] { emit chooseWanted(key); });
@@ -201,9 +201,9 @@ QWidget* OptionForm::makeEditor(const OptionSpec& spec, QWidget* parent) {
         } else {
             box->setEditable(true);
             box->setInsertPolicy(QComboBox::NoInsert);
-            box->lineEdit()->setPlaceholderText(tr("Folder or synthetic:NAME"));
+            box->lineEdit()->setPlaceholderText(choices_[key].hint);
             box->lineEdit()->installEventFilter(this);
-            box->addItems(choices_[key]);
+            box->addItems(choices_[key].texts);
             box->setCurrentIndex(-1);
             box->view()->setTextElideMode(Qt::ElideLeft);
             box->view()->setMinimumWidth(kPopupWidth);
@@ -218,8 +218,8 @@ QWidget* OptionForm::makeEditor(const OptionSpec& spec, QWidget* parent) {
     return field;
 }
 
-void OptionForm::setChoices(const QString& key, const QStringList& choices) {
-    choices_[key] = choices;
+void OptionForm::setChoices(const QString& key, const QStringList& choices, const QString& hint) {
+    choices_[key] = {choices, hint};
     const auto found = rows_.find(key);
     auto* box = found != rows_.end() ? qobject_cast<QComboBox*>(found->second.editor) : nullptr;
     if (box == nullptr) {

@@ -21,8 +21,8 @@ public:
     /// `skip` are keys that are edited elsewhere. `choices` offers texts for a key (models).
     OptionForm(ExperimentForm* form, QStringList skip, QWidget* parent = nullptr);
 
-    /// Texts to choose from in an editable field; "…" at the end of one asks chooseWanted.
-    void setChoices(const QString& key, const QStringList& choices);
+    /// Texts to choose from in an editable field, which says `hint` while it is empty; "…" beside it asks chooseWanted.
+    void setChoices(const QString& key, const QStringList& choices, const QString& hint);
     QWidget* editor(const QString& key) const; ///< null when the key has no field
     QString errorLine(const QString& key) const;
     bool dotShown(const QString& key) const;
@@ -39,6 +39,10 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
+    struct Choices {
+        QStringList texts;
+        QString hint;
+    };
     struct Row {
         QWidget* editor = nullptr;
         QPushButton* dot = nullptr;
@@ -52,7 +56,7 @@ private:
 
     ExperimentForm* form_;
     QStringList skip_;
-    std::map<QString, QStringList> choices_;
+    std::map<QString, Choices> choices_;
     std::map<QString, Row> rows_;
     QUndoStack stack_;
     bool filling_ = false;

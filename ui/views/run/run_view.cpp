@@ -28,6 +28,7 @@ using Json = nlohmann::json;
 
 constexpr int kFormWidth = 320;
 constexpr int kTokenPeriodMs = 33;
+const char* const kWorkloads[] = {"generate", "batch", "load"}; ///< in the order of the header's segments
 const char* const kInputs[] = {"chat", "tokens", "tokens_file", "prompt_length"};
 
 } // namespace
@@ -77,10 +78,10 @@ RunView::RunView(const ViewContext& context, QWidget* parent)
 }
 
 void RunView::buildHeader() {
-    segments_ = header()->addSegments({tr("Generate"), tr("Load")}, tr("Workload"));
+    segments_ = header()->addSegments({tr("Generate"), tr("Batch"), tr("Load")}, tr("Workload"));
     connect(segments_, &SegmentedControl::currentChanged, this, [this](int index) {
         if (!filling_) {
-            form_.setWorkload(index == 0 ? QStringLiteral("generate") : QStringLiteral("load"));
+            form_.setWorkload(QLatin1String(kWorkloads[index]));
         }
     });
     preview_ = new QPushButton(tr("Preview command"), this);
@@ -108,7 +109,11 @@ QWidget* RunView::buildFormColumn() {
     column->addWidget(fit_->details());
     fields_ = new OptionForm(
         &form_, {QStringLiteral("prompt"), QStringLiteral("max_context"), QStringLiteral("max_batch")}, panel);
-    fields_->setChoices(QStringLiteral("model"), knownModels(context().settingsFile));
+    fields_->setChoices(QStringLiteral("model"), knownModels(context().settingsFile), tr("Folder or synthetic:NAME"));
+    fields_->setChoices(
+        QStringLiteral("trace"),
+        {QStringLiteral("fixed"), QStringLiteral("uniform"), QStringLiteral("poisson"), QStringLiteral("long-tail")},
+        tr("Made trace or file"));
     column->addWidget(fields_, 1);
     presets_ = new PresetBar(
         context().settingsFile,
@@ -127,7 +132,6 @@ QWidget* RunView::buildCentre() {
     column->setSpacing(0);
     text_ = new TokenText(centre);
     text_->setAccessibleName(tr("Text of the run"));
-    text_->setPlaceholderText(tr("Choose a model at the left, write a prompt below and run it."));
     column->addWidget(text_, 1);
     commandBox_ = new Surface(Surface::Fill::Panel, Surface::Top, centre);
     auto* commandRow = new QHBoxLayout(commandBox_);
@@ -168,8 +172,13 @@ QWidget* RunView::buildCentre() {
     return centre;
 }
 
+bool RunView::startsHere(const std::string& workload) {
+    return std::ranges::find(kWorkloads, workload) != std::end(kWorkloads);
+}
+
 bool RunView::promptUsed() const {
-    return std::none_of(std::begin(kInputs), std::end(kInputs),
+    return form_.applies(QStringLiteral("prompt")) &&
+           std::none_of(std::begin(kInputs), std::end(kInputs),
                         [this](const char* key) { return form_.changed(QString::fromLatin1(key)); });
 }
 
@@ -196,7 +205,9 @@ Json RunView::priceable() const {
 
 void RunView::onFormReloaded() {
     filling_ = true;
-    segments_->setCurrent(form_.workload() == QLatin1String("load") ? 1 : 0);
+    const auto workload = std::ranges::find(kWorkloads, form_.workload().toStdString());
+    segments_->setCurrent(int(workload - std::begin(kWorkloads)) % int(std::size(kWorkloads)));
+    promptBox_->setVisible(form_.applies(QStringLiteral("prompt")));
     if (prompt_->toPlainText() != form_.text(QStringLiteral("prompt"))) {
         prompt_->setPlainText(form_.text(QStringLiteral("prompt")));
     }
@@ -229,6 +240,12 @@ void RunView::updateButtons() {
         button->setEnabled(can);
         button->setToolTip(!can ? tr("Nothing can be started here") : running ? tr("Esc") : tr("Ctrl+Return"));
     }
+    const bool batch = running ? liveBatch_ : form_.workload() == QLatin1String("batch");
+    text_->setPlaceholderText(
+        !batch ? tr("Choose a model at the left, write a prompt below and run it.")
+        : running
+            ? tr("Requests are being served. The Batching view shows who has which slot, the KV cache view the pages.")
+            : tr("Choose a model and a trace of requests at the left and run it."));
     run_->setIcon(running ? icon(QStringLiteral("stop"), themeTokens().onAccent)
                           : icon(QStringLiteral("run"), themeTokens().onAccent));
 }
@@ -284,12 +301,12 @@ QString RunView::whyNot(const QString& action) const {
 }
 
 QList<QWidget*> RunView::focusStops() const {
-    return {fields_, text_, prompt_};
+    return promptBox_->isHidden() ? QList<QWidget*>{fields_, text_} : QList<QWidget*>{fields_, text_, prompt_};
 }
 
 void RunView::activated() {
     fit_->refresh();
-    prompt_->setFocus();
+    promptBox_->isHidden() ? fields_->setFocus() : prompt_->setFocus();
 }
 
 bool RunView::formTouched() const {
@@ -301,7 +318,7 @@ void RunView::takeExperiment(const QString& experimentJson) {
     fields_->stack()->clear();
     formGiven_ = true;
     showError(error);
-    if (form_.workload() != QLatin1String("generate") && form_.workload() != QLatin1String("load")) {
+    if (!startsHere(form_.workload().toStdString())) {
         showError(tr("%1 runs are started from the command line: vitrine run").arg(form_.workload()));
         form_.setWorkload(QStringLiteral("generate"));
     }
@@ -313,9 +330,11 @@ void RunView::takeFolder(const QString& path) {
 }
 
 void RunView::chooseFile(const QString& key) {
+    const bool written = key == QLatin1String("outputs") || key == QLatin1String("save_trace");
     const QString path = key == QLatin1String("model")
                              ? QFileDialog::getExistingDirectory(this, tr("Choose a model folder"))
-                             : QFileDialog::getOpenFileName(this, tr("Choose a file"));
+                         : written ? QFileDialog::getSaveFileName(this, tr("Choose a file to write"))
+                                   : QFileDialog::getOpenFileName(this, tr("Choose a file"));
     if (!path.isEmpty()) {
         fields_->edit(key, path);
     }

@@ -60,6 +60,8 @@ private:
     void start();
     void stop();
     nlohmann::json experiment() const;
+    /// Whether the form has this workload; the others are started elsewhere.
+    static bool startsHere(const std::string& workload);
     bool promptUsed() const;
     QString sessionFile();
     nlohmann::json priceable() const;
@@ -94,6 +96,7 @@ private:
     LiveNumbers numbers_;
     sessions::RunId liveRun_ = 0;  ///< the run whose tokens the text shows
     sessions::RunId textRun_ = -1; ///< the saved run whose texts it shows
+    bool liveBatch_ = false;       ///< its tokens are those of many requests
     bool follow_ = false;          ///< a run of this view becomes A when the session knows it
     bool readingTexts_ = false;
     bool filling_ = false;

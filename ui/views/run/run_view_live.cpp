@@ -7,6 +7,7 @@
 #include <QStandardPaths>
 #include <nlohmann/json.hpp>
 
+#include "ui/models/batch_runs.h"
 #include "ui/models/format.h"
 #include "ui/views/run/preset_bar.h"
 #include "ui/views/run/run_view.h"
@@ -46,6 +47,9 @@ void RunView::connectRuns() {
         updateNumbers();
     });
     connect(runs, &RunController::token, this, [this](const StreamedToken& token) {
+        if (liveBatch_) {
+            return; // its numbers tell more than one request's text; they come as metrics
+        }
         if (token.request == 0) {
             pending_.push_back(token);
         }
@@ -58,6 +62,8 @@ void RunView::connectRuns() {
             numbers_.tokensPerSecond = value;
         } else if (name == QLatin1String("kv_bytes") && value >= 0) {
             numbers_.kvBytes = std::uint64_t(value);
+        } else if (name == QLatin1String("decode_tokens") && value >= 0 && liveBatch_) {
+            numbers_.tokens = std::uint64_t(value);
         }
         if (!tokenTimer_.isActive()) {
             tokenTimer_.start();
@@ -110,6 +116,7 @@ void RunView::start() {
     }
     follow_ = true;
     liveRun_ = 0;
+    liveBatch_ = form_.workload() == QLatin1String("batch");
     numbers_ = {};
     rememberModel(context().settingsFile, form_.text(QStringLiteral("model")));
     runs->start(experiment(), file);
@@ -140,6 +147,7 @@ void RunView::onStarted(qint64 run) {
         follow_ = true;
         const sessions::RunInfo* again = context().document->run(context().document->runA());
         const Json spec = again != nullptr ? Json::parse(again->specJson, nullptr, false) : Json();
+        liveBatch_ = again != nullptr && isBatchRun(*again);
         if (spec.is_object() && spec.contains("prompt") && spec["prompt"].is_string()) {
             text_->addSection(tr("user"), false);
             text_->appendText(QString::fromStdString(spec["prompt"].get<std::string>()));
@@ -185,8 +193,13 @@ void RunView::onEnded(const QString& status, const QString& error, const QString
                                                                 : tr("failed");
     if (metrics.is_object()) {
         numbers_.peakBytes = bytesOf(metrics, "peak_bytes");
-        if (const auto rate = metrics.find("decode_tokens_per_second"); rate != metrics.end() && rate->is_number()) {
-            numbers_.tokensPerSecond = rate->get<double>();
+        for (const char* rate : {"tokens_per_second", "decode_tokens_per_second"}) { // the latter where there are both
+            if (const auto found = metrics.find(rate); found != metrics.end() && found->is_number()) {
+                numbers_.tokensPerSecond = found->get<double>();
+            }
+        }
+        if (const auto tokens = bytesOf(metrics, "generated_tokens"); tokens && liveBatch_) {
+            numbers_.tokens = tokens;
         }
         if (const auto kv = bytesOf(metrics, "kv_bytes")) {
             numbers_.kvBytes = kv;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ui/models/batch_runs.h"
 #include "ui/models/format.h"
 #include "ui/models/json_rows.h"
 #include "ui/models/run_facts.h"
@@ -59,7 +60,7 @@ void RunView::fillForm(const sessions::RunInfo& run) {
     const QString spec = textOf(run.specJson);
     const nlohmann::json value = nlohmann::json::parse(run.specJson, nullptr, false);
     const std::string workload = value.is_object() ? value.value("workload", std::string()) : std::string();
-    if (formTouched() || (workload != "generate" && workload != "load")) {
+    if (formTouched() || !startsHere(workload)) {
         return; // what the user has typed is not taken away
     }
     form_.load(spec);
@@ -97,7 +98,10 @@ void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions
                          });
     if (!written) { // the numbers are the result
         text_->addSection(tr("Result of %1").arg(runTitle(run)), false);
-        QStringList lines;
+        QStringList lines = batchSentences(run);
+        if (!lines.empty()) {
+            lines << QString();
+        }
         for (const JsonRow& row : jsonRows(run.metricsJson, kSummaryRows)) {
             if (row.key.startsWith(QLatin1String("error.")) || row.value.isEmpty()) {
                 continue; // said above in a sentence
@@ -120,7 +124,7 @@ void RunView::updateNumbers() {
     LiveNumbers saved;
     saved.state = statusWords(run->status);
     saved.tokensPerSecond = runTokensPerSecond(*run);
-    saved.firstTokenSeconds = runMetric(*run, "prefill_seconds");
+    saved.firstTokenSeconds = runMetric(*run, isBatchRun(*run) ? "ttft.p50" : "prefill_seconds");
     saved.peakBytes = runFacts(*run).peak;
     const auto whole = [&](const char* name) {
         const auto value = runMetric(*run, name);
