@@ -106,6 +106,40 @@ private slots:
         }
     }
 
+    /// A part of a server's session began with a request under way: the time before it made none of its tokens.
+    void partsCountFromTheirBeginning() {
+        test::RecordedRun run;
+        run.tell(base::RequestEvent{-9'000'000'000, 0, base::RequestPhase::Arrived, -1, -1, 3, {}});
+        run.tell(base::RequestEvent{-8'000'000'000, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.tell(base::BatchStepEvent{.begin = 0, .end = 1'000'000'000, .index = 0, .decodeRows = 1, .sampled = 300});
+        run.tell(base::BatchStepEvent{
+            .begin = 1'000'000'000, .end = 2'000'000'000, .index = 1, .decodeRows = 1, .sampled = 100});
+        run.tell(base::RequestEvent{2'000'000'000, 0, base::RequestPhase::Finished, 0, 1, 400, run.word("length")});
+        const auto timeline = run.timeline();
+        const auto side = ui::batchSide(test::batchInfo(1, "continuous", 1), *timeline);
+        QCOMPARE(side->generated, 400);
+        QCOMPARE(side->tokensPerSecond(), 200.0);
+        QCOMPARE(side->seconds(), 11.0); // on the axis, which shows the wait
+        const auto table = ui::batchThroughputTable(ui::batchPair(side, nullptr, timeline.get(), nullptr));
+        QCOMPARE(table->nodes[0].cells[1].text, QStringLiteral("200"));
+        QVERIFY(table->nodes[0].cells[0].tip.contains(QStringLiteral("part")));
+        Fixture& f = fixture();
+        const auto whole = ui::batchSide(f.infoA, *f.flow);
+        QCOMPARE(whole->tokensPerSecond(), static_cast<double>(whole->generated) / whole->seconds());
+        const auto plain = ui::batchThroughputTable(ui::batchPair(whole, nullptr, f.flow.get(), nullptr));
+        QVERIFY(plain->nodes[0].cells[0].tip.isEmpty());
+    }
+
+    /// Few slots fill their plot as many do.
+    void rowsFillThePlot() {
+        for (const int slotCount : {1, 3, 8, 16, 200}) {
+            const ui::SlotRows rows = ui::slotRows(slotCount, 180);
+            const QRectF last = rows.row(slotCount - 1, 0, 1);
+            QVERIFY2(last.bottom() + rows.gap() > 175 && last.bottom() <= 178, qPrintable(QString::number(slotCount)));
+            QCOMPARE(rows.slotAt(176.9), slotCount - 1);
+        }
+    }
+
     /// Nothing ran: why not is what there is to say, and an end after microseconds is not at 0.0 ms.
     void refusedRunsSayWhy() {
         test::RecordedRun run;

@@ -399,6 +399,31 @@ private slots:
         QCOMPARE(s.view.chosenRequest(), 17);
     }
 
+    /// What few slots do not need goes to the curves below them, without gaps, in low windows too.
+    void fewSlotsLeaveRoom() {
+        Shown s;
+        s.show(false);
+        s.document.show(QStringLiteral("y.vitrine"), {test::batchInfo(1, "continuous", 2)},
+                        {{1, test::BatchRun(trace(), 2, false).timeline()}});
+        s.document.setRunA(1);
+        QTRY_VERIFY(s.view.settled() && s.view.pair().a && s.view.pair().a->slotCount == 2);
+        // One strip under the other, to the bottom.
+        const auto filled = [&] {
+            int bottom = 0;
+            for (const QWidget* strip : s.view.stack()->findChildren<ui::TimeStrip*>(Qt::FindDirectChildrenOnly)) {
+                if (strip->isVisible() && strip->y() == bottom) {
+                    bottom = strip->geometry().bottom() + 1;
+                }
+            }
+            return bottom == s.view.stack()->height();
+        };
+        for (const int height : {800, 640}) {
+            s.view.resize(1080, height);
+            QTRY_VERIFY2(filled(), qPrintable(QString::number(height)));
+            QCOMPARE(s.view.slotLane(0)->height() <= 23 + 96, height == 800);
+        }
+    }
+
     void pagesAndAxes() {
         Shown s;
         s.show();

@@ -105,6 +105,9 @@ private slots:
         QCOMPARE(instantText(seconds(10.93)), QStringLiteral("10.93\u00A0s"));
         QCOMPARE(instantText(seconds(3), 1'000'000'000), QStringLiteral("3\u00A0s"));
         QCOMPARE(instantText(seconds(0.25), 10'000'000), QStringLiteral("0.25\u00A0s"));
+        QCOMPARE(ratioText(1.654), QStringLiteral("1.65x"));
+        QCOMPARE(ratioText(1286.2), QStringLiteral("1,286x")); // decimals would be cut in a column
+        QCOMPARE(ratioText(std::nan("")), unknownText());
         QCOMPARE(shareText(0.572), QStringLiteral("57.2\u00A0%"));
         QCOMPARE(shareText(std::nan("")), unknownText());
         QCOMPARE(addressText(0x00068e000000), QStringLiteral("0x0006_8e00_0000"));

@@ -365,7 +365,8 @@ std::optional<double> percentile(const std::vector<double>& sorted, double share
 }
 
 double BatchSide::tokensPerSecond() const {
-    return end > 0 ? static_cast<double>(generated) / seconds() : 0;
+    const double took = secondsOf(beginsLater() ? end + origin : end);
+    return took > 0 ? static_cast<double>(generated) / took : 0;
 }
 
 double BatchSide::utilization() const {

@@ -86,6 +86,10 @@ struct BatchSide {
 
     bool empty() const { return steps.empty() && requests.empty(); }
     double seconds() const { return static_cast<double>(end) * 1e-9; }
+    /// A part of a server's session: it knows of requests that arrived before it began.
+    bool beginsLater() const { return origin < 0; }
+    /// Generated tokens over the time since the first arrival; since the beginning of a part, whose tokens are those of its own
+    /// time: its metrics count the same.
     double tokensPerSecond() const;
     /// Tokens for each slot and step in which tokens were made.
     double utilization() const;

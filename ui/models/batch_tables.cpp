@@ -45,7 +45,8 @@ public:
         }
     }
     /// Ratios that would be printed as 1.00 are none.
-    void row(const QString& name, Value a, Value b, int decimals, std::optional<bool> lowerIsBetter) {
+    void row(const QString& name, Value a, Value b, int decimals, std::optional<bool> lowerIsBetter,
+             const QString& tip = {}) {
         if (!a && !b) {
             return;
         }
@@ -53,6 +54,7 @@ public:
         FlatNode node;
         node.key = table_->nodes.size() + 1;
         node.cells = {FlatCell(name)};
+        node.cells.front().tip = tip;
         if (both_) {
             node.cells.insert(node.cells.end(),
                               {valueCell(a, decimals), valueCell(b, decimals), ratioCell(a, b, lowerIsBetter, kNoise)});
@@ -233,7 +235,12 @@ FlatTreePtr batchThroughputTable(const BatchPair& pair) {
     };
     const double longest = std::max(of(pair.a, [](const BatchSide& s) { return s.seconds(); }).value_or(0),
                                     of(pair.b, [](const BatchSide& s) { return s.seconds(); }).value_or(0));
-    row(QObject::tr("tokens/s"), 0, false, [](const BatchSide& s) { return s.tokensPerSecond(); });
+    const bool part = (pair.a && pair.a->beginsLater()) || (pair.b && pair.b->beginsLater());
+    const auto rate = [](const BatchSide& s) { return s.tokensPerSecond(); };
+    table.row(QObject::tr("tokens/s"), of(pair.a, rate), of(pair.b, rate), 0, false,
+              part
+                  ? QObject::tr("Since this part of the session began; times count from its oldest arrival before that")
+                  : QString());
     const auto some = [&](std::int64_t BatchSide::* count) {
         return (pair.a && (*pair.a).*count > 0) || (pair.b && (*pair.b).*count > 0);
     };

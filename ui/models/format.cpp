@@ -96,7 +96,12 @@ QString shareText(double part) {
 }
 
 QString ratioText(double ratio) {
-    return std::isfinite(ratio) ? QString::number(ratio, 'f', 2) + QLatin1Char('x') : unknownText();
+    constexpr double kExact = 100, kMost = 1e15; // from kExact up decimals say nothing
+    if (!std::isfinite(ratio) || std::abs(ratio) >= kMost) {
+        return unknownText();
+    }
+    return (std::abs(ratio) < kExact ? QString::number(ratio, 'f', 2) : countText(std::llround(ratio))) +
+           QLatin1Char('x');
 }
 
 QString rateText(double bytesPerSecond) {

@@ -27,7 +27,7 @@ QString durationText(base::TimeNs ns);       ///< "41.2 ms"
 QString instantText(base::TimeNs time, base::TimeNs step);
 QString instantText(base::TimeNs time);     ///< three decimals of a second, fewer where that is exact enough
 QString shareText(double part);             ///< 0.572 -> "57.2 %"
-QString ratioText(double ratio);            ///< "1.65x"
+QString ratioText(double ratio);            ///< "1.65x", "1,286x"
 QString rateText(double bytesPerSecond);    ///< "37.0 GB/s"
 QString addressText(std::uint64_t address); ///< "0x0006_8e00_0000"
 QString unknownText();                      ///< "–"

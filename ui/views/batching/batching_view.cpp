@@ -288,6 +288,15 @@ void BatchingView::updateLanes() {
     }
 }
 
+/// What few slots do not need goes to the curves, where one is open.
+void BatchingView::updateRoom() {
+    const CurveLane* curves[] = {rateLane_, queueLane_, runningLane_, pageLane_};
+    const bool open = std::ranges::any_of(curves, [](const CurveLane* lane) { return !lane->collapsed(); });
+    for (SlotLane* lane : slotLanes_) {
+        lane->setFills(!open);
+    }
+}
+
 void BatchingView::updateCurves() {
     const BatchCurves curves = batchCurves(maps_, lanes_->axis());
     const auto show = [](CurveLane* lane, const BatchCurves::Lane& content) {

@@ -90,6 +90,7 @@ private:
     void updateEmpty();
     void updateVisible();
     void updateLanes();
+    void updateRoom();
     void updateCurves();
     void updateExtent();
     void updateLegend();

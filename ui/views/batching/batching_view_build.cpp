@@ -107,6 +107,7 @@ void BatchingView::buildBody() {
 
 void BatchingView::buildLanes() {
     lanes_ = new LaneStack(time_, LaneStack::NoStrips, pages_);
+    lanes_->setPacked();
     lanes_->setKeptOpen(4);
     for (const int side : {1, 0}) { // the baseline above
         const auto at = static_cast<std::size_t>(side);
@@ -136,6 +137,7 @@ void BatchingView::buildLanes() {
         *lane = new CurveLane(title, time_, lanes_);
         (*lane)->setPlotHeight(kCurveHeight, 1);
         lanes_->addLane(*lane);
+        connect(*lane, &Lane::collapsedChanged, this, &BatchingView::updateRoom);
     }
     connect(lanes_, &LaneStack::hovered, this, &BatchingView::updateReadout);
 }

@@ -7,6 +7,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPushButton>
+#include <algorithm>
 
 #include "ui/widgets/icons.h"
 
@@ -130,6 +131,13 @@ void Lane::setPlotHeight(int height, int stretch) {
     updateHeights();
 }
 
+void Lane::setMostPlotHeight(int height) {
+    if (mostPlotHeight_ != height) {
+        mostPlotHeight_ = height;
+        updateHeights();
+    }
+}
+
 void Lane::updateHeights() {
     const int head = headerHeight();
     if (collapsed_) {
@@ -138,7 +146,7 @@ void Lane::updateHeights() {
         setFixedHeight(head + plotHeight_);
     } else {
         setMinimumHeight(head + plotHeight_);
-        setMaximumHeight(QWIDGETSIZE_MAX);
+        setMaximumHeight(head + std::max(plotHeight_, mostPlotHeight_));
     }
     updateGeometry();
     invalidate();

@@ -34,6 +34,8 @@ public:
     void setPinned(bool pinned);
     /// Height of the plot: fixed when `stretch` is 0, else its share of what is left, at least `height`.
     void setPlotHeight(int height, int stretch);
+    /// No taller than this, where it stretches: more would show nothing more.
+    void setMostPlotHeight(int height);
     int stretch() const { return collapsed_ ? 0 : stretch_; }
 
     void setAxis(const AxisMap& axis) override;
@@ -68,7 +70,7 @@ private:
     Header* header_ = nullptr;
     bool headerHidden_ = false;
     bool collapsed_ = false, pinned_ = false;
-    int plotHeight_ = 96, stretch_ = 1;
+    int plotHeight_ = 96, stretch_ = 1, mostPlotHeight_ = QWIDGETSIZE_MAX / 2;
     QImage cache_;
     bool dirty_ = true;
     int pictures_ = 0;

@@ -117,7 +117,7 @@ void LaneStack::addLane(Lane* lane, const Lane* before) {
 
 Ruler* LaneStack::addRuler() {
     auto* ruler = new Ruler(time_, this);
-    column_->addWidget(ruler);
+    column_->insertWidget(column_->count() - (packed_ ? 1 : 0), ruler);
     adopt(ruler);
     if (ruler_ == nullptr) {
         ruler_ = ruler;

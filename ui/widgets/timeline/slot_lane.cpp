@@ -16,6 +16,12 @@
 
 namespace vitrine::ui {
 
+namespace {
+
+constexpr int kCountedSlots = 1000; ///< no window is as high as so many tall rows
+
+} // namespace
+
 void BatchLane::setMap(BatchMapPtr map) {
     map_ = std::move(map);
     if (map_ && map_->side().request(chosen_) == nullptr) {
@@ -79,6 +85,17 @@ void SlotLane::setMap(BatchMapPtr map) {
     span_.reset();
     slot_ = map ? std::clamp(slot_, 0, std::max(0, map->side().slotCount - 1)) : 0;
     BatchLane::setMap(std::move(map));
+    fitHeight();
+}
+
+void SlotLane::setFills(bool fills) {
+    fills_ = fills;
+    fitHeight();
+}
+
+void SlotLane::fitHeight() {
+    const int counted = map() && !fills_ ? std::clamp(map()->side().slotCount, 1, kCountedSlots) : kCountedSlots;
+    setMostPlotHeight(static_cast<int>(2 * kSlotsTop + kTallestSlot * counted));
 }
 
 void SlotLane::setGain(std::optional<SlotGain> gain) {

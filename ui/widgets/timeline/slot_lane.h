@@ -57,6 +57,8 @@ public:
 
     void setMap(BatchMapPtr map) override;
     void setGain(std::optional<SlotGain> gain);
+    /// Few slots take no more than tall rows need, or whatever height there is.
+    void setFills(bool fills);
     std::int32_t slot() const { return slot_; } ///< of the keyboard
     QString wordsAt(QPointF position) const override;
     std::int32_t requestAt(QPointF position) const override;
@@ -77,10 +79,12 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
+    void fitHeight();
     SlotRows rows() const;
     std::optional<std::size_t> spanAt(QPointF position) const;
     QString spanWords(std::size_t span) const;
     std::optional<SlotGain> gain_;
+    bool fills_ = false;
     std::int32_t slot_ = 0;
     std::optional<std::size_t> span_; ///< of the keyboard
 };

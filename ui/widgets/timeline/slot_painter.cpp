@@ -275,11 +275,10 @@ int SlotRows::slotAt(double y) const {
 }
 
 SlotRows slotRows(int slotCount, double height) {
-    constexpr double kTallest = 20;
     SlotRows rows;
     rows.slotCount = slotCount;
-    rows.top = height > 40 ? 3 : 0;
-    rows.pitch = std::min(kTallest, std::max(1.0, height - 2 * rows.top) / std::max(1, slotCount));
+    rows.top = height > 40 ? kSlotsTop : 0;
+    rows.pitch = std::max(1.0, height - 2 * rows.top) / std::max(1, slotCount);
     return rows;
 }
 

@@ -21,9 +21,12 @@ struct SlotInput {
     std::optional<SlotGain> gain;
 };
 
-/// Rows of slots in a plot of this height.
+inline constexpr double kSlotsTop = 3;     ///< px above and below the rows
+inline constexpr double kTallestSlot = 28; ///< px; more shows nothing more: a lane of few slots is low
+
+/// Rows of slots in a plot of this height, which they fill.
 struct SlotRows {
-    double top = 3, pitch = 13;
+    double top = kSlotsTop, pitch = 13;
     int slotCount = 0;
     double gap() const { return pitch >= 4 ? 1 : 0; }
     QRectF row(int slot, double left, double width) const { return {left, top + slot * pitch, width, pitch - gap()}; }
