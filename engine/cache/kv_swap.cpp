@@ -10,32 +10,48 @@ namespace vitrine::engine {
 namespace {
 
 constexpr std::uint64_t kSlab = std::uint64_t{32} << 20;
+constexpr std::uint64_t kShareOfPool = 8;
+
+std::uint64_t placeOf(std::span<const KvGroup> groups) {
+    std::uint64_t place = 0;
+    for (const KvGroup& group : groups) {
+        place = std::max(place, kernels::alignedBytes(group.pageBytes));
+    }
+    return place;
+}
 
 } // namespace
 
+std::uint64_t KvSwap::halfFor(std::span<const KvGroup> groups, const KvCacheOptions& options) {
+    const std::uint64_t share = kvPoolBytes(groups, options) / (kShareOfPool * kHalves);
+    return std::max(placeOf(groups), std::min(kHalf, kernels::alignedBytes(share)));
+}
+
 KvSwap::KvSwap(kernels::Context& context, KvCache& cache, std::int64_t pages, std::uint64_t half)
-    : context_(context), cache_(cache), limit_(pages), out_(context), in_(context) {
-    for (const KvGroup& group : cache.groups()) {
-        place_ = std::max(place_, kernels::alignedBytes(group.pageBytes));
-    }
+    : context_(context), cache_(cache), limit_(pages), place_(placeOf(cache.groups())), out_(context), in_(context) {
     // Small pools need no more than themselves.
     const std::uint64_t pool = kvPoolBytes(cache.groups(), cache.options());
     half_ = std::max(place_, std::min(kernels::alignedBytes(half), kernels::alignedBytes(pool)));
-    staging_ = kernels::Buffer(context.memory().general(), 4 * half_,
-                               {base::MemoryCategory::Workspace, "kv_cache.staging", kernels::DType::U8, {}});
+    const std::uint64_t bytes = kHalves * half_;
+    // Of exactly this size: what a batch takes was decided before.
+    arena_ = context.memory().reserveArena(bytes, "kv_cache.staging");
+    staging_ =
+        kernels::Buffer(*arena_, bytes, {base::MemoryCategory::Workspace, "kv_cache.staging", kernels::DType::U8, {}});
     auto* data = static_cast<std::byte*>(staging_.data());
     for (Half* part : {&outHalves_[0], &outHalves_[1], &inHalves_[0], &inHalves_[1]}) {
         part->data = data;
         data += half_;
     }
-    if (limit_ > 0) {
+    if (limit_ > 0 && context.memory().host().largestFree() >= place_) {
         addSlab();
     }
 }
 
 void KvSwap::addSlab() {
+    // A host budget that is nearly used up is good for fewer.
+    const std::uint64_t room = std::min(kSlab, context_.memory().host().largestFree());
     const std::int64_t places =
-        std::min(std::max<std::int64_t>(static_cast<std::int64_t>(kSlab / place_), 1), limit_ - places_);
+        std::min(std::max<std::int64_t>(static_cast<std::int64_t>(room / place_), 1), limit_ - places_);
     slabs_.emplace_back(context_.memory().host(), static_cast<std::uint64_t>(places) * place_,
                         kernels::Tag{base::MemoryCategory::KvCache, "kv_cache.swapped", kernels::DType::U8, {}});
     places_ += places;

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -28,7 +29,12 @@ public:
     static constexpr std::uint64_t kHalf = std::uint64_t{16}
                                            << 20; ///< bytes of a half of a staging buffer, unless pages are larger
 
-    /// `pages`: on the host at most. Takes the staging buffers and the first slab. Throws OutOfMemory.
+    /// Halves where memory is short: all together no more than an eighth of the pool, unless pages are larger.
+    static std::uint64_t halfFor(std::span<const KvGroup> groups, const KvCacheOptions& options);
+    static constexpr std::uint64_t kHalves = 4; ///< two each way
+
+    /// `pages`: on the host at most. Takes kHalves halves of device memory, and the first slab where the host has room for a
+    /// page. Throws OutOfMemory.
     KvSwap(kernels::Context& context, KvCache& cache, std::int64_t pages, std::uint64_t half = kHalf);
 
     /// Pages by group, as PageMove lists them. Their contents are those behind all steps so far. REQUIRES room. Throws
@@ -76,7 +82,8 @@ private:
     std::uint64_t place_ = 0; ///< bytes: the largest page
     std::uint64_t half_ = 0;
     std::int64_t places_ = 0; ///< in all slabs
-    kernels::Buffer staging_;
+    std::unique_ptr<kernels::Arena> arena_;
+    kernels::Buffer staging_; ///< all of the arena
     std::vector<kernels::Buffer> slabs_;
     std::vector<std::byte*> free_;
     std::map<std::int32_t, Away> away_;

@@ -28,25 +28,26 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
         options_.cache.sharePrefixes = false; // keys depend on the length of the prompt that they were made for
     }
     options_.cache.kind = KvCacheKind::Paged;
-    poolFor(options_.cache, scheduler, model_, options_.longestPrompt, options_.longestSequence);
-    const bool tight = options_.longestSequence > 0 && !options_.endures &&
-                       fitSteps(options_.cache, scheduler, model_, options_.longestSequence);
+    const bool tight = fitBatch(options_.cache, scheduler, model_,
+                                {options_.longestPrompt, options_.longestSequence, options_.mostForbidden});
     cache_ = std::make_unique<KvCache>(context, model_.config(), options_.cache);
     if (tight) {
         backPool();
     }
     scheduler_ = std::make_unique<Scheduler>(scheduler, *cache_->book());
-    if (scheduler.mode == BatchMode::Continuous && scheduler.preemption == Preemption::Swap) {
-        swap_ = std::make_unique<KvSwap>(context, *cache_, scheduler.swapPages);
+    if (swaps(scheduler)) {
+        swap_ = std::make_unique<KvSwap>(context, *cache_, scheduler.swapPages,
+                                         tight ? KvSwap::halfFor(cache_->groups(), cache_->options()) : KvSwap::kHalf);
     }
     trace_ = std::make_unique<BatchTrace>(context.tracer(), scheduler.slots);
     if (buckets_) {
         fillSequence_ = cache_->addSequence();
         const KvAppend room{fillSequence_, 1};
         cache_->reserve({&room, 1});
-        carryRows_ = bucketRows(scheduler.slots, scheduler.slots);
-        carry_ = kernels::Tensor(context.memory().general(), base::MemoryCategory::Other, "batch.ids",
-                                 kernels::DType::I32, kernels::Shape{2, carryRows_});
+        carryRows_ = carriedRows(scheduler);
+        const kernels::Shape shape{2, carryRows_};
+        carryArena_ = context.memory().reserveArena(kernels::bytesOf(kernels::DType::I32, shape.count()), "batch.ids");
+        carry_ = kernels::Tensor(*carryArena_, base::MemoryCategory::Other, "batch.ids", kernels::DType::I32, shape);
     }
     landed_ = now();
 }

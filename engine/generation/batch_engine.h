@@ -15,9 +15,11 @@
 // for rounding. Products of other numbers of rows sum in another order (on the CPU up to eight rows, and more): logits of
 // float32 differ in their last bits, those of bf16 or over a cache of bytes by some hundredths, which shows where they lie close.
 //
-// What a step needs beyond the pages is known before its first kernel. Where that does not fit memory and `endures` is set, the
-// step is planned again with half the tokens, down to one token of one request, which then ends with OutOfMemory; the others go
-// on. Steps stay small for a while then. Without `endures` the step throws and the engine is at its end.
+// What steps and pool may have is decided when the engine is made (fitBatch): memory that is too small for both means smaller steps
+// and fewer pages from the beginning, or OutOfMemory there. What a step needs beyond the pages is known before its first kernel
+// too. Where that does not fit, because others took memory meanwhile, and `endures` is set, the step is planned again with half
+// the tokens, down to one token of one request, which then ends with OutOfMemory; the others go on. Steps stay small for a while
+// then. Without `endures` the step throws and the engine is at its end.
 // A pool that finds no memory stays as it is for a while; requests that it cannot hold even alone end likewise.
 //
 // An engine belongs to the thread of its model's context. `add` and `cancel` are called between steps.
@@ -39,7 +41,7 @@ namespace vitrine::engine {
 
 struct BatchOptions {
     SchedulerOptions scheduler;
-    /// Kind Paged. poolPages and poolSequences 0: chosen by poolFor().
+    /// Kind Paged. poolPages and poolSequences 0: chosen by fitBatch().
     KvCacheOptions cache;
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
     base::ProgressSink* progress = nullptr; ///< of compiling kernels
@@ -47,6 +49,7 @@ struct BatchOptions {
     /// The longest prompt and answer that will come, for what is prepared before the first step; 0: not known.
     std::int64_t longestPrompt = 0;
     std::int64_t longestSequence = 0;
+    std::int64_t mostForbidden = 0; ///< ids that a request may forbid
 };
 
 /// One request and what became of it. Times are on the context's clock; -1: has not happened.
@@ -176,6 +179,7 @@ private:
     std::unique_ptr<KvSwap> swap_; ///< null: nothing is swapped
     int fillSequence_ = -1;        ///< of rows that fill a bucket up
     bool buckets_ = false;
+    std::unique_ptr<kernels::Arena> carryArena_;
     kernels::Tensor carry_; ///< (2, rows) ids that steps leave to the next one, in turns
     std::int64_t carryRows_ = 0;
     int carryHalf_ = 0;

@@ -13,19 +13,31 @@ namespace vitrine::engine {
 /// all of them. Never more than `slots` where `rows` is not.
 std::int32_t bucketRows(std::int32_t rows, std::int32_t slots);
 
-/// The most that a pool for the scheduler's slots may come to: what sequences of up to `longestPrompt` and `longestSequence` tokens
-/// (0: of as many as the model was made for) can come to, with shared prefixes of unknown requests no less than memory has room
-/// for; never more than 85 % of what is free of the context's budget (the rest is for the steps). Fills in poolPages,
-/// poolSequences and tableTokens where they are 0.
-void poolFor(KvCacheOptions& cache, const SchedulerOptions& scheduler, Model& model, std::int64_t longestPrompt,
-             std::int64_t longestSequence);
+/// Ids that a step leaves on the device for the next one, in two halves that take turns: I32, (2, carriedRows).
+std::int64_t carriedRows(const SchedulerOptions& scheduler);
 
-/// Where pool and steps together are too large for what is free, or nearly so: `scheduler.tokenBudget` becomes what steps may have (half of
-/// it, and so on, until they take 15 % or what the pool leaves; fewer than slots only where the longest sequence would find no
-/// pages), memory for such steps is taken at once, and the pool becomes what is left. True then: the pool has to be backed
-/// before the first step, so that a run fails there or not at all. `longestSequence`: tokens, from 1. Throws OutOfMemory where
-/// not even a step of one token fits.
-bool fitSteps(KvCacheOptions& cache, SchedulerOptions& scheduler, Model& model, std::int64_t longestSequence);
+/// Whether requests that lose their place have their pages moved to the host.
+bool swaps(const SchedulerOptions& scheduler);
+
+/// What is known of the requests that will come.
+struct Expected {
+    std::int64_t longestPrompt = 0, longestSequence = 0; ///< tokens; 0: not known
+    std::int64_t mostForbidden = 0;                      ///< ids that one of them forbids
+};
+
+/// Decides before the first step what its pool and its steps may have of the memory that is free, so that a run fails there or
+/// not at all; equal on every backend with the same traits, and never fewer pages with more memory.
+///
+/// Fills in poolPages, poolSequences and tableTokens where they are 0: what all slots can come to with sequences of
+/// `longestSequence` tokens (unknown: as many as the model was made for), with shared prefixes of unknown requests all that
+/// there is, but no more than 85 % of what is free (the rest is for the steps). Where steps of `scheduler.tokenBudget` tokens do not
+/// fit beside the pool that becomes what they may have: half of it, and so on, until they take 15 % or what the pool leaves;
+/// fewer than slots only where the longest sequence (an unknown one: of 4096 tokens) would find no pages. A pool that is as large
+/// as smaller steps let it be has no more pages than the next larger steps would leave it.
+///
+/// True: memory is short, what the steps need was taken and the pool has to be backed before the first of them. Throws OutOfMemory
+/// where not even a step of one token fits.
+bool fitBatch(KvCacheOptions& cache, SchedulerOptions& scheduler, Model& model, const Expected& expected);
 
 /// Pages of any group that so many bytes of host memory hold.
 std::int64_t swapPagesIn(std::uint64_t bytes, const ModelConfig& config, const KvCacheOptions& cache);

@@ -42,9 +42,11 @@ Model::Model(kernels::Context& context, const ModelSource& source, const ModelOp
     bindPrograms();
     if (config_.rope.type != RopeType::Dynamic) {
         const RopeTable table = makeRopeTable(config_, config_.maxPositions);
-        ropeFrequencies_ = kernels::Tensor(context.memory().general(), base::MemoryCategory::Other,
-                                           "rope.inverse_frequency", kernels::DType::F32,
-                                           kernels::Shape{static_cast<std::int64_t>(table.inverseFrequency.size())});
+        const kernels::Shape shape{static_cast<std::int64_t>(table.inverseFrequency.size())};
+        // Of exactly this size, so that with more memory more is left.
+        ropeArena_ = context.memory().reserveArena(kernels::bytesOf(kernels::DType::F32, shape.count()), "rope");
+        ropeFrequencies_ = kernels::Tensor(*ropeArena_, base::MemoryCategory::Other, "rope.inverse_frequency",
+                                           kernels::DType::F32, shape);
         context.upload(table.inverseFrequency.data(), ropeFrequencies_.view().data, ropeFrequencies_.view().bytes());
         ropeScale_ = static_cast<float>(table.attentionScale);
     }

@@ -186,6 +186,7 @@ private:
     kernels::TensorView embedding_;
     kernels::NormWeights finalNorm_;
     kernels::LinearView head_;
+    std::unique_ptr<kernels::Arena> ropeArena_;
     kernels::Tensor ropeFrequencies_; ///< (headDim / 2) F32; empty when they change with the length (dynamic)
     float ropeScale_ = 1;
     float embeddingScale_ = 1;

@@ -155,6 +155,7 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
                         rows.size(), contextLimit(source.config)));
     }
     work.tokenizer = maker.tokenizer();
+    work.mostForbidden = maker.mostForbidden();
     work.chatFormat = maker.chatFormat();
     return work;
 }
@@ -182,6 +183,7 @@ BatchOptions batchOptions(const Run& run, const ModelOptions& model, const Batch
     options.chatFormat = work.chatFormat;
     options.longestPrompt = work.longestPrompt;
     options.longestSequence = work.longestSequence;
+    options.mostForbidden = work.mostForbidden;
     options.progress = run.sinks.progress;
     return options;
 }

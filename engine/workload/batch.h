@@ -24,6 +24,7 @@ struct BatchWork {
     std::shared_ptr<const Tokenizer> tokenizer; ///< null where every prompt is tokens
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl;
     std::int64_t longestPrompt = 1, longestSequence = 1;
+    std::int64_t mostForbidden = 0;
 };
 /// `meta`: no end token counts. Throws BadInput that names the row.
 BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector<TraceRow>& rows, bool meta);

@@ -114,6 +114,11 @@ ChatFormatKind RequestMaker::chatFormat() const {
     return format_ != nullptr ? format_->kind() : ChatFormatKind::ChatMl;
 }
 
+std::int64_t RequestMaker::mostForbidden() const {
+    const std::size_t stops = common_.stopTokens.size() + (format_ != nullptr ? format_->stopIds().size() : 0);
+    return static_cast<std::int64_t>(unknown_.size() + stops);
+}
+
 GenerateRequest RequestMaker::fromTokens(std::vector<std::int32_t> tokens) const {
     GenerateRequest request = common_;
     request.prompt = std::move(tokens);

@@ -90,6 +90,8 @@ public:
     GenerateRequest fromChat(const std::vector<ChatMessage>& messages, const std::string& reasoningEffort) const;
     const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; } ///< null before the first text
     ChatFormatKind chatFormat() const;
+    /// Of ids that one of its requests forbids, those of ignore_eos included; once the text is prepared, of all.
+    std::int64_t mostForbidden() const;
 
 private:
     void limitStops(GenerateRequest& request) const;

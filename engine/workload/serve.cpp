@@ -203,7 +203,7 @@ ServedModel servedModel(const Run& run, const ModelSource& source, const Request
     served.sharesPrefixes = engine.cache().book()->sharesPrefixes();
     // The last token of an answer is not fed back.
     served.longest = longestHeld(engine) + 1;
-    served.whyNotLonger = "what the KV cache holds (kv_pages)";
+    served.whyNotLonger = "what the KV cache holds (kv_pages, vram_budget)";
     if (const std::int64_t limit = contextLimit(source.config); limit > 0 && limit <= served.longest) {
         served.longest = limit;
         served.whyNotLonger = "the model's context";
@@ -241,6 +241,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     work.tokenizer = maker.tokenizer();
     work.chatFormat = maker.chatFormat();
     work.longestPrompt = work.longestSequence = 0;
+    work.mostForbidden = maker.mostForbidden();
     BatchOptions batch = batchOptions(run, options, work, source.config);
     batch.endures = true;
     tellKvMetrics(run, source.config, batch.cache);

@@ -83,7 +83,7 @@ void RecordedStepArena::ensureCapacity(std::uint64_t bytes) {
     const base::OutOfMemory failure = ledger_.failure(bytes, tag, budget_.limit(), budget_.largestFree());
     // Smaller steps may go on with what there was. Who was faster has it otherwise, and the next step asks again.
     static_cast<void>(grows(before));
-    throw failure; // NOLINT(cert-err60-cpp): copied before it is thrown, where memory is there for it
+    throw failure; // NOLINT(cert-err60-cpp,misc-throw-*): copied before it is thrown, where memory is there for it
 }
 
 bool RecordedStepArena::grows(std::uint64_t bytes) {
@@ -200,6 +200,10 @@ KeptBlock Memory::detachArena(std::unique_ptr<Arena> arena) noexcept {
 
 std::unique_ptr<GrowingRange> Memory::reserveRange(std::uint64_t capacity, const Tag& tag) {
     return std::make_unique<GrowingRange>(state_->ranges, capacity, tag);
+}
+
+void Memory::trim() noexcept {
+    state_->cache.trim();
 }
 
 const MemoryStatistics& Memory::statistics() const {

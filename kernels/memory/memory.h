@@ -102,6 +102,9 @@ public:
     /// Addresses on the device for up to `capacity` bytes that grow where they lie; nothing is taken yet. Throws OutOfMemory.
     std::unique_ptr<GrowingRange> reserveRange(std::uint64_t capacity, const Tag& tag);
 
+    /// What general() keeps for later tensors goes back to the device, as far as nobody uses it.
+    void trim() noexcept;
+
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;
     const StepBooks& stepBooks() const; ///< of the current or last step in step()

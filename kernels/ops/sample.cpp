@@ -76,7 +76,6 @@ bool plainlyGreedy(std::span<const SampleParameters> parameters) {
 }
 
 std::vector<std::int32_t> packSampleParameters(std::span<const SampleParameters> parameters) {
-    constexpr std::size_t kListStep = 1024; ///< words: histories grow by a token a step, graphs should not
     std::vector<std::int32_t> words(parameters.size() * abi::kSampleRowWords);
     const auto append = [&words](const std::int32_t* ids, std::int64_t count) {
         const auto begin = static_cast<int>(words.size());
@@ -106,7 +105,7 @@ std::vector<std::int32_t> packSampleParameters(std::span<const SampleParameters>
         std::ranges::copy(packed, words.begin() + static_cast<std::ptrdiff_t>(i * abi::kSampleRowWords));
     }
     const std::size_t rows = parameters.size() * abi::kSampleRowWords;
-    const std::size_t lists = (words.size() - rows + kListStep - 1) / kListStep * kListStep;
+    const std::size_t lists = (words.size() - rows + kSampleListStep - 1) / kSampleListStep * kSampleListStep;
     words.resize(rows + lists);
     return words;
 }

@@ -170,7 +170,7 @@ TEST(KvSwap, WithoutHostMemoryNothingIsTaken) {
     kernels::ContextOptions options;
     options.backend = kernels::Backend::Meta;
     options.traits = test::testTraits();
-    options.memory.hostBudget = std::uint64_t{40} << 20;
+    options.memory.hostBudget = std::uint64_t{39} << 20;
     kernels::Context context(options);
     ModelConfig config;
     config.kvHeads = 8;
@@ -193,6 +193,34 @@ TEST(KvSwap, WithoutHostMemoryNothingIsTaken) {
     swap.in(0, three);
     EXPECT_NO_THROW(swap.out(1, two));
     EXPECT_EQ(swap.heldPages(), 3);
+}
+
+TEST(KvSwap, ASmallHostBudgetIsUsedAsFarAsItGoes) {
+    for (const std::uint64_t pages : {0, 1, 3}) {
+        kernels::ContextOptions options;
+        options.backend = kernels::Backend::Meta;
+        options.traits = test::testTraits();
+        options.memory.hostBudget = pages * 4096 + 100;
+        kernels::Context context(options);
+        ModelConfig config;
+        config.kvHeads = 1;
+        config.headDim = 8;
+        config.layers.assign(1, {0, false});
+        KvCacheOptions pool;
+        pool.kind = KvCacheKind::Paged;
+        pool.dtype = kernels::DType::F32;
+        pool.pageTokens = 64;
+        pool.poolPages = 20;
+        pool.poolSequences = 1;
+        KvCache cache(context, config, pool);
+        ASSERT_EQ(cache.groups()[0].pageBytes, 4096U);
+        KvSwap swap(context, cache, 12);
+        EXPECT_EQ(swap.hostBytes(), pages * 4096);
+        for (std::int32_t page = 0; page < static_cast<std::int32_t>(pages); ++page) {
+            EXPECT_NO_THROW(swap.out(page, Lists{{page}}));
+        }
+        EXPECT_THROW(swap.out(9, Lists{{9}}), base::OutOfMemory);
+    }
 }
 
 TEST(PagedKvCache, CopiedPagesAreEqual) {

@@ -33,6 +33,8 @@ public:
 
     Served serve(const std::vector<GenerateRequest>& requests) {
         BatchEngine engine(*model, nullptr, options);
+        kernels::Memory& memory = context->memory();
+        const auto others = left > 0 ? memory.reserveArena(memory.budget() - left, "others") : nullptr;
         std::vector<ArrivingRequest> arriving;
         for (const GenerateRequest& request : requests) {
             arriving.push_back({request, 0, {}});
@@ -65,6 +67,7 @@ public:
     ModelSource source;
     std::unique_ptr<Model> model;
     BatchOptions options;
+    std::uint64_t left = 0; ///< bytes of all memory, when others take the rest once the engine is made; 0: nobody does
 };
 
 GenerateRequest request(std::size_t length, std::int64_t newTokens, std::int32_t salt, std::int64_t vocab) {
@@ -277,10 +280,9 @@ TEST(BatchEngine, AStepThatDoesNotFitIsCutAndAnswersStayTheSame) {
     BatchRig rig("synthetic:tiny-gpt-oss");
     const auto expected = rig.alone(requests);
     rig.model.reset();
-    kernels::MemoryOptions memory;
-    memory.deviceBudget = (small + large) / 2;
-    rig.context = contextWith(kernels::Backend::Cpu, memory, &sink);
+    rig.context = contextWith(kernels::Backend::Cpu, {}, &sink);
     rig.model = std::make_unique<Model>(*rig.context, rig.source, ModelOptions{}, nullptr);
+    rig.left = (small + large) / 2;
     rig.options.cache.poolPages = 200;
     rig.options.scheduler.tokenBudget = 512;
     EXPECT_THROW(rig.serve(requests), base::OutOfMemory) << "nobody said that it should endure it";
@@ -310,9 +312,8 @@ TEST(BatchEngine, WhoDoesNotFitAloneEndsAndTheOthersGoOn) {
         held = rig.context->memory().statistics().reserved;
     }
     rig.model.reset();
-    kernels::MemoryOptions memory;
-    memory.deviceBudget = held + 512; // no room for any step
-    rig.context = contextWith(kernels::Backend::Cpu, memory, &sink);
+    rig.left = held + 512; // no room for any step
+    rig.context = contextWith(kernels::Backend::Cpu, {}, &sink);
     rig.model = std::make_unique<Model>(*rig.context, rig.source, ModelOptions{}, nullptr);
     rig.options.endures = true;
     std::vector<GenerateRequest> requests;
@@ -332,7 +333,7 @@ TEST(BatchEngine, WhoDoesNotFitAloneEndsAndTheOthersGoOn) {
 TEST(BatchEngine, WithoutHostMemoryPreemptedRequestsAreComputedAgain) {
     BatchRig rig("synthetic:tiny-llama");
     kernels::MemoryOptions memory;
-    memory.hostBudget = std::uint64_t{48} << 20;
+    memory.hostBudget = std::uint64_t{16} << 20;
     rig.model.reset();
     rig.source = openModel("synthetic:gpt-oss-20b");
     rig.context = contextWith(kernels::Backend::Meta, memory, nullptr);
@@ -616,10 +617,8 @@ TEST(BatchEngine, APoolWithoutMemoryStaysAsItIs) {
     }
     const Served free = rig.serve(requests); // its steps have made their arena
     EXPECT_EQ(free.counts.preemptions, 0);
-    kernels::Memory& memory = rig.context->memory();
     const std::uint64_t left = free.counts.kvPageBytes / 2;
-    const std::uint64_t others = memory.budget() - memory.statistics().reserved - left;
-    const kernels::Buffer taken(memory.general(), others, {base::MemoryCategory::Other, "others"});
+    rig.left = rig.context->memory().statistics().reserved + left;
     requests.push_back(request(40, 2000, 7, rig.source.config.vocab));
     for (const Preemption preemption : {Preemption::Recompute, Preemption::Off}) {
         rig.options.scheduler.preemption = preemption;

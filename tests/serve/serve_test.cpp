@@ -322,41 +322,41 @@ TEST(Serve, ARunsEndTellsEveryStream) {
     EXPECT_EQ(json::parse(session->run(1).metricsJson).at("cancelled_requests"), 5);
 }
 
-TEST(Serve, ARequestWithoutMemoryIsToldAndTheServerGoesOn) {
-    const nlohmann::json small = {{"kv_pages", 64}, {"slots", 2}, {"threads", 1}, {"token_budget", 1}};
+TEST(Serve, ASmallBudgetIsToldAtTheStartOrEnoughForAllThatIsTaken) {
     std::uint64_t needed = 0;
     {
-        ServerRig rig(with(small));
-        EXPECT_EQ(rig.complete(rig.body(test::promptTokens(5, 1), 3)).status, 200);
+        ServerRig rig;
         needed = json::parse(rig.end().metricsJson).at("peak_by_category").at("weights");
     }
-    const test::TempFolder folder;
-    ServerRig::Options options = with(small);
-    options.more["vram_budget"] = needed + 8192; // no room for a page of the cache
-    options.session = folder.file("serve.vitrine");
-    ServerRig rig(options);
-    for (int i = 0; i < 3; ++i) {
-        const HttpReply reply = rig.complete(rig.body(test::promptTokens(5, i), 3));
-        EXPECT_EQ(reply.status, 503) << reply.body;
-        EXPECT_EQ(errorOf(reply).at("code"), "out_of_memory");
-        EXPECT_THAT(std::string(errorOf(reply).at("message")), testing::HasSubstr("out of memory"));
+    try {
+        const ServerRig rig(with({{"vram_budget", needed + 8192}})); // no room for a page of the cache
+        ADD_FAILURE() << "it serves nobody";
+    } catch (const std::runtime_error& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr(": out of memory: "));
+        EXPECT_THAT(error.what(), testing::HasSubstr("raise the memory budget"));
     }
-    json body = rig.body(test::promptTokens(9, 1), 30);
-    body["stream"] = true;
-    const HttpReply stream = rig.complete(body);
-    EXPECT_EQ(stream.status, 200);
-    EXPECT_TRUE(stream.complete);
-    EXPECT_THAT(stream.body, testing::HasSubstr("out_of_memory"));
+    ServerRig rig(with({{"vram_budget", needed + (400 << 10)}}));
+    const HttpReply large = rig.complete(rig.body(test::promptTokens(2000, 1), 3));
+    EXPECT_EQ(large.status, 400);
+    EXPECT_THAT(std::string(errorOf(large).at("message")), testing::HasSubstr("the KV cache holds"));
+    const std::string message = errorOf(large).at("message");
+    const auto longest = std::stoi(message.substr(message.find("may have ") + 9));
+    EXPECT_GE(longest, 64);
+    std::vector<std::string> requests;
+    for (int i = 0; i < 30; ++i) {
+        const int prompt = i % 5 == 0 ? longest - 1 : 1 + i * 3;
+        requests.push_back(
+            test::postText("/v1/completions", rig.body(test::promptTokens(prompt, i), longest - prompt).dump()));
+    }
+    for (const HttpReply& reply : test::manyRequests(rig.port(), requests, std::chrono::seconds(120))) {
+        EXPECT_EQ(reply.status, 200) << reply.body;
+    }
     ASSERT_TRUE(rig.becomesIdle()) << "no page stays in use";
-    EXPECT_GE(rig.health().at("out_of_memory_steps"), 1);
-    const app::RunOutcome outcome = rig.end();
-    EXPECT_EQ(outcome.status, app::RunOutcome::Status::Done) << outcome.error;
-    const json metrics = json::parse(outcome.metricsJson);
-    EXPECT_EQ(metrics.at("failed_requests"), 4);
-    EXPECT_GE(metrics.at("out_of_memory_steps"), 4);
-    EXPECT_THAT(std::string(metrics.at("last_out_of_memory")), testing::HasSubstr("out of memory"));
-    const auto session = sessions::SessionFile::open(options.session, sessions::OpenMode::ReadOnly);
-    EXPECT_FALSE(session->chunks(1, "oom").empty()) << "what held the memory is kept";
+    EXPECT_EQ(rig.health().at("out_of_memory_steps"), 0);
+    const json metrics = json::parse(rig.end().metricsJson);
+    EXPECT_EQ(metrics.at("failed_requests"), 0);
+    EXPECT_LE(metrics.at("peak_reserved_bytes"), needed + (400 << 10));
+    EXPECT_LT(metrics.at("step_tokens"), 8192);
 }
 
 /// Who ends in a part has an arrival, an admission and a first token in it, and they are what the part's numbers say.
