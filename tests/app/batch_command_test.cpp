@@ -129,6 +129,16 @@ TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
     EXPECT_NEAR(listedRate(file), rate, 0.001 * rate);
 }
 
+TEST(BatchCommand, PrintsTimesWithTheirUnits) {
+    std::vector<std::string> words = batch({});
+    words.pop_back(); // --json
+    const test::ProgramResult result = test::vitrine(words);
+    ASSERT_EQ(result.exitCode, 0) << result.err;
+    for (const char* value : {"ttft.p95", "tpot.p50", "e2e.mean"}) {
+        EXPECT_THAT(result.out, testing::ContainsRegex(std::string(value) + " +[0-9.]+ (s|ms|µs)\n"));
+    }
+}
+
 TEST(BatchCommand, TheSessionIsNoPlaceForAnswers) {
     const TempFolder folder;
     const std::string file = folder.file("batch.vitrine");

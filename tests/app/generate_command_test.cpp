@@ -12,6 +12,7 @@
 #include "sessions/session_file.h"
 #include "sessions/sqlite/database.h"
 #include "tests/app/program.h"
+#include "tests/base/eventually.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine {
@@ -131,14 +132,14 @@ TEST(GenerateCommand, CtrlCStopsCleanlyAndSavesTheRun) {
     const std::string file = folder.file("runs.vitrine");
     test::Program program(generate(
         {"--set", "max_position_embeddings=2000000", "--max-new-tokens", "1000000", "--session", file, "--json"}));
-    // The run is in the file before its first token.
-    for (int i = 0; i < 600; ++i) {
-        if (std::filesystem::exists(file) && !SessionFile::open(file, OpenMode::ReadOnly)->runs().empty()) {
-            break;
+    // The run is in the file before its first token, and its first steps are soon behind it.
+    ASSERT_TRUE(test::eventually([&] {
+        if (!std::filesystem::exists(file)) {
+            return false;
         }
-        ::usleep(50'000);
-    }
-    ::usleep(300'000);
+        const auto session = SessionFile::open(file, OpenMode::ReadOnly);
+        return !session->runs().empty() && !session->streams(1).empty();
+    }));
     program.signal(SIGINT);
     const ProgramResult result = program.wait();
     EXPECT_EQ(result.exitCode, 130) << result.err;

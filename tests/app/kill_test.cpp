@@ -203,7 +203,7 @@ TEST(Kill, TheProgramItselfMayBeKilledAnyTime) {
 }
 
 TEST(Writers, TwoProcessesAppendWhileAReaderFollows) {
-    const test::TempFolder folder;
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
     const std::string path = folder.file("runs.vitrine");
     SessionFile::open(path, OpenMode::CreateOrOpen);
     constexpr std::int64_t kEvents = 200'000;

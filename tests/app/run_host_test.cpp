@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 #include <vector>
 
 #include "sessions/session_file.h"
+#include "tests/base/eventually.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine::app {
@@ -20,8 +20,13 @@ using sessions::OpenMode;
 using sessions::SessionFile;
 
 json experiment(int newTokens) {
-    return {{"vitrine", 1},        {"workload", "generate"}, {"model", "synthetic:tiny-llama"},
-            {"tokens", {1, 2, 3}}, {"ignore_eos", true},     {"max_new_tokens", newTokens}};
+    return {{"vitrine", 1},
+            {"workload", "generate"},
+            {"model", "synthetic:tiny-llama"},
+            {"tokens", {1, 2, 3}},
+            {"ignore_eos", true},
+            {"max_new_tokens", newTokens},
+            {"set", {{"max_position_embeddings", "2000000"}}}}; // a long run lasts until it is stopped
 }
 
 TEST(RunHost, TellsItsStoryInOrder) {
@@ -83,9 +88,7 @@ TEST(RunHost, StopEndsTheRunSaved) {
     std::atomic<int> tokens = 0;
     host->start(experiment(1'000'000), file,
                 [&](const json& message) { tokens += message["type"] == "token" ? 1 : 0; });
-    while (tokens < 3 && host->running()) {
-        std::this_thread::yield();
-    }
+    ASSERT_TRUE(test::eventually([&] { return tokens >= 3; }));
     EXPECT_THROW(host->start(experiment(1), file, {}), base::Internal);
     host->stop();
     const RunOutcome outcome = host->wait();
@@ -112,9 +115,7 @@ TEST(RunHost, AStoppedPlanKeepsWhatItKnew) {
                  {"prompt_tokens", "4"},
                  {"new_tokens", "100"}},
                 file, [&](const json& message) { tokens += message["type"] == "token" ? 1 : 0; });
-    while (tokens < 5000 && host->running()) {
-        std::this_thread::yield();
-    }
+    ASSERT_TRUE(test::eventually([&] { return tokens >= 5000; }));
     host->stop();
     const RunOutcome outcome = host->wait();
     EXPECT_EQ(outcome.status, RunOutcome::Status::Cancelled) << outcome.error;

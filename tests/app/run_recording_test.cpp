@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "tests/base/eventually.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine::app {
@@ -60,14 +60,10 @@ public:
     /// Until run `id` is in the session.
     bool waitFor(sessions::RunId id) const {
         const auto session = SessionFile::open(path(), OpenMode::ReadOnly);
-        for (int i = 0; i < 500; ++i) {
+        return test::eventually([&] {
             const auto runs = session->runs();
-            if (!runs.empty() && runs.back().id >= id) {
-                return true;
-            }
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        }
-        return false;
+            return !runs.empty() && runs.back().id >= id;
+        });
     }
     std::vector<sessions::RunInfo> finish() {
         recording_.finish(RunStatus::Done, R"({"requests": 7})", {});
@@ -84,7 +80,7 @@ private:
         return info;
     }
 
-    test::TempFolder folder_;
+    test::TempFolder folder_{test::TempFolder::Place::Memory}; // a busy disk is not the subject
     RunRecording recording_;
     base::TimeNs time_ = 100;
     std::int32_t requests_ = 0;

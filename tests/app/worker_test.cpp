@@ -5,7 +5,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -47,14 +46,11 @@ void startLongRun(RunHost& host, const std::string& file) {
     const auto tokens = std::make_shared<std::atomic<int>>(0);
     host.start(experiment(1'000'000), file,
                [tokens](const json& message) { *tokens += message["type"] == "token" ? 1 : 0; });
-    for (int i = 0; i < 6000 && *tokens == 0; ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    ASSERT_GT(*tokens, 0);
+    ASSERT_TRUE(test::eventually([&] { return *tokens > 0; }));
 }
 
 TEST(Worker, GivesWhatARunInThisProcessGives) {
-    const test::TempFolder folder;
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
     const auto here = RunHost::inProcess();
     here->start(experiment(6), "", {});
     const RunOutcome expected = here->wait();
@@ -73,7 +69,7 @@ TEST(Worker, GivesWhatARunInThisProcessGives) {
 }
 
 TEST(Worker, StopEndsTheRunSaved) {
-    const test::TempFolder folder;
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
     const auto host = RunHost::inWorker(kWorkerProgram);
     startLongRun(*host, folder.file("runs.vitrine"));
     host->stop();
@@ -84,7 +80,7 @@ TEST(Worker, StopEndsTheRunSaved) {
 }
 
 TEST(Worker, ADeadWorkerEndsItsRunAndTheNextRunWorks) {
-    const test::TempFolder folder;
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
     const std::string file = folder.file("runs.vitrine");
     const auto host = RunHost::inWorker(kWorkerProgram);
     startLongRun(*host, file);
@@ -103,7 +99,7 @@ TEST(Worker, ADeadWorkerEndsItsRunAndTheNextRunWorks) {
 }
 
 TEST(Worker, ItsOwnersEndStopsTheRunSaved) {
-    const test::TempFolder folder;
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
     const std::string file = folder.file("runs.vitrine");
     {
         const auto host = RunHost::inWorker(kWorkerProgram);
@@ -113,7 +109,7 @@ TEST(Worker, ItsOwnersEndStopsTheRunSaved) {
 }
 
 TEST(Worker, RefusesBeforeItStartsAndAfter) {
-    const test::TempFolder folder;
+    const test::TempFolder folder(test::TempFolder::Place::Memory);
     const auto host = RunHost::inWorker(kWorkerProgram);
     EXPECT_THROW(host->start({{"vitrine", 1}, {"workload", "generate"}, {"modle", "x"}}, "", {}), base::BadInput);
     std::ofstream(folder.file("notes.txt"))

@@ -66,7 +66,7 @@ TEST(ThreadPool, SeveralThreadsWork) {
             const std::lock_guard lock(mutex);
             ids.insert(std::this_thread::get_id());
         }
-        for (int i = 0; i < 10000; ++i) {
+        for (int i = 0; i < 60'000; ++i) {
             {
                 const std::lock_guard lock(mutex);
                 if (ids.size() == 2) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 // What this machine says of its devices: the processor always, GPUs where there are any; nothing is asked while nobody
 // looks.
+#include <QCoreApplication>
 #include <QSignalSpy>
 #include <QTest>
 
@@ -11,7 +12,7 @@ using namespace vitrine;
 
 namespace {
 
-constexpr int kLimitMs = 20'000;
+constexpr int kLimitMs = 60'000;
 
 } // namespace
 
@@ -45,10 +46,10 @@ private slots:
         QVERIFY(reading.used && *reading.used <= *reading.total);
         QVERIFY(*ui::plausible(reading).busy >= 0);
         feed.watch({});
-        QTest::qWait(700); // a reading may have been under way
+        QCoreApplication::processEvents(); // readings of the time until now
         const auto before = told.count();
-        QTest::qWait(1200);
-        QCOMPARE(told.count(), before);
+        QTest::qWait(2000);                  // time for four readings
+        QVERIFY(told.count() <= before + 1); // one may have been under way
     }
 };
 

@@ -9,10 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "sessions/session_file.h"
 #include "tests/app/program.h"
+#include "tests/base/eventually.h"
 #include "tests/serve/http_client.h"
 #include "tests/sessions/temp_folder.h"
 
@@ -70,21 +70,19 @@ TEST(ServeCommand, ServesUntilItIsInterruptedAndKeepsTheRun) {
 TEST(ServeCommand, TheSecondInterruptEndsAtOnce) {
     const test::TempFolder folder;
     const std::string file = folder.file("serve.vitrine");
-    test::Program program(serve({"--session", file, "--drain", "600", "--ignore-eos"}));
+    // An answer that goes on for minutes, and no stream: a client that reads nothing for a while would lose it.
+    test::Program program(
+        serve({"--session", file, "--drain", "600", "--ignore-eos", "--set", "max_position_embeddings=200000"}));
     ASSERT_TRUE(program.waitForOutput("ends at once\n"));
-    test::HttpConnection client(portIn(program.output()));
-    const json body = {
-        {"model", "synthetic:tiny-gpt-oss"}, {"prompt", {1, 2, 3}}, {"max_tokens", 4000}, {"n", 64}, {"stream", true}};
+    const int port = portIn(program.output());
+    test::HttpConnection client(port);
+    const json body = {{"model", "synthetic:tiny-gpt-oss"}, {"prompt", {1, 2, 3}}, {"max_tokens", 190'000}};
     client.send(test::postText("/v1/completions", body.dump()));
-    ASSERT_TRUE(client.waitFor("data: "));
+    const auto health = [&] { return test::request(port, test::getText("/health")); };
+    ASSERT_TRUE(test::eventually([&] { return json::parse(health().body).value("running", 0) == 1; }));
     program.signal(SIGINT);
-    const auto stopping = [&] {
-        return test::request(portIn(program.output()), test::getText("/health")).status == 503;
-    };
-    for (int i = 0; i < 500 && !stopping(); ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    ASSERT_TRUE(stopping()) << "new ones are turned away, those under way go on";
+    ASSERT_TRUE(test::eventually([&] { return health().status == 503; }))
+        << "new ones are turned away, those under way go on";
     program.signal(SIGINT);
     EXPECT_EQ(program.wait().exitCode, 130);
     const auto session = sessions::SessionFile::open(file, sessions::OpenMode::ReadWrite);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "engine/generation/generator.h"
+#include "tests/base/eventually.h"
 #include "tests/engine/model_test_support.h"
 
 namespace vitrine::test {
@@ -47,15 +48,14 @@ json ServerRig::health() const {
     return json::parse(request(port_, getText("/health")).body);
 }
 
+bool ServerRig::becomes(const std::function<bool(const json& health)>& wanted) const {
+    return eventually([&] { return wanted(health()); });
+}
+
 bool ServerRig::becomesIdle() const {
-    for (int i = 0; i < 1000; ++i) {
-        const json now = health();
-        if (now.at("running") == 0 && now.at("waiting") == 0 && now.at("kv_pages").at("used") == 0) {
-            return true;
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
+    return becomes([](const json& now) {
+        return now.at("running") == 0 && now.at("waiting") == 0 && now.at("kv_pages").at("used") == 0;
+    });
 }
 
 app::RunOutcome ServerRig::end() {

@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/ui/batch_run.h"
+#include "tests/ui/patience.h"
 #include "ui/models/batch_tables.h"
 #include "ui/models/format.h"
 #include "ui/models/request_choice.h"

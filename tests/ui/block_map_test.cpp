@@ -33,7 +33,7 @@ TileScene sceneOf(MaskMapPtr map, double scale, double dpr = 1) {
 }
 
 bool settle(const BlockMap& map) {
-    return QTest::qWaitFor([&] { return map.settled(); }, 20000);
+    return QTest::qWaitFor([&] { return map.settled(); }, 60000);
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 #include <QTextBlock>
 #include <QTextLayout>
 
+#include "tests/ui/patience.h"
 #include "ui/widgets/code_colors.h"
 #include "ui/widgets/fact_rows.h"
 #include "ui/widgets/number_slider.h"

@@ -13,6 +13,7 @@
 #include <QTableView>
 #include <QTest>
 
+#include "tests/ui/patience.h"
 #include "tests/ui/recorded_run.h"
 #include "ui/models/compare_words.h"
 #include "ui/models/format.h"
@@ -178,7 +179,8 @@ private slots:
         document.show(QStringLiteral("x.vitrine"), {a, b}, {{1, timeline(1, 12)}, {2, timeline(2, 36)}});
         document.setRunA(1);
         document.setRunB(2);
-        QTest::qWait(20);
+        QTRY_VERIFY(view.settled());
+        QTest::qWait(20); // and is laid out
         int tables = 0;
         for (const QTableView* table : view.findChildren<QTableView*>()) {
             if (table->isVisible()) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/ui/fake_runs.h"
+#include "tests/ui/patience.h"
 #include "ui/views/run/run_view.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/widgets/option_form.h"

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/ui/kernel_run.h"
+#include "tests/ui/patience.h"
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/views/kernels/variants_page.h"
 #include "ui/views/shell/drawer.h"

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/ui/kv_run.h"
+#include "tests/ui/patience.h"
 #include "tests/ui/recorded_run.h"
 #include "ui/models/format.h"
 #include "ui/models/kv_pages.h"
@@ -395,10 +396,10 @@ private slots:
             second.id = 2;
             if (before) {
                 document.show(QStringLiteral("x.vitrine"), {first}, {{1, growth(37)}});
-                static_cast<void>(QTest::qWaitFor([&] { return view.settled(); }));
+                static_cast<void>(QTest::qWaitFor([&] { return view.settled(); }, test::kPatienceMs));
             }
             document.show(QStringLiteral("x.vitrine"), {second}, {{2, growth(1000)}});
-            static_cast<void>(QTest::qWaitFor([&] { return view.settled(); }));
+            static_cast<void>(QTest::qWaitFor([&] { return view.settled(); }, test::kPatienceMs));
             return view.picture({1000, 700}, 1);
         };
         QCOMPARE(picture(true), picture(false));

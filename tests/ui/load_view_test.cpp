@@ -9,6 +9,7 @@
 #include <QTableView>
 #include <QTest>
 
+#include "tests/ui/patience.h"
 #include "tests/ui/recorded_run.h"
 #include "ui/models/format.h"
 #include "ui/models/load_tables.h"
@@ -121,7 +122,8 @@ private slots:
         document.show(QStringLiteral("x.vitrine"), {loadRun()}, {{1, bothLoads()}});
         auto* layout = view.header()->findChild<ui::SegmentedControl*>();
         QTest::mouseClick(layout->button(1), Qt::LeftButton);
-        QTest::qWait(30);
+        QTRY_VERIFY(view.settled());
+        QTest::qWait(30); // and is painted
         const QImage image = view.grab().toImage().convertToFormat(QImage::Format_RGB32);
         const auto longest = [&](const QColor& color) { // pixels of a colour in the row that has most of them
             int most = 0;

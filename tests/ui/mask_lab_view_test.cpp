@@ -23,6 +23,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "tests/ui/batch_run.h"
 #include "tests/ui/fake_runs.h"
+#include "tests/ui/patience.h"
 #include "ui/views/mask_lab/capture_panel.h"
 #include "ui/views/mask_lab/heads_panel.h"
 #include "ui/views/mask_lab/mask_inspector.h"
@@ -354,7 +355,8 @@ private slots:
 
     void catalogueEntriesOfRunsAreShown() {
         sessions::RunInfo run = attentionRun(1, "window", "");
-        run.specJson = R"json({"vitrine": 1, "workload": "attention", "mask": "and_masks(sliding_window(64), causal_mask)",
+        run.specJson =
+            R"json({"vitrine": 1, "workload": "attention", "mask": "and_masks(sliding_window(64), causal_mask)",
                            "score": "soft_cap(30)", "random": "1,2,1,512,512,64"})json";
         window_->document()->show(QStringLiteral("s.vitrine"), {run}, {});
         window_->document()->setRunA(1);
@@ -473,11 +475,15 @@ private slots:
     }
 
     void tabPassesThroughThePartsInOrder() {
-        write(QStringLiteral("W = 8\nN = 3\ndef m(b, h, q, k):\n    return (q - k < W) & (k > N) & (doc_id[q] == doc_id[k])\n"));
-        const QList<QWidget*> wanted = {view()->sideChoice()->button(0), view()->measureButton(),
-                                        view()->program()->catalogueButton(), editor(),
+        write(QStringLiteral(
+            "W = 8\nN = 3\ndef m(b, h, q, k):\n    return (q - k < W) & (k > N) & (doc_id[q] == doc_id[k])\n"));
+        const QList<QWidget*> wanted = {view()->sideChoice()->button(0),
+                                        view()->measureButton(),
+                                        view()->program()->catalogueButton(),
+                                        editor(),
                                         view()->captures()->editor(QStringLiteral("doc_id"))->table(),
-                                        view()->map(), view()->panel()->facts()};
+                                        view()->map(),
+                                        view()->panel()->facts()};
         QList<QWidget*> met;
         int sliders = 0;
         for (QWidget* at = window_->nextInFocusChain(); at != window_.get(); at = at->nextInFocusChain()) {

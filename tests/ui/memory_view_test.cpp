@@ -16,6 +16,7 @@
 #include "profiler/recorder.h"
 #include "sessions/session_file.h"
 #include "tests/ui/fake_runs.h"
+#include "tests/ui/patience.h"
 #include "ui/models/event_table.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/fit_panel.h"

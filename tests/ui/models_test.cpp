@@ -6,6 +6,7 @@
 #include <QTest>
 
 #include "tests/ui/fake_runs.h"
+#include "tests/ui/patience.h"
 #include "ui/models/alive_tree.h"
 #include "ui/models/allocation_table.h"
 #include "ui/models/axis_map.h"

@@ -17,6 +17,7 @@
 #include <QTimer>
 #include <nlohmann/json.hpp>
 
+#include "tests/ui/patience.h"
 #include "ui/models/saved_tokens.h"
 #include "ui/views/run/preset_bar.h"
 #include "ui/views/shell/main_window.h"

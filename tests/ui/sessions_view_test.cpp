@@ -16,6 +16,7 @@
 #include <QTest>
 #include <QTreeView>
 
+#include "tests/ui/patience.h"
 #include "ui/models/json_rows.h"
 #include "ui/views/sessions/run_panel.h"
 #include "ui/views/shell/main_window.h"

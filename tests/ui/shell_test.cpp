@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/ui/fake_runs.h"
+#include "tests/ui/patience.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
