@@ -67,16 +67,8 @@ void BatchEngine::land(const StepOutput& out, Flight& flight) {
 
 void BatchEngine::accept(Row& row, std::int32_t id, float logprob, base::TimeNs time) {
     GenerateResult& result = row.out.result;
-    GeneratedToken token;
-    token.request = row.number;
-    token.index = static_cast<std::int32_t>(result.ids.size());
-    token.id = id;
-    token.logprob = logprob;
+    GeneratedToken token = addToken(model_.context().tracer(), row.number, row.history, result, id, logprob);
     token.time = time;
-    model_.context().tracer().token(row.number, static_cast<std::int32_t>(row.history.size()), id, logprob);
-    row.history.push_back(id);
-    result.ids.push_back(id);
-    result.logprobs.push_back(logprob);
     ++counts_.generated;
     if (result.ids.size() == 1) {
         row.out.firstToken = time;

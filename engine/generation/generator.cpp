@@ -3,15 +3,11 @@
 #include "engine/generation/generator.h"
 
 #include <algorithm>
-#include <deque>
 #include <exception>
 #include <new>
-#include <optional>
-#include <set>
 
 #include "base/error.h"
-#include "engine/generation/answer_text.h"
-#include "engine/generation/request_rows.h"
+#include "engine/generation/generator_row.h"
 
 namespace vitrine::engine {
 namespace {
@@ -20,59 +16,6 @@ namespace {
 constexpr std::int64_t kLongestJump = 1024;
 
 } // namespace
-
-/// One request on its way.
-struct Generator::Row {
-    GenerateRequest request;
-    std::int32_t number = 0;
-    int sequence = -1;                 ///< of the cache
-    std::vector<std::int32_t> history; ///< prompt and new tokens
-    std::optional<AnswerText> answer;
-    GenerateResult* result = nullptr;
-
-    bool done() const { return result->finish != FinishReason::None; }
-};
-
-Sampling fromGenerationConfig(const GenerationConfig& config) {
-    Sampling out;
-    out.temperature = static_cast<float>(config.temperature);
-    out.topK = config.topK;
-    out.topP = static_cast<float>(config.topP);
-    out.minP = static_cast<float>(config.minP);
-    out.repetitionPenalty = static_cast<float>(config.repetitionPenalty);
-    return out;
-}
-
-FinishReason finishReasonOf(const base::Error& error) {
-    switch (error.kind()) {
-    case base::ErrorKind::Cancelled:
-        return FinishReason::Cancelled;
-    case base::ErrorKind::OutOfMemory:
-        return FinishReason::OutOfMemory;
-    default:
-        return FinishReason::Failed;
-    }
-}
-
-std::string_view finishReasonName(FinishReason reason) {
-    switch (reason) {
-    case FinishReason::Length:
-        return "length";
-    case FinishReason::StopToken:
-        return "stop_token";
-    case FinishReason::StopText:
-        return "stop_text";
-    case FinishReason::Cancelled:
-        return "cancelled";
-    case FinishReason::OutOfMemory:
-        return "out_of_memory";
-    case FinishReason::Failed:
-        return "failed";
-    case FinishReason::None:
-        break;
-    }
-    return "unfinished";
-}
 
 Generator::Generator(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const GenerateOptions& options)
     : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {}
@@ -154,115 +97,6 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
         throw;
     }
     cache_.reset();
-}
-
-/// A pool that holds every request to its end.
-void Generator::sizePool(KvCacheOptions& cacheOptions) const {
-    cacheOptions.poolPages = 0;
-    cacheOptions.poolSequences = static_cast<std::int64_t>(rows_.size());
-    for (const KvGroup& group : kvGroups(model_.config(), cacheOptions)) {
-        for (const auto& row : rows_) {
-            const std::int64_t tokens =
-                options_.priorTokens + row->result->promptTokens + row->request.maxNewTokens - 1;
-            cacheOptions.poolPages += group.ring() ? 0 : (tokens + group.pageTokens - 1) / group.pageTokens;
-        }
-    }
-}
-
-/// The next step of the prefill: as many tokens as it takes of the first rows that have not had all of theirs. `done` of each
-/// row moves on.
-Generator::PrefillStep Generator::nextPrefill(std::vector<std::int64_t>& done) const {
-    PrefillStep step;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-        const std::vector<std::int32_t>& prompt = rows_[i]->request.prompt;
-        const auto length = static_cast<std::int64_t>(prompt.size());
-        const std::int64_t count = std::min(chunk_ - step.tokens, length - done[i]);
-        if (count == 0) {
-            continue;
-        }
-        const bool last = done[i] + count == length;
-        step.sequences.push_back(
-            {rows_[i]->sequence, {prompt.data() + done[i], static_cast<std::size_t>(count)}, last, length});
-        if (last) {
-            step.sampled.push_back(rows_[i].get());
-        }
-        step.tokens += count;
-        done[i] += count;
-    }
-    return step;
-}
-
-/// Batches that decoding may come to: every row that decodes, and what is left of them as rows end. Where only lengths end
-/// rows, those are known; else any number may be left, and beyond some tens of rows kernels are the same for neighbours.
-std::vector<std::vector<Generator::Row*>> Generator::decodeBatches() const {
-    constexpr std::size_t kEveryCount = 64;
-    std::vector<Row*> rows;
-    bool anyEnd = false;
-    for (const auto& row : rows_) {
-        if (row->request.maxNewTokens > 1) {
-            rows.push_back(row.get());
-            anyEnd = anyEnd || !row->request.stopTokens.empty() || !row->request.stopTexts.empty();
-        }
-    }
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const Row* a, const Row* b) { return a->request.maxNewTokens > b->request.maxNewTokens; });
-    std::vector<std::vector<Row*>> batches;
-    for (std::size_t count = rows.size(); count > 0; --count) {
-        const bool isEnd =
-            count == rows.size() || rows[count - 1]->request.maxNewTokens > rows[count]->request.maxNewTokens;
-        const bool powerOfTwo = (count & (count - 1)) == 0;
-        if (isEnd || (anyEnd && (count <= kEveryCount || powerOfTwo))) {
-            batches.emplace_back(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count));
-        }
-    }
-    return batches;
-}
-
-/// Kernels of every step that may come are compiled before anything is timed.
-void Generator::prepare(const KvCacheOptions& cacheOptions) {
-    if (model_.context().cuda() == nullptr) {
-        return;
-    }
-    std::vector<StepBatch> steps;
-    std::deque<std::vector<kernels::SampleParameters>> samplings; // the steps view them
-    std::set<std::array<std::int64_t, 5>> known;
-    const auto add = [&](std::string_view name, std::vector<StepSequence> sequences, const std::vector<Row*>& sampled) {
-        const auto& sampling = samplings.emplace_back(samplingOf(sampled));
-        std::int64_t tokens = 0;
-        std::size_t longest = 0;
-        for (const StepSequence& sequence : sequences) {
-            tokens += static_cast<std::int64_t>(sequence.tokens.size());
-            longest = std::max(longest, sequence.tokens.size());
-        }
-        if (!known
-                 .insert({tokens, static_cast<std::int64_t>(sequences.size()), static_cast<std::int64_t>(longest),
-                          static_cast<std::int64_t>(sampled.size()), kernels::plainlyGreedy(sampling) ? 1 : 0})
-                 .second) {
-            samplings.pop_back();
-            return;
-        }
-        StepBatch& step = steps.emplace_back();
-        step.name = name;
-        step.sequences = std::move(sequences);
-        step.sampling = sampling;
-        step.topLogprobs = options_.topLogprobs;
-    };
-    std::vector<std::int64_t> done(rows_.size());
-    for (PrefillStep step = nextPrefill(done); !step.sequences.empty(); step = nextPrefill(done)) {
-        add("prefill", std::move(step.sequences), step.sampled);
-    }
-    for (const std::vector<Row*>& batch : decodeBatches()) {
-        std::vector<StepSequence> sequences;
-        sequences.reserve(batch.size());
-        for (const Row* row : batch) {
-            sequences.push_back({row->sequence, {row->request.prompt.data(), 1}, true});
-        }
-        add("decode", std::move(sequences), batch);
-    }
-    KvCacheOptions cache = cacheOptions;
-    cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
-    cache.maxTokens = 0;
-    model_.prepare(steps, cache, options_.progress);
 }
 
 void Generator::prefill(GenerateReport& report) {
@@ -365,15 +199,6 @@ std::int32_t Generator::decodeAhead(GenerateReport& report, std::int32_t index, 
     return steps;
 }
 
-/// `pending`: tokens of each row that the device has sampled and the host has not read.
-std::vector<kernels::SampleParameters> Generator::samplingOf(const std::vector<Row*>& rows, std::int64_t pending) {
-    std::vector<kernels::SampleParameters> parameters;
-    for (const Row* row : rows) {
-        parameters.push_back(sampleParameters(row->request, row->history, row->number, pending));
-    }
-    return parameters;
-}
-
 bool Generator::launchRows(std::int32_t index, const std::vector<Row*>& rows, bool idsFromLast) {
     const std::vector<kernels::SampleParameters> parameters = samplingOf(rows, idsFromLast ? 1 : 0);
     StepBatch batch;
@@ -422,16 +247,8 @@ void Generator::take(const StepOutput& out, const std::vector<Row*>& rows) {
 
 void Generator::accept(Row& row, std::int32_t id, float logprob, std::vector<std::pair<std::int32_t, float>> top) {
     GenerateResult& result = *row.result;
-    GeneratedToken token;
-    token.request = row.number;
-    token.index = static_cast<std::int32_t>(result.ids.size());
-    token.id = id;
-    token.logprob = logprob;
+    GeneratedToken token = addToken(model_.context().tracer(), row.number, row.history, result, id, logprob);
     token.top = top;
-    model_.context().tracer().token(row.number, static_cast<std::int32_t>(row.history.size()), id, logprob);
-    row.history.push_back(id);
-    result.ids.push_back(id);
-    result.logprobs.push_back(logprob);
     if (options_.topLogprobs > 0) {
         result.top.push_back(std::move(top));
     }

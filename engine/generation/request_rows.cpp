@@ -6,6 +6,47 @@
 
 namespace vitrine::engine {
 
+Sampling fromGenerationConfig(const GenerationConfig& config) {
+    Sampling out;
+    out.temperature = static_cast<float>(config.temperature);
+    out.topK = config.topK;
+    out.topP = static_cast<float>(config.topP);
+    out.minP = static_cast<float>(config.minP);
+    out.repetitionPenalty = static_cast<float>(config.repetitionPenalty);
+    return out;
+}
+
+FinishReason finishReasonOf(const base::Error& error) {
+    switch (error.kind()) {
+    case base::ErrorKind::Cancelled:
+        return FinishReason::Cancelled;
+    case base::ErrorKind::OutOfMemory:
+        return FinishReason::OutOfMemory;
+    default:
+        return FinishReason::Failed;
+    }
+}
+
+std::string_view finishReasonName(FinishReason reason) {
+    switch (reason) {
+    case FinishReason::Length:
+        return "length";
+    case FinishReason::StopToken:
+        return "stop_token";
+    case FinishReason::StopText:
+        return "stop_text";
+    case FinishReason::Cancelled:
+        return "cancelled";
+    case FinishReason::OutOfMemory:
+        return "out_of_memory";
+    case FinishReason::Failed:
+        return "failed";
+    case FinishReason::None:
+        break;
+    }
+    return "unfinished";
+}
+
 kernels::SampleParameters sampleParameters(const GenerateRequest& request, const std::vector<std::int32_t>& history,
                                            std::int32_t number, std::int64_t pending) {
     const Sampling& sampling = request.sampling;
@@ -23,6 +64,20 @@ kernels::SampleParameters sampleParameters(const GenerateRequest& request, const
     p.forbidden = request.forbidden.data();
     p.forbiddenCount = static_cast<std::int64_t>(request.forbidden.size());
     return p;
+}
+
+GeneratedToken addToken(kernels::Tracer& tracer, std::int32_t number, std::vector<std::int32_t>& history,
+                        GenerateResult& result, std::int32_t id, float logprob) {
+    GeneratedToken token;
+    token.request = number;
+    token.index = static_cast<std::int32_t>(result.ids.size());
+    token.id = id;
+    token.logprob = logprob;
+    tracer.token(number, static_cast<std::int32_t>(history.size()), id, logprob);
+    history.push_back(id);
+    result.ids.push_back(id);
+    result.logprobs.push_back(logprob);
+    return token;
 }
 
 AnswerStep takeToken(std::optional<AnswerText>& answer, const GenerateRequest& request, GenerateResult& result) {

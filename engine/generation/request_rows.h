@@ -9,6 +9,7 @@
 
 #include "engine/generation/answer_text.h"
 #include "engine/generation/generator.h"
+#include "kernels/tracer.h"
 
 namespace vitrine::engine {
 
@@ -16,6 +17,11 @@ namespace vitrine::engine {
 /// result views `history` and the request.
 kernels::SampleParameters sampleParameters(const GenerateRequest& request, const std::vector<std::int32_t>& history,
                                            std::int32_t number, std::int64_t pending);
+
+/// A token was sampled for request `number`: the trace is told, `history` and the result have it from here on. What is returned has
+/// no text and no time yet.
+GeneratedToken addToken(kernels::Tracer& tracer, std::int32_t number, std::vector<std::int32_t>& history,
+                        GenerateResult& result, std::int32_t id, float logprob);
 
 /// What one more token did to a request.
 struct AnswerStep {
