@@ -130,6 +130,32 @@ private slots:
         QVERIFY(plain->nodes[0].cells[0].tip.isEmpty());
     }
 
+    /// A request that stood idle every other step of a long run costs what its columns do, and looks as if all were painted.
+    void piecesAreThoseOfColumns() {
+        std::vector<ui::RequestPiece> pieces;
+        for (int i = 0; i < 200'000; ++i) {
+            pieces.push_back({i * 10, i * 10 + 10, i % 2 == 0 ? ui::RequestState::Decode : ui::RequestState::Idle});
+        }
+        for (const auto& [begin, end] : {std::pair{0, 2'000'000}, {777, 40'005}, {1'000'005, 1'000'905}, {-50, 95}}) {
+            const ui::AxisColumns columns(ui::AxisMap::ofTime({begin, end}, 300), 600);
+            const auto seen = ui::seenPieces(pieces, columns);
+            QVERIFY2(seen.size() < 3 * 600, qPrintable(QString::number(seen.size())));
+            const auto lastIn = [&](const auto& all, int column) { // what is painted last there
+                base::TimeNs last = -1;
+                for (const ui::RequestPiece& piece : all) {
+                    last = columns.column(piece.begin) == column ? piece.begin : last;
+                }
+                return last;
+            };
+            for (int column = 0; column < 600; column += 37) {
+                const base::TimeNs wanted = lastIn(pieces, column);
+                QVERIFY2(std::abs(lastIn(seen, column) - wanted) <= 10, qPrintable(QString::number(wanted)));
+            }
+            QVERIFY(seen.front().begin <= std::max(0, begin));
+        }
+        QVERIFY(ui::seenPieces({}, ui::AxisColumns(ui::AxisMap::ofTime({0, 10}, 300), 600)).empty());
+    }
+
     /// Few slots fill their plot as many do.
     void rowsFillThePlot() {
         for (const int slotCount : {1, 3, 8, 16, 200}) {

@@ -325,6 +325,24 @@ double requestPitch(std::size_t requests, double height) {
                       kTallest);
 }
 
+std::vector<RequestPiece> seenPieces(std::span<const RequestPiece> pieces, const AxisColumns& columns) {
+    std::vector<RequestPiece> seen;
+    const base::TimeNs end = columns.range(columns.count() - 1).end;
+    const auto startingAt = [&](auto from, base::TimeNs time) {
+        return std::partition_point(from, pieces.end(),
+                                    [time](const RequestPiece& piece) { return piece.begin < time; });
+    };
+    auto at = startingAt(pieces.begin(), columns.begin());
+    at -= at != pieces.begin() ? 1 : 0; // it may reach into the first column
+    while (at != pieces.end() && at->begin <= end) {
+        seen.push_back(*at);
+        const int column = std::clamp(columns.column(at->begin), 0, columns.count() - 1);
+        const auto next = startingAt(at + 1, columns.range(column).end);
+        at = next - at > 2 ? next - 1 : at + 1;
+    }
+    return seen;
+}
+
 QImage paintRequests(const RequestInput& input, const PlotFrame& frame, const ThemeTokens& theme) {
     QImage image = frame.canvas(theme.canvas);
     if (!input.map) {
@@ -332,6 +350,7 @@ QImage paintRequests(const RequestInput& input, const PlotFrame& frame, const Th
     }
     QPainter painter(&image);
     const QFont font = Theme::instance().font(TypeRole::Axis);
+    const AxisColumns columns(input.axis, frame.columns());
     const std::vector<BatchRequest>& requests = input.map->side().requests;
     const auto count = static_cast<int>(input.only ? input.only->size() : requests.size());
     if (count == 0) {
@@ -352,7 +371,7 @@ QImage paintRequests(const RequestInput& input, const PlotFrame& frame, const Th
                      QString::number(request), theme.text3, font);
             hairline(painter, row.left(), row.right(), std::floor(row.bottom()), theme.line0);
         }
-        for (const RequestPiece& piece : input.map->pieces(request)) {
+        for (const RequestPiece& piece : seenPieces(input.map->pieces(request), columns)) {
             paintPiece(painter, piece, row, input, frame, theme);
         }
         paintBadEnd(painter, requests[static_cast<std::size_t>(request)], row, input, frame, theme);
