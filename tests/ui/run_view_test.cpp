@@ -436,10 +436,10 @@ private slots:
         QString expected;
         for (int i = 0; i < 200; ++i) {
             for (int j = 0; j < 500; ++j) {
-                batch[std::size_t(j)].text = QStringLiteral("t%1 ").arg(j);
-                batch[std::size_t(j)].id = j;
-                batch[std::size_t(j)].logprob = j % 3 == 0 ? -1.0 : -0.1;
-                expected += batch[std::size_t(j)].text;
+                batch[static_cast<std::size_t>(j)].text = QStringLiteral("t%1 ").arg(j);
+                batch[static_cast<std::size_t>(j)].id = j;
+                batch[static_cast<std::size_t>(j)].logprob = j % 3 == 0 ? -1.0 : -0.1;
+                expected += batch[static_cast<std::size_t>(j)].text;
             }
             text.appendTokens(batch);
         }

@@ -153,7 +153,7 @@ QStringList batchSentences(const sessions::RunInfo& run) {
     const auto seconds = [&](const char* key, const char* share) {
         const auto found = metrics.find(key);
         return found != metrics.end() && found->is_object()
-                   ? durationText(base::TimeNs(std::llround(numberAt(*found, share).value_or(0) * 1e9)))
+                   ? durationText(static_cast<base::TimeNs>(std::llround(numberAt(*found, share).value_or(0) * 1e9)))
                    : unknownText();
     };
     QString ends = QObject::tr("%1 of %2 finished")
@@ -178,8 +178,8 @@ QStringList batchSentences(const sessions::RunInfo& run) {
                               seconds("tpot", "p95"), seconds("e2e", "p50"), seconds("e2e", "p95"));
     }
     if (count("preemptions") > 0) {
-        sentences << QObject::tr("Pages ran short; preemptions: %1.")
-                         .arg(countText(std::llround(count("preemptions"))));
+        sentences
+            << QObject::tr("Pages ran short; preemptions: %1.").arg(countText(std::llround(count("preemptions"))));
     }
     sentences << QObject::tr("The Batching view shows slots and requests, the KV cache view the pages.");
     return sentences;

@@ -34,16 +34,16 @@ QString numberText(const QString& path, double value) {
     const bool latency =
         parent == QLatin1String("ttft") || parent == QLatin1String("tpot") || parent == QLatin1String("e2e");
     if ((latency || key.contains(QLatin1String("seconds"))) && value >= 0 && value < 1e9) {
-        return durationText(base::TimeNs(std::llround(value * 1e9)));
+        return durationText(static_cast<base::TimeNs>(std::llround(value * 1e9)));
     }
     if (key.endsWith(QLatin1String("bandwidth"))) {
         return rateText(value);
     }
     if (isBytes(path) && value >= 0 && value < 9e18) {
-        return bytesText(std::uint64_t(value));
+        return bytesText(static_cast<std::uint64_t>(value));
     }
     if (std::floor(value) == value && std::fabs(value) < 9e15) {
-        return countText(qint64(value));
+        return countText(static_cast<qint64>(value));
     }
     return QString::number(value, 'g', 6);
 }
@@ -68,8 +68,8 @@ public:
                 walk(join(path, QString::number(i)), value[i]);
             }
         } else if (value.is_array()) {
-            rows_.push_back(
-                {path, words("%1 values").arg(countText(qint64(value.size()))), QString::number(qint64(value.size()))});
+            rows_.push_back({path, words("%1 values").arg(countText(static_cast<qint64>(value.size()))),
+                             QString::number(static_cast<qint64>(value.size()))});
         } else {
             leaf(path, value);
         }
@@ -127,7 +127,7 @@ FlatTreePtr runDetailTree(const sessions::RunInfo& run) {
         group.cells = {FlatCell(words(title), static_cast<int>(key)), FlatCell(QString())};
         group.key = ++key;
         group.emphasis = true;
-        const auto parent = std::int32_t(tree->nodes.size());
+        const auto parent = static_cast<std::int32_t>(tree->nodes.size());
         tree->nodes.push_back(group);
         std::map<QString, std::int32_t> groupOf; // by path
         for (const JsonRow& row : rows) {

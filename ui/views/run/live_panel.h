@@ -57,7 +57,7 @@ public:
     /// Nothing: the run has none, and the panel no room for it.
     void setRoofline(const std::optional<RooflineFacts>& facts);
     void setRuns(const std::vector<sessions::RunInfo>& runs, sessions::RunId shown);
-    QString valueText(int row) const { return values_[std::size_t(row)]->text(); }
+    QString valueText(int row) const { return values_[static_cast<std::size_t>(row)]->text(); }
     RooflinePlot* roofline() const { return roofline_; }
     QString rooflineText() const { return rooflineSentence_->text(); }
 

@@ -206,7 +206,8 @@ Json RunView::priceable() const {
 void RunView::onFormReloaded() {
     filling_ = true;
     const auto workload = std::ranges::find(kWorkloads, form_.workload().toStdString());
-    segments_->setCurrent(int(workload - std::begin(kWorkloads)) % int(std::size(kWorkloads)));
+    segments_->setCurrent(static_cast<int>(workload - std::begin(kWorkloads)) %
+                          static_cast<int>(std::size(kWorkloads)));
     promptBox_->setVisible(form_.applies(QStringLiteral("prompt")));
     if (prompt_->toPlainText() != form_.text(QStringLiteral("prompt"))) {
         prompt_->setPlainText(form_.text(QStringLiteral("prompt")));

@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 std::optional<std::uint64_t> bytesOf(const Json& metrics, const char* key) {
     const auto found = metrics.find(key);
     return found != metrics.end() && found->is_number() && found->get<double>() >= 0
-               ? std::optional(std::uint64_t(found->get<double>()))
+               ? std::optional(static_cast<std::uint64_t>(found->get<double>()))
                : std::nullopt;
 }
 
@@ -41,7 +41,8 @@ void RunView::connectRuns() {
         updateButtons();
     });
     connect(runs, &RunController::progress, this, [this](const QString& what, quint64 done, quint64 total) {
-        const QString share = total > 0 ? shareText(double(done) / double(total)) : countText(qint64(done));
+        const QString share = total > 0 ? shareText(static_cast<double>(done) / static_cast<double>(total))
+                                        : countText(static_cast<qint64>(done));
         numbers_.state = tr("%1, %2").arg(what, share);
         setReadout(numbers_.state);
         updateNumbers();
@@ -61,9 +62,9 @@ void RunView::connectRuns() {
         if (name == QLatin1String("tokens_per_second")) {
             numbers_.tokensPerSecond = value;
         } else if (name == QLatin1String("kv_bytes") && value >= 0) {
-            numbers_.kvBytes = std::uint64_t(value);
+            numbers_.kvBytes = static_cast<std::uint64_t>(value);
         } else if (name == QLatin1String("decode_tokens") && value >= 0 && liveBatch_) {
-            numbers_.tokens = std::uint64_t(value);
+            numbers_.tokens = static_cast<std::uint64_t>(value);
         }
         if (!tokenTimer_.isActive()) {
             tokenTimer_.start();
@@ -171,7 +172,7 @@ void RunView::flushTokens() {
         if (!numbers_.firstTokenSeconds) {
             numbers_.firstTokenSeconds = pending_.front().seconds;
         }
-        numbers_.tokens = std::uint64_t(pending_.back().index) + 1;
+        numbers_.tokens = static_cast<std::uint64_t>(pending_.back().index) + 1;
         if (numbers_.state != tr("running")) { // what was told of the load is over
             numbers_.state = tr("running");
             setReadout({});
@@ -207,7 +208,7 @@ void RunView::onEnded(const QString& status, const QString& error, const QString
     }
     if (status == QLatin1String("cancelled")) {
         setReadout(tr("Stopped after %1 tokens; what was recorded is kept")
-                       .arg(countText(qint64(numbers_.tokens.value_or(0)))));
+                       .arg(countText(static_cast<qint64>(numbers_.tokens.value_or(0)))));
     } else if (!error.isEmpty()) {
         showError(error,
                   metrics.is_object() && metrics.contains("error")

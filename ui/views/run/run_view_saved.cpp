@@ -128,7 +128,7 @@ void RunView::updateNumbers() {
     saved.peakBytes = runFacts(*run).peak;
     const auto whole = [&](const char* name) {
         const auto value = runMetric(*run, name);
-        return value && *value >= 0 ? std::optional(std::uint64_t(*value)) : std::nullopt;
+        return value && *value >= 0 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
     };
     saved.tokens = whole("generated_tokens");
     saved.kvBytes = whole("kv_bytes");
