@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tests/ui/batch_run.h"
+#include "tests/ui/patience.h"
 #include "ui/views/batching/batching_view.h"
 
 namespace base = vitrine::base;
