@@ -230,9 +230,16 @@ TEST_F(WorkloadBatch, NoBudgetFailsInTheMiddle) {
                            {"token_budget", round % 5 == 0 ? 64 : 8192},
                            {"share_prefixes", mode == "continuous" && round % 11 == 0},
                            {"seed", round},
+                           {"kv_dtype", round % 6 == 1   ? "fp8"
+                                        : round % 6 == 4 ? "int8"
+                                                         : "bfloat16"},
+                           {"repetition_penalty", round % 9 == 0 ? 1.2 : 1.0},
                            {"prompt_tokens", "2-" + std::to_string(round % 7 == 3 ? 8000 : 20 + round * 7 % 400)},
                            {"new_tokens", "1-" + std::to_string(20 + round * 13 % 90)},
                            {"vram_budget", kContext + room}};
+        if (round % 8 == 1) {
+            experiment["host_budget"] = 4096 + round * 1000; // hardly a page
+        }
         Json metrics;
         try {
             planExperiment(experiment, {}, {}, &metrics);
