@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "app/runner/run_compare.h"
 #include "profiler/memory_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/app/program.h"
@@ -75,13 +76,7 @@ TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
     ASSERT_EQ(result.exitCode, 0) << result.err;
     const json value = json::parse(result.out);
     const auto session = sessions::SessionFile::open(file, sessions::OpenMode::ReadOnly);
-    profiler::MemoryTimelineBuilder builder;
-    for (const std::string& stream : session->streams(1)) {
-        for (const base::ColumnChunk& chunk : session->chunks(1, stream)) {
-            builder.add(chunk);
-        }
-    }
-    const auto timeline = builder.snapshot();
+    const auto timeline = app::loadTimeline(*session, 1);
     EXPECT_EQ(timeline->batchSteps().size(), value.at("steps").get<std::size_t>());
     std::int64_t cells = 0;
     std::int64_t tokens = 0;

@@ -52,6 +52,19 @@ public:
         return out;
     }
     std::uint64_t place() const { return std::max(cache->groups()[0].pageBytes, cache->groups()[1].pageBytes); }
+    /// Nanoseconds that the pages take to the host or back, and within the device: each byte is read and written there.
+    struct Times {
+        base::TimeNs onHost, inside;
+    };
+    Times times(const Lists& lists) const {
+        double bytes = 0;
+        for (std::size_t group = 0; group < lists.size(); ++group) {
+            bytes += static_cast<double>(lists[group].size() * cache->groups()[group].pageBytes);
+        }
+        const auto nanoseconds = [](double seconds) { return static_cast<base::TimeNs>(seconds * 1e9); };
+        const kernels::DeviceTraits& traits = context->traits();
+        return {nanoseconds(bytes / traits.hostToDeviceBandwidth), nanoseconds(2 * bytes / traits.memoryBandwidth)};
+    }
     static std::size_t count(const Lists& lists) { return lists[0].size() + lists[1].size(); }
 
     std::unique_ptr<kernels::Context> context;
@@ -119,10 +132,7 @@ TEST(KvSwap, StepsDoNotWaitForWhatGoesOut) {
     KvSwap swap(*rig.context, *rig.cache, 100);
     kernels::MetaContext& meta = *rig.context->meta();
     const Lists lists = rig.listsOf(rig.sequence(14, 3));
-    const std::uint64_t bytes = 2 * rig.cache->groups()[0].pageBytes + 4 * rig.cache->groups()[1].pageBytes;
-    const auto nanoseconds = [](double seconds) { return static_cast<base::TimeNs>(seconds * 1e9); };
-    const base::TimeNs onHost = nanoseconds(static_cast<double>(bytes) / rig.context->traits().hostToDeviceBandwidth);
-    const base::TimeNs inside = nanoseconds(2 * static_cast<double>(bytes) / rig.context->traits().memoryBandwidth);
+    const auto [onHost, inside] = rig.times(lists);
     base::TimeNs begin = meta.opsEnd();
     swap.out(0, lists);
     swap.out(1, lists);
@@ -154,8 +164,6 @@ TEST(KvSwap, WhatTheHostAskedForEarlierLiesBesideTheStep) {
     KvSwap swap(*rig.context, *rig.cache, 100);
     kernels::MetaContext& meta = *rig.context->meta();
     const Lists lists = rig.listsOf(rig.sequence(14, 3));
-    const std::uint64_t bytes = 2 * rig.cache->groups()[0].pageBytes + 4 * rig.cache->groups()[1].pageBytes;
-    const double inside = 2 * static_cast<double>(bytes) / rig.context->traits().memoryBandwidth * 1e9;
     swap.out(0, lists);
     meta.addCompute(1); // it is on the host by now
     const base::TimeNs launched = meta.opsEnd();
@@ -163,7 +171,8 @@ TEST(KvSwap, WhatTheHostAskedForEarlierLiesBesideTheStep) {
     swap.askedAt(launched);
     const base::TimeNs begin = meta.opsEnd();
     swap.in(0, lists);
-    EXPECT_NEAR(static_cast<double>(meta.opsEnd() - begin), inside, 30) << "fetched while the step ran";
+    EXPECT_NEAR(static_cast<double>(meta.opsEnd() - begin), static_cast<double>(rig.times(lists).inside), 30)
+        << "fetched while the step ran";
 }
 
 TEST(KvSwap, WithoutHostMemoryNothingIsTaken) {

@@ -12,6 +12,7 @@
 #include <set>
 #include <sys/socket.h>
 
+#include "app/runner/run_compare.h"
 #include "engine/workload/batch.h"
 #include "profiler/memory_timeline.h"
 #include "sessions/session_file.h"
@@ -414,13 +415,7 @@ TEST(Serve, TheSessionGoesOnInPartsWhileAnswersRun) {
     EXPECT_GT(runs.back().id, 5) << "older ones are gone";
     for (const sessions::RunInfo& run : runs) {
         EXPECT_EQ(run.status, sessions::RunStatus::Done);
-        profiler::MemoryTimelineBuilder builder;
-        for (const std::string& stream : session->streams(run.id)) {
-            for (const base::ColumnChunk& chunk : session->chunks(run.id, stream)) {
-                builder.add(chunk);
-            }
-        }
-        const auto timeline = builder.snapshot();
+        const auto timeline = app::loadTimeline(*session, run.id);
         EXPECT_TRUE(timeline->complete());
         const base::CategoryBytes end = timeline->at(timeline->end());
         EXPECT_GT(timeline->peak(0, timeline->end()).atMax[static_cast<std::size_t>(base::MemoryCategory::Weights)], 0U)
