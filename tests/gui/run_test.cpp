@@ -16,6 +16,7 @@
 #include "app/gui/host_run_controller.h"
 #include "kernels/context.h"
 #include "ui/models/run_table.h"
+#include "ui/views/batching/batching_view.h"
 #include "ui/views/compare/compare_view.h"
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/memory/memory_view.h"
@@ -103,6 +104,28 @@ private slots:
     void cleanup() {
         window_.reset();
         runs_.reset();
+    }
+
+    void servesABatchBothWays() {
+        auto* workloads = view()->findChild<ui::SegmentedControl*>();
+        QTest::mouseClick(workloads->button(1), Qt::LeftButton);
+        typeInto("model", QStringLiteral("synthetic:tiny-gpt-oss"));
+        typeInto("trace", QStringLiteral("uniform"));
+        typeInto("requests", QStringLiteral("6"));
+        typeInto("new_tokens", QStringLiteral("2-20"));
+        typeInto("slots", QStringLiteral("2"));
+        clickRun();
+        QVERIFY(runs_->running());
+        QTRY_VERIFY_WITH_TIMEOUT(!runs_->running() && lastRunIs(1, sessions::RunStatus::Done), kLimitMs);
+        QTRY_VERIFY_WITH_TIMEOUT(view()->text()->toPlainText().contains(QStringLiteral("6 of 6 requests finished.")),
+                                 kLimitMs);
+        view()->fields()->edit(QStringLiteral("mode"), QStringLiteral("static"));
+        clickRun();
+        QTRY_VERIFY_WITH_TIMEOUT(!runs_->running() && lastRunIs(2, sessions::RunStatus::Done), kLimitMs);
+        QTest::keyClick(window_.get(), Qt::Key_5, Qt::ControlModifier);
+        auto* batching = shown<ui::BatchingView>("batching");
+        QCOMPARE(window_->currentView(), batching);
+        QTRY_VERIFY_WITH_TIMEOUT(batching->settled() && !batching->emptyShown(), kLimitMs);
     }
 
     void streamsStopsAndKeeps() {
