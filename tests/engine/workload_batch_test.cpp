@@ -33,7 +33,7 @@ protected:
     }
     void TearDown() override { fs::remove_all(folder_); }
 
-    Json batch(Json more, const WorkloadSinks& sinks = {}) const {
+    Json batch(const Json& more, const WorkloadSinks& sinks = {}) const {
         Json experiment = {{"vitrine", 1},     {"workload", "batch"}, {"model", test::fixture("gpt-oss-mxfp4")},
                            {"backend", "cpu"}, {"slots", 3},          {"outputs", path("out.jsonl")}};
         experiment.update(more);
@@ -313,14 +313,14 @@ TEST_F(WorkloadBatch, ATemperatureWithoutAnInverseIsGreedy) {
 }
 
 TEST_F(WorkloadBatch, APlanSaysWhatFitsAndAllocatesWhatItPredicts) {
-    Json plan = {{"plan", true},       {"model", "synthetic:gpt-oss-20b"},
-                 {"backend", "meta"},  {"device_profile", "h100-80gb"},
-                 {"trace", "uniform"}, {"requests", 20},
+    Json plan = {{"plan", true},
+                 {"model", "synthetic:gpt-oss-20b"},
+                 {"device_profile", "h100-80gb"},
+                 {"trace", "uniform"},
+                 {"requests", 20},
                  {"slots", 8}};
-    plan.erase("backend");
     const Json out = batch(plan);
     EXPECT_TRUE(out["fits"].get<bool>());
-    const Json categories = out["peak_by_category"];
     // The pool is all of the KV cache: its formula is what was allocated.
     EXPECT_EQ(out["max_by_category"]["kv_cache"], out["kv_pool_bytes"]);
     EXPECT_GT(out["step_seconds_estimate"].get<double>(), 0);
