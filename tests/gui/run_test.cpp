@@ -107,6 +107,7 @@ private slots:
     }
 
     void servesABatchBothWays() {
+        view()->setSessionFolder(folder_.filePath(QStringLiteral("batches")));
         auto* workloads = view()->findChild<ui::SegmentedControl*>();
         QTest::mouseClick(workloads->button(1), Qt::LeftButton);
         typeInto("model", QStringLiteral("synthetic:tiny-gpt-oss"));
