@@ -26,6 +26,8 @@ ModTensor* newTensor(ModHeap& heap, kernels::DType dtype, ModDims dims);
 ModTensor* scalarTensor(ModHeap& heap, kernels::DType dtype, const kernels::ProgramConstant& value);
 kernels::ProgramConstant elementAt(const ModTensor& tensor, std::int64_t storageIndex);
 void setElement(ModTensor& tensor, std::int64_t storageIndex, const kernels::ProgramConstant& value);
+/// Throws when the contents are not known.
+void needContents(const ModTensor& tensor);
 /// All elements, row-major. Throws when the contents are not known.
 std::vector<kernels::ProgramConstant> elementsOf(const ModTensor& tensor);
 std::vector<std::int64_t> integersOf(const ModTensor& tensor);
