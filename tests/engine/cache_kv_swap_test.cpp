@@ -175,25 +175,35 @@ TEST(KvSwap, WhatTheHostAskedForEarlierLiesBesideTheStep) {
         << "fetched while the step ran";
 }
 
+/// A pool of 20 pages of 64 tokens in float32, of a model with `heads` layers of as many heads, beside a host with a budget.
+struct SmallHost {
+    std::unique_ptr<kernels::Context> context;
+    std::unique_ptr<KvCache> cache;
+
+    SmallHost(std::uint64_t budget, int heads, int headDim) {
+        kernels::ContextOptions options;
+        options.backend = kernels::Backend::Meta;
+        options.traits = test::testTraits();
+        options.memory.hostBudget = budget;
+        context = std::make_unique<kernels::Context>(options);
+        ModelConfig config;
+        config.kvHeads = heads;
+        config.headDim = headDim;
+        config.layers.assign(static_cast<std::size_t>(heads), {0, false});
+        KvCacheOptions pool;
+        pool.kind = KvCacheKind::Paged;
+        pool.dtype = kernels::DType::F32;
+        pool.pageTokens = 64;
+        pool.poolPages = 20;
+        pool.poolSequences = 4;
+        cache = std::make_unique<KvCache>(*context, config, pool);
+    }
+};
+
 TEST(KvSwap, WithoutHostMemoryNothingIsTaken) {
-    kernels::ContextOptions options;
-    options.backend = kernels::Backend::Meta;
-    options.traits = test::testTraits();
-    options.memory.hostBudget = std::uint64_t{39} << 20;
-    kernels::Context context(options);
-    ModelConfig config;
-    config.kvHeads = 8;
-    config.headDim = 256;
-    config.layers.assign(8, {0, false});
-    KvCacheOptions pool;
-    pool.kind = KvCacheKind::Paged;
-    pool.dtype = kernels::DType::F32;
-    pool.pageTokens = 64;
-    pool.poolPages = 20;
-    pool.poolSequences = 4;
-    KvCache cache(context, config, pool);
-    ASSERT_EQ(cache.groups()[0].pageBytes, std::uint64_t{8} << 20) << "four fit the first slab";
-    KvSwap swap(context, cache, 12);
+    const SmallHost host(std::uint64_t{39} << 20, 8, 256);
+    ASSERT_EQ(host.cache->groups()[0].pageBytes, std::uint64_t{8} << 20) << "four fit the first slab";
+    KvSwap swap(*host.context, *host.cache, 12);
     const Lists three{{0, 1, 2}}, two{{3, 4}}, one{{5}};
     swap.out(0, three);
     EXPECT_THROW(swap.out(1, two), base::OutOfMemory);
@@ -206,24 +216,9 @@ TEST(KvSwap, WithoutHostMemoryNothingIsTaken) {
 
 TEST(KvSwap, ASmallHostBudgetIsUsedAsFarAsItGoes) {
     for (const std::uint64_t pages : {0, 1, 3}) {
-        kernels::ContextOptions options;
-        options.backend = kernels::Backend::Meta;
-        options.traits = test::testTraits();
-        options.memory.hostBudget = pages * 4096 + 100;
-        kernels::Context context(options);
-        ModelConfig config;
-        config.kvHeads = 1;
-        config.headDim = 8;
-        config.layers.assign(1, {0, false});
-        KvCacheOptions pool;
-        pool.kind = KvCacheKind::Paged;
-        pool.dtype = kernels::DType::F32;
-        pool.pageTokens = 64;
-        pool.poolPages = 20;
-        pool.poolSequences = 1;
-        KvCache cache(context, config, pool);
-        ASSERT_EQ(cache.groups()[0].pageBytes, 4096U);
-        KvSwap swap(context, cache, 12);
+        const SmallHost host(pages * 4096 + 100, 1, 8);
+        ASSERT_EQ(host.cache->groups()[0].pageBytes, 4096U);
+        KvSwap swap(*host.context, *host.cache, 12);
         EXPECT_EQ(swap.hostBytes(), pages * 4096);
         for (std::int32_t page = 0; page < static_cast<std::int32_t>(pages); ++page) {
             EXPECT_NO_THROW(swap.out(page, Lists{{page}}));
