@@ -15,14 +15,13 @@
 
 #include "app/gui/host_run_controller.h"
 #include "kernels/context.h"
+#include "tests/ui/run_window.h"
 #include "ui/models/run_table.h"
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/compare/compare_view.h"
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/memory/memory_view.h"
-#include "ui/views/run/run_view.h"
 #include "ui/views/sessions/sessions_view.h"
-#include "ui/views/shell/main_window.h"
 #include "ui/widgets/option_form.h"
 #include "ui/widgets/token_text.h"
 
@@ -59,7 +58,7 @@ class GuiRunTest final : public QObject {
     std::unique_ptr<app::HostRunController> runs_;
     std::unique_ptr<ui::MainWindow> window_;
 
-    ui::RunView* view() const { return static_cast<ui::RunView*>(window_->view(QStringLiteral("run"))); }
+    ui::RunView* view() const { return test::runView(*window_); }
     template <class T> T* shown(const char* id) const {
         return qobject_cast<T*>(window_->view(QString::fromLatin1(id)));
     }
@@ -93,12 +92,7 @@ private slots:
 
     void init() {
         runs_ = std::make_unique<app::HostRunController>();
-        window_ = std::make_unique<ui::MainWindow>(runs_.get(), QString());
-        window_->resize(1440, 900);
-        window_->show();
-        window_->openView(QStringLiteral("run"));
-        view()->setSessionFolder(folder_.path());
-        QApplication::setActiveWindow(window_.get());
+        window_ = test::openRunWindow(runs_.get(), folder_.path());
     }
 
     void cleanup() {

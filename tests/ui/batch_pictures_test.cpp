@@ -45,8 +45,10 @@ private slots:
             for (int slot = 0; slot < 8; ++slot) {
                 const int y = static_cast<int>(rows.row(slot, 0, 1).center().y() * 2);
                 // From where the slot is told of to the mark of the run's end.
-                for (int x = 140 + static_cast<int>(
-                                       axis.x(map->spanRange(map->side().slotBegins[std::size_t(slot)]).begin) * 2);
+                for (int x =
+                         140 +
+                         static_cast<int>(
+                             axis.x(map->spanRange(map->side().slotBegins[static_cast<std::size_t>(slot)]).begin) * 2);
                      x < 1310; ++x) {
                     lines += image.pixel(x, y) == canvas ? 1 : 0;
                 }

@@ -214,7 +214,7 @@ private slots:
         const auto side = ui::batchSide(f.infoA, *f.flow);
         const auto map = ui::BatchMap::make(side, ui::BatchAxis::Steps);
         QCOMPARE(map->length(), static_cast<base::TimeNs>(side->steps.size()) * ui::kStepLength);
-        for (const std::size_t i : {std::size_t(0), side->steps.size() / 2, side->steps.size() - 1}) {
+        for (const std::size_t i : {std::size_t{0}, side->steps.size() / 2, side->steps.size() - 1}) {
             const auto at = static_cast<base::TimeNs>(i) * ui::kStepLength;
             QCOMPARE(map->timeAt(at), side->steps[i].begin);
             QCOMPARE(map->place(side->steps[i].begin + 1) / ui::kStepLength, static_cast<base::TimeNs>(i));
@@ -350,7 +350,7 @@ private slots:
         QCOMPARE(row->cells[3].text, QStringLiteral("="));
         const auto latency = ui::batchLatencyTable(pair);
         for (std::size_t i = 0; i < 4; ++i) {
-            for (const std::size_t column : {std::size_t(1), std::size_t(2)}) {
+            for (const std::size_t column : {std::size_t{1}, std::size_t{2}}) {
                 const QString text = latency->nodes[i].cells[column].text;
                 QCOMPARE(text.size() - text.indexOf(QLatin1Char('.')), qsizetype(2));
             }

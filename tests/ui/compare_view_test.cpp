@@ -25,7 +25,7 @@ using base::MemoryCategory;
 
 namespace {
 
-constexpr double kGiB = double(1ULL << 30);
+constexpr double kGiB = static_cast<double>(1ULL << 30);
 
 std::string metricsOf(double weights, double logits, double rate) {
     const auto bytes = [](double gib) { return std::to_string(static_cast<long long>(gib * kGiB)); };

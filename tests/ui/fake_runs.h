@@ -24,7 +24,7 @@ struct Trainer {
             const std::uint64_t op = t.addScope(base::ScopeKind::Op, "ExpertMlp", a + d * 0.5, a + d, layer);
             const std::string p = "layers." + std::to_string(l) + ".";
             t.alloc(C::Activations, p + "input", tokens * kHidden * 2, a, oom ? -1 : tb + bw * (kLayers - l) / kLayers,
-                    layer, {1, std::int64_t(tokens), 2880});
+                    layer, {1, static_cast<std::int64_t>(tokens), 2880});
             t.alloc(C::Activations, p + "qkv", tokens * 5120 * 2, a + d * .05, a + d * .38, layer);
             t.alloc(C::Activations, p + "attention", tokens * 4096 * 2, a + d * .2, a + d * .45, layer);
             t.alloc(C::Activations, p + "gate_up", tokens * 4 * 5760 * 2, a + d * .5, a + d * .86, op);
@@ -52,8 +52,8 @@ struct Trainer {
     void step(int k, double tokens, double t0, double duration, bool oom, double end) {
         const double fw = duration * .29, ls = duration * .10, bw = duration * .56, op = duration * .05;
         const double tb = t0 + fw + ls, a = t0 + fw;
-        const std::uint64_t step =
-            t.addScope(base::ScopeKind::Step, "step", t0, oom ? end : t0 + duration, 0, k, std::int64_t(tokens));
+        const std::uint64_t step = t.addScope(base::ScopeKind::Step, "step", t0, oom ? end : t0 + duration, 0, k,
+                                              static_cast<std::int64_t>(tokens));
         const std::uint64_t forwardScope = t.addScope(base::ScopeKind::Phase, "forward", t0, a, step);
         t.alloc(C::BlockMask, "document_mask", 412 * 1024, t0, oom ? -1 : t0 + duration, step);
         forward(tokens, t0, fw, tb, bw, oom, forwardScope);
@@ -62,7 +62,7 @@ struct Trainer {
         t.alloc(C::Activations, "final_norm", tokens * kHidden * 2, a, oom ? -1 : a + ls + bw * .01, head);
         const double made = oom ? a + (end - a) * .12 : a + ls * .12;
         t.alloc(C::Logits, "logits", tokens * kVocabulary * 2, made, oom ? -1 : a + ls * .97, head,
-                {1, std::int64_t(tokens), 201088});
+                {1, static_cast<std::int64_t>(tokens), 201088});
         if (oom) {
             return;
         }
@@ -101,7 +101,7 @@ inline std::shared_ptr<FakeTimeline> makeOutOfMemoryRun() {
     t->finish(end);
     base::OutOfMemoryEvent oom;
     oom.time = seconds(end);
-    oom.requested = std::uint64_t(98304) * 201088 * 2;
+    oom.requested = static_cast<std::uint64_t>(98304) * 201088 * 2;
     oom.budget = 80 * kGiB;
     oom.held = FakeTimeline::total(t->at(seconds(end)));
     oom.largestFree = oom.budget - oom.held;
@@ -131,8 +131,10 @@ inline std::shared_ptr<FakeTimeline> makeGenerateRun(int steps) {
             t->addScope(base::ScopeKind::Phase, s == 0 ? "prefill" : "decode", now, now + length);
         const std::uint64_t step =
             t->addScope(base::ScopeKind::Step, "step", now, now + length, phase, s, s == 0 ? 1024 : 1);
-        t->alloc(C::Activations, "hidden", (s == 0 ? 900 : 9) * double(kMiB), now, now + length * 0.9, step);
-        t->alloc(C::Logits, "logits", (s == 0 ? 80 : 1) * double(kMiB), now + length * 0.5, now + length * 0.95, step);
+        t->alloc(C::Activations, "hidden", (s == 0 ? 900 : 9) * static_cast<double>(kMiB), now, now + length * 0.9,
+                 step);
+        t->alloc(C::Logits, "logits", (s == 0 ? 80 : 1) * static_cast<double>(kMiB), now + length * 0.5,
+                 now + length * 0.95, step);
         now += length;
     }
     t->finish(now);

@@ -192,7 +192,7 @@ public:
         base::TimeNs from = begin;
         for (std::size_t i = firstAfter(begin); i <= firstAfter(end); ++i) {
             const base::TimeNs to = i < firstAfter(end) ? events_[i].time : end;
-            sums.byteNs += i > 0 ? double(total(after_[i - 1])) * double(to - from) : 0;
+            sums.byteNs += i > 0 ? static_cast<double>(total(after_[i - 1])) * static_cast<double>(to - from) : 0;
             from = to;
         }
         return sums;
@@ -239,12 +239,14 @@ public:
             }
             const std::uint64_t low = byAddress ? row.address : stackedAddress(i);
             profiler::AllocationShape shape{low, low + row.bytes, row.born, freed, 1, i};
-            if (double(freed - row.born) >= nsPerPixel && double(row.bytes) >= bytesPerPixel) {
+            if (static_cast<double>(freed - row.born) >= nsPerPixel &&
+                static_cast<double>(row.bytes) >= bytesPerPixel) {
                 out.push_back(shape);
                 continue;
             }
-            const auto cell = std::pair{static_cast<std::int64_t>(double(row.born) / std::max(1.0, nsPerPixel * 8)),
-                                        static_cast<std::int64_t>(double(low) / std::max(1.0, bytesPerPixel * 3))};
+            const auto cell =
+                std::pair{static_cast<std::int64_t>(static_cast<double>(row.born) / std::max(1.0, nsPerPixel * 8)),
+                          static_cast<std::int64_t>(static_cast<double>(low) / std::max(1.0, bytesPerPixel * 3))};
             const auto [found, fresh] = small.try_emplace(cell, out.size());
             if (fresh) {
                 out.push_back(shape);

@@ -57,7 +57,7 @@ private slots:
     void frames() {
         bool given = false;
         const int wanted = qEnvironmentVariableIntValue("VITRINE_FRAME_EVENTS", &given);
-        const ui::TimelinePtr timeline = manyEvents(given && wanted > 0 ? std::uint64_t(wanted) : 100'000);
+        const ui::TimelinePtr timeline = manyEvents(given && wanted > 0 ? static_cast<std::uint64_t>(wanted) : 100'000);
         ui::TimeCursor time;
         time.reset({timeline->begin(), timeline->end()});
         ui::LaneStack stack(&time, ui::LaneStack::AllStrips, nullptr);
@@ -72,12 +72,12 @@ private slots:
         shapes->setTimeline(timeline);
         QTRY_VERIFY_WITH_TIMEOUT(!shapes->waiting(), 120'000);
         for (const double part : {1.0, 0.5, 0.1, 0.001}) {
-            const auto length = static_cast<base::TimeNs>(double(timeline->end()) * part);
+            const auto length = static_cast<base::TimeNs>(static_cast<double>(timeline->end()) * part);
             time.setRange({timeline->end() / 3, timeline->end() / 3 + length});
             QElapsedTimer clock;
             clock.start();
             const QImage frame = stack.grab().toImage();
-            const double whole = double(clock.nsecsElapsed()) / 1e6;
+            const double whole = static_cast<double>(clock.nsecsElapsed()) / 1e6;
             QTRY_VERIFY_WITH_TIMEOUT(!shapes->waiting(), 120'000);
             qInfo("%llu events, %5.1f %% of the run: frame %.1f ms, stack %.1f ms, allocations %.1f ms",
                   static_cast<unsigned long long>(timeline->events()), part * 100, whole, layers->lastPictureMs(),
@@ -129,22 +129,22 @@ private slots:
         const auto side = ui::batchSide(test::runInfo(1, "batch", R"({"mode": "continuous"})"), *timeline);
         const auto map = ui::BatchMap::make(side, ui::BatchAxis::Time);
         qInfo("%zu spans, %zu steps: made in %.1f ms by another thread", side->spans.size(), side->steps.size(),
-              double(clock.nsecsElapsed()) / 1e6);
+              static_cast<double>(clock.nsecsElapsed()) / 1e6);
         for (const double part : {1.0, 0.3, 0.01}) {
-            const auto length = static_cast<base::TimeNs>(double(map->length()) * part);
+            const auto length = static_cast<base::TimeNs>(static_cast<double>(map->length()) * part);
             const ui::AxisMap axis = ui::AxisMap::ofTime({map->length() / 3, map->length() / 3 + length}, 1300);
             const ui::PlotFrame frame{QSizeF(1360, 220), 2};
             clock.restart();
             const QImage image = ui::paintSlots({map, axis, std::nullopt}, frame, ui::themeTokens());
-            const double painted = double(clock.nsecsElapsed()) / 1e6;
+            const double painted = static_cast<double>(clock.nsecsElapsed()) / 1e6;
             clock.restart();
             const QImage rows = ui::paintRequests({map, axis, 0}, frame, ui::themeTokens());
-            const double listed = double(clock.nsecsElapsed()) / 1e6;
+            const double listed = static_cast<double>(clock.nsecsElapsed()) / 1e6;
             clock.restart();
             const auto pages = map->usedPages().columns(axis, 2600);
             const auto rate = map->rateColumns(axis, 2600, 80);
             qInfo("%5.1f %% of the run: slots %.1f ms, requests %.1f ms, two curves %.1f ms", part * 100, painted,
-                  listed, double(clock.nsecsElapsed()) / 1e6);
+                  listed, static_cast<double>(clock.nsecsElapsed()) / 1e6);
             QVERIFY(!image.isNull() && !rows.isNull() && pages.size() == rate.size());
         }
     }
@@ -153,7 +153,7 @@ private slots:
         // The first Stack layout of a large run is placed by another thread: the window goes on meanwhile.
         bool given = false;
         const int wanted = qEnvironmentVariableIntValue("VITRINE_FRAME_EVENTS", &given);
-        const ui::TimelinePtr timeline = manyEvents(given && wanted > 0 ? std::uint64_t(wanted) : 200'000);
+        const ui::TimelinePtr timeline = manyEvents(given && wanted > 0 ? static_cast<std::uint64_t>(wanted) : 200'000);
         ui::TimeCursor time;
         time.reset({timeline->begin(), timeline->end()});
         ui::LaneStack stack(&time, ui::LaneStack::WithRuler, nullptr);
@@ -166,7 +166,7 @@ private slots:
         QElapsedTimer clock;
         clock.start();
         stack.grab(); // asks for the picture
-        const double asked = double(clock.nsecsElapsed()) / 1e6;
+        const double asked = static_cast<double>(clock.nsecsElapsed()) / 1e6;
         QVERIFY(shapes->waiting());
         double longest = 0;
         QString told;
@@ -174,7 +174,7 @@ private slots:
             clock.restart();
             QCoreApplication::processEvents(QEventLoop::AllEvents);
             stack.grab();
-            longest = std::max(longest, double(clock.nsecsElapsed()) / 1e6);
+            longest = std::max(longest, static_cast<double>(clock.nsecsElapsed()) / 1e6);
             told = shapes->facts().contains(QStringLiteral("Stacking")) ? shapes->facts() : told;
         }
         qInfo("%llu events: asking %.1f ms, longest turn of the event loop %.1f ms; %s",

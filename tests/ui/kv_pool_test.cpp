@@ -104,11 +104,12 @@ private slots:
         QTest::addColumn<base::TimeNs>("commit"); // from a step's begin
         QTest::addColumn<base::TimeNs>("ahead");  // the same of steps behind another one
         QTest::addColumn<base::TimeNs>("rest");   // from a step's end to what is told when nothing runs
-        QTest::newRow("at the end of each step")
-            << base::TimeNs(8) << base::TimeNs(7) << base::TimeNs(7) << base::TimeNs(1);
-        QTest::newRow("on a virtual clock")
-            << base::TimeNs(10) << base::TimeNs(10) << base::TimeNs(10) << base::TimeNs(0);
-        QTest::newRow("launched ahead") << base::TimeNs(10) << base::TimeNs(1) << base::TimeNs(-7) << base::TimeNs(1);
+        QTest::newRow("at the end of each step") << static_cast<base::TimeNs>(8) << static_cast<base::TimeNs>(7)
+                                                 << static_cast<base::TimeNs>(7) << static_cast<base::TimeNs>(1);
+        QTest::newRow("on a virtual clock") << static_cast<base::TimeNs>(10) << static_cast<base::TimeNs>(10)
+                                            << static_cast<base::TimeNs>(10) << static_cast<base::TimeNs>(0);
+        QTest::newRow("launched ahead") << static_cast<base::TimeNs>(10) << static_cast<base::TimeNs>(1)
+                                        << static_cast<base::TimeNs>(-7) << static_cast<base::TimeNs>(1);
     }
 
     /// Pages of one token: what a step holds and what its formula says are the same bytes, whenever the run told of them.
@@ -119,12 +120,12 @@ private slots:
         QFETCH(base::TimeNs, rest);
         using base::RequestPhase;
         test::RecordedRun run;
-        const auto begin = [](int step) { return base::TimeNs(100 + step * 10 + (step > 2 ? 50 : 0)); };
+        const auto begin = [](int step) { return static_cast<base::TimeNs>(100 + step * 10 + (step > 2 ? 50 : 0)); };
         const auto border = [&](base::TimeNs time, int request, RequestPhase phase, int step, int tokens) {
             run.tell(base::RequestEvent{time, request, phase, 0, step, tokens, {}});
         };
         const auto cache = [&](base::TimeNs time, int before, int after) {
-            run.counter("kv_tokens", double(time) * 1e-9, after);
+            run.counter("kv_tokens", static_cast<double>(time) * 1e-9, after);
             for (int page = before; page < after; ++page) {
                 run.tell(base::KvPageEvent{time, 0, page, base::PageState::Used, page, 1});
             }

@@ -36,7 +36,7 @@ ui::TimelinePtr growth(int tokens) {
     test::RecordedRun run;
     for (int t = 1; t <= tokens; ++t) {
         const double time = 0.001 * t;
-        run.counter("kv_bytes.full", time, double((t + 63) / 64 * 64) * kToken);
+        run.counter("kv_bytes.full", time, static_cast<double>((t + 63) / 64 * 64) * kToken);
         run.counter("kv_bytes.sliding", time, 127.0 * kToken);
         run.counter("kv_tokens", time, t);
     }
@@ -52,7 +52,7 @@ ui::TimelinePtr growthInPages(int tokens) {
         run.alloc(base::MemoryCategory::KvCache, "kv_cache.full", 64.0 * kToken, 0.001 * (page * 64 + 1), -1);
     }
     for (int t = 1; t <= tokens; ++t) {
-        run.counter("kv_bytes.full", 0.001 * t, double((t + 63) / 64 * 64) * kToken);
+        run.counter("kv_bytes.full", 0.001 * t, static_cast<double>((t + 63) / 64 * 64) * kToken);
         run.counter("kv_tokens", 0.001 * t, t);
     }
     return run.timeline();

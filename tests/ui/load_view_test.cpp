@@ -20,7 +20,7 @@ using base::MemoryCategory;
 
 namespace {
 
-constexpr double kGiB = double(1ULL << 30);
+constexpr double kGiB = static_cast<double>(1ULL << 30);
 
 /// One load: embedding, experts and attention one after the other, with staging for the expanded experts.
 void addLoad(test::RecordedRun& run, double begin, double length, double experts, double staging) {
@@ -236,7 +236,9 @@ private slots:
             ui::paintLoad(*pair.b, ui::LoadGrouping::Part, axis, pair.b->peak, frame, ui::themeTokens());
         QCOMPARE(image.size(), (QSizeF(860, 200) * dpr).toSize());
         const double perGiB = 200 / (40 * 1.14 * 1.05);
-        const auto at = [&](double gib) { return image.pixelColor(int(600 * dpr), int((200 - gib * perGiB) * dpr)); };
+        const auto at = [&](double gib) {
+            return image.pixelColor(static_cast<int>(600 * dpr), static_cast<int>((200 - gib * perGiB) * dpr));
+        };
         const ui::ThemeTokens& t = ui::themeTokens();
         QCOMPARE(at(10), t.category(MemoryCategory::Weights).fill);
         QCOMPARE(at(34), t.category(MemoryCategory::Weights).fill);

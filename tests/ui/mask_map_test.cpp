@@ -187,10 +187,11 @@ private slots:
                 interpreter.run({0, 0, q}, k, 1, nullptr);
                 const std::size_t index = grid.index(column, row);
                 QCOMPARE(grid.allowed[index] != 0, interpreter.booleans()[0] != 0);
-                const int wanted = q < k                                                    ? 0
-                                   : q - k >= 2048                                          ? 1
-                                   : documents[std::size_t(q)] != documents[std::size_t(k)] ? 2
-                                                                                            : kNoPart;
+                const int wanted = q < k           ? 0
+                                   : q - k >= 2048 ? 1
+                                   : documents[static_cast<std::size_t>(q)] != documents[static_cast<std::size_t>(k)]
+                                       ? 2
+                                       : kNoPart;
                 QCOMPARE(int(grid.part[index]), wanted);
             }
         }

@@ -262,8 +262,8 @@ private slots:
 
     void catalogueFitsTheSizes_data() {
         QTest::addColumn<qint64>("tokens");
-        QTest::newRow("4,096") << qint64(4096);
-        QTest::newRow("64") << qint64(64);
+        QTest::newRow("4,096") << static_cast<qint64>(4096);
+        QTest::newRow("64") << static_cast<qint64>(64);
     }
 
     void catalogueFitsTheSizes() {

@@ -47,7 +47,7 @@ class MemoryViewTest final : public QObject {
         }
     }
 
-    static QPoint at(const ui::Lane* lane, base::TimeNs time, int y) { return {int(lane->xOf(time)), y}; }
+    static QPoint at(const ui::Lane* lane, base::TimeNs time, int y) { return {static_cast<int>(lane->xOf(time)), y}; }
 
     void wheel(QWidget* widget, QPointF position, int turned, Qt::KeyboardModifiers modifiers = {}) const {
         QWheelEvent event(position, widget->mapToGlobal(position), {}, {0, turned}, Qt::NoButton, modifiers,
@@ -84,7 +84,7 @@ class MemoryViewTest final : public QObject {
         profiler::Recorder recorder;
         for (std::uint64_t id = 1; id <= 20; ++id) {
             base::AllocationEvent event;
-            event.time = base::TimeNs(id) * 1'000'000;
+            event.time = static_cast<base::TimeNs>(id) * 1'000'000;
             event.id = id;
             event.address = id << 24;
             event.bytes = id << 20;

@@ -50,11 +50,12 @@ private slots:
         const QImage image = paintStack(in, frame, theme);
         QCOMPARE(image.size(), QSize(int(460 * dpr), int(300 * dpr)));
         const ByteScale scale = stackScale(in, frame.plot().height());
-        const int left = int(std::lround(kGutter * dpr));
+        const int left = static_cast<int>(std::lround(kGutter * dpr));
         for (std::size_t c = 3; c < in.model->columns.size(); c += 17) {
-            const double wanted = double(in.model->columns[c].total) / double(scale.top) * image.height();
+            const double wanted =
+                static_cast<double>(in.model->columns[c].total) / static_cast<double>(scale.top) * image.height();
             int top = 0; // first row of data from above
-            while (top < image.height() && !isData(image.pixelColor(left + int(c), top), theme)) {
+            while (top < image.height() && !isData(image.pixelColor(left + static_cast<int>(c), top), theme)) {
                 ++top;
             }
             QVERIFY2(
@@ -85,13 +86,15 @@ private slots:
         in.budget = in.peak->maxTotal + in.peak->maxTotal / 200;
         in.top = in.peak->maxTotal;
         const QImage image = paintStack(in, frame, theme);
-        const double y = frame.plot().top() + stackScale(in, frame.plot().height()).y(double(in.peak->maxTotal));
+        const double y =
+            frame.plot().top() + stackScale(in, frame.plot().height()).y(static_cast<double>(in.peak->maxTotal));
         int words = 0, triangle = 0;
-        for (int x = int(kGutter) + 24; x <= int(kGutter) + 36; ++x) {
-            for (int row = int(y) - 18; row < int(y) - 10; ++row) { // above the triangle: only words could be here
+        for (int x = static_cast<int>(kGutter) + 24; x <= static_cast<int>(kGutter) + 36; ++x) {
+            for (int row = static_cast<int>(y) - 18; row < static_cast<int>(y) - 10;
+                 ++row) { // above the triangle: only words could be here
                 words += image.pixelColor(x, row) == theme.bad ? 1 : 0;
             }
-            triangle += image.pixelColor(x, int(y) - 7) == theme.text1 ? 1 : 0;
+            triangle += image.pixelColor(x, static_cast<int>(y) - 7) == theme.text1 ? 1 : 0;
         }
         QCOMPARE(words, 0);
         QVERIFY(triangle >= 3);
@@ -102,14 +105,14 @@ private slots:
         const auto run = test::makeGenerateRun(3);
         const PlotFrame frame{QSizeF(460, 300), 1, kGutter};
         StackInput in = input(*run, 400, 400);
-        const int kv = int(base::MemoryCategory::KvCache);
+        const int kv = static_cast<int>(base::MemoryCategory::KvCache);
         in.only = {kv};
         in.top = 48 * test::kMiB;
         const QImage image = paintStack(in, frame, theme);
         const QColor fill = theme.category(base::MemoryCategory::KvCache).fill;
         int hits = 0; // hatched, so count
         for (int y = 290; y < 300; ++y) {
-            hits += image.pixelColor(int(kGutter) + 399, y) == fill ? 1 : 0;
+            hits += image.pixelColor(static_cast<int>(kGutter) + 399, y) == fill ? 1 : 0;
         }
         QVERIFY(hits >= 4);
         QCOMPARE(stackSpans(*in.model, 399, in.only).back().top, 48 * test::kMiB);
@@ -127,7 +130,7 @@ private slots:
         const ByteScale scale = stackScale(in, 300);
         QVERIFY(scale.top > in.failures[0].held + in.failures[0].requested); // the ghost is inside
         const QImage image = paintStack(in, frame, theme);
-        const int y = int(std::floor(scale.y(80.0 * test::kGiB)));
+        const int y = static_cast<int>(std::floor(scale.y(80.0 * test::kGiB)));
         int red = 0;
         for (int x = 200; x < 500; ++x) {
             red += image.pixelColor(x, y) == theme.bad ? 1 : 0;
@@ -181,7 +184,7 @@ private slots:
         QVERIFY(picture.small >= small);
         // One can look at a category alone.
         AllocationInput only = in;
-        only.categories = {int(base::MemoryCategory::Logits)};
+        only.categories = {static_cast<int>(base::MemoryCategory::Logits)};
         QCOMPARE(paintAllocations(only, frame, theme).shapes, std::uint64_t(5));
     }
 

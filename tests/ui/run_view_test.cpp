@@ -18,9 +18,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/ui/patience.h"
+#include "tests/ui/run_window.h"
 #include "ui/models/saved_tokens.h"
 #include "ui/views/run/preset_bar.h"
-#include "ui/views/shell/main_window.h"
 #include "ui/widgets/option_form.h"
 #include "ui/widgets/token_text.h"
 
@@ -77,7 +77,7 @@ class RunViewTest final : public QObject {
     std::unique_ptr<PlayedRuns> runs_;
     std::unique_ptr<ui::MainWindow> window_;
 
-    ui::RunView* view() const { return static_cast<ui::RunView*>(window_->view(QStringLiteral("run"))); }
+    ui::RunView* view() const { return test::runView(*window_); }
     QLineEdit* field(const char* key) const {
         return qobject_cast<QLineEdit*>(view()->fields()->editor(QString::fromLatin1(key)));
     }
@@ -97,12 +97,7 @@ private slots:
 
     void init() {
         runs_ = std::make_unique<PlayedRuns>();
-        window_ = std::make_unique<ui::MainWindow>(runs_.get(), QString());
-        window_->resize(1440, 900);
-        window_->show();
-        window_->openView(QStringLiteral("run"));
-        view()->setSessionFolder(folder_.path());
-        QApplication::setActiveWindow(window_.get());
+        window_ = test::openRunWindow(runs_.get(), folder_.path());
     }
 
     void cleanup() {

@@ -55,7 +55,7 @@ private slots:
             const sessions::RunId run = file->createRun(info("one"));
             profiler::Recorder recorder;
             for (int i = 1; i <= 500; ++i) {
-                allocate(recorder, std::uint64_t(i), i * 1000, 1024);
+                allocate(recorder, static_cast<std::uint64_t>(i), i * 1000, 1024);
             }
             file->appendChunks(run, recorder.drain());
             file->appendChunks(run, recorder.finish());
@@ -99,7 +99,7 @@ private slots:
         QTRY_VERIFY(document.timeline(run).timeline && document.timeline(run).timeline->events() == 1);
         const ui::TimelinePtr before = document.timeline(run).timeline;
         for (int i = 2; i <= 20; ++i) {
-            allocate(recorder, std::uint64_t(i), i * 1000, 1024);
+            allocate(recorder, static_cast<std::uint64_t>(i), i * 1000, 1024);
             writer->appendChunks(run, recorder.drain());
         }
         QTRY_COMPARE(document.timeline(run).timeline->events(), std::uint64_t(20));
@@ -183,7 +183,7 @@ private slots:
             const sessions::RunId run = file->createRun(info("many"));
             profiler::Recorder recorder;
             for (int i = 1; i <= 20'000; ++i) {
-                allocate(recorder, std::uint64_t(i), i * 1000, 1024);
+                allocate(recorder, static_cast<std::uint64_t>(i), i * 1000, 1024);
             }
             file->appendChunks(run, recorder.finish());
             file->finishRun(run, RunStatus::Done, "{}", "");

@@ -34,7 +34,7 @@ sessions::RunInfo makeRun(int number) {
     run.workload = workloads[number % 3];
     run.specJson = R"({"vitrine": 1, "workload": "generate", "model": "synthetic:gpt-oss-20b", "prompt": "hi"})";
     run.environmentJson = R"({"backend": "meta", "device": {"name": "H200"}})";
-    run.metricsJson = R"({"peak_bytes": )" + std::to_string(std::uint64_t(number) * (10ULL << 30)) +
+    run.metricsJson = R"({"peak_bytes": )" + std::to_string(static_cast<std::uint64_t>(number) * (10ULL << 30)) +
                       R"(, "decode_tokens_per_second": )" + std::to_string(100 + number) + "}";
     run.status = sessions::RunStatus::Done;
     run.startedMs = 1'790'000'000'000 + number * 60'000;

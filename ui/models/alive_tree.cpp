@@ -25,13 +25,13 @@ FlatNode makeNode(std::int32_t parent, const QString& name, std::uint64_t bytes,
     FlatNode node;
     node.parent = parent;
     FlatCell nameCell(name);
-    FlatCell size(bytesText(bytes), quint64(bytes), QString::number(bytes));
+    FlatCell size(bytesText(bytes), static_cast<quint64>(bytes), QString::number(bytes));
     size.tip = exactBytesText(bytes);
     FlatCell shareCell({}, share, QString::number(share, 'g', 6));
     shareCell.share = share;
     shareCell.tip = shareText(share);
     FlatCell count(blocks ? countText(static_cast<qint64>(*blocks)) : unknownText(),
-                   blocks ? static_cast<qint64>(*blocks) : qint64(-1));
+                   blocks ? static_cast<qint64>(*blocks) : qint64{-1});
     count.muted = true;
     node.cells = {std::move(nameCell), std::move(size), std::move(shareCell), std::move(count)};
     return node;

@@ -13,6 +13,17 @@ namespace vitrine::ui {
 
 using profiler::AllocationRow;
 
+namespace {
+
+/// Numbers stand at the right.
+int alignmentOf(int column) {
+    using enum EventTableModel::Column;
+    const bool number = column == Time || column == Size || column == Total;
+    return static_cast<int>((number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+}
+
+} // namespace
+
 EventTableModel::EventTableModel(QObject* parent) : QAbstractTableModel(parent), job_(this) {}
 
 EventTableModel::Found EventTableModel::collect(const profiler::MemoryTimeline& timeline, TimeRange range) {
@@ -74,7 +85,7 @@ EventTableModel::Found EventTableModel::collect(const profiler::MemoryTimeline& 
     return found;
 }
 
-void EventTableModel::setSource(TimelinePtr timeline, TimeRange range) {
+void EventTableModel::setSource(const TimelinePtr& timeline, TimeRange range) {
     if (!timeline) {
         job_.cancel();
         beginResetModel();
@@ -156,9 +167,7 @@ QVariant EventTableModel::data(const QModelIndex& index, int role) const {
     case Qt::DisplayRole:
         return text(at, index.column());
     case Qt::TextAlignmentRole:
-        return int(index.column() == Time || index.column() == Size || index.column() == Total
-                       ? Qt::AlignRight | Qt::AlignVCenter
-                       : Qt::AlignLeft | Qt::AlignVCenter);
+        return alignmentOf(index.column());
     case CategoryRole:
         if (index.column() == Tensor && at.kind != Row::Kind::Failure) {
             return static_cast<int>(shown_->allocations()[at.index].category);
@@ -178,8 +187,7 @@ QVariant EventTableModel::headerData(int section, Qt::Orientation orientation, i
         return {};
     }
     if (role == Qt::TextAlignmentRole) {
-        return int(section == Time || section == Size || section == Total ? Qt::AlignRight | Qt::AlignVCenter
-                                                                          : Qt::AlignLeft | Qt::AlignVCenter);
+        return alignmentOf(section);
     }
     if (role != Qt::DisplayRole) {
         return {};

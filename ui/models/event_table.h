@@ -33,7 +33,7 @@ public:
     explicit EventTableModel(QObject* parent = nullptr);
 
     /// Null clears.
-    void setSource(TimelinePtr timeline, TimeRange range);
+    void setSource(const TimelinePtr& timeline, TimeRange range);
     bool waiting() const { return job_.busy(); }
     std::size_t found() const { return found_; } ///< events in the stretch, also those beyond the limit
     const Row& row(int index) const { return rows_[static_cast<std::size_t>(index)]; }

@@ -93,8 +93,9 @@ bool AllocationQuery::matches(const profiler::MemoryTimeline& timeline, const pr
         break;
     }
     const auto holds = [this](std::string_view hay) {
-        return std::search(hay.begin(), hay.end(), text_.begin(), text_.end(),
-                           [](char a, char b) { return (a >= 'A' && a <= 'Z' ? char(a + 32) : a) == b; }) != hay.end();
+        return std::search(hay.begin(), hay.end(), text_.begin(), text_.end(), [](char a, char b) {
+                   return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b;
+               }) != hay.end();
     };
     return holds(timeline.text(row.name)) || holds(base::categoryName(row.category));
 }

@@ -17,8 +17,8 @@ namespace vitrine::ui {
 namespace {
 
 FlatCell bytesCell(std::uint64_t bytes, const ByteGrid& grid) {
-    FlatCell cell(QString::number(static_cast<double>(bytes) / static_cast<double>(grid.unit), 'f', 2), quint64(bytes),
-                  QString::number(bytes));
+    FlatCell cell(QString::number(static_cast<double>(bytes) / static_cast<double>(grid.unit), 'f', 2),
+                  static_cast<quint64>(bytes), QString::number(bytes));
     cell.tip = exactBytesText(bytes);
     return cell;
 }
@@ -27,12 +27,12 @@ FlatCell changeCell(std::int64_t change, const ByteGrid& grid, bool lessIsWorse)
     const QString amount =
         QString::number(std::abs(static_cast<double>(change)) / static_cast<double>(grid.unit), 'f', 2);
     if (amount.toDouble() == 0) {
-        FlatCell cell(QStringLiteral("= 0.00"), qint64(0), QStringLiteral("0"));
+        FlatCell cell(QStringLiteral("= 0.00"), qint64{0}, QStringLiteral("0"));
         cell.delta = 0;
         return cell;
     }
-    FlatCell cell((change > 0 ? QStringLiteral("▲ +") : QStringLiteral("▼ \u2212")) + amount, qint64(change),
-                  QString::number(change));
+    FlatCell cell((change > 0 ? QStringLiteral("▲ +") : QStringLiteral("▼ \u2212")) + amount,
+                  static_cast<qint64>(change), QString::number(change));
     cell.delta = (change > 0) != lessIsWorse ? 1 : -1;
     return cell;
 }
@@ -134,7 +134,7 @@ FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts
     std::uint64_t restBefore = 0, restNow = 0;
     for (int i = base::kCategoryCount - 1; i >= 0; --i) {
         const std::uint64_t a = before[static_cast<std::size_t>(i)], b = facts.held[static_cast<std::size_t>(i)];
-        FlatCell change = changeCell(std::int64_t(b) - std::int64_t(a), grid, false);
+        FlatCell change = changeCell(static_cast<std::int64_t>(b) - static_cast<std::int64_t>(a), grid, false);
         if (*change.delta == 0) {
             restBefore += a; // what did not change is one row
             restNow += b;
@@ -150,7 +150,7 @@ FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts
     FlatNode rest;
     rest.key = 1001;
     rest.cells = {FlatCell(QObject::tr("everything else")), bytesCell(restBefore, grid), bytesCell(restNow, grid),
-                  changeCell(std::int64_t(restNow) - std::int64_t(restBefore), grid, false)};
+                  changeCell(static_cast<std::int64_t>(restNow) - static_cast<std::int64_t>(restBefore), grid, false)};
     rest.cells[1].muted = true;
     table->nodes.push_back(std::move(rest));
     const std::uint64_t freeBefore = facts.event.budget - std::min(facts.event.budget, totalBytes(before));
@@ -160,7 +160,7 @@ FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts
     last.emphasis = true;
     last.last = true;
     last.cells = {FlatCell(QObject::tr("not in use")), bytesCell(freeBefore, grid), bytesCell(freeNow, grid),
-                  changeCell(std::int64_t(freeNow) - std::int64_t(freeBefore), grid, true)};
+                  changeCell(static_cast<std::int64_t>(freeNow) - static_cast<std::int64_t>(freeBefore), grid, true)};
     table->nodes.push_back(std::move(last));
     return table;
 }

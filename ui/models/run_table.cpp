@@ -75,11 +75,11 @@ void RunTable::setRuns(const std::vector<sessions::RunInfo>& runs) {
     }
     // Runs are only ever appended or deleted: what stands behind the first difference goes row by row.
     for (std::size_t i = rows_.size(); i-- > kept;) {
-        const auto still = std::find_if(runs.begin() + std::ptrdiff_t(kept), runs.end(),
+        const auto still = std::find_if(runs.begin() + static_cast<std::ptrdiff_t>(kept), runs.end(),
                                         [&](const sessions::RunInfo& r) { return r.id == rows_[i].run.id; });
         if (still == runs.end()) {
             beginRemoveRows({}, static_cast<int>(i), static_cast<int>(i));
-            rows_.erase(rows_.begin() + std::ptrdiff_t(i));
+            rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(i));
             endRemoveRows();
         }
     }
@@ -150,11 +150,11 @@ QString RunTable::text(const Row& row, int column) const {
         return bytesText(factsOf(row).peak);
     case TokensPerSecond: {
         const auto rate = runTokensPerSecond(row.run);
-        return rate ? countText(qint64(std::llround(*rate))) : unknownText();
+        return rate ? countText(static_cast<qint64>(std::llround(*rate))) : unknownText();
     }
     case Time: {
         const auto seconds = runSeconds(row.run);
-        return seconds ? durationText(base::TimeNs(*seconds * 1e9)) : unknownText();
+        return seconds ? durationText(static_cast<base::TimeNs>(*seconds * 1e9)) : unknownText();
     }
     case When:
         return whenText(row.run.startedMs);
@@ -185,7 +185,7 @@ QVariant RunTable::sortValue(const Row& row, int column) const {
     case Time:
         return number(runSeconds(row.run));
     case When:
-        return qint64(row.run.startedMs);
+        return static_cast<qint64>(row.run.startedMs);
     default:
         return text(row, column);
     }
@@ -217,11 +217,11 @@ QVariant RunTable::data(const QModelIndex& index, int role) const {
     case SortRole:
         return sortValue(row, index.column());
     case KeyRole:
-        return quint64(row.run.id);
+        return static_cast<quint64>(row.run.id);
     case StatusRole:
         return static_cast<int>(row.run.status);
     case RunRole:
-        return qint64(row.run.id);
+        return static_cast<qint64>(row.run.id);
     default:
         return {};
     }

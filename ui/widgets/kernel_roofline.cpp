@@ -99,13 +99,13 @@ QImage KernelRoofline::picture(const QSizeF& size, double dpr) const {
     }
     const QRectF plot = plotOf(size);
     const Scale x = across(), y = up();
-    for (int power = int(x.low); power <= int(x.high); ++power) {
+    for (int power = static_cast<int>(x.low); power <= static_cast<int>(x.high); ++power) {
         const double at = plot.left() + (power - x.low) / (x.high - x.low) * plot.width();
         plumbline(painter, std::min(std::floor(at), plot.right() - 1), plot.top(), plot.bottom(), t.line0);
         drawText(painter, QRectF(at - 20, plot.bottom() + 1, 40, 14), Qt::AlignCenter, powerText(power), t.text3, font);
     }
     const int every = y.high - y.low > 5 ? 2 : 1;
-    for (int power = int(y.high); power >= int(y.low); power -= every) {
+    for (int power = static_cast<int>(y.high); power >= static_cast<int>(y.low); power -= every) {
         const double at = plot.bottom() - (power - y.low) / (y.high - y.low) * plot.height();
         hairline(painter, plot.left(), plot.right(), std::min(std::floor(at), plot.bottom() - 1), t.line0);
         drawText(painter, QRectF(0, at - 8, kLeft - 6, 16), Qt::AlignRight | Qt::AlignVCenter, powerText(power),

@@ -345,10 +345,10 @@ QRect VitrineStyle::subControlRect(ComplexControl control, const QStyleOptionCom
             const bool flat = slider->orientation == Qt::Horizontal;
             const int length = flat ? slider->rect.width() : slider->rect.height();
             const int range = slider->maximum - slider->minimum;
-            const int thumb =
-                range > 0 ? std::clamp(static_cast<int>(qint64(length) * slider->pageStep / (range + slider->pageStep)),
-                                       24, std::max(24, length))
-                          : length;
+            const int thumb = range > 0 ? std::clamp(static_cast<int>(static_cast<qint64>(length) * slider->pageStep /
+                                                                      (range + slider->pageStep)),
+                                                     24, std::max(24, length))
+                                        : length;
             const int at = sliderPositionFromValue(slider->minimum, slider->maximum, slider->sliderPosition,
                                                    length - thumb, slider->upsideDown);
             const auto part = [&](int from, int size) {

@@ -157,8 +157,8 @@ void TokenText::appendTokens(std::span<const StreamedToken> tokens) {
         chunk += broken(token.text, mark.begin);
         mark.end = endPosition() + static_cast<int>(chunk.size());
         mark.id = token.id;
-        mark.logprob = float(token.logprob);
-        mark.milliseconds = float((token.seconds - lastSeconds_) * 1e3);
+        mark.logprob = static_cast<float>(token.logprob);
+        mark.milliseconds = static_cast<float>((token.seconds - lastSeconds_) * 1e3);
         mark.top = token.topJson;
         lastSeconds_ = token.seconds;
         marks_.push_back(std::move(mark));
@@ -222,7 +222,7 @@ int TokenText::tokenAt(const QPoint& position) const {
 }
 
 QString TokenText::tokenTip(int token) const {
-    const Mark& mark = marks_[std::size_t(token)];
+    const Mark& mark = marks_[static_cast<std::size_t>(token)];
     QString tip = QStringLiteral("<b>%1</b><br>").arg(shownToken(textWithoutSoftBreaks(mark.begin, mark.end)));
     tip += tr("id %1").arg(mark.id);
     if (mark.logprob < 0) {

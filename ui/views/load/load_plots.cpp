@@ -116,9 +116,10 @@ std::vector<BarGroup> loadBars(const LoadPair& pair, const ThemeTokens& t) {
                      : part == LoadPart::Small   ? tr("other")
                                                  : loadPartName(part);
         const CategoryStyle style = layerStyle(loadPartLayer(part), t);
-        group.rows.push_back({double(a), tr("A %1").arg(bytesText(a)), style, QLatin1Char('A'), false});
+        group.rows.push_back({static_cast<double>(a), tr("A %1").arg(bytesText(a)), style, QLatin1Char('A'), false});
         if (pair.b) {
-            group.rows.push_back({double(b), tr("B %1").arg(bytesText(b)), style, QLatin1Char('B'), false});
+            group.rows.push_back(
+                {static_cast<double>(b), tr("B %1").arg(bytesText(b)), style, QLatin1Char('B'), false});
             const double larger = static_cast<double>(std::max(a, b)), smaller = static_cast<double>(std::min(a, b));
             group.strong = smaller > 0 && larger / smaller > 1.0005;
             group.fact = a == b        ? QStringLiteral("=")

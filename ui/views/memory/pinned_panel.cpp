@@ -178,9 +178,9 @@ void PinnedPanel::addLinks(const profiler::MemoryTimeline& timeline, const profi
             }
         }
     }
-    if (std::size_t(all.size()) > used.size()) {
-        used.push_back({tr("and %1 more").arg(std::size_t(all.size()) - used.size()), TextColor::Text3, false, 0, 0,
-                        all.join(QStringLiteral(", "))});
+    if (static_cast<std::size_t>(all.size()) > used.size()) {
+        used.push_back({tr("and %1 more").arg(static_cast<std::size_t>(all.size()) - used.size()), TextColor::Text3,
+                        false, 0, 0, all.join(QStringLiteral(", "))});
     }
     if (!used.empty()) {
         addRow(tr("Used by"), used);

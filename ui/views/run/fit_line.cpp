@@ -24,15 +24,18 @@ constexpr std::uint64_t kGib = 1ULL << 30;
 std::optional<std::uint64_t> bytesOf(const Json& metrics, const char* key) {
     const auto found = metrics.find(key);
     return found != metrics.end() && found->is_number() && found->get<double>() >= 0
-               ? std::optional(std::uint64_t(found->get<double>()))
+               ? std::optional(static_cast<std::uint64_t>(found->get<double>()))
                : std::nullopt;
 }
 
 /// "17.4 of 80.0 GiB", one decimal: it is an estimate. Small models are said in their own unit.
 QString roughly(std::uint64_t peak, std::uint64_t budget) {
-    const QString all = FitLine::tr("%1 GiB").arg(QString::number(double(budget) / double(kGib), 'f', 1));
-    return peak >= kGib / 10 ? FitLine::tr("%1 of %2").arg(QString::number(double(peak) / double(kGib), 'f', 1), all)
-                             : FitLine::tr("%1 of %2").arg(bytesText(peak), all);
+    const QString all =
+        FitLine::tr("%1 GiB").arg(QString::number(static_cast<double>(budget) / static_cast<double>(kGib), 'f', 1));
+    return peak >= kGib / 10
+               ? FitLine::tr("%1 of %2")
+                     .arg(QString::number(static_cast<double>(peak) / static_cast<double>(kGib), 'f', 1), all)
+               : FitLine::tr("%1 of %2").arg(bytesText(peak), all);
 }
 
 } // namespace

@@ -157,7 +157,7 @@ QWidget* LivePanel::buildRuns() {
     column->addWidget(runs_, 1);
     const auto open = [this](const QModelIndex& index) {
         if (const FlatNode* node = model_->node(index)) {
-            emit runWanted(qint64(node->key));
+            emit runWanted(static_cast<qint64>(node->key));
         }
     };
     connect(runs_, &QTreeView::clicked, this, open);
@@ -181,16 +181,16 @@ void LivePanel::setNumbers(const QString& title, const LiveNumbers& numbers) {
     header_->setTitle(title);
     values_[0]->setText(numbers.state.isEmpty() ? unknownText() : numbers.state);
     values_[1]->setText(numbers.tokensPerSecond && *numbers.tokensPerSecond > 0
-                            ? tr("%1 tok/s").arg(countText(qint64(std::llround(*numbers.tokensPerSecond))))
+                            ? tr("%1 tok/s").arg(countText(static_cast<qint64>(std::llround(*numbers.tokensPerSecond))))
                             : unknownText());
     values_[2]->setText(numbers.firstTokenSeconds && *numbers.firstTokenSeconds > 0
-                            ? durationText(base::TimeNs(*numbers.firstTokenSeconds * 1e9))
+                            ? durationText(static_cast<base::TimeNs>(*numbers.firstTokenSeconds * 1e9))
                             : unknownText());
-    values_[3]->setText(
-        !numbers.tokens ? unknownText()
-        : numbers.wantedTokens
-            ? tr("%1 of %2").arg(countText(qint64(*numbers.tokens)), countText(qint64(*numbers.wantedTokens)))
-            : countText(qint64(*numbers.tokens)));
+    values_[3]->setText(!numbers.tokens        ? unknownText()
+                        : numbers.wantedTokens ? tr("%1 of %2")
+                                                     .arg(countText(static_cast<qint64>(*numbers.tokens)),
+                                                          countText(static_cast<qint64>(*numbers.wantedTokens)))
+                                               : countText(static_cast<qint64>(*numbers.tokens)));
     values_[4]->setText(bytesText(numbers.kvBytes));
     values_[5]->setText(bytesText(numbers.peakBytes));
 }
@@ -206,8 +206,9 @@ void LivePanel::setRuns(const std::vector<sessions::RunInfo>& runs, sessions::Ru
         const sessions::RunInfo& run = runs[i];
         const auto rate = runTokensPerSecond(run);
         FlatNode node;
-        node.key = quint64(run.id);
-        node.cells = {FlatCell(runTitle(run)), FlatCell(rate ? countText(qint64(std::llround(*rate))) : unknownText()),
+        node.key = static_cast<quint64>(run.id);
+        node.cells = {FlatCell(runTitle(run)),
+                      FlatCell(rate ? countText(static_cast<qint64>(std::llround(*rate))) : unknownText()),
                       FlatCell(bytesText(runFacts(run).peak))};
         node.cells[0].tip = runTitle(run);
         tree->nodes.push_back(std::move(node));
@@ -217,7 +218,7 @@ void LivePanel::setRuns(const std::vector<sessions::RunInfo>& runs, sessions::Ru
     runs_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
     runs_->setColumnWidth(1, 60);
     runs_->setColumnWidth(2, 84);
-    const QModelIndex now = model_->indexOfKey(quint64(shown));
+    const QModelIndex now = model_->indexOfKey(static_cast<quint64>(shown));
     if (now.isValid()) {
         runs_->setCurrentIndex(now);
     }

@@ -150,7 +150,7 @@ void SessionsView::onChosen() {
     export_->setEnabled(runs.size() == 1);
     export_->setToolTip(runs.size() == 1 ? tr("Write the run for other programs") : tr("Choose one run"));
     const sessions::RunInfo* run = runs.size() == 1 ? context().document->run(runs.front()) : nullptr;
-    panel_->setRun(run, int(runs.size()), !context().document->readOnly());
+    panel_->setRun(run, static_cast<int>(runs.size()), !context().document->readOnly());
 }
 
 std::vector<sessions::RunId> SessionsView::chosen() const {

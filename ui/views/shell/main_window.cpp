@@ -146,9 +146,10 @@ void MainWindow::connectDocument() {
         progressText_->setVisible(on);
         progressStop_->setVisible(on);
         progressBar_->setVisible(on && total > 0);
-        progressText_->setText(total > 0
-                                   ? tr("%1, %2 of %3").arg(what, countText(qint64(done)), countText(qint64(total)))
-                                   : tr("%1, %2 chunks").arg(what, countText(qint64(done))));
+        progressText_->setText(
+            total > 0 ? tr("%1, %2 of %3")
+                            .arg(what, countText(static_cast<qint64>(done)), countText(static_cast<qint64>(total)))
+                      : tr("%1, %2 chunks").arg(what, countText(static_cast<qint64>(done))));
         progressBar_->setRange(0, 1000);
         progressBar_->setValue(
             total > 0 ? static_cast<int>(1000.0 * static_cast<double>(done) / static_cast<double>(total)) : 0);
@@ -219,12 +220,13 @@ void MainWindow::showStatus() {
     events_->setText(!state.timeline ? QString()
                      : events == 1   ? tr("1 event")
                                      : tr("%1 events").arg(countText(events)));
-    QString losses =
-        run->lostRecords == 0 ? tr("No records lost") : tr("%1 records lost").arg(countText(qint64(run->lostRecords)));
+    QString losses = run->lostRecords == 0
+                         ? tr("No records lost")
+                         : tr("%1 records lost").arg(countText(static_cast<qint64>(run->lostRecords)));
     const auto dropped = numberAt(parsedObject(run->metricsJson), "dropped_parts").value_or(0);
     if (dropped > 0) {
         losses = dropped == 1 ? tr("%1, 1 older part deleted").arg(losses)
-                              : tr("%1, %2 older parts deleted").arg(losses, countText(qint64(dropped)));
+                              : tr("%1, %2 older parts deleted").arg(losses, countText(static_cast<qint64>(dropped)));
     }
     losses_->setText(losses);
     losses_->setColor(run->lostRecords == 0 ? TextColor::Text2 : TextColor::Warn);

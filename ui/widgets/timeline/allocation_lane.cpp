@@ -30,16 +30,17 @@ AllocationLane::AllocationLane(const QString& title, TimeCursor* time, QWidget* 
             stacking_.stop();
         } else if (timeline_->stackedPart() < 1) {
             setFacts(tr("Stacking the blocks of %1 events, %2 %")
-                         .arg(countText(qint64(timeline_->events())))
+                         .arg(countText(static_cast<qint64>(timeline_->events())))
                          .arg(static_cast<int>(timeline_->stackedPart() * 100)));
         }
     });
 }
 
 void AllocationLane::showFacts() {
-    setFacts(picture_.small == 0 ? tr("%1 shapes drawn").arg(countText(qint64(picture_.shapes)))
+    setFacts(picture_.small == 0 ? tr("%1 shapes drawn").arg(countText(static_cast<qint64>(picture_.shapes)))
                                  : tr("%1 shapes drawn, %2 too small: shown as hatch")
-                                       .arg(countText(qint64(picture_.shapes)), countText(qint64(picture_.small))));
+                                       .arg(countText(static_cast<qint64>(picture_.shapes)),
+                                            countText(static_cast<qint64>(picture_.small))));
 }
 
 void AllocationLane::setTimeline(TimelinePtr timeline) {

@@ -62,7 +62,8 @@ CategoryStyle partStyle(const CategoryStyle& whole, int tone, const ThemeTokens&
     CategoryStyle style = whole;
     const auto hsl = whole.fill.toHsl();
     style.fill =
-        QColor::fromHslF(hsl.hslHueF(), hsl.hslSaturationF(), float((theme.dark ? kDark : kLight)[step])).toRgb();
+        QColor::fromHslF(hsl.hslHueF(), hsl.hslSaturationF(), static_cast<float>((theme.dark ? kDark : kLight)[step]))
+            .toRgb();
     style.hatch = kHatches[step];
     style.tile = style.hatch == Hatch::Dots ? 4 : 6;
     const QColor dark(0x10, 0x12, 0x15), white(Qt::white);

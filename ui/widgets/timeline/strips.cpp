@@ -126,7 +126,8 @@ void Ruler::paintTags(QPainter& painter) {
         const QColor color = bad ? t.bad : mark.kind == TimeMark::Kind::Loss ? t.warn : t.text2;
         plumbline(painter, std::min(x, width() - 1.0), 0, height(), color);
         if (mark.end > mark.time) {
-            painter.fillRect(QRectF(x, height() - 4, std::min(xOf(mark.end), double(width())) - x, 3), color);
+            painter.fillRect(QRectF(x, height() - 4, std::min(xOf(mark.end), static_cast<double>(width())) - x, 3),
+                             color);
         }
         if (mark.text.isEmpty()) {
             continue;
