@@ -135,9 +135,10 @@ TEST_F(Decode, QkvProjectWritesPagesAndRings) {
     VITRINE_NEEDS_GPU();
     constexpr std::int64_t kHeads = 6, kKvHeads = 2, kPageTokens = 8, kColumns = 3;
     for (const Sizes& size : kSizes) {
-        for (const auto& [headDim, ring] : std::vector<std::pair<std::int64_t, bool>>{
+        for (const auto& layout : std::vector<std::pair<std::int64_t, bool>>{
                  {16, false}, {16, true}, {64, false}, {64, true}, {128, false}}) {
-            const std::int64_t tokens = size.tokens;
+            const std::int64_t headDim = layout.first, tokens = size.tokens;
+            const bool ring = layout.second;
             const TestTensor x = random(size.type, Shape{tokens, size.dim});
             const TestTensor norm = random(size.type, Shape{size.dim});
             const TestTensor q = matrix(size.type, kHeads * headDim, size.dim);

@@ -75,7 +75,7 @@ struct Maker {
     Expr input(ProgramOp op) { return {builder.get(), builder->input(op)}; }
     Expr number(double v) { return {builder.get(), builder->constant(v)}; }
     Expr number(int v) { return {builder.get(), builder->constant(std::int64_t{v})}; }
-    Expr load(const std::string& name, ProgramType type, std::vector<Expr> at, bool differentiable = false) {
+    Expr load(const std::string& name, ProgramType type, const std::vector<Expr>& at, bool differentiable = false) {
         const std::int32_t capture = builder->capture({name, type, static_cast<int>(at.size()), differentiable});
         std::vector<ProgramBuilder::Value> indices;
         for (const Expr& index : at) {
