@@ -45,6 +45,7 @@ std::vector<std::byte> KvCache::randomPage(int group, std::uint64_t seed) const 
     const std::vector<float> normal = normalRows(kRandomRows * headDim_, seed);
     std::vector<std::byte> bytes(static_cast<std::size_t>(kRandomRows * headDim_));
     std::vector<float> scales;
+    scales.reserve(static_cast<std::size_t>(kRandomRows));
     for (std::int64_t row = 0; row < kRandomRows; ++row) {
         scales.push_back(kernels::quantizeKvRow(options_.dtype, normal.data() + row * headDim_, headDim_,
                                                 bytes.data() + row * headDim_));

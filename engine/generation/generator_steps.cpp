@@ -124,6 +124,7 @@ void Generator::prepare(const KvCacheOptions& cacheOptions) {
 /// `pending`: tokens of each row that the device has sampled and the host has not read.
 std::vector<kernels::SampleParameters> Generator::samplingOf(const std::vector<Row*>& rows, std::int64_t pending) {
     std::vector<kernels::SampleParameters> parameters;
+    parameters.reserve(rows.size());
     for (const Row* row : rows) {
         parameters.push_back(sampleParameters(row->request, row->history, row->number, pending));
     }

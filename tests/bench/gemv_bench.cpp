@@ -28,8 +28,8 @@ struct Bytes {
 };
 
 double ceilingOf(CpuContext& context) {
-    static const double bandwidth = measureReadBandwidth(context);
-    return bandwidth;
+    static const double kBandwidth = measureReadBandwidth(context);
+    return kBandwidth;
 }
 
 void report(benchmark::State& state, CpuContext& context, std::uint64_t bytes) {

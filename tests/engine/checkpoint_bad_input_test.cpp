@@ -104,7 +104,7 @@ std::vector<std::string> brokenTexts() {
                                    "\xef\xbb\xbf{}",
                                    "{\"a\":\"line\nbreak\"}",
                                    "// comment\n{}"};
-    texts.push_back(std::string(100000, '['));
+    texts.emplace_back(100000, '[');
     texts.push_back("{\"a\":" + std::string(5000, '[') + std::string(5000, ']') + "}");
     std::string nested;
     for (int i = 0; i < 3000; ++i) {

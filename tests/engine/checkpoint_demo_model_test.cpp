@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string& demoFolder() {
-    static const std::string folder = base::resourcePath("models/vitrine-demo");
-    return folder;
+    static const std::string kFolder = base::resourcePath("models/vitrine-demo");
+    return kFolder;
 }
 
 /// Nearly normal numbers from sums of uniform ones: integers and one product only, so that every machine makes the same.

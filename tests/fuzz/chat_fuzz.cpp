@@ -91,7 +91,7 @@ void readBack(engine::ChatFormatKind kind, const std::shared_ptr<const engine::T
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const std::shared_ptr<const engine::Tokenizer> tokenizer = byteTokenizer();
+    static const std::shared_ptr<const engine::Tokenizer> kTokenizer = byteTokenizer();
     if (size < 2) {
         return 0;
     }
@@ -104,8 +104,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     options.enableThinking = (data[0] & 0x40U) != 0;
     try {
         const std::vector<engine::ChatMessage> messages = engine::parseChatMessages(bytes.substr(templateSize), "fuzz");
-        const engine::ChatFormat format(kind, tokenizer, "qwen3", bytes.substr(0, templateSize));
-        readBack(kind, tokenizer, format.render(messages, options).ids);
+        const engine::ChatFormat format(kind, kTokenizer, "qwen3", bytes.substr(0, templateSize));
+        readBack(kind, kTokenizer, format.render(messages, options).ids);
     } catch (const base::BadInput&) {
         return 0;
     } catch (const base::Unsupported&) {

@@ -15,11 +15,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace vitrine;
-    static const int file = ::memfd_create("profile", MFD_CLOEXEC);
-    if (file < 0 || ::ftruncate(file, 0) != 0 || ::pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) {
+    static const int kFile = ::memfd_create("profile", MFD_CLOEXEC);
+    if (kFile < 0 || ::ftruncate(kFile, 0) != 0 || ::pwrite(kFile, data, size, 0) != static_cast<ssize_t>(size)) {
         std::abort();
     }
-    const std::string path = fmt::format("/proc/self/fd/{}", file);
+    const std::string path = fmt::format("/proc/self/fd/{}", kFile);
     try {
         const kernels::DeviceTraits traits = kernels::loadDeviceProfile(path);
         if (!std::isfinite(traits.memoryBandwidth) || traits.memoryBandwidth <= 0 || traits.multiprocessors < 0) {

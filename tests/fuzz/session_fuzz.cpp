@@ -33,23 +33,23 @@ void readEverything(const sessions::SessionFile& session) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const std::string path = "/tmp/session-fuzz-" + std::to_string(::getpid()) + ".vitrine";
+    static const std::string kPath = "/tmp/session-fuzz-" + std::to_string(::getpid()) + ".vitrine";
     const std::string bytes(reinterpret_cast<const char*>(data), size);
     for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
-        std::remove((path + beside).c_str());
+        std::remove((kPath + beside).c_str());
     }
-    std::ofstream(path, std::ios::binary) << bytes;
+    std::ofstream(kPath, std::ios::binary) << bytes;
     bool bad = false;
     try {
-        readEverything(*sessions::SessionFile::open(path, sessions::OpenMode::ReadOnly));
+        readEverything(*sessions::SessionFile::open(kPath, sessions::OpenMode::ReadOnly));
     } catch (const base::BadInput&) {
         bad = true;
     }
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file(kPath, std::ios::binary);
     const std::string after((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     if (bad && after != bytes) {
         std::abort();
     }
-    std::remove(path.c_str());
+    std::remove(kPath.c_str());
     return 0;
 }

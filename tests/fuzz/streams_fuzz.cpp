@@ -196,8 +196,8 @@ void askEverything(const profiler::MemoryTimeline& timeline) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const std::vector<base::ColumnChunk> pattern = wellFormed();
-    std::vector<base::ColumnChunk> chunks = pattern;
+    static const std::vector<base::ColumnChunk> kPattern = wellFormed();
+    std::vector<base::ColumnChunk> chunks = kPattern;
     Bytes bytes(data, size);
     const bool loadOrder = (bytes.byte() & 1U) != 0;
     for (int changes = 0; changes < 6 && !bytes.empty(); ++changes) {

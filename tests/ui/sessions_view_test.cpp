@@ -27,11 +27,11 @@ using ui::RunTable;
 namespace {
 
 sessions::RunInfo makeRun(int number) {
-    static const char* const workloads[] = {"generate", "load", "plan generate"};
+    static const char* const kWorkloads[] = {"generate", "load", "plan generate"};
     sessions::RunInfo run;
     run.id = number;
     run.name = "run " + std::to_string(number);
-    run.workload = workloads[number % 3];
+    run.workload = kWorkloads[number % 3];
     run.specJson = R"({"vitrine": 1, "workload": "generate", "model": "synthetic:gpt-oss-20b", "prompt": "hi"})";
     run.environmentJson = R"({"backend": "meta", "device": {"name": "H200"}})";
     run.metricsJson = R"({"peak_bytes": )" + std::to_string(static_cast<std::uint64_t>(number) * (10ULL << 30)) +

@@ -136,7 +136,7 @@ QVariant AllocationTableModel::data(const QModelIndex& index, int role) const {
         return index.column() == Name ? QVariant(static_cast<int>(row.category)) : QVariant();
     }
     if (role == KeyRole) {
-        return quint64(row.id);
+        return static_cast<quint64>(row.id);
     }
     const bool raw = role == RawRole;
     if (role != Qt::DisplayRole && !raw) {

@@ -10,8 +10,8 @@ namespace vitrine::ui {
 namespace {
 
 FlatTreePtr emptyTree() {
-    static const FlatTreePtr tree = std::make_shared<const FlatTree>();
-    return tree;
+    static const FlatTreePtr kTree = std::make_shared<const FlatTree>();
+    return kTree;
 }
 
 QVariant sortValue(const FlatNode& node, int column) {

@@ -115,12 +115,12 @@ std::optional<double> readNumber(const QString& key, const QString& text) {
     static const QRegularExpression duration(QStringLiteral("^([0-9.]+)(ns|us|µs|ms|s|min|h)$"));
     const auto match = duration.match(text);
     if (match.hasMatch()) {
-        static const std::map<QString, double> units = {{QStringLiteral("ns"), 1e-9}, {QStringLiteral("us"), 1e-6},
-                                                        {QStringLiteral("µs"), 1e-6}, {QStringLiteral("ms"), 1e-3},
-                                                        {QStringLiteral("s"), 1},     {QStringLiteral("min"), 60},
-                                                        {QStringLiteral("h"), 3600}};
+        static const std::map<QString, double> kUnits = {{QStringLiteral("ns"), 1e-9}, {QStringLiteral("us"), 1e-6},
+                                                         {QStringLiteral("µs"), 1e-6}, {QStringLiteral("ms"), 1e-3},
+                                                         {QStringLiteral("s"), 1},     {QStringLiteral("min"), 60},
+                                                         {QStringLiteral("h"), 3600}};
         const double value = match.captured(1).toDouble(&ok);
-        return ok ? std::optional(value * units.at(match.captured(2))) : std::nullopt;
+        return ok ? std::optional(value * kUnits.at(match.captured(2))) : std::nullopt;
     }
     try {
         return static_cast<double>(base::parseBytes(text.toStdString(), key.toStdString()));
@@ -169,12 +169,12 @@ bool RunFilter::readTerm(QString word) {
         terms_.push_back(term);
         return true;
     }
-    static const std::map<QString, Operator> operators = {
+    static const std::map<QString, Operator> kOperators = {
         {QStringLiteral(">"), Operator::Greater}, {QStringLiteral(">="), Operator::GreaterEqual},
         {QStringLiteral("<"), Operator::Less},    {QStringLiteral("<="), Operator::LessEqual},
         {QStringLiteral("="), Operator::Equal},   {QStringLiteral(":"), Operator::Contains}};
     term.key = match.captured(1).toLower();
-    term.op = operators.at(match.captured(2));
+    term.op = kOperators.at(match.captured(2));
     term.text = match.captured(3);
     if (!isTextKey(term.key)) {
         const auto number = readNumber(term.key, term.text);

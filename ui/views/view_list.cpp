@@ -76,7 +76,7 @@ View* makeSessions(const ViewContext& context, QWidget* parent) {
 } // namespace
 
 const std::vector<ViewEntry>& viewEntries() {
-    static const std::vector<ViewEntry> entries = {
+    static const std::vector<ViewEntry> kEntries = {
         {"run", QT_TRANSLATE_NOOP("ViewList", "Run"), "run", makeRun},
         {"memory", QT_TRANSLATE_NOOP("ViewList", "Memory"), "memory", makeMemory},
         {"kernels", QT_TRANSLATE_NOOP("ViewList", "Kernels"), "kernels", makeKernels},
@@ -89,7 +89,7 @@ const std::vector<ViewEntry>& viewEntries() {
         {"compare", QT_TRANSLATE_NOOP("ViewList", "Compare"), "compare", makeCompare},
         {"sessions", QT_TRANSLATE_NOOP("ViewList", "Sessions"), "sessions", makeSessions},
     };
-    return entries;
+    return kEntries;
 }
 
 } // namespace vitrine::ui

@@ -38,11 +38,11 @@ QAccessibleInterface* makeAccessible(const QString&, QObject* object) {
 } // namespace
 
 PlotWidget::PlotWidget(const QString& title, QWidget* parent) : QWidget(parent), title_(title) {
-    static const bool installed = [] {
+    static const bool kInstalled = [] {
         QAccessible::installFactory(makeAccessible);
         return true;
     }();
-    Q_UNUSED(installed);
+    Q_UNUSED(kInstalled);
     setFocusPolicy(Qt::StrongFocus);
     setMouseTracking(true);
     setAccessibleName(title);

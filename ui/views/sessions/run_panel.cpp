@@ -126,7 +126,7 @@ void RunPanel::setRun(const sessions::RunInfo* run, int chosen, bool editable) {
     const auto seconds = runSeconds(*run);
     QString text = when.toString(QStringLiteral("yyyy-MM-dd HH:mm:ss"));
     if (seconds) {
-        text += tr(", took %1").arg(durationText(base::TimeNs(*seconds * 1e9)));
+        text += tr(", took %1").arg(durationText(static_cast<base::TimeNs>(*seconds * 1e9)));
     }
     when_->setText(text);
     tags_->setReadOnly(!editable);

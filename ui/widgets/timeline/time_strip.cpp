@@ -79,11 +79,11 @@ QAccessibleInterface* makeChartInterface(const QString&, QObject* object) {
 } // namespace
 
 void installChartAccessibility() {
-    static const bool once = [] {
+    static const bool kOnce = [] {
         QAccessible::installFactory(makeChartInterface);
         return true;
     }();
-    Q_UNUSED(once)
+    Q_UNUSED(kOnce)
 }
 
 TimeStrip::TimeStrip(const QString& title, TimeCursor* time, QWidget* parent)
