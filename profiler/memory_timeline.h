@@ -139,6 +139,8 @@ public:
     virtual LazyRows<ScopeRow> phases() const = 0; ///< and the phases
     /// Null when there is none. The row lives as long as the timeline.
     virtual const ScopeRow* scope(std::uint64_t id) const = 0;
+    /// The same by value, of which the timeline keeps nothing: for whoever asks about many.
+    virtual std::optional<ScopeRow> findScope(std::uint64_t id) const = 0;
     /// "step 3 / layer 11 / ExpertMlp"
     virtual std::string scopePath(std::uint64_t id) const = 0;
     virtual std::string_view text(std::uint32_t name) const = 0;

@@ -76,7 +76,7 @@ std::optional<std::uint32_t> TimelineSnapshot::replayOf(std::uint64_t id) const 
     return static_cast<std::uint32_t>(found);
 }
 
-std::optional<ScopeRef> TimelineSnapshot::findScope(std::uint64_t id) const {
+std::optional<ScopeRef> TimelineSnapshot::scopeRef(std::uint64_t id) const {
     const auto& defs = parts_.scopes.defs;
     std::ptrdiff_t found = -1;
     if (parts_.scopes.idsRise) {
@@ -116,7 +116,7 @@ const ScopeRow* TimelineSnapshot::scope(std::uint64_t id) const {
     if (known != lazy_->scopeRows.end()) {
         return known->second.get();
     }
-    const std::optional<ScopeRef> ref = findScope(id);
+    const std::optional<ScopeRef> ref = scopeRef(id);
     if (!ref) {
         return nullptr;
     }
@@ -125,10 +125,15 @@ const ScopeRow* TimelineSnapshot::scope(std::uint64_t id) const {
     return row.get();
 }
 
+std::optional<ScopeRow> TimelineSnapshot::findScope(std::uint64_t id) const {
+    const std::optional<ScopeRef> ref = scopeRef(id);
+    return ref ? std::optional(scopeRow(*ref)) : std::nullopt;
+}
+
 std::string TimelineSnapshot::scopePath(std::uint64_t id) const {
     std::vector<std::string> parts;
     for (int depth = 0; depth < kMaxScopeDepth; ++depth) {
-        const std::optional<ScopeRef> ref = findScope(id);
+        const std::optional<ScopeRef> ref = scopeRef(id);
         if (!ref) {
             break;
         }

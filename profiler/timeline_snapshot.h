@@ -84,6 +84,7 @@ public:
     LazyRows<ScopeRow> steps() const override;
     LazyRows<ScopeRow> phases() const override;
     const ScopeRow* scope(std::uint64_t id) const override;
+    std::optional<ScopeRow> findScope(std::uint64_t id) const override;
     std::string scopePath(std::uint64_t id) const override;
     std::string_view text(std::uint32_t name) const override;
 
@@ -111,7 +112,7 @@ private:
     BlockBox box(std::uint32_t row, bool byAddress) const;
     AllocationRow allocation(std::size_t index) const;
     ScopeRow scopeRow(const ScopeRef& ref) const;
-    std::optional<ScopeRef> findScope(std::uint64_t id) const;
+    std::optional<ScopeRef> scopeRef(std::uint64_t id) const;
     std::optional<std::uint32_t> replayOf(std::uint64_t id) const;
     const StackLayout& stack() const;
 

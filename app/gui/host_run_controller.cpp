@@ -203,7 +203,7 @@ void HostRunController::priceLoop() {
 void HostRunController::runPrice(RunHost& meta, const Request& request) {
     QString metrics, error;
     try {
-        meta.start(planOf(request.experiment), {}, [](const Json&) {});
+        meta.start(planOf(request.experiment), {}, {});
         const RunOutcome outcome = meta.wait();
         metrics = QString::fromStdString(outcome.metricsJson);
         error = QString::fromStdString(outcome.error);
@@ -226,7 +226,7 @@ void HostRunController::runRehearsal(RunHost& meta, const Request& request) {
         Json experiment = planOf(request.experiment);
         experiment["profile"] = "light";
         const std::string file = folder.filePath(QStringLiteral("plan.vitrine")).toStdString();
-        meta.start(experiment, file, [](const Json&) {});
+        meta.start(experiment, file, {});
         const RunOutcome outcome = meta.wait();
         error = QString::fromStdString(outcome.error);
         timeline = timelineOf(file, outcome.run);

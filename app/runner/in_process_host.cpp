@@ -213,6 +213,7 @@ private:
     std::atomic<bool> running_ = false;
     std::thread thread_;
     RunMessageSink sink_;
+    bool heard_ = false; ///< somebody listens to sink_
     std::unique_ptr<RunRecording> recording_;
     RunOutcome outcome_;
 };
@@ -249,7 +250,8 @@ void InProcessHost::start(const json& experiment, const std::string& sessionFile
             recording_->setText("mods." + file.name, std::move(file.text));
         }
     }
-    sink_ = sink ? std::move(sink) : [](const json&) {};
+    heard_ = sink != nullptr;
+    sink_ = heard_ ? std::move(sink) : [](const json&) {};
     outcome_ = {};
     base::StopToken token;
     {
@@ -287,7 +289,7 @@ void InProcessHost::takeToken(const engine::StreamedToken& token, bool serves) {
         recording_->appendTexts(token.request,
                                 [&](const PartOrigin& origin) { return keptTexts(token, message, origin); });
     }
-    if (!serves) {
+    if (heard_ && !serves) {
         sink_(message);
     }
 }
@@ -300,7 +302,8 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
     sinks.trace = recording_ != nullptr ? &recording_->trace() : nullptr;
     sinks.feed = feed_;
     const bool serves = experiment.value("workload", "") == "serve";
-    if (!serves || recording_ != nullptr) {
+    // The price of a long batch has millions of tokens, which nobody wants to hear of.
+    if ((heard_ && !serves) || recording_ != nullptr) {
         sinks.token = [this, serves](const engine::StreamedToken& token) { takeToken(token, serves); };
     }
     if (recording_ != nullptr) {

@@ -108,8 +108,8 @@ private:
             ++op.calls;
             op.launches += call.launches;
             op.busy += call.busy.length();
-            const ScopeRow* row = timeline_.scope(scope);
-            if (row == nullptr) {
+            const std::optional<ScopeRow> row = timeline_.findScope(scope);
+            if (!row) {
                 continue;
             }
             op.bytes += row->bytes;

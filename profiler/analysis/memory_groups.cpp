@@ -83,7 +83,7 @@ public:
     void add(std::size_t index) {
         const AllocationRow row = timeline_.allocations()[index];
         const std::string_view name = timeline_.text(row.name);
-        const ScopePlace& place = places_.of(row.scope);
+        const ScopePlace place = places_.of(row.scope);
         const std::int32_t named = layerInName(name);
         const std::int32_t layer = named >= 0 ? named : place.layer;
         GroupParts& group = groups_[grouping_.name(grouping_.groupOf(row))];
@@ -265,7 +265,7 @@ std::size_t Grouping::intern(std::string name) {
 
 std::string Grouping::nameOf(const AllocationRow& row) {
     const std::string_view tensor = timeline_.text(row.name);
-    const ScopePlace& place = places_.of(row.scope);
+    const ScopePlace place = places_.of(row.scope);
     switch (by_) {
     case GroupBy::Category:
         return std::string(base::categoryName(row.category));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "profiler/analysis/scope_places.h"
 
+#include <bit>
 #include <charconv>
 #include <fmt/format.h>
 
@@ -12,41 +13,57 @@ constexpr int kMaxDepth = 64;
 constexpr std::size_t kScopesLookedAt = 200'000;
 } // namespace
 
-const ScopePlace& ScopePlaces::of(std::uint64_t scope) {
-    if (const auto known = known_.find(scope); known != known_.end()) {
-        return known->second;
+ScopePlace placeInside(ScopePlace outer, const ScopeRow& row) {
+    switch (row.kind) {
+    case base::ScopeKind::Op:
+        outer.op = row.name != 0 ? row.name : outer.op;
+        break;
+    case base::ScopeKind::Layer:
+        outer.layer = row.index >= 0 ? row.index : outer.layer;
+        break;
+    case base::ScopeKind::Step:
+        outer.step = row.index;
+        outer.stepScope = row.id;
+        break;
+    case base::ScopeKind::Phase:
+        outer.phase = row.name;
+        outer.phaseScope = row.id;
+        break;
+    case base::ScopeKind::Run:
+        break;
     }
-    ScopePlace place;
-    std::uint64_t id = scope;
-    for (int depth = 0; depth < kMaxDepth; ++depth) {
-        const ScopeRow* const row = timeline_.scope(id);
-        if (row == nullptr) {
-            break;
-        }
-        switch (row->kind) {
-        case base::ScopeKind::Op:
-            place.op = place.op == 0 ? row->name : place.op;
-            break;
-        case base::ScopeKind::Layer:
-            place.layer = place.layer < 0 ? row->index : place.layer;
-            break;
-        case base::ScopeKind::Step:
-            place.step = place.stepScope == 0 ? row->index : place.step;
-            place.stepScope = place.stepScope == 0 ? id : place.stepScope;
-            break;
-        case base::ScopeKind::Phase:
-            place.phase = place.phaseScope == 0 ? row->name : place.phase;
-            place.phaseScope = place.phaseScope == 0 ? id : place.phaseScope;
-            break;
-        case base::ScopeKind::Run:
-            break;
-        }
-        if (row->parent == 0 || row->parent == id) {
-            break;
-        }
-        id = row->parent;
+    return outer;
+}
+
+ScopePlaces::Known& ScopePlaces::slot(std::uint64_t scope) {
+    constexpr int kIndexBits = std::countr_zero(kKnown);
+    return known_[static_cast<std::size_t>((scope * 0x9E3779B97F4A7C15U) >> (64 - kIndexBits))];
+}
+
+ScopePlace ScopePlaces::of(std::uint64_t scope) {
+    return at(scope, 0);
+}
+
+ScopePlace ScopePlaces::at(std::uint64_t scope, int depth) {
+    if (scope == 0 || depth == kMaxDepth) { // a damaged session may have circles
+        return {};
     }
-    return known_.emplace(scope, place).first->second;
+    if (const Known& known = slot(scope); known.scope == scope) {
+        return known.place;
+    }
+    const std::optional<ScopeRow> row = timeline_.findScope(scope);
+    if (!row) {
+        return {};
+    }
+    const ScopePlace place = placeInside(row->parent != scope ? at(row->parent, depth + 1) : ScopePlace(), *row);
+    slot(scope) = {scope, place};
+    return place;
+}
+
+ScopePlace ScopePlaces::around(const ScopeRow& row) {
+    const ScopePlace outer = row.parent != row.id ? of(row.parent) : ScopePlace();
+    slot(row.id) = {row.id, placeInside(outer, row)};
+    return outer;
 }
 
 std::int32_t layerInName(std::string_view name) {

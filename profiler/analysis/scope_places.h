@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Where in a run a scope stands: its phase, step, layer and op. Remembers what it looked up; one thread.
+// Where in a run a scope stands: its phase, step, layer and op.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "profiler/memory_timeline.h"
@@ -23,14 +22,29 @@ struct ScopePlace {
     std::uint32_t phase = 0;                     ///< name of the innermost phase, 0: none
 };
 
+/// The place of a scope that stands directly inside `outer`.
+ScopePlace placeInside(ScopePlace outer, const ScopeRow& row);
+
+/// Looks places up. Remembers the last ones only, so that a walk over the millions of scopes of a long run in their order
+/// costs neither a search nor memory for each. One thread; borrows the timeline.
 class ScopePlaces {
 public:
-    explicit ScopePlaces(const MemoryTimeline& timeline) : timeline_(timeline) {}
-    const ScopePlace& of(std::uint64_t scope);
+    explicit ScopePlaces(const MemoryTimeline& timeline) : timeline_(timeline), known_(kKnown) {}
+    ScopePlace of(std::uint64_t scope);
+    /// The place of a row's parent. A walk that asks about every row in the order of begins searches for none of them.
+    ScopePlace around(const ScopeRow& row);
 
 private:
+    static constexpr std::size_t kKnown = 1024;
+    struct Known {
+        std::uint64_t scope = 0; ///< 0: free, no scope has this id
+        ScopePlace place;
+    };
+    Known& slot(std::uint64_t scope);
+    ScopePlace at(std::uint64_t scope, int depth);
+
     const MemoryTimeline& timeline_;
-    std::unordered_map<std::uint64_t, ScopePlace> known_;
+    std::vector<Known> known_;
 };
 
 /// The N of "layers.N." in a tensor's name, -1 without.

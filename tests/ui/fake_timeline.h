@@ -5,6 +5,7 @@
 // A timeline held in plain arrays and answered by brute force: slow, obvious, and therefore what tests compare with.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -80,7 +81,7 @@ public:
 
     void addOom(const base::OutOfMemoryEvent& event) { oom_.push_back(event); }
     void addCounter(const std::string& name, double time, double value) {
-        counters_[name].push_back({seconds(time), value});
+        counters_[name].emplace_back(seconds(time), value);
     }
     void addSpan(const std::string& lane, const std::string& name, double begin, double end, std::uint64_t bytes) {
         base::SpanEvent span;
@@ -285,8 +286,14 @@ public:
     }
 
     const profiler::ScopeRow* scope(std::uint64_t id) const override {
+        ++scopesLookedUp_;
         return id == 0 || id > scopes_.size() ? nullptr : &scopes_[id - 1];
     }
+    std::optional<profiler::ScopeRow> findScope(std::uint64_t id) const override {
+        const profiler::ScopeRow* row = scope(id);
+        return row != nullptr ? std::optional(*row) : std::nullopt;
+    }
+    std::uint64_t scopesLookedUp() const { return scopesLookedUp_; } ///< by id, since the timeline was made
 
     std::string scopePath(std::uint64_t id) const override {
         const profiler::ScopeRow* row = scope(id);
@@ -389,6 +396,7 @@ private:
     Rows<profiler::ScopeRow> scopeSource_, stepSource_, phaseSource_;
     std::vector<profiler::AllocationRow>& rows_ = allocationSource_.rows;
     std::vector<profiler::ScopeRow>& scopes_ = scopeSource_.rows;
+    mutable std::atomic<std::uint64_t> scopesLookedUp_ = 0;
     std::vector<Event> events_;
     std::vector<base::CategoryBytes> after_;
     std::vector<base::OutOfMemoryEvent> oom_;

@@ -5,6 +5,7 @@
 #include <QTest>
 #include <nlohmann/json.hpp>
 
+#include "tests/ui/fake_timeline.h"
 #include "tests/ui/kernel_run.h"
 #include "ui/models/format.h"
 #include "ui/models/kernel_stats.h"
@@ -204,6 +205,46 @@ private slots:
         const ui::FlameTreePtr ops = ui::flameTree(*test::makeCpuRun(), kAll);
         QVERIFY(!ops->ofKernels);
         QCOMPARE(ops->nodes.front().calls, std::uint64_t(2));
+    }
+
+    /// A long run has millions of scopes. Each is looked at as it comes, none is looked up, and only those in the range.
+    void longRunsAreWalkedWithoutSearching() {
+        constexpr int kSteps = 400, kLayers = 4, kOps = 3;
+        test::FakeTimeline timeline;
+        timeline.intern({}); // 0 is no name
+        const auto phase = timeline.addScope(base::ScopeKind::Phase, "decode", 0, kSteps);
+        for (int step = 0; step < kSteps; ++step) {
+            const auto inStep = timeline.addScope(base::ScopeKind::Step, "decode", step, step + 0.9, phase, step);
+            for (int layer = 0; layer < kLayers; ++layer) {
+                const double begin = step + 0.2 * layer;
+                const auto inLayer =
+                    timeline.addScope(base::ScopeKind::Layer, "layer", begin, begin + 0.2, inStep, layer);
+                for (int op = 0; op < kOps; ++op) {
+                    const double at = begin + 0.05 * op;
+                    const auto inOp =
+                        timeline.addScope(base::ScopeKind::Op, "op " + std::to_string(op), at, at + 0.04, inLayer);
+                    timeline.addScope(base::ScopeKind::Op, "inner", at + 0.01, at + 0.02, inOp);
+                }
+            }
+        }
+        timeline.finish(kSteps);
+        const std::size_t scopes = timeline.scopes().size();
+        const ui::FlameTreePtr flame = ui::flameTree(timeline, kAll);
+        QCOMPARE(flame->nodes.front().calls, std::uint64_t(kSteps * kLayers * kOps));
+        QCOMPARE(flame->nodes.size(), std::size_t(2 + kLayers * (1 + kOps)));
+        const ui::KernelStatsPtr stats = ui::kernelStats(timeline, {}, kAll);
+        QCOMPARE(static_cast<double>(stats->ops), flame->nodes.front().length);
+        QCOMPARE(ui::kernelTrace(timeline)->ops, std::uint64_t(2 * kSteps * kLayers * kOps));
+        QVERIFY2(timeline.scopesLookedUp() < scopes / 20, qPrintable(QString::number(timeline.scopesLookedUp())));
+
+        base::TimeNs parts = 0;
+        for (int part = 0; part < 10; ++part) {
+            const ui::TimeRange range{test::seconds(40.03 * part), test::seconds(40.03 * (part + 1))};
+            parts += ui::timeOfOps(timeline, range);
+            QCOMPARE(static_cast<double>(ui::timeOfOps(timeline, range)),
+                     ui::flameTree(timeline, range)->nodes.front().length);
+        }
+        QCOMPARE(parts, stats->ops); // every op is in one part
     }
 
     void variantsKnowTheirRivals() {

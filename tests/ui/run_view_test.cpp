@@ -167,6 +167,40 @@ private slots:
         QVERIFY(view()->fitText().startsWith(QStringLiteral("Will not fit")));
     }
 
+    /// To price a batch is to plan all of its steps: who only comes back to the view does not start that again.
+    void pricesAgainOnlyWhatChanged() {
+        const QTemporaryDir folder;
+        const QString model = folder.filePath(QStringLiteral("model"));
+        QVERIFY(QDir().mkpath(model));
+        fill();
+        view()->takeFolder(model);
+        const auto answered = [this] {
+            if (!runs_->priced_.empty() && view()->settled()) {
+                return true;
+            }
+            emit runs_->priced(runs_->priced_.size(), QStringLiteral(R"({"peak_bytes": 1073741824,
+                "budget_bytes": 85899345920})"),
+                               {});
+            return false;
+        };
+        QTRY_VERIFY(answered());
+        const auto comeBack = [&] {
+            runs_->priced_.clear();
+            window_->openView(QStringLiteral("memory"));
+            window_->openView(QStringLiteral("run"));
+            QTRY_VERIFY(view()->settled() || !runs_->priced_.empty());
+        };
+        comeBack();
+        QVERIFY(runs_->priced_.empty());
+        QCOMPARE(view()->fitText(), QStringLiteral("fits: 1.0 of 80.0 GiB"));
+        QFile config(model + QStringLiteral("/config.json"));
+        QVERIFY(config.open(QIODevice::WriteOnly));
+        config.write("{}");
+        config.close();
+        comeBack();
+        QCOMPARE(runs_->priced_.size(), std::size_t(1)); // the model's folder has changed
+    }
+
     void commandLineIsExact() {
         fill();
         view()->prompt()->setPlainText(QStringLiteral("it's here"));

@@ -3,6 +3,7 @@
 // The icicle of device time.
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "profiler/analysis/scope_places.h"
 #include "ui/models/format.h"
@@ -34,10 +35,9 @@ public:
         return found->second;
     }
     void add(std::int32_t leaf, base::TimeNs time) {
-        for (std::int32_t at = leaf; at >= 0; at = nodes_[static_cast<std::size_t>(at)].parent) {
-            nodes_[static_cast<std::size_t>(at)].time += time;
-            ++nodes_[static_cast<std::size_t>(at)].calls;
-        }
+        Node& node = nodes_[static_cast<std::size_t>(leaf)];
+        node.time += time;
+        ++node.calls;
     }
 
     struct Node {
@@ -46,7 +46,16 @@ public:
         base::TimeNs time = 0;
         std::uint64_t calls = 0;
     };
-    const std::vector<Node>& nodes() const { return nodes_; }
+    /// The nodes with what is below them; nothing can be added behind that.
+    const std::vector<Node>& finish() {
+        for (std::size_t i = nodes_.size(); i-- > 1;) { // parents stand before their children
+            Node& parent = nodes_[static_cast<std::size_t>(nodes_[i].parent)];
+            parent.time += nodes_[i].time;
+            parent.calls += nodes_[i].calls;
+        }
+        return nodes_;
+    }
+    bool empty() const { return nodes_.size() == 1; }
 
 private:
     std::vector<Node> nodes_;
@@ -61,13 +70,31 @@ std::uint64_t keyOf(Level level, std::uint32_t value) {
     return static_cast<std::uint64_t>(level) << kLevelShift | value;
 }
 
-std::int32_t pathOf(FlameBuilder& builder, const ScopePlace& place) {
-    std::int32_t at = builder.child(0, keyOf(StepType, place.phase));
-    if (place.layer >= 0) {
-        at = builder.child(at, keyOf(Layer, static_cast<std::uint32_t>(place.layer)));
+/// The node of a phase, layer and op. Millions of scopes stand in a few dozen places, most of them where the last one did.
+class FlamePaths {
+public:
+    explicit FlamePaths(FlameBuilder& builder) : builder_(builder) {}
+
+    std::int32_t of(const ScopePlace& place) {
+        const auto [found, fresh] = known_.try_emplace({place.phase, place.layer, place.op}, 0);
+        if (fresh) {
+            found->second = make(place);
+        }
+        return found->second;
     }
-    return place.op != 0 ? builder.child(at, keyOf(Op, place.op)) : at;
-}
+
+private:
+    std::int32_t make(const ScopePlace& place) {
+        std::int32_t at = builder_.child(0, keyOf(StepType, place.phase));
+        if (place.layer >= 0) {
+            at = builder_.child(at, keyOf(Layer, static_cast<std::uint32_t>(place.layer)));
+        }
+        return place.op != 0 ? builder_.child(at, keyOf(Op, place.op)) : at;
+    }
+
+    FlameBuilder& builder_;
+    std::map<std::tuple<std::uint32_t, std::int32_t, std::uint32_t>, std::int32_t> known_;
+};
 
 QString nameOf(const MemoryTimeline& timeline, std::uint64_t key) {
     const auto value = static_cast<std::uint32_t>(key);
@@ -82,32 +109,47 @@ QString nameOf(const MemoryTimeline& timeline, std::uint64_t key) {
 
 void sumKernels(const MemoryTimeline& timeline, TimeRange range, FlameBuilder& builder) {
     profiler::ScopePlaces places(timeline);
+    FlamePaths paths(builder);
     std::uint32_t lane = 0;
     for (const base::SpanEvent& span : timeline.spans()) {
         if (lane == 0 && timeline.text(span.lane.value) == "Kernels") {
             lane = span.lane.value;
         }
         if (lane != 0 && span.lane.value == lane && range.contains(span.begin)) {
-            const std::int32_t op = pathOf(builder, places.of(span.scope.value));
+            const std::int32_t op = paths.of(places.of(span.scope.value));
             builder.add(builder.child(op, keyOf(Kernel, span.name.value)), span.end - span.begin);
         }
     }
 }
 
-void sumOps(const MemoryTimeline& timeline, TimeRange range, FlameBuilder& builder) {
+/// Calls `take` with each op that begins in the range, the place of its parent and its length. Ops inside ops are left
+/// out: they would be counted twice.
+template <typename Take> void forEachOp(const MemoryTimeline& timeline, TimeRange range, Take take) {
     profiler::ScopePlaces places(timeline);
-    for (const profiler::ScopeRow row : timeline.scopes()) {
-        // Ops inside ops would be counted twice.
-        if (row.kind == ScopeKind::Op && range.contains(row.begin) && places.of(row.parent).op == 0) {
-            builder.add(pathOf(builder, places.of(row.id)), profiler::scopeEnd(timeline, row) - row.begin);
+    const auto scopes = timeline.scopes();
+    for (std::size_t i = profiler::scopesUpTo(timeline, range.begin - 1); i < scopes.size(); ++i) {
+        const profiler::ScopeRow row = scopes[i];
+        if (row.begin >= range.end) {
+            break;
+        }
+        const ScopePlace outer = places.around(row);
+        if (row.kind == ScopeKind::Op && outer.op == 0) {
+            take(row, outer, profiler::scopeEnd(timeline, row) - row.begin);
         }
     }
 }
 
-FlameTreePtr laidOut(const MemoryTimeline& timeline, const FlameBuilder& builder, bool ofKernels) {
+void sumOps(const MemoryTimeline& timeline, TimeRange range, FlameBuilder& builder) {
+    FlamePaths paths(builder);
+    forEachOp(timeline, range, [&](const profiler::ScopeRow& row, const ScopePlace& outer, base::TimeNs length) {
+        builder.add(paths.of(profiler::placeInside(outer, row)), length);
+    });
+}
+
+FlameTreePtr laidOut(const MemoryTimeline& timeline, FlameBuilder& builder, bool ofKernels) {
     auto flame = std::make_shared<FlameTree>();
     flame->ofKernels = ofKernels;
-    const auto& nodes = builder.nodes();
+    const auto& nodes = builder.finish();
     std::vector<std::vector<std::int32_t>> children(nodes.size());
     for (std::size_t i = 1; i < nodes.size(); ++i) {
         children[static_cast<std::size_t>(nodes[i].parent)].push_back(static_cast<std::int32_t>(i));
@@ -158,12 +200,19 @@ FlameTreePtr laidOut(const MemoryTimeline& timeline, const FlameBuilder& builder
 FlameTreePtr flameTree(const MemoryTimeline& timeline, TimeRange range) {
     FlameBuilder kernels;
     sumKernels(timeline, range, kernels);
-    if (kernels.nodes().size() > 1) {
+    if (!kernels.empty()) {
         return laidOut(timeline, kernels, true);
     }
     FlameBuilder ops;
     sumOps(timeline, range, ops);
     return laidOut(timeline, ops, false);
+}
+
+base::TimeNs timeOfOps(const MemoryTimeline& timeline, TimeRange range) {
+    base::TimeNs time = 0;
+    forEachOp(timeline, range,
+              [&time](const profiler::ScopeRow&, const ScopePlace&, base::TimeNs length) { time += length; });
+    return time;
 }
 
 FlatTreePtr flameTable(const FlameTree& flame) {

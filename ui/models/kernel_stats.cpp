@@ -170,7 +170,7 @@ KernelStatsPtr kernelStats(const profiler::MemoryTimeline& timeline, const Ceili
     stats->dots = dotsOf(stats->table, ceilings);
     stats->range = range;
     if (stats->table.kernels.empty()) {
-        stats->ops = static_cast<base::TimeNs>(flameTree(timeline, range)->nodes.front().length);
+        stats->ops = timeOfOps(timeline, range);
     }
     return stats;
 }

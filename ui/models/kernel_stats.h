@@ -90,6 +90,8 @@ struct FlameTree {
 };
 using FlameTreePtr = std::shared_ptr<const FlameTree>;
 FlameTreePtr flameTree(const profiler::MemoryTimeline& timeline, TimeRange range);
+/// Time of the ops that begin in a range, those inside other ops left out.
+base::TimeNs timeOfOps(const profiler::MemoryTimeline& timeline, TimeRange range);
 /// The icicle as a table: name, time, share, calls.
 FlatTreePtr flameTable(const FlameTree& flame);
 

@@ -124,8 +124,8 @@ private:
         }
         op.time.begin = std::min(op.time.begin, span.begin);
         op.time.end = std::max(op.time.end, span.end);
-        const ScopeRow* row = fresh ? timeline_.scope(op.scope) : nullptr;
-        if (op.step != 0 && row != nullptr && row->kind == ScopeKind::Op && span.begin < row->begin) {
+        const std::optional<ScopeRow> row = fresh ? timeline_.findScope(op.scope) : std::nullopt;
+        if (op.step != 0 && row && row->kind == ScopeKind::Op && span.begin < row->begin) {
             steps_.insert(op.step);
         }
     }
@@ -143,9 +143,9 @@ private:
             const TimeRange time{ops[i].time.begin,
                                  next ? std::min(ops[i].time.end, ops[i + 1].time.begin) : ops[i].time.end};
             at_[ops[i].scope] = time;
-            const ScopeRow* row = timeline_.scope(ops[i].scope);
-            const ScopeRow* layer = row != nullptr ? timeline_.scope(row->parent) : nullptr;
-            if (layer != nullptr && layer->kind == ScopeKind::Layer) {
+            const std::optional<ScopeRow> row = timeline_.findScope(ops[i].scope);
+            const std::optional<ScopeRow> layer = row ? timeline_.findScope(row->parent) : std::nullopt;
+            if (layer && layer->kind == ScopeKind::Layer) {
                 TimeRange& whole = at_.try_emplace(layer->id, time).first->second;
                 whole.end = std::max(whole.end, time.end);
             }
@@ -159,33 +159,60 @@ private:
     std::unordered_map<std::uint64_t, TimeRange> at_;
 };
 
+/// categoryOfOp by number, so that a name's text is looked at once and not for each of a million ops.
+class OpCategories {
+public:
+    explicit OpCategories(const MemoryTimeline& timeline) : timeline_(timeline) {}
+
+    std::int8_t of(std::uint32_t op) {
+        const auto [found, fresh] = known_.try_emplace(op, std::int8_t{0});
+        if (fresh) {
+            found->second = static_cast<std::int8_t>(categoryOfOp(timeline_.text(op)));
+        }
+        return found->second;
+    }
+
+private:
+    const MemoryTimeline& timeline_;
+    std::unordered_map<std::uint32_t, std::int8_t> known_;
+};
+
 TraceTrack scopeTrack(const MemoryTimeline& timeline, KernelTrace& trace) {
     const Projection projection(timeline);
     trace.projected = projection.steps();
     RowPacker steps(tr("Step")), layers(tr("Layer")), ops(tr("Op")), inner(tr("Inside"));
     profiler::ScopePlaces places(timeline);
-    std::vector<std::pair<TraceSpan, RowPacker*>> spans;
+    std::vector<std::pair<TraceSpan, RowPacker*>> moved; // by the projection: no longer in the order of the scopes
+    OpCategories categories(timeline);
     for (const ScopeRow row : timeline.scopes()) {
+        const bool inOp = places.around(row).op != 0;
+        RowPacker* packer = row.kind == ScopeKind::Step    ? &steps
+                            : row.kind == ScopeKind::Layer ? &layers
+                            : row.kind != ScopeKind::Op    ? nullptr
+                            : inOp                         ? &inner // ops inside ops get a row of their own below
+                                                           : &ops;
+        if (packer == nullptr) {
+            continue;
+        }
         TraceSpan span;
         span.begin = row.begin;
         span.end = std::max(row.begin, profiler::scopeEnd(timeline, row));
         span.scope = row.id;
         span.name = row.name;
         span.number = row.index;
-        projection.apply(span);
-        if (row.kind == ScopeKind::Step) {
-            spans.emplace_back(span, &steps);
-        } else if (row.kind == ScopeKind::Layer) {
-            spans.emplace_back(span, &layers);
-        } else if (row.kind == ScopeKind::Op) {
-            span.category = static_cast<std::int8_t>(categoryOfOp(timeline.text(row.name)));
-            // Ops inside ops get a row of their own below.
-            spans.emplace_back(span, places.of(row.parent).op == 0 ? &ops : &inner);
+        if (row.kind == ScopeKind::Op) {
+            span.category = categories.of(row.name);
             ++trace.ops;
         }
+        if (projection.steps() == 0) {
+            packer->add(span);
+        } else {
+            projection.apply(span);
+            moved.emplace_back(span, packer);
+        }
     }
-    std::ranges::stable_sort(spans, {}, [](const auto& placed) { return placed.first.begin; });
-    for (const auto& [span, packer] : spans) {
+    std::ranges::stable_sort(moved, {}, [](const auto& placed) { return placed.first.begin; });
+    for (const auto& [span, packer] : moved) {
         packer->add(span);
     }
     TraceTrack track{TraceTrack::Kind::Scopes, tr("Scope"), {}, 0, 0};
@@ -201,6 +228,7 @@ std::vector<TraceTrack> laneTracks(const MemoryTimeline& timeline) {
         TraceSpan span;
     };
     profiler::ScopePlaces places(timeline);
+    OpCategories categories(timeline);
     std::map<std::uint32_t, LaneKind> lanes;
     std::vector<Item> items;
     const auto spans = timeline.spans();
@@ -219,8 +247,7 @@ std::vector<TraceTrack> laneTracks(const MemoryTimeline& timeline) {
         item.span.source = static_cast<std::int64_t>(i);
         if (lane->second.kind == TraceTrack::Kind::Kernels) {
             const std::uint32_t op = places.of(event.scope.value).op;
-            const MemoryCategory writes = op == 0 ? MemoryCategory::Other : categoryOfOp(timeline.text(op));
-            item.span.category = static_cast<std::int8_t>(writes);
+            item.span.category = op == 0 ? static_cast<std::int8_t>(MemoryCategory::Other) : categories.of(op);
         }
         items.push_back(item);
     }
@@ -234,6 +261,7 @@ std::vector<TraceTrack> laneTracks(const MemoryTimeline& timeline) {
         packers.at(item.lane).add(item.span);
     }
     std::vector<std::pair<int, std::uint32_t>> order;
+    order.reserve(lanes.size());
     for (const auto& [lane, kind] : lanes) {
         order.emplace_back(kind.order, lane);
     }
@@ -251,20 +279,31 @@ std::vector<TraceTrack> laneTracks(const MemoryTimeline& timeline) {
     return tracks;
 }
 
+/// Puts what was appended from `middle` on where it belongs; scopes and times mostly rise along a row, which costs one pass.
+template <typename T, typename Less> void mergeTail(std::vector<T>& items, std::size_t middle, Less less) {
+    const auto at = items.begin() + static_cast<std::ptrdiff_t>(middle);
+    if (!std::is_sorted(at, items.end(), less)) {
+        std::sort(at, items.end(), less);
+    }
+    std::inplace_merge(items.begin(), at, items.end(), less);
+}
+
 /// Places of all spans of a track, by scope, then by begin.
 std::vector<KernelTrace::Launched> indexByScope(const TraceTrack& track) {
     std::vector<KernelTrace::Launched> places;
     places.reserve(track.count);
+    const auto earlier = [&track](const KernelTrace::Launched& a, const KernelTrace::Launched& b) {
+        return a.scope != b.scope ? a.scope < b.scope
+                                  : track.rows[a.row].spans[a.index].begin < track.rows[b.row].spans[b.index].begin;
+    };
     for (std::size_t row = 0; row < track.rows.size(); ++row) {
+        const std::size_t before = places.size();
         for (std::size_t i = 0; i < track.rows[row].spans.size(); ++i) {
             places.push_back(
                 {track.rows[row].spans[i].scope, static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(i)});
         }
+        mergeTail(places, before, earlier);
     }
-    std::ranges::sort(places, [&track](const KernelTrace::Launched& a, const KernelTrace::Launched& b) {
-        return std::pair(a.scope, track.rows[a.row].spans[a.index].begin) <
-               std::pair(b.scope, track.rows[b.row].spans[b.index].begin);
-    });
     return places;
 }
 
@@ -325,11 +364,12 @@ KernelTracePtr kernelTrace(const MemoryTimeline& timeline) {
         trace->byScope = indexByScope(*kernels);
     }
     for (const TraceRow& row : kernels != nullptr ? kernels->rows : trace->tracks.front().rows) {
+        const std::size_t before = trace->eventBegins.size();
         for (const TraceSpan& span : row.spans) {
             trace->eventBegins.push_back(span.begin);
         }
+        mergeTail(trace->eventBegins, before, std::less());
     }
-    std::ranges::sort(trace->eventBegins);
     return trace;
 }
 

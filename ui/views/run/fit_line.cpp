@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/run/fit_line.h"
 
+#include <QDateTime>
+#include <QDir>
+#include <QFileInfo>
 #include <QPushButton>
 #include <QVBoxLayout>
 #include <nlohmann/json.hpp>
@@ -30,12 +33,46 @@ std::optional<std::uint64_t> bytesOf(const Json& metrics, const char* key) {
 
 /// "17.4 of 80.0 GiB", one decimal: it is an estimate. Small models are said in their own unit.
 QString roughly(std::uint64_t peak, std::uint64_t budget) {
-    const QString all =
-        FitLine::tr("%1 GiB").arg(QString::number(static_cast<double>(budget) / static_cast<double>(kGib), 'f', 1));
-    return peak >= kGib / 10
-               ? FitLine::tr("%1 of %2")
-                     .arg(QString::number(static_cast<double>(peak) / static_cast<double>(kGib), 'f', 1), all)
-               : FitLine::tr("%1 of %2").arg(bytesText(peak), all);
+    const auto gib = [](std::uint64_t bytes) {
+        return QString::number(static_cast<double>(bytes) / static_cast<double>(kGib), 'f', 1);
+    };
+    const QString all = FitLine::tr("%1 GiB").arg(gib(budget));
+    return peak >= kGib / 10 ? FitLine::tr("%1 of %2").arg(gib(peak), all)
+                             : FitLine::tr("%1 of %2").arg(bytesText(peak), all);
+}
+
+/// A file or folder that is named here, with when it was written; nothing of what is no path.
+QString stampOf(const Json& value) {
+    QString stamp;
+    if (value.is_array()) {
+        for (const Json& item : value) {
+            stamp += stampOf(item);
+        }
+    } else if (value.is_string()) {
+        const QFileInfo file(QString::fromStdString(value.get<std::string>()));
+        QFileInfoList parts{file};
+        if (file.isDir()) {
+            parts += QDir(file.filePath()).entryInfoList(QDir::Files, QDir::Name);
+        }
+        for (const QFileInfo& part : parts) {
+            if (part.exists()) {
+                stamp += QStringLiteral("\n%1 %2 %3")
+                             .arg(part.filePath())
+                             .arg(part.size())
+                             .arg(part.lastModified().toMSecsSinceEpoch());
+            }
+        }
+    }
+    return stamp;
+}
+
+/// All that a price depends on. To price a batch is to plan all of its steps, which may take half a minute.
+QString askedOf(const Json& experiment) {
+    QString asked = QString::fromStdString(experiment.dump(-1, ' ', false, Json::error_handler_t::replace));
+    for (const Json& value : experiment) {
+        asked += stampOf(value);
+    }
+    return asked;
 }
 
 } // namespace
@@ -84,6 +121,11 @@ void FitLine::price() {
         sayNothing({});
         return;
     }
+    const QString asked = askedOf(wanted);
+    if (priced_ && !waiting_ && asked == asked_) {
+        return;
+    }
+    asked_ = asked;
     ticket_ = runs_->price(wanted);
     waiting_ = true;
 }

@@ -30,7 +30,7 @@ public:
     QPushButton* whyButton() const { return why_; }
     QWidget* details() const { return details_; }
 
-    /// Prices again soon.
+    /// Prices again soon, unless nothing that the last price was made of has changed.
     void refresh() { timer_.start(); }
     /// Nothing waits to be priced.
     bool settled() const { return !timer_.isActive() && !waiting_; }
@@ -51,6 +51,7 @@ private:
     QTimer timer_;
     quint64 ticket_ = 0; ///< of the last price that was asked for
     bool waiting_ = false;
+    QString asked_; ///< what was priced last: the experiment and its files as they were
     QString lastPrice_;
     bool priced_ = false;
 };
