@@ -6,6 +6,7 @@
 
 #include "tests/ui/batch_run.h"
 #include "ui/models/batch_tables.h"
+#include "ui/widgets/timeline/slot_lane.h"
 #include "ui/widgets/timeline/slot_painter.h"
 
 using namespace vitrine;
@@ -156,6 +157,60 @@ private slots:
             QVERIFY(seen.front().begin <= std::max(0, begin));
         }
         QVERIFY(ui::seenPieces({}, ui::AxisColumns(ui::AxisMap::ofTime({0, 10}, 300), 600)).empty());
+    }
+
+    /// The chosen request of a long run may have hundreds of thousands of stretches: only those in the range are looked at,
+    /// and frames are as if all had been painted one after the other.
+    void framesAreThoseInTheRange() {
+        constexpr int kPieces = 3000;
+        test::RecordedRun run;
+        run.tell(base::RequestEvent{0, 0, base::RequestPhase::Arrived, -1, -1, 3, {}});
+        for (int i = 0; i < 2 * kPieces; ++i) { // idle every other step, first in slot 1, then in slot 0
+            run.tell(base::SlotSpanEvent{i * 1000, i * 1000 + 400 + i % 7 * 50, i, 1, i < kPieces ? 1 : 0, 0,
+                                         base::SlotState::Decode, 1, 0});
+            run.tell(base::BatchStepEvent{i * 1000, i * 1000 + 1000, i, 1});
+        }
+        const auto timeline = run.timeline();
+        const auto map =
+            ui::BatchMap::make(ui::batchSide(test::batchInfo(1, "continuous", 2), *timeline), ui::BatchAxis::Time);
+        QCOMPARE(map->spansOf(0).size(), std::size_t(2 * kPieces));
+        ui::TimeCursor time;
+        time.setExtent({0, map->length()});
+        ui::SlotLane lane(QStringLiteral("Slots"), &time, nullptr);
+        lane.resize(700, 200);
+        lane.setMap(map);
+        lane.setChosen(0);
+        for (const ui::TimeRange range : {ui::TimeRange{0, map->length()},
+                                          {1'000'200, 1'020'700},
+                                          {2'900'000, 3'050'000},
+                                          {500'420, 500'980},
+                                          {4'000'000, 4'100'000}}) {
+            time.jumpTo(range);
+            lane.setAxis(ui::AxisMap::ofTime(time.range(), 600));
+            std::size_t visible = 0;
+            for (const auto spans : map->spansOf(0, time.range())) {
+                for (const std::size_t span : spans) {
+                    QVERIFY(lane.spanRect(span).has_value());
+                }
+                visible += spans.size();
+            }
+            std::size_t wanted = 0;
+            std::vector<QRectF> frames;
+            for (const std::size_t span : map->spansOf(0)) {
+                const auto box = lane.spanRect(span);
+                wanted += box ? 1 : 0;
+                if (box && !frames.empty() && frames.back().top() == box->top() &&
+                    box->left() - frames.back().right() < 1.5) {
+                    frames.back() = frames.back().united(*box);
+                } else if (box) {
+                    frames.push_back(*box);
+                }
+            }
+            QCOMPARE(visible, wanted);
+            QCOMPARE(lane.chosenFrames(), frames);
+        }
+        lane.setChosen(-1);
+        QVERIFY(lane.chosenFrames().empty());
     }
 
     /// Few slots fill their plot as many do.

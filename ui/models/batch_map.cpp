@@ -177,6 +177,26 @@ std::span<const std::size_t> BatchMap::spansOf(std::int32_t request) const {
         .subspan(requestSpanBegins_[at], requestSpanBegins_[at + 1] - requestSpanBegins_[at]);
 }
 
+std::vector<std::span<const std::size_t>> BatchMap::spansOf(std::int32_t request, TimeRange range) const {
+    std::vector<std::span<const std::size_t>> visible;
+    std::span<const std::size_t> rest = spansOf(request);
+    while (!rest.empty()) {
+        const std::int32_t slot = side_->spans[rest.front()].slot;
+        const auto end =
+            std::ranges::partition_point(rest, [&](std::size_t span) { return side_->spans[span].slot <= slot; });
+        const std::span<const std::size_t> inSlot(rest.begin(), end);
+        const auto from =
+            std::ranges::partition_point(inSlot, [&](std::size_t span) { return ends_[span] < range.begin; });
+        const auto to =
+            std::ranges::partition_point(inSlot, [&](std::size_t span) { return begins_[span] <= range.end; });
+        if (from < to) {
+            visible.emplace_back(from, to);
+        }
+        rest = rest.subspan(inSlot.size());
+    }
+    return visible;
+}
+
 std::span<const RequestPiece> BatchMap::pieces(std::int32_t request) const {
     if (side_->request(request) == nullptr) {
         return {};

@@ -48,6 +48,8 @@ public:
     TimeRange spanRange(std::size_t span) const { return {begins_[span], ends_[span]}; }
     /// Spans in which a request was worked on, by slot and begin.
     std::span<const std::size_t> spansOf(std::int32_t request) const;
+    /// Of them those that touch a range of the axis, found by bisection: a piece for each slot that has any.
+    std::vector<std::span<const std::size_t>> spansOf(std::int32_t request, TimeRange range) const;
 
     std::span<const RequestPiece> pieces(std::int32_t request) const; ///< at their places
 

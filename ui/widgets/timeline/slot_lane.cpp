@@ -123,29 +123,39 @@ std::optional<QRectF> SlotLane::spanRect(std::size_t span) const {
     return rows().row(map()->side().spans[span].slot, a, std::max(2.0, b - a)).translated(0, plotRect().top());
 }
 
+std::vector<QRectF> SlotLane::chosenFrames() const {
+    constexpr double kGap = 1.5; // a smaller one cannot be seen between frames
+    std::vector<QRectF> frames;
+    if (!map() || chosen() < 0 || collapsed()) {
+        return frames;
+    }
+    const double left = plotRect().left();
+    for (const auto spans : map()->spansOf(chosen(), axis().range())) {
+        for (auto next = spans.begin(); next != spans.end();) {
+            QRectF frame = spanRect(*next).value_or(QRectF());
+            // What begins near the frame joins it. Of many that do the last one reaches farthest.
+            for (auto last = next;; last = next - 1) {
+                next = std::partition_point(last + 1, spans.end(), [&](std::size_t span) {
+                    return std::max(xOf(map()->spanRange(span).begin), left) - frame.right() < kGap;
+                });
+                if (next == last + 1) {
+                    break;
+                }
+                frame = frame.united(spanRect(*(next - 1)).value_or(QRectF()));
+            }
+            if (!frame.isNull()) { // as in a damaged session, where spans of a slot overlap
+                frames.push_back(frame);
+            }
+        }
+    }
+    return frames;
+}
+
 void SlotLane::paintOver(QPainter& painter, const PlotFrame&) {
     painter.save();
     painter.setClipRect(plotRect().adjusted(-2, 0, 0, 0));
-    if (map() && chosen() >= 0) {
-        // Pieces of one request that touch stand in one frame.
-        std::optional<QRectF> open;
-        for (const std::size_t span : map()->spansOf(chosen())) {
-            const auto box = spanRect(span);
-            if (!box) {
-                continue;
-            }
-            if (open && open->top() == box->top() && box->left() - open->right() < 1.5) {
-                open = open->united(*box);
-                continue;
-            }
-            if (open) {
-                paintFrame(painter, *open);
-            }
-            open = box;
-        }
-        if (open) {
-            paintFrame(painter, *open);
-        }
+    for (const QRectF& frame : chosenFrames()) {
+        paintFrame(painter, frame);
     }
     if (hasFocus() && map() && rows().slotCount > 0) {
         const QRectF row = rows().row(slot_, 0, gutter() - 2).translated(0, plotRect().top());

@@ -67,6 +67,8 @@ public:
     bool step(int direction) override;
     /// The rectangle of a span on the lane.
     std::optional<QRectF> spanRect(std::size_t span) const;
+    /// Frames of the chosen request: its stretches in a slot that touch stand in one. Costs what is seen, not what is there.
+    std::vector<QRectF> chosenFrames() const;
 
 signals:
     void slotChosen(qint32 slot); ///< by a click or the keyboard
