@@ -26,6 +26,19 @@ template <int kBlocks> struct Cluster {
             asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
         }
     }
+    /// The two halves of a sync, for work between them.
+    static __device__ __forceinline__ void arrive() {
+        if constexpr (kBlocks > 1) {
+            asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+        }
+    }
+    static __device__ __forceinline__ void wait() {
+        if constexpr (kBlocks == 1) {
+            __syncthreads();
+        } else {
+            asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+        }
+    }
     /// The same shared variable in another block.
     template <class T> static __device__ __forceinline__ T* at(T* shared, int rank) {
         if constexpr (kBlocks == 1) {

@@ -55,14 +55,7 @@ extern "C" __global__ void __launch_bounds__(kNormThreads)
         if (at < VT_DIM && inside) {
             float weights[VT_VECTOR];
             loadPiece(static_cast<const W*>(p.weight) + at, weights);
-#pragma unroll
-            for (int j = 0; j < VT_VECTOR; ++j) {
-                float value = values[i][j] * inverse;
-                if constexpr (VT_FORM == 0) {
-                    value = rounded<Out>(value);
-                }
-                values[i][j] = value * (VT_FORM == 2 ? 1.0F + weights[j] : weights[j]);
-            }
+            normPiece<VT_FORM, Out>(values[i], weights, inverse);
             storePiece(values[i], out + at);
         }
     }

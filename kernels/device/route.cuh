@@ -7,6 +7,7 @@
 // all, then choose. Router weights are loaded before pdl::wait().
 
 #include "device/abi/route.h"
+#include "device/cluster.cuh"
 #include "device/pdl.cuh"
 #include "device/topk.cuh"
 #include "device/vector.cuh"
@@ -24,40 +25,7 @@ inline constexpr int kPieces = ceilDiv(VT_DIM, kThreads * 8);
 inline constexpr int kPadded = ceilDiv(VT_EXPERTS, 4) * 4;
 static_assert(VT_EXPERTS <= kThreads && VT_DIM % 8 == 0, "a thread for an expert");
 
-__device__ __forceinline__ u32 clusterRank() {
-#if __CUDA_ARCH__ >= 900
-    u32 rank;
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-#else
-    return 0;
-#endif
-}
-
-/// Stores to shared memory of the cluster's first block.
-__device__ __forceinline__ void storeAtFirst(float* to, float value) {
-#if __CUDA_ARCH__ >= 900
-    u32 local = static_cast<u32>(__cvta_generic_to_shared(to));
-    asm volatile("{\n"
-                 ".reg .b32 remote;\n"
-                 "mapa.shared::cluster.u32 remote, %0, 0;\n"
-                 "st.shared::cluster.f32 [remote], %1;\n"
-                 "}\n" ::"r"(local),
-                 "f"(value)
-                 : "memory");
-#else
-    *to = value;
-#endif
-}
-__device__ __forceinline__ void clusterBarrier() {
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-#else
-    __syncthreads();
-#endif
-}
+using Blocks = Cluster<VT_CLUSTER>;
 
 struct Shared {
     float sums[kGroup][kWarps];
@@ -153,10 +121,11 @@ extern "C" __global__ void __launch_bounds__(route::kThreads)
     using X = StorageOf<VT_X_DTYPE>;
     __shared__ Shared shared;
     const int thread = static_cast<int>(threadIdx.x);
-    const int rank = static_cast<int>(clusterRank());
+    const int rank = Blocks::rank();
     const i64 token = blockIdx.x / VT_CLUSTER;
     const int firstExpert = rank * kExperts;
     const auto* router = static_cast<const Weight*>(p.router);
+    Blocks::arrive();
     Weights weights;
     loadWeights(router, firstExpert, weights);
     float norm[kPieces][8];
@@ -189,27 +158,17 @@ extern "C" __global__ void __launch_bounds__(route::kThreads)
     for (int piece = 0; piece < kPieces; ++piece) {
         const int at = (piece * kThreads + thread) * 8;
         if (at < VT_DIM) {
+            normPiece<VT_FORM, X>(x[piece], norm[piece], inverse);
 #pragma unroll
-            for (int i = 0; i < 8; ++i) {
-                float value = x[piece][i] * inverse;
-                if constexpr (VT_FORM == 0) {
-                    value = rounded<X>(value);
-                }
-                x[piece][i] = rounded<X>(value * (VT_FORM == 2 ? 1.0F + norm[piece][i] : norm[piece][i]));
+            for (float& value : x[piece]) {
+                value = rounded<X>(value);
             }
             if (rank == 0) {
                 storePiece(x[piece], static_cast<X*>(p.normed) + token * p.normedStride + at);
             }
         }
     }
-#if __CUDA_ARCH__ >= 900
-    if (VT_CLUSTER > 1) {
-        // The first block must have begun before its shared memory is written.
-        asm volatile("barrier.cluster.arrive.relaxed.aligned;\n"
-                     "barrier.cluster.wait.aligned;" ::
-                         : "memory");
-    }
-#endif
+    Blocks::wait(); // the first block has begun, and its shared memory may be written
     for (int group = 0; group < kExperts; group += kGroup) {
         if (group > 0) {
             loadWeights(router, firstExpert + group, weights);
@@ -242,11 +201,11 @@ extern "C" __global__ void __launch_bounds__(route::kThreads)
             if (p.bias != nullptr) {
                 logit += toFloat(static_cast<const StorageOf<VT_BIAS_DTYPE>*>(p.bias)[expert]);
             }
-            storeAtFirst(&shared.logits[expert], logit);
+            *Blocks::at(&shared.logits[expert], 0) = logit;
         }
         __syncthreads();
     }
-    clusterBarrier();
+    Blocks::sync();
     if (rank == 0) {
         choose(p, shared, token);
     }

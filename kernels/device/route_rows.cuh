@@ -60,11 +60,7 @@ __device__ __forceinline__ void normRow(const vitrine::kernels::abi::RouteParams
             float values[8], weights[8];
             loadPiece(reinterpret_cast<const bf16*>(&raw[i]), values);
             loadPiece(static_cast<const StorageOf<VT_NORM_DTYPE>*>(p.normWeight) + at, weights);
-#pragma unroll
-            for (int j = 0; j < 8; ++j) {
-                const float value = VT_FORM == 0 ? rounded<bf16>(values[j] * inverse) : values[j] * inverse;
-                values[j] = value * (VT_FORM == 2 ? 1.0F + weights[j] : weights[j]);
-            }
+            normPiece<VT_FORM, bf16>(values, weights, inverse);
             storePiece(values, reinterpret_cast<bf16*>(shared + row * kRowBytes) + at);
             if (inside) {
                 storePiece(values, out + at);

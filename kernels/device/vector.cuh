@@ -56,6 +56,16 @@ template <class T> __device__ __forceinline__ float rounded(float x) {
     return toFloat(fromFloat<T>(x));
 }
 
+/// A row's values times the factor of its RMSNorm and its weights. kForm is RmsNormForm: 0 rounds to T before the weights.
+template <int kForm, class T, int kCount>
+__device__ __forceinline__ void normPiece(float (&x)[kCount], const float (&weights)[kCount], float factor) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+        const float value = kForm == 0 ? rounded<T>(x[i] * factor) : x[i] * factor;
+        x[i] = value * (kForm == 2 ? 1.0F + weights[i] : weights[i]);
+    }
+}
+
 /// Addresses of BF16 rows that lie at a stride, in elements.
 struct StridedRows {
     const void* x;
