@@ -156,7 +156,7 @@ void runSingleRows(CudaContext& context, const Attention& op, abi::AttentionPara
         parameters.newV = nullptr;
     }
     launchRows(context, "attention_decode", op, parameters,
-               {{"decode_stages", stages}, {"splits", cut.splits}, {"rows", cut.rows}});
+               {{"decode_stages", stages}, {"few_splits", cut.few}, {"split_blocks", cut.blocks}, {"rows", cut.rows}});
 }
 
 constexpr std::int64_t kPrefillRows = 128; ///< (row, head) pairs of a tile of the Hopper form, at most

@@ -47,9 +47,10 @@ struct AttentionTileWords {
 };
 
 struct AttentionSplits {
-    static constexpr std::int64_t kTileKeys = 64;    ///< keys that a block takes at a time
-    static constexpr std::int64_t kTilesOfSplit = 4; ///< a part has at least
-    static constexpr std::int64_t kWholeTiles = 6;   ///< rows that see no more tiles are not cut
+    static constexpr std::int64_t kTileKeys = 64;         ///< keys that a block takes at a time
+    static constexpr std::int64_t kTilesOfSplit = 4;      ///< a part has at least
+    static constexpr std::int64_t kWholeTiles = 6;        ///< rows that see no more tiles are not cut
+    static constexpr std::int64_t kTilesOfLongSplit = 16; ///< where a row is cut into more than `few` parts
     static constexpr std::int64_t kMaxSplits = 64;
     static constexpr std::int64_t kBusyBlocksPerSm = 16; ///< from here on rows alone fill the device
 
@@ -69,10 +70,14 @@ struct AttentionSplits {
         }
         const std::int64_t tiles = (keys + kTileKeys - 1) / kTileKeys + 1;
         const std::int64_t headTiles = (heads / kvHeads + 15) / 16;
+        few = std::clamp<std::int64_t>(multiprocessors / kvHeads, 1, kMaxSplits);
         const bool busy = rows * kvHeads * headTiles >= kBusyBlocksPerSm * multiprocessors;
         if (rows > 0 && tiles > kWholeTiles && !busy) {
-            const std::int64_t most = std::clamp<std::int64_t>(multiprocessors / kvHeads, 1, kMaxSplits);
-            splits = std::min(most, (tiles + kTilesOfSplit - 1) / kTilesOfSplit);
+            // Bytes and long heads keep a block busy with its tile while memory waits, so that a second block helps.
+            const std::int64_t most = op.cache.quantized() || op.q.shape[2] > 64 ? 2 * few : few;
+            splits = std::max(std::min(few, (tiles + kTilesOfSplit - 1) / kTilesOfSplit),
+                              std::min({most, tiles / kTilesOfLongSplit, kMaxSplits}));
+            blocks = rows * kvHeads * headTiles * few >= 2 * multiprocessors ? std::min(few, splits) : splits;
         }
         if (splits > 1) {
             bytes = static_cast<std::uint64_t>(rows * splits * heads * (op.q.shape[2] + 2)) * sizeof(float);
@@ -92,7 +97,9 @@ struct AttentionSplits {
 
     bool byRow = false;      ///< every row of q is one by itself; else the sequences of one row
     std::int64_t rows = 0;   ///< rows or sequences that the single-row kernel visits; 0: it is not needed
+    std::int64_t few = 1;    ///< parts that give each multiprocessor a block of one row
     std::int64_t splits = 1; ///< the most parts of a row
+    std::int64_t blocks = 1; ///< that share a row's parts
     std::uint64_t bytes = 0;
 };
 

@@ -230,6 +230,12 @@ TEST(AttentionGpu, SingleRows) {
                 .heads = 64,
                 .kvHeads = 8,
                 .dim = 64});
+    expectSame({.name = "rows of more parts than multiprocessors",
+                .past = {39'999, 17'471, 2999, 20'000},
+                .added = {1, 1, 1, 1},
+                .heads = 8,
+                .kvHeads = 8,
+                .dim = 64});
     expectSame({.name = "a table wider than needed",
                 .past = {5, 700},
                 .added = {1, 1},
@@ -494,6 +500,13 @@ TEST_P(AttentionOfBytesGpu, SingleRows) {
                     .pageTokens = dim == 64 ? 64 : 48,
                     .cacheType = GetParam()});
     }
+    expectSame({.name = "rows of more parts than multiprocessors",
+                .past = {30'000, 18'000, 299},
+                .added = {1, 1, 1},
+                .heads = 8,
+                .kvHeads = 8,
+                .dim = 64,
+                .cacheType = GetParam()});
 }
 
 TEST_P(AttentionOfBytesGpu, ManyRows) {
