@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The experts of up to 64 tokens; see expert_rows.cuh. Pairs (token, choice) are grouped by expert in items of up to
+// The experts of up to 128 tokens; see expert_rows.cuh. Pairs (token, choice) are grouped by expert in items of up to
 // 8 * VT_TILES, so that an expert's weights are read once for all tokens that chose it (of a crowded expert, once for
 // every item). The blocks share the units of all items by what they cost. `mxfp4_gate_up_batch` writes activations,
-// `mxfp4_down_batch` results of pairs, `mxfp4_combine` their weighted sums in order of choice. The ids are written by
+// `mxfp4_down_batch` results of pairs, `mxfp4_combine` (mxfp4_combine.cuh) their weighted sums. The ids are written by
 // the kernel before mxfp4_gate_up_batch, which lets its successor start only after its own wait: so mxfp4_down_batch
 // may read the ids, and bring weights, before it waits.
 
@@ -13,7 +13,7 @@
 #include "device/activation.cuh"
 #include "device/expert_items.cuh"
 #include "device/expert_rows.cuh"
-#include "device/vector.cuh"
+#include "device/mxfp4_combine.cuh"
 
 namespace vt {
 
@@ -353,36 +353,6 @@ extern "C" __global__ void __launch_bounds__(experts::kThreads, 1)
             product.finish(warp - kWarps - 1);
         }
     }
-}
-
-/// Eight elements of a token for a thread: VT_DIM / 8 threads over the grid's x, tokens over y.
-extern "C" __global__ void __launch_bounds__(128) mxfp4_combine(const __grid_constant__ Mxfp4GemvParams p) {
-    const int at = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * 8;
-    const i64 token = blockIdx.y;
-    pdl::wait();
-    pdl::launchDependents();
-    if (at >= VT_DIM) {
-        return;
-    }
-    float sum[8] = {};
-    for (int j = 0; j < p.k; ++j) {
-        const float weight = p.weights[token * p.k + j];
-        float values[8];
-        loadPiece(static_cast<const bf16*>(p.results) + (token * p.k + j) * VT_DIM + at, values);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            sum[i] += weight * values[i];
-        }
-    }
-    if (p.residual != nullptr) {
-        float values[8];
-        loadPiece(static_cast<const StorageOf<VT_RESIDUAL_DTYPE>*>(p.residual) + token * p.residualStride + at, values);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            sum[i] += values[i];
-        }
-    }
-    storePiece(sum, static_cast<StorageOf<VT_OUT_DTYPE>*>(p.out) + token * p.outStride + at);
 }
 
 } // namespace vt

@@ -12,7 +12,7 @@ namespace vitrine::kernels {
 
 namespace {
 
-constexpr std::int64_t kMaxTokens = 64;
+constexpr std::int64_t kMaxTokens = 128;
 constexpr std::int64_t kMaxPairs = 512;
 constexpr std::int64_t kMaxSlots = 8;
 constexpr std::int64_t kUnitRows = 16;

@@ -347,7 +347,10 @@ TEST_F(Decode, ExpertsOfFewTokens) {
                                                        {48, 2880, 320, 32, 4, 32, clamped, mixed},
                                                        {64, 192, 64, 16, 8, 16, silu, halves},
                                                        {64, 512, 448, 8, 2, 3, silu, halves},
-                                                       {65, 128, 64, 8, 2, 8, clamped, mixed},
+                                                       {100, 2880, 320, 32, 4, 32, clamped, mixed},
+                                                       {128, 128, 192, 8, 4, 5, silu, halves},
+                                                       {65, 128, 64, 8, 8, 8, clamped, mixed},
+                                                       {129, 128, 64, 8, 2, 8, clamped, mixed},
                                                        {3, 96, 64, 8, 2, 8, clamped, mixed},
                                                        {2, 128, 64, 8, 2, 8, clamped, mixed, DType::F32}}) {
         ExpertScene scene(c, engine_);
@@ -360,9 +363,9 @@ TEST_F(Decode, ExpertsOfATokenDoNotDependOnTheOthers) {
     VITRINE_NEEDS_GPU();
     CudaContext& context = *testing::gpu();
     constexpr std::int64_t kDim = 2880;
-    ExpertScene scene({64, kDim, 448, 8, 4, 8, Activation::ClampedSwiglu, GateLayout::Interleaved}, engine_);
-    TestTensor result(DType::BF16, Shape{64, kDim});
-    // The first two tokens beside 62, 30 and no others: two tiles, several items of one tile, one item.
+    ExpertScene scene({128, kDim, 448, 8, 4, 8, Activation::ClampedSwiglu, GateLayout::Interleaved}, engine_);
+    TestTensor result(DType::BF16, Shape{128, kDim});
+    // The first two tokens beside many, 30 and no others: two tiles, several items of one tile, one item.
     const auto run = [&](std::int64_t tokens) {
         testing::OnDevice device(context);
         ExpertMlp op = scene(device);
@@ -380,6 +383,7 @@ TEST_F(Decode, ExpertsOfATokenDoNotDependOnTheOthers) {
     const std::vector<double> alone = run(2);
     EXPECT_EQ(run(32), alone);
     EXPECT_EQ(run(64), alone);
+    EXPECT_EQ(run(128), alone);
 }
 
 } // namespace
