@@ -148,7 +148,7 @@ TEST(ModModule, EveryConstructOfScores) {
         {"s + math.log2(8) + math.sqrt(4) + math.pi",
          [](double s, int, int, int, int) { return s + 5 + 3.14159265358979; }},
         {"s + (q - k).float() / 4 + (q // 2).to(s.dtype)",
-         [](double s, int, int, int q, int k) { return s + (q - k) / 4.0 + q / 2; }},
+         [](double s, int, int, int q, int k) { return s + (q - k) / 4.0 + floorDiv(q, 2); }},
         {"s * (q > k)", [](double s, int, int, int q, int k) { return s * (q > k); }},
         {"torch.logaddexp(s, s) if False else s + True", [](double s, int, int, int, int) { return s + 1; }},
         {"s + (-7 // 2) + (-7 % 3) + 2 ** -1 + 7 / 2 + (5 & 3 | 8 ^ 1) + (1 << 4 >> 1) + ~3",
@@ -158,7 +158,7 @@ TEST(ModModule, EveryConstructOfScores) {
         {"s - torch.remainder(q - k, 5) + torch.fmod(q - k, 5)",
          [](double s, int, int, int q, int k) { return s - floorMod(q - k, 5) + (q - k) % 5; }},
         {"s + torch.div(q - k, 3, rounding_mode='trunc') + (q - k).floor_divide(3)",
-         [](double s, int, int, int q, int k) { return s + (q - k) / 3 + floorDiv(q - k, 3); }},
+         [](double s, int, int, int q, int k) { return s + static_cast<double>((q - k) / 3) + floorDiv(q - k, 3); }},
     };
     const std::string prefix = "import torch\nimport math\nimport torch.nn.functional as F\n"
                                "slopes = torch.exp2(-2.0 * torch.arange(1, 4))\n"
@@ -234,9 +234,10 @@ TEST(ModModule, ConstantTensorsAreAsPyTorchs) {
         for (int i = 0; i < kGrid; ++i) {
             wanted += (i > 0 ? ", " : "") + std::to_string(item.expected(i));
         }
-        const std::string text = prefix + "found = " + item.expression + "\nwanted = torch.tensor([" + wanted + "])\n" +
-                                 "assert found.shape == (24,), found.shape\n" +
-                                 "def m(b, h, q, k):\n    return found[k] == wanted[k]\n";
+        std::string text = prefix;
+        text += "found = " + item.expression + "\nwanted = torch.tensor([" + wanted + "])\n";
+        text += "assert found.shape == (24,), found.shape\n";
+        text += "def m(b, h, q, k):\n    return found[k] == wanted[k]\n";
         expectMaskOf(text, "m", [](int, int, int, int) { return true; });
     }
 }

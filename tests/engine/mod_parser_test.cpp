@@ -26,14 +26,14 @@ TEST(ModParser, TakesTheGrammarOfPython) {
         "def f(a, /, b: int = 2, *args, c, d=4, **kw) -> int:\n    return a\n",
         "def f(*, a): pass\n",
         "def f[T: int](x: T) -> T:\n  return x\n",
-        "async def f():\n    async with a as b, c:\n        await d\n    async for x in y: pass\n    return [i async "
-        "for i in z]\n",
+        ("async def f():\n    async with a as b, c:\n        await d\n    async for x in y: pass\n"
+         "    return [i async for i in z]\n"),
         "@dec\n@mod.dec(1, x=2)\nclass A(B, metaclass=C):\n    '''doc'''\n    x: int\n    def f(self): return self.x\n",
         "class Empty: ...\n",
         "type Alias[T] = list[T]\ntype = 3\nmatch = 4\nmatch(x)\nprint(match[0])\n",
         "match x:\n    case {'a': [1, *_]} if y: pass\n    case Point(x=0) | None:\n        z = 1\n    case _: pass\n",
-        "try:\n    import a\nexcept (A, B) as e:\n    raise C from e\nexcept* D:\n    pass\nelse:\n    x\nfinally:\n   "
-        " y\n",
+        ("try:\n    import a\nexcept (A, B) as e:\n    raise C from e\nexcept* D:\n    pass\n"
+         "else:\n    x\nfinally:\n    y\n"),
         "with (open(a) as b, open(c)):\n    pass\nwith (a, b): pass\nwith (a).b as c.d: pass\n",
         "from . import a\nfrom ..b.c import (d as e, f,)\nfrom g import *\nimport a.b.c as d, e\n",
         "for i, (a, b) in enumerate(x):\n    continue\nelse:\n    pass\nwhile (n := f()) > 1: break\n",
