@@ -595,9 +595,7 @@ TEST_P(AttentionOfBytesGpu, PiecesOfAPromptGiveTheSameBits) {
             for (TensorView* rows : {&op.q, &op.positions, &op.newK, &op.newV, &op.out, &op.lse}) {
                 *rows = sliceRows(*rows, begin, 700);
             }
-            device.giveScratch(op);
-            execute(context, op);
-            device.synchronize();
+            device.run(op);
             device.download(scene.out);
             return scene.out.values();
         };
@@ -736,9 +734,7 @@ TEST(AttentionGpu, RowsDoNotDependOnTheBatch) {
             op.out = sliceRows(op.out, 1, 2);
             op.lse = sliceRows(op.lse, 1, 2);
         }
-        device.giveScratch(op);
-        execute(context, op);
-        device.synchronize();
+        device.run(op);
         device.download(scene.out);
         const std::vector<double> all = scene.out.values();
         return std::vector<double>(all.begin() + 16 * 64, all.begin() + 2 * 16 * 64);
@@ -756,9 +752,7 @@ TEST(AttentionGpu, RowsThatSeeNothingGiveZero) {
         scene.lengths.fillInts({0});
         testing::OnDevice device(context);
         Attention op = scene(device);
-        device.giveScratch(op);
-        execute(context, op);
-        device.synchronize();
+        device.run(op);
         device.download(scene.out);
         device.download(scene.lse);
         for (const double value : scene.out.values()) {

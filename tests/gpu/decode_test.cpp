@@ -119,9 +119,7 @@ TEST_F(Decode, OutProjectOfARowDoesNotDependOnTheOthers) {
         op.o = linear(device, o, bias);
         op.residual = device(residual);
         op.out = device(out);
-        device.giveScratch(op);
-        execute(*testing::gpu(), op);
-        device.synchronize();
+        device.run(op);
         device.download(out);
         if (rows == kMost) {
             expected = out.values();
@@ -373,9 +371,7 @@ TEST_F(Decode, ExpertsOfATokenDoNotDependOnTheOthers) {
         for (TensorView* view : {&op.x, &op.ids, &op.weights, &op.residual, &op.out}) {
             *view = sliceRows(*view, 0, tokens);
         }
-        device.giveScratch(op);
-        execute(context, op);
-        device.synchronize();
+        device.run(op);
         device.download(result);
         const std::vector<double> all = result.values();
         return std::vector<double>(all.begin(), all.begin() + 2 * kDim);

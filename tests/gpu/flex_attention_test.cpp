@@ -226,9 +226,7 @@ TEST(FlexAttentionGpu, RowsThatSeeNothing) {
             *testing::gpu(), [&](auto&& at) { return scene.forward(at); }, {&scene.out}, kTolerance);
         testing::OnDevice device(*testing::gpu());
         FlexAttention op = scene.forward(device);
-        device.giveScratch(op);
-        execute(*testing::gpu(), op);
-        device.synchronize();
+        device.run(op);
         device.download(scene.lse);
         const std::vector<double> lse = scene.lse.values();
         EXPECT_EQ(lse[0], -std::numeric_limits<double>::infinity());
@@ -247,9 +245,7 @@ TEST(FlexAttentionGpu, TheSameBitsTwice) {
         testing::runOp(cpu, scene.forward(Scene::onHost));
         testing::OnDevice device(*testing::gpu());
         FlexAttentionBackward op = scene.backward(device);
-        device.giveScratch(op);
-        execute(*testing::gpu(), op);
-        device.synchronize();
+        device.run(op);
         device.download(scene.dSlopes);
         device.download(scene.dk);
         results.push_back(scene.dSlopes.values());
@@ -278,8 +274,7 @@ TEST(FlexAttentionGpu, WhatTheDeviceCannotDoIsSaid) {
         Scene scene(item);
         testing::OnDevice device(*testing::gpu());
         FlexAttention op = scene.forward(device);
-        device.giveScratch(op);
-        EXPECT_THROW(execute(*testing::gpu(), op), base::Unsupported) << item.name;
+        EXPECT_THROW(device.run(op), base::Unsupported) << item.name;
     }
 }
 

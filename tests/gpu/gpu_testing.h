@@ -58,6 +58,20 @@ public:
         return view;
     }
 
+    /// Runs the op with poisoned scratch and waits for it.
+    template <class Op> void run(Op& op) {
+        giveScratch(op);
+        check(op);
+        execute(context_, op);
+        context_.synchronize();
+    }
+
+    /// Back into the host's tensor, guard bytes too.
+    void download(TestTensor& tensor) {
+        context_.copyToHost(place(copies_.at(&tensor), tensor), tensor.storage().data(), tensor.storage().size());
+    }
+
+private:
     /// Poisoned scratch of the op on the device.
     template <class Op> void giveScratch(Op& op) {
         if constexpr (requires { op.scratch; }) {
@@ -70,13 +84,6 @@ public:
         }
     }
 
-    /// Back into the host's tensor, guard bytes too.
-    void download(TestTensor& tensor) {
-        context_.copyToHost(place(copies_.at(&tensor), tensor), tensor.storage().data(), tensor.storage().size());
-    }
-    void synchronize() { context_.synchronize(); }
-
-private:
     static std::size_t offset(const TestTensor& tensor) {
         return static_cast<std::size_t>(tensor.view().as<const unsigned char>() - tensor.storage().data());
     }
@@ -117,10 +124,7 @@ void expectSameOnGpu(CudaContext& context, const Make& make, const std::vector<T
                      double tolerance) {
     OnDevice device(context);
     auto op = make(device);
-    device.giveScratch(op);
-    check(op);
-    execute(context, op);
-    device.synchronize();
+    device.run(op);
     CpuContext cpu(2);
     runOp(cpu, make([](const TestTensor& tensor) { return tensor.view(); }));
     for (TestTensor* output : outputs) {

@@ -64,9 +64,7 @@ void expectSame(DType type, DType cacheType, std::int64_t headDim, bool ring, bo
     };
     testing::OnDevice device(*testing::gpu());
     const KvWrite op = make(device);
-    check(op);
-    execute(*testing::gpu(), op);
-    device.synchronize();
+    device.run(op);
     CpuContext cpu(2);
     testing::runOp(cpu, make([](const TestTensor& tensor) { return tensor.view(); }));
     outputs.insert(outputs.end(), {&keys, &values});

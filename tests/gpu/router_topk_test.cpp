@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/blocks.h"
-
 #include <array>
 
+#include "kernels/ops/blocks.h"
 #include "kernels/ops/moe.h"
 #include "tests/gpu/gpu_testing.h"
 
@@ -77,9 +76,7 @@ struct RouteScene {
         for (TensorView* rows : {&op.x, &op.normed, &op.ids, &op.weights}) {
             *rows = sliceRows(*rows, 0, tokens);
         }
-        device.giveScratch(op);
-        execute(*testing::gpu(), op);
-        device.synchronize();
+        device.run(op);
         std::array<std::vector<double>, 3> out;
         std::size_t next = 0;
         for (TestTensor* tensor : {&normed, &ids, &weights}) {
@@ -139,7 +136,8 @@ TEST(RouteGpu, TokensDoNotDependOnTheBatch) {
     for (const std::int64_t tokens : {63, 41, 32, 25}) {
         const auto some = scene.runOnGpu(tokens);
         for (std::size_t i = 0; i < all.size(); ++i) {
-            EXPECT_TRUE(std::equal(some[i].begin(), some[i].end(), all[i].begin())) << tokens << " tokens, result " << i;
+            EXPECT_TRUE(std::equal(some[i].begin(), some[i].end(), all[i].begin()))
+                << tokens << " tokens, result " << i;
         }
     }
 }
