@@ -33,7 +33,7 @@ protected:
     static Json run(Json experiment, const WorkloadSinks& sinks = {}, base::StopToken stop = {},
                     Json* partial = nullptr) {
         experiment["vitrine"] = 1;
-        return runExperiment(experiment, sinks, stop, partial);
+        return runExperiment(experiment, sinks, std::move(stop), partial);
     }
     std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
@@ -209,7 +209,7 @@ TEST_F(WorkloadRun, LogitsWritesTheTensorAndSynthesizeWritesTheSameModel) {
 }
 
 TEST_F(WorkloadRun, Bfloat16StaysNearFloat32AndThreadsDoNotMatter) {
-    const auto logits = [&](Json more) {
+    const auto logits = [&](const Json& more) {
         Json experiment = {{"workload", "logits"},
                            {"model", test::fixture("qwen3-moe")},
                            {"tokens_file", test::fixture("qwen3-moe") + "/expected.safetensors"},
@@ -374,7 +374,7 @@ TEST_F(WorkloadRun, MistakesAreNamed) {
         return "";
     };
     const Json base = {{"workload", "generate"}, {"model", "synthetic:tiny-llama"}};
-    const auto with = [&](Json more) {
+    const auto with = [&](const Json& more) {
         Json out = base;
         out.update(more);
         return messageOf(out);
