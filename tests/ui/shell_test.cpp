@@ -23,6 +23,8 @@
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/shortcuts_page.h"
 #include "ui/views/view_list.h"
+#include "ui/widgets/controls.h"
+#include "ui/widgets/paint.h"
 #include "ui/widgets/theme.h"
 
 using namespace vitrine;
@@ -262,6 +264,31 @@ private slots:
         QTRY_VERIFY(!dock->isVisible());
         window_->resize(1440, 900);
         QTRY_VERIFY(dock->isVisible() && dock->height() > 400);
+    }
+
+    /// Segments keep their words and the room beside them; what matters less gives way.
+    void headersDoNotSqueezeSegments() {
+        for (const QSize size : {QSize(1440, 900), QSize(1200, 800), QSize(1024, 700), QSize(900, 600)}) {
+            window_->resize(size);
+            QTRY_COMPARE(window_->size(), size);
+            for (View* view : window_->views()) {
+                window_->openView(view->id());
+                QTest::qWait(5); // the layout follows
+                for (const SegmentedControl* segments : view->header()->findChildren<SegmentedControl*>()) {
+                    for (int i = 0; i < segments->count() && segments->isVisible(); ++i) {
+                        const QAbstractButton* button = segments->button(i);
+                        const double words = textWidth(button->text(), Theme::instance().font(TypeRole::Table));
+                        const double wanted = words + 20;
+                        QVERIFY2(button->width() >= wanted, qPrintable(QStringLiteral("%1 at %2: %3 has %4 of %5")
+                                                                           .arg(view->id())
+                                                                           .arg(size.width())
+                                                                           .arg(button->text())
+                                                                           .arg(button->width())
+                                                                           .arg(wanted)));
+                    }
+                }
+            }
+        }
     }
 
     void wordsFitNarrowAndLong() {

@@ -35,6 +35,7 @@ public:
         const int text = static_cast<int>(std::ceil(textWidth(this->text(), Theme::instance().font(TypeRole::Table))));
         return {text + 21, 24};
     }
+    QSize minimumSizeHint() const override { return sizeHint(); } // other controls of a row give way
 
 protected:
     void paintEvent(QPaintEvent*) override {
@@ -241,7 +242,8 @@ void DockHeader::paintEvent(QPaintEvent*) {
     painter.fillRect(rect(), t.panel);
     hairline(painter, 0, width(), height() - 1, t.line0);
     if (category_) {
-        drawSwatch(painter, QRectF(12, (height() - 12) / 2, 12, 12), t.category(*category_));
+        const int top = (height() - 12) / 2; // on whole pixels
+        drawSwatch(painter, QRectF(12, top, 12, 12), t.category(*category_));
     }
 }
 

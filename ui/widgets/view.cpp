@@ -15,14 +15,37 @@
 
 namespace vitrine::ui {
 
+namespace {
+
+QString tableWords() {
+    return ViewHeader::tr("Show as table");
+}
+
+QString tableWord() {
+    return ViewHeader::tr("Table");
+}
+
+constexpr int kSpacing = 12, kCloseSpacing = 8; ///< between controls; where there is little room
+
+/// Spaces between what a row shows.
+int gaps(const QLayout& row) {
+    int shown = 0;
+    for (int i = 0; i < row.count(); ++i) {
+        shown += row.itemAt(i)->isEmpty() ? 0 : 1; // as spacers and hidden controls are
+    }
+    return std::max(0, shown - 1);
+}
+
+} // namespace
+
 ViewHeader::ViewHeader(const QString& title, QWidget* parent) : QWidget(parent) {
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(12, 0, 12, 0);
-    row->setSpacing(12);
+    row->setSpacing(kSpacing);
     title_ = new TextLabel(title, TypeRole::Title, TextColor::Text1, true, this);
     row->addWidget(title_);
     left_ = new QHBoxLayout;
-    left_->setSpacing(12);
+    left_->setSpacing(kSpacing);
     row->addLayout(left_);
     row->addStretch(1);
     facts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
@@ -33,7 +56,8 @@ ViewHeader::ViewHeader(const QString& title, QWidget* parent) : QWidget(parent) 
     right_ = new QHBoxLayout;
     right_->setSpacing(8);
     row->addLayout(right_);
-    table_ = new QPushButton(tr("Show as table"), this);
+    table_ = new QPushButton(tableWords(), this);
+    table_->setAccessibleName(tableWords());
     table_->setCheckable(true);
     setControlHeight(table_, 24);
     row->addWidget(table_);
@@ -98,11 +122,40 @@ void ViewHeader::setTableShown(bool on) {
     table_->setChecked(on);
 }
 
+/// By how much the table button is wider with all of its words.
+int ViewHeader::tableWordsWidth() const {
+    const QFontMetrics metrics = table_->fontMetrics();
+    return table_->isHidden() ? 0 : metrics.horizontalAdvance(tableWords()) - metrics.horizontalAdvance(tableWord());
+}
+
+QSize ViewHeader::minimumSizeHint() const {
+    QSize least = layout()->totalMinimumSize();
+    if (!tableShort_) {
+        least.rwidth() -= tableWordsWidth() + (kSpacing - kCloseSpacing) * (gaps(*left_) + gaps(*layout()));
+    }
+    if (!facts_->isHidden()) {
+        least.rwidth() -= facts_->minimumSizeHint().width() + kCloseSpacing;
+    }
+    if (key_ != nullptr && !key_->isHidden()) {
+        least.rwidth() -= key_->sizeHint().width() + right_->spacing();
+    }
+    return least;
+}
+
 void ViewHeader::fit() {
-    // The facts are the first to go: they also stand in the plot.
+    // The facts are the first to go: they also stand in the plot. Then controls stand closer and the table button says less.
     facts_->hide();
     if (key_ != nullptr) {
         key_->hide();
+    }
+    const int won = tableWordsWidth() + (kSpacing - kCloseSpacing) * (gaps(*left_) + gaps(*layout()));
+    const bool tight = width() < layout()->minimumSize().width() + (tableShort_ ? won : 0);
+    if (tight != tableShort_) {
+        tableShort_ = tight;
+        table_->setText(tight ? tableWord() : tableWords());
+        table_->setToolTip(tight ? tableWords() : QString());
+        left_->setSpacing(tight ? kCloseSpacing : kSpacing);
+        layout()->setSpacing(tight ? kCloseSpacing : kSpacing);
     }
     if (facts_->text().isEmpty()) {
         return;

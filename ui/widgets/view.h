@@ -52,6 +52,7 @@ public:
     void setTableButton(bool visible);
     bool tableShown() const;
     void setTableShown(bool on);
+    QSize minimumSizeHint() const override; ///< with all that gives way gone
 
 signals:
     void tableToggled(bool on);
@@ -62,12 +63,14 @@ protected:
 
 private:
     void fit();
+    int tableWordsWidth() const;
     TextLabel* title_;
     QHBoxLayout* left_;
     QHBoxLayout* right_;
     TextLabel* facts_;
     QWidget* key_ = nullptr;
     QPushButton* table_;
+    bool tableShort_ = false; ///< one word instead of three
 };
 
 class View : public QWidget {
