@@ -353,6 +353,26 @@ private slots:
         QVERIFY(!side(1).timesStale());
     }
 
+    /// There is no ratio to nothing: the numbers stand alone, without a sign that says neither how much nor than what.
+    void noRatioToNothing() {
+        const std::string causal = "def m(b, h, q, k):\n    return q >= k\n";
+        const std::string dilated = "def m(b, h, q, k):\n    return (q >= k) & ((q - k) % 3 == 0)\n";
+        window_->document()->show(QStringLiteral("s.vitrine"),
+                                  {attentionRun(1, "causal", causal), attentionRun(2, "dilated", dilated)}, {});
+        window_->document()->setRunA(2);
+        window_->document()->setRunB(1);
+        settle();
+        const auto& rows = view()->panel()->against()->rows();
+        QVERIFY(!rows.empty());
+        const auto& metadata = rows.back();
+        QVERIFY(metadata.values[0].text != QStringLiteral("none"));
+        QCOMPARE(metadata.values[1].text, QStringLiteral("none"));
+        QCOMPARE(metadata.values[2].text, QString());
+        window_->document()->swapRuns();
+        settle();
+        QVERIFY(view()->panel()->against()->rows().back().values[2].text.startsWith(QStringLiteral("▼ 100")));
+    }
+
     void catalogueEntriesOfRunsAreShown() {
         sessions::RunInfo run = attentionRun(1, "window", "");
         run.specJson =

@@ -40,7 +40,7 @@ FactValue deltaOf(double mine, double theirs) {
         return {QStringLiteral("="), TextColor::Text3};
     }
     if (theirs <= 0) {
-        return {QStringLiteral("▲"), TextColor::Bad};
+        return {}; // nothing has no ratio, and a sign alone says neither how much nor than what
     }
     const double part = mine / theirs - 1;
     return {(part < 0 ? QStringLiteral("▼ ") : QStringLiteral("▲ ")) + shareText(std::fabs(part)),
