@@ -89,8 +89,8 @@ QString withoutPrefix(const std::string& message, const QString& key) {
 } // namespace
 
 QString shellQuoted(const QString& word) {
-    static const QRegularExpression plain(QStringLiteral("^[A-Za-z0-9_@%+=:,./-]+$"));
-    if (plain.match(word).hasMatch()) {
+    static const QRegularExpression kPlain(QStringLiteral("^[A-Za-z0-9_@%+=:,./-]+$"));
+    if (kPlain.match(word).hasMatch()) {
         return word;
     }
     QString inner = word;

@@ -85,7 +85,8 @@ FlatTreeModel::Order FlatTreeModel::arranged(const FlatTree& tree) const {
     Order order;
     order.children.resize(tree.nodes.size() + 1);
     for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
-        order.children[static_cast<std::size_t>(tree.nodes[i].parent + 1)].push_back(static_cast<std::int32_t>(i));
+        order.children[static_cast<std::size_t>(std::int64_t{tree.nodes[i].parent} + 1)].push_back(
+            static_cast<std::int32_t>(i));
     }
     for (auto& siblings : order.children) {
         std::stable_sort(siblings.begin(), siblings.end(), [this, &tree](std::int32_t x, std::int32_t y) {

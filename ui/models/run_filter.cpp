@@ -46,11 +46,11 @@ QStringList splitWords(const QString& text) {
 }
 
 bool isTextKey(const QString& key) {
-    static const QStringList keys = {QStringLiteral("name"),    QStringLiteral("model"),  QStringLiteral("workload"),
-                                     QStringLiteral("tag"),     QStringLiteral("tags"),   QStringLiteral("state"),
-                                     QStringLiteral("status"),  QStringLiteral("device"), QStringLiteral("backend"),
-                                     QStringLiteral("weights"), QStringLiteral("note"),   QStringLiteral("error")};
-    return keys.contains(key);
+    static const QStringList kKeys = {QStringLiteral("name"),    QStringLiteral("model"),  QStringLiteral("workload"),
+                                      QStringLiteral("tag"),     QStringLiteral("tags"),   QStringLiteral("state"),
+                                      QStringLiteral("status"),  QStringLiteral("device"), QStringLiteral("backend"),
+                                      QStringLiteral("weights"), QStringLiteral("note"),   QStringLiteral("error")};
+    return kKeys.contains(key);
 }
 
 QString tagsOf(const sessions::RunInfo& run) {
@@ -112,8 +112,8 @@ std::optional<double> readNumber(const QString& key, const QString& text) {
     if (ok) {
         return plain;
     }
-    static const QRegularExpression duration(QStringLiteral("^([0-9.]+)(ns|us|µs|ms|s|min|h)$"));
-    const auto match = duration.match(text);
+    static const QRegularExpression kDuration(QStringLiteral("^([0-9.]+)(ns|us|µs|ms|s|min|h)$"));
+    const auto match = kDuration.match(text);
     if (match.hasMatch()) {
         static const std::map<QString, double> kUnits = {{QStringLiteral("ns"), 1e-9}, {QStringLiteral("us"), 1e-6},
                                                          {QStringLiteral("µs"), 1e-6}, {QStringLiteral("ms"), 1e-3},
@@ -162,8 +162,8 @@ bool RunFilter::readTerm(QString word) {
         term.negated = true;
         word.remove(0, 1);
     }
-    static const QRegularExpression condition(QStringLiteral("^([A-Za-z_/.][A-Za-z0-9_/.]*)(>=|<=|>|<|=|:)(.*)$"));
-    const auto match = condition.match(word);
+    static const QRegularExpression kCondition(QStringLiteral("^([A-Za-z_/.][A-Za-z0-9_/.]*)(>=|<=|>|<|=|:)(.*)$"));
+    const auto match = kCondition.match(word);
     if (!match.hasMatch() || (match.captured(2) == QLatin1String(":") && !isTextKey(match.captured(1).toLower()))) {
         term.text = word;
         terms_.push_back(term);
