@@ -24,8 +24,8 @@ inline constexpr int kRanks = 4; ///< blocks of a cluster
 inline constexpr int kWarps = 8;
 inline constexpr int kTokens = 8;
 inline constexpr int kParts = kRanks * kWarps;
-inline constexpr int kChosen = kTokens / kRanks; ///< tokens that a block chooses for
-inline constexpr int kSteps = VT_DIM / 32;       ///< two of the tensor core's
+inline constexpr int kChosen = kTokens / kRanks;                       ///< tokens that a block chooses for
+inline constexpr int kSteps = VT_DIM / 32;                             ///< two of the tensor core's
 inline constexpr int kMost = ceilDiv(ceilDiv(kSteps, kRanks), kWarps); ///< steps of a warp
 inline constexpr int kTiles = ceilDiv(VT_EXPERTS, 16);
 static_assert(VT_DIM % 32 == 0, "a step takes 64 bytes of a row");
