@@ -167,6 +167,22 @@ private slots:
         QVERIFY(view()->fitText().startsWith(QStringLiteral("Will not fit")));
     }
 
+    /// The controller keeps one question that has not begun: the Memory view's may take the place of this one's.
+    void asksAgainWhenAnotherQuestionTookItsPlace() {
+        fill();
+        QTRY_VERIFY(!runs_->priced_.empty());
+        QTest::qWait(250);
+        runs_->priced_.clear();
+        typeInto(field("max_new_tokens"), QStringLiteral("4096"));
+        QTRY_COMPARE(runs_->priced_.size(), static_cast<std::size_t>(1));
+        emit runs_->priced(2, QStringLiteral(R"({"peak_bytes": 1, "budget_bytes": 2})"), {});
+        QCOMPARE(runs_->priced_.size(), static_cast<std::size_t>(2));
+        QCOMPARE(runs_->priced_[1]["max_new_tokens"].get<int>(), 4096);
+        emit runs_->priced(2, QStringLiteral(R"({"peak_bytes": 18683267482, "budget_bytes": 85899345920})"), {});
+        QCOMPARE(view()->fitText(), QStringLiteral("fits: 17.4 of 80.0 GiB"));
+        QCOMPARE(runs_->priced_.size(), static_cast<std::size_t>(2));
+    }
+
     /// To price a batch is to plan all of its steps: who only comes back to the view does not start that again.
     void pricesAgainOnlyWhatChanged() {
         const QTemporaryDir folder;

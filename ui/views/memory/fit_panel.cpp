@@ -165,6 +165,10 @@ void FitPanel::priceNext() {
 }
 
 void FitPanel::takePrice(quint64 ticket, const QString& metrics, const QString& error) {
+    if (ticket_ != 0 && ticket > ticket_) { // somebody's later question has replaced this one
+        priceNext();
+        return;
+    }
     if (ticket != ticket_ || ticket_ == 0 || pricing_ >= changes_.size()) {
         return;
     }

@@ -141,6 +141,10 @@ void FitLine::sayNothing(const QString& error) {
 }
 
 void FitLine::take(quint64 ticket, const QString& metrics, const QString& error) {
+    if (waiting_ && ticket > ticket_ && sentence_->isVisible()) { // somebody's later question has replaced this one
+        price();
+        return;
+    }
     if (ticket != ticket_ || ticket == 0) {
         return;
     }
