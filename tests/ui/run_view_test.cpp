@@ -32,21 +32,21 @@ namespace {
 class PlayedRuns final : public ui::RunController {
 public:
     void start(const nlohmann::json& experiment, const QString& sessionFile) override {
-        experiment_ = experiment;
-        session_ = sessionFile;
-        running_ = true;
+        asked = experiment;
+        session = sessionFile;
+        busy = true;
         emit started(0);
     }
-    void stop() override { ++stops_; }
-    bool running() const override { return running_; }
+    void stop() override { ++stops; }
+    bool running() const override { return busy; }
     quint64 price(const nlohmann::json& experiment) override {
-        priced_.push_back(experiment);
-        return priced_.size();
+        prices.push_back(experiment);
+        return prices.size();
     }
     void
     end(const QString& status, const QString& error,
         const QString& metrics = QStringLiteral(R"({"peak_bytes": 1073741824, "decode_tokens_per_second": 702})")) {
-        running_ = false;
+        busy = false;
         emit ended(status, error, metrics);
     }
     void say(const QString& text, int index, const QString& channel, double logprob = -0.01) {
@@ -61,11 +61,11 @@ public:
         emit this->token(token);
     }
 
-    nlohmann::json experiment_;
-    std::vector<nlohmann::json> priced_;
-    QString session_;
-    bool running_ = false;
-    int stops_ = 0;
+    nlohmann::json asked;
+    std::vector<nlohmann::json> prices;
+    QString session;
+    bool busy = false;
+    int stops = 0;
 };
 
 } // namespace
@@ -130,7 +130,7 @@ private slots:
         QVERIFY(!view()->fields()->errorLine(QStringLiteral("vram_budget")).isEmpty());
         fill();
         QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
-        QVERIFY(!runs_->running_);
+        QVERIFY(!runs_->busy);
     }
 
     void undoesEdits() {
@@ -145,15 +145,15 @@ private slots:
 
     void pricesOnceAfterTyping() {
         fill();
-        QTRY_VERIFY(!runs_->priced_.empty());
+        QTRY_VERIFY(!runs_->prices.empty());
         QTest::qWait(250);
-        runs_->priced_.clear();
+        runs_->prices.clear();
         typeInto(field("max_new_tokens"), QStringLiteral("4096"));
-        QVERIFY(runs_->priced_.empty());
-        QTRY_COMPARE(runs_->priced_.size(), std::size_t(1));
-        QCOMPARE(runs_->priced_[0]["max_new_tokens"].get<int>(), 4096);
-        QVERIFY(!runs_->priced_[0].contains("plan")); // the controller prices where it would run
-        emit runs_->priced(runs_->priced_.size(),
+        QVERIFY(runs_->prices.empty());
+        QTRY_COMPARE(runs_->prices.size(), std::size_t(1));
+        QCOMPARE(runs_->prices[0]["max_new_tokens"].get<int>(), 4096);
+        QVERIFY(!runs_->prices[0].contains("plan")); // the controller prices where it would run
+        emit runs_->priced(runs_->prices.size(),
                            QStringLiteral(R"({"fits": true, "peak_bytes": 18683267482, "budget_bytes": 85899345920,
             "peak_by_category": {"weights": 13775930368}, "device": "H200"})"),
                            {});
@@ -170,17 +170,17 @@ private slots:
     /// The controller keeps one question that has not begun: the Memory view's may take the place of this one's.
     void asksAgainWhenAnotherQuestionTookItsPlace() {
         fill();
-        QTRY_VERIFY(!runs_->priced_.empty());
+        QTRY_VERIFY(!runs_->prices.empty());
         QTest::qWait(250);
-        runs_->priced_.clear();
+        runs_->prices.clear();
         typeInto(field("max_new_tokens"), QStringLiteral("4096"));
-        QTRY_COMPARE(runs_->priced_.size(), static_cast<std::size_t>(1));
+        QTRY_COMPARE(runs_->prices.size(), static_cast<std::size_t>(1));
         emit runs_->priced(2, QStringLiteral(R"({"peak_bytes": 1, "budget_bytes": 2})"), {});
-        QCOMPARE(runs_->priced_.size(), static_cast<std::size_t>(2));
-        QCOMPARE(runs_->priced_[1]["max_new_tokens"].get<int>(), 4096);
+        QCOMPARE(runs_->prices.size(), static_cast<std::size_t>(2));
+        QCOMPARE(runs_->prices[1]["max_new_tokens"].get<int>(), 4096);
         emit runs_->priced(2, QStringLiteral(R"({"peak_bytes": 18683267482, "budget_bytes": 85899345920})"), {});
         QCOMPARE(view()->fitText(), QStringLiteral("fits: 17.4 of 80.0 GiB"));
-        QCOMPARE(runs_->priced_.size(), static_cast<std::size_t>(2));
+        QCOMPARE(runs_->prices.size(), static_cast<std::size_t>(2));
     }
 
     /// To price a batch is to plan all of its steps: who only comes back to the view does not start that again.
@@ -191,30 +191,30 @@ private slots:
         fill();
         view()->takeFolder(model);
         const auto answered = [this] {
-            if (!runs_->priced_.empty() && view()->settled()) {
+            if (!runs_->prices.empty() && view()->settled()) {
                 return true;
             }
-            emit runs_->priced(runs_->priced_.size(), QStringLiteral(R"({"peak_bytes": 1073741824,
+            emit runs_->priced(runs_->prices.size(), QStringLiteral(R"({"peak_bytes": 1073741824,
                 "budget_bytes": 85899345920})"),
                                {});
             return false;
         };
         QTRY_VERIFY(answered());
         const auto comeBack = [&] {
-            runs_->priced_.clear();
+            runs_->prices.clear();
             window_->openView(QStringLiteral("memory"));
             window_->openView(QStringLiteral("run"));
-            QTRY_VERIFY(view()->settled() || !runs_->priced_.empty());
+            QTRY_VERIFY(view()->settled() || !runs_->prices.empty());
         };
         comeBack();
-        QVERIFY(runs_->priced_.empty());
+        QVERIFY(runs_->prices.empty());
         QCOMPARE(view()->fitText(), QStringLiteral("fits: 1.0 of 80.0 GiB"));
         QFile config(model + QStringLiteral("/config.json"));
         QVERIFY(config.open(QIODevice::WriteOnly));
         config.write("{}");
         config.close();
         comeBack();
-        QCOMPARE(runs_->priced_.size(), std::size_t(1)); // the model's folder has changed
+        QCOMPARE(runs_->prices.size(), std::size_t(1)); // the model's folder has changed
     }
 
     void commandLineIsExact() {
@@ -229,12 +229,12 @@ private slots:
     void runsAndStopsByKeys() {
         fill();
         QTest::keyClick(view()->prompt(), Qt::Key_Return, Qt::ControlModifier);
-        QVERIFY(runs_->running_);
-        QCOMPARE(runs_->experiment_["prompt"].get<std::string>(), std::string("Hello"));
-        QVERIFY(runs_->session_.startsWith(folder_.path()));
+        QVERIFY(runs_->busy);
+        QCOMPARE(runs_->asked["prompt"].get<std::string>(), std::string("Hello"));
+        QVERIFY(runs_->session.startsWith(folder_.path()));
         QCOMPARE(view()->runButton()->text(), QStringLiteral("Stop"));
         QTest::keyClick(view()->prompt(), Qt::Key_Escape);
-        QCOMPARE(runs_->stops_, 1);
+        QCOMPARE(runs_->stops, 1);
         runs_->end(QStringLiteral("cancelled"), QStringLiteral("stopped"));
         QCOMPARE(view()->runButton()->text(), QStringLiteral("Run"));
         QVERIFY(view()->readout().startsWith(QStringLiteral("Stopped")));
@@ -322,7 +322,7 @@ private slots:
     void emptyPromptIsSaid() {
         view()->takeFolder(QStringLiteral("synthetic:gpt-oss-20b"));
         QTest::keyClick(view()->prompt(), Qt::Key_Return, Qt::ControlModifier);
-        QVERIFY(!runs_->running_);
+        QVERIFY(!runs_->busy);
         QVERIFY(view()->readout().contains(QStringLiteral("prompt")));
     }
 
@@ -356,19 +356,19 @@ private slots:
         QCOMPARE(view()->form()->workload(), QStringLiteral("batch"));
         QVERIFY(!view()->prompt()->isVisible());
         QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
-        QVERIFY2(!runs_->running_, "there is no trace yet");
+        QVERIFY2(!runs_->busy, "there is no trace yet");
         auto* trace = qobject_cast<QComboBox*>(view()->fields()->editor(QStringLiteral("trace")));
         QVERIFY(trace != nullptr && trace->findText(QStringLiteral("long-tail")) >= 0);
         typeInto(trace->lineEdit(), QStringLiteral("uniform"));
         typeInto(field("slots"), QStringLiteral("64"));
         QVERIFY(view()->commandText().startsWith(QStringLiteral("vitrine batch --model synthetic:gpt-oss-20b")));
         QTest::keyClick(window_.get(), Qt::Key_Return, Qt::ControlModifier);
-        QVERIFY(runs_->running_);
-        QVERIFY(runs_->experiment_ == nlohmann::json({{"vitrine", 1},
-                                                      {"workload", "batch"},
-                                                      {"model", "synthetic:gpt-oss-20b"},
-                                                      {"trace", "uniform"},
-                                                      {"slots", 64}}));
+        QVERIFY(runs_->busy);
+        QVERIFY(runs_->asked == nlohmann::json({{"vitrine", 1},
+                                                {"workload", "batch"},
+                                                {"model", "synthetic:gpt-oss-20b"},
+                                                {"trace", "uniform"},
+                                                {"slots", 64}}));
         QVERIFY(view()->text()->placeholderText().contains(QStringLiteral("Batching")));
         runs_->say(QStringLiteral("of one among many"), 0, {});
         emit runs_->metric(QStringLiteral("decode_tokens"), 640);
