@@ -12,6 +12,7 @@
 // the way to shared memory, its factor on the sums. A row's sums do not depend on the other rows, nor on their number.
 
 #include "device/async.cuh"
+#include "device/cluster.cuh"
 #include "device/pdl.cuh"
 #include "device/shared_rows.cuh"
 #include "device/vector.cuh"
@@ -62,17 +63,8 @@ struct Fixed {
 
 // --- between the cluster's blocks
 
-__device__ __forceinline__ int rankInCluster() {
-    u32 rank;
-    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return static_cast<int>(rank);
-}
-__device__ __forceinline__ void clusterArrive() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void clusterWait() {
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
+using Blocks = Cluster<kRanks>;
+
 /// The address of a shared variable in another block.
 __device__ __forceinline__ u32 remote(u32 address, int rank) {
     u32 out;
@@ -345,7 +337,7 @@ private:
 
 /// Row of x of a lane's sums [2 half] and [2 half + 1].
 __device__ __forceinline__ int rowOf(int half) {
-    return rankInCluster() * 16 + static_cast<int>(threadIdx.x) % 32 / 4 + 8 * half;
+    return Blocks::rank() * 16 + static_cast<int>(threadIdx.x) % 32 / 4 + 8 * half;
 }
 
 /// A whole kernel. x gets the norm of VT_FORM (3: none); `address(token)` is a row of x; `memory` is the dynamic shared
@@ -359,7 +351,7 @@ __device__ __forceinline__ void run(Work work, int rows, const Address& address,
     const u32 base = sharedAddress(memory);
     const int warp = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / 32, 0);
     const bool copies = threadIdx.x == (kWarps - 1) * 32;
-    const int rank = rankInCluster();
+    const int rank = Blocks::rank();
     const Share share(rank);
     const int ahead = share.count < kStages ? share.count : kStages;
     pdl::launchDependents();
@@ -373,9 +365,9 @@ __device__ __forceinline__ void run(Work work, int rows, const Address& address,
         copyBlocks(work, share, 0, ahead, fixed, base);
     }
     __syncwarp();
-    clusterArrive();
+    Blocks::arrive();
     const NormWeights norm(normWeight, share);
-    clusterWait(); // all blocks of the cluster have begun, and their barriers are there
+    Blocks::wait(); // all blocks of the cluster have begun, and their barriers are there
     pdl::wait();
     loadRows(rows, address, share, rank, norm, fixed, base + kRowsAt);
     fenceAsyncProxy();
