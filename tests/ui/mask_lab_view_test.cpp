@@ -111,6 +111,15 @@ class MaskLabViewTest final : public QObject {
         settle();
     }
 
+    /// Two runs of a session: a as A, b as B.
+    void showBeside(const char* a, const std::string& programA, const char* b, const std::string& programB) {
+        window_->document()->show(QStringLiteral("s.vitrine"),
+                                  {attentionRun(1, b, programB), attentionRun(2, a, programA)}, {});
+        window_->document()->setRunA(2);
+        window_->document()->setRunB(1);
+        settle();
+    }
+
 private slots:
     void initTestCase() { ui::Theme::instance().install(); }
 
@@ -329,11 +338,7 @@ private slots:
     void runsBringProgramsAndTimes() {
         const std::string causal = "def m(b, h, q, k):\n    return q >= k\n";
         const std::string near = "def m(b, h, q, k):\n    return (q >= k) & (q - k < 100)\n";
-        window_->document()->show(QStringLiteral("s.vitrine"),
-                                  {attentionRun(1, "all before", causal), attentionRun(2, "near", near)}, {});
-        window_->document()->setRunA(2);
-        window_->document()->setRunB(1);
-        settle();
+        showBeside("near", near, "all before", causal);
         QCOMPARE(editor()->text(), near);
         QCOMPARE(view()->lab()->sizes().queries, 2048);
         QCOMPARE(view()->lab()->sizes().block, 64);
@@ -357,11 +362,7 @@ private slots:
     void noRatioToNothing() {
         const std::string causal = "def m(b, h, q, k):\n    return q >= k\n";
         const std::string dilated = "def m(b, h, q, k):\n    return (q >= k) & ((q - k) % 3 == 0)\n";
-        window_->document()->show(QStringLiteral("s.vitrine"),
-                                  {attentionRun(1, "causal", causal), attentionRun(2, "dilated", dilated)}, {});
-        window_->document()->setRunA(2);
-        window_->document()->setRunB(1);
-        settle();
+        showBeside("dilated", dilated, "causal", causal);
         const auto& rows = view()->panel()->against()->rows();
         QVERIFY(!rows.empty());
         const auto& metadata = rows.back();
