@@ -17,6 +17,7 @@
 #include "sessions/session_file.h"
 #include "tests/ui/fake_runs.h"
 #include "tests/ui/patience.h"
+#include "tests/ui/played_runs.h"
 #include "ui/models/event_table.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/fit_panel.h"
@@ -64,6 +65,15 @@ class MemoryViewTest final : public QObject {
         return id;
     }
 
+    void openWindow(ui::RunController* runs) {
+        window_ = std::make_unique<MainWindow>(runs, QString());
+        window_->resize(1440, 900);
+        window_->show();
+        window_->document()->show(QStringLiteral("long-context.vitrine"),
+                                  {test::runInfo(1, "qlora-96k", sessions::RunStatus::OutOfMemory)}, {{1, timeline_}});
+        QTRY_VERIFY(view()->settled());
+    }
+
     void pinLogits() {
         ui::AllocationLane* lane = view()->allocationLane();
         lane->grab(); // paints, so that there is something to hit
@@ -108,12 +118,7 @@ private slots:
     void init() {
         ui::Theme::instance().setMode(ui::Theme::Mode::Dark);
         timeline_ = test::makeOutOfMemoryRun();
-        window_ = std::make_unique<MainWindow>(nullptr, QString());
-        window_->resize(1440, 900);
-        window_->show();
-        window_->document()->show(QStringLiteral("long-context.vitrine"),
-                                  {test::runInfo(1, "qlora-96k", sessions::RunStatus::OutOfMemory)}, {{1, timeline_}});
-        QTRY_VERIFY(view()->settled());
+        openWindow(nullptr);
     }
 
     void cleanup() { window_.reset(); }
@@ -478,6 +483,25 @@ private slots:
         QVERIFY(left(page->changes()) > left(page->holders())); // these two stay side by side
         QCOMPARE(top(page->changes()), top(page->holders()));
         QVERIFY(page->holders()->width() >= 320 && page->changes()->width() >= 260);
+    }
+
+    /// The controller keeps one question that has not begun: the Run view's may take the place of this one's.
+    void asksAgainWhenAnotherQuestionTookItsPlace() {
+        test::PlayedRuns runs;
+        openWindow(&runs);
+        window_->openView(QStringLiteral("memory"));
+        QTest::keyClick(view()->stackLane(), Qt::Key_O);
+        const auto* fit = view()->oomPage()->findChild<ui::FitPanel*>();
+        QTRY_VERIFY(fit->waiting());
+        const std::size_t asked = runs.prices.size();
+        emit runs.priced(asked + 1, QStringLiteral("{}"), {});
+        QCOMPARE(runs.prices.size(), asked + 1);
+        QVERIFY(runs.prices.back() == runs.prices[asked - 1]);
+        QVERIFY(!fit->changes().front().priced);
+        emit runs.priced(asked + 1, QStringLiteral(R"({"peak_bytes": 1073741824})"), {});
+        QVERIFY(fit->changes().front().priced);
+        QCOMPARE(fit->changes().front().peak, std::uint64_t{1} << 30);
+        window_.reset(); // before the runs that it hears
     }
 
     void narrowWindow() {

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/ui/patience.h"
+#include "tests/ui/played_runs.h"
 #include "tests/ui/run_window.h"
 #include "ui/models/saved_tokens.h"
 #include "ui/views/run/preset_bar.h"
@@ -26,49 +27,7 @@
 
 using namespace vitrine;
 
-namespace {
-
-/// Does nothing by itself: the test says what happens.
-class PlayedRuns final : public ui::RunController {
-public:
-    void start(const nlohmann::json& experiment, const QString& sessionFile) override {
-        asked = experiment;
-        session = sessionFile;
-        busy = true;
-        emit started(0);
-    }
-    void stop() override { ++stops; }
-    bool running() const override { return busy; }
-    quint64 price(const nlohmann::json& experiment) override {
-        prices.push_back(experiment);
-        return prices.size();
-    }
-    void
-    end(const QString& status, const QString& error,
-        const QString& metrics = QStringLiteral(R"({"peak_bytes": 1073741824, "decode_tokens_per_second": 702})")) {
-        busy = false;
-        emit ended(status, error, metrics);
-    }
-    void say(const QString& text, int index, const QString& channel, double logprob = -0.01) {
-        ui::StreamedToken token;
-        token.index = index;
-        token.id = 100 + index;
-        token.text = text;
-        token.channel = channel;
-        token.logprob = logprob;
-        token.seconds = 0.041 + 0.002 * index;
-        token.topJson = QStringLiteral(R"([{"id": 7, "logprob": -0.5}, {"id": 100, "logprob": -2.0}])");
-        emit this->token(token);
-    }
-
-    nlohmann::json asked;
-    std::vector<nlohmann::json> prices;
-    QString session;
-    bool busy = false;
-    int stops = 0;
-};
-
-} // namespace
+using test::PlayedRuns;
 
 class RunViewTest final : public QObject {
     Q_OBJECT
@@ -90,6 +49,14 @@ class RunViewTest final : public QObject {
         view()->takeFolder(QStringLiteral("synthetic:gpt-oss-20b"));
         view()->prompt()->setFocus();
         QTest::keyClicks(view()->prompt(), QStringLiteral("Hello"));
+    }
+    /// What was asked before it is forgotten.
+    void typeLength() {
+        fill();
+        QTRY_VERIFY(!runs_->prices.empty());
+        QTest::qWait(250);
+        runs_->prices.clear();
+        typeInto(field("max_new_tokens"), QStringLiteral("4096"));
     }
 
 private slots:
@@ -144,11 +111,7 @@ private slots:
     }
 
     void pricesOnceAfterTyping() {
-        fill();
-        QTRY_VERIFY(!runs_->prices.empty());
-        QTest::qWait(250);
-        runs_->prices.clear();
-        typeInto(field("max_new_tokens"), QStringLiteral("4096"));
+        typeLength();
         QVERIFY(runs_->prices.empty());
         QTRY_COMPARE(runs_->prices.size(), std::size_t(1));
         QCOMPARE(runs_->prices[0]["max_new_tokens"].get<int>(), 4096);
@@ -169,11 +132,7 @@ private slots:
 
     /// The controller keeps one question that has not begun: the Memory view's may take the place of this one's.
     void asksAgainWhenAnotherQuestionTookItsPlace() {
-        fill();
-        QTRY_VERIFY(!runs_->prices.empty());
-        QTest::qWait(250);
-        runs_->prices.clear();
-        typeInto(field("max_new_tokens"), QStringLiteral("4096"));
+        typeLength();
         QTRY_COMPARE(runs_->prices.size(), static_cast<std::size_t>(1));
         emit runs_->priced(2, QStringLiteral(R"({"peak_bytes": 1, "budget_bytes": 2})"), {});
         QCOMPARE(runs_->prices.size(), static_cast<std::size_t>(2));
