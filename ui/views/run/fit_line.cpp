@@ -3,7 +3,7 @@
 #include "ui/views/run/fit_line.h"
 
 #include <QDateTime>
-#include <QDir>
+#include <QDirIterator>
 #include <QFileInfo>
 #include <QPushButton>
 #include <QVBoxLayout>
@@ -52,7 +52,12 @@ QString stampOf(const Json& value) {
         const QFileInfo file(QString::fromStdString(value.get<std::string>()));
         QFileInfoList parts{file};
         if (file.isDir()) {
-            parts += QDir(file.filePath()).entryInfoList(QDir::Files, QDir::Name);
+            constexpr qsizetype kMostFiles = 1000; // of a model; a prompt that reads as a large folder holds nobody up
+            QDirIterator next(file.filePath(), QDir::Files);
+            while (next.hasNext() && parts.size() <= kMostFiles) {
+                next.next();
+                parts.push_back(next.fileInfo());
+            }
         }
         for (const QFileInfo& part : parts) {
             if (part.exists()) {
