@@ -5,7 +5,7 @@
 // Runs made of the fake timeline, with the RunInfo that goes with them.
 
 #include "sessions/session_file.h"
-#include "tests/ui/fake_timeline.h"
+#include "tests/profiler/fake_timeline.h"
 
 namespace vitrine::test {
 

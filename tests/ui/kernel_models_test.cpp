@@ -5,7 +5,7 @@
 #include <QTest>
 #include <nlohmann/json.hpp>
 
-#include "tests/ui/fake_timeline.h"
+#include "tests/profiler/fake_timeline.h"
 #include "tests/ui/kernel_run.h"
 #include "ui/models/format.h"
 #include "ui/models/kernel_stats.h"

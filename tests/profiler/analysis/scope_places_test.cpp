@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "tests/ui/fake_timeline.h"
+#include "tests/profiler/fake_timeline.h"
 
 namespace vitrine::profiler {
 namespace {
