@@ -230,12 +230,14 @@ TEST(AttentionGpu, SingleRows) {
                 .heads = 64,
                 .kvHeads = 8,
                 .dim = 64});
-    expectSame({.name = "rows of more parts than multiprocessors",
-                .past = {39'999, 17'471, 2999, 20'000},
-                .added = {1, 1, 1, 1},
-                .heads = 8,
-                .kvHeads = 8,
-                .dim = 64});
+    for (const std::int64_t dim : {64, 128}) { // long heads are cut into more parts than multiprocessors
+        expectSame({.name = "long rows, head dim " + std::to_string(dim),
+                    .past = {39'999, 17'471, 2999, 20'000},
+                    .added = {1, 1, 1, 1},
+                    .heads = 8,
+                    .kvHeads = 8,
+                    .dim = dim});
+    }
     expectSame({.name = "a table wider than needed",
                 .past = {5, 700},
                 .added = {1, 1},
@@ -500,13 +502,16 @@ TEST_P(AttentionOfBytesGpu, SingleRows) {
                     .pageTokens = dim == 64 ? 64 : 48,
                     .cacheType = GetParam()});
     }
-    expectSame({.name = "rows of more parts than multiprocessors",
-                .past = {30'000, 18'000, 299},
-                .added = {1, 1, 1},
-                .heads = 8,
-                .kvHeads = 8,
-                .dim = 64,
-                .cacheType = GetParam()});
+    // Cut into more parts than multiprocessors: a block takes two of them, or, of one row alone, one.
+    for (const std::vector<std::int64_t>& past : {std::vector<std::int64_t>{30'000, 18'000, 299}, {20'000}}) {
+        expectSame({.name = std::to_string(past.size()) + " long rows",
+                    .past = past,
+                    .added = std::vector<std::int64_t>(past.size(), 1),
+                    .heads = 8,
+                    .kvHeads = 8,
+                    .dim = 64,
+                    .cacheType = GetParam()});
+    }
 }
 
 TEST_P(AttentionOfBytesGpu, ManyRows) {

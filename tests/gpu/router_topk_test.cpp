@@ -102,14 +102,16 @@ TEST(RouteGpu, AsOnTheCpu) {
          std::vector<RouteCase>{{65, 96, 5, 2, kChosen, RmsNormForm::OnePlusWeight},
                                 {300, 2880, 32, 4, kChosen, RmsNormForm::ScaleThenCast},
                                 {513, 2048, 128, 8, kAll, RmsNormForm::CastThenScale, DType::None},
-                                {170, 160, 33, 4, kAll, RmsNormForm::CastThenScale, DType::F32},
-                                {200, 72, 8, 2, kChosen, RmsNormForm::ScaleThenCast},
+                                {70, 160, 33, 4, kAll, RmsNormForm::CastThenScale, DType::F32},
+                                {100, 72, 8, 2, kChosen, RmsNormForm::ScaleThenCast},
                                 {100, 64, 8, 2, kChosen, RmsNormForm::ScaleThenCast, DType::F32, DType::F32},
                                 {64, 2880, 32, 4, kChosen, RmsNormForm::ScaleThenCast},
                                 {33, 1024, 128, 8, kAll, RmsNormForm::CastThenScale, DType::None},
                                 {50, 8192, 8, 2, kAll, RmsNormForm::OnePlusWeight, DType::F32},
                                 {49, 32, 3, 3, kChosen, RmsNormForm::ScaleThenCast},
-                                {27, 2880, 32, 4, kChosen, RmsNormForm::CastThenScale}}) {
+                                {27, 2880, 32, 4, kChosen, RmsNormForm::CastThenScale},
+                                {1025, 96, 5, 2, kChosen, RmsNormForm::OnePlusWeight},
+                                {1100, 2880, 32, 4, kChosen, RmsNormForm::ScaleThenCast}}) {
         SCOPED_TRACE(::testing::Message() << c.tokens << " tokens, dim " << c.dim << ", " << c.experts << " experts");
         RouteScene scene(c, random);
         testing::expectSameOnGpu(*testing::gpu(), scene, {&scene.normed}, c.type == DType::F32 ? 1e-5 : 4e-3);
@@ -123,7 +125,8 @@ TEST(RouteGpu, AsOnTheCpu) {
         for (std::size_t i = 0; i < actual.size(); ++i) {
             other += actual[i] != expected[i] ? 1 : 0;
         }
-        EXPECT_LE(other, scene.ids.view().shape.count() / 50 + 2);
+        const std::int64_t oneSwap = c.tokens > 64 ? 0 : 2; // more than a fiftieth of so few
+        EXPECT_LE(other, scene.ids.view().shape.count() / 50 + oneSwap);
     }
 }
 
