@@ -6,6 +6,7 @@ option(VITRINE_CUDA "Build the CUDA context when the toolkit's headers are found
 option(VITRINE_TESTS "Build the tests" ON)
 option(VITRINE_BENCH "Build the benchmarks" ON)
 option(VITRINE_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
+option(VITRINE_PRECOMPILE "Parse the headers of cmake/precompiled once for each target" ON)
 option(VITRINE_WERROR "Treat warnings as errors" ON)
 set(VITRINE_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=: address,undefined or thread")
 

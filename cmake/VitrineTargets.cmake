@@ -2,11 +2,18 @@
 # SPDX-License-Identifier: GPL-3.0-only
 # One library for each folder; include paths start at the root of the tree.
 
+# vitrine_precompile(TARGET HEADER): parses cmake/precompiled/HEADER.h once for all sources of the target.
+function(vitrine_precompile target header)
+  if(VITRINE_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled/${header}.h)
+  endif()
+endfunction()
+
 # vitrine_library(NAME DEPENDS ... LIBRARIES ...): all .cpp files of the current folder and its subfolders.
 # DEPENDS are other folders of the tree (lower rank), LIBRARIES are third-party targets kept private; EXCLUDE is a
-# regular expression of sources to leave out.
+# regular expression of sources to leave out, PRECOMPILE a header of cmake/precompiled.
 function(vitrine_library name)
-  cmake_parse_arguments(ARG "" "EXCLUDE" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "EXCLUDE;PRECOMPILE" "DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   if(ARG_EXCLUDE)
@@ -22,11 +29,14 @@ function(vitrine_library name)
   add_library(${name} STATIC ${sources} ${headers})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} ${ARG_PUBLIC_LIBRARIES} Threads::Threads PRIVATE ${ARG_LIBRARIES})
+  if(ARG_PRECOMPILE)
+    vitrine_precompile(${name} ${ARG_PRECOMPILE})
+  endif()
 endfunction()
 
 # vitrine_program(NAME ...): a program from the .cpp files of the current folder; nothing while there are none.
 function(vitrine_program name)
-  cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILE" "LIBRARIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(NOT sources)
     return()
@@ -34,6 +44,9 @@ function(vitrine_program name)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES})
   install(TARGETS ${name})
+  if(ARG_PRECOMPILE)
+    vitrine_precompile(${name} ${ARG_PRECOMPILE})
+  endif()
 endfunction()
 
 # vitrine_test(FOLDER DEPENDS ...): one GoogleTest program from tests/FOLDER/*_test.cpp.
@@ -47,6 +60,7 @@ function(vitrine_test folder)
   set(name ${stem}_tests)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
+  vitrine_precompile(${name} test)
   target_compile_definitions(${name} PRIVATE
     VITRINE_FIXTURES="${CMAKE_SOURCE_DIR}/tests/fixtures" VITRINE_RESOURCES="${CMAKE_SOURCE_DIR}/resources"
     VITRINE_BINARY_DIR="${CMAKE_BINARY_DIR}")

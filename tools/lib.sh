@@ -19,6 +19,8 @@ lint_packages=(clang-format-19 clang-tidy-19)
 
 # Compiled objects are shared between checkouts of this tree, wherever they lie.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=true
+# What ccache needs to know precompiled headers by their contents.
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 
 say() { printf '%s\n' "$*"; }
 

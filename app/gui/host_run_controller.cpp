@@ -12,7 +12,7 @@
 #include "app/runner/environment.h"
 #include "base/error.h"
 #include "engine/workload/experiment.h"
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::app {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "app/runner/run_host.h"
-#include "ui/models/run_controller.h"
+#include "ui/models/common/run_controller.h"
 
 namespace vitrine::app {
 

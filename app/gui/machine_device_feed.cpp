@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "app/runner/machine_report.h"
-#include "kernels/cuda_context.h"
+#include "kernels/cuda/cuda_context.h"
 #include "profiler/gpu/nvml_monitor.h"
 
 namespace vitrine::app {

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include "ui/models/device_feed.h"
+#include "ui/models/common/device_feed.h"
 
 namespace vitrine::app {
 

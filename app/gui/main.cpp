@@ -11,9 +11,9 @@
 #include "app/gui/host_run_controller.h"
 #include "app/gui/machine_device_feed.h"
 #include "app/gui/render.h"
-#include "ui/models/run_controller.h"
+#include "ui/models/common/run_controller.h"
 #include "ui/views/shell/main_window.h"
-#include "ui/widgets/theme.h"
+#include "ui/widgets/base/theme.h"
 
 namespace {
 

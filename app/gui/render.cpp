@@ -17,12 +17,12 @@
 #include "app/gui/host_run_controller.h"
 #include "app/gui/machine_device_feed.h"
 #include "profiler/analysis/scope_places.h"
-#include "ui/models/batch_facts.h"
-#include "ui/models/session_document.h"
+#include "ui/models/batching/batch_facts.h"
+#include "ui/models/session/session_document.h"
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/shell/main_window.h"
-#include "ui/widgets/theme.h"
+#include "ui/widgets/base/theme.h"
 
 namespace vitrine::app {
 

@@ -10,9 +10,9 @@
 #include <sys/utsname.h>
 
 #include "engine/workload/run_setup.h"
-#include "kernels/cuda_context.h"
-#include "kernels/device_traits.h"
-#include "kernels/jit/kernel_library.h"
+#include "kernels/core/device_traits.h"
+#include "kernels/cuda/cuda_context.h"
+#include "kernels/cuda/jit/kernel_library.h"
 
 namespace vitrine::app {
 

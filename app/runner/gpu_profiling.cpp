@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/workload/run_setup.h"
-#include "kernels/cuda_context.h"
+#include "kernels/cuda/cuda_context.h"
 
 namespace vitrine::app {
 

@@ -23,7 +23,7 @@
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
-#include "kernels/kept_state.h"
+#include "kernels/cuda/kept_state.h"
 
 namespace vitrine::app {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "kernels/cuda_context.h"
-#include "kernels/jit/cubin_cache.h"
-#include "kernels/jit/kernel_library.h"
-#include "kernels/jit/kernel_pack.h"
+#include "kernels/cuda/cuda_context.h"
+#include "kernels/cuda/jit/cubin_cache.h"
+#include "kernels/cuda/jit/kernel_library.h"
+#include "kernels/cuda/jit/kernel_pack.h"
 
 namespace vitrine::app {
 

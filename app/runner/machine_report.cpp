@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "kernels/cuda_context.h"
-#include "kernels/device_traits.h"
+#include "kernels/core/device_traits.h"
+#include "kernels/cuda/cuda_context.h"
 #include "profiler/gpu/readiness.h"
 
 namespace vitrine::app {

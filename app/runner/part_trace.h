@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "profiler/recorder.h"
+#include "profiler/record/recorder.h"
 
 namespace vitrine::app {
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiler/recorder.h"
+#include "profiler/record/recorder.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::app {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/workload/experiment.h"
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::app {

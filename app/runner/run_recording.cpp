@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "profiler/recorder.h"
+#include "profiler/record/recorder.h"
 
 namespace vitrine::app {
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/attention/device_blocks.h"
 
-#include "kernels/ops/block_counts.h"
+#include "kernels/ops/attention/block_counts.h"
 #include "kernels/program/emitter.h"
 
 namespace vitrine::engine {

@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "kernels/context.h"
-#include "kernels/ops/flex_attention.h"
+#include "kernels/context/context.h"
+#include "kernels/ops/attention/flex_attention.h"
 #include "kernels/program/block_mask.h"
 
 namespace vitrine::engine {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/attention/mod_strides.h"
-#include "kernels/ops/floats.h"
+#include "kernels/core/floats.h"
 
 namespace vitrine::engine {
 

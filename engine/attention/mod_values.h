@@ -17,7 +17,7 @@
 
 #include "engine/attention/mod_source.h"
 #include "engine/attention/python_ast.h"
-#include "kernels/dtype.h"
+#include "kernels/core/dtype.h"
 #include "kernels/program/program_builder.h"
 
 namespace vitrine::engine {

@@ -13,7 +13,7 @@
 // (fullLayers * T + slidingLayers * min(T, window - 1)) (transformers, cache_utils.py), with rowBytes = headDim * sizeof(dtype).
 //
 // A cache in FP8 (E4M3) or INT8 holds a byte for each element and a float32 scale for each token, head and half
-// (kernels/ops/kv_view.h): rowBytes = headDim + 4. In a page all bytes come first, then, from the next multiple of 16 on,
+// (kernels/ops/attention/kv_view.h): rowBytes = headDim + 4. In a page all bytes come first, then, from the next multiple of 16 on,
 // (layers, keys then values, kvHeads, pageTokens) scales. Rows of bytes and a head's scales thus begin at multiples of 16
 // where headDim and pageTokens are multiples of 16 and 4, and there the formula leaves no byte out.
 //
@@ -37,8 +37,8 @@
 
 #include "engine/cache/page_book.h"
 #include "engine/checkpoint/model_config.h"
-#include "kernels/context.h"
-#include "kernels/ops/kv_view.h"
+#include "kernels/context/context.h"
+#include "kernels/ops/attention/kv_view.h"
 
 namespace vitrine::engine {
 

@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/philox.h"
 #include "engine/cache/kv_cache.h"
-#include "kernels/ops/kv_rows.h"
-#include "kernels/ops/weights.h"
+#include "kernels/ops/attention/kv_rows.h"
+#include "kernels/ops/linear/weights.h"
 
 namespace vitrine::engine {
 namespace {

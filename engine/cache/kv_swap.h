@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "engine/cache/kv_cache.h"
-#include "kernels/side_stream.h"
+#include "kernels/context/side_stream.h"
 
 namespace vitrine::engine {
 

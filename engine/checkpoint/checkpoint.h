@@ -14,8 +14,8 @@
 
 #include "base/stop.h"
 #include "engine/checkpoint/model_config.h"
-#include "kernels/dtype.h"
-#include "kernels/tensor.h"
+#include "kernels/core/dtype.h"
+#include "kernels/core/tensor.h"
 
 namespace vitrine::engine {
 

@@ -15,8 +15,8 @@
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/rope_config.h"
 #include "engine/checkpoint/token_ids.h"
-#include "kernels/ops/attention.h"
-#include "kernels/ops/kv_view.h"
+#include "kernels/ops/attention/attention.h"
+#include "kernels/ops/attention/kv_view.h"
 
 namespace vitrine::engine {
 namespace {

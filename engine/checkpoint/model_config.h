@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/dtype.h"
-#include "kernels/ops/gated_activation.h"
-#include "kernels/ops/moe.h"
-#include "kernels/ops/rms_norm.h"
+#include "kernels/core/dtype.h"
+#include "kernels/ops/experts/moe.h"
+#include "kernels/ops/rowwise/gated_activation.h"
+#include "kernels/ops/rowwise/rms_norm.h"
 
 namespace vitrine::engine {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/cache/kv_swap.h"
-#include "kernels/ops/sample.h"
+#include "kernels/ops/sampling/sample.h"
 
 namespace vitrine::engine {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/generation/scheduler.h"
-#include "kernels/tracer.h"
+#include "kernels/core/tracer.h"
 
 namespace vitrine::engine {
 

@@ -9,7 +9,7 @@
 
 #include "engine/generation/answer_text.h"
 #include "engine/generation/generator.h"
-#include "kernels/tracer.h"
+#include "kernels/core/tracer.h"
 
 namespace vitrine::engine {
 

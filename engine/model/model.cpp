@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "engine/model/layer.h"
 #include "engine/model/step.h"
-#include "kernels/ops/floats.h"
+#include "kernels/core/floats.h"
 #include "kernels/program/program_builder.h"
 
 namespace vitrine::engine {

@@ -26,9 +26,9 @@
 #include "engine/cache/kv_cache.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/weights.h"
-#include "kernels/context.h"
-#include "kernels/ops/blocks.h"
-#include "kernels/ops/sample.h"
+#include "kernels/context/context.h"
+#include "kernels/ops/fused/blocks.h"
+#include "kernels/ops/sampling/sample.h"
 #include "kernels/program/attention_program.h"
 
 namespace vitrine::engine {

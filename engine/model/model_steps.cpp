@@ -10,7 +10,7 @@
 #include "engine/model/layer.h"
 #include "engine/model/model.h"
 #include "engine/model/step.h"
-#include "kernels/jit/kernel_library.h"
+#include "kernels/cuda/jit/kernel_library.h"
 
 namespace vitrine::engine {
 namespace {

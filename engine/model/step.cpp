@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "kernels/ops/attention.h"
-#include "kernels/ops/embedding.h"
-#include "kernels/ops/kv_write.h"
+#include "kernels/ops/attention/attention.h"
+#include "kernels/ops/attention/kv_write.h"
+#include "kernels/ops/rowwise/embedding.h"
 
 namespace vitrine::engine {
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "engine/quant/mxfp4.h"
-#include "kernels/cuda_upload.h"
+#include "kernels/cuda/cuda_upload.h"
 
 namespace vitrine::engine {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/model/weight_plan.h"
-#include "kernels/context.h"
+#include "kernels/context/context.h"
 
 namespace vitrine::engine {
 

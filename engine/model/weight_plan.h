@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/checkpoint/checkpoint.h"
-#include "kernels/tensor.h"
+#include "kernels/core/tensor.h"
 
 namespace vitrine::engine {
 

@@ -12,7 +12,7 @@
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weight_mover.h"
 #include "engine/model/weight_plan.h"
-#include "kernels/ops/weights.h"
+#include "kernels/ops/linear/weights.h"
 
 namespace vitrine::engine {
 namespace {

@@ -10,7 +10,7 @@
 // through one staging buffer of category workspace. Synthetic models are filled from a seed.
 // Meta materialises nothing; its clock is charged with disk and bus, which overlap.
 // Load stages are reported as spans on the lanes "Read" (disk), "Copy" (bus), "Expand" (MXFP4 to BF16) and "Fill"
-// (synthetic). Where the context keeps state between runs (kernels/kept_state.h), complete weights stay there when the store
+// (synthetic). Where the context keeps state between runs (kernels/cuda/kept_state.h), complete weights stay there when the store
 // goes, and the next store of the same files takes them over; others are freed before its own are loaded. All weights are allocated by one thread in checkpoint order, whatever reads them.
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 #include "base/stop.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "kernels/context.h"
+#include "kernels/context/context.h"
 #include "kernels/memory/memory.h"
 
 namespace vitrine::engine {

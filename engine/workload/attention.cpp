@@ -14,7 +14,7 @@
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/workload/attention_tensors.h"
 #include "engine/workload/run_setup.h"
-#include "kernels/ops/flex_attention.h"
+#include "kernels/ops/attention/flex_attention.h"
 
 namespace vitrine::engine {
 

@@ -12,7 +12,7 @@
 #include "base/thread_pool.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/workload/normal_numbers.h"
-#include "kernels/ops/floats.h"
+#include "kernels/core/floats.h"
 #include "kernels/program/program.h"
 
 namespace vitrine::engine {

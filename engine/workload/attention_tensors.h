@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/tensor.h"
+#include "kernels/core/tensor.h"
 
 namespace vitrine::engine {
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "kernels/ops/read_bandwidth.h"
+#include "kernels/cpu/read_bandwidth.h"
 
 namespace vitrine::engine {
 namespace {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/workload/bench.h"
-#include "kernels/ops/matmul.h"
-#include "kernels/ops/read_bandwidth.h"
-#include "kernels/ops/weights.h"
+#include "kernels/cpu/read_bandwidth.h"
+#include "kernels/ops/linear/matmul.h"
+#include "kernels/ops/linear/weights.h"
 
 namespace vitrine::engine {
 namespace {

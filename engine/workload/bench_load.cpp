@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "engine/model/weight_mover.h"
 #include "engine/workload/bench.h"
-#include "kernels/cuda_upload.h"
+#include "kernels/cuda/cuda_upload.h"
 
 namespace vitrine::engine {
 namespace {

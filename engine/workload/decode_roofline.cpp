@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "engine/workload/bench.h"
-#include "kernels/ops/read_bandwidth.h"
+#include "kernels/cpu/read_bandwidth.h"
 
 namespace vitrine::engine {
 namespace {

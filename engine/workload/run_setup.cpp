@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "kernels/jit/kernel_library.h"
+#include "kernels/cuda/jit/kernel_library.h"
 
 namespace vitrine::engine {
 namespace {

@@ -18,7 +18,7 @@
 #include "engine/tokenizer/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/workload/workload.h"
-#include "kernels/context.h"
+#include "kernels/context/context.h"
 
 namespace vitrine::engine {
 

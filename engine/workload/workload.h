@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/trace.h"
-#include "kernels/kept_state.h"
+#include "kernels/cuda/kept_state.h"
 
 namespace vitrine::engine {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernels/core/tracer.h"
 #include "kernels/memory/memory.h"
 #include "kernels/memory/resource.h"
-#include "kernels/tracer.h"
 
 namespace vitrine::kernels {
 

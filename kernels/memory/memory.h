@@ -13,10 +13,10 @@
 #include <memory>
 
 #include "base/trace.h"
+#include "kernels/core/tracer.h"
 #include "kernels/memory/growing.h"
 #include "kernels/memory/handover.h"
 #include "kernels/memory/resource.h"
-#include "kernels/tracer.h"
 
 namespace vitrine::kernels {
 

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/trace.h"
-#include "kernels/tensor.h"
+#include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {
 

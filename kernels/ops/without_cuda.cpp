@@ -3,11 +3,11 @@
 
 // The CUDA overloads of every op in a build without CUDA headers.
 
-#include "kernels/ops/block_counts.h"
-#include "kernels/ops/block_plans.h"
-#include "kernels/ops/flex_attention.h"
-#include "kernels/ops/sample.h"
-#include "kernels/ops/weights.h"
+#include "kernels/ops/attention/block_counts.h"
+#include "kernels/ops/attention/flex_attention.h"
+#include "kernels/ops/fused/block_plans.h"
+#include "kernels/ops/linear/weights.h"
+#include "kernels/ops/sampling/sample.h"
 
 namespace vitrine::kernels {
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Names that the emitters of values (device/program.cuh) and of spans (device/span.cuh) share.
+// Names that the emitters of values (device/program/program.cuh) and of spans (device/program/span.cuh) share.
 
 #include <string_view>
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "kernels/ops/floats.h"
+#include "kernels/core/floats.h"
 #include "kernels/program/scalar_ops.h"
 
 namespace vitrine::kernels {

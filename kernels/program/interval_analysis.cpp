@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/ops/floats.h"
+#include "kernels/core/floats.h"
 #include "kernels/program/interval.h"
 
 namespace vitrine::kernels {

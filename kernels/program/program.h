@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/tensor.h"
+#include "kernels/core/tensor.h"
 
 namespace vitrine::kernels {
 

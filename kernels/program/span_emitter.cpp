@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Masks over boxes of inputs as CUDA C++: calls of device/span.cuh.
+// Masks over boxes of inputs as CUDA C++: calls of device/program/span.cuh.
 
 #include <fmt/format.h>
 #include <limits>

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::profiler {
 

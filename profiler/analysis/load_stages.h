@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "profiler/analysis/memory_groups.h"
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::profiler {
 

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "kernels/dtype.h"
+#include "kernels/core/dtype.h"
 
 namespace vitrine::profiler {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "profiler/analysis/scope_places.h"
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::profiler {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::profiler {
 

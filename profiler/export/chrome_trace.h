@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/stop.h"
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::profiler {
 

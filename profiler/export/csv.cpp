@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <string>
 
-#include "kernels/dtype.h"
+#include "kernels/core/dtype.h"
 #include "profiler/analysis/kernel_table.h"
 #include "profiler/export/batch_names.h"
 

@@ -7,7 +7,7 @@
 
 #include <ostream>
 
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::profiler {
 

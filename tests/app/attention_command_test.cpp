@@ -12,7 +12,7 @@
 
 #include "sessions/session_file.h"
 #include "tests/app/program.h"
-#include "tests/kernels/flex_fixture.h"
+#include "tests/kernels/ops/attention/flex_fixture.h"
 #include "tests/sessions/temp_folder.h"
 
 namespace vitrine {

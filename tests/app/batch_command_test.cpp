@@ -13,7 +13,7 @@
 #include <regex>
 
 #include "app/runner/run_compare.h"
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/app/program.h"
 #include "tests/sessions/temp_folder.h"

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "kernels/jit/cubin_cache.h"
+#include "kernels/cuda/jit/cubin_cache.h"
 #include "tests/app/program.h"
 #include "tests/sessions/temp_folder.h"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::app {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/cuda_context.h"
-#include "kernels/ops/blocks.h"
-#include "kernels/ops/weights.h"
+#include "kernels/cuda/cuda_context.h"
+#include "kernels/ops/fused/blocks.h"
+#include "kernels/ops/linear/weights.h"
 
 namespace {
 

@@ -6,10 +6,10 @@
 #include <benchmark/benchmark.h>
 #include <vector>
 
-#include "kernels/ops/matmul.h"
-#include "kernels/ops/moe.h"
-#include "kernels/ops/read_bandwidth.h"
-#include "kernels/ops/weights.h"
+#include "kernels/cpu/read_bandwidth.h"
+#include "kernels/ops/experts/moe.h"
+#include "kernels/ops/linear/matmul.h"
+#include "kernels/ops/linear/weights.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 // Recording, encoding and the pyramid on one core: items a second are memory events.
 
-#include "profiler/recorder.h"
+#include "profiler/record/recorder.h"
 
 #include <benchmark/benchmark.h>
 #include <vector>

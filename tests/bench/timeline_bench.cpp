@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "profiler/memory_timeline.h"
-#include "profiler/recorder.h"
+#include "profiler/record/recorder.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::profiler {
 namespace {

@@ -4,7 +4,7 @@
 // be asked everything. The checksums and encodings of chunks are column_chunk_fuzz's subject; here each input replaces
 // columns of well-formed chunks: chunk, column, rows, then values.
 
-#include "profiler/streams.h"
+#include "profiler/record/streams.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace base = vitrine::base;
 namespace profiler = vitrine::profiler;

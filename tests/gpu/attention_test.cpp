@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/attention.h"
+#include "kernels/ops/attention/attention.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "kernels/jit/kernel_library.h"
-#include "kernels/ops/kv_write.h"
+#include "kernels/cuda/jit/kernel_library.h"
+#include "kernels/ops/attention/kv_write.h"
 #include "kernels/program/program_builder.h"
 #include "tests/gpu/gpu_testing.h"
-#include "tests/kernels/attention_programs.h"
+#include "tests/kernels/ops/attention/attention_programs.h"
 
 namespace vitrine::kernels {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "engine/generation/batch_replay.h"
-#include "tests/engine/model_test_support.h"
+#include "tests/engine/model/model_test_support.h"
 #include "tests/gpu/context_testing.h"
 
 namespace vitrine::gpu {

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/block_counts.h"
+#include "kernels/ops/attention/block_counts.h"
 
 #include "base/error.h"
 #include "engine/attention/device_blocks.h"
-#include "kernels/jit/kernel_library.h"
+#include "kernels/cuda/jit/kernel_library.h"
 #include "kernels/program/emitter.h"
 #include "tests/gpu/gpu_testing.h"
-#include "tests/kernels/block_counts_testing.h"
+#include "tests/kernels/ops/attention/block_counts_testing.h"
 
 namespace vitrine::kernels {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/context.h"
+#include "kernels/context/context.h"
 #include "kernels/memory/memory.h"
 
 namespace vitrine::gpu {

@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/cuda_context.h"
+#include "kernels/cuda/cuda_context.h"
 
 #include <cmath>
 #include <cstring>
 #include <random>
 
 #include "base/error.h"
-#include "kernels/cuda_upload.h"
-#include "kernels/jit/kernel_library.h"
-#include "kernels/ops/floats.h"
+#include "kernels/core/floats.h"
+#include "kernels/cuda/cuda_upload.h"
+#include "kernels/cuda/jit/kernel_library.h"
 #include "tests/gpu/context_testing.h"
-#include "tests/kernels/jit/pack_testing.h"
+#include "tests/kernels/cuda/jit/pack_testing.h"
 
 namespace vitrine::gpu {
 namespace {

@@ -3,7 +3,7 @@
 
 // Block ops of few tokens, fused and composed, against the CPU.
 
-#include "kernels/ops/blocks.h"
+#include "kernels/ops/fused/blocks.h"
 #include "tests/gpu/gpu_testing.h"
 
 namespace vitrine::kernels {

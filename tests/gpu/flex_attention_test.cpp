@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/flex_attention.h"
+#include "kernels/ops/attention/flex_attention.h"
 
 #include <optional>
 
 #include "base/thread_pool.h"
-#include "kernels/jit/kernel_library.h"
+#include "kernels/cuda/jit/kernel_library.h"
 #include "tests/gpu/gpu_testing.h"
 #include "tests/kernels/program/program_testing.h"
 

@@ -9,13 +9,13 @@
 #include <gtest/gtest.h>
 #include <map>
 
-#include "kernels/context.h"
-#include "kernels/tensor.h"
+#include "kernels/context/context.h"
+#include "kernels/core/tensor.h"
 #include "profiler/analysis/kernel_table.h"
 #include "profiler/analysis/scope_places.h"
 #include "profiler/gpu/readiness.h"
-#include "profiler/memory_timeline.h"
-#include "profiler/recorder.h"
+#include "profiler/record/recorder.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::profiler {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda_context.h"
-#include "tests/kernels/op_testing.h"
+#include "kernels/cuda/cuda_context.h"
+#include "tests/kernels/ops/common/op_testing.h"
 
 namespace vitrine::kernels::testing {
 

@@ -9,8 +9,8 @@
 
 #include "engine/generation/generator.h"
 #include "engine/model/model.h"
-#include "kernels/jit/kernel_library.h"
-#include "tests/engine/model_test_support.h"
+#include "kernels/cuda/jit/kernel_library.h"
+#include "tests/engine/model/model_test_support.h"
 #include "tests/gpu/context_testing.h"
 
 namespace vitrine::gpu {

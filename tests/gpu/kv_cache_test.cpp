@@ -5,7 +5,7 @@
 
 #include "engine/cache/kv_cache.h"
 
-#include "tests/engine/model_test_support.h"
+#include "tests/engine/model/model_test_support.h"
 #include "tests/gpu/context_testing.h"
 
 namespace vitrine::gpu {

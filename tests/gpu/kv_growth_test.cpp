@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "engine/generation/batch_replay.h"
-#include "tests/engine/model_test_support.h"
+#include "tests/engine/model/model_test_support.h"
 #include "tests/gpu/context_testing.h"
-#include "tests/kernels/recording_sink.h"
+#include "tests/kernels/core/recording_sink.h"
 
 namespace vitrine::gpu {
 namespace {

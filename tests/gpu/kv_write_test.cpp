@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/kv_write.h"
+#include "kernels/ops/attention/kv_write.h"
 
 #include "tests/gpu/gpu_testing.h"
 

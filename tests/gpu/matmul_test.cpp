@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/matmul.h"
+#include "kernels/ops/linear/matmul.h"
 
 #include "tests/gpu/gpu_testing.h"
 

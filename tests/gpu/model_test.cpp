@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "engine/generation/generator.h"
-#include "tests/engine/model_test_support.h"
+#include "tests/engine/model/model_test_support.h"
 #include "tests/gpu/context_testing.h"
 
 namespace vitrine::gpu {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/moe.h"
+#include "kernels/ops/experts/moe.h"
 
-#include "kernels/ops/blocks.h"
+#include "kernels/ops/fused/blocks.h"
 #include "tests/gpu/gpu_testing.h"
 
 namespace vitrine::kernels {

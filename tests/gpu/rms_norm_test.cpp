@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/rms_norm.h"
+#include "kernels/ops/rowwise/rms_norm.h"
 
 #include "tests/gpu/gpu_testing.h"
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include <array>
 
-#include "kernels/ops/blocks.h"
-#include "kernels/ops/moe.h"
+#include "kernels/ops/experts/moe.h"
+#include "kernels/ops/fused/blocks.h"
 #include "tests/gpu/gpu_testing.h"
 
 namespace vitrine::kernels {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/sample.h"
+#include "kernels/ops/sampling/sample.h"
 
 #include "tests/gpu/gpu_testing.h"
 

@@ -7,7 +7,7 @@
 
 #include "engine/generation/generator.h"
 #include "engine/model/model.h"
-#include "tests/engine/model_test_support.h"
+#include "tests/engine/model/model_test_support.h"
 #include "tests/gpu/context_testing.h"
 
 namespace vitrine::gpu {

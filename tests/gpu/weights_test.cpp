@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "kernels/ops/weights.h"
+#include "kernels/ops/linear/weights.h"
 
 #include "tests/gpu/gpu_testing.h"
 

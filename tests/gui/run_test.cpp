@@ -14,16 +14,16 @@
 #include <nlohmann/json.hpp>
 
 #include "app/gui/host_run_controller.h"
-#include "kernels/context.h"
-#include "tests/ui/run_window.h"
-#include "ui/models/run_table.h"
+#include "kernels/context/context.h"
+#include "tests/ui/views/run/run_window.h"
+#include "ui/models/session/run_table.h"
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/compare/compare_view.h"
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/sessions/sessions_view.h"
-#include "ui/widgets/option_form.h"
-#include "ui/widgets/token_text.h"
+#include "ui/widgets/forms/option_form.h"
+#include "ui/widgets/plots/token_text.h"
 
 using namespace vitrine;
 

@@ -14,7 +14,7 @@
 
 #include "app/runner/run_compare.h"
 #include "engine/workload/batch.h"
-#include "profiler/memory_timeline.h"
+#include "profiler/timeline/memory_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/serve/server_rig.h"
 #include "tests/sessions/temp_folder.h"

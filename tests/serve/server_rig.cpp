@@ -8,7 +8,7 @@
 
 #include "engine/generation/generator.h"
 #include "tests/base/eventually.h"
-#include "tests/engine/model_test_support.h"
+#include "tests/engine/model/model_test_support.h"
 
 namespace vitrine::test {
 

@@ -157,7 +157,7 @@ std::string thirdPartyProblem(std::string_view path, std::string_view header) {
     return known ? "this folder (or this kind of file) may not use that library" : "no folder may use that header";
 }
 
-/// "kernels/ops/rope_cpu.cpp" belongs to "kernels/ops/rope_cpu.h", if there is one.
+/// "kernels/ops/rowwise/rope_cpu.cpp" belongs to "kernels/ops/rope_cpu.h", if there is one.
 std::string ownHeader(std::string_view path) {
     return std::string(path.substr(0, path.size() - 4)) + ".h";
 }

@@ -16,7 +16,7 @@ struct AttentionTiles {
     unsigned some, whole;
 };
 
-/// kernels/ops/attention.h. Strides are elements between tokens; heads of a token are contiguous.
+/// kernels/ops/attention/attention.h. Strides are elements between tokens; heads of a token are contiguous.
 struct AttentionParams {
     const void* q;
     const void* newK; ///< or null

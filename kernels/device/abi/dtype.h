@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Dtype numbers for device code: those of kernels/dtype.h.
+// Dtype numbers for device code: those of kernels/core/dtype.h.
 
 #define VT_F64 1
 #define VT_F32 2

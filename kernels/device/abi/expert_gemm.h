@@ -9,7 +9,7 @@ namespace vitrine::kernels::abi {
 constexpr int kExpertGemmAbi = 1;
 
 struct ExpertGemmParams {
-    const void* x;        ///< tiles of BF16 rows (device/expert_tiles.cuh)
+    const void* x;        ///< tiles of BF16 rows (device/experts/expert_tiles.cuh)
     const int* tileCount; ///< of ExpertSort, as the next two
     const int* tiles;
     const int* slots;

@@ -23,7 +23,7 @@ struct FlexRun {
     int count; ///< negative: that many partial blocks; positive: full ones
 };
 
-/// kernels/ops/flex_attention.h, forward and backward; what a kernel does not use is null.
+/// kernels/ops/attention/flex_attention.h, forward and backward; what a kernel does not use is null.
 struct FlexAttentionParams {
     /// headDim in chunks of 64, rows, heads, batch; boxes of 64 rows (hopper forms only).
     TensorMap queryMap, keyMap, valueMap, gradOutMap;

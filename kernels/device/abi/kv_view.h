@@ -4,7 +4,7 @@
 
 namespace vitrine::kernels::abi {
 
-/// kernels/ops/kv_view.h as kernels see it. Page strides are in elements (of scales: in scales); `tokenStride` is
+/// kernels/ops/attention/kv_view.h as kernels see it. Page strides are in elements (of scales: in scales); `tokenStride` is
 /// kvHeads * headDim.
 struct KvViewParams {
     void* keys;
@@ -12,7 +12,7 @@ struct KvViewParams {
     const int* blockTable; ///< (sequences, columns): page numbers, -1 where there is none
     const int* first;      ///< (sequences)
     const int* lengths;    ///< (sequences)
-    float* keyScales; ///< (pages, kvHeads, pageTokens) of a quantized cache, else null
+    float* keyScales;      ///< (pages, kvHeads, pageTokens) of a quantized cache, else null
     float* valueScales;
     long long keyPageStride, valuePageStride;
     long long keyScaleStride, valueScaleStride;

@@ -4,7 +4,7 @@
 
 #include "kernels/program/interpreter.h"
 #include "kernels/program/program_builder.h"
-#include "tests/kernels/attention_programs.h"
+#include "tests/kernels/ops/attention/attention_programs.h"
 
 namespace vitrine::kernels {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/thread_pool.h"
-#include "kernels/jit/kernel_pack.h"
-#include "kernels/jit/nvrtc.h"
+#include "kernels/cuda/jit/kernel_pack.h"
+#include "kernels/cuda/jit/nvrtc.h"
 #include "tests/kernels/program/program_testing.h"
 
 namespace vitrine::kernels {
@@ -82,7 +82,7 @@ std::vector<Item> catalogue() {
 /// A kernel that calls everything that is emitted for one program.
 std::string sourceOf(const Item& item) {
     const std::vector<DType> dtypes = dtypesOf(item.program);
-    std::string text = "#include \"device/span.cuh\"\n" + emitProgram(item.program, dtypes, "mod");
+    std::string text = "#include \"device/program/span.cuh\"\n" + emitProgram(item.program, dtypes, "mod");
     std::string body = item.program.isMask()
                            ? "    out[i] = mod(blockIdx.z, blockIdx.y, blockIdx.x, threadIdx.x, c) ? 1.0f : 0.0f;\n"
                            : "    out[i] = mod(in[i], blockIdx.z, blockIdx.y, blockIdx.x, threadIdx.x, c);\n";

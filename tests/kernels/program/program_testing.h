@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/ops/floats.h"
+#include "kernels/core/floats.h"
 #include "kernels/program/program_builder.h"
 
 namespace vitrine::kernels::testing {

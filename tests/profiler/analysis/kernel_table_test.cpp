@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
-#include "profiler/recorder.h"
+#include "profiler/record/recorder.h"
 
 namespace vitrine::profiler {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "tests/profiler/fake_timeline.h"
+#include "tests/profiler/timeline/fake_timeline.h"
 
 namespace vitrine::profiler {
 namespace {

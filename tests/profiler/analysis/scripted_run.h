@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "base/trace.h"
-#include "kernels/dtype.h"
-#include "profiler/memory_timeline.h"
-#include "profiler/recorder.h"
+#include "kernels/core/dtype.h"
+#include "profiler/record/recorder.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::profiler::testing {
 

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "tests/profiler/analysis/scripted_run.h"
-#include "tests/profiler/reference.h"
+#include "tests/profiler/record/reference.h"
 
 namespace vitrine::profiler {
 namespace {

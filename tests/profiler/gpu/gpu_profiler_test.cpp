@@ -10,14 +10,14 @@
 #include <mutex>
 
 #include "base/launch_scope.h"
-#include "kernels/cuda_context.h"
-#include "kernels/tracer.h"
+#include "kernels/core/tracer.h"
+#include "kernels/cuda/cuda_context.h"
 #include "profiler/gpu/gpu_counters.h"
 #include "profiler/gpu/pm_sampling.h"
 #include "profiler/gpu/readiness.h"
 #include "profiler/gpu/trace_window.h"
-#include "profiler/memory_timeline.h"
-#include "profiler/recorder.h"
+#include "profiler/record/recorder.h"
+#include "profiler/timeline/memory_timeline.h"
 
 namespace vitrine::profiler {
 namespace {

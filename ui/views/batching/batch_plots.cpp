@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ui/models/format.h"
-#include "ui/widgets/chart.h"
+#include "ui/models/common/format.h"
+#include "ui/widgets/plots/chart.h"
 #include "ui/widgets/timeline/slot_painter.h"
 
 namespace vitrine::ui {

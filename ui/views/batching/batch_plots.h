@@ -6,8 +6,8 @@
 
 #include <array>
 
-#include "ui/models/batch_map.h"
-#include "ui/widgets/legend_strip.h"
+#include "ui/models/batching/batch_map.h"
+#include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/timeline/lanes.h"
 
 namespace vitrine::ui {

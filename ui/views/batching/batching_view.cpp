@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/batch_tables.h"
-#include "ui/models/format.h"
-#include "ui/models/json_values.h"
-#include "ui/models/request_choice.h"
-#include "ui/models/run_facts.h"
+#include "ui/models/batching/batch_tables.h"
+#include "ui/models/batching/request_choice.h"
+#include "ui/models/common/format.h"
+#include "ui/models/common/json_values.h"
+#include "ui/models/session/run_facts.h"
 #include "ui/views/batching/batch_plots.h"
-#include "ui/widgets/legend_strip.h"
+#include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/timeline/lanes.h"
 
 namespace vitrine::ui {

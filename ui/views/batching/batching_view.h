@@ -8,12 +8,12 @@
 #include <QElapsedTimer>
 #include <array>
 
-#include "ui/models/batch_map.h"
-#include "ui/models/batch_sweep.h"
-#include "ui/models/latest_job.h"
+#include "ui/models/batching/batch_map.h"
+#include "ui/models/batching/batch_sweep.h"
+#include "ui/models/common/latest_job.h"
+#include "ui/widgets/base/view.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/slot_lane.h"
-#include "ui/widgets/view.h"
 
 class QCheckBox;
 class QComboBox;

@@ -10,13 +10,13 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
-#include "ui/models/request_choice.h"
+#include "ui/models/batching/request_choice.h"
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/batching/sweep_page.h"
-#include "ui/widgets/chart.h"
-#include "ui/widgets/fact_table.h"
-#include "ui/widgets/legend_strip.h"
-#include "ui/widgets/result_panel.h"
+#include "ui/widgets/base/legend_strip.h"
+#include "ui/widgets/plots/chart.h"
+#include "ui/widgets/plots/fact_table.h"
+#include "ui/widgets/plots/result_panel.h"
 #include "ui/widgets/timeline/lanes.h"
 
 namespace vitrine::ui {

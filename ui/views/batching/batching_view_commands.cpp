@@ -9,14 +9,14 @@
 #include <QTableView>
 #include <algorithm>
 
-#include "ui/models/batch_tables.h"
-#include "ui/models/format.h"
-#include "ui/models/request_choice.h"
+#include "ui/models/batching/batch_tables.h"
+#include "ui/models/batching/request_choice.h"
+#include "ui/models/common/format.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/batching/sweep_page.h"
-#include "ui/widgets/chart.h"
-#include "ui/widgets/fact_table.h"
+#include "ui/widgets/plots/chart.h"
+#include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/lanes.h"
 
 namespace vitrine::ui {

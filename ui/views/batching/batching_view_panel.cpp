@@ -7,13 +7,13 @@
 #include <QTableView>
 #include <algorithm>
 
-#include "ui/models/batch_tables.h"
-#include "ui/models/run_facts.h"
+#include "ui/models/batching/batch_tables.h"
+#include "ui/models/session/run_facts.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/batching/sweep_page.h"
-#include "ui/widgets/chart.h"
-#include "ui/widgets/fact_table.h"
+#include "ui/widgets/plots/chart.h"
+#include "ui/widgets/plots/fact_table.h"
 
 namespace vitrine::ui {
 

@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ui/models/format.h"
-#include "ui/models/json_values.h"
-#include "ui/widgets/chart.h"
-#include "ui/widgets/controls.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/models/common/json_values.h"
+#include "ui/widgets/base/controls.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/plots/chart.h"
 
 namespace vitrine::ui {
 

@@ -7,8 +7,8 @@
 
 #include <QWidget>
 
-#include "ui/models/batch_sweep.h"
-#include "ui/models/sweep_runner.h"
+#include "ui/models/batching/batch_sweep.h"
+#include "ui/models/batching/sweep_runner.h"
 
 class QCheckBox;
 class QLineEdit;

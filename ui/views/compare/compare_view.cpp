@@ -11,10 +11,10 @@
 #include <QPushButton>
 #include <QTableView>
 
-#include "ui/models/compare_words.h"
-#include "ui/models/format.h"
-#include "ui/widgets/fact_table.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/models/compare/compare_words.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
 

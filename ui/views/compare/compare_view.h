@@ -4,8 +4,8 @@
 
 // What changed between runs A and B: in words, in settings, in results, over time and at the peak.
 
-#include "ui/models/compare_facts.h"
-#include "ui/widgets/view.h"
+#include "ui/models/compare/compare_facts.h"
+#include "ui/widgets/base/view.h"
 
 class QBoxLayout;
 class QComboBox;

@@ -13,8 +13,8 @@
 #include <QVBoxLayout>
 
 #include "ui/views/compare/compare_view.h"
-#include "ui/widgets/fact_table.h"
-#include "ui/widgets/style.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
 

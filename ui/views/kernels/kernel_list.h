@@ -4,10 +4,10 @@
 
 // The kernel table of a stretch of a run with its filter: a page of the Kernels view and a tab of the drawer.
 
-#include "ui/models/kernel_stats.h"
-#include "ui/models/latest_job.h"
-#include "ui/models/session_document.h"
-#include "ui/widgets/controls.h"
+#include "ui/models/common/latest_job.h"
+#include "ui/models/kernels/kernel_stats.h"
+#include "ui/models/session/session_document.h"
+#include "ui/widgets/base/controls.h"
 
 class QLineEdit;
 class QStackedLayout;

@@ -6,10 +6,10 @@
 #include <QVBoxLayout>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/format.h"
-#include "ui/models/json_values.h"
-#include "ui/widgets/fact_table.h"
-#include "ui/widgets/kernel_roofline.h"
+#include "ui/models/common/format.h"
+#include "ui/models/common/json_values.h"
+#include "ui/widgets/plots/fact_table.h"
+#include "ui/widgets/plots/kernel_roofline.h"
 
 namespace vitrine::ui {
 

@@ -7,8 +7,8 @@
 #include <QScrollArea>
 #include <map>
 
-#include "ui/models/kernel_variants.h"
-#include "ui/widgets/controls.h"
+#include "ui/models/kernels/kernel_variants.h"
+#include "ui/widgets/base/controls.h"
 
 namespace vitrine::ui {
 

@@ -7,12 +7,12 @@
 #include <QTreeView>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/format.h"
-#include "ui/models/json_values.h"
-#include "ui/models/run_facts.h"
+#include "ui/models/common/format.h"
+#include "ui/models/common/json_values.h"
+#include "ui/models/session/run_facts.h"
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/views/kernels/variants_page.h"
-#include "ui/widgets/flame_plot.h"
+#include "ui/widgets/plots/flame_plot.h"
 #include "ui/widgets/timeline/lanes.h"
 #include "ui/widgets/timeline/trace_arrows.h"
 

@@ -5,12 +5,12 @@
 // What the device ran and when: the trace of scopes and kernels with hardware counters below it, the table of kernels, the
 // icicle of device time, and the variant of each op with its A/B.
 
-#include "ui/models/kernel_variants.h"
-#include "ui/models/latest_job.h"
+#include "ui/models/common/latest_job.h"
+#include "ui/models/kernels/kernel_variants.h"
 #include "ui/views/kernels/kernel_panel.h"
+#include "ui/widgets/base/view.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/trace_lane.h"
-#include "ui/widgets/view.h"
 
 class QStackedWidget;
 class QTreeView;

@@ -11,9 +11,9 @@
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/kernels/variants_page.h"
-#include "ui/widgets/delegates.h"
-#include "ui/widgets/flame_plot.h"
-#include "ui/widgets/kernel_roofline.h"
+#include "ui/widgets/base/delegates.h"
+#include "ui/widgets/plots/flame_plot.h"
+#include "ui/widgets/plots/kernel_roofline.h"
 #include "ui/widgets/timeline/lanes.h"
 #include "ui/widgets/timeline/trace_arrows.h"
 

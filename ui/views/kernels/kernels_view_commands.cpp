@@ -8,12 +8,12 @@
 #include <QTreeView>
 #include <algorithm>
 
-#include "ui/models/format.h"
+#include "ui/models/common/format.h"
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/kernels/variants_page.h"
-#include "ui/views/timeline_menu.h"
-#include "ui/widgets/flame_plot.h"
+#include "ui/views/memory/timeline_menu.h"
+#include "ui/widgets/plots/flame_plot.h"
 #include "ui/widgets/timeline/trace_arrows.h"
 
 namespace vitrine::ui {

@@ -10,9 +10,9 @@
 #include <QVBoxLayout>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/format.h"
-#include "ui/widgets/delegates.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/widgets/base/delegates.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

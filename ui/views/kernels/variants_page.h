@@ -5,8 +5,8 @@
 // Which variant answered each op, and the A/B of two of them: the same experiment is run again with one other variant, and
 // both runs stand side by side in the table.
 
-#include "ui/models/kernel_variants.h"
-#include "ui/widgets/view.h"
+#include "ui/models/kernels/kernel_variants.h"
+#include "ui/widgets/base/view.h"
 
 class QComboBox;
 class QPushButton;

@@ -7,10 +7,10 @@
 
 #include <vector>
 
-#include "ui/models/kv_facts.h"
-#include "ui/models/kv_pool.h"
-#include "ui/widgets/chart.h"
-#include "ui/widgets/legend_strip.h"
+#include "ui/models/kv_cache/kv_facts.h"
+#include "ui/models/kv_cache/kv_pool.h"
+#include "ui/widgets/base/legend_strip.h"
+#include "ui/widgets/plots/chart.h"
 
 namespace vitrine::ui {
 

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <functional>
 
-#include "ui/models/format.h"
-#include "ui/models/request_choice.h"
-#include "ui/widgets/chart.h"
-#include "ui/widgets/legend_strip.h"
-#include "ui/widgets/page_map.h"
+#include "ui/models/batching/request_choice.h"
+#include "ui/models/common/format.h"
+#include "ui/widgets/base/legend_strip.h"
+#include "ui/widgets/plots/chart.h"
+#include "ui/widgets/plots/page_map.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 #include "ui/widgets/timeline/slot_painter.h"

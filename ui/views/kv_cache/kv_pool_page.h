@@ -8,9 +8,9 @@
 #include <QTimer>
 #include <QWidget>
 
-#include "ui/models/kv_pool.h"
-#include "ui/models/time_cursor.h"
-#include "ui/widgets/paint.h"
+#include "ui/models/common/time_cursor.h"
+#include "ui/models/kv_cache/kv_pool.h"
+#include "ui/widgets/base/paint.h"
 
 namespace vitrine::ui {
 

@@ -10,18 +10,18 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "ui/models/format.h"
-#include "ui/models/kv_pages.h"
-#include "ui/models/kv_tables.h"
-#include "ui/models/request_choice.h"
-#include "ui/models/run_facts.h"
+#include "ui/models/batching/request_choice.h"
+#include "ui/models/common/format.h"
+#include "ui/models/kv_cache/kv_pages.h"
+#include "ui/models/kv_cache/kv_tables.h"
+#include "ui/models/session/run_facts.h"
 #include "ui/views/kv_cache/kv_curve.h"
 #include "ui/views/kv_cache/kv_pool_page.h"
-#include "ui/widgets/chart.h"
-#include "ui/widgets/fact_table.h"
-#include "ui/widgets/layer_plot.h"
-#include "ui/widgets/legend_strip.h"
-#include "ui/widgets/page_map.h"
+#include "ui/widgets/base/legend_strip.h"
+#include "ui/widgets/plots/chart.h"
+#include "ui/widgets/plots/fact_table.h"
+#include "ui/widgets/plots/layer_plot.h"
+#include "ui/widgets/plots/page_map.h"
 #include "ui/widgets/timeline/lane_stack.h"
 
 namespace vitrine::ui {

@@ -5,10 +5,10 @@
 // How the KV cache of run A grows with its tokens: a curve with the formula's prediction, its pages at a number of tokens,
 // and a row for each group of layers.
 
-#include "ui/models/kv_facts.h"
-#include "ui/models/kv_pool.h"
-#include "ui/models/latest_job.h"
-#include "ui/widgets/view.h"
+#include "ui/models/common/latest_job.h"
+#include "ui/models/kv_cache/kv_facts.h"
+#include "ui/models/kv_cache/kv_pool.h"
+#include "ui/widgets/base/view.h"
 
 class QScrollArea;
 class QStackedWidget;

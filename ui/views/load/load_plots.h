@@ -6,9 +6,9 @@
 
 #include <vector>
 
-#include "ui/models/load_facts.h"
-#include "ui/widgets/bar_plot.h"
-#include "ui/widgets/legend_strip.h"
+#include "ui/models/load/load_facts.h"
+#include "ui/widgets/base/legend_strip.h"
+#include "ui/widgets/plots/bar_plot.h"
 #include "ui/widgets/timeline/lanes.h"
 
 namespace vitrine::ui {

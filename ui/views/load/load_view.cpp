@@ -7,13 +7,13 @@
 #include <QStackedWidget>
 #include <QTableView>
 
-#include "ui/models/format.h"
-#include "ui/models/load_tables.h"
-#include "ui/models/run_facts.h"
+#include "ui/models/common/format.h"
+#include "ui/models/load/load_tables.h"
+#include "ui/models/session/run_facts.h"
 #include "ui/views/load/load_plots.h"
-#include "ui/widgets/bar_plot.h"
-#include "ui/widgets/fact_table.h"
-#include "ui/widgets/legend_strip.h"
+#include "ui/widgets/base/legend_strip.h"
+#include "ui/widgets/plots/bar_plot.h"
+#include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 

@@ -5,9 +5,9 @@
 // Two loads side by side or over each other: what is resident over time, the stages, bytes by part, and what the choice of
 // weights buys and costs.
 
-#include "ui/models/load_facts.h"
+#include "ui/models/load/load_facts.h"
+#include "ui/widgets/base/view.h"
 #include "ui/widgets/timeline/load_lane.h"
-#include "ui/widgets/view.h"
 
 class QScrollArea;
 class QStackedWidget;

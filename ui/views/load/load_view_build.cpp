@@ -6,10 +6,10 @@
 #include <QVBoxLayout>
 
 #include "ui/views/load/load_view.h"
-#include "ui/widgets/bar_plot.h"
-#include "ui/widgets/fact_table.h"
-#include "ui/widgets/legend_strip.h"
-#include "ui/widgets/result_panel.h"
+#include "ui/widgets/base/legend_strip.h"
+#include "ui/widgets/plots/bar_plot.h"
+#include "ui/widgets/plots/fact_table.h"
+#include "ui/widgets/plots/result_panel.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 

@@ -14,10 +14,10 @@
 #include <algorithm>
 #include <set>
 
-#include "ui/models/format.h"
-#include "ui/models/mask_numbers.h"
-#include "ui/widgets/delegates.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/models/mask_lab/mask_numbers.h"
+#include "ui/widgets/base/delegates.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

@@ -6,9 +6,9 @@
 
 #include <map>
 
-#include "ui/models/flat_tree.h"
-#include "ui/models/mask_study.h"
-#include "ui/widgets/controls.h"
+#include "ui/models/common/flat_tree.h"
+#include "ui/models/mask_lab/mask_study.h"
+#include "ui/widgets/base/controls.h"
 
 class QLineEdit;
 class QPlainTextEdit;

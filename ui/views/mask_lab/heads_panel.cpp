@@ -6,9 +6,9 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "ui/models/format.h"
+#include "ui/models/common/format.h"
 #include "ui/views/mask_lab/number_field.h"
-#include "ui/widgets/head_strip.h"
+#include "ui/widgets/plots/head_strip.h"
 
 namespace vitrine::ui {
 

@@ -4,9 +4,9 @@
 
 // Which sequence and which head the map shows, how many there are, and what each head computes.
 
-#include "ui/models/mask_map.h"
-#include "ui/models/mask_source.h"
-#include "ui/widgets/controls.h"
+#include "ui/models/mask_lab/mask_map.h"
+#include "ui/models/mask_lab/mask_source.h"
+#include "ui/widgets/base/controls.h"
 
 namespace vitrine::ui {
 

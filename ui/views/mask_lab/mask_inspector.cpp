@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ui/models/format.h"
-#include "ui/models/kernel_stats.h"
-#include "ui/widgets/fact_rows.h"
+#include "ui/models/common/format.h"
+#include "ui/models/kernels/kernel_stats.h"
+#include "ui/widgets/plots/fact_rows.h"
 
 namespace vitrine::ui {
 

@@ -7,9 +7,9 @@
 
 #include <QScrollArea>
 
-#include "ui/models/mask_lab.h"
-#include "ui/models/mask_reasons.h"
-#include "ui/widgets/controls.h"
+#include "ui/models/mask_lab/mask_lab.h"
+#include "ui/models/mask_lab/mask_reasons.h"
+#include "ui/widgets/base/controls.h"
 
 namespace vitrine::ui {
 

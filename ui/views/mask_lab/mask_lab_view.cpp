@@ -14,16 +14,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/flat_tree.h"
-#include "ui/models/format.h"
+#include "ui/models/common/flat_tree.h"
+#include "ui/models/common/format.h"
 #include "ui/views/mask_lab/capture_panel.h"
 #include "ui/views/mask_lab/heads_panel.h"
 #include "ui/views/mask_lab/mask_inspector.h"
 #include "ui/views/mask_lab/number_field.h"
 #include "ui/views/mask_lab/program_panel.h"
-#include "ui/widgets/code_edit.h"
-#include "ui/widgets/focus_order.h"
-#include "ui/widgets/number_slider.h"
+#include "ui/widgets/base/focus_order.h"
+#include "ui/widgets/forms/code_edit.h"
+#include "ui/widgets/forms/number_slider.h"
 
 namespace vitrine::ui {
 

@@ -8,11 +8,11 @@
 
 #include <array>
 
-#include "ui/models/mask_catalogue.h"
-#include "ui/models/mask_lab.h"
-#include "ui/models/mask_reasons.h"
-#include "ui/widgets/block_map.h"
-#include "ui/widgets/view.h"
+#include "ui/models/mask_lab/mask_catalogue.h"
+#include "ui/models/mask_lab/mask_lab.h"
+#include "ui/models/mask_lab/mask_reasons.h"
+#include "ui/widgets/base/view.h"
+#include "ui/widgets/block_map/block_map.h"
 
 class QComboBox;
 class QSplitter;

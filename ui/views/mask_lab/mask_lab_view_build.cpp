@@ -13,18 +13,18 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "ui/models/flat_tree.h"
+#include "ui/models/common/flat_tree.h"
 #include "ui/views/mask_lab/capture_panel.h"
 #include "ui/views/mask_lab/heads_panel.h"
 #include "ui/views/mask_lab/mask_inspector.h"
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/mask_lab/number_field.h"
 #include "ui/views/mask_lab/program_panel.h"
-#include "ui/widgets/code_edit.h"
-#include "ui/widgets/fact_table.h"
-#include "ui/widgets/number_slider.h"
-#include "ui/widgets/paint.h"
-#include "ui/widgets/style.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/forms/code_edit.h"
+#include "ui/widgets/forms/number_slider.h"
+#include "ui/widgets/plots/fact_table.h"
 
 namespace vitrine::ui {
 

@@ -19,15 +19,15 @@
 
 #include "base/error.h"
 #include "engine/attention/block_mask_file.h"
-#include "ui/models/format.h"
-#include "ui/models/json_values.h"
+#include "ui/models/common/format.h"
+#include "ui/models/common/json_values.h"
 #include "ui/views/mask_lab/capture_panel.h"
 #include "ui/views/mask_lab/heads_panel.h"
 #include "ui/views/mask_lab/mask_inspector.h"
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/mask_lab/number_field.h"
 #include "ui/views/mask_lab/program_panel.h"
-#include "ui/widgets/code_edit.h"
+#include "ui/widgets/forms/code_edit.h"
 
 namespace vitrine::ui {
 

@@ -5,10 +5,10 @@
 #include <QHBoxLayout>
 #include <QLineEdit>
 
-#include "ui/models/format.h"
-#include "ui/models/mask_source.h"
-#include "ui/widgets/controls.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/models/mask_lab/mask_source.h"
+#include "ui/widgets/base/controls.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

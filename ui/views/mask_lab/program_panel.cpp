@@ -10,10 +10,10 @@
 #include <QVBoxLayout>
 
 #include "base/error.h"
-#include "ui/models/format.h"
-#include "ui/widgets/code_edit.h"
-#include "ui/widgets/icons.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/forms/code_edit.h"
 
 namespace vitrine::ui {
 

@@ -9,9 +9,9 @@
 #include <array>
 #include <functional>
 
-#include "ui/models/mask_catalogue.h"
-#include "ui/models/mask_study.h"
-#include "ui/widgets/controls.h"
+#include "ui/models/mask_lab/mask_catalogue.h"
+#include "ui/models/mask_lab/mask_study.h"
+#include "ui/widgets/base/controls.h"
 
 class QComboBox;
 class QStackedWidget;

@@ -15,13 +15,13 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
-#include "ui/models/alive_tree.h"
-#include "ui/models/format.h"
-#include "ui/models/memory_facts.h"
-#include "ui/models/stack_model.h"
-#include "ui/widgets/delegates.h"
-#include "ui/widgets/paint.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/models/common/stack_model.h"
+#include "ui/models/memory/alive_tree.h"
+#include "ui/models/memory/memory_facts.h"
+#include "ui/widgets/base/delegates.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

@@ -6,12 +6,12 @@
 
 #include <QWidget>
 
-#include "ui/models/flat_tree.h"
-#include "ui/models/latest_job.h"
-#include "ui/models/session_document.h"
-#include "ui/models/time_cursor.h"
+#include "ui/models/common/flat_tree.h"
+#include "ui/models/common/latest_job.h"
+#include "ui/models/common/time_cursor.h"
+#include "ui/models/session/session_document.h"
 #include "ui/views/memory/pinned_panel.h"
-#include "ui/widgets/controls.h"
+#include "ui/widgets/base/controls.h"
 
 class QComboBox;
 class QSplitter;

@@ -8,11 +8,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/format.h"
-#include "ui/models/memory_facts.h"
-#include "ui/widgets/icons.h"
-#include "ui/widgets/paint.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/models/memory/memory_facts.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

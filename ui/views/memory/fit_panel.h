@@ -8,8 +8,8 @@
 #include <QWidget>
 #include <vector>
 
-#include "ui/models/oom_facts.h"
-#include "ui/widgets/view.h"
+#include "ui/models/memory/oom_facts.h"
+#include "ui/widgets/base/view.h"
 
 class QGridLayout;
 

@@ -7,11 +7,11 @@
 #include <QStackedWidget>
 #include <QTreeView>
 
-#include "ui/models/format.h"
+#include "ui/models/common/format.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/oom_page.h"
 #include "ui/views/memory/plan_overlay.h"
-#include "ui/widgets/delegates.h"
+#include "ui/widgets/base/delegates.h"
 
 namespace vitrine::ui {
 

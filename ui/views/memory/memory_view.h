@@ -7,12 +7,12 @@
 
 #include <optional>
 
-#include "ui/models/allocation_table.h"
-#include "ui/models/memory_facts.h"
+#include "ui/models/memory/allocation_table.h"
+#include "ui/models/memory/memory_facts.h"
+#include "ui/widgets/base/view.h"
 #include "ui/widgets/timeline/counter_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
-#include "ui/widgets/view.h"
 
 class QStackedWidget;
 class QTreeView;

@@ -11,14 +11,14 @@
 #include <cmath>
 
 #include "profiler/analysis/range_statistics.h"
-#include "ui/models/alive_tree.h"
-#include "ui/models/format.h"
-#include "ui/models/run_facts.h"
+#include "ui/models/common/format.h"
+#include "ui/models/memory/alive_tree.h"
+#include "ui/models/session/run_facts.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/memory/oom_page.h"
-#include "ui/views/timeline_menu.h"
-#include "ui/widgets/delegates.h"
+#include "ui/views/memory/timeline_menu.h"
+#include "ui/widgets/base/delegates.h"
 
 namespace vitrine::ui {
 

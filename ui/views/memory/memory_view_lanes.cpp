@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ui/models/format.h"
-#include "ui/models/oom_facts.h"
-#include "ui/models/run_facts.h"
+#include "ui/models/common/format.h"
+#include "ui/models/memory/oom_facts.h"
+#include "ui/models/session/run_facts.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/memory/plan_overlay.h"

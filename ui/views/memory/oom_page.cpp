@@ -13,16 +13,16 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
-#include "ui/models/alive_tree.h"
-#include "ui/models/format.h"
-#include "ui/models/memory_facts.h"
+#include "ui/models/common/format.h"
+#include "ui/models/memory/alive_tree.h"
+#include "ui/models/memory/memory_facts.h"
 #include "ui/views/memory/fit_panel.h"
 #include "ui/views/memory/phase_plot.h"
-#include "ui/widgets/budget_bar.h"
-#include "ui/widgets/delegates.h"
-#include "ui/widgets/icons.h"
-#include "ui/widgets/paint.h"
-#include "ui/widgets/style.h"
+#include "ui/widgets/base/delegates.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/plots/budget_bar.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 

@@ -7,9 +7,9 @@
 #include <QWidget>
 #include <array>
 
-#include "ui/models/flat_tree.h"
-#include "ui/models/oom_facts.h"
-#include "ui/widgets/view.h"
+#include "ui/models/common/flat_tree.h"
+#include "ui/models/memory/oom_facts.h"
+#include "ui/widgets/base/view.h"
 
 class QGridLayout;
 class QPushButton;

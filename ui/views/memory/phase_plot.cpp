@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ui/models/format.h"
-#include "ui/models/memory_facts.h"
-#include "ui/widgets/paint.h"
-#include "ui/widgets/timeline/plot.h"
+#include "ui/models/common/format.h"
+#include "ui/models/memory/memory_facts.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/plots/plot_frame.h"
 
 namespace vitrine::ui {
 

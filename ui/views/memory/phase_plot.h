@@ -7,8 +7,8 @@
 
 #include <QWidget>
 
-#include "ui/models/oom_facts.h"
-#include "ui/models/session_document.h"
+#include "ui/models/memory/oom_facts.h"
+#include "ui/models/session/session_document.h"
 
 namespace vitrine::ui {
 

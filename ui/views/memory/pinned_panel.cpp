@@ -11,11 +11,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "ui/models/alive_tree.h"
-#include "ui/models/format.h"
-#include "ui/widgets/icons.h"
-#include "ui/widgets/paint.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/models/memory/alive_tree.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

@@ -7,9 +7,9 @@
 #include <QWidget>
 #include <vector>
 
-#include "ui/models/allocation_links.h"
-#include "ui/models/session_document.h"
-#include "ui/widgets/controls.h"
+#include "ui/models/memory/allocation_links.h"
+#include "ui/models/session/session_document.h"
+#include "ui/widgets/base/controls.h"
 
 class QFormLayout;
 

@@ -6,7 +6,7 @@
 
 #include <QObject>
 
-#include "ui/widgets/view.h"
+#include "ui/widgets/base/view.h"
 
 namespace vitrine::ui {
 

@@ -11,9 +11,9 @@
 #include <optional>
 
 #include "base/trace.h"
-#include "ui/models/format.h"
-#include "ui/widgets/budget_bar.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/plots/budget_bar.h"
 
 namespace vitrine::ui {
 

@@ -9,8 +9,8 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 
-#include "ui/models/run_controller.h"
-#include "ui/widgets/controls.h"
+#include "ui/models/common/run_controller.h"
+#include "ui/widgets/base/controls.h"
 
 class QPushButton;
 

@@ -9,12 +9,12 @@
 #include <QTreeView>
 #include <cmath>
 
-#include "ui/models/format.h"
-#include "ui/models/run_facts.h"
-#include "ui/models/run_filter.h"
-#include "ui/widgets/delegates.h"
-#include "ui/widgets/paint.h"
-#include "ui/widgets/roofline_plot.h"
+#include "ui/models/common/format.h"
+#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_filter.h"
+#include "ui/widgets/base/delegates.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/plots/roofline_plot.h"
 #include "ui/widgets/timeline/stack_painter.h"
 
 namespace vitrine::ui {

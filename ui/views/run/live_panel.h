@@ -9,10 +9,10 @@
 #include <QWidget>
 #include <array>
 
-#include "ui/models/flat_tree.h"
-#include "ui/models/roofline_facts.h"
-#include "ui/models/session_document.h"
-#include "ui/widgets/controls.h"
+#include "ui/models/common/flat_tree.h"
+#include "ui/models/run/roofline_facts.h"
+#include "ui/models/session/session_document.h"
+#include "ui/widgets/base/controls.h"
 
 class QBoxLayout;
 class QTreeView;

@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "ui/widgets/controls.h"
+#include "ui/widgets/base/controls.h"
 
 class QComboBox;
 class QPushButton;

@@ -15,10 +15,10 @@
 
 #include "ui/views/run/fit_line.h"
 #include "ui/views/run/preset_bar.h"
-#include "ui/widgets/icons.h"
-#include "ui/widgets/option_form.h"
-#include "ui/widgets/style.h"
-#include "ui/widgets/token_text.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/forms/option_form.h"
+#include "ui/widgets/plots/token_text.h"
 
 namespace vitrine::ui {
 

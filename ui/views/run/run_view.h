@@ -7,9 +7,9 @@
 #include <QTimer>
 #include <vector>
 
-#include "ui/models/experiment_form.h"
+#include "ui/models/run/experiment_form.h"
 #include "ui/views/run/live_panel.h"
-#include "ui/widgets/view.h"
+#include "ui/widgets/base/view.h"
 
 class QPlainTextEdit;
 class QPushButton;

@@ -7,13 +7,13 @@
 #include <QStandardPaths>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/batch_runs.h"
-#include "ui/models/format.h"
+#include "ui/models/batching/batch_runs.h"
+#include "ui/models/common/format.h"
 #include "ui/views/run/preset_bar.h"
 #include "ui/views/run/run_view.h"
-#include "ui/widgets/option_form.h"
-#include "ui/widgets/style.h"
-#include "ui/widgets/token_text.h"
+#include "ui/widgets/base/style.h"
+#include "ui/widgets/forms/option_form.h"
+#include "ui/widgets/plots/token_text.h"
 
 namespace vitrine::ui {
 

@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/batch_runs.h"
-#include "ui/models/format.h"
-#include "ui/models/json_rows.h"
-#include "ui/models/run_facts.h"
-#include "ui/models/run_filter.h"
-#include "ui/models/saved_tokens.h"
+#include "ui/models/batching/batch_runs.h"
+#include "ui/models/common/format.h"
+#include "ui/models/common/json_rows.h"
+#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_filter.h"
+#include "ui/models/session/saved_tokens.h"
 #include "ui/views/run/run_view.h"
-#include "ui/widgets/option_form.h"
-#include "ui/widgets/token_text.h"
+#include "ui/widgets/forms/option_form.h"
+#include "ui/widgets/plots/token_text.h"
 
 namespace vitrine::ui {
 

@@ -5,7 +5,7 @@
 #include <QUndoCommand>
 #include <functional>
 
-#include "ui/models/run_table.h"
+#include "ui/models/session/run_table.h"
 
 namespace vitrine::ui {
 

@@ -8,7 +8,7 @@
 #include <QStringList>
 #include <QUndoStack>
 
-#include "ui/models/session_document.h"
+#include "ui/models/session/session_document.h"
 
 namespace vitrine::ui {
 

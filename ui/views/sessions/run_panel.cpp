@@ -15,11 +15,11 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
-#include "ui/models/format.h"
-#include "ui/models/json_rows.h"
-#include "ui/models/run_table.h"
-#include "ui/widgets/delegates.h"
-#include "ui/widgets/paint.h"
+#include "ui/models/common/format.h"
+#include "ui/models/common/json_rows.h"
+#include "ui/models/session/run_table.h"
+#include "ui/widgets/base/delegates.h"
+#include "ui/widgets/base/paint.h"
 
 namespace vitrine::ui {
 

@@ -6,9 +6,9 @@
 
 #include <QWidget>
 
-#include "ui/models/flat_tree.h"
-#include "ui/models/session_document.h"
-#include "ui/widgets/controls.h"
+#include "ui/models/common/flat_tree.h"
+#include "ui/models/session/session_document.h"
+#include "ui/widgets/base/controls.h"
 
 class QLineEdit;
 class QPlainTextEdit;

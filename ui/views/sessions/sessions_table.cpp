@@ -10,8 +10,8 @@
 
 #include "ui/views/sessions/run_panel.h"
 #include "ui/views/sessions/sessions_view.h"
-#include "ui/widgets/icons.h"
-#include "ui/widgets/style.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

@@ -13,11 +13,11 @@
 #include <QTableView>
 #include <algorithm>
 
-#include "ui/models/flat_tree.h"
-#include "ui/models/format.h"
+#include "ui/models/common/flat_tree.h"
+#include "ui/models/common/format.h"
 #include "ui/views/sessions/run_panel.h"
-#include "ui/widgets/icons.h"
-#include "ui/widgets/style.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

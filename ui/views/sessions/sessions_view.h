@@ -6,11 +6,11 @@
 
 #include <functional>
 
-#include "ui/models/latest_job.h"
-#include "ui/models/run_export.h"
-#include "ui/models/run_table.h"
+#include "ui/models/common/latest_job.h"
+#include "ui/models/session/run_export.h"
+#include "ui/models/session/run_table.h"
 #include "ui/views/sessions/run_edits.h"
-#include "ui/widgets/view.h"
+#include "ui/widgets/base/view.h"
 
 class QLineEdit;
 class QPushButton;

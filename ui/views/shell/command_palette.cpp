@@ -11,8 +11,8 @@
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
-#include "ui/widgets/controls.h"
-#include "ui/widgets/paint.h"
+#include "ui/widgets/base/controls.h"
+#include "ui/widgets/base/paint.h"
 
 namespace vitrine::ui {
 

@@ -9,7 +9,7 @@
 #include <QWidget>
 #include <functional>
 
-#include "ui/widgets/action_list.h"
+#include "ui/widgets/base/action_list.h"
 
 class QLineEdit;
 class QListView;

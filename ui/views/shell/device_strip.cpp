@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ui/models/format.h"
-#include "ui/models/run_facts.h"
-#include "ui/widgets/paint.h"
+#include "ui/models/common/format.h"
+#include "ui/models/session/run_facts.h"
+#include "ui/widgets/base/paint.h"
 
 namespace vitrine::ui {
 

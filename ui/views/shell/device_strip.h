@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "ui/models/device_feed.h"
-#include "ui/models/session_document.h"
+#include "ui/models/common/device_feed.h"
+#include "ui/models/session/session_document.h"
 
 namespace vitrine::ui {
 

@@ -12,13 +12,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/event_table.h"
-#include "ui/models/flat_tree.h"
-#include "ui/models/format.h"
-#include "ui/models/kernel_stats.h"
+#include "ui/models/common/flat_tree.h"
+#include "ui/models/common/format.h"
+#include "ui/models/kernels/kernel_stats.h"
+#include "ui/models/memory/event_table.h"
 #include "ui/views/kernels/kernel_list.h"
-#include "ui/widgets/delegates.h"
-#include "ui/widgets/style.h"
+#include "ui/widgets/base/delegates.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

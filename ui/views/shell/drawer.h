@@ -6,7 +6,7 @@
 
 #include <QTabWidget>
 
-#include "ui/widgets/view.h"
+#include "ui/widgets/base/view.h"
 
 class QLineEdit;
 class QPlainTextEdit;

@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "ui/widgets/view.h"
+#include "ui/widgets/base/view.h"
 
 class QLineEdit;
 class QProgressBar;

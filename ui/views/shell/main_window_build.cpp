@@ -16,17 +16,17 @@
 #include <QStatusBar>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/flat_tree.h"
+#include "ui/models/common/flat_tree.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/device_strip.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
 #include "ui/views/shell/shortcuts_page.h"
-#include "ui/views/view_list.h"
-#include "ui/widgets/icons.h"
-#include "ui/widgets/paint.h"
-#include "ui/widgets/style.h"
+#include "ui/views/shell/view_list.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

@@ -24,16 +24,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "ui/models/format.h"
-#include "ui/models/run_facts.h"
+#include "ui/models/common/format.h"
+#include "ui/models/session/run_facts.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
 #include "ui/views/shell/shortcuts_page.h"
-#include "ui/views/view_list.h"
-#include "ui/widgets/icons.h"
-#include "ui/widgets/theme.h"
+#include "ui/views/shell/view_list.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/theme.h"
 #include "ui/widgets/timeline/time_strip.h"
 
 namespace vitrine::ui {

@@ -14,7 +14,7 @@
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
-#include "ui/widgets/icons.h"
+#include "ui/widgets/base/icons.h"
 
 namespace vitrine::ui {
 

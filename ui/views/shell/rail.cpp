@@ -9,11 +9,11 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
-#include "ui/models/format.h"
-#include "ui/models/run_facts.h"
-#include "ui/widgets/icons.h"
-#include "ui/widgets/paint.h"
-#include "ui/widgets/style.h"
+#include "ui/models/common/format.h"
+#include "ui/models/session/run_facts.h"
+#include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/paint.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

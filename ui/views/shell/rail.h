@@ -8,7 +8,7 @@
 #include <QToolButton>
 #include <vector>
 
-#include "ui/widgets/view.h"
+#include "ui/widgets/base/view.h"
 
 class QVBoxLayout;
 

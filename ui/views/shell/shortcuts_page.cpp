@@ -12,7 +12,7 @@
 #include <map>
 
 #include "ui/views/shell/command_palette.h"
-#include "ui/widgets/style.h"
+#include "ui/widgets/base/style.h"
 
 namespace vitrine::ui {
 

@@ -6,8 +6,8 @@
 
 #include <QWidget>
 
-#include "ui/widgets/action_list.h"
-#include "ui/widgets/controls.h"
+#include "ui/widgets/base/action_list.h"
+#include "ui/widgets/base/controls.h"
 
 class QLineEdit;
 class QScrollArea;

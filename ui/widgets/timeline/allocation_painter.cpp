@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ui/models/alive_tree.h"
-#include "ui/models/format.h"
+#include "ui/models/common/format.h"
+#include "ui/models/memory/alive_tree.h"
 
 namespace vitrine::ui {
 

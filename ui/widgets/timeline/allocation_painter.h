@@ -8,9 +8,9 @@
 #include <optional>
 #include <set>
 
-#include "ui/models/memory_facts.h"
-#include "ui/models/session_document.h"
-#include "ui/widgets/timeline/plot.h"
+#include "ui/models/memory/memory_facts.h"
+#include "ui/models/session/session_document.h"
+#include "ui/widgets/plots/plot_frame.h"
 
 namespace vitrine::ui {
 

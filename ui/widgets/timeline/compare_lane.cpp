@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "ui/models/format.h"
+#include "ui/models/common/format.h"
 
 namespace vitrine::ui {
 

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "profiler/analysis/timeline_align.h"
-#include "ui/models/session_document.h"
+#include "ui/models/session/session_document.h"
 #include "ui/widgets/timeline/lane.h"
 
 namespace vitrine::ui {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ui/models/format.h"
-#include "ui/widgets/paint.h"
+#include "ui/models/common/format.h"
+#include "ui/widgets/base/paint.h"
 
 namespace vitrine::ui {
 

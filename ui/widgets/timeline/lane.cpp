@@ -9,7 +9,7 @@
 #include <QPushButton>
 #include <algorithm>
 
-#include "ui/widgets/icons.h"
+#include "ui/widgets/base/icons.h"
 
 namespace vitrine::ui {
 

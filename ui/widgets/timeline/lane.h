@@ -7,7 +7,7 @@
 
 #include <QHBoxLayout>
 
-#include "ui/widgets/controls.h"
+#include "ui/widgets/base/controls.h"
 #include "ui/widgets/timeline/time_strip.h"
 
 namespace vitrine::ui {

@@ -6,9 +6,9 @@
 
 #include <QTimer>
 
-#include "ui/models/latest_job.h"
-#include "ui/models/memory_facts.h"
-#include "ui/models/session_document.h"
+#include "ui/models/common/latest_job.h"
+#include "ui/models/memory/memory_facts.h"
+#include "ui/models/session/session_document.h"
 #include "ui/widgets/timeline/allocation_painter.h"
 #include "ui/widgets/timeline/lane.h"
 #include "ui/widgets/timeline/stack_painter.h"

@@ -5,7 +5,7 @@
 #include <QWheelEvent>
 #include <cmath>
 
-#include "ui/models/format.h"
+#include "ui/models/common/format.h"
 #include "ui/widgets/timeline/strips.h"
 
 namespace vitrine::ui {

@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ui/models/batch_tables.h"
-#include "ui/models/format.h"
+#include "ui/models/batching/batch_tables.h"
+#include "ui/models/common/format.h"
 
 namespace vitrine::ui {
 

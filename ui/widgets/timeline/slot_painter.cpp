@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ui/models/format.h"
+#include "ui/models/common/format.h"
 
 namespace vitrine::ui {
 

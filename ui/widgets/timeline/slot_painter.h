@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "ui/models/batch_map.h"
-#include "ui/widgets/timeline/plot.h"
+#include "ui/models/batching/batch_map.h"
+#include "ui/widgets/plots/plot_frame.h"
 
 namespace vitrine::ui {
 

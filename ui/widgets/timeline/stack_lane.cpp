@@ -6,7 +6,7 @@
 
 #include "profiler/analysis/range_statistics.h"
 #include "profiler/analysis/timeline_align.h"
-#include "ui/models/format.h"
+#include "ui/models/common/format.h"
 #include "ui/widgets/timeline/lanes.h"
 
 namespace vitrine::ui {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "ui/widgets/timeline/plot.h"
+#include "ui/widgets/plots/plot_frame.h"
 
 namespace vitrine::ui {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ui/models/format.h"
+#include "ui/models/common/format.h"
 
 namespace vitrine::ui {
 

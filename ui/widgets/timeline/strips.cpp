@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ui/models/format.h"
-#include "ui/models/memory_facts.h"
+#include "ui/models/common/format.h"
+#include "ui/models/memory/memory_facts.h"
 
 namespace vitrine::ui {
 

@@ -4,7 +4,7 @@
 
 // The strips above the lanes: minimap, ruler, bands of steps and phases, and the legend at the cursor.
 
-#include "ui/models/session_document.h"
+#include "ui/models/session/session_document.h"
 #include "ui/widgets/timeline/stack_painter.h"
 #include "ui/widgets/timeline/time_strip.h"
 

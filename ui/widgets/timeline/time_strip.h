@@ -8,9 +8,9 @@
 
 #include <QWidget>
 
-#include "ui/models/axis_map.h"
-#include "ui/models/time_cursor.h"
-#include "ui/widgets/timeline/plot.h"
+#include "ui/models/common/axis_map.h"
+#include "ui/models/common/time_cursor.h"
+#include "ui/widgets/plots/plot_frame.h"
 
 namespace vitrine::ui {
 

@@ -7,7 +7,7 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "ui/models/format.h"
+#include "ui/models/common/format.h"
 
 namespace vitrine::ui {
 

@@ -5,9 +5,9 @@
 // A track of a trace as rows of boxes. What is too small to draw alone becomes a zig-zag with its count. The work grows with
 // the pixels and the logarithm of the spans, not with the spans: every row is searched from pixel to pixel.
 
-#include "ui/models/kernel_trace.h"
-#include "ui/models/session_document.h"
-#include "ui/widgets/timeline/plot.h"
+#include "ui/models/kernels/kernel_trace.h"
+#include "ui/models/session/session_document.h"
+#include "ui/widgets/plots/plot_frame.h"
 
 namespace vitrine::ui {
 

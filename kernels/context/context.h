@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Contexts are backends. Engine code takes Context& and is never templated on a backend.
+//
+// ctx.run(op): check(op), then a trace scope with cost(op, traits), then the overload `execute(XContext&, const Op&)`.
+// Each op header declares check, cost, scratch and its three execute overloads; a missing pair does not compile.
+// A context and everything made with it belong to one thread.
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <variant>
+
+#include "base/clock.h"
+#include "base/stop.h"
+#include "base/thread_pool.h"
+#include "kernels/core/device_traits.h"
+#include "kernels/core/tracer.h"
+#include "kernels/cuda/cuda_context.h"
+#include "kernels/cuda/kept_state.h"
+#include "kernels/memory/memory.h"
+
+namespace vitrine::kernels {
+
+/// What an op moves and computes.
+struct Cost {
+    std::uint64_t bytesRead = 0;
+    std::uint64_t bytesWritten = 0;
+    std::uint64_t flops = 0;
+    std::uint32_t launches = 1;
+    DType computeType = DType::F32;
+    double share = 1; ///< of the device's rate of dense products that the FLOPs can reach
+
+    std::uint64_t bytes() const { return bytesRead + bytesWritten; }
+};
+
+/// Roofline time of a cost on a device, seconds: the larger of memory and compute time, plus launches.
+double rooflineSeconds(const Cost& cost, const DeviceTraits& traits);
+
+enum class SimdLevel : std::uint8_t { Scalar, Avx2, Avx512 };
+/// "scalar", "avx2", "avx512"
+std::string_view simdName(SimdLevel level);
+
+/// The reference backend and the embedded default.
+class CpuContext {
+public:
+    explicit CpuContext(int threads = 0);
+    base::ThreadPool& pool() { return *pool_; }
+    SimdLevel simd() const { return simd_; }
+    void setSimd(SimdLevel level); ///< for measurements and tests; throws BadInput above what the machine has
+
+private:
+    std::unique_ptr<base::ThreadPool> pool_;
+    SimdLevel simd_;
+};
+
+/// Virtual addresses, virtual time. Streams are clocks: an op adds its roofline time to its stream.
+class MetaContext final : public base::Clock {
+public:
+    explicit MetaContext(const DeviceTraits& traits) : traits_(traits) {}
+    base::TimeNs now() const override { return compute_ > copy_ ? compute_ : copy_; }
+    base::TimeBase timeBase() const override { return base::TimeBase::Virtual; }
+
+    void addCompute(double seconds);
+    void addCopy(double seconds);
+    void joinStreams(); ///< both streams wait for the later one
+    base::TimeNs opsEnd() const { return compute_; }
+    void holdOps(base::TimeNs until) {
+        compute_ = compute_ > until ? compute_ : until;
+    } ///< ops begin then at the earliest
+    const DeviceTraits& traits() const { return traits_; }
+
+private:
+    DeviceTraits traits_;
+    base::TimeNs compute_ = 0;
+    base::TimeNs copy_ = 0;
+};
+
+enum class Backend : std::uint8_t { Cpu, Meta, Cuda };
+std::string_view backendName(Backend backend);
+
+struct ContextOptions {
+    Backend backend = Backend::Cpu;
+    int threads = 0;
+    DeviceTraits traits; ///< Meta: the profile. CPU: cpuTraits, or a profile to rehearse another device's allocations.
+                         ///< CUDA: what the device says, whatever stands here
+    CudaOptions cuda;
+    MemoryOptions memory;
+    ProfileLevel profile = ProfileLevel::Light;
+    bool foldSteps = false;             ///< see Tracer
+    base::TraceSink* sink = nullptr;    ///< null: nothing is recorded
+    const base::Clock* clock = nullptr; ///< of the run; null: the context makes one. Meta is its own clock
+    base::StopToken stop;
+    KeptState* kept = nullptr; ///< what an earlier context left, and where this one leaves it; null: nothing is kept
+};
+
+/// Meta computes nothing: check and cost did the work. Sample has an overload of its own.
+template <class Op> void execute(MetaContext&, const Op&) {}
+
+/// Unsupported: `op` has no CUDA form in this build.
+[[noreturn]] void throwNoCuda(std::string_view op);
+
+class Context {
+public:
+    explicit Context(const ContextOptions& options);
+    ~Context();
+    Context(const Context&) = delete; // tensors and models hold its address
+    Context& operator=(const Context&) = delete;
+
+    Backend backend() const;
+    bool isMeta() const { return backend() == Backend::Meta; }
+    const DeviceTraits& traits() const { return traits_; }
+    Memory& memory() { return *memory_; }
+    Tracer& tracer() { return *tracer_; }
+    const base::Clock& clock() const { return *clock_; }
+    const base::StopToken& stop() const { return stop_; }
+    KeptState* kept() const { return kept_; } ///< null where nothing is kept
+    void throwIfStopped() const { base::throwIfStopped(stop_); }
+
+    /// Runs `op`; see the top of this file. Throws base::Internal when check finds a mistake of ours.
+    template <class Op> void run(const Op& op) {
+        check(op);
+        const Cost opCost = cost(op, traits_);
+        const base::ScopeId scope = beginOp(Op::kName);
+        try {
+            std::visit([&](auto& backend) { execute(backend, op); }, backend_);
+        } catch (...) {
+            endOp(scope, opCost);
+            throw;
+        }
+        chargeMeta(opCost);
+        endOp(scope, opCost);
+    }
+
+    /// Copies `bytes` between host memory and the context's memory; nothing on Meta but the clock.
+    void upload(const void* host, void* device, std::uint64_t bytes);
+    void download(const void* device, void* host, std::uint64_t bytes);
+    /// Copies inside the context's memory, in order with its ops; the two must not overlap.
+    void copy(const void* from, void* to, std::uint64_t bytes);
+
+    CpuContext* cpu() { return std::get_if<CpuContext>(&backend_); }
+    MetaContext* meta();
+    CudaContext* cuda() { return std::get_if<CudaContext>(&backend_); }
+
+private:
+    base::ScopeId beginOp(std::string_view name);
+    void endOp(base::ScopeId scope, const Cost& cost);
+    void chargeMeta(const Cost& cost);
+
+    std::variant<CpuContext, MetaContext, CudaContext> backend_; // first: Meta is the clock of all below
+    DeviceTraits traits_;
+    std::unique_ptr<base::Clock> ownClock_;
+    const base::Clock* clock_ = nullptr;
+    std::unique_ptr<base::TraceSink> ownSink_;
+    std::unique_ptr<Tracer> tracer_;
+    std::unique_ptr<Memory> memory_;
+    base::StopToken stop_;
+    KeptState* kept_ = nullptr;
+};
+
+} // namespace vitrine::kernels

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+#include "kernels/core/device_traits.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/resource_path.h"
+#include "base/strict_json.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+using nlohmann::json;
+
+/// One profile file with errors that name it and the field.
+class ProfileReader {
+public:
+    ProfileReader(const json& value, std::string file) : value_(value), file_(std::move(file)) {}
+
+    double number(const char* field, double minimum) const {
+        const auto it = value_.find(field);
+        if (it == value_.end() || !it->is_number()) {
+            throw base::BadInput(fmt::format("{}: {}: a number is expected", file_, field));
+        }
+        const double number = it->get<double>();
+        if (!(number >= minimum) || number > 1e18) {
+            throw base::BadInput(fmt::format("{}: {}: {} is not between {} and 1e18", file_, field, number, minimum));
+        }
+        return number;
+    }
+    /// Above 0 and up to 1; `otherwise` where the field is missing.
+    double share(const char* field, double otherwise) const {
+        if (!value_.contains(field)) {
+            return otherwise;
+        }
+        const double share = number(field, 0.001);
+        if (share > 1) {
+            throw base::BadInput(fmt::format("{}: {}: {} is not between 0.001 and 1", file_, field, share));
+        }
+        return share;
+    }
+    std::uint64_t count(const char* field) const { return static_cast<std::uint64_t>(number(field, 0)); }
+    std::string text(const char* field) const {
+        const auto it = value_.find(field);
+        if (it == value_.end() || !it->is_string()) {
+            throw base::BadInput(fmt::format("{}: {}: a text is expected", file_, field));
+        }
+        return it->get<std::string>();
+    }
+
+private:
+    const json& value_;
+    std::string file_;
+};
+
+/// Total memory of this machine in bytes, or the control group's limit when that is smaller.
+std::uint64_t machineMemory() {
+    std::uint64_t total =
+        static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGE_SIZE));
+    std::ifstream limitFile("/sys/fs/cgroup/memory.max");
+    std::uint64_t limit = 0;
+    if (limitFile >> limit && limit > 0) {
+        total = std::min(total, limit);
+    }
+    return total;
+}
+
+} // namespace
+
+const double kGpuMapSeconds = 36e-6;
+
+double DeviceTraits::attentionShare(DType dtype, std::int64_t headDim, bool backward) const {
+    if (dtype != DType::BF16 && dtype != DType::F16) {
+        return 1;
+    }
+    if (backward) {
+        return headDim > 64 ? attentionBackwardShareWide : attentionBackwardShareNarrow;
+    }
+    return headDim > 64 ? attentionShareWide : attentionShareNarrow;
+}
+
+double DeviceTraits::flops(DType dtype) const {
+    switch (dtype) {
+    case DType::BF16:
+        return flopsBf16;
+    case DType::F16:
+        return flopsF16;
+    case DType::F8E4M3:
+    case DType::F8E5M2:
+        return flopsF8 > 0 ? flopsF8 : flopsBf16;
+    default:
+        return flopsF32;
+    }
+}
+
+DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
+    const bool isPath = nameOrPath.find('/') != std::string::npos || nameOrPath.ends_with(".json");
+    std::string path = nameOrPath;
+    if (!isPath) {
+        const std::vector<std::string> names = deviceProfileNames();
+        if (std::find(names.begin(), names.end(), nameOrPath) == names.end()) {
+            throw base::BadInput(fmt::format("device_profile: '{}' is not known; use one of {} or a file", nameOrPath,
+                                             fmt::join(names, ", ")));
+        }
+        path = base::resourcePath("device-profiles/" + nameOrPath + ".json");
+    }
+    const json value = base::readStrictJson(path, {.maxBytes = std::size_t{1} << 20, .maxDepth = 8});
+    if (!value.is_object()) {
+        throw base::BadInput(path + ": the file: a JSON object is expected");
+    }
+    const ProfileReader reader(value, path);
+    DeviceTraits traits;
+    traits.id = std::filesystem::path(path).stem().string();
+    traits.name = reader.text("name");
+    traits.arch = reader.text("arch");
+    traits.memoryBytes = reader.count("memory_bytes");
+    traits.untrackedBytes = reader.count("untracked_bytes");
+    traits.workspaceBytes = reader.count("workspace_bytes");
+    traits.multiprocessors = static_cast<int>(std::min<std::uint64_t>(reader.count("multiprocessors"), 65536));
+    traits.sharedMemoryPerBlock = reader.count("shared_memory_per_block");
+    traits.memoryBandwidth = reader.number("memory_bandwidth", 1e6);
+    traits.hostToDeviceBandwidth = reader.number("host_to_device_bandwidth", 1e6);
+    traits.diskBandwidth = reader.number("disk_bandwidth", 1e6);
+    traits.launchSeconds = reader.number("launch_seconds", 0);
+    traits.mapSeconds = value.contains("map_seconds") ? reader.number("map_seconds", 0) : kGpuMapSeconds;
+    traits.flopsF32 = reader.number("flops_f32", 1e6);
+    traits.flopsBf16 = reader.number("flops_bf16", 1e6);
+    traits.flopsF16 = reader.number("flops_f16", 1e6);
+    traits.flopsF8 = reader.number("flops_f8", 0);
+    traits.expertShareMxfp4 = reader.share("expert_share_mxfp4", kGpuExpertShareMxfp4);
+    traits.expertShareDense = reader.share("expert_share_dense", kGpuExpertShareDense);
+    traits.attentionShareNarrow = reader.share("attention_share_narrow", kGpuAttentionShareNarrow);
+    traits.attentionShareWide = reader.share("attention_share_wide", kGpuAttentionShareWide);
+    traits.attentionBackwardShareNarrow =
+        reader.share("attention_backward_share_narrow", kGpuAttentionBackwardShareNarrow);
+    traits.attentionBackwardShareWide = reader.share("attention_backward_share_wide", kGpuAttentionBackwardShareWide);
+    return traits;
+}
+
+std::vector<std::string> deviceProfileNames() {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(base::resourcePath("device-profiles"), error)) {
+        if (entry.path().extension() == ".json") {
+            names.push_back(entry.path().stem().string());
+        }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+DeviceTraits cpuTraits(int threads) {
+    DeviceTraits traits;
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    traits.id = "cpu";
+    traits.name = "CPU";
+    traits.arch = avx512 ? "cpu-avx512" : avx2 ? "cpu-avx2" : "cpu-scalar";
+    traits.memoryBytes = machineMemory();
+    const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    traits.multiprocessors = threads > 0 ? threads : cores;
+    // Estimates for planning only; the benchmarks measure.
+    traits.memoryBandwidth = 20e9;
+    traits.hostToDeviceBandwidth = 10e9;
+    traits.diskBandwidth = 5e9;
+    traits.mapUnit = std::uint64_t{64} << 10; // any number of pages would do
+    const double flopsPerCore = (avx512 ? 64 : avx2 ? 32 : 4) * 2.5e9;
+    traits.flopsF32 = flopsPerCore * traits.multiprocessors;
+    traits.flopsBf16 = traits.flopsF16 = traits.flopsF8 = traits.flopsF32;
+    return traits;
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What ops and planners may know of a device. From the device itself, or from a profile file in
+// resources/device-profiles/NAME.json, so that Meta with a profile allocates as the device does.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/core/dtype.h"
+
+namespace vitrine::kernels {
+
+struct DeviceTraits {
+    std::string id;   ///< "h200"
+    std::string name; ///< "NVIDIA H200"
+    std::string arch; ///< "sm_90a", "cpu-avx512"
+    std::uint64_t memoryBytes = 0;
+    std::uint64_t untrackedBytes = 0; ///< context and libraries, before the first tensor
+    std::uint64_t workspaceBytes = 0; ///< what dense products ask for, per context
+    int multiprocessors = 0;          ///< or CPU threads
+    std::uint64_t sharedMemoryPerBlock = 0;
+    double memoryBandwidth = 0;                     ///< bytes/s, read
+    double hostToDeviceBandwidth = 0;               ///< bytes/s over PCIe from pinned memory; a CPU's copy rate
+    double diskBandwidth = 0;                       ///< bytes/s, files from page cache
+    double launchSeconds = 0;                       ///< cost of starting one kernel
+    std::uint64_t mapUnit = std::uint64_t{2} << 20; ///< memory that grows where it lies does so by whole units
+    double mapSeconds = 0;                          ///< what a growth costs, by any number
+    double flopsF32 = 0;                            ///< FLOP/s by compute type
+    double flopsBf16 = 0;
+    double flopsF16 = 0;
+    double flopsF8 = 0;
+    /// Shares of the rate of dense products that grouped expert products reach on tensor cores, by how the weights are stored.
+    double expertShareMxfp4 = 1;
+    double expertShareDense = 1;
+    /// The same of attention forward and backward, by head dim: up to 64 (narrow) and above (wide). BF16 and F16 only.
+    double attentionShareNarrow = 1, attentionShareWide = 1;
+    double attentionBackwardShareNarrow = 1, attentionBackwardShareWide = 1;
+    std::vector<std::string> variants; ///< variants in use, "ExpertMlp=fused"
+
+    double flops(DType dtype) const;
+    /// Of the rate of dense products in this type.
+    double attentionShare(DType dtype, std::int64_t headDim, bool backward) const;
+};
+
+/// Those shares on an H200 (docs/performance.md, "Expert products of prefill"); they stand for every GPU whose profile
+/// has none of its own.
+inline constexpr double kGpuExpertShareMxfp4 = 0.72;
+inline constexpr double kGpuExpertShareDense = 0.41;
+/// Likewise those of causal attention ("Attention programs on one H200").
+inline constexpr double kGpuAttentionShareNarrow = 0.60;
+inline constexpr double kGpuAttentionShareWide = 0.85;
+inline constexpr double kGpuAttentionBackwardShareNarrow = 0.54;
+inline constexpr double kGpuAttentionBackwardShareWide = 0.67;
+
+/// Seconds of a growth in place, however large, likewise ("KV caches that grow where they lie").
+extern const double kGpuMapSeconds;
+
+/// Reads a profile; `nameOrPath` is a shipped name ("h200") or a file. Throws BadInput that names the field.
+DeviceTraits loadDeviceProfile(const std::string& nameOrPath);
+
+/// Shipped names, sorted.
+std::vector<std::string> deviceProfileNames();
+
+/// Traits of this machine's CPU: SIMD level, threads, measured-once memory bandwidth is left at a default.
+DeviceTraits cpuTraits(int threads);
+
+} // namespace vitrine::kernels

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The engine's side of the trace: scopes, ids and names over a TraceSink. One tracer per context, used by its thread.
+//
+// Levels: off records nothing; light records allocations and steps, and folds a step that repeats an earlier one into a
+// StepReplayedEvent; full also records layer and op scopes of every step.
+// The thread's launch scope (base/launch_scope.h) follows the innermost scope.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/trace.h"
+#include "kernels/core/tensor.h"
+
+namespace vitrine::kernels {
+
+enum class ProfileLevel : std::uint8_t { Off, Light, Full };
+
+/// A step that repeats a template while its ops do not run on the host: a captured graph was launched.
+struct StepReplay {
+    std::uint32_t stepTemplate = 0;
+    base::ScopeId scope; ///< of the step; its other scopes have the ids behind it, as in the template
+    base::ScopeId parent;
+    std::int32_t index = -1;
+    base::TimeNs begin = 0;
+};
+
+class Tracer {
+public:
+    /// `foldSteps`: full mode folds repeated steps as light mode does, as is right where steps become captured graphs: ops do
+    /// not run on the host then, and the device tells when they ran.
+    Tracer(base::TraceSink& sink, const base::Clock& clock, ProfileLevel level, bool foldSteps = false);
+    ~Tracer();
+    Tracer(const Tracer&) = delete; // scopes hold its address
+    Tracer& operator=(const Tracer&) = delete;
+
+    ProfileLevel level() const;
+    bool foldsSteps() const; ///< or, when off, records none
+    base::TimeNs now() const;
+    base::ScopeId currentScope() const;
+
+    /// Scopes nest strictly. Op scopes are skipped below Full, unless a step's first execution is being recorded.
+    base::ScopeId beginScope(base::ScopeKind kind, std::string_view name, std::int32_t index = -1,
+                             std::int64_t tokens = 0);
+    void endScope(base::ScopeId scope, std::uint64_t bytes = 0, std::uint64_t flops = 0);
+
+    /// Allocation ids are unique in the run.
+    std::uint64_t allocated(std::uint64_t address, std::uint64_t bytes, base::MemorySpace space,
+                            base::MemoryCategory category, std::string_view name, DType dtype, const Shape& shape);
+    void freed(std::uint64_t allocationId);
+
+    void counter(std::string_view name, double value);
+    void span(std::string_view lane, std::string_view name, base::TimeNs begin, base::TimeNs end, std::uint64_t bytes,
+              std::uint64_t flops = 0);
+    void token(std::int32_t request, std::int32_t position, std::int32_t token, float logprob);
+    /// Of a batch that serves requests; times are the caller's.
+    void batchStep(const base::BatchStepEvent& event);
+    void slotSpan(const base::SlotSpanEvent& event);
+    void request(base::RequestEvent event, std::string_view reason);
+    void kvPage(const base::KvPageEvent& event);
+    void outOfMemory(const base::OutOfMemoryEvent& event, std::string_view name);
+
+    /// A step. Where steps are folded its events are held back until endStep: if the same sequence of allocations, frees and
+    /// scopes (names, sizes, categories; not times) was recorded as a template, one StepReplayedEvent is written;
+    /// else the step is written as it is and, when every allocation made inside was freed inside or is reported as
+    /// outliving, kept as a new template. Allocations that outlive the step and spans are always written as they are, in the
+    /// scopes of the replay.
+    /// `repeats` false: hardly any other step will be like it (prompts of all lengths), so it becomes no template. Light mode
+    /// then tells it as its scope and what it held at its peak, one block for each category, from its begin to its end.
+    void beginStep(std::string_view name, std::int32_t index, std::int64_t tokens, bool repeats = true);
+    void endStep();
+    /// The template that the last step made or repeated; none when it was written as it is.
+    std::optional<std::uint32_t> lastTemplate() const;
+
+    /// Whether a step with this template can be told as a replay. Always when off: it is not told at all then.
+    bool canReplay(std::optional<std::uint32_t> stepTemplate) const;
+    /// Takes the ids of a replay, which are those of the trace from the start: what is launched inside a ReplayScope is
+    /// known under them at once. Several replays may be under way; each is written, as one StepReplayedEvent, when it
+    /// ends. It then begins no earlier than the one before it ended: the device does one after the other.
+    StepReplay beginReplay(std::optional<std::uint32_t> stepTemplate, std::int32_t index);
+    void endReplay(const StepReplay& replay);
+
+    /// From here on another run is traced, at another level: names and templates are forgotten. Outside of all scopes.
+    /// Allocations that are alive were told to the run before.
+    void restart(base::TraceSink& sink, ProfileLevel level);
+
+private:
+    friend class ReplayScope;
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// What the thread launches and waits for while it lives belongs to the replay.
+class ReplayScope {
+public:
+    ReplayScope(Tracer& tracer, const StepReplay& replay);
+    ~ReplayScope();
+    ReplayScope(const ReplayScope&) = delete; // one begin, one end
+    ReplayScope& operator=(const ReplayScope&) = delete;
+
+private:
+    Tracer& tracer_;
+};
+
+/// Ends its scope when it leaves, also by an exception.
+class TraceScope {
+public:
+    TraceScope(Tracer& tracer, base::ScopeKind kind, std::string_view name, std::int32_t index = -1,
+               std::int64_t tokens = 0)
+        : tracer_(tracer), id_(tracer.beginScope(kind, name, index, tokens)) {}
+    ~TraceScope() { tracer_.endScope(id_); }
+    TraceScope(const TraceScope&) = delete; // one begin, one end
+    TraceScope& operator=(const TraceScope&) = delete;
+
+private:
+    Tracer& tracer_;
+    base::ScopeId id_;
+};
+
+} // namespace vitrine::kernels

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Compiled kernels on disk. A file holds one cubin, what the compiler told of it and a checksum of both; it appears by an
+// atomic rename, so that several processes may share the folder. What is damaged counts as absent. Over the size limit
+// the files unused for the longest time go. Thread-safe; a folder that cannot be written only costs time.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/cuda/jit/kernel_library.h"
+
+namespace vitrine::kernels {
+
+/// A compiled program and what is known of it.
+struct CompiledKernel {
+    std::vector<std::uint8_t> image; ///< cubin, or PTX text
+    std::vector<KernelFacts> facts;
+    std::vector<std::string> warnings; ///< of ptxas: spills, serialised wgmma, ignored setmaxnreg
+    double seconds = 0;
+    std::string label; ///< "rms_norm/fused dim=2880", for people
+};
+
+class CubinCache {
+public:
+    /// An empty folder: the user's cache folder.
+    CubinCache(std::string folder, std::uint64_t limit);
+
+    /// `key` is a hexadecimal digest of everything that the image depends on.
+    std::optional<CompiledKernel> load(std::string_view key) const;
+    void store(std::string_view key, const CompiledKernel& kernel);
+
+    struct File {
+        std::string key, label;
+        std::uint64_t bytes = 0;
+        bool intact = true;
+    };
+    /// Every file, most recently used first. Reads and checks them all.
+    std::vector<File> list() const;
+    /// Removes every file of the cache; returns how many.
+    int clear();
+
+    const std::string& folder() const { return folder_; }
+    /// VITRINE_CACHE_DIR, XDG_CACHE_HOME/vitrine or ~/.cache/vitrine, + "/cubins".
+    static std::string userFolder();
+
+private:
+    std::string pathOf(std::string_view key) const;
+    void evict();
+
+    std::string folder_;
+    std::uint64_t limit_;
+};
+
+} // namespace vitrine::kernels

@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/cuda/jit/cublaslt.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <cublasLt.h>
+#include <fmt/format.h>
+#include <map>
+#include <vector>
+
+#include "base/error.h"
+#include "base/shared_library.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+#define VITRINE_CUBLASLT_FUNCTIONS(F)                                                                                  \
+    F(cublasLtCreate)                                                                                                  \
+    F(cublasLtDestroy)                                                                                                 \
+    F(cublasLtGetStatusString)                                                                                         \
+    F(cublasLtMatmul)                                                                                                  \
+    F(cublasLtMatmulAlgoGetHeuristic)                                                                                  \
+    F(cublasLtMatmulDescCreate)                                                                                        \
+    F(cublasLtMatmulDescDestroy)                                                                                       \
+    F(cublasLtMatmulDescSetAttribute)                                                                                  \
+    F(cublasLtMatrixLayoutCreate)                                                                                      \
+    F(cublasLtMatrixLayoutDestroy)                                                                                     \
+    F(cublasLtMatmulPreferenceCreate)                                                                                  \
+    F(cublasLtMatmulPreferenceDestroy)                                                                                 \
+    F(cublasLtMatmulPreferenceSetAttribute)
+
+struct Functions {
+#define VITRINE_MEMBER(name) decltype(&::name) name = nullptr;
+    VITRINE_CUBLASLT_FUNCTIONS(VITRINE_MEMBER)
+#undef VITRINE_MEMBER
+    std::string missing;
+};
+
+Functions load() {
+    Functions out;
+    const std::vector<std::string> names{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
+    const base::SharedLibrary library = base::SharedLibrary::find(names);
+    if (!library.isOpen()) {
+        out.missing = "cuBLASLt was not found; install the CUDA toolkit, or: pip install nvidia-cublas";
+        return out;
+    }
+#define VITRINE_LOAD(name)                                                                                             \
+    out.name = reinterpret_cast<decltype(&::name)>(library.symbol(#name));                                             \
+    if (out.name == nullptr) {                                                                                         \
+        out.missing =                                                                                                  \
+            fmt::format("{}: lacks {}; install a CUDA toolkit of version 12 or later", library.path(), #name);         \
+        return out;                                                                                                    \
+    }
+    VITRINE_CUBLASLT_FUNCTIONS(VITRINE_LOAD)
+#undef VITRINE_LOAD
+    return out;
+}
+
+const Functions& functions() {
+    static const Functions kFunctions = load();
+    if (!kFunctions.missing.empty()) {
+        throw base::Unsupported("dense products on the GPU: " + kFunctions.missing);
+    }
+    return kFunctions;
+}
+
+void check(cublasStatus_t status, std::string_view what) {
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
+        throw base::Unsupported(fmt::format("cuBLASLt: {}: is not supported on this device", what));
+    }
+    if (status == CUBLAS_STATUS_ALLOC_FAILED) {
+        base::OutOfMemoryFacts facts;
+        facts.what = fmt::format("cuBLASLt: {}", what);
+        throw base::OutOfMemory(std::move(facts));
+    }
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        throw base::Internal(fmt::format("cuBLASLt: {}: {}", what, functions().cublasLtGetStatusString(status)));
+    }
+}
+
+cudaDataType_t dataType(DType dtype) {
+    switch (dtype) {
+    case DType::F32:
+        return CUDA_R_32F;
+    case DType::BF16:
+        return CUDA_R_16BF;
+    case DType::F16:
+        return CUDA_R_16F;
+    case DType::F64:
+        return CUDA_R_64F;
+    default:
+        throw base::Unsupported(fmt::format("cuBLASLt: products of {} are not supported", dtypeName(dtype)));
+    }
+}
+
+/// Owns one of the library's descriptors.
+template <class Handle, cublasStatus_t (*Functions::*Destroy)(Handle)> class Owned {
+public:
+    Owned() = default;
+    ~Owned() {
+        if (handle_ != nullptr) {
+            (functions().*Destroy)(handle_);
+        }
+    }
+    Owned(const Owned&) = delete; // one owner destroys
+    Owned& operator=(const Owned&) = delete;
+    Handle* fill() { return &handle_; }
+    Handle get() const { return handle_; }
+
+private:
+    Handle handle_ = nullptr;
+};
+
+using Descriptor = Owned<cublasLtMatmulDesc_t, &Functions::cublasLtMatmulDescDestroy>;
+using Layout = Owned<cublasLtMatrixLayout_t, &Functions::cublasLtMatrixLayoutDestroy>;
+using Preference = Owned<cublasLtMatmulPreference_t, &Functions::cublasLtMatmulPreferenceDestroy>;
+
+/// The largest power of two that divides an address, at most 256: algorithms differ in what they need.
+std::uint32_t alignmentOf(const void* address) {
+    const auto value = reinterpret_cast<std::uintptr_t>(address);
+    return value == 0 ? 256U : static_cast<std::uint32_t>(std::min<std::uintptr_t>(value & (~value + 1), 256));
+}
+
+/// Everything that an algorithm's choice depends on.
+using Key = std::array<std::int64_t, 16>;
+
+Key keyOf(const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes) {
+    return {product.m,
+            product.n,
+            product.k,
+            product.xStride,
+            product.weightStride,
+            product.outStride,
+            static_cast<std::int64_t>(product.xType),
+            static_cast<std::int64_t>(product.weightType),
+            static_cast<std::int64_t>(product.outType),
+            product.transposedWeight ? 1 : 0,
+            product.bias != nullptr ? 1 : 0,
+            product.beta != 0 ? 1 : 0,
+            alignmentOf(product.x),
+            alignmentOf(product.weight),
+            alignmentOf(product.out),
+            static_cast<std::int64_t>(workspaceBytes)};
+}
+
+/// A product's descriptors. The library is column-major, so it computes out^T (n, m) = weight (n, k) x^T (k, m).
+struct Plan {
+    Descriptor descriptor;
+    Layout weight, x, out;
+    cublasLtMatmulAlgo_t algorithm{};
+
+    explicit Plan(const CudaContext::DenseProduct& product) {
+        const Functions& lib = functions();
+        const bool wide = product.outType == DType::F64;
+        check(lib.cublasLtMatmulDescCreate(descriptor.fill(), wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                           wide ? CUDA_R_64F : CUDA_R_32F),
+              "descriptor");
+        set(CUBLASLT_MATMUL_DESC_TRANSA, product.transposedWeight ? CUBLAS_OP_N : CUBLAS_OP_T);
+        if (product.bias != nullptr) {
+            set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+            set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(product.outType));
+            set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+        }
+        const auto n = static_cast<std::uint64_t>(product.n);
+        const auto m = static_cast<std::uint64_t>(product.m);
+        const auto k = static_cast<std::uint64_t>(product.k);
+        const cudaDataType_t weightType = dataType(product.weightType);
+        check(product.transposedWeight
+                  ? lib.cublasLtMatrixLayoutCreate(weight.fill(), weightType, n, k, product.weightStride)
+                  : lib.cublasLtMatrixLayoutCreate(weight.fill(), weightType, k, n, product.weightStride),
+              "weight");
+        check(lib.cublasLtMatrixLayoutCreate(x.fill(), dataType(product.xType), k, m, product.xStride), "x");
+        check(lib.cublasLtMatrixLayoutCreate(out.fill(), dataType(product.outType), n, m, product.outStride), "out");
+    }
+
+    template <class T> void set(cublasLtMatmulDescAttributes_t attribute, T value) const {
+        check(functions().cublasLtMatmulDescSetAttribute(descriptor.get(), attribute, &value, sizeof(value)),
+              "descriptor");
+    }
+
+    void choose(cublasLtHandle_t handle, const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes) {
+        const Functions& lib = functions();
+        Preference preference;
+        check(lib.cublasLtMatmulPreferenceCreate(preference.fill()), "preference");
+        const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+            check(lib.cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof(value)),
+                  "preference");
+        };
+        prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspaceBytes);
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignmentOf(product.weight));
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignmentOf(product.x));
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignmentOf(product.out));
+        prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignmentOf(product.out));
+        cublasLtMatmulHeuristicResult_t result{};
+        int found = 0;
+        const cublasStatus_t status =
+            lib.cublasLtMatmulAlgoGetHeuristic(handle, descriptor.get(), weight.get(), x.get(), out.get(), out.get(),
+                                               preference.get(), 1, &result, &found);
+        if (status != CUBLAS_STATUS_SUCCESS || found == 0) {
+            throw base::Unsupported(fmt::format(
+                "cuBLASLt: no algorithm for a product of {} and {} to {}, m {}, n {}, k {}", dtypeName(product.xType),
+                dtypeName(product.weightType), dtypeName(product.outType), product.m, product.n, product.k));
+        }
+        algorithm = result.algo;
+    }
+};
+
+} // namespace
+
+struct CublasLt::State {
+    cublasLtHandle_t handle = nullptr;
+    std::map<Key, std::unique_ptr<Plan>> plans;
+};
+
+CublasLt::CublasLt() : state_(std::make_unique<State>()) {
+    check(functions().cublasLtCreate(&state_->handle), "start");
+}
+
+CublasLt::~CublasLt() {
+    state_->plans.clear();
+    functions().cublasLtDestroy(state_->handle);
+}
+
+void CublasLt::multiply(const CudaContext::DenseProduct& product, CUstream stream, void* workspace,
+                        std::uint64_t workspaceBytes) {
+    constexpr std::size_t kMaxPlans = 4096;
+    if (state_->plans.size() >= kMaxPlans) {
+        state_->plans.clear();
+    }
+    std::unique_ptr<Plan>& plan = state_->plans[keyOf(product, workspaceBytes)];
+    if (plan == nullptr) {
+        auto made = std::make_unique<Plan>(product);
+        made->choose(state_->handle, product, workspaceBytes);
+        plan = std::move(made);
+    }
+    if (product.bias != nullptr) {
+        plan->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+    }
+    const float one = 1;
+    const double wideOne = 1;
+    const double wideBeta = product.beta;
+    const bool wide = product.outType == DType::F64;
+    const void* alpha = wide ? static_cast<const void*>(&wideOne) : &one;
+    const void* beta = wide ? static_cast<const void*>(&wideBeta) : &product.beta;
+    check(functions().cublasLtMatmul(state_->handle, plan->descriptor.get(), alpha, product.weight, plan->weight.get(),
+                                     product.x, plan->x.get(), beta, product.out, plan->out.get(), product.out,
+                                     plan->out.get(), &plan->algorithm, workspace, workspaceBytes, stream),
+          "product");
+}
+
+} // namespace vitrine::kernels

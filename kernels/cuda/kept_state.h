@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What one context leaves to the next of the same process, for processes that serve run after run: the CUDA context with
+// its compiled and loaded kernels, and the reservation that holds a model's weights. One context at a time uses it; it must
+// outlive them.
+
+#include <optional>
+#include <string>
+
+#include "kernels/cuda/cuda_context.h"
+#include "kernels/memory/handover.h"
+
+namespace vitrine::kernels {
+
+class KeptState {
+public:
+    KeptState() = default;
+    ~KeptState() { release(); }
+    KeptState(const KeptState&) = delete; // contexts hold its address
+    KeptState& operator=(const KeptState&) = delete;
+
+    /// The context that was kept, where it was made with these options and the packs' files are the same; else everything
+    /// kept is freed and a new one is made. It belongs to the calling thread then. Throws what CudaContext throws.
+    CudaContext takeCuda(const CudaOptions& options);
+    /// Keeps it, unless the device has a fault: then nothing stays kept.
+    void giveCuda(CudaContext&& cuda) noexcept;
+
+    /// `key` says everything that the bytes depend on.
+    bool hasWeights(const std::string& key) const { return !weights_.empty() && weightsKey_ == key; }
+    /// For Memory::adoptArena, which empties it.
+    KeptBlock& weights() { return weights_; }
+    void giveWeights(std::string key, KeptBlock block) noexcept;
+    std::uint64_t weightBytes() const { return weights_.bytes(); }
+
+    void releaseWeights() noexcept;
+    /// Frees all. From any thread, while no context uses this.
+    void release() noexcept;
+
+private:
+    std::optional<CudaContext> cuda_;
+    std::string cudaKey_; ///< of the context that is kept or was taken last
+    std::string weightsKey_;
+    KeptBlock weights_;
+};
+
+} // namespace vitrine::kernels

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Gated activation between the two products of an MLP. VT_ACTIVATION as in activation.cuh; VT_LAYOUT 0: gates, then ups;
+// 1: gate, up, gate, up. A thread makes VT_VECTOR outputs.
+
+#include "device/abi/gated_activation.h"
+#include "device/lib/pdl.cuh"
+#include "device/lib/vector.cuh"
+#include "device/rowwise/activation.cuh"
+
+namespace vt {
+
+extern "C" __global__ void __launch_bounds__(256)
+    gated_activation(const __grid_constant__ vitrine::kernels::abi::GatedActivationParams p) {
+    using X = StorageOf<VT_X_DTYPE>;
+    using Out = StorageOf<VT_OUT_DTYPE>;
+    pdl::wait();
+    pdl::launchDependents();
+    const i64 pieces = p.n / VT_VECTOR;
+    const i64 index = gridThread();
+    if (index >= p.rows * pieces) {
+        return;
+    }
+    const i64 row = index / pieces;
+    const i64 at = index % pieces * VT_VECTOR;
+    const X* x = static_cast<const X*>(p.gateUp) + row * p.gateUpStride;
+    float first[VT_VECTOR], second[VT_VECTOR], out[VT_VECTOR];
+    if constexpr (VT_LAYOUT == 0) {
+        loadPiece(x + at, first);
+        loadPiece(x + p.n + at, second);
+    } else {
+        loadPiece(x + 2 * at, first);
+        loadPiece(x + 2 * at + VT_VECTOR, second);
+    }
+#pragma unroll
+    for (int i = 0; i < VT_VECTOR; ++i) {
+        float gate = first[i];
+        float up = second[i];
+        if constexpr (VT_LAYOUT == 1) {
+            constexpr int kPiece = VT_VECTOR;
+            gate = 2 * i < kPiece ? first[2 * i % kPiece] : second[2 * i % kPiece];
+            up = 2 * i + 1 < kPiece ? first[(2 * i + 1) % kPiece] : second[(2 * i + 1) % kPiece];
+        }
+        out[i] = gatedActivation<VT_ACTIVATION>(gate, up, p.alpha, p.limit);
+    }
+    storePiece(out, static_cast<Out*>(p.out) + row * p.outStride + at);
+}
+
+} // namespace vt

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/experts/expert_groups.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "kernels/ops/linear/weight_product.h"
+
+namespace vitrine::kernels {
+
+ExpertScratch::ExpertScratch(const ExpertMatmul& op, ScratchLayout layout) {
+    if (op.ids.shape[0] <= kFewExpertTokens) {
+        prepared = layout.take(DType::F32, Shape{op.x.shape[0], preparedSize(op.x.shape[1])});
+    }
+    pairs = layout.take(DType::I32, Shape{op.ids.shape.count()});
+    starts = layout.take(DType::I32, Shape{op.weight.experts() + 1});
+    bytes = layout.bytes();
+}
+
+void groupPairs(const ExpertMatmul& op, const ExpertScratch& scratch) {
+    const auto experts = static_cast<std::int32_t>(op.weight.experts());
+    const std::int64_t count = op.ids.shape.count();
+    const std::int32_t* ids = op.ids.as<const std::int32_t>();
+    std::int32_t* starts = scratch.starts.as<std::int32_t>();
+    std::fill(starts, starts + experts + 1, 0);
+    for (std::int64_t i = 0; i < count; ++i) {
+        if (ids[i] < 0 || ids[i] >= experts) {
+            throw base::Internal(fmt::format("ExpertMatmul: ids: {} of {} experts", ids[i], experts));
+        }
+        ++starts[ids[i] + 1];
+    }
+    for (std::int32_t expert = 0; expert < experts; ++expert) {
+        starts[expert + 1] += starts[expert];
+    }
+    std::int32_t* pairs = scratch.pairs.as<std::int32_t>();
+    std::int32_t cursor[kMaxExperts];
+    std::copy(starts, starts + experts, cursor);
+    for (std::int64_t i = 0; i < count; ++i) {
+        pairs[cursor[ids[i]]++] = static_cast<std::int32_t>(i);
+    }
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// ExpertMatmul's scratch, and the (token, choice) pairs of each expert in it.
+
+#include <cstdint>
+
+#include "kernels/ops/common/scratch_layout.h"
+#include "kernels/ops/experts/moe.h"
+
+namespace vitrine::kernels {
+
+inline constexpr std::int64_t kMaxExperts = 4096;
+/// Up to this many tokens a step keeps prepared rows of x and multiplies by dot products; above, tiles pay.
+inline constexpr std::int64_t kFewExpertTokens = 64;
+
+struct ExpertScratch {
+    ExpertScratch(const ExpertMatmul& op, ScratchLayout layout);
+
+    TensorView prepared; ///< F32, rows of x as the kernels read them, or empty
+    TensorView pairs;    ///< I32 (tokens * k): pair numbers, expert by expert, ascending inside
+    TensorView starts;   ///< I32 (experts + 1): where each expert's pairs begin
+    std::uint64_t bytes = 0;
+};
+
+/// Sorts the pairs by expert. Throws Internal for an expert number that cannot be.
+void groupPairs(const ExpertMatmul& op, const ExpertScratch& scratch);
+
+} // namespace vitrine::kernels

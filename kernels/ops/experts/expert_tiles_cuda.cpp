@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/experts/expert_tiles_cuda.h"
+
+#include "kernels/device/abi/expert_gather.h"
+#include "kernels/device/abi/expert_matmul.h"
+#include "kernels/device/abi/expert_sort.h"
+
+namespace vitrine::kernels {
+
+void sortPairs(CudaContext& context, const TensorView& ids, const ExpertTiles& tiles) {
+    abi::ExpertSortParams params{};
+    params.ids = ids.as<const int>();
+    params.tileCount = tiles.count.as<int>();
+    params.tiles = tiles.tiles.as<int>();
+    params.slots = tiles.slots.as<int>();
+    params.pairs = static_cast<int>(tiles.pairs);
+    params.experts = static_cast<int>(tiles.experts);
+    launchFamily(context, "expert_sort", abi::kExpertSortAbi, params,
+                 {{"experts", tiles.experts}, {"pairs", tiles.pairs}});
+}
+
+void gatherRows(CudaContext& context, const TensorView& x, std::int64_t pairsPerRow, const ExpertTiles& tiles,
+                const TensorView& gathered) {
+    abi::ExpertGatherParams params{};
+    params.x = x.data;
+    params.out = gathered.data;
+    params.tileCount = tiles.count.as<const int>();
+    params.tiles = tiles.tiles.as<const int>();
+    params.slots = tiles.slots.as<const int>();
+    params.xStride = x.stride0();
+    params.pairsPerRow = static_cast<int>(pairsPerRow);
+    params.in = static_cast<int>(x.shape[1]);
+    params.tileBound = static_cast<int>(tiles.bound);
+    launchFamily(
+        context, "expert_gather", abi::kExpertGatherAbi, params,
+        {{"x_dtype", dtypeNumber(x)}, {"in", x.shape[1]}, {"x_stride", x.stride0()}, {"tile_bound", tiles.bound}});
+}
+
+TileProduct::TileProduct(const ExpertTiles& tiles, const TensorView& rows, const LinearView& linear,
+                         const TensorView& result, const Gate* gate) {
+    params.x = rows.data;
+    params.tileCount = tiles.count.as<const int>();
+    params.tiles = tiles.tiles.as<const int>();
+    params.slots = tiles.slots.as<const int>();
+    params.blocks = linear.weight.mxfp4.blocks.data;
+    params.scales = linear.weight.mxfp4.scales.data;
+    params.dense = linear.weight.dense.data;
+    params.bias = linear.bias.data;
+    params.biasStride = linear.bias.empty() ? 0 : linear.bias.stride0();
+    params.result = result.data;
+    params.resultStride = gate == nullptr ? result.stride0() : 0;
+    params.alpha = gate == nullptr ? 0 : gate->alpha;
+    params.limit = gate == nullptr ? 0 : gate->limit;
+    variables = {{{"in", linear.weight.inFeatures()},
+                  {"out", linear.weight.outFeatures()},
+                  {"gated", gate == nullptr ? 0 : 1},
+                  {"activation", gate == nullptr ? 0 : static_cast<std::int64_t>(gate->activation)},
+                  {"halves", gate != nullptr && gate->layout == GateLayout::Halves ? 1 : 0},
+                  {"mxfp4", linear.weight.quantized() ? 1 : 0},
+                  {"bias_dtype", optionalDtype(linear.bias)},
+                  {"tile_bound", tiles.bound}}};
+}
+
+void execute(CudaContext& context, const ExpertMatmul& op) {
+    if (op.ids.shape.count() == 0) {
+        return;
+    }
+    const std::int64_t pairsPerRow = op.xPerToken ? op.ids.shape[1] : 1;
+    if (ExpertMatmulTiles::gathers(op)) {
+        const ExpertMatmulTiles scratch(op, true, ScratchLayout(op.scratch.data));
+        const TileProduct product(scratch.tiles, scratch.gathered, {op.weight, op.bias}, op.out, nullptr);
+        if (scratch.bytes <= op.scratch.bytes() && context.fits(product.call())) {
+            sortPairs(context, op.ids, scratch.tiles);
+            gatherRows(context, op.x, pairsPerRow, scratch.tiles, scratch.gathered);
+            context.launch(product.call());
+            return;
+        }
+    }
+    const ExpertMatmulTiles scratch(op, false, ScratchLayout(op.scratch.data));
+    sortPairs(context, op.ids, scratch.tiles);
+    abi::ExpertMatmulParams params{};
+    params.x = op.x.data;
+    params.tileCount = scratch.tiles.count.as<const int>();
+    params.tiles = scratch.tiles.tiles.as<const int>();
+    params.slots = scratch.tiles.slots.as<const int>();
+    params.blocks = op.weight.mxfp4.blocks.data;
+    params.scales = op.weight.mxfp4.scales.data;
+    params.dense = op.weight.dense.data;
+    params.bias = op.bias.data;
+    params.result = op.out.data;
+    params.xStride = op.x.stride0();
+    params.biasStride = op.bias.empty() ? 0 : op.bias.stride0();
+    params.resultStride = op.out.stride0();
+    params.pairsPerRow = static_cast<int>(pairsPerRow);
+    params.in = static_cast<int>(op.weight.inFeatures());
+    params.out = static_cast<int>(op.weight.outFeatures());
+    launchFamily(context, "expert_matmul", abi::kExpertMatmulAbi, params,
+                 {{"x_dtype", dtypeNumber(op.x)},
+                  {"w_dtype", static_cast<std::int64_t>(op.weight.quantized() ? DType::U8 : op.weight.dense.dtype)},
+                  {"bias_dtype", optionalDtype(op.bias)},
+                  {"out_dtype", dtypeNumber(op.out)},
+                  {"transposed", op.weight.transposed ? 1 : 0},
+                  {"in", op.weight.inFeatures()},
+                  {"out", op.weight.outFeatures()},
+                  {"tile_bound", scratch.tiles.bound}});
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/experts/moe.h"
+
+#include <algorithm>
+
+#include "kernels/cpu/row_loop.h"
+#include "kernels/ops/common/op_check.h"
+#include "kernels/ops/experts/expert_groups.h"
+#include "kernels/ops/experts/expert_tiles.h"
+#include "kernels/ops/linear/weight_check.h"
+
+namespace vitrine::kernels {
+
+void check(const RouterTopK& op) {
+    const OpCheck rule(RouterTopK::kName);
+    rule.shape(op.logits, "logits", {OpCheck::kAny, OpCheck::kAny});
+    rule.floating(op.logits, "logits");
+    rule.rowsContiguous(op.logits, "logits");
+    rule.shape(op.ids, "ids", {op.logits.shape[0], OpCheck::kAny});
+    rule.dtype(op.ids, "ids", DType::I32);
+    rule.contiguous(op.ids, "ids");
+    rule.shape(op.weights, "weights", {op.logits.shape[0], op.ids.shape[1]});
+    rule.dtype(op.weights, "weights", DType::F32);
+    rule.contiguous(op.weights, "weights");
+    rule.require(op.ids.shape[1] <= op.logits.shape[1], "ids", "more experts are asked for than there are");
+    rule.require(op.logits.shape[1] <= kMaxExperts, "logits", "more than 4096 experts");
+}
+
+Cost cost(const RouterTopK& op, const DeviceTraits&) {
+    return streamingCost(op.logits.bytes(), op.ids.bytes() + op.weights.bytes(),
+                         static_cast<std::uint64_t>(op.logits.shape.count() * (op.ids.shape[1] + 2)), DType::F32);
+}
+
+std::uint64_t scratch(const RouterTopK&, const DeviceTraits&) {
+    return 0;
+}
+
+void check(const ExpertMatmul& op) {
+    const OpCheck rule(ExpertMatmul::kName);
+    checkWeight(rule, op.weight, "weight");
+    const std::int64_t experts = op.weight.experts();
+    const int rank = op.weight.quantized() ? op.weight.mxfp4.scales.shape.rank() : op.weight.dense.shape.rank();
+    rule.require(rank == 3, "weight", "a single matrix where a stack is needed");
+    rule.require(experts <= kMaxExperts, "weight", "more than 4096 experts");
+    rule.shape(op.ids, "ids", {OpCheck::kAny, OpCheck::kAny});
+    rule.dtype(op.ids, "ids", DType::I32);
+    rule.contiguous(op.ids, "ids");
+    const std::int64_t pairs = op.ids.shape.count();
+    rule.shape(op.x, "x", {op.xPerToken ? op.ids.shape[0] : pairs, op.weight.inFeatures()});
+    rule.floating(op.x, "x");
+    rule.rowsContiguous(op.x, "x");
+    if (!op.bias.empty()) {
+        rule.shape(op.bias, "bias", {experts, op.weight.outFeatures()});
+        rule.floating(op.bias, "bias");
+        rule.rowsContiguous(op.bias, "bias");
+    }
+    rule.shape(op.out, "out", {pairs, op.weight.outFeatures()});
+    rule.floating(op.out, "out");
+    rule.rowsContiguous(op.out, "out");
+    rule.disjoint(op.out, "out", op.x, "x");
+    rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
+}
+
+Cost cost(const ExpertMatmul& op, const DeviceTraits& traits) {
+    const auto pairs = static_cast<std::uint64_t>(op.ids.shape.count());
+    const auto experts = static_cast<std::uint64_t>(std::max<std::int64_t>(1, op.weight.experts()));
+    const std::uint64_t touched = std::min(experts, pairs);
+    Cost cost;
+    cost.bytesRead = op.x.bytes() + op.ids.bytes() + op.weight.bytes() / experts * touched +
+                     (op.bias.empty() ? 0 : op.bias.bytes() / experts * touched);
+    cost.bytesWritten = op.out.bytes();
+    cost.flops = 2 * pairs * static_cast<std::uint64_t>(op.weight.outFeatures() * op.weight.inFeatures());
+    cost.computeType = op.x.dtype;
+    if (ExpertMatmulTiles::gathers(op)) {
+        cost.share = op.weight.quantized() ? traits.expertShareMxfp4 : traits.expertShareDense;
+    }
+    return cost;
+}
+
+std::uint64_t scratch(const ExpertMatmul& op, const DeviceTraits& traits) {
+    // Plans size their pieces without traits: what every GPU form needs is always there.
+    const std::uint64_t least =
+        std::max(ExpertScratch(op, ScratchLayout()).bytes, ExpertMatmulTiles(op, false, ScratchLayout()).bytes);
+    const bool gather = hasExpertTiles(traits) && ExpertMatmulTiles::gathers(op);
+    return gather ? std::max(least, ExpertMatmulTiles(op, true, ScratchLayout()).bytes) : least;
+}
+
+void check(const MoeCombine& op) {
+    const OpCheck rule(MoeCombine::kName);
+    rule.shape(op.weights, "weights", {OpCheck::kAny, OpCheck::kAny});
+    rule.dtype(op.weights, "weights", DType::F32);
+    rule.contiguous(op.weights, "weights");
+    rule.shape(op.x, "x", {op.weights.shape.count(), OpCheck::kAny});
+    rule.floating(op.x, "x");
+    rule.rowsContiguous(op.x, "x");
+    rule.shape(op.out, "out", {op.weights.shape[0], op.x.shape[1]});
+    rule.floating(op.out, "out");
+    rule.rowsContiguous(op.out, "out");
+    rule.disjoint(op.out, "out", op.x, "x");
+    if (!op.residual.empty()) {
+        rule.shape(op.residual, "residual", {op.weights.shape[0], op.x.shape[1]});
+        rule.floating(op.residual, "residual");
+        rule.rowsContiguous(op.residual, "residual");
+        rule.sameOrDisjoint(op.out, "out", op.residual, "residual");
+    }
+}
+
+Cost cost(const MoeCombine& op, const DeviceTraits&) {
+    const std::uint64_t residual = op.residual.empty() ? 0 : op.residual.bytes();
+    return streamingCost(op.x.bytes() + op.weights.bytes() + residual, op.out.bytes(),
+                         2 * static_cast<std::uint64_t>(op.x.shape.count()), op.out.dtype);
+}
+
+std::uint64_t scratch(const MoeCombine&, const DeviceTraits&) {
+    return 0;
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Mixture of experts: routing, expert products, the weighted sum. Sums run in top-k order, so results do not depend on
+// the batch.
+
+#include "kernels/context/context.h"
+#include "kernels/core/tensor.h"
+
+namespace vitrine::kernels {
+
+enum class RouterOrder : std::uint8_t {
+    TopKThenSoftmax, ///< gpt-oss: softmax over the chosen logits only
+    SoftmaxThenTopK, ///< Qwen3-MoE: softmax over all in float32, then the top k, then divided by their sum if `normalize`
+};
+
+/// Ties go to the lower expert number. ids and weights hold the choice, largest first.
+struct RouterTopK {
+    static constexpr std::string_view kName = "RouterTopK";
+    TensorView logits;  ///< (tokens, experts)
+    TensorView ids;     ///< (tokens, k) I32
+    TensorView weights; ///< (tokens, k) F32
+    RouterOrder order = RouterOrder::TopKThenSoftmax;
+    bool normalize = false;
+};
+
+/// out[t, j] = weight[ids[t, j]] x[t, j] + bias[ids[t, j]]. x has one row per token (`xPerToken`) or per pair (t, j).
+struct ExpertMatmul {
+    static constexpr std::string_view kName = "ExpertMatmul";
+    TensorView x; ///< (tokens, in) or (tokens * k, in)
+    bool xPerToken = true;
+    TensorView ids;    ///< (tokens, k) I32
+    WeightView weight; ///< a stack (experts, out, in), or (experts, in, out) when transposed
+    TensorView bias;   ///< (experts, out) or empty
+    TensorView out;    ///< (tokens * k, out)
+    TensorView scratch;
+};
+
+/// out[t] = residual[t] + sum_j weights[t, j] * x[t * k + j].
+struct MoeCombine {
+    static constexpr std::string_view kName = "MoeCombine";
+    TensorView x;        ///< (tokens * k, hidden)
+    TensorView weights;  ///< (tokens, k) F32
+    TensorView residual; ///< (tokens, hidden) or empty
+    TensorView out;      ///< (tokens, hidden)
+};
+
+void check(const RouterTopK& op);
+Cost cost(const RouterTopK& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const RouterTopK& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const RouterTopK& op);
+void execute(CudaContext& context, const RouterTopK& op);
+
+void check(const ExpertMatmul& op);
+Cost cost(const ExpertMatmul& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const ExpertMatmul& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const ExpertMatmul& op);
+void execute(CudaContext& context, const ExpertMatmul& op);
+
+void check(const MoeCombine& op);
+Cost cost(const MoeCombine& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const MoeCombine& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const MoeCombine& op);
+void execute(CudaContext& context, const MoeCombine& op);
+
+} // namespace vitrine::kernels

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/experts/moe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/core/floats.h"
+#include "kernels/cpu/row_loop.h"
+#include "kernels/ops/experts/expert_groups.h"
+#include "kernels/ops/linear/weight_product.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+/// The k largest values with their numbers, largest first; ties go to the lower number, NaN comes last.
+void chooseLargest(const float* values, std::int64_t count, std::int64_t k, std::int32_t* ids, float* chosen) {
+    bool taken[kMaxExperts] = {};
+    for (std::int64_t j = 0; j < k; ++j) {
+        std::int64_t best = -1;
+        for (std::int64_t i = 0; i < count; ++i) {
+            if (!taken[i] &&
+                (best < 0 || values[i] > values[best] || (std::isnan(values[best]) && !std::isnan(values[i])))) {
+                best = i;
+            }
+        }
+        taken[best] = true;
+        ids[j] = static_cast<std::int32_t>(best);
+        chosen[j] = values[best];
+    }
+}
+
+void softmaxInPlace(float* values, std::int64_t count) {
+    const float maximum = *std::max_element(values, values + count);
+    float sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        values[i] = std::exp(values[i] - maximum);
+        sum += values[i];
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+        values[i] /= sum;
+    }
+}
+
+void routeRow(const RouterTopK& op, std::int64_t row) {
+    const std::int64_t experts = op.logits.shape[1];
+    const std::int64_t k = op.ids.shape[1];
+    float values[kMaxExperts];
+    loadFloats(op.logits.dtype, op.logits.data, row * op.logits.stride0(), experts, values);
+    std::int32_t* ids = op.ids.as<std::int32_t>() + row * k;
+    float* weights = op.weights.as<float>() + row * k;
+    if (op.order == RouterOrder::SoftmaxThenTopK) {
+        softmaxInPlace(values, experts);
+    }
+    chooseLargest(values, experts, k, ids, weights);
+    if (op.order == RouterOrder::TopKThenSoftmax) {
+        softmaxInPlace(weights, k);
+    } else if (op.normalize) {
+        float sum = 0;
+        for (std::int64_t j = 0; j < k; ++j) {
+            sum += weights[j];
+        }
+        for (std::int64_t j = 0; j < k; ++j) {
+            weights[j] /= sum;
+        }
+    }
+}
+
+Product expertProduct(const ExpertMatmul& op, const ExpertScratch& scratch, std::int64_t expert) {
+    const std::int32_t* starts = scratch.starts.as<const std::int32_t>();
+    Product product;
+    product.matrix = matrixOf(op.weight, expert);
+    product.x = op.x;
+    product.out = op.out;
+    if (!op.bias.empty()) {
+        product.bias = sliceRows(op.bias, expert, expert + 1);
+    }
+    product.pairs = scratch.pairs.as<const std::int32_t>() + starts[expert];
+    product.pairsPerX = op.xPerToken ? op.ids.shape[1] : 1;
+    product.rows = starts[expert + 1] - starts[expert];
+    return product;
+}
+
+/// Experts that have pairs, in order.
+std::int64_t activeExperts(const ExpertScratch& scratch, std::int64_t experts, std::int32_t* active) {
+    const std::int32_t* starts = scratch.starts.as<const std::int32_t>();
+    std::int64_t count = 0;
+    for (std::int64_t expert = 0; expert < experts; ++expert) {
+        if (starts[expert] != starts[expert + 1]) {
+            active[count++] = static_cast<std::int32_t>(expert);
+        }
+    }
+    return count;
+}
+
+void multiplyByDots(CpuContext& context, const ExpertMatmul& op, const ExpertScratch& scratch) {
+    const SimdLevel simd = context.simd();
+    const MatrixRef any = matrixOf(op.weight, 0);
+    float* prepared = scratch.prepared.as<float>();
+    forRows(context, op.x.shape[0], any.in * 4,
+            [&](std::int64_t row) { prepareRow(simd, any, op.x, row, prepared + row * preparedSize(any.in)); });
+    std::int32_t active[kMaxExperts];
+    const std::int64_t activeCount = activeExperts(scratch, op.weight.experts(), active);
+    const std::int64_t width = any.transposed ? kGemvOutputs : kGemvPiece;
+    const std::int64_t pieces = (any.out + width - 1) / width;
+    context.pool().parallelFor(activeCount * pieces, 1, [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t index = begin; index < end; ++index) {
+            const Product product = expertProduct(op, scratch, active[index / pieces]);
+            const std::int64_t out = index % pieces * width;
+            const std::int64_t outCount = std::min(width, any.out - out);
+            for (std::int64_t row = 0; row < product.rows; row += kGemvRows) {
+                multiplyFewRows(simd, product, prepared, row, std::min(kGemvRows, product.rows - row), out, outCount);
+            }
+        }
+    });
+}
+
+void multiplyByTiles(CpuContext& context, const ExpertMatmul& op, const ExpertScratch& scratch) {
+    const bool wide = op.x.dtype == DType::F64;
+    const SimdLevel simd = context.simd();
+    std::int32_t active[kMaxExperts];
+    const std::int64_t activeCount = activeExperts(scratch, op.weight.experts(), active);
+    const std::int64_t width = op.weight.outFeatures();
+    const std::int64_t pieces = (width + kTileOutputs - 1) / kTileOutputs;
+    context.pool().parallelFor(activeCount * pieces, 1, [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t index = begin; index < end; ++index) {
+            const Product product = expertProduct(op, scratch, active[index / pieces]);
+            const std::int64_t out = index % pieces * kTileOutputs;
+            const std::int64_t outCount = std::min(kTileOutputs, width - out);
+            for (std::int64_t row = 0; row < product.rows; row += kTileRows) {
+                const std::int64_t rowCount = std::min(kTileRows, product.rows - row);
+                if (wide) {
+                    multiplyDouble(product, row, rowCount, out, outCount);
+                } else {
+                    multiplyTile(simd, product, row, rowCount, out, outCount);
+                }
+            }
+        }
+    });
+}
+
+template <class C> void combineRow(const MoeCombine& op, std::int64_t token) {
+    const std::int64_t k = op.weights.shape[1];
+    const float* weights = op.weights.as<const float>() + token * k;
+    C sums[kRowPiece];
+    C values[kRowPiece];
+    forPieces(op.out.shape[1], [&](std::int64_t begin, std::int64_t count) {
+        std::fill(sums, sums + count, C(0));
+        for (std::int64_t j = 0; j < k; ++j) {
+            loadFloats(op.x.dtype, op.x.data, (token * k + j) * op.x.stride0() + begin, count, values);
+            const C weight = static_cast<C>(weights[j]);
+            for (std::int64_t i = 0; i < count; ++i) {
+                sums[i] += weight * values[i];
+            }
+        }
+        if (!op.residual.empty()) {
+            loadFloats(op.residual.dtype, op.residual.data, token * op.residual.stride0() + begin, count, values);
+            for (std::int64_t i = 0; i < count; ++i) {
+                sums[i] += values[i];
+            }
+        }
+        storeFloats(op.out.dtype, sums, count, op.out.data, token * op.out.stride0() + begin);
+    });
+}
+
+} // namespace
+
+void execute(CpuContext& context, const RouterTopK& op) {
+    forRows(context, op.logits.shape[0], op.logits.shape[1] * (op.ids.shape[1] + 8),
+            [&](std::int64_t row) { routeRow(op, row); });
+}
+
+void execute(CpuContext& context, const ExpertMatmul& op) {
+    if (op.ids.shape.count() == 0) {
+        return;
+    }
+    const ExpertScratch scratch(op, ScratchLayout(op.scratch.data));
+    groupPairs(op, scratch);
+    if (!scratch.prepared.empty() && op.x.dtype != DType::F64) {
+        multiplyByDots(context, op, scratch);
+    } else {
+        multiplyByTiles(context, op, scratch);
+    }
+}
+
+void execute(CpuContext& context, const MoeCombine& op) {
+    forRows(context, op.weights.shape[0], op.x.shape[1] * (op.weights.shape[1] + 1), [&](std::int64_t token) {
+        if (op.x.dtype == DType::F64) {
+            combineRow<double>(op, token);
+        } else {
+            combineRow<float>(op, token);
+        }
+    });
+}
+
+} // namespace vitrine::kernels

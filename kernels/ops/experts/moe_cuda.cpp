@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/experts/moe.h"
+
+#include "kernels/device/abi/moe_combine.h"
+#include "kernels/device/abi/router_topk.h"
+#include "kernels/ops/common/cuda_call.h"
+
+namespace vitrine::kernels {
+
+void execute(CudaContext& context, const RouterTopK& op) {
+    abi::RouterTopkParams parameters{};
+    parameters.logits = op.logits.data;
+    parameters.ids = op.ids.as<int>();
+    parameters.weights = op.weights.as<float>();
+    parameters.stride = op.logits.stride0();
+    parameters.tokens = toInt(op.logits.shape[0], RouterTopK::kName, "logits");
+    parameters.k = toInt(op.ids.shape[1], RouterTopK::kName, "ids");
+    parameters.normalize = op.normalize ? 1 : 0;
+    launchFamily(context, "router_topk", abi::kRouterTopkAbi, parameters,
+                 {{"x_dtype", dtypeNumber(op.logits)},
+                  {"experts", op.logits.shape[1]},
+                  {"order", static_cast<std::int64_t>(op.order)},
+                  {"tokens", op.logits.shape[0]}});
+}
+
+void execute(CudaContext& context, const MoeCombine& op) {
+    const std::int64_t hidden = op.out.shape[1];
+    abi::MoeCombineParams parameters{};
+    parameters.x = op.x.data;
+    parameters.weights = op.weights.as<const float>();
+    parameters.residual = op.residual.data;
+    parameters.out = op.out.data;
+    parameters.xStride = op.x.stride0();
+    parameters.residualStride = op.residual.empty() ? 0 : op.residual.stride0();
+    parameters.outStride = op.out.stride0();
+    parameters.tokens = op.out.shape[0];
+    parameters.hidden = hidden;
+    parameters.k = toInt(op.weights.shape[1], MoeCombine::kName, "weights");
+    launchFamily(context, "moe_combine", abi::kMoeCombineAbi, parameters,
+                 {{"x_dtype", dtypeNumber(op.x)},
+                  {"residual_dtype", dtypeNumber(op.residual.empty() ? op.out : op.residual)},
+                  {"out_dtype", dtypeNumber(op.out)},
+                  {"vector", pieceOf(hidden, {&op.x, &op.residual, &op.out})},
+                  {"tokens", op.out.shape[0]},
+                  {"hidden", hidden}});
+}
+
+} // namespace vitrine::kernels

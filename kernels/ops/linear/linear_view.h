@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What products of a layer take: a weight with its bias, and the weights of a norm that may be fused in front of them.
+
+#include "kernels/core/tensor.h"
+#include "kernels/ops/rowwise/rms_norm.h"
+
+namespace vitrine::kernels {
+
+struct NormWeights {
+    TensorView weight; ///< (hidden) or empty: no norm
+    float eps = 1e-5F;
+    RmsNormForm form = RmsNormForm::CastThenScale;
+};
+
+struct LinearView {
+    WeightView weight;
+    TensorView bias; ///< (out) or empty
+};
+
+} // namespace vitrine::kernels

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Dense and MXFP4 products: out = x W^T + bias (+ residual).
+
+#include "kernels/context/context.h"
+#include "kernels/core/tensor.h"
+
+namespace vitrine::kernels {
+
+struct Matmul {
+    static constexpr std::string_view kName = "Matmul";
+    TensorView x;        ///< (rows, in)
+    WeightView weight;   ///< a single matrix (out, in)
+    TensorView bias;     ///< (out) or empty
+    TensorView residual; ///< (rows, out) or empty; may be the same memory as out
+    TensorView out;      ///< (rows, out), may have a row stride
+    TensorView scratch;
+};
+
+void check(const Matmul& op);
+Cost cost(const Matmul& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const Matmul& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const Matmul& op);
+void execute(CudaContext& context, const Matmul& op);
+
+} // namespace vitrine::kernels

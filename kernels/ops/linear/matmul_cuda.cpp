@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/linear/matmul.h"
+
+#include "kernels/device/abi/bias_residual.h"
+#include "kernels/device/abi/matmul.h"
+#include "kernels/ops/common/cuda_call.h"
+#include "kernels/ops/linear/few_rows_cuda.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+/// Whether cuBLASLt multiplies these: equal types of x and weight, a result of the same type or float32.
+bool vendorMultiplies(const Matmul& op) {
+    const DType type = op.x.dtype;
+    const bool known = type == DType::BF16 || type == DType::F16 || type == DType::F32 || type == DType::F64;
+    return known && !op.weight.quantized() && op.weight.dense.dtype == type &&
+           (op.out.dtype == type || (op.out.dtype == DType::F32 && type != DType::F64));
+}
+
+/// out += bias (+ residual), what of them is given.
+void addBiasAndResidual(CudaContext& context, const TensorView& out, const TensorView& bias,
+                        const TensorView& residual) {
+    abi::BiasResidualParams params{};
+    params.x = out.data;
+    params.bias = bias.data;
+    params.residual = residual.data;
+    params.xStride = out.stride0();
+    params.residualStride = residual.empty() ? 0 : residual.stride0();
+    params.rows = out.shape[0];
+    params.columns = static_cast<int>(out.shape[1]);
+    launchFamily(context, "bias_residual", abi::kBiasResidualAbi, params,
+                 {{"x_dtype", optionalDtype(out)},
+                  {"bias_dtype", optionalDtype(bias)},
+                  {"residual_dtype", optionalDtype(residual)},
+                  {"rows", out.shape[0]},
+                  {"columns", out.shape[1]},
+                  {"x_stride", params.xStride},
+                  {"residual_stride", params.residualStride},
+                  {"aligned", startsAligned(out) && startsAligned(bias) && startsAligned(residual) ? 1 : 0}});
+}
+
+void multiplyByVendor(CudaContext& context, const Matmul& op) {
+    const bool biasInside = !op.bias.empty() && op.bias.dtype == op.out.dtype && startsAligned(op.bias);
+    const bool inPlace = !op.residual.empty() && op.residual.data == op.out.data && op.residual.dtype == op.out.dtype;
+    CudaContext::DenseProduct product;
+    product.x = op.x.data;
+    product.weight = op.weight.dense.data;
+    product.out = op.out.data;
+    product.xType = op.x.dtype;
+    product.weightType = op.weight.dense.dtype;
+    product.outType = op.out.dtype;
+    product.m = op.x.shape[0];
+    product.n = op.out.shape[1];
+    product.k = op.x.shape[1];
+    product.xStride = op.x.stride0();
+    product.weightStride = op.weight.dense.stride0();
+    product.outStride = op.out.stride0();
+    product.transposedWeight = op.weight.transposed;
+    product.bias = biasInside ? op.bias.data : nullptr;
+    product.beta = inPlace ? 1.0F : 0.0F;
+    context.multiply(product);
+    const TensorView bias = biasInside ? TensorView{} : op.bias;
+    const TensorView residual = inPlace ? TensorView{} : op.residual;
+    if (!bias.empty() || !residual.empty()) {
+        addBiasAndResidual(context, op.out, bias, residual);
+    }
+}
+
+/// Any other combination, in float32 arithmetic.
+void multiplyInFloat32(CudaContext& context, const Matmul& op) {
+    abi::MatmulParams params{};
+    params.x = op.x.data;
+    params.blocks = op.weight.mxfp4.blocks.data;
+    params.scales = op.weight.mxfp4.scales.data;
+    params.dense = op.weight.dense.data;
+    params.bias = op.bias.data;
+    params.residual = op.residual.data;
+    params.result = op.out.data;
+    params.xStride = op.x.stride0();
+    params.weightStride = op.weight.quantized() ? 0 : op.weight.dense.stride0();
+    params.residualStride = op.residual.empty() ? 0 : op.residual.stride0();
+    params.resultStride = op.out.stride0();
+    params.rows = static_cast<int>(op.x.shape[0]);
+    params.in = static_cast<int>(op.x.shape[1]);
+    params.out = static_cast<int>(op.out.shape[1]);
+    launchFamily(
+        context, "matmul", abi::kMatmulAbi, params,
+        {{"x_dtype", optionalDtype(op.x)},
+         {"w_dtype", op.weight.quantized() ? static_cast<std::int64_t>(DType::U8) : optionalDtype(op.weight.dense)},
+         {"bias_dtype", optionalDtype(op.bias)},
+         {"residual_dtype", optionalDtype(op.residual)},
+         {"out_dtype", optionalDtype(op.out)},
+         {"transposed", op.weight.transposed ? 1 : 0},
+         {"rows", op.x.shape[0]},
+         {"in", op.x.shape[1]},
+         {"out", op.out.shape[1]}});
+}
+
+} // namespace
+
+void execute(CudaContext& context, const Matmul& op) {
+    if (op.out.shape.count() == 0) {
+        return;
+    }
+    if (multiplyFewRows(context, FewRowsProduct{op.x, {}, {}, {op.weight, op.bias}, op.residual, op.out, 0})) {
+        return;
+    }
+    if (vendorMultiplies(op)) {
+        multiplyByVendor(context, op);
+    } else {
+        multiplyInFloat32(context, op);
+    }
+}
+
+} // namespace vitrine::kernels

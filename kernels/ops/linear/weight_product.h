@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Products with one weight matrix on the CPU, shared by Matmul and ExpertMatmul.
+//
+// Few rows: dot products straight from the stored weights (BF16, F16, F32, MXFP4), each weight read once. Many rows: tiles
+// of the weight are expanded to float32 on the stack; the whole weight never is. Both add up in one order, so a row's
+// result is the same to the last bit whatever rows stand beside it: batches, chunks of a prompt and preemption change no
+// token.
+
+#include <cstdint>
+
+#include "kernels/context/context.h"
+#include "kernels/core/tensor.h"
+
+namespace vitrine::kernels {
+
+/// Row groups of this size or less take the dot-product path.
+inline constexpr std::int64_t kGemvRows = 8;
+/// A call of the dot-product path makes at most this many outputs.
+inline constexpr std::int64_t kGemvOutputs = 256;
+/// Outputs of a piece of work: short pieces share out evenly, but transposed storage wants long lines.
+inline constexpr std::int64_t kGemvPiece = 64;
+/// A call of the tile path makes at most this many rows and outputs.
+inline constexpr std::int64_t kTileRows = 256;
+inline constexpr std::int64_t kTileOutputs = 128;
+
+/// One (out, in) matrix, or (in, out) when transposed. F4 stands for MXFP4 blocks with scales.
+struct MatrixRef {
+    DType dtype = DType::None;
+    const void* data = nullptr;
+    const std::uint8_t* scales = nullptr;
+    std::int64_t out = 0;
+    std::int64_t in = 0;
+    std::int64_t stride = 0; ///< elements between stored rows of a dense matrix
+    bool transposed = false;
+};
+
+/// The matrix, or the stack's matrix number `expert`.
+MatrixRef matrixOf(const WeightView& weight, std::int64_t expert);
+
+/// Rows of x times the matrix. Row i of the product reads row xRow(i) of x and writes row outRow(i) of out.
+struct Product {
+    MatrixRef matrix;
+    TensorView x;
+    TensorView out;
+    TensorView bias;                     ///< (out) or empty
+    TensorView residual;                 ///< as out, or empty
+    const std::int32_t* pairs = nullptr; ///< rows of out, or null: 0, 1, 2, ...
+    std::int64_t pairsPerX = 1;          ///< neighbouring pairs that share a row of x
+    std::int64_t rows = 0;
+
+    std::int64_t outRow(std::int64_t i) const { return pairs == nullptr ? i : pairs[i]; }
+    std::int64_t xRow(std::int64_t i) const { return outRow(i) / pairsPerX; }
+};
+
+/// Floats that one prepared row of x takes.
+std::int64_t preparedSize(std::int64_t in);
+
+/// Writes a row of x as float32 in the order in which the kernels of this SIMD level unpack weights.
+void prepareRow(SimdLevel simd, const MatrixRef& matrix, const TensorView& x, std::int64_t row, float* prepared);
+
+/// Rows [rowBegin, rowBegin + rowCount) and outputs [outBegin, outBegin + outCount) by dot products.
+/// `prepared` holds all rows of x, preparedSize floats apart.
+void multiplyFewRows(SimdLevel simd, const Product& product, const float* prepared, std::int64_t rowBegin,
+                     std::int64_t rowCount, std::int64_t outBegin, std::int64_t outCount);
+
+/// The same over expanded tiles.
+void multiplyTile(SimdLevel simd, const Product& product, std::int64_t rowBegin, std::int64_t rowCount,
+                  std::int64_t outBegin, std::int64_t outCount);
+
+/// The same in double, for F64 rows.
+void multiplyDouble(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t outBegin,
+                    std::int64_t outCount);
+
+/// Elements [begin, begin + count) of a row of a matrix that is not transposed, as float32.
+void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, std::int64_t count, float* out);
+
+/// Elements [begin, begin + count) of a stored row of MXFP4 as float32; both are multiples of 32.
+void expandMxfp4(const std::uint8_t* blocks, const std::uint8_t* scales, std::int64_t begin, std::int64_t count,
+                 float* out);
+
+/// 2^(s - 127), NaN for 255.
+float mxfp4Scale(std::uint8_t scale);
+
+} // namespace vitrine::kernels

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Weight formats: MXFP4 to dense, and random weights for synthetic models.
+
+#include "kernels/context/context.h"
+#include "kernels/core/tensor.h"
+
+namespace vitrine::kernels {
+
+/// out = table[nibble] * 2^(scale - 127), exact in BF16 unless the exponent leaves its range.
+struct DequantizeMxfp4 {
+    static constexpr std::string_view kName = "DequantizeMxfp4";
+    Mxfp4View weight; ///< (..., rows, groups, 16) and (..., rows, groups)
+    TensorView out;   ///< (..., rows, groups * 32)
+};
+
+/// Random values from Philox with the key (seed, stream): normal with the given deviation for float types; uniform bytes
+/// for U8 (MXFP4 blocks); the constant `center` for U8 when deviation is 0 (scales), and center + normal for floats.
+struct FillRandom {
+    static constexpr std::string_view kName = "FillRandom";
+    TensorView out;
+    std::uint64_t seed = 0;
+    std::uint32_t stream = 0;
+    float center = 0;
+    float deviation = 1;
+};
+
+/// out (..., b, a) = x (..., a, b), both contiguous.
+struct TransposeCopy {
+    static constexpr std::string_view kName = "TransposeCopy";
+    TensorView x;
+    TensorView out;
+};
+
+void check(const DequantizeMxfp4& op);
+Cost cost(const DequantizeMxfp4& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const DequantizeMxfp4& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const DequantizeMxfp4& op);
+void execute(CudaContext& context, const DequantizeMxfp4& op);
+
+void check(const FillRandom& op);
+Cost cost(const FillRandom& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const FillRandom& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const FillRandom& op);
+void execute(CudaContext& context, const FillRandom& op);
+
+void check(const TransposeCopy& op);
+Cost cost(const TransposeCopy& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const TransposeCopy& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const TransposeCopy& op);
+void execute(CudaContext& context, const TransposeCopy& op);
+
+} // namespace vitrine::kernels

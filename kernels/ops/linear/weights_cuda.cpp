@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/linear/weights.h"
+
+#include "base/philox.h"
+#include "kernels/device/abi/dequantize_mxfp4.h"
+#include "kernels/device/abi/fill_random.h"
+#include "kernels/device/abi/transpose_copy.h"
+#include "kernels/ops/common/cuda_call.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+/// Elements that one Philox block makes, as on the CPU.
+std::int64_t elementsPerBlock(DType dtype) {
+    return dtype == DType::U8 ? 16 : bitsOf(dtype) == 16 ? 8 : 4;
+}
+
+} // namespace
+
+void execute(CudaContext& context, const DequantizeMxfp4& op) {
+    abi::DequantizeMxfp4Params params{};
+    params.blocks = op.weight.blocks.data;
+    params.scales = op.weight.scales.data;
+    params.out = op.out.data;
+    params.groups = op.weight.scales.shape.count();
+    if (params.groups == 0) {
+        return;
+    }
+    launchFamily(context, "dequantize_mxfp4", abi::kDequantizeMxfp4Abi, params,
+                 {{"out_dtype", dtypeNumber(op.out)}, {"groups", params.groups}});
+}
+
+void execute(CudaContext& context, const FillRandom& op) {
+    const base::PhiloxKey key = base::philoxKey(op.seed, op.stream);
+    abi::FillRandomParams params{};
+    params.out = op.out.data;
+    params.elements = op.out.shape.count();
+    params.seed = key.seed;
+    params.stream = key.stream;
+    params.center = op.center;
+    params.deviation = op.deviation;
+    if (params.elements == 0) {
+        return;
+    }
+    const std::int64_t perBlock = elementsPerBlock(op.out.dtype);
+    launchFamily(context, "fill_random", abi::kFillRandomAbi, params,
+                 {{"out_dtype", dtypeNumber(op.out)},
+                  {"constant", op.out.dtype == DType::U8 && op.deviation == 0 ? 1 : 0},
+                  {"philox_blocks", (params.elements + perBlock - 1) / perBlock}});
+}
+
+void execute(CudaContext& context, const TransposeCopy& op) {
+    const int rank = op.x.shape.rank();
+    abi::TransposeCopyParams params{};
+    params.x = op.x.data;
+    params.out = op.out.data;
+    params.rows = op.x.shape[rank - 2];
+    params.columns = op.x.shape[rank - 1];
+    if (op.x.shape.count() == 0) {
+        return;
+    }
+    launchFamily(context, "transpose_copy", abi::kTransposeCopyAbi, params,
+                 {{"element_bytes", bitsOf(op.x.dtype) / 8},
+                  {"rows", params.rows},
+                  {"columns", params.columns},
+                  {"matrices", op.x.shape.count() / (params.rows * params.columns)}});
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Small row-wise pieces: addition, soft cap, casts.
+
+#include "kernels/context/context.h"
+#include "kernels/core/tensor.h"
+
+namespace vitrine::kernels {
+
+/// out = a + b; out may be a or b.
+struct Add {
+    static constexpr std::string_view kName = "Add";
+    TensorView a;
+    TensorView b;
+    TensorView out;
+};
+
+/// x = cap * tanh(x / cap), in place.
+struct SoftCap {
+    static constexpr std::string_view kName = "SoftCap";
+    TensorView x;
+    float cap = 0;
+};
+
+/// out = x in another dtype, round to nearest even.
+struct Cast {
+    static constexpr std::string_view kName = "Cast";
+    TensorView x;
+    TensorView out;
+};
+
+void check(const Add& op);
+Cost cost(const Add& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const Add& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const Add& op);
+void execute(CudaContext& context, const Add& op);
+
+void check(const SoftCap& op);
+Cost cost(const SoftCap& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const SoftCap& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const SoftCap& op);
+void execute(CudaContext& context, const SoftCap& op);
+
+void check(const Cast& op);
+Cost cost(const Cast& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const Cast& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const Cast& op);
+void execute(CudaContext& context, const Cast& op);
+
+} // namespace vitrine::kernels

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// RMSNorm (Zhang and Sennrich 2019): y = x * rsqrt(mean(x^2) + eps) in float32, then the weight in one of three orders.
+
+#include "kernels/context/context.h"
+#include "kernels/core/tensor.h"
+
+namespace vitrine::kernels {
+
+enum class RmsNormForm : std::uint8_t {
+    CastThenScale, ///< cast(y) * w: Llama, Mistral, Qwen
+    ScaleThenCast, ///< cast(w32 * y): gpt-oss
+    OnePlusWeight, ///< cast(y * (1 + w32)): Gemma
+};
+
+/// Normalises rows of the last dimension; x and out may be the same memory.
+struct RmsNorm {
+    static constexpr std::string_view kName = "RmsNorm";
+    TensorView x;      ///< (rows, dim); rows may have a stride
+    TensorView weight; ///< (dim)
+    TensorView out;    ///< (rows, dim)
+    float eps = 1e-5F;
+    RmsNormForm form = RmsNormForm::CastThenScale;
+};
+
+void check(const RmsNorm& op);
+Cost cost(const RmsNorm& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const RmsNorm& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const RmsNorm& op);
+void execute(CudaContext& context, const RmsNorm& op);
+
+} // namespace vitrine::kernels

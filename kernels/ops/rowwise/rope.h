@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Rotary position embedding, half-split (NeoX) form: the pair is (x[i], x[i + d/2]).
+
+#include "kernels/context/context.h"
+#include "kernels/core/tensor.h"
+
+namespace vitrine::kernels {
+
+/// In place. angle = position * inverseFrequency[i]; cos and sin are multiplied by `attentionScale` (YaRN) and made in
+/// float32, then rounded to x's dtype before use, as transformers does.
+struct Rope {
+    static constexpr std::string_view kName = "Rope";
+    TensorView x;                ///< (tokens, heads, headDim); rows may have a stride
+    TensorView positions;        ///< (tokens) I32
+    TensorView inverseFrequency; ///< (headDim / 2) F32
+    float attentionScale = 1;
+};
+
+void check(const Rope& op);
+Cost cost(const Rope& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const Rope& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const Rope& op);
+void execute(CudaContext& context, const Rope& op);
+
+} // namespace vitrine::kernels

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Choosing the next token of each row. Randomness: Philox, key (seed, request), counter (position, draw); equal on every
+// backend. On Meta the id is a hash of (seed, position).
+
+#include <span>
+#include <vector>
+
+#include "kernels/context/context.h"
+#include "kernels/core/tensor.h"
+
+namespace vitrine::kernels {
+
+struct SampleParameters {
+    float temperature = 0; ///< 0: greedy
+    std::int32_t topK = 0; ///< 0: off
+    float topP = 1;
+    float minP = 0;
+    float repetitionPenalty = 1;
+    std::uint64_t seed = 0;
+    std::uint32_t request = 0;
+    std::int64_t position = 0;
+    const std::int32_t* history = nullptr; ///< host pointer: tokens so far, for the repetition penalty
+    std::int64_t historyLength = 0;
+    const std::int32_t* forbidden = nullptr; ///< host pointer: ids that must not be chosen
+    std::int64_t forbiddenCount = 0;
+};
+
+/// Order, as transformers: repetition penalty, forbidden ids, temperature, top-k, top-p, min-p, draw. Ties go to the
+/// lower id. logprob is the natural logarithm of the chosen token's softmax over the raw logits.
+struct Sample {
+    static constexpr std::string_view kName = "Sample";
+    TensorView logits;                            ///< (rows, vocab)
+    std::span<const SampleParameters> parameters; ///< one for each row; host memory
+    TensorView
+        packed;     ///< I32: packSampleParameters(parameters) on the device; the GPU reads these, unless all rows are
+                    ///< plainly greedy
+    TensorView ids; ///< (rows) I32
+    TensorView logprobs;          ///< (rows) F32 or empty
+    std::int32_t topLogprobs = 0; ///< how many of the best to report
+    TensorView topIds;            ///< (rows, topLogprobs) I32 or empty
+    TensorView topLogprobValues;  ///< (rows, topLogprobs) F32 or empty
+    TensorView scratch;
+};
+
+void check(const Sample& op);
+Cost cost(const Sample& op, const DeviceTraits& traits);
+/// Bytes of op.scratch that this op needs; the engine allocates them.
+std::uint64_t scratch(const Sample& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const Sample& op);
+void execute(CudaContext& context, const Sample& op);
+/// Writes nothing: device memory of Meta is virtual. Hosts take metaToken where they would read ids.
+void execute(MetaContext& context, const Sample& op);
+/// Words by which the lists behind the packed parameters grow: histories grow by a token a step, graphs should not.
+inline constexpr std::size_t kSampleListStep = 1024;
+
+/// The parameters as 32-bit words for Sample::packed: what a step uploads with its other inputs, so that a captured graph
+/// serves new positions and histories. Its length grows in large steps only.
+std::vector<std::int32_t> packSampleParameters(std::span<const SampleParameters> parameters);
+/// Whether every row takes its largest logit as it is: temperature 0, no penalty, nothing forbidden. Such steps need no
+/// packed parameters and run another kernel: part of what a captured step depends on.
+bool plainlyGreedy(std::span<const SampleParameters> parameters);
+/// The id that stands for a sample on Meta: a hash of (seed, request, position), below vocab.
+std::int32_t metaToken(const SampleParameters& parameters, std::int64_t vocab);
+
+} // namespace vitrine::kernels

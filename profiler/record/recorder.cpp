@@ -1,0 +1,309 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "profiler/record/recorder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "profiler/record/id_map.h"
+#include "profiler/record/streams.h"
+#include "profiler/timeline/history.h"
+#include "profiler/timeline/pyramid.h"
+
+namespace vitrine::profiler {
+
+using base::TimeNs;
+
+namespace {
+
+constexpr std::size_t kMaxNames = 1'000'000;
+constexpr std::size_t kMaxNameBytes = 4096;
+
+struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+
+/// Events that only take back what others began. Dropping them would leave blocks and scopes open for ever, so they have
+/// room of their own.
+template <class Event>
+constexpr bool kEnds = std::is_same_v<Event, base::FreeEvent> || std::is_same_v<Event, base::ScopeEndEvent> ||
+                       std::is_same_v<Event, base::OutOfMemoryEvent>;
+
+/// What a reader accepts.
+bool isSound(const base::AllocationEvent& event) {
+    return event.bytes <= kMaxBlockBytes && event.rank <= base::kMaxTraceRank &&
+           event.address <= std::numeric_limits<std::uint64_t>::max() - event.bytes;
+}
+
+bool isSound(const base::StepTemplate& step) {
+    return step.events.size() < base::kMaxChunkRows &&
+           std::ranges::all_of(
+               step.events,
+               [](const base::TraceEvent& event) {
+                   const auto* const birth = std::get_if<base::AllocationEvent>(&event);
+                   return birth != nullptr ? isSound(*birth)
+                                           : std::holds_alternative<base::FreeEvent>(event) ||
+                                                 std::holds_alternative<base::ScopeBeginEvent>(event) ||
+                                                 std::holds_alternative<base::ScopeEndEvent>(event) ||
+                                                 std::holds_alternative<base::SpanEvent>(event);
+               });
+}
+
+/// Follows the device total over all drained events, in the order of time, and makes pyramid nodes.
+///
+/// Records of one step may be written a little after later times (a step is reported when it ends), so events wait here
+/// until one more drain has passed; what comes even later counts from the time at which the pyramid stands.
+class PyramidFeed {
+public:
+    void add(const EventBatch& batch) {
+        for (const auto& step : batch.templates) {
+            addTemplate(*step);
+        }
+        for (const auto& [order, event] : batch.allocations) {
+            waiting_.push_back({event.time, order, event.id, {event.bytes, event.space, event.category, false}});
+        }
+        for (const auto& [order, event] : batch.frees) {
+            waiting_.push_back({event.time, order, event.id, {0, base::MemorySpace::Device, {}, true}});
+        }
+        for (const auto& [order, event] : batch.replays) {
+            expand(order, event);
+        }
+    }
+
+    /// Hands over the events up to `until`.
+    void advance(TimeNs until) {
+        std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
+            return a.time != b.time ? a.time < b.time : a.order < b.order;
+        });
+        const auto end = std::find_if(waiting_.begin(), waiting_.end(),
+                                      [until](const Waiting& waiting) { return waiting.time > until; });
+        for (auto it = waiting_.begin(); it != end; ++it) {
+            apply(*it);
+        }
+        waiting_.erase(waiting_.begin(), end);
+    }
+
+    void finish() {
+        advance(std::numeric_limits<TimeNs>::max());
+        writer_.finish();
+    }
+
+    void encode(ChunkNumbers& numbers, std::vector<base::ColumnChunk>& out) {
+        const std::vector<std::vector<PyramidNode>> levels = writer_.take();
+        for (std::size_t level = 0; level < levels.size() && level < kMaxPyramidLevels; ++level) {
+            encodePyramid(levels[level], static_cast<int>(level), numbers, out);
+        }
+    }
+
+    TimeNs latest() const { return latest_; }
+    void see(TimeNs time) { latest_ = std::max(latest_, time); }
+
+private:
+    struct Waiting {
+        TimeNs time = 0;
+        std::uint64_t order = 0, id = 0;
+        MemoryStep step;
+    };
+    struct Item {
+        TimeNs time = 0;
+        std::uint64_t id = 0;
+        MemoryStep step;
+    };
+    struct Step {
+        TimeNs duration = 0;
+        std::vector<Item> items;
+    };
+
+    void addTemplate(const base::StepTemplate& step) {
+        Step& known = steps_[step.id];
+        known = {step.duration, {}};
+        for (const base::TraceEvent& event : step.events) {
+            if (const auto* birth = std::get_if<base::AllocationEvent>(&event)) {
+                known.items.push_back({birth->time, birth->id, {birth->bytes, birth->space, birth->category, false}});
+            } else if (const auto* death = std::get_if<base::FreeEvent>(&event)) {
+                known.items.push_back({death->time, death->id, {0, base::MemorySpace::Device, {}, true}});
+            }
+        }
+    }
+
+    void expand(std::uint64_t order, const base::StepReplayedEvent& event) {
+        const auto step = steps_.find(event.stepTemplate);
+        if (step == steps_.end()) {
+            return;
+        }
+        const ReplayInfo replay{event.begin, event.end};
+        for (const Item& item : step->second.items) {
+            waiting_.push_back(
+                {expandTime(replay, step->second.duration, item.time), order, event.firstId + item.id, item.step});
+        }
+    }
+
+    void apply(const Waiting& waiting) {
+        time_ = std::max(time_, waiting.time);
+        if (!waiting.step.death()) {
+            alive_.put(waiting.id, waiting.step);
+            writer_.add(time_, waiting.step);
+        } else if (const auto birth = alive_.take(waiting.id)) {
+            writer_.add(time_, MemoryStep(birth->bytes(), birth->space(),
+                                          static_cast<base::MemoryCategory>(birth->category()), true));
+        }
+    }
+
+    PyramidWriter writer_;
+    IdMap<MemoryStep> alive_;
+    std::vector<Waiting> waiting_;
+    std::unordered_map<std::uint32_t, Step> steps_;
+    TimeNs time_ = 0, latest_ = 0;
+};
+
+} // namespace
+
+struct Recorder::State {
+    explicit State(const RecorderOptions& recorderOptions) : options(recorderOptions) {}
+
+    const RecorderOptions options;
+
+    // Guards everything down to `order`; held for one push or one swap.
+    std::mutex mutex;
+    EventBatch batch;
+    std::size_t waiting = 0; ///< records in `batch`
+    std::uint64_t order = 0;
+    TimeNs latest = 0;
+
+    std::mutex namesMutex;
+    std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> names;
+    std::vector<EventBatch::Text> newNames;
+
+    std::atomic<std::uint64_t> events{0};
+    std::atomic<std::uint64_t> lost{0};
+
+    // Belongs to drain().
+    std::mutex drainMutex;
+    EventBatch draining;
+    ChunkNumbers numbers;
+    PyramidFeed pyramid;
+    TimeNs settled = 0; ///< latest time of the drain before
+
+    void put(const base::AllocationEvent& event) { batch.allocations.push_back({order++, event}), see(event.time); }
+    void put(const base::FreeEvent& event) { batch.frees.push_back({order++, event}), see(event.time); }
+    void put(const base::ScopeBeginEvent& event) { batch.scopeBegins.push_back(event); }
+    void put(const base::ScopeEndEvent& event) { batch.scopeEnds.push_back(event); }
+    void put(const base::SpanEvent& event) { batch.spans.push_back(event); }
+    void put(const base::CounterEvent& event) { batch.counters.push_back(event); }
+    void put(const base::TokenEvent& event) { batch.tokens.push_back(event); }
+    void put(const base::OutOfMemoryEvent& event) { batch.outOfMemory.push_back({order, event}); }
+    void put(const base::StepTemplateEvent& event) { batch.templates.push_back(event.step); }
+    void put(const base::StepReplayedEvent& event) { batch.replays.push_back({order++, event}), see(event.end); }
+    void put(const base::BatchStepEvent& event) { batch.batchSteps.push_back(event); }
+    void put(const base::SlotSpanEvent& event) { batch.slotSpans.push_back(event); }
+    void put(const base::RequestEvent& event) { batch.requests.push_back(event); }
+    void put(const base::KvPageEvent& event) { batch.kvPages.push_back(event); }
+    void see(TimeNs time) { latest = std::max(latest, time); }
+
+    template <class Event> bool hasRoom(const Event& event) const {
+        if constexpr (std::is_same_v<Event, base::StepTemplateEvent>) {
+            return event.step && isSound(*event.step);
+        } else if constexpr (std::is_same_v<Event, base::AllocationEvent>) {
+            return waiting < options.maxWaiting && isSound(event);
+        } else if constexpr (std::is_same_v<Event, base::StepReplayedEvent>) {
+            return waiting < options.maxWaiting && event.begin <= event.end;
+        } else {
+            return waiting < (kEnds<Event> ? 2 * options.maxWaiting : options.maxWaiting);
+        }
+    }
+};
+
+Recorder::Recorder(const RecorderOptions& options) : state_(std::make_unique<State>(options)) {}
+Recorder::Recorder() : Recorder(RecorderOptions{}) {}
+Recorder::~Recorder() = default;
+
+base::StringId Recorder::intern(std::string_view text) {
+    if (text.empty()) {
+        return {};
+    }
+    text = text.substr(0, kMaxNameBytes);
+    State& state = *state_;
+    const std::lock_guard lock(state.namesMutex);
+    if (const auto known = state.names.find(text); known != state.names.end()) {
+        return base::StringId{known->second};
+    }
+    if (state.names.size() >= kMaxNames) {
+        state.lost.fetch_add(1, std::memory_order_relaxed); // a statistic: orders nothing
+        return {};
+    }
+    const auto id = static_cast<std::uint32_t>(state.names.size() + 1);
+    state.names.emplace(std::string(text), id);
+    state.newNames.push_back({id, std::string(text)});
+    return base::StringId{id};
+}
+
+void Recorder::record(const base::TraceEvent& event) {
+    State& state = *state_;
+    const auto put = [&state](const auto& value) {
+        const std::lock_guard lock(state.mutex);
+        if (!state.hasRoom(value)) {
+            state.lost.fetch_add(1, std::memory_order_relaxed); // a statistic: orders nothing
+            return;
+        }
+        state.put(value);
+        ++state.waiting;
+        state.events.fetch_add(1, std::memory_order_relaxed); // as above
+    };
+    try {
+        std::visit(put, event);
+    } catch (const std::bad_alloc&) {
+        state.lost.fetch_add(1, std::memory_order_relaxed); // as above
+    }
+}
+
+std::vector<base::ColumnChunk> Recorder::drain() {
+    return take(false);
+}
+
+std::vector<base::ColumnChunk> Recorder::finish() {
+    return take(true);
+}
+
+std::vector<base::ColumnChunk> Recorder::take(bool last) {
+    State& state = *state_;
+    const std::lock_guard drainLock(state.drainMutex);
+    TimeNs latest = 0;
+    {
+        const std::lock_guard lock(state.mutex);
+        std::swap(state.batch, state.draining);
+        state.waiting = 0;
+        latest = state.latest;
+    }
+    {
+        // After the events: every name that they use is known by now.
+        const std::lock_guard lock(state.namesMutex);
+        state.draining.strings.swap(state.newNames);
+    }
+    std::vector<base::ColumnChunk> chunks = encodeBatch(state.draining, state.numbers);
+    state.pyramid.add(state.draining);
+    if (last) {
+        state.pyramid.finish();
+    } else {
+        state.pyramid.advance(state.settled);
+    }
+    state.settled = latest;
+    state.pyramid.encode(state.numbers, chunks);
+    state.draining.clear();
+    return chunks;
+}
+
+std::uint64_t Recorder::events() const {
+    return state_->events.load(std::memory_order_relaxed);
+}
+
+std::uint64_t Recorder::lostRecords() const {
+    return state_->lost.load(std::memory_order_relaxed);
+}
+
+} // namespace vitrine::profiler

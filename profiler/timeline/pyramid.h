@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The memory pyramid: for every kLeafEvents events one leaf, for every kFanOut nodes one node above. A node knows the
+// smallest and largest total after any of its events, the first instant of the largest and the category vector there.
+// So the exact extremes of any range of events come from a few nodes and at most two leaves looked at event by event.
+// Nodes are made when they are full; the events behind the last full leaf are always looked at one by one.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/trace.h"
+#include "profiler/record/block_vector.h"
+#include "profiler/record/streams.h"
+#include "profiler/timeline/memory_timeline.h"
+
+namespace vitrine::profiler {
+
+inline constexpr std::size_t kLeafEvents = 128;
+inline constexpr std::size_t kFanOut = 8;
+
+/// What one event does to the totals, in 64 bits: bytes (57), space (2), category (4), death (1).
+class MemoryStep {
+public:
+    MemoryStep() = default;
+    MemoryStep(std::uint64_t bytes, base::MemorySpace space, base::MemoryCategory category, bool death)
+        : bits_(bytes << 7 | static_cast<std::uint64_t>(space) << 5 | static_cast<std::uint64_t>(category) << 1 |
+                (death ? 1 : 0)) {}
+    std::uint64_t bytes() const { return bits_ >> 7; }
+    base::MemorySpace space() const { return static_cast<base::MemorySpace>(bits_ >> 5 & 3); }
+    std::size_t category() const { return bits_ >> 1 & 15; }
+    bool death() const { return (bits_ & 1) != 0; }
+
+private:
+    std::uint64_t bits_ = 0;
+};
+
+/// Device memory, or host and pinned memory together.
+enum class MemorySide : std::uint8_t { Device, Host };
+constexpr MemorySide sideOf(base::MemorySpace space) {
+    return space == base::MemorySpace::Device ? MemorySide::Device : MemorySide::Host;
+}
+
+/// The bytes held after some event.
+struct MemoryState {
+    std::uint64_t total = 0;
+    base::CategoryBytes bytes{};
+
+    void apply(MemoryStep step) {
+        const std::uint64_t change = step.death() ? std::uint64_t{0} - step.bytes() : step.bytes();
+        total += change;
+        bytes[step.category()] += change;
+    }
+};
+
+/// Puts a state after an event into a node. The first state makes the node.
+void addToNode(PyramidNode& node, const MemoryState& state, base::TimeNs time, std::uint64_t eventIndex);
+/// Puts the node that follows into a node.
+void addToNode(PyramidNode& node, const PyramidNode& next);
+
+/// The canonical events of a run, by column.
+struct EventColumns {
+    static constexpr std::size_t kBlock = 4096;
+    BlockView<base::TimeNs, kBlock> times;
+    BlockView<MemoryStep, kBlock> steps;
+    BlockView<std::uint32_t, kBlock> rows; ///< of the allocation
+    std::size_t size() const { return times.size(); }
+
+    /// Number of events before `time`, and at or before it. The first `atLeast` are known to be before; the search
+    /// starts there.
+    std::uint64_t before(base::TimeNs time, std::uint64_t atLeast = 0) const;
+    std::uint64_t upTo(base::TimeNs time) const;
+};
+
+/// Sums over all events up to the end of a leaf.
+struct LeafSums {
+    std::uint64_t births = 0, deaths = 0;
+    double area = 0;         ///< byte-nanoseconds up to `time`
+    base::TimeNs time = 0;   ///< of the leaf's last event
+    std::uint64_t total = 0; ///< after it
+
+    /// An event; `ours`: of this side of memory.
+    void add(base::TimeNs at, std::uint64_t totalAfter, bool ours, bool death) {
+        area += static_cast<double>(total) * static_cast<double>(at - time);
+        time = at;
+        total = totalAfter;
+        births += ours && !death ? 1 : 0;
+        deaths += ours && death ? 1 : 0;
+    }
+};
+
+/// An immutable pyramid over events.
+class PyramidView {
+public:
+    using Nodes = BlockView<PyramidNode, 256>;
+
+    PyramidView() = default;
+    PyramidView(MemorySide side, std::vector<Nodes> levels, BlockView<LeafSums, 256> sums)
+        : side_(side), levels_(std::move(levels)), sums_(std::move(sums)) {}
+
+    /// The state after events [0, index).
+    MemoryState stateBefore(const EventColumns& events, std::uint64_t index) const;
+    /// The extremes over the states after each of the events [first, last); first < last. With `entryTime`, also over the
+    /// state before them, which began at that time.
+    MemoryColumn extremes(const EventColumns& events, std::uint64_t first, std::uint64_t last,
+                          std::optional<base::TimeNs> entryTime = std::nullopt) const;
+
+    /// Sums over events [0, last), and `sums` carried on over [first, last).
+    LeafSums sumsBefore(const EventColumns& events, std::uint64_t last) const;
+    void extend(const EventColumns& events, std::uint64_t first, std::uint64_t last, LeafSums& sums) const;
+
+private:
+    struct Fold;
+    std::uint64_t totalBefore(const EventColumns& events, std::uint64_t index) const;
+    void scan(const EventColumns& events, std::uint64_t first, std::uint64_t last, Fold& fold) const;
+
+    MemorySide side_ = MemorySide::Device;
+    std::vector<Nodes> levels_;
+    BlockView<LeafSums, 256> sums_; ///< of each full leaf
+};
+
+/// Builds a pyramid event by event; can step back.
+class PyramidBuilder {
+public:
+    explicit PyramidBuilder(MemorySide side) : side_(side) {}
+
+    void add(base::TimeNs time, MemoryStep step);
+    std::uint64_t size() const { return size_; }
+    const MemoryState& state() const { return state_; }
+
+    /// Forgets the events from number `size` on. `stepAt(i)` and `timeAt(i)` give event i < size.
+    template <class TimeAt, class StepAt> void truncate(std::uint64_t size, TimeAt timeAt, StepAt stepAt) {
+        if (size >= size_) {
+            return;
+        }
+        const std::uint64_t leaf = size / kLeafEvents;
+        restoreLeaf(leaf);
+        for (std::uint64_t index = leaf * kLeafEvents; index < size; ++index) {
+            add(timeAt(index), stepAt(index));
+        }
+    }
+
+    PyramidView view();
+
+private:
+    void restoreLeaf(std::uint64_t leaf);
+    void closeLeaf();
+
+    MemorySide side_;
+    std::uint64_t size_ = 0;
+    MemoryState state_;
+    PyramidNode leaf_;
+    LeafSums current_;
+    std::vector<BlockVector<PyramidNode, 256>> levels_;
+    BlockVector<LeafSums, 256> sums_;
+};
+
+/// Nodes as they become full, for the session file; remembers nothing else.
+class PyramidWriter {
+public:
+    /// Adds an event of device memory (others change nothing but the count).
+    void add(base::TimeNs time, MemoryStep step);
+    /// Adds the nodes that are not full yet, up to a single top node.
+    void finish();
+
+    /// Full nodes of each level since the last call.
+    std::vector<std::vector<PyramidNode>> take();
+
+private:
+    void push(std::size_t level, const PyramidNode& node);
+
+    std::uint64_t size_ = 0;
+    MemoryState state_;
+    PyramidNode leaf_;
+    struct Level {
+        std::vector<PyramidNode> ready;
+        PyramidNode parent; ///< of the last children
+        std::size_t children = 0;
+    };
+    std::vector<Level> levels_;
+};
+
+} // namespace vitrine::profiler

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The scopes of a run by begin, those of replayed steps expanded: a scope of a replay is 16 bytes that point to its
+// template's. Begins and ends may come in any order. Not thread-safe; the views are immutable.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/trace.h"
+#include "profiler/record/block_vector.h"
+#include "profiler/record/id_map.h"
+#include "profiler/timeline/history.h"
+
+namespace vitrine::profiler {
+
+struct ScopeDef {
+    std::uint64_t id = 0, parent = 0;
+    base::TimeNs begin = 0;
+    std::int64_t tokens = 0;
+    std::uint32_t name = 0;
+    std::int32_t index = -1;
+    base::ScopeKind kind = base::ScopeKind::Op;
+};
+
+struct ScopeFinish {
+    base::TimeNs end = -1;
+    std::uint64_t bytes = 0, flops = 0;
+};
+
+struct ScopeRef {
+    base::TimeNs begin = 0;
+    std::uint32_t item = 0; ///< ScopeDef, or scope of the replay's template
+    std::uint32_t replay = kNoReplay;
+};
+
+using ScopeRefs = BlockVector<ScopeRef, 1024>;
+
+struct ScopeViews {
+    BlockView<ScopeDef, 512> defs;
+    BlockView<ScopeFinish, 256> finishes;
+    ScopeRefs::View all, steps, phases;
+    bool idsRise = true;     ///< ids of defs rise with their index
+    bool replaysRise = true; ///< first ids of replays rise with their index
+};
+
+/// References by begin, which may be added in any order.
+class ScopeOrder {
+public:
+    void add(const ScopeRef& ref) { waiting_.push_back(ref); }
+    ScopeRefs::View view();
+
+private:
+    ScopeRefs refs_;
+    std::vector<ScopeRef> waiting_;
+};
+
+class ScopeStore {
+public:
+    void addBegins(const std::vector<base::ScopeBeginEvent>& events);
+    void addEnds(const std::vector<base::ScopeEndEvent>& events);
+    void addReplay(std::uint32_t index, const ReplayInfo& replay, const TemplateInfo& step);
+
+    base::TimeNs latest() const { return latest_; }
+    ScopeViews views();
+
+private:
+    void add(base::ScopeKind kind, const ScopeRef& ref);
+
+    BlockVector<ScopeDef, 512> defs_;
+    BlockVector<ScopeFinish, 256> finishes_;
+    ScopeOrder all_, steps_, phases_;
+    IdMap<std::uint32_t> open_; ///< id to def
+    IdMap<ScopeFinish> early_;  ///< ends whose begin has not come
+    bool idsRise_ = true, replaysRise_ = true;
+    std::uint64_t lastReplayId_ = 0;
+    base::TimeNs latest_ = 0;
+};
+
+} // namespace vitrine::profiler

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Answers from the pyramid nodes of a session file, for the time before the events themselves have been read. A node is
+// not opened: one that reaches into a window counts whole, so answers are exact only to the borders of leaves.
+
+#include <cstdint>
+#include <vector>
+
+#include "profiler/record/streams.h"
+#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/peaks.h"
+
+namespace vitrine::profiler {
+
+/// Nodes of the finest level that covers the most events, by first event.
+using StoredPyramid = std::vector<PyramidNode>;
+
+/// Picks that level; `levels` by number, nodes in any order.
+StoredPyramid chooseLevel(std::vector<std::vector<PyramidNode>> levels);
+
+std::uint64_t storedEvents(const StoredPyramid& nodes);
+std::vector<MemoryColumn> storedColumns(const StoredPyramid& nodes, base::TimeNs begin, base::TimeNs end, int columns);
+base::CategoryBytes storedAt(const StoredPyramid& nodes, base::TimeNs time);
+std::vector<CurvePiece> storedCurve(const StoredPyramid& nodes);
+
+} // namespace vitrine::profiler

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The blocks of a snapshot: rows, what is alive, layouts and shapes.
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "profiler/timeline/timeline_lazy.h"
+#include "profiler/timeline/timeline_snapshot.h"
+
+namespace vitrine::profiler {
+
+using base::TimeNs;
+
+AllocationRow TimelineSnapshot::allocation(std::size_t index) const {
+    const HistoryViews& history = parts_.history;
+    const BlockRow& row = history.rows[index];
+    const BlockDef& def = history.defs[row.def];
+    const std::uint64_t base = row.replay == kNoReplay ? 0 : history.replays[row.replay].firstId;
+    AllocationRow out;
+    out.id = base + def.id;
+    out.address = def.address;
+    out.bytes = def.bytes;
+    out.born = row.born;
+    out.freed = history.freed[index];
+    out.scope = base + def.scope;
+    out.name = def.name;
+    out.category = def.category;
+    out.space = def.space;
+    out.dtype = def.dtype;
+    out.rank = def.rank;
+    out.shape = history.shapes[def.shape];
+    return out;
+}
+
+LazyRows<AllocationRow> TimelineSnapshot::allocations() const {
+    return LazyRows<AllocationRow>(lazy_->allocations);
+}
+
+std::optional<std::size_t> TimelineSnapshot::findAllocation(std::uint64_t id) const {
+    const HistoryViews& history = parts_.history;
+    for (std::size_t group = history.lives.size(); group-- > 0;) {
+        if (id < history.lives[group].lowestId || id > history.lives[group].highestId) {
+            continue; // ids rise with time, so almost every group is out
+        }
+        const std::size_t first = group * kLivesRows;
+        for (std::size_t index = std::min(first + kLivesRows, history.rows.size()); index-- > first;) {
+            const BlockRow& row = history.rows[index];
+            const std::uint64_t base = row.replay == kNoReplay ? 0 : history.replays[row.replay].firstId;
+            if (base + history.defs[row.def].id == id) {
+                return index;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+std::vector<std::size_t> TimelineSnapshot::aliveAt(TimeNs time) const {
+    const HistoryViews& history = parts_.history;
+    std::vector<std::size_t> alive;
+    const auto born = static_cast<std::size_t>(
+        lastNotAbove(history.rows.size(), time, [&](std::size_t i) { return history.rows[i].born; }) + 1);
+    for (std::size_t first = 0; first < born; first += kLivesRows) {
+        const HistoryViews::Lives& lives = history.lives[first / kLivesRows];
+        if (lives.open == 0 && lives.latest <= time) {
+            continue;
+        }
+        const std::size_t last = std::min(first + kLivesRows, born);
+        for (std::size_t index = first; index < last; ++index) {
+            const TimeNs freed = history.freed[index];
+            if (freed >= 0 && freed <= time) {
+                continue;
+            }
+            const BlockDef& def = history.defs[history.rows[index].def];
+            if (def.space == base::MemorySpace::Device) {
+                alive.push_back(index);
+            }
+        }
+    }
+    return largestFirst(std::move(alive));
+}
+
+std::vector<std::size_t> TimelineSnapshot::largestFirst(std::vector<std::size_t> rows) const {
+    const HistoryViews& history = parts_.history;
+    std::vector<std::pair<std::uint64_t, std::size_t>> keys; // bytes, row
+    keys.reserve(rows.size());
+    for (const std::size_t row : rows) {
+        keys.emplace_back(history.defs[history.rows[row].def].bytes, row);
+    }
+    std::ranges::sort(keys, [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+    std::ranges::transform(keys, rows.begin(), [](const auto& key) { return key.second; });
+    return rows;
+}
+
+base::CategoryBytes TimelineSnapshot::atEvent(std::uint64_t count) const {
+    const EventColumns& events = parts_.history.events;
+    return parts_.history.device.stateBefore(events, std::min<std::uint64_t>(count, events.size())).bytes;
+}
+
+std::vector<std::size_t> TimelineSnapshot::aliveAtEvent(std::uint64_t count) const {
+    const EventColumns& events = parts_.history.events;
+    count = std::min<std::uint64_t>(count, events.size());
+    if (count == 0) {
+        return {};
+    }
+    // From those alive at the end of the instant back to the event.
+    const TimeNs time = events.times[count - 1];
+    std::vector<std::size_t> rows = aliveAt(time);
+    std::set<std::size_t> born;
+    std::set<std::size_t> died;
+    for (std::uint64_t i = count; i < events.size() && events.times[i] == time; ++i) {
+        const std::size_t row = events.rows[i];
+        if (events.steps[i].space() == base::MemorySpace::Device) {
+            (events.steps[i].death() ? died : born).insert(row);
+        }
+    }
+    std::erase_if(rows, [&](std::size_t row) { return born.contains(row); });
+    std::ranges::set_difference(died, born, std::back_inserter(rows));
+    return largestFirst(std::move(rows));
+}
+
+std::uint64_t TimelineSnapshot::eventsBeforeOutOfMemory(std::size_t index) const {
+    const FailurePlace& place = parts_.failures.begin()[index];
+    std::uint64_t count = parts_.history.events.before(place.time);
+    const EventColumns& events = parts_.history.events;
+    while (count < events.size() && events.times[count] == place.time && parts_.history.orders[count] < place.order) {
+        ++count;
+    }
+    return count;
+}
+
+const StackLayout& TimelineSnapshot::stack() const {
+    std::call_once(lazy_->stackOnce, [this] { lazy_->stack = stackLayout(parts_.history, lazy_->stackedEvents); });
+    return lazy_->stack;
+}
+
+double TimelineSnapshot::stackedPart() const {
+    const auto all = static_cast<double>(std::max<std::uint64_t>(1, parts_.history.events.size()));
+    return static_cast<double>(lazy_->stackedEvents.load(std::memory_order_relaxed)) / all;
+}
+
+std::uint64_t TimelineSnapshot::compactAddress(std::uint64_t address) const {
+    return parts_.history.addresses.compact(address);
+}
+
+std::uint64_t TimelineSnapshot::extent(bool byAddress) const {
+    if (byAddress) {
+        return parts_.history.addresses.extent();
+    }
+    return stack().extent;
+}
+
+std::uint64_t TimelineSnapshot::stackedAddress(std::size_t row) const {
+    return stack().addresses[row];
+}
+
+BlockBox TimelineSnapshot::box(std::uint32_t index, bool byAddress) const {
+    const HistoryViews& history = parts_.history;
+    const BlockRow& row = history.rows[index];
+    const BlockDef& def = history.defs[row.def];
+    const TimeNs freed = history.freed[index];
+    return {byAddress ? def.address : lazy_->stack.addresses[index], def.bytes, row.born,
+            freed < 0 ? parts_.end : freed};
+}
+
+std::vector<AllocationShape> TimelineSnapshot::shapes(TimeNs begin, TimeNs end, double nsPerPixel, double bytesPerPixel,
+                                                      bool byAddress) const {
+    if (!byAddress) {
+        stack();
+    }
+    const BoxOf boxOf = [this, byAddress](std::uint32_t row) { return box(row, byAddress); };
+    ShapeList& open = byAddress ? lazy_->openShapes : lazy_->openStackShapes;
+    std::call_once(byAddress ? lazy_->openOnce : lazy_->openStackOnce, [&] {
+        std::vector<std::size_t> rows = aliveAt(parts_.end);
+        std::ranges::sort(rows);
+        ShapeListBuilder list;
+        for (const std::size_t row : rows) {
+            if (!byAddress || hasAddress(parts_.history.defs[parts_.history.rows[row].def])) {
+                list.add(static_cast<std::uint32_t>(row), boxOf);
+            }
+        }
+        open = list.view();
+    });
+    std::vector<const ShapeList*> lists{&open};
+    for (const ShapeList& list : (byAddress ? parts_.history.blockShapes : lazy_->stack.shapes).lists) {
+        lists.push_back(&list);
+    }
+    return collectShapes(lists, boxOf, {begin, end, nsPerPixel, bytesPerPixel});
+}
+
+} // namespace vitrine::profiler

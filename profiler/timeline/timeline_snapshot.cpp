@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "profiler/timeline/timeline_snapshot.h"
+
+#include <algorithm>
+
+#include "profiler/timeline/peaks.h"
+#include "profiler/timeline/stored_pyramid.h"
+#include "profiler/timeline/timeline_lazy.h"
+
+namespace vitrine::profiler {
+
+using base::TimeNs;
+
+namespace {
+
+constexpr int kMaxColumns = 1 << 20;
+constexpr std::uint64_t kScannedEvents = 65536;
+
+/// Border `index` of `count` equal pieces of [begin, end).
+template <class Number> Number border(Number begin, Number end, int index, int count) {
+    return begin + static_cast<Number>(static_cast<__int128>(end - begin) * index / count);
+}
+
+} // namespace
+
+TimelineSnapshot::TimelineSnapshot(TimelineParts parts)
+    : parts_(std::move(parts)), lazy_(std::make_unique<Lazy>(*this)) {}
+
+TimelineSnapshot::~TimelineSnapshot() = default;
+
+// ---- Events and totals
+
+std::uint64_t TimelineSnapshot::events() const {
+    return parts_.stored ? storedEvents(*parts_.stored) : parts_.history.events.size();
+}
+
+TimeNs TimelineSnapshot::eventTime(std::uint64_t index) const {
+    const EventColumns& events = parts_.history.events;
+    return events.size() == 0 ? 0 : events.times[std::min<std::uint64_t>(index, events.size() - 1)];
+}
+
+std::uint64_t TimelineSnapshot::eventsBefore(TimeNs time) const {
+    return parts_.history.events.before(time);
+}
+
+MemoryColumn TimelineSnapshot::window(const PyramidView& pyramid, TimeNs begin, std::uint64_t first,
+                                      std::uint64_t last) const {
+    const EventColumns& events = parts_.history.events;
+    if (first >= last) {
+        const MemoryState state = pyramid.stateBefore(events, first);
+        return {state.total, state.total, begin, state.bytes, 0};
+    }
+    return pyramid.extremes(events, first, last,
+                            events.times[first] > begin ? std::optional<TimeNs>(begin) : std::nullopt);
+}
+
+std::vector<MemoryColumn> TimelineSnapshot::windows(const PyramidView& pyramid, TimeNs begin, TimeNs end,
+                                                    int columns) const {
+    std::vector<MemoryColumn> out;
+    columns = std::clamp(columns, 0, kMaxColumns);
+    end = std::max(begin, end);
+    out.reserve(static_cast<std::size_t>(columns));
+    std::uint64_t first = parts_.history.events.before(begin);
+    for (int i = 0; i < columns; ++i) {
+        const std::uint64_t last = parts_.history.events.before(border(begin, end, i + 1, columns), first);
+        out.push_back(window(pyramid, border(begin, end, i, columns), first, last));
+        first = last;
+    }
+    return out;
+}
+
+std::vector<MemoryColumn> TimelineSnapshot::query(TimeNs begin, TimeNs end, int columns) const {
+    if (parts_.stored) {
+        return storedColumns(*parts_.stored, begin, end, std::clamp(columns, 0, kMaxColumns));
+    }
+    return windows(parts_.history.device, begin, end, columns);
+}
+
+std::vector<MemoryColumn> TimelineSnapshot::hostQuery(TimeNs begin, TimeNs end, int columns) const {
+    return windows(parts_.history.host, begin, end, columns);
+}
+
+std::vector<MemoryColumn> TimelineSnapshot::queryEvents(std::uint64_t first, std::uint64_t last, int columns) const {
+    const EventColumns& events = parts_.history.events;
+    last = std::min<std::uint64_t>(last, events.size());
+    first = std::min(first, last);
+    columns = std::clamp(columns, 0, kMaxColumns);
+    std::vector<MemoryColumn> out;
+    out.reserve(static_cast<std::size_t>(columns));
+    for (int i = 0; i < columns; ++i) {
+        const std::uint64_t low = border(first, last, i, columns);
+        const std::uint64_t high = border(first, last, i + 1, columns);
+        if (low < high) {
+            out.push_back(parts_.history.device.extremes(events, low, high));
+        } else {
+            out.push_back(window(parts_.history.device, low == 0 ? 0 : events.times[low - 1], low, low));
+        }
+    }
+    return out;
+}
+
+base::CategoryBytes TimelineSnapshot::at(TimeNs time) const {
+    if (parts_.stored) {
+        return storedAt(*parts_.stored, time);
+    }
+    const EventColumns& events = parts_.history.events;
+    return parts_.history.device.stateBefore(events, events.upTo(time)).bytes;
+}
+
+base::CategoryBytes TimelineSnapshot::hostAt(TimeNs time) const {
+    const EventColumns& events = parts_.history.events;
+    return parts_.history.host.stateBefore(events, events.upTo(time)).bytes;
+}
+
+MemoryColumn TimelineSnapshot::peak(TimeNs begin, TimeNs end) const {
+    return query(begin, end, 1).front();
+}
+
+std::vector<TimeNs> TimelineSnapshot::peaks(std::size_t limit) const {
+    if (parts_.stored) {
+        return findPeaks(storedCurve(*parts_.stored), limit);
+    }
+    return findPeaks(curveOf(parts_.history.device, parts_.history.events), limit);
+}
+
+RangeTotals TimelineSnapshot::totals(TimeNs begin, TimeNs end) const {
+    const EventColumns& events = parts_.history.events;
+    const PyramidView& pyramid = parts_.history.device;
+    end = std::max(begin, end);
+    const std::uint64_t first = events.before(begin);
+    const std::uint64_t last = events.before(end, first);
+    const LeafSums before = pyramid.sumsBefore(events, first);
+    LeafSums sums = last - first <= kScannedEvents ? before : pyramid.sumsBefore(events, last);
+    RangeTotals totals;
+    if (last - first <= kScannedEvents) {
+        // Adding up the range itself: a difference of two large sums would lose the digits of a short one.
+        sums.area = 0;
+        sums.time = begin;
+        pyramid.extend(events, first, last, sums);
+        totals.byteNs = sums.area;
+    } else {
+        totals.byteNs =
+            sums.area - before.area - static_cast<double>(before.total) * static_cast<double>(begin - before.time);
+    }
+    totals.byteNs += static_cast<double>(sums.total) * static_cast<double>(end - sums.time);
+    totals.births = sums.births - before.births;
+    totals.deaths = sums.deaths - before.deaths;
+    return totals;
+}
+
+// ---- The rest
+
+std::span<const base::OutOfMemoryEvent> TimelineSnapshot::outOfMemory() const {
+    return {parts_.outOfMemory.begin(), parts_.outOfMemory.size()};
+}
+
+std::vector<std::pair<TimeNs, double>> TimelineSnapshot::counter(std::string_view name) const {
+    std::vector<std::pair<TimeNs, double>> samples;
+    if (const auto found = parts_.counters.find(name); found != parts_.counters.end()) {
+        samples.reserve(found->second.size());
+        for (const CounterSample& sample : found->second) {
+            samples.emplace_back(sample.time, sample.value);
+        }
+    }
+    return samples;
+}
+
+std::vector<std::string> TimelineSnapshot::counters() const {
+    std::vector<std::string> names;
+    names.reserve(parts_.counters.size());
+    for (const auto& [name, samples] : parts_.counters) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+namespace {
+
+/// Borders of equal pieces of a time, without gaps.
+std::vector<CounterColumn> columnsOf(const CounterIndex& index, TimeNs begin, TimeNs end, int columns) {
+    std::vector<CounterColumn> out;
+    out.reserve(static_cast<std::size_t>(columns));
+    const auto border = [&](int column) {
+        return begin + static_cast<TimeNs>(static_cast<__int128>(end - begin) * column / columns);
+    };
+    for (int column = 0; column < columns; ++column) {
+        const TimeNs from = border(column);
+        out.push_back(index.column(from, std::max(from + 1, border(column + 1))));
+    }
+    return out;
+}
+
+} // namespace
+
+std::vector<CounterColumn> MemoryTimeline::counterColumns(std::string_view name, TimeNs begin, TimeNs end,
+                                                          int columns) const {
+    std::vector<CounterSample> samples;
+    for (const auto& [time, value] : counter(name)) {
+        samples.push_back({time, value});
+    }
+    return columnsOf(CounterIndex(samples), begin, end, columns);
+}
+
+std::vector<CounterColumn> TimelineSnapshot::counterColumns(std::string_view name, TimeNs begin, TimeNs end,
+                                                            int columns) const {
+    const auto samples = parts_.counters.find(name);
+    if (samples == parts_.counters.end()) {
+        return std::vector<CounterColumn>(static_cast<std::size_t>(columns));
+    }
+    const std::lock_guard lock(lazy_->mutex);
+    auto index = lazy_->counters.find(name);
+    if (index == lazy_->counters.end()) {
+        index =
+            lazy_->counters.emplace(std::string(name), CounterIndex({samples->second.begin(), samples->second.size()}))
+                .first;
+    }
+    return columnsOf(index->second, begin, end, columns);
+}
+
+std::span<const base::SpanEvent> TimelineSnapshot::spans() const {
+    return {parts_.spans.begin(), parts_.spans.size()};
+}
+
+std::span<const base::TokenEvent> TimelineSnapshot::tokens() const {
+    return {parts_.tokens.begin(), parts_.tokens.size()};
+}
+
+std::span<const base::BatchStepEvent> TimelineSnapshot::batchSteps() const {
+    return {parts_.batchSteps.begin(), parts_.batchSteps.size()};
+}
+
+std::span<const base::SlotSpanEvent> TimelineSnapshot::slotSpans() const {
+    return {parts_.slotSpans.begin(), parts_.slotSpans.size()};
+}
+
+std::span<const base::RequestEvent> TimelineSnapshot::requests() const {
+    return {parts_.requests.begin(), parts_.requests.size()};
+}
+
+std::span<const base::KvPageEvent> TimelineSnapshot::kvPages() const {
+    return {parts_.kvPages.begin(), parts_.kvPages.size()};
+}
+
+} // namespace vitrine::profiler

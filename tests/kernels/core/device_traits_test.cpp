@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+#include "kernels/core/device_traits.h"
+
+#include <algorithm>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/resource_path.h"
+
+namespace vitrine::kernels {
+namespace {
+
+TEST(DeviceTraits, EveryShippedProfileLoads) {
+    const auto names = deviceProfileNames();
+    for (const char* wanted :
+         {"h200", "h100-80gb", "a100-80gb", "a100-40gb", "b200", "l4", "t4", "rtx-4090", "rtx-5090"}) {
+        EXPECT_NE(std::find(names.begin(), names.end(), wanted), names.end()) << wanted;
+    }
+    for (const std::string& name : names) {
+        const DeviceTraits traits = loadDeviceProfile(name);
+        EXPECT_EQ(traits.id, name);
+        EXPECT_GT(traits.memoryBytes, std::uint64_t{10} << 30) << name;
+        EXPECT_LT(traits.untrackedBytes, traits.memoryBytes) << name;
+        EXPECT_GT(traits.flops(DType::BF16), 1e12) << name;
+    }
+}
+
+TEST(DeviceTraits, BadProfilesNameFileAndField) {
+    const std::string path = testing::TempDir() + "/bad-profile.json";
+    std::ofstream(path) << R"({"name": "x", "arch": "y", "memory_bytes": "much"})";
+    try {
+        loadDeviceProfile(path);
+        FAIL();
+    } catch (const base::BadInput& error) {
+        EXPECT_NE(error.message().find(path), std::string::npos);
+        EXPECT_NE(error.message().find("memory_bytes"), std::string::npos);
+    }
+    EXPECT_THROW(loadDeviceProfile("no-such-card"), base::BadInput);
+}
+
+TEST(DeviceTraits, SharesOfExpertProductsMayBeLeftOut) {
+    EXPECT_EQ(loadDeviceProfile("a100-80gb").expertShareMxfp4, kGpuExpertShareMxfp4);
+    EXPECT_EQ(loadDeviceProfile("a100-80gb").expertShareDense, kGpuExpertShareDense);
+    EXPECT_EQ(cpuTraits(1).expertShareDense, 1);
+    std::ifstream shipped(base::resourcePath("device-profiles/h200.json"));
+    nlohmann::json profile = nlohmann::json::parse(shipped);
+    const std::string path = testing::TempDir() + "/shares.json";
+    for (const double share : {0.5, 0.0, 1.5}) {
+        profile["expert_share_dense"] = share;
+        std::ofstream(path) << profile;
+        if (share == 0.5) {
+            EXPECT_EQ(loadDeviceProfile(path).expertShareDense, 0.5);
+            continue;
+        }
+        try {
+            loadDeviceProfile(path);
+            FAIL() << share;
+        } catch (const base::BadInput& error) {
+            EXPECT_NE(error.message().find("expert_share_dense"), std::string::npos);
+        }
+    }
+}
+
+TEST(DeviceTraits, AttentionHasItsOwnRate) {
+    const DeviceTraits gpu = loadDeviceProfile("h200");
+    EXPECT_EQ(gpu.attentionShare(DType::BF16, 64, false), gpu.attentionShareNarrow);
+    EXPECT_EQ(gpu.attentionShare(DType::F16, 128, false), gpu.attentionShareWide);
+    EXPECT_EQ(gpu.attentionShare(DType::BF16, 32, true), gpu.attentionBackwardShareNarrow);
+    EXPECT_EQ(gpu.attentionShare(DType::BF16, 128, true), gpu.attentionBackwardShareWide);
+    EXPECT_EQ(gpu.attentionShare(DType::F32, 128, false), 1);
+    EXPECT_LT(gpu.attentionShareNarrow, gpu.attentionShareWide);
+    EXPECT_EQ(cpuTraits(1).attentionShare(DType::BF16, 128, false), 1);
+    EXPECT_EQ(loadDeviceProfile("a100-80gb").attentionShareWide, kGpuAttentionShareWide);
+}
+
+TEST(DeviceTraits, CpuHasMemory) {
+    const DeviceTraits traits = cpuTraits(3);
+    EXPECT_EQ(traits.multiprocessors, 3);
+    EXPECT_GT(traits.memoryBytes, std::uint64_t{1} << 28);
+}
+
+} // namespace
+} // namespace vitrine::kernels

@@ -1,0 +1,304 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/linear/matmul.h"
+
+#include "tests/kernels/ops/common/op_testing.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using testing::TestTensor;
+
+/// A weight in each storage form with its values as double, (out, in).
+struct TestWeight {
+    TestTensor dense, blocks, scales;
+    WeightView view;
+    std::vector<double> values;
+};
+
+TestWeight denseWeight(std::mt19937& random, DType dtype, std::int64_t out, std::int64_t in, bool transposed) {
+    TestWeight weight;
+    weight.dense = transposed ? TestTensor(dtype, Shape{in, out}) : TestTensor(dtype, Shape{out, in}, in + 5);
+    weight.dense.fillNormal(random);
+    weight.view.dense = weight.dense;
+    weight.view.transposed = transposed;
+    const std::vector<double> stored = weight.dense.values();
+    for (std::int64_t o = 0; o < out; ++o) {
+        for (std::int64_t i = 0; i < in; ++i) {
+            weight.values.push_back(stored[static_cast<std::size_t>(transposed ? i * out + o : o * in + i)]);
+        }
+    }
+    return weight;
+}
+
+TestWeight mxfp4Weight(std::mt19937& random, std::int64_t out, std::int64_t in) {
+    const double table[16] = {0, .5, 1, 1.5, 2, 3, 4, 6, -0.0, -.5, -1, -1.5, -2, -3, -4, -6};
+    TestWeight weight;
+    weight.blocks = TestTensor(DType::U8, Shape{out, in / 32, 16});
+    weight.scales = TestTensor(DType::U8, Shape{out, in / 32});
+    weight.blocks.fillBytes(random, 0, 255);
+    weight.scales.fillBytes(random, 119, 130);
+    weight.view.mxfp4 = {weight.blocks, weight.scales};
+    const std::vector<double> bytes = weight.blocks.values();
+    const std::vector<double> scales = weight.scales.values();
+    for (std::int64_t i = 0; i < out * in; ++i) {
+        const auto byte = static_cast<unsigned>(bytes[static_cast<std::size_t>(i / 2)]);
+        const unsigned nibble = i % 2 == 0 ? byte & 15U : byte >> 4;
+        weight.values.push_back(table[nibble] *
+                                std::ldexp(1.0, static_cast<int>(scales[static_cast<std::size_t>(i / 32)]) - 127));
+    }
+    return weight;
+}
+
+struct Case {
+    std::int64_t rows, in, out;
+    DType x, outType;
+    bool bias, residual;
+};
+
+void expectProduct(CpuContext& context, std::mt19937& random, const TestWeight& weight, const Case& c) {
+    TestTensor x(c.x, Shape{c.rows, c.in}, c.in + 3);
+    TestTensor bias(DType::BF16, Shape{c.out});
+    TestTensor residual(c.outType, Shape{c.rows, c.out});
+    TestTensor out(c.outType, Shape{c.rows, c.out}, c.out + 7);
+    x.fillNormal(random);
+    bias.fillNormal(random);
+    residual.fillNormal(random);
+    Matmul op;
+    op.x = x;
+    op.weight = weight.view;
+    op.out = out;
+    if (c.bias) {
+        op.bias = bias;
+    }
+    if (c.residual) {
+        op.residual = residual;
+    }
+    testing::runOp(context, op);
+    const std::vector<double> xs = x.values();
+    const std::vector<double> biases = bias.values();
+    const std::vector<double> residuals = residual.values();
+    std::vector<double> expected;
+    double largest = 1;
+    for (std::int64_t r = 0; r < c.rows; ++r) {
+        for (std::int64_t o = 0; o < c.out; ++o) {
+            double sum = c.bias ? biases[static_cast<std::size_t>(o)] : 0;
+            double magnitude = 0;
+            for (std::int64_t i = 0; i < c.in; ++i) {
+                const double term =
+                    xs[static_cast<std::size_t>(r * c.in + i)] * weight.values[static_cast<std::size_t>(o * c.in + i)];
+                sum += term;
+                magnitude += std::fabs(term);
+            }
+            sum += c.residual ? residuals[static_cast<std::size_t>(r * c.out + o)] : 0;
+            largest = std::max(largest, magnitude);
+            expected.push_back(sum);
+        }
+    }
+    testing::expectNear(out, expected, largest * 4e-7);
+}
+
+TEST(Matmul, DenseAgainstDouble) {
+    std::mt19937 random(1);
+    testing::forEachSimd([&](CpuContext& context) {
+        for (const DType weightType : {DType::BF16, DType::F32, DType::F16}) {
+            for (const bool transposed : {false, true}) {
+                for (const auto& [rows, in, out] : {std::tuple{1, 1, 1},
+                                                    {1, 130, 67},
+                                                    {2, 33, 9},
+                                                    {3, 64, 65},
+                                                    {4, 257, 70},
+                                                    {5, 96, 31},
+                                                    {6, 47, 130},
+                                                    {7, 31, 5},
+                                                    {8, 300, 129},
+                                                    {9, 77, 40},
+                                                    {300, 521, 150}}) {
+                    SCOPED_TRACE(std::string(simdName(context.simd())) + " rows " + std::to_string(rows));
+                    const TestWeight weight = denseWeight(random, weightType, out, in, transposed);
+                    expectProduct(context, random, weight, {rows, in, out, DType::BF16, DType::BF16, true, false});
+                    expectProduct(context, random, weight,
+                                  {rows, in, out, DType::F32, DType::F32, rows % 2 == 0, true});
+                }
+            }
+        }
+    });
+}
+
+TEST(Matmul, Mxfp4AgainstDouble) {
+    std::mt19937 random(2);
+    testing::forEachSimd([&](CpuContext& context) {
+        for (const auto& [rows, in, out] : {std::tuple{1, 32, 1},
+                                            {1, 2880, 67},
+                                            {2, 96, 9},
+                                            {3, 64, 65},
+                                            {4, 160, 70},
+                                            {5, 128, 31},
+                                            {6, 224, 13},
+                                            {7, 32, 5},
+                                            {8, 320, 129},
+                                            {9, 96, 40},
+                                            {260, 544, 150}}) {
+            const TestWeight weight = mxfp4Weight(random, out, in);
+            expectProduct(context, random, weight, {rows, in, out, DType::BF16, DType::BF16, true, true});
+            expectProduct(context, random, weight, {rows, in, out, DType::F32, DType::F32, false, false});
+        }
+    });
+}
+
+TEST(Matmul, DoubleRowsKeepDoublePrecision) {
+    std::mt19937 random(3);
+    CpuContext context(2);
+    for (const bool transposed : {false, true}) {
+        const TestWeight weight = denseWeight(random, DType::F64, 9, 301, transposed);
+        TestTensor x(DType::F64, Shape{3, 301});
+        TestTensor out(DType::F64, Shape{3, 9});
+        x.fillNormal(random);
+        Matmul op;
+        op.x = x;
+        op.weight = weight.view;
+        op.out = out;
+        testing::runOp(context, op);
+        std::vector<double> expected;
+        const std::vector<double> xs = x.values();
+        for (std::size_t r = 0; r < 3; ++r) {
+            for (std::size_t o = 0; o < 9; ++o) {
+                double sum = 0;
+                for (std::size_t i = 0; i < 301; ++i) {
+                    sum += xs[r * 301 + i] * weight.values[o * 301 + i];
+                }
+                expected.push_back(sum);
+            }
+        }
+        testing::expectNear(out, expected, 1e-12);
+    }
+}
+
+/// Products of a piece of the rows are, to the last bit, those rows of the product of all.
+void expectRowsStandAlone(CpuContext& context, std::mt19937& random, const TestWeight& weight, DType type) {
+    const std::int64_t in = weight.view.inFeatures(), out = weight.view.outFeatures();
+    constexpr std::int64_t kRows = 107; // tiles of 48, 48 and 11 rows
+    TestTensor x(type, Shape{kRows, in});
+    x.fillNormal(random);
+    Matmul op;
+    op.x = x;
+    op.weight = weight.view;
+    TestTensor all(DType::F32, Shape{kRows, out});
+    op.out = all;
+    testing::runOp(context, op);
+    const std::vector<double> together = all.values();
+    std::int64_t row = 0;
+    for (const std::int64_t rows : {1, 2, 3, 8, 9, 50, 1, 33}) {
+        TestTensor some(DType::F32, Shape{rows, out});
+        op.x = sliceRows(x, row, row + rows);
+        op.out = some;
+        testing::runOp(context, op);
+        const std::vector<double> alone = some.values();
+        ASSERT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + row * out))
+            << simdName(context.simd()) << ", " << rows << " rows from " << row << " of (" << out << ", " << in << ")";
+        row += rows;
+    }
+    ASSERT_EQ(row, kRows);
+}
+
+TEST(Matmul, ARowDoesNotDependOnItsNeighbours) {
+    std::mt19937 random(4);
+    testing::forEachSimd([&](CpuContext& context) {
+        for (const std::int64_t in : {32, 96, 544, 1184}) {
+            expectRowsStandAlone(context, random, mxfp4Weight(random, 70, in), in == 96 ? DType::F32 : DType::BF16);
+        }
+        for (const DType type : {DType::BF16, DType::F16, DType::F32}) {
+            for (const std::int64_t in : {5, 128, 515, 1030}) {
+                for (const bool transposed : {false, true}) {
+                    expectRowsStandAlone(context, random, denseWeight(random, type, 133, in, transposed),
+                                         in == 128 ? DType::BF16 : DType::F32);
+                }
+            }
+        }
+    });
+}
+
+TEST(Matmul, ResidualMayBeTheOutput) {
+    std::mt19937 random(5);
+    CpuContext context(2);
+    const TestWeight weight = denseWeight(random, DType::F32, 33, 20, false);
+    for (const std::int64_t rows : {1, 40}) {
+        TestTensor x(DType::F32, Shape{rows, 20});
+        TestTensor separate(DType::F32, Shape{rows, 33});
+        TestTensor shared(DType::F32, Shape{rows, 33});
+        x.fillNormal(random);
+        shared.fillNormal(random);
+        TestTensor residual(DType::F32, Shape{rows, 33});
+        residual.fill(shared.values());
+        Matmul op;
+        op.x = x;
+        op.weight = weight.view;
+        op.residual = residual;
+        op.out = separate;
+        testing::runOp(context, op);
+        op.residual = shared;
+        op.out = shared;
+        testing::runOp(context, op);
+        EXPECT_EQ(separate.values(), shared.values());
+    }
+}
+
+TEST(Matmul, ZeroRows) {
+    std::mt19937 random(6);
+    CpuContext context(2);
+    const TestWeight weight = denseWeight(random, DType::BF16, 8, 16, false);
+    Matmul op;
+    op.x = TensorView{nullptr, DType::F32, Shape{0, 16}, 0};
+    op.weight = weight.view;
+    op.out = TensorView{nullptr, DType::F32, Shape{0, 8}, 0};
+    testing::runOp(context, op);
+}
+
+TEST(Matmul, CostCountsTheWholeWeightOnce) {
+    std::mt19937 random(7);
+    const TestWeight weight = mxfp4Weight(random, 64, 96);
+    TestTensor x(DType::BF16, Shape{2, 96});
+    TestTensor out(DType::BF16, Shape{2, 64});
+    Matmul op;
+    op.x = x;
+    op.weight = weight.view;
+    op.out = out;
+    const Cost cost = kernels::cost(op, DeviceTraits{});
+    EXPECT_EQ(cost.bytesRead, 2U * 96 * 2 + 64 * 48 + 64 * 3);
+    EXPECT_EQ(cost.bytesWritten, 2U * 64 * 2);
+    EXPECT_EQ(cost.flops, 2U * 2 * 64 * 96);
+}
+
+TEST(Matmul, CheckNamesTheField) {
+    std::mt19937 random(8);
+    const TestWeight weight = denseWeight(random, DType::F32, 8, 16, false);
+    TestTensor x(DType::F32, Shape{20, 16});
+    TestTensor out(DType::F32, Shape{20, 8});
+    Matmul good;
+    good.x = x;
+    good.weight = weight.view;
+    good.out = out;
+    check(good);
+    Matmul op = good;
+    op.out.shape = Shape{20, 9};
+    testing::expectCheckNames(op, "out");
+    op = good;
+    op.x.dtype = DType::I32;
+    testing::expectCheckNames(op, "x");
+    op = good;
+    op.bias = x;
+    testing::expectCheckNames(op, "bias");
+    op = good;
+    op.weight = WeightView{};
+    testing::expectCheckNames(op, "weight");
+    op = good;
+    op.out.data = op.x.data;
+    testing::expectCheckNames(op, "out");
+    op = good;
+    op.x.shape = Shape{2, 16};
+    op.out.shape = Shape{2, 8};
+    testing::expectCheckNames(op, "scratch");
+}
+
+} // namespace
+} // namespace vitrine::kernels

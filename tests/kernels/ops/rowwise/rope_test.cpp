@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/rowwise/rope.h"
+
+#include "tests/kernels/ops/common/op_testing.h"
+
+namespace vitrine::kernels {
+namespace {
+
+using testing::TestTensor;
+
+TEST(Rope, HalvesRotateAgainstDouble) {
+    std::mt19937 random(1);
+    CpuContext context(2);
+    for (const DType type : {DType::F32, DType::BF16, DType::F64}) {
+        for (const auto& [tokens, heads, dim] : {std::tuple{1, 1, 2}, {5, 3, 64}, {33, 2, 10}}) {
+            TestTensor x(type, Shape{tokens, heads, dim}, heads * dim + 4);
+            TestTensor positions(DType::I32, Shape{tokens});
+            TestTensor inverse(DType::F32, Shape{dim / 2});
+            x.fillNormal(random);
+            std::vector<std::int32_t> numbers;
+            std::vector<double> frequencies;
+            for (int t = 0; t < tokens; ++t) {
+                numbers.push_back(t * 997);
+            }
+            for (int i = 0; i < dim / 2; ++i) {
+                frequencies.push_back(std::pow(10000.0, -2.0 * i / dim));
+            }
+            positions.fillInts(numbers);
+            inverse.fill(frequencies);
+            const std::vector<double> before = x.values();
+            testing::runOp(context, Rope{x, positions, inverse, 1.25F});
+            std::vector<double> expected = before;
+            for (int t = 0; t < tokens; ++t) {
+                for (int h = 0; h < heads; ++h) {
+                    for (int i = 0; i < dim / 2; ++i) {
+                        const std::size_t low = static_cast<std::size_t>((t * heads + h) * dim + i);
+                        const std::size_t high = low + static_cast<std::size_t>(dim / 2);
+                        // The angle is a float32 product, as transformers makes it.
+                        const float angle = static_cast<float>(numbers[static_cast<std::size_t>(t)]) *
+                                            inverse.view().as<const float>()[i];
+                        double c = std::cos(static_cast<double>(angle)) * 1.25;
+                        double s = std::sin(static_cast<double>(angle)) * 1.25;
+                        roundFloats(type, &c, 1);
+                        roundFloats(type, &s, 1);
+                        expected[low] = before[low] * c - before[high] * s;
+                        expected[high] = before[high] * c + before[low] * s;
+                    }
+                }
+            }
+            testing::expectNear(x, expected, type == DType::BF16 ? 5e-2 : 2e-6, 1.01);
+        }
+    }
+}
+
+TEST(Rope, PositionZeroKeepsTheVectorTimesTheScale) {
+    CpuContext context(1);
+    TestTensor x(DType::F32, Shape{1, 1, 4});
+    TestTensor positions(DType::I32, Shape{1});
+    TestTensor inverse(DType::F32, Shape{2});
+    x.fill({1, 2, 3, 4});
+    positions.fillInts({0});
+    inverse.fill({1, 0.5});
+    testing::runOp(context, Rope{x, positions, inverse, 2});
+    EXPECT_EQ(x.values(), (std::vector<double>{2, 4, 6, 8}));
+}
+
+TEST(Rope, CheckNamesTheField) {
+    TestTensor x(DType::F32, Shape{2, 1, 4});
+    TestTensor positions(DType::I32, Shape{2});
+    TestTensor inverse(DType::F32, Shape{2});
+    Rope op{x, positions, inverse, 1};
+    check(op);
+    op.inverseFrequency.shape = Shape{1};
+    testing::expectCheckNames(op, "inverseFrequency");
+    op = Rope{x, positions, inverse, 1};
+    op.positions.dtype = DType::I64;
+    testing::expectCheckNames(op, "positions");
+}
+
+} // namespace
+} // namespace vitrine::kernels

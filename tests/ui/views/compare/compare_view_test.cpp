@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// Comparing runs: words, tables, noise, the common axis and the painted difference.
+#include "ui/views/compare/compare_view.h"
+
+#include <QAbstractItemModelTester>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QGuiApplication>
+#include <QHeaderView>
+#include <QScrollBar>
+#include <QTableView>
+#include <QTest>
+
+#include "tests/ui/models/common/patience.h"
+#include "tests/ui/models/session/recorded_run.h"
+#include "ui/models/common/format.h"
+#include "ui/models/compare/compare_words.h"
+#include "ui/widgets/plots/fact_table.h"
+#include "ui/widgets/timeline/compare_lane.h"
+
+using namespace vitrine;
+using base::MemoryCategory;
+
+namespace {
+
+constexpr double kGiB = static_cast<double>(1ULL << 30);
+
+std::string metricsOf(double weights, double logits, double rate) {
+    const auto bytes = [](double gib) { return std::to_string(static_cast<long long>(gib * kGiB)); };
+    return R"({"peak_bytes": )" + bytes(weights + logits) + R"(, "decode_tokens_per_second": )" + std::to_string(rate) +
+           R"(, "ids": [1, 2, 3], "peak_by_category": {"weights": )" + bytes(weights) + R"(, "logits": )" +
+           bytes(logits) + "}}";
+}
+
+sessions::RunInfo run(int id, double weights, double logits, double rate, const char* mode) {
+    return test::runInfo(id, "generate", metricsOf(weights, logits, rate),
+                         std::string(R"({"vitrine": 1, "workload": "generate", "model": "m", "weights": ")") + mode +
+                             "\"}");
+}
+
+/// Load for `load` seconds, then decode for a second; weights in GiB.
+ui::TimelinePtr timeline(double load, double weights) {
+    test::RecordedRun recorded;
+    const auto loading = recorded.scope(base::ScopeKind::Phase, "load", 0, load);
+    recorded.alloc(MemoryCategory::Weights, "w", weights * kGiB, 0, -1, loading);
+    const auto decoding = recorded.scope(base::ScopeKind::Phase, "decode", load, load + 1);
+    recorded.alloc(MemoryCategory::Logits, "logits", 1 * kGiB, load + 0.2, load + 0.9, decoding);
+    return recorded.timeline();
+}
+
+} // namespace
+
+class CompareViewTest final : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { ui::Theme::instance().install(); }
+
+    void words_data() {
+        QTest::addColumn<double>("weightsA");
+        QTest::addColumn<double>("logitsA");
+        QTest::addColumn<double>("weightsB");
+        QTest::addColumn<double>("logitsB");
+        QTest::addColumn<QString>("expected");
+        QTest::newRow("less logits")
+            << 10.0 << 1.0 << 10.0 << 62.0
+            << QStringLiteral("A uses 61.00 GiB less at its peak because its logits are 61.00 GiB smaller.");
+        QTest::newRow("more weights")
+            << 40.0 << 1.0 << 12.0 << 1.0
+            << QStringLiteral("A uses 28.00 GiB more at its peak because its weights are 28.00 GiB larger.");
+        QTest::newRow("same") << 12.0 << 1.0 << 12.0 << 1.0 << QStringLiteral("A and B have the same peak, 13.00 GiB.");
+    }
+
+    void words() {
+        QFETCH(double, weightsA);
+        QFETCH(double, logitsA);
+        QFETCH(double, weightsB);
+        QFETCH(double, logitsB);
+        QFETCH(QString, expected);
+        const ui::CompareWords words =
+            ui::compareWords(run(1, weightsA, logitsA, 10, "quantized"), run(2, weightsB, logitsB, 10, "quantized"));
+        QCOMPARE(QString(words.sentence).replace(QChar(0x00A0), QLatin1Char(' ')), expected);
+    }
+
+    void cause() {
+        auto a = run(1, 12, 1, 300, "quantized");
+        const auto b = run(2, 40, 1, 200, "dequantized");
+        QString cause = ui::compareWords(a, b).cause;
+        QVERIFY2(cause.contains(QStringLiteral("A decodes 1.50 times faster")), qPrintable(cause));
+        QVERIFY2(cause.contains(QStringLiteral("weights (A quantized, B dequantized)")), qPrintable(cause));
+        QVERIFY(ui::compareWords(a, a).cause.contains(QStringLiteral("same settings")));
+        // Weights of the run before: no load to compare.
+        auto first = a, second = a;
+        first.metricsJson = R"({"peak_bytes": 1, "load_seconds": 0.3})";
+        second.metricsJson = R"({"peak_bytes": 1, "load_seconds": 0.0003, "weights_kept": true})";
+        cause = ui::compareWords(first, second).cause;
+        QVERIFY2(!cause.contains(QStringLiteral("loads")), qPrintable(cause));
+        QVERIFY2(cause.contains(QStringLiteral("B took its weights over from the run before")), qPrintable(cause));
+        a.status = sessions::RunStatus::OutOfMemory;
+        QVERIFY(ui::compareWords(a, b).cause.contains(QStringLiteral("A: out of memory")));
+        a.metricsJson = "{}";
+        QVERIFY(ui::compareWords(a, b).sentence.contains(QStringLiteral("peak of A is not known")));
+    }
+
+    void directions() {
+        QCOMPARE(ui::lowerIsBetter("peak_bytes"), std::optional(true));
+        QCOMPARE(ui::lowerIsBetter("peak_by_category.weights"), std::optional(true));
+        QCOMPARE(ui::lowerIsBetter("prefill_seconds"), std::optional(true));
+        QCOMPARE(ui::lowerIsBetter("decode_tokens_per_second"), std::optional(false));
+        QCOMPARE(ui::lowerIsBetter("max_context"), std::optional(false));
+        QVERIFY(!ui::lowerIsBetter("budget_bytes"));
+        QVERIFY(!ui::lowerIsBetter("prompt_tokens"));
+        QVERIFY(!ui::isMetricShown("ids.3"));
+        QVERIFY(ui::isMetricShown("peak_bytes"));
+    }
+
+    void units() {
+        QCOMPARE(ui::metricText("peak_bytes", kGiB), QStringLiteral("1.00\u00A0GiB"));
+        QCOMPARE(ui::metricText("decode_tokens_per_second", 12345.0), QStringLiteral("12,345\u00A0tok/s"));
+        QCOMPARE(ui::metricText("load_seconds", 0.0412), QStringLiteral("41.2\u00A0ms"));
+        QCOMPARE(ui::metricText("steps", 1234.0), QStringLiteral("1,234"));
+        QCOMPARE(ui::metricText("x", std::nullopt), QStringLiteral("–"));
+    }
+
+    /// Repeats of A differ by 10 %: a difference of 5 % is noise.
+    void noise() {
+        const std::vector<sessions::RunInfo> all = {run(1, 12, 1, 95, "quantized"), run(2, 12, 1, 105, "quantized"),
+                                                    run(3, 12, 1, 98, "dequantized")};
+        const auto band = ui::noiseBand(all, all[0], "decode_tokens_per_second");
+        QVERIFY(band && std::abs(*band - 0.05) < 1e-9);
+        QVERIFY(!ui::noiseBand(all, all[2], "decode_tokens_per_second"));
+        const ui::FlatTreePtr table = ui::metricTable({all[1], all[2]}, all, true);
+        QCOMPARE(table->nodes.size(), std::size_t(1));
+        QVERIFY(table->nodes[0].cells[3].text != QStringLiteral("=")); // 6.7 % is more than 5 %
+        const ui::FlatTreePtr close = ui::metricTable({all[0], all[2]}, all, true);
+        QCOMPARE(close->nodes[0].cells[3].text, QStringLiteral("="));
+    }
+
+    void threeRuns() {
+        const std::vector<sessions::RunInfo> all = {run(1, 12, 1, 95, "quantized"), run(2, 40, 1, 90, "dequantized"),
+                                                    run(3, 20, 1, 80, "quantized")};
+        ui::FlatTreeModel model;
+        QAbstractItemModelTester tester(&model);
+        model.setTree(ui::metricTable(all, all, false));
+        QCOMPARE(model.columnCount(), 6);
+        QCOMPARE(model.headerData(3, Qt::Horizontal).toString(), QStringLiteral("generate 3"));
+        model.sort(1, Qt::AscendingOrder);
+    }
+
+    /// What an error says of holders is no result, and a run that did not end is not better for it.
+    void resultsOnly() {
+        auto a = run(1, 12, 1, 95, "quantized");
+        const auto b = run(2, 40, 1, 90, "dequantized");
+        a.metricsJson.pop_back();
+        a.metricsJson += R"(, "error": {"held_bytes": 5, "holders": [{"bytes": 4}]}, "zeta": 3})";
+        const ui::FlatTreePtr table = ui::metricTable({a, b}, {a, b}, false);
+        QCOMPARE(table->nodes.front().cells[0].text, QStringLiteral("peak memory"));
+        QCOMPARE(table->nodes[1].cells[0].text, QStringLiteral("decode rate"));
+        QCOMPARE(*table->nodes[1].cells[3].delta, -1);
+        for (const ui::FlatNode& node : table->nodes) {
+            QVERIFY2(!node.cells[0].text.contains(QStringLiteral("holders")), qPrintable(node.cells[0].text));
+        }
+        a.status = sessions::RunStatus::OutOfMemory;
+        const ui::FlatTreePtr unjudged = ui::metricTable({a, b}, {a, b}, false);
+        QCOMPARE(*unjudged->nodes.front().cells[3].delta, 2); // differs, neither better nor worse
+    }
+
+    void tablesFillTheirWidth() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::CompareView view({&document, &time, nullptr, nullptr});
+        view.resize(1020, 780);
+        view.show();
+        auto a = run(1, 12, 1, 95, "quantized");
+        a.name = "generate gpt-oss-20b, long";
+        const auto b = run(2, 36, 1, 90, "dequantized");
+        document.show(QStringLiteral("x.vitrine"), {a, b}, {{1, timeline(1, 12)}, {2, timeline(2, 36)}});
+        document.setRunA(1);
+        document.setRunB(2);
+        QTRY_VERIFY(view.settled());
+        QTest::qWait(20); // and is laid out
+        int tables = 0;
+        for (const QTableView* table : view.findChildren<QTableView*>()) {
+            if (table->isVisible()) {
+                ++tables;
+                QVERIFY(!table->horizontalScrollBar()->isVisible());
+                QCOMPARE(table->horizontalHeader()->length(), table->viewport()->width());
+            }
+        }
+        QCOMPARE(tables, 2);
+        QVERIFY(view.pickerA()->width() >=
+                view.pickerA()->fontMetrics().horizontalAdvance(view.pickerA()->currentText()));
+    }
+
+    void settings() {
+        const auto a = run(1, 12, 1, 95, "quantized"), b = run(2, 40, 1, 90, "dequantized");
+        QCOMPARE(ui::specTable(a, b, true)->nodes.size(), std::size_t(1));
+        QCOMPARE(ui::specTable(a, b, false)->nodes.size(), std::size_t(4));
+        QCOMPARE(ui::specTable(a, a, true)->nodes.size(), std::size_t(0));
+    }
+
+    void peaks() {
+        const ui::TimelinePtr a = timeline(1, 12), b = timeline(2, 36);
+        const ui::FlatTreePtr table = ui::peakTable(a.get(), b.get(), profiler::GroupBy::Category);
+        QCOMPARE(table->nodes.size(), std::size_t(3));
+        QCOMPARE(table->nodes[0].cells[0].text, QStringLiteral("weights"));
+        QCOMPARE(table->nodes[0].cells[3].text, QStringLiteral("▼ 24.00\u00A0GiB"));
+        QCOMPARE(*table->nodes[0].cells[3].delta, -1);
+        QCOMPARE(table->nodes[1].cells[3].text, QStringLiteral("="));
+        QVERIFY(table->nodes[2].emphasis);
+        QVERIFY(ui::peakTable(nullptr, nullptr, profiler::GroupBy::Layer)->nodes.empty());
+        QVERIFY(!ui::peakTable(a.get(), b.get(), profiler::GroupBy::Op)->nodes.empty());
+    }
+
+    /// Columns where A is lower are filled in goodFill between the lines; where it is higher, in badFill.
+    void paintsDifference() {
+        ui::CompareInput input;
+        input.top = 100;
+        input.columns.resize(400);
+        for (std::size_t i = 0; i < 400; ++i) {
+            profiler::MemoryColumn low, high;
+            low.maxTotal = 20;
+            high.maxTotal = 80;
+            input.columns[i].a = i < 200 ? low : high;
+            input.columns[i].b = i < 200 ? high : low;
+        }
+        const ui::PlotFrame frame{{460, 105}, 1};
+        const QImage image = ui::paintCompare(input, frame, ui::themeTokens());
+        const auto y = [](double value) { return static_cast<int>(105 - value / 105 * 105); };
+        QCOMPARE(image.pixelColor(60 + 20, y(45)), ui::themeTokens().goodFill);
+        QCOMPARE(image.pixelColor(60 + 380, y(45)), ui::themeTokens().badFill);
+        QCOMPARE(image.pixelColor(60 + 20, y(90)), ui::themeTokens().canvas);
+        QCOMPARE(image.pixelColor(60 + 20, y(10)), ui::themeTokens().canvas);
+    }
+
+    void aligns() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::CompareView view({&document, &time, nullptr, nullptr});
+        view.resize(1080, 820);
+        view.show();
+        QVERIFY(view.emptyShown());
+        const auto a = run(1, 12, 1, 95, "quantized"), b = run(2, 36, 1, 90, "dequantized");
+        document.show(QStringLiteral("x.vitrine"), {a, b}, {{1, timeline(1, 12)}, {2, timeline(2, 36)}});
+        document.setRunA(1);
+        document.setRunB(2);
+        QVERIFY(!view.emptyShown());
+        // By phase the axis has room for the longer load and one decode; by time for the longer run.
+        QVERIFY(std::abs(double(view.axis()->extent().length()) - 3e9) < 2e7);
+        view.axis()->setCursor(test::ns(2.5)); // in the decode of both
+        QVERIFY(view.readout().contains(QStringLiteral("A 13.00")) &&
+                view.readout().contains(QStringLiteral("B 37.00")));
+        QTest::mouseClick(view.alignment()->button(2), Qt::LeftButton);
+        view.axis()->setCursor(test::ns(2.1)); // A has ended
+        QVERIFY2(view.readout().contains(QStringLiteral("B 36.00")), qPrintable(view.readout()));
+        QCOMPARE(view.specModel()->rowCount(), 1);
+        const auto* changed = view.header()->findChild<QCheckBox*>();
+        QTest::mouseClick(const_cast<QCheckBox*>(changed), Qt::LeftButton, {}, QPoint(6, changed->height() / 2));
+        QVERIFY(view.specModel()->rowCount() > 1);
+        view.inspector();
+        QCOMPARE(view.deltas()->model()->rowCount(), 3);
+        QVERIFY(view.perform(QStringLiteral("edit.copy-why")));
+        const QString text = QGuiApplication::clipboard()->text();
+        QVERIFY(text.startsWith(QStringLiteral("**A uses")));
+        QVERIFY(text.contains(QStringLiteral("| weights | quantized | dequantized |")));
+        QVERIFY(view.perform(QStringLiteral("view.table")));
+        QVERIFY(qobject_cast<QTableView*>(view.focusStops().value(0)) != nullptr);
+    }
+
+    void offersABaseline() {
+        ui::SessionDocument document;
+        ui::TimeCursor time;
+        ui::CompareView view({&document, &time, nullptr, nullptr});
+        view.show();
+        document.show(QStringLiteral("x.vitrine"), {run(1, 12, 1, 95, "quantized")}, {{1, timeline(1, 12)}});
+        QVERIFY(view.emptyText().contains(QStringLiteral("This session holds one")));
+        document.show(QStringLiteral("x.vitrine"), {run(1, 12, 1, 95, "quantized"), run(2, 12, 1, 95, "quantized")},
+                      {{1, timeline(1, 12)}});
+        document.setRunA(2);
+        document.setRunB(0);
+        QVERIFY(view.emptyText().contains(QStringLiteral("No baseline is chosen")));
+        QVERIFY(!view.whyNot(QStringLiteral("edit.copy-why")).isEmpty());
+    }
+};
+
+QTEST_MAIN(CompareViewTest)
+#include "compare_view_test.moc"

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/common/json_values.h"
+
+#include <nlohmann/json.hpp>
+
+namespace vitrine::ui {
+
+using Json = nlohmann::json;
+
+Json parsedObject(const std::string& text) {
+    Json value = Json::parse(text, nullptr, false);
+    return value.is_object() ? value : Json::object();
+}
+
+QString textAt(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? QString::fromStdString(found->get<std::string>()) : QString();
+}
+
+std::optional<double> numberAt(const Json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+std::optional<std::uint64_t> bytesAt(const Json& object, const char* key) {
+    const auto value = numberAt(object, key);
+    return value && *value >= 0 && *value < 9e18 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Starts and stops runs and prices them, without knowing how: the programs implement it over app::RunHost. Belongs to
+// the GUI thread; every signal is emitted there, and no call waits.
+
+#include <QObject>
+#include <QString>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+
+#include "profiler/timeline/memory_timeline.h"
+
+namespace vitrine::ui {
+
+/// One token as it arrives.
+struct StreamedToken {
+    int request = 0;
+    int index = 0; ///< number in the answer, from 0
+    int id = 0;
+    QString text;    ///< may be empty while a character is not complete
+    QString channel; ///< "analysis", "final"; empty for models without channels
+    double logprob = 0;
+    double seconds = 0; ///< since the run's start
+    QString topJson;    ///< array of {"id", "text", "logprob"}, empty when none were asked for
+};
+
+class RunController : public QObject {
+    Q_OBJECT
+
+public:
+    using QObject::QObject;
+
+    /// Starts an experiment; `sessionFile` empty keeps nothing. Emits refused() when it cannot start.
+    virtual void start(const nlohmann::json& experiment, const QString& sessionFile) = 0;
+    virtual void stop() = 0;
+    virtual bool running() const = 0;
+
+    /// Gives back what runs have left on the device for the next one; of a run in progress at its end.
+    virtual void releaseMemory() {}
+    /// Bytes of weights that were left there when the last run ended; 0 after releaseMemory().
+    virtual quint64 keptBytes() const { return 0; }
+
+    /// Prices an experiment on the Meta backend, in the background. A later call replaces one that has not begun;
+    /// priced() carries the ticket that this returned. A run in progress does not hold it up.
+    virtual quint64 price(const nlohmann::json& experiment) = 0;
+
+    /// Runs an experiment as a plan on the Meta backend, in the background, and hands over its events. A later call
+    /// replaces one that has not begun; rehearsed() carries the ticket. 0: this controller cannot.
+    virtual quint64 rehearse(const nlohmann::json& experiment);
+
+signals:
+    void started(qint64 run); ///< number in the session file, 0 without one
+    void refused(const QString& error);
+    /// A sentence about the run that is beginning: the process of the last one was lost.
+    void notice(const QString& text);
+    void progress(const QString& what, quint64 done, quint64 total);
+    void token(const vitrine::ui::StreamedToken& token);
+    void metric(const QString& name, double value);
+    /// `status` is "done", "failed", "out_of_memory" or "cancelled"; `metricsJson` the fields of `--json`.
+    void ended(const QString& status, const QString& error, const QString& metricsJson);
+    /// `metricsJson` as of `vitrine plan --json`; `error` is empty when the price is good.
+    void priced(quint64 ticket, const QString& metricsJson, const QString& error);
+    /// Null when the plan failed; `error` says why.
+    void rehearsed(quint64 ticket, std::shared_ptr<const profiler::MemoryTimeline> timeline, const QString& error);
+};
+
+inline quint64 RunController::rehearse(const nlohmann::json&) {
+    return 0;
+}
+
+} // namespace vitrine::ui

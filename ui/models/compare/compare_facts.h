@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What changed between runs: in settings, in results and at the peak of memory. A is the run one looks at, B
+// the baseline; arrows tell A against B. Pure functions; any thread.
+
+#include <QString>
+#include <optional>
+#include <vector>
+
+#include "profiler/analysis/timeline_align.h"
+#include "profiler/timeline/memory_timeline.h"
+#include "sessions/session_file.h"
+#include "ui/models/common/flat_tree.h"
+
+namespace vitrine::ui {
+
+/// Key, A, B: settings that differ, or all of them.
+FlatTreePtr specTable(const sessions::RunInfo& a, const sessions::RunInfo& b, bool changedOnly);
+
+/// Metric, a column for each run, A to B, noise. The first two runs are A and B; `all` are the session's runs, among
+/// which repeats of A or B (the same spec) give the noise.
+FlatTreePtr metricTable(const std::vector<sessions::RunInfo>& shown, const std::vector<sessions::RunInfo>& all,
+                        bool changedOnly);
+
+/// Group, A, B, A to B: bytes at the peak of each run, largest change first. Categories come from the metrics where a
+/// timeline is missing.
+FlatTreePtr peakTable(const profiler::MemoryTimeline* a, const profiler::MemoryTimeline* b, profiler::GroupBy groupBy);
+
+/// true: less is better (bytes, seconds); false: more is better (rates, context); nothing: neither.
+std::optional<bool> lowerIsBetter(std::string_view metric);
+/// Lists and identities that are no results: "ids.4", "seed".
+bool isMetricShown(std::string_view metric);
+/// The number in the unit that its name says.
+QString metricText(std::string_view metric, std::optional<double> value);
+/// Half the spread of a metric over done runs with the spec of `run`, relative to their mean; nothing for a lone run.
+std::optional<double> noiseBand(const std::vector<sessions::RunInfo>& all, const sessions::RunInfo& run,
+                                const std::string& metric);
+
+/// All of it as Markdown.
+QString compareText(const std::vector<sessions::RunInfo>& shown, const std::vector<sessions::RunInfo>& all,
+                    const profiler::MemoryTimeline* a, const profiler::MemoryTimeline* b);
+
+} // namespace vitrine::ui

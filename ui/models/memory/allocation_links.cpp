@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/memory/allocation_links.h"
+
+#include <algorithm>
+
+#include "profiler/analysis/scope_places.h"
+#include "ui/models/common/format.h"
+
+namespace vitrine::ui {
+
+using base::ScopeKind;
+using profiler::AllocationRow;
+using profiler::MemoryTimeline;
+using profiler::ScopeRow;
+
+namespace {
+
+constexpr std::size_t kScopesLookedAt = 200'000;
+constexpr std::size_t kRowsLookedAt = 200'000;
+
+bool isInside(const MemoryTimeline& timeline, std::uint64_t id, std::uint64_t ancestor) {
+    for (const ScopeRow* scope = timeline.scope(id); scope != nullptr; scope = timeline.scope(scope->parent)) {
+        if (scope->id == ancestor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// The innermost op around an instant, else the innermost layer, phase or step.
+const ScopeRow* innermostAt(const MemoryTimeline& timeline, base::TimeNs time) {
+    const auto scopes = timeline.scopes();
+    std::size_t next = profiler::scopesUpTo(timeline, time);
+    for (std::size_t looked = 0; next > 0 && looked < kScopesLookedAt; ++looked) {
+        const ScopeRow row = scopes[--next];
+        if (profiler::scopeEnd(timeline, row) >= time) {
+            return timeline.scope(row.id);
+        }
+    }
+    return nullptr;
+}
+
+std::size_t firstBorn(const MemoryTimeline& timeline, base::TimeNs time) {
+    const auto rows = timeline.allocations();
+    return static_cast<std::size_t>(
+        std::ranges::lower_bound(rows, time, {}, [](const AllocationRow& row) { return row.born; }) - rows.begin());
+}
+
+/// Rows of this name and category in [begin, end) that come before row `until`.
+std::vector<std::size_t> namesakes(const MemoryTimeline& timeline, const AllocationRow& like, base::TimeNs begin,
+                                   base::TimeNs end, std::size_t until) {
+    std::vector<std::size_t> found;
+    const auto rows = timeline.allocations();
+    const std::size_t first = firstBorn(timeline, begin);
+    const std::size_t last = std::min({rows.size(), until, first + kRowsLookedAt});
+    for (std::size_t i = first; i < last; ++i) {
+        const AllocationRow row = rows[i];
+        if (row.born >= end) {
+            break;
+        }
+        if (row.name == like.name && row.category == like.category) {
+            found.push_back(i);
+        }
+    }
+    return found;
+}
+
+} // namespace
+
+std::vector<AllocationLink> allocationLinks(const MemoryTimeline& timeline, std::size_t index, std::size_t limit) {
+    std::vector<AllocationLink> links;
+    const AllocationRow row = timeline.allocations()[index];
+    const ScopeRow* maker = timeline.scope(row.scope);
+    links.push_back({AllocationLink::Kind::Made, row.born, row.scope,
+                     maker != nullptr ? textOf(timeline.text(maker->name)) : QString()});
+    const base::TimeNs end = row.freed < 0 ? timeline.end() : row.freed;
+    const ScopeRow* step = profiler::enclosingScope(timeline, row.scope, ScopeKind::Step);
+    const base::TimeNs stepEnd = step != nullptr ? std::min(end, profiler::scopeEnd(timeline, *step)) : end;
+    const auto scopes = timeline.scopes();
+    std::size_t at = profiler::scopesUpTo(timeline, row.born - 1);
+    for (std::size_t looked = 0; at < scopes.size() && looked < kScopesLookedAt && links.size() <= limit; ++looked) {
+        const ScopeRow scope = scopes[at++];
+        if (scope.begin >= stepEnd) {
+            break;
+        }
+        // What runs inside the maker is the maker; ops inside ops would tell the same thing twice.
+        const ScopeRow* parent = timeline.scope(scope.parent);
+        if (scope.kind == ScopeKind::Op && scope.id != row.scope && !isInside(timeline, scope.id, row.scope) &&
+            (parent == nullptr || parent->kind != ScopeKind::Op)) {
+            links.push_back({AllocationLink::Kind::Used, scope.begin, scope.id, textOf(timeline.text(scope.name))});
+        }
+    }
+    if (row.freed >= 0) {
+        const ScopeRow* last = innermostAt(timeline, row.freed);
+        links.push_back({AllocationLink::Kind::Freed, row.freed, last != nullptr ? last->id : 0,
+                         last != nullptr ? textOf(timeline.text(last->name)) : QString()});
+    }
+    return links;
+}
+
+std::optional<EarlierTensor> earlierTensor(const MemoryTimeline& timeline, std::size_t index) {
+    const AllocationRow row = timeline.allocations()[index];
+    const ScopeRow* step = profiler::enclosingScope(timeline, row.scope, ScopeKind::Step);
+    const ScopeRow* before = step != nullptr ? profiler::stepBefore(timeline, *step) : nullptr;
+    if (before == nullptr) {
+        return std::nullopt;
+    }
+    // Layers may give their tensors the same name: the one in the same place of the order is the same tensor.
+    const std::size_t place = namesakes(timeline, row, step->begin, row.born + 1, index).size();
+    const auto earlier =
+        namesakes(timeline, row, before->begin, std::min(profiler::scopeEnd(timeline, *before), step->begin), index);
+    if (place >= earlier.size()) {
+        return std::nullopt;
+    }
+    return EarlierTensor{earlier[place], QString::fromStdString(profiler::scopeName(timeline, *before)),
+                         before->tokens};
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What one allocation is linked to: the op that made it, the ops that ran while it lived, its end, and the same tensor in
+// the step before. Pure functions over an immutable timeline; any thread. They look at a bounded number of scopes and rows.
+
+#include <QString>
+#include <optional>
+#include <vector>
+
+#include "profiler/timeline/memory_timeline.h"
+
+namespace vitrine::ui {
+
+/// One station on the way of an allocation, in order of time.
+struct AllocationLink {
+    enum class Kind : std::uint8_t { Made, Used, Freed };
+    Kind kind = Kind::Made;
+    base::TimeNs time = 0;
+    std::uint64_t scope = 0; ///< 0: none is known
+    QString name;            ///< of the scope: "LmHead"
+};
+
+/// Made, the ops of the same step that began while it lived (at most `limit`; the engine does not record who reads), and
+/// its end where it has one.
+std::vector<AllocationLink> allocationLinks(const profiler::MemoryTimeline& timeline, std::size_t row,
+                                            std::size_t limit = 16);
+
+/// The same tensor in the step before.
+struct EarlierTensor {
+    std::size_t row = 0;
+    QString step; ///< "step 2"
+    std::int64_t tokens = 0;
+};
+std::optional<EarlierTensor> earlierTensor(const profiler::MemoryTimeline& timeline, std::size_t row);
+
+} // namespace vitrine::ui

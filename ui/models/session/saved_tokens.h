@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The tokens that a session keeps of a run: texts "tokens.000000", "tokens.000001", ..., one JSON value a line.
+// Pure function; any thread.
+
+#include <vector>
+
+#include "sessions/session_file.h"
+#include "ui/models/common/run_controller.h"
+
+namespace vitrine::ui {
+
+/// Tokens of the run's first request, in order. Lines that are no tokens are left out; none: the run kept no tokens.
+std::vector<StreamedToken> savedTokens(const std::vector<sessions::RunText>& texts);
+
+} // namespace vitrine::ui

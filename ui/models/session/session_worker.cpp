@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/session/session_worker.h"
+
+#include <algorithm>
+
+namespace vitrine::ui {
+
+using sessions::RunId;
+using sessions::RunInfo;
+using sessions::RunStatus;
+using sessions::SessionFile;
+
+namespace {
+
+constexpr std::chrono::milliseconds kLivePoll{34};  // at most 30 times a second
+constexpr std::chrono::milliseconds kIdlePoll{500}; // other processes may append to the file
+constexpr std::chrono::milliseconds kPublishEvery{100};
+constexpr std::size_t kChunksAtOnce = 16;
+
+} // namespace
+
+QString SessionDocument::Worker::sentenceOf(const std::exception& error) {
+    return QString::fromUtf8(error.what());
+}
+
+void SessionDocument::Worker::run() noexcept {
+    try {
+        file_ = opener_(path_);
+        publishRuns(true);
+    } catch (const std::exception& error) {
+        file_.reset();
+        toGui([text = sentenceOf(error), path = QString::fromStdString(path_)](SessionDocument& d) {
+            emit d.openFailed(path, text);
+        });
+        return;
+    }
+    while (step()) {
+    }
+    file_.reset();
+}
+
+bool SessionDocument::Worker::step() noexcept {
+    std::function<void(SessionFile&)> job;
+    {
+        std::unique_lock lock(mutex_);
+        if (ending_) {
+            return false;
+        }
+        if (!jobs_.empty()) {
+            job = std::move(jobs_.front());
+            jobs_.pop_front();
+        }
+    }
+    try {
+        if (job) {
+            job(*file_);
+            return true;
+        }
+        if (readingAllowed_ && readSome()) {
+            return true;
+        }
+        waitForWork();
+        poll();
+    } catch (const std::exception& error) {
+        toGui([text = sentenceOf(error)](SessionDocument& d) { emit d.editFailed(text); });
+        // A broken disk must not make this thread spin.
+        std::unique_lock lock(mutex_);
+        wake_.wait_for(lock, kIdlePoll, [this] { return ending_; });
+    }
+    return true;
+}
+
+void SessionDocument::Worker::waitForWork() {
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, live_ ? kLivePoll : kIdlePoll, [this] { return ending_ || !jobs_.empty(); });
+}
+
+void SessionDocument::Worker::poll() {
+    const std::uint64_t now = file_->changeCounter();
+    if (now == seen_) {
+        return;
+    }
+    publishRuns(false);
+    for (auto& [id, reader] : readers_) {
+        reader.caughtUp = false;
+    }
+}
+
+void SessionDocument::Worker::publishRuns(bool first) {
+    seen_ = file_->changeCounter();
+    std::vector<RunInfo> runs = file_->runs();
+    live_ = std::any_of(runs.begin(), runs.end(), [](const RunInfo& r) { return r.status == RunStatus::Running; });
+    toGui([list = std::move(runs), first](SessionDocument& d) mutable {
+        if (first) {
+            d.open_ = true;
+            d.runs_.clear();
+            d.timelines_.clear();
+        }
+        d.takeRuns(std::move(list));
+        if (first) {
+            emit d.opened();
+        }
+    });
+}
+
+bool SessionDocument::Worker::readSome() {
+    for (auto& [id, reader] : readers_) {
+        if (reader.caughtUp || reader.failed) {
+            continue;
+        }
+        try {
+            readBatch(id, reader);
+        } catch (const std::exception& error) {
+            reader.failed = true;
+            publishTimeline(id, reader, sentenceOf(error));
+        }
+        return true;
+    }
+    return false;
+}
+
+void SessionDocument::Worker::readBatch(RunId id, Reader& reader) {
+    std::size_t got = 0;
+    for (const std::string& stream : file_->streams(id)) {
+        std::uint64_t& next = reader.next[stream];
+        for (const base::ColumnChunk& chunk : file_->chunks(id, stream, next, kChunksAtOnce)) {
+            reader.builder.add(chunk);
+            next = chunk.sequence + 1;
+            ++got;
+        }
+    }
+    reader.chunks += got;
+    reader.caughtUp = got == 0;
+    reader.dirty = reader.dirty || got > 0;
+    reader.toldComplete = reader.toldComplete && !reader.dirty;
+    const auto now = std::chrono::steady_clock::now();
+    if (reader.caughtUp ? !reader.toldComplete : now - reader.published > kPublishEvery) {
+        reader.published = now;
+        reader.dirty = false;
+        reader.toldComplete = reader.caughtUp;
+        publishTimeline(id, reader, {});
+    }
+}
+
+void SessionDocument::Worker::publishTimeline(RunId id, Reader& reader, const QString& error) {
+    TimelineState state{reader.caughtUp ? reader.builder.snapshot() : reader.builder.preview(), reader.caughtUp,
+                        reader.chunks, error};
+    toGui([id, state = std::move(state)](SessionDocument& d) mutable {
+        d.timelines_[id] = std::move(state);
+        d.reading_ = !d.timelines_[id].complete && d.timelines_[id].error.isEmpty();
+        emit d.progress(d.reading_ ? QObject::tr("Reading events") : QString(), d.timelines_[id].chunksRead, 0);
+        emit d.timelineChanged(id);
+    });
+}
+
+} // namespace vitrine::ui

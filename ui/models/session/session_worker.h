@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The thread of a session document; only session_document.cpp and session_worker.cpp know it.
+
+#include <QMetaObject>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "ui/models/session/session_document.h"
+
+namespace vitrine::ui {
+
+/// The thread that owns the file. Jobs run in order; between them the worker reads chunks and polls for changes.
+class SessionDocument::Worker {
+public:
+    Worker(SessionDocument& document, std::string path, SessionOpener opener)
+        : document_(document), path_(std::move(path)), opener_(std::move(opener)), thread_([this] { run(); }) {}
+
+    Worker(const Worker&) = delete; // its thread holds its address
+    Worker& operator=(const Worker&) = delete;
+    ~Worker() {
+        {
+            const std::lock_guard lock(mutex_);
+            ending_ = true;
+        }
+        wake_.notify_all();
+        thread_.join();
+    }
+
+    static QString sentenceOf(const std::exception& error);
+
+    void post(std::function<void(sessions::SessionFile&)> job) {
+        {
+            const std::lock_guard lock(mutex_);
+            jobs_.push_back(std::move(job));
+        }
+        wake_.notify_all();
+    }
+
+    void want(sessions::RunId id) {
+        post([this, id](sessions::SessionFile&) { readers_.try_emplace(id); });
+    }
+
+    void setReading(bool on) {
+        readingAllowed_ = on;
+        wake_.notify_all();
+    }
+
+private:
+    struct Reader {
+        profiler::MemoryTimelineBuilder builder;
+        std::map<std::string, std::uint64_t> next; ///< next sequence of each stream
+        std::uint64_t chunks = 0;
+        bool caughtUp = false;
+        bool failed = false;
+        bool dirty = false; ///< read more than was published
+        bool toldComplete = false;
+        std::chrono::steady_clock::time_point published{};
+    };
+
+    template <typename F> void toGui(F&& call) {
+        QMetaObject::invokeMethod(
+            &document_,
+            [self = this, document = &document_, body = std::forward<F>(call)]() mutable {
+                // A queued call of a worker that was replaced has nothing to say any more.
+                if (document->worker_.get() == self) {
+                    body(*document);
+                }
+            },
+            Qt::QueuedConnection);
+    }
+
+    void run() noexcept;
+    /// One job, one batch of chunks or one wait. False: the document is going.
+    bool step() noexcept;
+    void waitForWork();
+    void poll();
+    void publishRuns(bool first);
+    /// Reads one batch of the first run that lags behind. False: all are up to date.
+    bool readSome();
+    void readBatch(sessions::RunId id, Reader& reader);
+    void publishTimeline(sessions::RunId id, Reader& reader, const QString& error);
+
+    SessionDocument& document_;
+    const std::string path_;
+    SessionOpener opener_;
+    std::unique_ptr<sessions::SessionFile> file_; // worker thread only
+    std::map<sessions::RunId, Reader> readers_;   // worker thread only
+    std::uint64_t seen_ = 0;
+    bool live_ = false;
+    std::atomic<bool> readingAllowed_{true};
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::deque<std::function<void(sessions::SessionFile&)>> jobs_;
+    bool ending_ = false;
+
+    friend class SessionDocument;
+    std::thread thread_; // last: starts when everything above is there
+};
+
+} // namespace vitrine::ui

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/shell/view_list.h"
+
+#include <QCoreApplication>
+
+#include "ui/views/batching/batching_view.h"
+#include "ui/views/compare/compare_view.h"
+#include "ui/views/kernels/kernels_view.h"
+#include "ui/views/kv_cache/kv_view.h"
+#include "ui/views/load/load_view.h"
+#include "ui/views/mask_lab/mask_lab_view.h"
+#include "ui/views/memory/memory_view.h"
+#include "ui/views/memory/outlook_view.h"
+#include "ui/views/run/run_view.h"
+#include "ui/views/sessions/sessions_view.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+QString words(const char* text) {
+    return QCoreApplication::translate("ViewList", text);
+}
+
+View* makeRun(const ViewContext& context, QWidget* parent) {
+    return new RunView(context, parent);
+}
+
+View* makeMemory(const ViewContext& context, QWidget* parent) {
+    return new MemoryView(context, parent);
+}
+
+View* makeKernels(const ViewContext& context, QWidget* parent) {
+    return new KernelsView(context, parent);
+}
+
+View* makeKvCache(const ViewContext& context, QWidget* parent) {
+    return new KvView(context, parent);
+}
+
+View* makeBatching(const ViewContext& context, QWidget* parent) {
+    return new BatchingView(context, parent);
+}
+
+View* makeMask(const ViewContext& context, QWidget* parent) {
+    return new MaskLabView(context, parent);
+}
+
+View* makeLoad(const ViewContext& context, QWidget* parent) {
+    return new LoadView(context, parent);
+}
+
+View* makeFineTune(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("fine-tune"), words("Fine-tune"),
+                           words("Fine-tune shows loss, memory of each step and what every switch saves. "
+                                 "It needs fine-tuning runs, which this version does not do yet."),
+                           context, parent);
+}
+
+View* makePlanner(const ViewContext& context, QWidget* parent) {
+    return new OutlookView(QStringLiteral("planner"), words("Planner"),
+                           words("Planner shows whether a run fits on a device and at which context length. "
+                                 "Not in this version: use the backend meta in Run, or vitrine plan."),
+                           context, parent);
+}
+
+View* makeCompare(const ViewContext& context, QWidget* parent) {
+    return new CompareView(context, parent);
+}
+
+View* makeSessions(const ViewContext& context, QWidget* parent) {
+    return new SessionsView(context, parent);
+}
+
+} // namespace
+
+const std::vector<ViewEntry>& viewEntries() {
+    static const std::vector<ViewEntry> kEntries = {
+        {"run", QT_TRANSLATE_NOOP("ViewList", "Run"), "run", makeRun},
+        {"memory", QT_TRANSLATE_NOOP("ViewList", "Memory"), "memory", makeMemory},
+        {"kernels", QT_TRANSLATE_NOOP("ViewList", "Kernels"), "kernels", makeKernels},
+        {"kv-cache", QT_TRANSLATE_NOOP("ViewList", "KV cache"), "kv-cache", makeKvCache},
+        {"batching", QT_TRANSLATE_NOOP("ViewList", "Batching"), "batching", makeBatching},
+        {"mask", QT_TRANSLATE_NOOP("ViewList", "Mask Lab"), "mask", makeMask},
+        {"load", QT_TRANSLATE_NOOP("ViewList", "Load"), "load", makeLoad},
+        {"fine-tune", QT_TRANSLATE_NOOP("ViewList", "Fine-tune"), "fine-tune", makeFineTune},
+        {"planner", QT_TRANSLATE_NOOP("ViewList", "Planner"), "planner", makePlanner},
+        {"compare", QT_TRANSLATE_NOOP("ViewList", "Compare"), "compare", makeCompare},
+        {"sessions", QT_TRANSLATE_NOOP("ViewList", "Sessions"), "sessions", makeSessions},
+    };
+    return kEntries;
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The form of an experiment, made from the option table: a section for each group, the editor that fits each type, a dot
+// at what was changed, one line under what is wrong. Every edit can be undone.
+
+#include <QScrollArea>
+#include <QUndoStack>
+#include <map>
+
+#include "ui/models/run/experiment_form.h"
+#include "ui/widgets/base/controls.h"
+
+namespace vitrine::ui {
+
+class OptionForm final : public QScrollArea {
+    Q_OBJECT
+
+public:
+    /// `skip` are keys that are edited elsewhere. `choices` offers texts for a key (models).
+    OptionForm(ExperimentForm* form, QStringList skip, QWidget* parent = nullptr);
+
+    /// Texts to choose from in an editable field, which says `hint` while it is empty; "…" beside it asks chooseWanted.
+    void setChoices(const QString& key, const QStringList& choices, const QString& hint);
+    QWidget* editor(const QString& key) const; ///< null when the key has no field
+    QString errorLine(const QString& key) const;
+    bool dotShown(const QString& key) const;
+    /// Marks a field that is wrong only together with others; cleared by the next edit.
+    void setError(const QString& key, const QString& error);
+    QUndoStack* stack() { return &stack_; }
+    /// Edits as if typed, so that it can be undone.
+    void edit(const QString& key, const QString& text);
+
+signals:
+    void chooseWanted(const QString& key); ///< the folder button
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    struct Choices {
+        QStringList texts;
+        QString hint;
+    };
+    struct Row {
+        QWidget* editor = nullptr;
+        QPushButton* dot = nullptr;
+        TextLabel* error = nullptr;
+    };
+    void rebuild();
+    QWidget* makeRow(const engine::OptionSpec& spec, QWidget* parent);
+    QWidget* makeEditor(const engine::OptionSpec& spec, QWidget* parent);
+    void refresh(const QString& key);
+    void showError(Row& row, const QString& error);
+
+    ExperimentForm* form_;
+    QStringList skip_;
+    std::map<QString, Choices> choices_;
+    std::map<QString, Row> rows_;
+    QUndoStack stack_;
+    bool filling_ = false;
+};
+
+} // namespace vitrine::ui

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/widgets/plots/budget_bar.h"
+
+#include <QPainter>
+#include <algorithm>
+#include <cmath>
+
+#include "ui/models/common/format.h"
+#include "ui/widgets/base/paint.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr double kHeight = 34, kTop = 20, kBraces = 30;
+
+/// `free` is where its words may begin; after it, where those of the next may.
+void brace(QPainter& painter, double x0, double x1, double y, const QString& text, const QColor& color, double limit,
+           double& free) {
+    if (x1 - x0 < 3) {
+        return;
+    }
+    painter.fillRect(QRectF(x0, y, 1, 5), color);
+    painter.fillRect(QRectF(x1 - 1, y, 1, 5), color);
+    painter.fillRect(QRectF(x0, y + 4, x1 - x0, 1), color);
+    const QFont font = Theme::instance().font(TypeRole::Table);
+    const double width = textWidth(text, font);
+    const double x = std::clamp((x0 + x1 - width) / 2, free, std::max(free, limit - width));
+    free = x + width + 12;
+    drawText(painter, QRectF(x, y + 7, width + 2, 16), Qt::AlignVCenter, text, color, font);
+}
+
+} // namespace
+
+BudgetBar::BudgetBar(bool small, QWidget* parent) : QWidget(parent), small_(small) {
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    connect(&Theme::instance(), &Theme::changed, this, QOverload<>::of(&QWidget::update));
+}
+
+void BudgetBar::set(std::vector<BudgetPart> parts, std::uint64_t budget, std::uint64_t asked, const QString& askedName,
+                    double band) {
+    parts_ = std::move(parts);
+    budget_ = budget;
+    asked_ = asked;
+    askedName_ = askedName;
+    band_ = band;
+    held_ = 0;
+    QStringList words;
+    for (const BudgetPart& part : parts_) {
+        held_ += part.bytes;
+        if (part.bytes > 0) {
+            words << part.name + QLatin1Char(' ') + bytesText(part.bytes);
+        }
+    }
+    spoken_ = tr("Held %1 of %2: %3").arg(bytesText(held_), bytesText(budget), words.join(QStringLiteral(", ")));
+    if (asked > 0) {
+        spoken_ += tr(". Asked for %1 more").arg(bytesText(asked));
+    }
+    setAccessibleName(tr("Memory against the budget"));
+    setAccessibleDescription(spoken_);
+    setToolTip(small_ ? spoken_ : QString());
+    update();
+}
+
+QSize BudgetBar::sizeHint() const {
+    return small_ ? QSize(160, 6) : QSize(400, static_cast<int>(kTop + kHeight + kBraces));
+}
+
+void BudgetBar::paintSmall(QPainter& painter) const {
+    const ThemeTokens& t = themeTokens();
+    painter.fillRect(rect(), t.line1);
+    const double scale = static_cast<double>(std::max({budget_, held_, std::uint64_t{1}}));
+    double x = 0;
+    for (const BudgetPart& part : parts_) {
+        const double w = static_cast<double>(part.bytes) / scale * width();
+        painter.fillRect(QRectF(x, 0, w, height()), part.style.fill);
+        x += w;
+    }
+    if (held_ > budget_ && budget_ > 0) {
+        plumbline(painter, static_cast<double>(budget_) / scale * width(), 0, height(), t.bad);
+    }
+}
+
+void BudgetBar::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    if (small_) {
+        paintSmall(painter);
+        return;
+    }
+    const ThemeTokens& t = themeTokens();
+    const double dpr = deviceRatio(painter);
+    const QFont strong = Theme::instance().font(TypeRole::Table, true), plain = Theme::instance().font(TypeRole::Table);
+    const QFont axis = Theme::instance().font(TypeRole::Axis);
+    const std::uint64_t needed = held_ + asked_;
+    const double scale = static_cast<double>(std::max({needed, budget_, std::uint64_t{1}}));
+    const auto xOf = [&](std::uint64_t bytes) {
+        return std::round(static_cast<double>(bytes) / scale * (width() - 1));
+    };
+    std::uint64_t at = 0;
+    for (const BudgetPart& part : parts_) {
+        const double x0 = xOf(at), x1 = xOf(at + part.bytes);
+        at += part.bytes;
+        if (x1 <= x0) {
+            continue;
+        }
+        const QRectF box(x0, kTop, x1 - x0, kHeight);
+        fillCategory(painter, box, part.style, dpr);
+        painter.fillRect(QRectF(x1 - 1, kTop, 1, kHeight), withAlpha(t.canvas, 0.6));
+        if (box.width() >= std::max(textWidth(part.name, strong), textWidth(bytesText(part.bytes), plain)) + 14) {
+            drawText(painter, QRectF(x0 + 8, kTop + 2, box.width() - 10, 15), Qt::AlignVCenter, part.name,
+                     part.style.ink, strong);
+            drawText(painter, QRectF(x0 + 8, kTop + 17, box.width() - 10, 15), Qt::AlignVCenter, bytesText(part.bytes),
+                     part.style.ink, plain);
+        }
+    }
+    if (band_ > 0) {
+        const double width = static_cast<double>(held_) * band_ / scale * (this->width() - 1);
+        painter.fillRect(QRectF(xOf(held_) - width, kTop, 2 * width, kHeight), freeHatch(t, 6, dpr));
+    }
+    if (asked_ > 0) {
+        const QRectF ghost(xOf(held_), kTop, xOf(needed) - xOf(held_), kHeight);
+        painter.fillRect(ghost, hatchBrush(Hatch::BackDiagonal, 6, withAlpha(t.bad, 0.75), dpr));
+        QPen pen(t.bad, 1);
+        pen.setDashPattern({4, 2});
+        painter.setPen(pen);
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(ghost.adjusted(0.5, 0.5, -0.5, -0.5));
+        const QString words = tr("%1, asked %2").arg(askedName_, bytesText(asked_));
+        const double w = textWidth(words, strong);
+        // Beside the budget line where one side has the room, else across it.
+        const double line = xOf(budget_);
+        const double before = line - ghost.left(), after = ghost.right() - line;
+        const double left = before >= w + 24 || after < w + 24 ? ghost.left() + 8 : line + 8;
+        if (w + 20 < ghost.width()) {
+            const QRectF box(left, kTop + 9, w + 10, 16);
+            painter.fillRect(box, t.panel);
+            drawText(painter, box, Qt::AlignCenter, words, t.bad, strong);
+        }
+    }
+    drawText(painter, QRectF(0, 0, 40, 16), Qt::AlignVCenter, QStringLiteral("0"), t.text3, axis);
+    const double budgetX = xOf(budget_);
+    plumbline(painter, budgetX, 2, kTop + kHeight + 5, t.bad);
+    const QString budgetWords = tr("Budget %1").arg(bytesText(budget_));
+    const double budgetWidth = textWidth(budgetWords, strong);
+    const double budgetLeft = budgetX - 6 - budgetWidth >= 20 ? budgetX - 6 - budgetWidth : budgetX + 6;
+    drawText(painter, QRectF(budgetLeft, 0, budgetWidth + 2, 16), Qt::AlignVCenter, budgetWords, t.bad, strong);
+    const QString neededWords = tr("needed %1").arg(bytesText(needed));
+    if (needed > budget_ && width() - budgetX > textWidth(neededWords, plain) + 12) {
+        drawText(painter, QRectF(0, 0, width() - 1, 16), Qt::AlignRight | Qt::AlignVCenter, neededWords, t.text2,
+                 plain);
+    }
+    const double y = kTop + kHeight + 4;
+    double free = 0; // where the words of the next brace may begin
+    brace(painter, 0, xOf(held_), y, tr("held %1").arg(bytesText(held_)), t.text2, width(), free);
+    if (budget_ > held_) {
+        brace(painter, xOf(held_) + 1, budgetX, y, tr("free %1").arg(bytesText(budget_ - held_)), t.text2, width(),
+              free);
+    }
+    if (needed > budget_) {
+        brace(painter, budgetX + 1, xOf(needed), y, tr("missing %1").arg(bytesText(needed - budget_)), t.bad, width(),
+              free);
+    }
+}
+
+} // namespace vitrine::ui

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// A small table for inspectors: a head of 24 px with the badges of A and B, and rows of 24 px that never scroll. It shows
+// a FlatTree; cells with DeltaRole get the arrow's colour.
+
+#include <QStyledItemDelegate>
+#include <QTableView>
+#include <QWidget>
+
+#include "ui/models/common/flat_tree.h"
+
+namespace vitrine::ui {
+
+class FactTable final : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit FactTable(const QString& accessibleName, QWidget* parent = nullptr);
+
+    /// Head texts come from the columns' titles; `badges` gives letters by column, ' ' for none ("  AB"[column]).
+    void setTable(FlatTreePtr table, const QString& badges = {});
+    /// Width of the columns after the first, which takes the rest.
+    void setNumberWidth(int pixels);
+    FlatTreeModel* model() const { return model_; }
+    QTableView* view() const { return view_; }
+    QString asText() const; ///< Markdown table
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    class Head;
+    void fit();
+    FlatTreeModel* model_;
+    Head* head_;
+    QTableView* view_;
+    QString badges_;
+    int numberWidth_ = 78;
+};
+
+/// Cells of fact tables and of table twins: theme colours, right-aligned numbers, deltas with their colour.
+class FactDelegate final : public QStyledItemDelegate {
+    Q_OBJECT
+
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
+};
+
+/// The look of a table twin: rows of 24, whole rows selected, sortable head, Ctrl+C copies as tab-separated raw values.
+void setUpTwin(QTableView* view, FlatTreeModel* model, const QString& accessibleName);
+
+} // namespace vitrine::ui
