@@ -115,6 +115,139 @@ __device__ __forceinline__ void scoreSeen(const AttentionCall& p, const Row& row
     }
 }
 
+/// What one block does: one row, some of its heads, and the splits of its keys.
+struct Task {
+    const AttentionCall& p;
+    Shared& shared;
+    unsigned char* stages;
+    const Row& row;
+    const Heads& heads;
+    const SequenceKeys& keys;
+    const KeyRange& range;
+    const Cut& cut;
+    int kvHead, index;
+    int firstTile, endTile;
+};
+
+/// Brings the warp's 16 keys and values of the tile at `place` into a stage of its ring.
+__device__ __forceinline__ void bringTile(const Task& task, int place, u32 stage) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const KeyRange& range = task.range;
+    const int begin = place * kTileKeys + warp * 16;
+    const bool all = begin >= range.lo && begin + 15 <= range.hi;
+    const SequenceKeys::Place run = all ? task.keys.locateRun(begin) : SequenceKeys::nowhere();
+    if (SequenceKeys::isInPage(run)) {
+        bringRun(task.p, run, task.kvHead, stage);
+    } else {
+        const int position = begin + lane % 16;
+        const bool wanted = position >= range.lo && position <= range.hi;
+        bringRows(task.p, wanted ? task.keys.locate(position) : SequenceKeys::nowhere(), task.kvHead, stage);
+    }
+}
+
+/// Brings the row's queries into registers, or behind the stages where they do not fit.
+__device__ __forceinline__ void bringQueries(const Task& task, Queries& q) {
+    const T* queries =
+        static_cast<const T*>(task.p.q) + task.row.row * task.p.qStride + static_cast<i64>(task.heads.begin) * kDim;
+    if constexpr (kQueryInShared) {
+        for (int piece = static_cast<int>(threadIdx.x); piece < 16 * kPieces; piece += 32 * kWarps) {
+            const int r = piece / kPieces;
+            u32x4 value{0, 0, 0, 0};
+            if (r < task.heads.count) {
+                value = *reinterpret_cast<const u32x4*>(queries + r * kDim + piece % kPieces * 8);
+            }
+            storeQuery(task.stages + kWarps * kStages * kStageBytes + r * kPitch, piece % kPieces, value);
+        }
+        __syncthreads();
+    } else {
+        loadQueries(q, queries, task.heads.count);
+    }
+}
+
+/// Writes what the warps found for a split; the last split of a row to end adds all of them up.
+__device__ __forceinline__ void tellSplit(const Task& task, int split, Softmax& softmax, Sums& sums) {
+    const AttentionCall& p = task.p;
+    const bool whole = task.cut.splits == 1;
+    float* const firstSums = p.partials + (static_cast<i64>(task.index) * p.splits * p.heads + task.heads.begin) * kDim;
+    float* const firstStatistics = p.partials + static_cast<i64>(gridDim.z) * p.splits * p.heads * kDim +
+                                   (static_cast<i64>(task.index) * p.splits * p.heads + task.heads.begin) * 2;
+    const i64 before = static_cast<i64>(split) * p.heads;
+    writePart(p, task.heads, task.shared, task.stages, softmax, sums, whole, firstSums + before * kDim,
+              firstStatistics + before * 2);
+    if (!whole) {
+        countPart(p, task.heads, task.shared, task.stages, task.cut.splits, firstSums, firstStatistics);
+    }
+}
+
+/// Scores, weights and sums over the tiles of one split.
+__device__ __forceinline__ void attendSplit(const Task& task, seen::RowTiles& list, int split) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int tileBegin = task.firstTile + split * task.cut.tilesOfSplit;
+    const int tileEnd = min(tileBegin + task.cut.tilesOfSplit, task.endTile);
+    if constexpr (kListed) {
+        list.seek(tileBegin);
+    }
+
+    // The warp's own ring of stages.
+    const u32 ring = sharedAddress(task.stages) + static_cast<u32>(warp * kStages * kStageBytes);
+    const auto issue = [&](int tileNumber) {
+        if (tileNumber < tileEnd) {
+            const u32 stage = ring + static_cast<u32>((tileNumber - tileBegin) % kStages * kStageBytes);
+            int place = tileNumber;
+            if constexpr (kListed) {
+                const seen::Tile tile = list.take();
+                place = tile.number;
+                if (lane == 0) {
+                    task.shared.taken[warp][(tileNumber - tileBegin) % kStages] = place * 2 + (tile.whole ? 1 : 0);
+                }
+            }
+            bringTile(task, place, stage);
+        }
+        copyAsyncCommit();
+    };
+    const auto isOld = [&](int tileNumber) { return tileNumber * kTileKeys + warp * 16 + 15 < task.row.firstPosition; };
+    int issued = 0;
+    while (issued < kStages && !kListed && isOld(tileBegin + issued)) {
+        issue(tileBegin + issued);
+        ++issued;
+    }
+    pdl::wait();
+    while (issued < kStages) {
+        issue(tileBegin + issued);
+        ++issued;
+    }
+
+    Queries q;
+    bringQueries(task, q);
+    const u32 queryAt = sharedAddress(task.stages) + kWarps * kStages * kStageBytes;
+    Softmax softmax;
+    Sums sums = {};
+    for (int tileNumber = tileBegin; tileNumber < tileEnd; ++tileNumber) {
+        copyAsyncWait<kStages - 1>();
+        __syncwarp();
+        const u32 stage = ring + static_cast<u32>((tileNumber - tileBegin) % kStages * kStageBytes);
+        Scores scores;
+        multiplyKeys(scores, q, queryAt, stage);
+        int place = tileNumber;
+        bool asked = true;
+        if constexpr (kListed) {
+            const int taken = task.shared.taken[warp][(tileNumber - tileBegin) % kStages];
+            place = taken / 2;
+            asked = taken % 2 == 0;
+        }
+        scoreSeen(task.p, task.row, task.heads, task.keys, task.range, place * kTileKeys + warp * 16, asked, scores);
+        softmax.weigh(scores, sums);
+        addValues(sums, scores, stage);
+        __syncwarp();
+        issue(tileNumber + kStages);
+    }
+    copyAsyncWait<0>();
+    __syncthreads();
+    tellSplit(task, split, softmax, sums);
+}
+
 } // namespace decode
 
 extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
@@ -122,8 +255,6 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
     using namespace decode;
     extern __shared__ __align__(16) unsigned char stages[];
     __shared__ Shared shared;
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int warp = static_cast<int>(threadIdx.x) / 32;
     const int firstSplit = static_cast<int>(blockIdx.x);
     const int kvHead = static_cast<int>(blockIdx.y) / kHeadTiles;
     const int headInGroup = static_cast<int>(blockIdx.y) % kHeadTiles * 16;
@@ -152,104 +283,9 @@ extern "C" __global__ void __launch_bounds__(128, decode::kBlocksOfSm)
         pdl::wait();
         return;
     }
+    const Task task{p, shared, stages, row, heads, keys, range, cut, kvHead, index, firstTile, firstTile + tiles};
     for (int split = firstSplit; split < cut.splits; split += static_cast<int>(gridDim.x)) {
-        const int tileBegin = firstTile + split * cut.tilesOfSplit;
-        const int tileEnd =
-            tileBegin + cut.tilesOfSplit < firstTile + tiles ? tileBegin + cut.tilesOfSplit : firstTile + tiles;
-        if constexpr (kListed) {
-            list.seek(tileBegin);
-        }
-
-        // The warp's own ring of stages.
-        const u32 ring = sharedAddress(stages) + static_cast<u32>(warp * kStages * kStageBytes);
-        const auto issue = [&](int tileNumber) {
-            if (tileNumber < tileEnd) {
-                const u32 stage = ring + static_cast<u32>((tileNumber - tileBegin) % kStages * kStageBytes);
-                int place = tileNumber;
-                if constexpr (kListed) {
-                    const seen::Tile tile = list.take();
-                    place = tile.number;
-                    if (lane == 0) {
-                        shared.taken[warp][(tileNumber - tileBegin) % kStages] = place * 2 + (tile.whole ? 1 : 0);
-                    }
-                }
-                const int begin = place * kTileKeys + warp * 16;
-                const bool all = begin >= range.lo && begin + 15 <= range.hi;
-                const SequenceKeys::Place run = all ? keys.locateRun(begin) : SequenceKeys::nowhere();
-                if (SequenceKeys::isInPage(run)) {
-                    bringRun(p, run, kvHead, stage);
-                } else {
-                    const int position = begin + lane % 16;
-                    const bool wanted = position >= range.lo && position <= range.hi;
-                    bringRows(p, wanted ? keys.locate(position) : SequenceKeys::nowhere(), kvHead, stage);
-                }
-            }
-            copyAsyncCommit();
-        };
-        const auto isOld = [&](int tileNumber) { return tileNumber * kTileKeys + warp * 16 + 15 < row.firstPosition; };
-        int issued = 0;
-        while (issued < kStages && !kListed && isOld(tileBegin + issued)) {
-            issue(tileBegin + issued);
-            ++issued;
-        }
-        pdl::wait();
-        while (issued < kStages) {
-            issue(tileBegin + issued);
-            ++issued;
-        }
-
-        const int g = lane / 4;
-        const int t = lane % 4;
-        Queries q;
-        const T* queries = static_cast<const T*>(p.q) + row.row * p.qStride + static_cast<i64>(heads.begin) * kDim;
-        const u32 queryAt = sharedAddress(stages) + kWarps * kStages * kStageBytes;
-        if constexpr (kQueryInShared) {
-            for (int piece = static_cast<int>(threadIdx.x); piece < 16 * kPieces; piece += 32 * kWarps) {
-                const int r = piece / kPieces;
-                u32x4 value{0, 0, 0, 0};
-                if (r < rows) {
-                    value = *reinterpret_cast<const u32x4*>(queries + r * kDim + piece % kPieces * 8);
-                }
-                storeQuery(stages + kWarps * kStages * kStageBytes + r * kPitch, piece % kPieces, value);
-            }
-            __syncthreads();
-        } else {
-            loadQueries(q, queries, rows);
-        }
-        Softmax softmax;
-        Sums sums = {};
-        for (int tileNumber = tileBegin; tileNumber < tileEnd; ++tileNumber) {
-            copyAsyncWait<kStages - 1>();
-            __syncwarp();
-            const u32 stage = ring + static_cast<u32>((tileNumber - tileBegin) % kStages * kStageBytes);
-            Scores scores;
-            multiplyKeys(scores, q, queryAt, stage);
-            int place = tileNumber;
-            bool asked = true;
-            if constexpr (kListed) {
-                const int taken = shared.taken[warp][(tileNumber - tileBegin) % kStages];
-                place = taken / 2;
-                asked = taken % 2 == 0;
-            }
-            scoreSeen(p, row, heads, keys, range, place * kTileKeys + warp * 16, asked, scores);
-            softmax.weigh(scores, sums);
-            addValues(sums, scores, stage);
-            __syncwarp();
-            issue(tileNumber + kStages);
-        }
-        copyAsyncWait<0>();
-        __syncthreads();
-
-        const bool whole = cut.splits == 1;
-        float* const firstSums = p.partials + (static_cast<i64>(index) * p.splits * p.heads + heads.begin) * kDim;
-        float* const firstStatistics = p.partials + static_cast<i64>(gridDim.z) * p.splits * p.heads * kDim +
-                                       (static_cast<i64>(index) * p.splits * p.heads + heads.begin) * 2;
-        const i64 before = static_cast<i64>(split) * p.heads;
-        writePart(p, heads, shared, stages, softmax, sums, whole, firstSums + before * kDim,
-                  firstStatistics + before * 2);
-        if (!whole) {
-            countPart(p, heads, shared, stages, cut.splits, firstSums, firstStatistics);
-        }
+        attendSplit(task, list, split);
         __syncthreads(); // the stages are free
     }
 }

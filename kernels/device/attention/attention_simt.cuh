@@ -71,14 +71,52 @@ __device__ __forceinline__ void addValue(const AttentionParams& p, const Sequenc
     }
 }
 
+/// Adds up what the warps of a block saw, each with its own maximum, and writes the row of one head.
+__device__ __forceinline__ void writeRow(const AttentionParams& p, int row, int head, float maximum, float total,
+                                         const float (&sums)[kPerLane]) {
+    __shared__ float merged[kWarps][kDim];
+    __shared__ float maxima[kWarps];
+    __shared__ float totals[kWarps];
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+        if (i * 32 + lane < kDim) {
+            merged[warp][i * 32 + lane] = sums[i];
+        }
+    }
+    if (lane == 0) {
+        maxima[warp] = maximum;
+        totals[warp] = total;
+    }
+    __syncthreads();
+    const float sink = sink2(p, head);
+    maximum = sink;
+    for (const float other : maxima) {
+        maximum = fmaxf(maximum, other);
+    }
+    total = exp2f(sink - safeMaximum(maximum));
+    for (int i = 0; i < kWarps; ++i) {
+        total += totals[i] * exp2f(maxima[i] - safeMaximum(maximum));
+    }
+    for (int d = static_cast<int>(threadIdx.x); d < kDim; d += 32 * kWarps) {
+        float sum = 0;
+        for (int i = 0; i < kWarps; ++i) {
+            sum += merged[i][d] * exp2f(maxima[i] - safeMaximum(maximum));
+        }
+        const float value = total == 0 ? 0.0F : sum / total;
+        static_cast<Out*>(p.out)[row * p.outStride + static_cast<i64>(head) * kDim + d] = fromFloat<Out>(value);
+    }
+    if (p.lse != nullptr && threadIdx.x == 0) {
+        p.lse[static_cast<i64>(row) * p.heads + head] = naturalLse(maximum, total);
+    }
+}
+
 } // namespace simt
 
 extern "C" __global__ void __launch_bounds__(256, 2) attention_simt(const __grid_constant__ AttentionCall p) {
     using namespace simt;
     __shared__ float q[kDim];
-    __shared__ float merged[kWarps][kDim];
-    __shared__ float maxima[kWarps];
-    __shared__ float totals[kWarps];
     const int head = static_cast<int>(blockIdx.x % static_cast<unsigned>(p.heads));
     const int row = static_cast<int>(blockIdx.x / static_cast<unsigned>(p.heads));
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -135,37 +173,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) attention_simt(const __grid
             }
         }
     }
-#pragma unroll
-    for (int i = 0; i < kPerLane; ++i) {
-        if (i * 32 + lane < kDim) {
-            merged[warp][i * 32 + lane] = sums[i];
-        }
-    }
-    if (lane == 0) {
-        maxima[warp] = maximum;
-        totals[warp] = total;
-    }
-    __syncthreads();
-    const float sink = sink2(p, head);
-    maximum = sink;
-    for (const float other : maxima) {
-        maximum = fmaxf(maximum, other);
-    }
-    total = exp2f(sink - safeMaximum(maximum));
-    for (int i = 0; i < kWarps; ++i) {
-        total += totals[i] * exp2f(maxima[i] - safeMaximum(maximum));
-    }
-    for (int d = static_cast<int>(threadIdx.x); d < kDim; d += 32 * kWarps) {
-        float sum = 0;
-        for (int i = 0; i < kWarps; ++i) {
-            sum += merged[i][d] * exp2f(maxima[i] - safeMaximum(maximum));
-        }
-        const float value = total == 0 ? 0.0F : sum / total;
-        static_cast<Out*>(p.out)[row * p.outStride + static_cast<i64>(head) * kDim + d] = fromFloat<Out>(value);
-    }
-    if (p.lse != nullptr && threadIdx.x == 0) {
-        p.lse[static_cast<i64>(row) * p.heads + head] = naturalLse(maximum, total);
-    }
+    writeRow(p, row, head, maximum, total, sums);
 }
 
 } // namespace vt

@@ -191,6 +191,19 @@ __device__ __forceinline__ IntervalWalk<kKeys> walkIntervals(const Params& p, co
 }
 #endif
 
+/// What a row holds before its first key.
+__device__ __forceinline__ void begin(Accumulator& accumulator) {
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            accumulator.maximum[r][half] = minusInfinity();
+            accumulator.total[r][half] = 0;
+        }
+    }
+    clear(accumulator.sums);
+}
+
 } // namespace flex
 
 extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
@@ -239,15 +252,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         }
     }
     Accumulator accumulator;
-#pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            accumulator.maximum[r][half] = minusInfinity();
-            accumulator.total[r][half] = 0;
-        }
-    }
-    clear(accumulator.sums);
+    begin(accumulator);
     u32 stage = ring;
     while (!walk.done()) {
         const int keyBegin = walk.begin();

@@ -48,6 +48,43 @@ __device__ __forceinline__ int exclusiveSum(int value, int* slots, int& total) {
     return before + inclusive - value;
 }
 
+/// Gives each expert its tiles: counts become first rows, tiles and their unused slots are written. Returns the number of tiles.
+__device__ __forceinline__ int placeTiles(const abi::ExpertSortParams& p, int* counts, int* sums) {
+    const int thread = static_cast<int>(threadIdx.x);
+    int firstTile = 0;
+    for (int base = 0; base < p.experts; base += kWarps * 32) {
+        const int expert = base + thread;
+        int rows = 0;
+        if (expert < p.experts) {
+#pragma unroll 4
+            for (int w = 0; w < kWarps; ++w) {
+                rows += counts[w * p.experts + expert];
+            }
+        }
+        const int tiles = vt::ceilDiv(rows, abi::kExpertTile);
+        int total;
+        const int tile = firstTile + exclusiveSum(tiles, sums, total);
+        firstTile += total;
+        if (expert < p.experts) {
+            int row = tile * abi::kExpertTile;
+#pragma unroll 4
+            for (int w = 0; w < kWarps; ++w) {
+                const int count = counts[w * p.experts + expert];
+                counts[w * p.experts + expert] = row;
+                row += count;
+            }
+            for (int i = 0; i < tiles; ++i) {
+                p.tiles[2 * (tile + i)] = expert;
+                p.tiles[2 * (tile + i) + 1] = min(abi::kExpertTile, rows - i * abi::kExpertTile);
+            }
+            for (; row < (tile + tiles) * abi::kExpertTile; ++row) {
+                p.slots[row] = -1;
+            }
+        }
+    }
+    return firstTile;
+}
+
 } // namespace
 
 extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
@@ -80,39 +117,9 @@ extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
     }
     __syncthreads();
 
-    int firstTile = 0;
-    for (int base = 0; base < p.experts; base += kWarps * 32) {
-        const int expert = base + thread;
-        int rows = 0;
-        if (expert < p.experts) {
-#pragma unroll 4
-            for (int w = 0; w < kWarps; ++w) {
-                rows += counts[w * p.experts + expert];
-            }
-        }
-        const int tiles = vt::ceilDiv(rows, abi::kExpertTile);
-        int total;
-        const int tile = firstTile + exclusiveSum(tiles, sums, total);
-        firstTile += total;
-        if (expert < p.experts) {
-            int row = tile * abi::kExpertTile;
-#pragma unroll 4
-            for (int w = 0; w < kWarps; ++w) {
-                const int count = counts[w * p.experts + expert];
-                counts[w * p.experts + expert] = row;
-                row += count;
-            }
-            for (int i = 0; i < tiles; ++i) {
-                p.tiles[2 * (tile + i)] = expert;
-                p.tiles[2 * (tile + i) + 1] = min(abi::kExpertTile, rows - i * abi::kExpertTile);
-            }
-            for (; row < (tile + tiles) * abi::kExpertTile; ++row) {
-                p.slots[row] = -1;
-            }
-        }
-    }
+    const int tiles = placeTiles(p, counts, sums);
     if (thread == 0) {
-        *p.tileCount = firstTile;
+        *p.tileCount = tiles;
     }
     __syncthreads();
 

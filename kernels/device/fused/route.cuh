@@ -113,33 +113,11 @@ __device__ __forceinline__ void choose(const vitrine::kernels::abi::RouteParams&
     }
 }
 
-} // namespace route
-
-extern "C" __global__ void __launch_bounds__(route::kThreads)
-    route_token(const __grid_constant__ vitrine::kernels::abi::RouteParams p) {
-    using namespace route;
-    using X = StorageOf<VT_X_DTYPE>;
-    __shared__ Shared shared;
+/// Reads a token's row into x and norms it there; the cluster's first block writes it to `normed`.
+template <class X>
+__device__ __forceinline__ void normToken(const vitrine::kernels::abi::RouteParams& p, Shared& shared, i64 token,
+                                          int rank, const float (&norm)[kPieces][8], float (&x)[kPieces][8]) {
     const int thread = static_cast<int>(threadIdx.x);
-    const int rank = Blocks::rank();
-    const i64 token = blockIdx.x / VT_CLUSTER;
-    const int firstExpert = rank * kExperts;
-    const auto* router = static_cast<const Weight*>(p.router);
-    Blocks::arrive();
-    Weights weights;
-    loadWeights(router, firstExpert, weights);
-    float norm[kPieces][8];
-#pragma unroll
-    for (int piece = 0; piece < kPieces; ++piece) {
-        const int at = (piece * kThreads + thread) * 8;
-        if (at < VT_DIM) {
-            loadPiece(static_cast<const StorageOf<VT_NORM_DTYPE>*>(p.normWeight) + at, norm[piece]);
-        }
-    }
-    pdl::launchDependents();
-    pdl::wait();
-
-    float x[kPieces][8] = {};
     float squares = 0;
     const X* from = static_cast<const X*>(p.x) + token * p.xStride;
 #pragma unroll
@@ -168,6 +146,36 @@ extern "C" __global__ void __launch_bounds__(route::kThreads)
             }
         }
     }
+}
+
+} // namespace route
+
+extern "C" __global__ void __launch_bounds__(route::kThreads)
+    route_token(const __grid_constant__ vitrine::kernels::abi::RouteParams p) {
+    using namespace route;
+    using X = StorageOf<VT_X_DTYPE>;
+    __shared__ Shared shared;
+    const int thread = static_cast<int>(threadIdx.x);
+    const int rank = Blocks::rank();
+    const i64 token = blockIdx.x / VT_CLUSTER;
+    const int firstExpert = rank * kExperts;
+    const auto* router = static_cast<const Weight*>(p.router);
+    Blocks::arrive();
+    Weights weights;
+    loadWeights(router, firstExpert, weights);
+    float norm[kPieces][8];
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) {
+        const int at = (piece * kThreads + thread) * 8;
+        if (at < VT_DIM) {
+            loadPiece(static_cast<const StorageOf<VT_NORM_DTYPE>*>(p.normWeight) + at, norm[piece]);
+        }
+    }
+    pdl::launchDependents();
+    pdl::wait();
+
+    float x[kPieces][8] = {};
+    normToken<X>(p, shared, token, rank, norm, x);
     Blocks::wait(); // the first block has begun, and its shared memory may be written
     for (int group = 0; group < kExperts; group += kGroup) {
         if (group > 0) {

@@ -115,6 +115,23 @@ __device__ __forceinline__ void choose(const vitrine::kernels::abi::RouteParams&
     chooseExperts<VT_EXPERTS, VT_ORDER>(logits, p.k, p.normalize != 0, p.ids + token * p.k, p.weights + token * p.k);
 }
 
+/// Gives the sums of a warp to the blocks that choose the experts of their tokens.
+__device__ __forceinline__ void handOver(Shared& shared, int part, const float (&sums)[kTiles][4]) {
+    using Blocks = Cluster<kRanks>;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int row = lane / 4;
+    // A lane's sums are of tokens 2 (lane % 4) and the next, which are those of one block.
+    static_assert(kChosen == 2 && kRanks == 4, "the columns of a lane's sums");
+    Shared* chooser = Blocks::at(&shared, lane % 4);
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            chooser->parts[j % 2][part][tile * 16 + j / 2 * 8 + row] = sums[tile][j];
+        }
+    }
+}
+
 } // namespace route_split
 
 extern "C" __global__ void __launch_bounds__(route_split::kWarps * 32)
@@ -182,16 +199,7 @@ extern "C" __global__ void __launch_bounds__(route_split::kWarps * 32)
             }
         }
     }
-    // A lane's sums are of tokens 2 (lane % 4) and the next, which are those of one block.
-    static_assert(kChosen == 2 && kRanks == 4, "the columns of a lane's sums");
-    Shared* chooser = Blocks::at(&shared, lane % 4);
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            chooser->parts[j % 2][part][tile * 16 + j / 2 * 8 + row] = sums[tile][j];
-        }
-    }
+    handOver(shared, part, sums);
     Blocks::sync();
     const i64 chosen = firstToken + rank * kChosen + warp;
     if (warp < kChosen && chosen < p.tokens) {
