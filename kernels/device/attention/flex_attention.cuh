@@ -204,6 +204,13 @@ __device__ __forceinline__ void begin(Accumulator& accumulator) {
     clear(accumulator.sums);
 }
 
+__device__ __forceinline__ void copyFragments(const u32 (&from)[kRowTiles][4], u32 (&to)[kRowTiles][4]) {
+#pragma unroll
+    for (int i = 0; i < kRowTiles * 4; ++i) {
+        to[i / 4][i % 4] = from[i / 4][i % 4];
+    }
+}
+
 } // namespace flex
 
 extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
@@ -267,10 +274,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         Scores scores;
         multiplyRows(scores, stage, [&](int k, u32(&a)[kRowTiles][4]) {
             if constexpr (kQueryInRegisters) {
-#pragma unroll
-                for (int i = 0; i < kRowTiles * 4; ++i) {
-                    a[i / 4][i % 4] = q[k][i / 4][i % 4];
-                }
+                copyFragments(q[k], a);
             } else {
                 SharedFragments{queriesAt}(k, a);
             }

@@ -12,7 +12,47 @@ namespace vt {
 
 namespace flex {
 
+inline constexpr bool kMakesKeys = VT_RESULTS % 2 != 0;
+inline constexpr bool kMakesValues = VT_RESULTS / 2 != 0;
 inline constexpr int kStageBytes = 2 * kColumns * kPitch + 2 * kColumns * 4;
+
+/// A tile of queries with their upstream gradients, offsets and deltas into a stage.
+__device__ __forceinline__ void loadTile(const FlexAttentionParams& p, int batch, int head, int queryBegin, u32 stage) {
+    loadRows<kColumns, kThreads>(rowsOf(p.q, batch, head), p.q.rowStride, queryBegin, p.queries, stage);
+    loadRows<kColumns, kThreads>(rowsOf(p.gradOut, batch, head), p.gradOut.rowStride, queryBegin, p.queries,
+                                 stage + kColumns * kPitch);
+    const i64 base = (static_cast<i64>(batch) * p.heads + head) * p.paddedQueries + queryBegin;
+    for (int i = static_cast<int>(threadIdx.x); i < 2 * kColumns; i += kThreads) {
+        copyAsyncSmall<4>(stage + 2 * kColumns * kPitch + i * 4,
+                          (i < kColumns ? p.offsets : p.delta) + base + i % kColumns);
+    }
+}
+
+/// Gradients of the scores and weights of a tile; `at` is its first element of this warp, `rows` the offsets and deltas of
+/// its queries.
+__device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, const Element& at, const float* rows,
+                                                  bool tested, bool partial, Scores& scores, Scores& weights,
+                                                  TermSums& terms) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+        for (int odd = 0; odd < 2; ++odd) {
+            const int column = j * 8 + lane % 4 * 2 + odd;
+            const float offset = rows[column];
+            const float delta = rows[kColumns + column];
+#pragma unroll
+            for (int r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const Element element{at.batch, at.head, at.query + column, at.key + r * 16 + half * 8 + lane / 4};
+                    differentiate(p, element, tested, partial, false, offset, delta, scores[r][j][half * 2 + odd],
+                                  weights[r][j][half * 2 + odd], terms);
+                }
+            }
+        }
+    }
+}
 
 } // namespace flex
 
@@ -36,16 +76,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         static_assert(kStages <= 2, "one tile is loaded ahead");
         return kStages == 1 ? ring : 2 * ring + kStageBytes - stage;
     };
-    const auto load = [&](int head, int queryBegin, u32 stage) {
-        loadRows<kColumns, kThreads>(rowsOf(p.q, batch, head), p.q.rowStride, queryBegin, p.queries, stage);
-        loadRows<kColumns, kThreads>(rowsOf(p.gradOut, batch, head), p.gradOut.rowStride, queryBegin, p.queries,
-                                     stage + kColumns * kPitch);
-        const i64 base = (static_cast<i64>(batch) * p.heads + head) * p.paddedQueries + queryBegin;
-        for (int i = static_cast<int>(threadIdx.x); i < 2 * kColumns; i += kThreads) {
-            copyAsyncSmall<4>(stage + 2 * kColumns * kPitch + i * 4,
-                              (i < kColumns ? p.offsets : p.delta) + base + i % kColumns);
-        }
-    };
+    const auto load = [&](int head, int queryBegin, u32 stage) { loadTile(p, batch, head, queryBegin, stage); };
     const auto open = [&](int head) {
 #if VT_MASK == 1
         return walkColumn<kColumns>(p, batch, head, begin);
@@ -74,8 +105,6 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
     const u32 mine = static_cast<u32>(warpRow * kPitch) + operandMatrixOffset(lane);
     float keySums[kRowTiles][kDimTiles][4];
     float valueSums[kRowTiles][kDimTiles][4];
-    constexpr bool kMakesKeys = VT_RESULTS % 2 != 0;
-    constexpr bool kMakesValues = VT_RESULTS / 2 != 0;
     clear(keySums);
     clear(valueSums);
     TermSums terms(p);
@@ -96,27 +125,10 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         Scores weights;
         multiplyRows(scores, stage, SharedFragments{keys + mine});
         multiplyRows(weights, stage + kColumns * kPitch, SharedFragments{values + mine});
+        const Element at{batch, queryHead, queryBegin, begin + warpRow};
         const bool tested = partial || queryBegin + kColumns > p.queries || begin + kRows > p.keys;
         const float* rows = reinterpret_cast<const float*>(shared + (stage - keys) + 2 * kColumns * kPitch);
-#pragma unroll
-        for (int j = 0; j < kTiles; ++j) {
-#pragma unroll
-            for (int odd = 0; odd < 2; ++odd) {
-                const int column = j * 8 + lane % 4 * 2 + odd;
-                const float offset = rows[column];
-                const float delta = rows[kColumns + column];
-#pragma unroll
-                for (int r = 0; r < kRowTiles; ++r) {
-#pragma unroll
-                    for (int half = 0; half < 2; ++half) {
-                        const Element at{batch, queryHead, queryBegin + column,
-                                         begin + warpRow + r * 16 + half * 8 + lane / 4};
-                        differentiate(p, at, tested, partial, false, offset, delta, scores[r][j][half * 2 + odd],
-                                      weights[r][j][half * 2 + odd], terms);
-                    }
-                }
-            }
-        }
+        differentiateTile(p, at, rows, tested, partial, scores, weights, terms);
         terms.endTile();
         if constexpr (kMakesValues) {
             accumulateRows(valueSums, weights, stage + kColumns * kPitch);

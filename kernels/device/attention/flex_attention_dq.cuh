@@ -12,6 +12,46 @@ namespace flex {
 
 inline constexpr int kStageBytes = 2 * kColumns * kPitch;
 
+/// The offsets and deltas of the rows that a lane holds.
+struct RowValues {
+    float offset[kRowTiles][2];
+    float delta[kRowTiles][2];
+
+    /// `rowBase`: where the rows of the head begin in the padded arrays; `first`: the warp's first query.
+    __device__ __forceinline__ RowValues(const FlexAttentionParams& p, i64 rowBase, int first) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+        for (int r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int query = first + r * 16 + half * 8 + lane / 4;
+                offset[r][half] = p.offsets[rowBase + query];
+                delta[r][half] = p.delta[rowBase + query];
+            }
+        }
+    }
+};
+
+/// Gradients of the scores and weights of a tile; `at` is its first element of this warp.
+__device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, const Element& at,
+                                                  const RowValues& rows, bool tested, bool partial, Scores& scores,
+                                                  Scores& weights, LargestTerm& largest) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int query = at.query + r * 16 + i / 2 * 8 + lane / 4;
+#pragma unroll
+            for (int j = 0; j < kTiles; ++j) {
+                const Element element{at.batch, at.head, query, at.key + j * 8 + lane % 4 * 2 + i % 2};
+                differentiate(p, element, tested, partial, false, rows.offset[r][i / 2], rows.delta[r][i / 2],
+                              scores[r][j][i], weights[r][j][i], largest);
+            }
+        }
+    }
+}
+
 } // namespace flex
 
 extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
@@ -55,17 +95,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
 
     const int warpRow = warp * kRowTiles * 16;
     const u32 mine = static_cast<u32>(warpRow * kPitch) + operandMatrixOffset(lane);
-    float offset[kRowTiles][2];
-    float delta[kRowTiles][2];
-#pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int query = begin + warpRow + r * 16 + half * 8 + lane / 4;
-            offset[r][half] = p.offsets[rowBase + query];
-            delta[r][half] = p.delta[rowBase + query];
-        }
-    }
+    const RowValues rows(p, rowBase, begin + warpRow);
     float sums[kRowTiles][kDimTiles][4];
     clear(sums);
     LargestTerm largest(p);
@@ -84,20 +114,9 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         Scores weights;
         multiplyRows(scores, stage, SharedFragments{queries + mine});
         multiplyRows(weights, stage + kColumns * kPitch, SharedFragments{upstream + mine});
+        const Element at{batch, head, begin + warpRow, keyBegin};
         const bool tested = partial || keyBegin + kColumns > p.keys || begin + kRows > p.queries;
-#pragma unroll
-        for (int r = 0; r < kRowTiles; ++r) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int query = begin + warpRow + r * 16 + i / 2 * 8 + lane / 4;
-#pragma unroll
-                for (int j = 0; j < kTiles; ++j) {
-                    const Element at{batch, head, query, keyBegin + j * 8 + lane % 4 * 2 + i % 2};
-                    differentiate(p, at, tested, partial, false, offset[r][i / 2], delta[r][i / 2], scores[r][j][i],
-                                  weights[r][j][i], largest);
-                }
-            }
-        }
+        differentiateTile(p, at, rows, tested, partial, scores, weights, largest);
         accumulateRows(sums, scores, stage);
         if (kStages == 1 && !walk.done()) {
             __syncthreads();
