@@ -54,6 +54,42 @@ __device__ __forceinline__ void differentiateTile(const FlexAttentionParams& p, 
     }
 }
 
+#if VT_MASK == 1
+using ColumnWalk = RunWalk<kColumns>;
+#else
+using ColumnWalk = IntervalWalk<kColumns>;
+#endif
+
+/// The tiles of queries of one head that see the keys from `key` on.
+__device__ __forceinline__ ColumnWalk openColumn(const FlexAttentionParams& p, int batch, int head, int key) {
+#if VT_MASK == 1
+    return walkColumn<kColumns>(p, batch, head, key);
+#else
+    return ColumnWalk(0, p.queries - 1, 0, p.queries - 1);
+#endif
+}
+
+/// Goes on with the next head whose walk is not done, if there is one before `lastHead`.
+__device__ __forceinline__ void skipEmptyHeads(const FlexAttentionParams& p, int batch, int key, int lastHead,
+                                               int& head, ColumnWalk& walk) {
+    while (walk.done() && head + 1 < lastHead) {
+        ++head;
+        walk = openColumn(p, batch, head, key);
+    }
+}
+
+/// Writes what this pass makes of dk and dv, from the warp's first key `key` on.
+__device__ __forceinline__ void storeGradients(const FlexAttentionParams& p, int batch, int kvHead, int key,
+                                               const float (&keySums)[kRowTiles][kDimTiles][4],
+                                               const float (&valueSums)[kRowTiles][kDimTiles][4]) {
+    if constexpr (kMakesKeys) {
+        storeRows(keySums, rowsOf(p.dk, batch, kvHead), p.dk.rowStride, key, p.keys, p.scale);
+    }
+    if constexpr (kMakesValues) {
+        storeRows(valueSums, rowsOf(p.dv, batch, kvHead), p.dv.rowStride, key, p.keys, 1.0F);
+    }
+}
+
 } // namespace flex
 
 extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
@@ -77,25 +113,12 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         return kStages == 1 ? ring : 2 * ring + kStageBytes - stage;
     };
     const auto load = [&](int head, int queryBegin, u32 stage) { loadTile(p, batch, head, queryBegin, stage); };
-    const auto open = [&](int head) {
-#if VT_MASK == 1
-        return walkColumn<kColumns>(p, batch, head, begin);
-#else
-        return IntervalWalk<kColumns>(0, p.queries - 1, 0, p.queries - 1);
-#endif
-    };
     loadRows<kRows, kThreads>(rowsOf(p.k, batch, kvHead), p.k.rowStride, begin, p.keys, keys);
     loadRows<kRows, kThreads>(rowsOf(p.v, batch, kvHead), p.v.rowStride, begin, p.keys, values);
     int head = kvHead * group;
     const int lastHead = head + group;
-    auto walk = open(head);
-    const auto skipEmpty = [&] {
-        while (walk.done() && head + 1 < lastHead) {
-            ++head;
-            walk = open(head);
-        }
-    };
-    skipEmpty();
+    ColumnWalk walk = openColumn(p, batch, head, begin);
+    skipEmptyHeads(p, batch, begin, lastHead, head, walk);
     if (!walk.done()) {
         load(head, walk.begin(), ring);
     }
@@ -114,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
         const int queryHead = head;
         const bool partial = walk.partial();
         walk.next();
-        skipEmpty();
+        skipEmptyHeads(p, batch, begin, lastHead, head, walk);
         copyAsyncWait<0>();
         __syncthreads(); // the tile is here, and all warps are done with the one before it
         if (kStages > 1 && !walk.done()) {
@@ -147,12 +170,7 @@ extern "C" __global__ void __launch_bounds__(flex::kThreads, VT_BLOCKS_OF_SM)
     if constexpr (VT_CAPTURE_GRADIENTS != 0) {
         terms.finish();
     }
-    if constexpr (kMakesKeys) {
-        storeRows(keySums, rowsOf(p.dk, batch, kvHead), p.dk.rowStride, begin + warpRow, p.keys, p.scale);
-    }
-    if constexpr (kMakesValues) {
-        storeRows(valueSums, rowsOf(p.dv, batch, kvHead), p.dv.rowStride, begin + warpRow, p.keys, 1.0F);
-    }
+    storeGradients(p, batch, kvHead, begin + warpRow, keySums, valueSums);
 }
 
 } // namespace vt
