@@ -185,7 +185,7 @@ void HttpServer::close() {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     {
-        // The library takes no stop while it sleeps on a connection.
+        // The library cannot be stopped while a connection is suspended.
         const std::lock_guard lock(mutex_);
         for (Call* call : calls_) {
             if (call->exchange != nullptr) {

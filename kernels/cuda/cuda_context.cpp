@@ -53,7 +53,8 @@ DeviceTraits estimatedTraits(const CudaDriver& driver, const CudaDeviceInfo& inf
     return traits;
 }
 
-/// The shipped profile of this device's name, or what its clocks tell; what the driver knows stands above both.
+/// The shipped profile for the name of this device, or an estimate from its clocks. Values that the driver knows
+/// replace both.
 DeviceTraits traitsOf(const CudaDriver& driver, const CudaDeviceInfo& info) {
     DeviceTraits traits = estimatedTraits(driver, info);
     for (const std::string& name : deviceProfileNames()) {
