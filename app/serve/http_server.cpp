@@ -66,7 +66,7 @@ struct HttpCallbacks {
             if (*state == nullptr) {
                 *state = server.begin(connection, url, method).release();
                 auto& begun = *static_cast<HttpServer::Call*>(*state);
-                // Nobody reads what would be thrown away; the connection ends with the answer.
+                // A body that is too long is not read: the connection ends with the answer.
                 return begun.tooLong && !server.answer(begun) ? MHD_NO : MHD_YES;
             }
             auto& call = *static_cast<HttpServer::Call*>(*state);

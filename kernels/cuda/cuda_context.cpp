@@ -337,7 +337,7 @@ CudaContext::CudaContext(const CudaOptions& options) {
     state.device->check(
         state.device->allocating([&] { return driver->cuMemAlloc(&state.workspace, state.traits.workspaceBytes); }),
         "workspace");
-    // What others hold on this device is as little ours as the context and the libraries.
+    // Bytes that other programs hold on this device are untracked, like those of the context and the libraries.
     state.traits.untrackedBytes = usedBytes();
     const Nvrtc* compiler = Nvrtc::find();
     base::logInfo(fmt::format("CUDA device {}: {} ({}, {} multiprocessors), driver CUDA {}.{}, NVRTC {}", info.ordinal,
