@@ -53,7 +53,7 @@ struct ScopeId {
 
 inline constexpr int kMaxTraceRank = 5;
 
-/// Memory was allocated for a tensor. `id` is unique in the run.
+/// A tensor's block came to life. `id` is unique in the run.
 struct AllocationEvent {
     TimeNs time = 0;
     std::uint64_t id = 0;

@@ -6,8 +6,9 @@
 //
 // Declared in every build. Without CUDA headers (or without a driver) making one throws Unsupported that says what is
 // missing. Driver API only; nothing of CUDA is linked. A context belongs to the thread that made it; copies of the
-// loader's threads go through their own streams. Errors of the device are sticky: after an illegal address every call
-// throws DeviceFault that names the last kernels launched, and the process has to be started anew.
+// loader's threads go through their own streams.
+// Errors of the device are sticky: after an illegal address every call throws DeviceFault that names the last kernels
+// launched, and the process has to be started anew.
 
 #include <cstdint>
 #include <memory>
