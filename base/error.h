@@ -19,7 +19,8 @@ enum class ErrorKind { BadInput, Unsupported, OutOfMemory, Cancelled, DeviceFaul
 /// The name that `--json` prints: "bad_input", "unsupported", "out_of_memory", ...
 std::string_view errorKindName(ErrorKind kind);
 
-/// The process exit code of design section 9: bad input and unsupported 2, out of memory 3, cancelled 130, others 1.
+/// The exit code of the process: 2 for bad input and for what is not supported, 3 for out of memory, 130 for cancelled
+/// work, 1 for all others.
 int exitCode(ErrorKind kind);
 
 class Error : public std::exception {
@@ -53,7 +54,7 @@ public:
     Cancelled() : Error(ErrorKind::Cancelled, "stopped by the user") {}
 };
 
-/// The accelerator reported a fault; its process must be started anew.
+/// The device reported a fault. The process that used it must be started anew.
 class DeviceFault : public Error {
 public:
     explicit DeviceFault(std::string message) : Error(ErrorKind::DeviceFault, std::move(message)) {}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Integers of a column, packed: nothing for no values, else varint zigzag(first value), which the first delta starts from,
-// and blocks of 256 values (the last may be shorter), each
+// Packed integers of a column. No values take no bytes. Otherwise there is varint zigzag(first value), from which the
+// first delta counts, and then blocks of 256 values (the last may be shorter), each:
 //     u8 form (bit 3: values, else deltas to the value before; bits 0-2: width code)
 //     varint zigzag(base) | per value: value or delta minus base, in 0, 1, 2, 4 or 8 bytes
 // Arithmetic is modulo 2^64, so every value has a delta.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which scope the calling thread works for at this moment. A profiler that is called back while this thread launches work
-// on a device (a kernel, a copy, a graph) reads it there. Tracers keep it up to date.
+// The scope for which the calling thread works at this moment. Tracers keep it up to date. A profiler reads it in
+// callbacks that run while this thread launches work on a device (a kernel, a copy, a graph).
 
 #include "base/trace.h"
 

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Files that are written under a passing name beside their place, "PATH.new-PID-N", and renamed when they are whole: no
-// reader ever sees half a file, and a kill leaves only what the next writer removes. Any thread.
+// Names for files that are written under a temporary name in the folder of their target, "PATH.new-PID-N", and renamed
+// when they are complete. So no reader sees half a file. A program that is killed leaves only a temporary file, which
+// the next writer removes. All functions are thread-safe.
 
 #include <string>
 
@@ -12,8 +13,9 @@ namespace vitrine::base {
 /// A name for this process to write under; never the same twice.
 std::string passingName(const std::string& path);
 
-/// Removes what programs killed while they made `path` left beside it: files of processes that are gone, older than a
-/// minute. The minute guards files that another machine is making on a shared disk, whose processes cannot be seen.
+/// Removes the temporary files that killed programs left while they wrote `path`. A file is removed when its process is
+/// gone and it is older than a minute. The minute protects files that another machine writes on a shared disk: its
+/// processes cannot be seen from here.
 void removeAbandonedFiles(const std::string& path);
 
 } // namespace vitrine::base

@@ -14,9 +14,9 @@ namespace vitrine::base {
 class Sha256 {
 public:
     void add(std::string_view bytes);
-    /// The digest of everything added; the object is spent.
+    /// The digest of everything added. The object must not be used again.
     std::array<std::uint8_t, 32> digest();
-    /// The digest as 64 lower-case hexadecimal digits; the object is spent.
+    /// The digest as 64 lower-case hexadecimal digits. The object must not be used again.
     std::string hex();
 
 private:

@@ -119,7 +119,7 @@ SharedLibrary SharedLibrary::find(std::span<const std::string> sonames) {
             return library;
         }
     }
-    // "No such file" of the bare name says less than why a file that is there did not open.
+    // The reason why an existing file did not open says more than "No such file" for the bare name.
     library.error_ = fileError;
     inFolders(pipFolders());
     return library;

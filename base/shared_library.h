@@ -25,7 +25,7 @@ public:
     bool isOpen() const { return handle_ != nullptr; }
     /// As opened: a full path, or the bare soname. Empty when not open.
     const std::string& path() const { return path_; }
-    /// What the last attempt said when a file was there but did not open.
+    /// The message of the last attempt, when a file was found but could not be opened.
     const std::string& error() const { return error_; }
     /// Null when the library lacks it or is not open.
     void* symbol(const char* name) const;

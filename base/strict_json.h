@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// JSON from files that others wrote. Strict: valid UTF-8, one value, no duplicate keys, bounded depth, no trailing text.
+// JSON from files that others wrote. Strict: valid UTF-8, one value, no duplicate keys, bounded depth, no trailing
+// text.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,9 +17,10 @@ namespace vitrine::base {
 struct JsonLimits {
     std::size_t maxBytes = std::size_t{512} << 20;
     int maxDepth = 64;
-    /// Values and keys together: a value takes many times the bytes of its text ("[[],[],...").
+    /// Values and keys together. The limit is needed because a value takes many times the bytes of its text
+    /// ("[[],[],...").
     std::size_t maxValues = std::size_t{16} << 20;
-    /// The number of the text's first line in errors: of a text that is a line of a file.
+    /// The number that errors give to the first line of the text. For a text that is one line of a larger file.
     std::int64_t firstLine = 1;
 };
 
@@ -29,8 +31,8 @@ nlohmann::json parseStrictJson(std::string_view text, const std::string& name, c
 /// Takes the members of an object one after the other, in the order of the text.
 using JsonMember = std::function<void(const std::string& key, nlohmann::json value)>;
 
-/// The same for an object with very many members, of which one at a time is in memory. That a key of `text` itself appears
-/// twice is for the caller to notice. What `member` throws comes out.
+/// The same for an object with very many members: only one of them is in memory at a time. The caller must notice when
+/// a key of the outermost object appears twice. Exceptions of `member` are passed on.
 void forStrictMembers(std::string_view text, const std::string& name, const JsonLimits& limits,
                       const JsonMember& member);
 

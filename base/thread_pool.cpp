@@ -121,7 +121,7 @@ struct ThreadPool::State {
     std::atomic<bool> callerSleeps{false};
     std::atomic<std::uint64_t> word{0};
 
-    // The loop. Written by the caller while nobody is inside, read by workers inside.
+    // The loop. The caller writes it while no worker is inside; workers read it.
     const Body* body = nullptr;
     std::int64_t count = 0;
     std::int64_t pieces = 0;

@@ -202,7 +202,7 @@ enum class RequestPhase : std::uint8_t {
 };
 inline constexpr int kRequestPhaseCount = 8;
 
-/// A border in the life of one request.
+/// A change in the life of one request.
 struct RequestEvent {
     TimeNs time = 0; ///< below 0: before this part of the run began
     std::int32_t request = 0;
@@ -210,10 +210,12 @@ struct RequestEvent {
     std::int32_t slot = -1;
     std::int64_t step = -1;  ///< -1: between steps
     std::int64_t tokens = 0; ///< Arrived: of the prompt; Resumed: kept from before; else: generated so far
-    StringId reason;         ///< Finished: "length", "stop_token"; Preempted: "recompute", "swap"; Refused: why
+    /// A text that the sink interned. Finished: "length", "stop_token"; Preempted: "recompute", "swap"; Refused: why.
+    /// Admitted and Resumed: the number of its sequence in the cache as text, "3".
+    StringId reason;
 };
 
-/// Free: in nobody's hands. Cached: kept for a prefix that may come again.
+/// Free: no sequence holds it. Cached: no sequence holds it, but its tokens are known and may serve another prompt.
 enum class PageState : std::uint8_t { Free, Used, Cached };
 inline constexpr int kPageStateCount = 3;
 
@@ -243,7 +245,7 @@ struct StepTemplate {
 /// One scope of a step that has ended.
 struct StepScope {
     ScopeId ran;                ///< its id while the step ran: what launchScope() said
-    ScopeId told;               ///< its id in the trace; differs where the step is told as a replay
+    ScopeId told;               ///< its id in the trace; another one where the step is reported as a replay
     std::uint64_t relative = 0; ///< its id inside the step's template
 };
 
@@ -254,13 +256,13 @@ public:
     virtual StringId intern(std::string_view text) = 0;
     virtual void record(const TraceEvent& event) = 0;
 
-    /// Called on the engine's thread at the borders of each step, at once: the events of a step may come later.
-    /// `step` is the step's own scope while it runs. `scopes` are its scopes when it was held against the templates, its own
-    /// first; empty when everything is told as it ran.
+    /// Called on the engine's thread when a step begins and when it ends. The events of the step may be recorded later.
+    /// `step` is the scope of the step while it runs. `scopes` are its scopes, its own first, when the step was
+    /// compared with the templates; empty when all its events are recorded as they happened.
     virtual void stepBegins(std::string_view /*name*/, ScopeId /*step*/) {}
     virtual void stepEnded(ScopeId /*step*/, std::span<const StepScope> /*scopes*/) {}
-    /// Before a step is launched that will be told as a replay: its ids are those of the trace already. Steps before it may
-    /// still be under way.
+    /// Called before the launch of a step that will be reported as a replay. `step` and the ids of its scopes are
+    /// already those of the trace. Earlier steps may still be running.
     virtual void replayBegins(std::string_view /*name*/, ScopeId /*step*/) {}
 };
 

@@ -16,8 +16,8 @@ namespace {
 constexpr std::array<std::string_view, 6> kStatusNames{"running",       "done",      "failed",
                                                        "out_of_memory", "cancelled", "interrupted"};
 
-/// What a row of a table in the metrics is called: its own name where it has one, so that two runs whose tables have
-/// another order still meet.
+/// The name of a row of a table in the metrics: its own name where it has one, so that rows of two runs are compared
+/// even where their order differs.
 std::string rowLabel(const nlohmann::json& row, std::size_t index) {
     for (const char* key : {"name", "weights", "id"}) {
         if (row.is_object() && row.contains(key) && row[key].is_string()) {

@@ -4,7 +4,7 @@
 
 // The session file: one SQLite database (`.vitrine`) that holds runs, texts, notes, tags, images and event streams as
 // column chunks. Several processes may append to one file. WAL while open, one plain file when closed.
-// The format is drawn in docs/session-format.md. A SessionFile belongs to one thread at a time.
+// docs/session-format.md describes the format. A SessionFile belongs to one thread at a time.
 
 #include <cstdint>
 #include <memory>

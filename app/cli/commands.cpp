@@ -15,7 +15,7 @@ namespace vitrine::app {
 
 namespace {
 
-/// Help in the table's own words: the value's kind behind the flag, no default twice.
+/// Prints help as the option table words it: the kind of value after the flag, and each default once.
 class HelpFormatter final : public CLI::Formatter {
 public:
     std::string make_option_opts(const CLI::Option* option) const override {
@@ -90,7 +90,7 @@ void buildCommandLine(CLI::App& app, CommandLine& line) {
         "`vitrine COMMAND --help` lists the options of a command.\n"
         "Exit codes: 0 done, 2 wrong input, 3 out of memory, 130 stopped by Ctrl-C, 1 anything else.\n");
     app.formatter(std::make_shared<HelpFormatter>());
-    // A word behind a command is its argument even where another command has that name: bench load.
+    // A word after a command is its argument even where another command has that name: bench load.
     app.require_subcommand(0, 1);
     app.get_formatter()->column_width(34);
     app.set_version_flag("--version", fmt::format("vitrine {}", programVersion()), "Show the version and exit");

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The commands of `vitrine`. Each add function makes one subcommand; when it was chosen, parsing puts what to do into
-// CommandLine::action.
+// The commands of `vitrine`. Each add function makes one subcommand. When the user chose that command, parsing sets
+// CommandLine::action to what it does.
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -37,7 +37,7 @@ void addAttention(CLI::App& app, CommandLine& line);
 void addWorker(CLI::App& app, CommandLine& line);
 void addCompletion(CLI::App& app, CommandLine& line);
 
-/// A subcommand whose global options may also stand behind its name, with an example under its help.
+/// A subcommand that also takes the global options after its name. Its help ends with `example`.
 CLI::App* addCommand(CLI::App& app, const std::string& name, const std::string& description,
                      const std::string& example);
 
@@ -50,7 +50,7 @@ const CLI::App* chosenCommand(const CLI::App& app);
 /// "vitrine plan generate"
 std::string commandPath(const CLI::App& command);
 
-/// A sentence for what CLI11 refused, with the nearest known name for an unknown option or command.
+/// A sentence that says what CLI11 refused. For an unknown option or command it names the nearest known one.
 std::string usageError(const CLI::App& app, const CLI::ParseError& error);
 
 } // namespace vitrine::app

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Completion scripts, written from the parser itself so that they never lag behind it.
+// Completion scripts. They are made from the parser itself, so they always match it.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -78,7 +78,7 @@ void collect(const CLI::App& app, const std::string& path, const std::vector<Opt
     for (const CLI::App* sub : subcommands) {
         command.subcommands.push_back(sub->get_name());
     }
-    // The program's --json and -v may stand behind a command; every command has its own --help.
+    // The program's --json and -v may stand after a command; every command has its own --help.
     std::vector<OptionWords> passedOn = inherited;
     if (path.empty()) {
         for (const OptionWords& option : command.options) {

@@ -31,7 +31,7 @@ void printOut(std::string_view text) {
     const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
     if (written != text.size() || std::fflush(stdout) != 0) {
         const int reason = errno;
-        // A reader that has seen enough (`| head`) is no failure to speak of.
+        // A reader that closes the pipe early (`| head`) is not reported as a failure.
         if (reason != EPIPE) {
             printError(fmt::format("standard output: cannot be written ({})", std::strerror(reason)));
         }

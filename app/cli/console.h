@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the command line writes where: results to standard output, one line for a failure and a progress bar to standard
-// error. Used by the main thread and by the thread of one run.
+// Output of the command line. Results go to standard output. A failure (one line) and the progress bar go to standard
+// error. The main thread and the thread of one run may use it.
 
 #include <cstdint>
 #include <exception>

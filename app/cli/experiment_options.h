@@ -17,7 +17,8 @@ namespace vitrine::app {
 /// The options of one workload on one subcommand. Lives as long as the parser.
 class ExperimentOptions {
 public:
-    /// `workload` empty: any (the experiment comes from a file). `skip` names keys that the command takes otherwise.
+    /// `workload` empty: any (the experiment comes from a file). `skip` names keys that the command reads in its own
+    /// way.
     ExperimentOptions(CLI::App& command, std::string workload, bool plan, const std::vector<std::string>& skip = {});
     ~ExperimentOptions() = default;
     ExperimentOptions(const ExperimentOptions&) = delete; // the parser holds its members' addresses
@@ -32,7 +33,8 @@ public:
     using ModelFallback = std::function<nlohmann::json(const nlohmann::json& experiment)>;
     void setModelFallback(ModelFallback fallback) { modelFallback_ = std::move(fallback); }
 
-    /// What was asked for, checked, with every default filled in. Errors name the flag or the file and key.
+    /// The experiment that the user asked for: checked, with every default filled in. Errors name the flag, or the file
+    /// and the key.
     nlohmann::json experiment() const;
 
     bool dumpSpec() const { return dumpSpec_; }

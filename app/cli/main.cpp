@@ -50,7 +50,8 @@ int runCommand(int argc, char** argv, CommandLine& line) {
 } // namespace
 
 int main(int argc, char** argv) {
-    // A reader of our output that goes away shows as a failed write, not as a signal in the middle of a run.
+    // When the reader of our output goes away, a write fails. Without this line, a signal would end the program in the
+    // middle of a run.
     std::signal(SIGPIPE, SIG_IGN);
     CommandLine line;
     try {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Options of a command that is no experiment and yet takes attention programs.
+// Options for commands that take attention programs and do not run an experiment.
 
 #include <CLI/CLI.hpp>
 #include <string>

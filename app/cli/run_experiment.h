@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What every command that runs an experiment shares: progress, streamed text, Ctrl-C, the result in both forms.
+// Shared by all commands that run an experiment: progress, streamed text, Ctrl-C, the result as text or as JSON.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>

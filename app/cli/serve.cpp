@@ -127,7 +127,7 @@ int serve(const json& experiment, const std::string& sessionFile, ServeFlags fla
     std::unique_ptr<RequestServer> server;
     std::unique_ptr<RunHost> host;
     std::atomic<bool> started = false;
-    // Before any thread of the server's is made: all of them leave the signals to the guard.
+    // The guard is made before any thread of the server, so that all threads leave the signals to it.
     const InterruptGuard interrupt([&] {
         if (started) {
             server->stop();

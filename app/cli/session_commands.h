@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The parts of `vitrine session`.
+// The subcommands of `vitrine session`.
 
 #include <optional>
 #include <string>

@@ -362,7 +362,9 @@ void WorkerHost::finish(const RunOutcome& outcome, const json& message) {
         const std::lock_guard lock(mutex_);
         outcome_ = outcome;
         sink = sink_;
-        // Who hears of the end may start the next run at once; who waits for it has heard everything.
+        // The order matters. The receiver of the "ended" message may start the next run at once, so running_ is cleared
+        // before the message is sent. wait() must return only after the message was delivered, so telling_ counts
+        // deliveries.
         running_ = false;
         ++telling_;
     }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Answers in the form of OpenAI's API: whole objects, and the chunks of a stream (server-sent events). Beyond that form a
-// choice carries "token_ids" where the model has no tokenizer, and a chat answer "reasoning_content" where the model thinks
-// before it answers.
+// Answers in the form of OpenAI's API: whole objects, and the chunks of a stream (server-sent events). Beyond that form
+// a choice carries "token_ids" where the model has no tokenizer, and a chat answer "reasoning_content" where the model
+// thinks before it answers.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -31,7 +31,7 @@ struct ReplyHead {
 struct Usage {
     std::int64_t prompt = 0;
     std::int64_t completion = 0;
-    std::int64_t cached = 0; ///< of the prompt, taken from another's pages
+    std::int64_t cached = 0; ///< tokens of the prompt that were found in pages of other requests
 };
 
 struct TokenLogprob {
@@ -49,7 +49,7 @@ struct ReplyChoice {
     engine::FinishReason finish = engine::FinishReason::None;
 };
 
-/// What became known of a choice with one token.
+/// What one more token adds to a choice.
 struct ReplyPiece {
     std::string text;
     std::string channel = "final";
@@ -64,10 +64,10 @@ nlohmann::json replyObject(const ReplyHead& head, const std::vector<ReplyChoice>
 
 /// "data: ...\n\n" of the chunk before the first token (chat: the role); empty for completions.
 std::string firstChunk(const ReplyHead& head, std::size_t choice);
-/// Empty where nothing became known.
+/// Empty where the token adds nothing that can be shown.
 std::string tokenChunk(const ReplyHead& head, std::size_t choice, const ReplyPiece& piece);
 std::string lastChunk(const ReplyHead& head, std::size_t choice, engine::FinishReason finish);
-/// The numbers, if they are wanted, and the end of the stream.
+/// The token counts, if the client asked for them, and the end of the stream.
 std::string streamEnd(const ReplyHead& head, const Usage& usage);
 std::string errorChunk(const ApiError& error);
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What clients ask for in the body of POST /v1/chat/completions and /v1/completions, read without a model: fields, types,
-// ranges. Unknown fields are passed over, as OpenAI's servers do; a known one that asks for what this server does not do
-// is refused with a reason, never ignored.
+// What clients ask for in the body of POST /v1/chat/completions and /v1/completions, read without a model: fields,
+// types, ranges. Unknown fields are ignored, as OpenAI's servers do. A known field that asks for something that this
+// server cannot do is refused with a reason.
 
 #include <cstdint>
 #include <exception>
@@ -38,7 +38,7 @@ enum class Endpoint : std::uint8_t { Completions, Chat };
 inline constexpr std::size_t kMostBodyBytes = std::size_t{8} << 20;
 inline constexpr int kDeepestBody = 32;
 inline constexpr std::size_t kMostBodyValues = std::size_t{1} << 20;
-/// Answers of one request at most: prompts times n.
+/// The most answers that one request may ask for: prompts times n.
 inline constexpr std::size_t kMostChoices = 128;
 inline constexpr std::size_t kMostStops = 4;
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Notices clients that go away while the HTTP library sleeps on them, and ends connections that take too long to send a
-// request. One thread for all connections.
+// Notices clients that close their connection while the HTTP library does not look at it, and ends connections that
+// take too long to send a request. One thread serves all connections.
 
 #include <chrono>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace vitrine::app {
 
 class ConnectionWatch {
 public:
-    /// A connection that has no whole request for `patience` is shut down.
+    /// A connection that has not sent a whole request within `patience` is shut down.
     explicit ConnectionWatch(std::chrono::seconds patience);
     ~ConnectionWatch();
     ConnectionWatch(const ConnectionWatch&) = delete; // a thread holds its address
@@ -25,9 +25,11 @@ public:
     /// A connection has begun; it waits for its first request. `socket` stays open until remove().
     void add(int socket);
     void remove(int socket);
-    /// Its request is whole: from now on `onGone` is called once, on the watch's thread, when the client closes its side.
+    /// Its request is whole: from now on `onGone` is called once, on the watch's thread, when the client closes its
+    /// side.
     void answering(int socket, std::function<void()> onGone);
-    /// Its answer is sent: it waits for the next request. `onGone` may be under way when this returns.
+    /// Its answer was sent, and it waits for the next request. A call of `onGone` may still be running when this
+    /// returns.
     void answered(int socket);
 
 private:

@@ -238,7 +238,7 @@ void Exchange::send(const std::string& bytes) {
     wake();
 }
 
-/// One choice's failure is the answer's.
+/// When one choice fails, the whole answer fails.
 void Exchange::fail(const ApiError& error) {
     error_ = error;
     over_ = true;

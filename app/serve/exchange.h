@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One request of a client and the answer to it: the run's thread puts tokens in, an HTTP thread takes bytes out. The HTTP
-// side sleeps while there is nothing to send and is woken by the next token. What a client has not read yet is bounded: one
-// that reads too slowly loses its answer.
+// One request of a client and the answer to it: the run's thread puts tokens in, an HTTP thread takes bytes out. The
+// HTTP side sleeps while there is nothing to send and is woken by the next token. The bytes that a client has not read
+// yet are bounded: a client that reads too slowly loses its answer.
 
 #include <functional>
 #include <memory>
@@ -28,7 +28,7 @@ public:
 
 class Exchange : public std::enable_shared_from_this<Exchange> {
 public:
-    /// Bytes of a stream that wait to be sent at most, beside what the system's buffers take.
+    /// The most bytes of a stream that may wait to be sent. Bytes in the system's buffers do not count.
     static constexpr std::size_t kMostUnsent = std::size_t{256} << 10;
 
     /// `tokenizer` may be null: an answer's text is then its ids as numbers. `inbox` must outlive the exchange.
@@ -36,7 +36,7 @@ public:
              Inbox& inbox);
 
     bool stream() const { return stream_; }
-    /// One for each choice; each keeps the exchange alive. Before the requests are submitted.
+    /// One listener for each choice. Each keeps the exchange alive. Call it before the requests are submitted.
     std::vector<std::shared_ptr<engine::RequestListener>> listeners();
     void setPromptTokens(std::int64_t tokens) { usage_.prompt = tokens; }
 
@@ -44,15 +44,15 @@ public:
         int status = 200;
         std::string body;
     };
-    /// The whole answer once it is there. Before that nothing, and `sleeper` was put to sleep.
+    /// The whole answer when it is complete. Until then it returns nothing and has put `sleeper` to sleep.
     std::optional<Reply> reply(Sleeper& sleeper);
     /// Bytes of the stream: a number of them, 0 (`sleeper` was put to sleep), kEnd or kBroken.
     static constexpr std::int64_t kEnd = -1, kBroken = -2;
     std::int64_t read(char* out, std::size_t most, Sleeper& sleeper);
-    /// The client is gone: its requests are cancelled, what was to be sent is dropped.
+    /// The client is gone: its requests are cancelled and unsent bytes are dropped.
     void abandon();
     bool abandoned() const;
-    /// The sleeper goes away.
+    /// The sleeper will be destroyed and must not be woken any more.
     void detach();
 
 private:

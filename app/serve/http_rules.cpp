@@ -36,7 +36,7 @@ std::string hostName(std::string_view host) {
     return lower(host.substr(0, host.find(':')));
 }
 
-/// Addresses cannot be made to mean another machine; names can.
+/// A numeric address always means the same machine; a name can be pointed at another one.
 bool isOfThisMachine(const std::string& name) {
     std::array<unsigned char, sizeof(in6_addr)> address{};
     return name.empty() || name == "localhost" || name.ends_with(".localhost") ||
@@ -58,7 +58,8 @@ void checkKey(const std::string& authorization, const std::string& apiKey) {
 }
 
 void checkBodyHeaders(const HttpHeaders& headers) {
-    // A web page elsewhere can send other types, and none, without asking first; browsers then name it as the origin.
+    // A web page of another site can send other content types, or none, without asking the server first. Browsers then
+    // name the page in the header Origin.
     const std::string type = lower(headers.contentType.substr(0, headers.contentType.find(';')));
     const std::string_view bare = std::string_view(type).substr(0, type.find_last_not_of(" \t") + 1);
     if (bare != "application/json" && !(bare.empty() && headers.origin.empty())) {

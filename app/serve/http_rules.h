@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What of a request can be judged by its headers: path, method, key, host, type and length of the body.
+// Rules that need only the headers of a request: path, method, key, host, type and length of the body.
 
 #include <cstdint>
 #include <optional>
@@ -23,8 +23,9 @@ inline constexpr std::string_view kModelsPath = "/v1/models";
 inline constexpr std::string_view kChatPath = "/v1/chat/completions";
 inline constexpr std::string_view kCompletionsPath = "/v1/completions";
 
-/// Throws ApiError: 404, 405, 401, 403, 413, 415. `apiKey` empty: none is asked for. `loopback`: the server listens to this
-/// machine only; a Host that is no name of it comes from a web page that was led here, and is refused.
+/// Throws ApiError: 404, 405, 401, 403, 413, 415. `apiKey` empty: none is asked for. `loopback`: the server listens to
+/// this machine only; a Host that is not a name of this machine is refused, because it comes from a web page that was
+/// redirected here (DNS rebinding).
 void checkHeaders(const HttpHeaders& headers, const std::string& apiKey, bool loopback);
 
 /// What Content-Length says; 0 where it is missing, nothing where it is no number.
@@ -33,7 +34,7 @@ std::optional<std::uint64_t> bodyLength(const HttpHeaders& headers);
 /// Takes as long for a wrong text as for the right one.
 bool equalInConstantTime(std::string_view given, std::string_view secret);
 
-/// Of a known path: what stands in the header Allow.
+/// The value of the header Allow for a known path.
 const char* allowedMethods(std::string_view url);
 
 ApiError bodyTooLarge();

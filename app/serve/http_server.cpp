@@ -66,7 +66,7 @@ struct HttpCallbacks {
             if (*state == nullptr) {
                 *state = server.begin(connection, url, method).release();
                 auto& begun = *static_cast<HttpServer::Call*>(*state);
-                // Nobody reads what would be thrown away; the connection ends with the answer.
+                // A body that is too long is not read: the connection ends with the answer.
                 return begun.tooLong && !server.answer(begun) ? MHD_NO : MHD_YES;
             }
             auto& call = *static_cast<HttpServer::Call*>(*state);
@@ -185,7 +185,7 @@ void HttpServer::close() {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     {
-        // The library takes no stop while it sleeps on a connection.
+        // The library cannot be stopped while a connection is suspended.
         const std::lock_guard lock(mutex_);
         for (Call* call : calls_) {
             if (call->exchange != nullptr) {

@@ -3,7 +3,7 @@
 #pragma once
 
 // HTTP: connections, headers, bodies and their limits, by libmicrohttpd (a few threads with epoll for all connections).
-// What an answer says comes from the Inbox and its exchanges.
+// The contents of answers come from the Inbox and its exchanges.
 
 #include <atomic>
 #include <chrono>
@@ -25,7 +25,7 @@ namespace vitrine::app {
 
 struct HttpOptions {
     std::string apiKey; ///< empty: none is asked for
-    /// What clients may call the model; the first one is told.
+    /// Names by which clients may call the model. /v1/models lists the first one.
     std::vector<std::string> modelNames;
     std::int64_t maxConnections = 4096;
     bool loopback = true;              ///< only names of this machine are taken as Host
@@ -40,7 +40,7 @@ public:
     HttpServer(const HttpServer&) = delete; // the library holds its address
     HttpServer& operator=(const HttpServer&) = delete;
 
-    /// Waits a moment for answers that are being sent, then ends all connections. Nothing is served after.
+    /// Waits a moment for answers that are being sent, then ends all connections. Afterwards nothing is served.
     void close();
 
 private:

@@ -29,14 +29,14 @@ public:
     /// Calls `use` with the model while it cannot go away. False, and nothing is called, when it is not there.
     bool withModel(const std::function<void(const engine::ServedModel&)>& use) const;
     enum class Submitted : std::uint8_t { Taken, QueueFull, Closed };
-    /// All or none. Every listener that was taken hears ended() once.
+    /// Takes all requests or none. ended() of every listener that was taken is called once.
     Submitted submit(std::vector<engine::FedRequest> requests);
-    /// Nobody waits for these any more.
+    /// The clients of these listeners are gone: their requests are cancelled.
     void leave(const std::vector<std::shared_ptr<const engine::RequestListener>>& listeners);
-    /// No new ones; those under way get the time of `drain`.
+    /// Takes no new requests. Requests under way may run for the time `drain`.
     void stop();
     std::int64_t maxQueue() const { return maxQueue_; }
-    /// As the run told it last; requests that the run has not seen yet wait, too.
+    /// The status that the run reported last. Requests that the run has not taken yet count as waiting.
     engine::ServeStatus lastStatus() const;
 
     // --- before the run
@@ -69,8 +69,8 @@ private:
     State state_ = State::Loading;
     std::int64_t slots_ = 0;
     engine::ServeStatus status_;
-    Clock::time_point deadline_; ///< of a stop
-    bool cut_ = false;           ///< it has passed, and everything was told to leave
+    Clock::time_point deadline_; ///< when a stop ends what is still under way
+    bool cut_ = false;           ///< the deadline has passed, and all requests were cancelled
     engine::FedWork work_;
     std::unordered_map<const engine::RequestListener*, std::weak_ptr<engine::RequestListener>> open_;
 };

@@ -90,7 +90,7 @@ Listening listenAt(const std::string& host, int port) {
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
     std::vector<const addrinfo*> entries;
     for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
-        // Of a name with both kinds of addresses the older kind: clients try both.
+        // A name with IPv4 and IPv6 addresses is bound to IPv4, because clients try both.
         entries.insert(entry->ai_family == AF_INET ? entries.begin() : entries.end(), entry);
     }
     int error = 0;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What clients ask for, as the engine takes it: texts become tokens, and what a request does not say comes from the command
-// line.
+// Turns what clients ask for into requests of the engine: texts become tokens, and the command line gives the values
+// that a request does not name.
 
 #include <string>
 #include <vector>

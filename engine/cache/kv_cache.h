@@ -2,31 +2,33 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The KV cache of a model: pages behind block tables, so that growing adds pages and never copies.
-// The pages of a group lie in one range of addresses that is reserved when the cache is made and backed by memory as far as pages
-// are needed (kernels/memory/growing.h): its addresses never change, so that captured graphs stay valid while it grows.
+// The KV cache of a model: pages behind block tables, so that growing adds pages and never copies. The pages of a group
+// lie in one range of addresses that is reserved when the cache is made and backed by memory as far as pages are needed
+// (kernels/memory/growing.h): its addresses never change, so that captured graphs stay valid while it grows.
 //
 // Layers of one kind form a group ("full", "sliding"); a page holds `pageTokens` tokens of one sequence for every layer
 // of its group, laid out (layers, keys then values, pageTokens, kvHeads, headDim). Full layers grow with the sequence.
-// Sliding layers keep the last window - 1 tokens in a ring and then stop growing: the step's own token makes the window.
-// Bytes of a sequence of T tokens, up to the rest of its last page: 2 * kvHeads * rowBytes *
-// (fullLayers * T + slidingLayers * min(T, window - 1)) (transformers, cache_utils.py), with rowBytes = headDim * sizeof(dtype).
+// Sliding layers keep the last window - 1 tokens in a ring and then stop growing: the step's own token makes the
+// window. Bytes of a sequence of T tokens, up to the rest of its last page: 2 * kvHeads * rowBytes * (fullLayers * T +
+// slidingLayers * min(T, window - 1)) (transformers, cache_utils.py), with rowBytes = headDim * sizeof(dtype).
 //
 // A cache in FP8 (E4M3) or INT8 holds a byte for each element and a float32 scale for each token, head and half
-// (kernels/ops/attention/kv_view.h): rowBytes = headDim + 4. In a page all bytes come first, then, from the next multiple of 16 on,
-// (layers, keys then values, kvHeads, pageTokens) scales. Rows of bytes and a head's scales thus begin at multiples of 16
-// where headDim and pageTokens are multiples of 16 and 4, and there the formula leaves no byte out.
+// (kernels/ops/attention/kv_view.h): rowBytes = headDim + 4. In a page all bytes come first, then, from the next
+// multiple of 16 on, (layers, keys then values, kvHeads, pageTokens) scales. Rows of bytes and a head's scales thus
+// begin at multiples of 16 where headDim and pageTokens are multiples of 16 and 4, and there the formula leaves no byte
+// out.
 //
 // A paged cache takes its pages from one pool for each group, whose pages change hands without an allocation
-// (engine/cache/page_book.h says who holds which). A pool starts with what is needed, grows ahead of need up to `poolPages`, and
-// keeps what it has until the cache goes: groups * pages * pageBytes, rounded up to the alignment of each page; kvPoolBytes is
-// what that comes to at most. Other caches give back what lies behind their last page when sequences end.
+// (engine/cache/page_book.h says who holds which). A pool starts with what is needed, grows ahead of need up to
+// `poolPages`, and keeps what it has until the cache is destroyed: groups * pages * pageBytes, rounded up to the
+// alignment of each page; kvPoolBytes is what that comes to at most. Other caches give back the memory after their last
+// page when sequences end.
 //
-// Sizes and order of allocations depend on token counts alone, never on computed values; they are equal on every backend.
-// Trace counters, written by `commit` (names are stable): "kv_tokens" tokens seen by all live sequences,
-// "kv_bytes.full" and "kv_bytes.sliding" bytes of each group's pages; of a paged cache those in use. A paged cache also writes
-// "kv_pool_limit_bytes" once, and "kv_pool_bytes" whenever its pools grew.
-// A cache belongs to the thread of its context and must not outlive it.
+// Sizes and order of allocations depend on token counts alone, never on computed values; they are equal on every
+// backend. Trace counters, written by `commit` (names are stable): "kv_tokens" tokens seen by all live sequences,
+// "kv_bytes.full" and "kv_bytes.sliding" bytes of each group's pages; of a paged cache those in use. A paged cache also
+// writes "kv_pool_limit_bytes" once, and "kv_pool_bytes" whenever its pools grew. A cache belongs to the thread of its
+// context and must not outlive it.
 
 #include <cstddef>
 #include <cstdint>
@@ -61,9 +63,11 @@ struct KvCacheOptions {
     std::int64_t poolPages = 0;     ///< of each group that grows, at most
     std::int64_t poolSequences = 0; ///< whose rings have room at the same time
     bool sharePrefixes = false;     ///< see PageBook
-    /// A pool that has to grow grows by so much more, or a sixteenth of what is free: the driver's calls cost, not their bytes.
+    /// How many bytes more than needed a pool grows by, or a sixteenth of what is free where that is less. The calls of
+    /// the driver cost time, not their bytes.
     std::uint64_t aheadBytes = std::uint64_t{32} << 20;
-    /// Block tables are made for at least so many tokens of a sequence, so that their width does not change as it grows.
+    /// Block tables are made for at least so many tokens of a sequence, so that their width does not change as it
+    /// grows.
     std::int64_t tableTokens = 0;
 };
 
@@ -71,8 +75,8 @@ struct KvCacheOptions {
 struct KvAppend {
     int sequence = 0;
     std::int64_t tokens = 0;
-    /// False: the step writes them into the sequence's room, but they do not count: rows that fill a batch up. The same
-    /// sequence may then stand in several rows.
+    /// False for rows that only fill a batch up: the step writes their tokens into the sequence's room, but the tokens
+    /// do not count. The same sequence may then be in several rows.
     bool keep = true;
 };
 
@@ -125,8 +129,8 @@ public:
     void removeSequence(int sequence);
     std::int64_t length(int sequence) const; ///< tokens seen so far
 
-    /// Makes room for the coming tokens. Throws OutOfMemory, or BadInput when a sequence would exceed maxTokens;
-    /// the cache is then as before but for pages already added.
+    /// Makes room for the coming tokens. Throws OutOfMemory, or BadInput when a sequence would exceed maxTokens. The
+    /// cache is then as before, except that pages already added stay.
     void reserve(std::span<const KvAppend> appends);
     /// The tables of a step whose room was reserved.
     KvTables tables(int group, std::span<const KvAppend> appends) const;
@@ -137,8 +141,8 @@ public:
     /// The step's tokens are in: lengths advance, counters are written.
     void commit(std::span<const KvAppend> appends);
 
-    /// The sequence is then as after `tokens` more tokens, but with random keys and values (normal, deviation 1): contexts
-    /// of measurements, without a prefill. REQUIRES a sequence without tokens. Throws as reserve does.
+    /// Gives the sequence `tokens` more tokens with random keys and values (normal, deviation 1). Measurements get
+    /// their contexts this way, without a prefill. REQUIRES a sequence without tokens. Throws as reserve does.
     void fillRandom(int sequence, std::int64_t tokens, std::uint64_t seed);
 
     /// Tokens that each of `sequences` can take before a page is added; the largest number when none ever is.
@@ -147,16 +151,16 @@ public:
     /// Drops the tokens from `length` on. Throws Unsupported when a ring has already lost older tokens.
     void trim(int sequence, std::int64_t length);
 
-    /// The books of a paged cache, null for others. Whoever plans ahead takes pages here, and calls backPages() before anything
-    /// is written to them; reserve() then finds them taken.
+    /// The page book of a paged cache; null for others. A scheduler that plans ahead takes pages in it and calls
+    /// backPages() before anything is written to them. reserve() then finds them taken.
     PageBook* book() { return isPaged() ? &book_ : nullptr; }
     const PageBook* book() const { return isPaged() ? &book_ : nullptr; }
-    /// There is memory for every page that the book has opened. Throws OutOfMemory.
+    /// Makes sure that every page that the book has opened has memory. Throws OutOfMemory.
     void backPages();
-    /// Paged: memory for so many pages of a group, before the book opens them. False where that is not to be had; some may have
-    /// got theirs then.
+    /// Paged: gets memory for so many pages of a group before the book opens them. False where there is not enough;
+    /// some of the pages may have memory then.
     bool backAhead(int group, std::int64_t pages);
-    /// The same, but throws OutOfMemory, which the trace is told of.
+    /// The same, but throws OutOfMemory and reports it to the trace.
     void requireBacked(int group, std::int64_t pages);
     std::int64_t backedPages(int group) const {
         return backed_[static_cast<std::size_t>(group)];

@@ -37,7 +37,7 @@ std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& o
         if (isStatic) {
             pageTokens = options.maxTokens;
         } else if (pageTokens == 0) {
-            // A ring of its own is full soon: few pages of it leave less over.
+            // A ring is full soon. Larger pages mean fewer of them, and less memory is left unused.
             pageTokens = group.ring() && options.kind == KvCacheKind::Dynamic ? kRingPageTokens : kPageTokens;
         }
         if (group.ring()) {

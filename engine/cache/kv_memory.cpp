@@ -29,7 +29,7 @@ std::int64_t kvMostPages(const KvGroup& group) {
     return static_cast<std::int64_t>(kMostBytes / kernels::alignedBytes(group.pageBytes));
 }
 
-/// Addresses for all that could ever be needed; there is no memory behind them yet.
+/// Reserves addresses for all that could ever be needed. No memory is mapped behind them yet.
 void KvCache::reserveRanges() {
     std::vector<PageGroup> books;
     for (std::size_t group = 0; group < groups_.size(); ++group) {
@@ -102,7 +102,7 @@ bool KvCache::backAhead(int group, std::int64_t pages) {
     const std::uint64_t needed = static_cast<std::uint64_t>(wanted) * pageStride(group);
     const bool grew = range.tryGrow(aheadOf(needed, range, context_.memory(), options_)) || range.tryGrow(needed);
     if (!grew) {
-        // What is left may do for some of them.
+        // The memory that is left may be enough for some of the pages.
         for (std::uint64_t more = needed - range.backed(); more > 0; more /= 2) {
             range.tryGrow(std::min(range.backed() + more, needed));
         }
@@ -117,7 +117,7 @@ void KvCache::requireBacked(int group, std::int64_t pages) {
     tellPool();
 }
 
-/// Paged: pages that got their memory since it was told last.
+/// Paged: counts the pages that got memory since the last call as allocated and tells the page book about them.
 void KvCache::tellPool() {
     bool grew = false;
     for (int group = 0; isPaged() && group < static_cast<int>(groups_.size()); ++group) {
@@ -193,7 +193,8 @@ void KvCache::throwShort(int sequence, std::int64_t tokens) {
     throw base::OutOfMemory(facts);
 }
 
-/// The sequence keeps the pages of its first `length` tokens. But for a paged cache memory behind the last page goes back.
+/// The sequence keeps the pages of its first `length` tokens. Except in a paged cache, the memory after the last page
+/// is given back.
 void KvCache::dropPages(int sequence, std::int64_t length) {
     for (int group = 0; !isPaged() && group < static_cast<int>(groups_.size()); ++group) {
         const std::span<const std::int32_t> held = book_.pages(sequence, group);

@@ -75,7 +75,7 @@ std::byte* KvSwap::takePlace() {
 }
 
 void KvSwap::giveBack(const std::vector<std::byte*>& places) {
-    // Whoever writes there next does so on the stream that wrote it, behind what was read from it.
+    // The next write to these places is made on the stream that wrote them, after the reads from them.
     free_.insert(free_.end(), places.rbegin(), places.rend());
     held_ -= static_cast<std::int64_t>(places.size());
 }

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Pages of requests that lost their place, in host memory: written and brought back beside the steps.
+// Pages of preempted requests in host memory. They are written and brought back while steps run.
 //
-// A page that goes out is copied on the device into a staging buffer, in order with the steps, so that its next holder need
-// not wait; from there it goes to the host on a stream of its own. What comes back is fetched into another staging buffer
-// while the step under way still runs, and copied to its pages before the next one. A step waits only for what does not fit
-// the staging buffers (two halves each way) or is still on its way.
-// Host memory is taken in slabs of equal places that any page fits, as many as were ever needed at a time and never more than
-// `pages`, and stays until the end; on CUDA it is pinned. Whole pages are moved, whatever is in them.
-// Belongs to the thread of its context; must not outlive the cache.
+// A page that goes out is copied on the device into a staging buffer, in order with the steps, so that its next holder
+// need not wait; from there it goes to the host on a stream of its own. What comes back is fetched into another staging
+// buffer while the step under way still runs, and copied to its pages before the next one. A step waits only for pages
+// that do not fit the staging buffers (two halves each way) or that are still being copied. Host memory is taken in
+// slabs of equal places that any page fits, as many as were ever needed at a time and never more than `pages`, and
+// stays until the end; on CUDA it is pinned. Whole pages are moved, whatever is in them. Belongs to the thread of its
+// context; must not outlive the cache.
 
 #include <array>
 #include <cstdint>
@@ -33,21 +33,21 @@ public:
     static std::uint64_t halfFor(std::span<const KvGroup> groups, const KvCacheOptions& options);
     static constexpr std::uint64_t kHalves = 4; ///< two each way
 
-    /// `pages`: on the host at most. Takes kHalves halves of device memory, and the first slab where the host has room for a
-    /// page. Throws OutOfMemory.
+    /// `pages`: on the host at most. Takes kHalves halves of device memory, and the first slab where the host has room
+    /// for a page. Throws OutOfMemory.
     KvSwap(kernels::Context& context, KvCache& cache, std::int64_t pages, std::uint64_t half = kHalf);
 
-    /// Pages by group, as PageMove lists them. Their contents are those behind all steps so far. REQUIRES room. Throws
+    /// Pages by group, as PageMove lists them. Their contents are those after all steps so far. REQUIRES room. Throws
     /// OutOfMemory; nothing is taken or moved then.
     void out(std::int32_t request, std::span<const std::vector<std::int32_t>> pages);
     /// Into as many pages of each group; forgets the request.
     void in(std::int32_t request, std::span<const std::vector<std::int32_t>> pages);
-    /// On Meta: when the host asks for what follows (SideStream::askedAt).
+    /// On Meta: the time at which the host asks for the copies that follow (SideStream::askedAt).
     void askedAt(base::TimeNs time) {
         out_.askedAt(time);
         in_.askedAt(time);
     }
-    /// The request does not come back.
+    /// The request will not come back: its places on the host are free.
     void drop(std::int32_t request);
 
     std::int64_t heldPages() const { return held_; }
@@ -63,7 +63,7 @@ private:
     };
     struct Half {
         std::byte* data = nullptr;
-        kernels::SideStream::Point freed; ///< who read it last was done
+        kernels::SideStream::Point freed; ///< when the last reader was done
     };
     struct Away {
         std::vector<std::byte*> places;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// What the ops of a step are told of the cache: block tables and views.
+// The block tables and views of the cache that the ops of a step get.
 
 #include <algorithm>
 #include <bit>

@@ -208,7 +208,7 @@ bool PageBook::grow(int sequence, std::int64_t tokens) {
             }
         }
         if (group == chainGroup_) {
-            // A page that is written anew (behind a trim) is no longer what it is known by.
+            // A page that is written again after a trim no longer holds the tokens by which it is known.
             const std::int64_t pageTokens = groups_[static_cast<std::size_t>(group)].pageTokens;
             for (std::size_t index = std::max(kept.chains.size(), static_cast<std::size_t>(kept.length / pageTokens));
                  index < held.size(); ++index) {

@@ -2,18 +2,27 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Who holds which page of a pool of KV pages: the books of a paged cache, without its memory.
+// Says which sequence holds which page of a pool of KV pages. It is the bookkeeping of a paged cache and owns no memory
+// of the device.
 //
-// Sequences hold pages of every group: a growing group one for every `pageTokens` tokens, a ring as many until it is full.
-// A page may be held by several sequences; who writes into such a page gets a copy first (takeCopies). With `sharePrefixes`
-// whole pages are known by their tokens and by the page before them, so that a prompt which begins like an earlier one takes
-// its pages; pages that nobody holds are then kept until pages are short, the longest unused first and a chain from its end.
-// A ring has lost what most of the shared tokens left in it: beside one growing group rings are shared where they were kept
-// (keepRings) when a sequence was as long as whole known pages. Kept rings are pages that who writes next gets copies of; the
-// pool of the ring group bounds them, and the longest unused go when it is short. Without a growing group nothing is shared.
-// A pool may be large and its memory come later: pages are opened in the order of their numbers, when no opened one is free and
-// before anything that is kept has to go. Who owns the memory reads `opened` and says with `setBacked` how much there is.
-// A value: no threads, no clocks, no memory but its own. Every call takes time in the pages that it touches.
+// Sequences hold pages of every group. A growing group takes one page for every `pageTokens` tokens; a ring takes pages
+// until it is full. A page may be held by several sequences. A sequence that writes into such a page gets a copy first
+// (takeCopies).
+//
+// With `sharePrefixes`, whole pages are known by their tokens and by the page before them, so a prompt that begins like
+// an earlier one takes its pages. Known pages that no sequence holds stay cached until pages are short. Then the
+// longest unused go first, and a chain goes from its end.
+//
+// A ring has lost most of the shared tokens. Beside one growing group, rings are shared where they were kept
+// (keepRings) when a sequence was as long as whole known pages. The pages of a kept ring are never written: the next
+// writer gets copies. The pool of the ring group bounds kept rings, and the longest unused are dropped when it is
+// short. Without a growing group nothing is shared.
+//
+// A pool may be large and get its memory later. Pages are opened in the order of their numbers, when no opened page is
+// free and before any cached page is dropped. The owner of the memory reads `opened` and says with `setBacked` for how
+// many pages there is memory.
+//
+// A PageBook is a value without threads and clocks. The time of each call is proportional to the pages that it touches.
 
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +49,8 @@ struct PageCopy {
     std::int32_t from = 0, to = 0;
 };
 
-/// Pages of a pool by state; used, cached and free ones are those with memory, and together with the others they are the pool.
+/// Pages of a pool by state; used, cached and free ones are those with memory, and together with the others they are
+/// the pool.
 struct PageCounts {
     std::int64_t used = 0;
     std::int64_t shared = 0; ///< of the used ones: held by more than one sequence
@@ -55,7 +65,7 @@ public:
 
     const std::vector<PageGroup>& groups() const { return groups_; }
     bool sharesPrefixes() const { return chainGroup_ >= 0; }
-    /// Whether sharing needs kept rings: prompts are then best read up to whole pages where that is worth it.
+    /// Whether sharing needs kept rings. Then it pays to cut prompts at whole pages.
     bool sharesRings() const { return sharesPrefixes() && groups_.size() > 1; }
     int growingGroup() const {
         return chainGroup_;
@@ -80,17 +90,17 @@ public:
     std::int64_t available(int group) const;
     /// Pages of which every one was taken at some time: memory is needed for so many.
     std::int64_t opened(int group) const;
-    std::int64_t openedFree(int group) const; ///< of them: in nobody's hands and not kept
-    /// There is memory for so many pages; from the start for all.
+    std::int64_t openedFree(int group) const; ///< of them: held by no sequence and not kept
+    /// Says that there is memory for so many pages. Without this call there is memory for all.
     void setBacked(int group, std::int64_t pages);
-    /// Pages at the end that are free need no memory any more. Returns what opened() is then.
+    /// Closes free pages at the end, which then need no memory. Returns the new value of opened().
     std::int64_t closeFree(int group);
-    /// From here on the pool has so many pages, or as many as are opened.
+    /// Sets the number of pages of the pool, at least as many as are opened.
     void limit(int group, std::int64_t pages);
     /// Pages of one group to be taken before `tokens` more tokens have room, copies of shared pages included.
     std::int64_t missing(int sequence, int group, std::int64_t tokens) const;
     bool canGrow(int sequence, std::int64_t tokens) const;
-    /// Makes room for `tokens` more tokens. False, and nothing happened, when pages are short.
+    /// Makes room for `tokens` more tokens. Returns false and changes nothing when pages are short.
     bool grow(int sequence, std::int64_t tokens);
     /// `tokens` more tokens are in. REQUIRES room.
     void commit(int sequence, std::int64_t tokens);
@@ -99,17 +109,17 @@ public:
     /// Copies that `grow` found necessary since the last call, in order.
     std::vector<PageCopy> takeCopies();
 
-    /// Of an empty sequence: takes the pages of the longest known beginning of `prompt`, all but its last token at most, and
-    /// returns how many tokens are in with them. With rings: of the longest one that they were kept for. 0 where prefixes are
-    /// not shared.
+    /// For an empty sequence: takes the pages of the longest known beginning of `prompt` (never its last token) and
+    /// returns how many tokens are in with them. Where there are rings, it is the longest beginning for which rings
+    /// were kept. 0 where prefixes are not shared.
     std::int64_t adoptPrefix(int sequence, std::span<const std::int32_t> prompt);
     /// Tokens of the whole pages at the beginning of `prompt` that are known, whether rings were kept for them or not.
     std::int64_t knownPrefix(std::span<const std::int32_t> prompt) const;
-    /// Whole pages of the sequence become known by their tokens; `history` holds every token that is in. Pages whose tokens
-    /// are known under another page are left alone.
+    /// Whole pages of the sequence become known by their tokens; `history` holds every token that is in. Pages whose
+    /// tokens are known under another page are left alone.
     void publish(int sequence, std::span<const std::int32_t> history);
-    /// Keeps the rings of a sequence as they are now. Nothing but where rings are shared and all of its tokens fill known
-    /// pages.
+    /// Keeps the rings of a sequence as they are now. Does nothing unless rings are shared and all tokens of the
+    /// sequence fill known pages.
     void keepRings(int sequence);
 
     PageCounts counts(int group) const;
@@ -119,11 +129,11 @@ public:
     std::int64_t keptRings() const {
         return static_cast<std::int64_t>(rings_.size());
     } ///< beginnings with kept rings now
-    /// Share of the slots of used pages that hold no token, from 0 to 1: the waste of last pages.
+    /// The share of token places in used pages that hold no token, from 0 to 1. It is the waste of last pages.
     double fragmentation() const;
 
-    /// Pages whose state or holders changed since the last call, each once, as they are; times are 0. Kept only after the
-    /// first call.
+    /// Pages whose state or holders changed since the last call, each once, as they are; times are 0. Kept only after
+    /// the first call.
     std::vector<base::KvPageEvent> takeChanges();
 
 private:
@@ -147,7 +157,7 @@ private:
         std::vector<std::uint64_t> chains; ///< of its first pages: those that are known
         std::vector<std::vector<std::int32_t>> pages;
     };
-    /// Tokens of a page behind the page before it.
+    /// The tokens of a page and the number of the page before it.
     struct ChainKey {
         std::uint64_t before = 0;
         std::vector<std::int32_t> tokens;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Renaming would put a file in the place of a device; and behind /dev/stdout may lie a file that others write to.
+/// A rename would replace a device by a file. And /dev/stdout may lead to a file that other programs write to.
 bool isWrittenInPlace(const std::string& path) {
     std::error_code none;
     const fs::file_status status = fs::status(path, none);

@@ -3,8 +3,8 @@
 #pragma once
 
 // A file that appears under its name only when it is complete: written under another name in the same folder, synced,
-// renamed. A link stays and its file is replaced; what is no regular file (a device, a pipe, /dev/stdout) is written to as it
-// is. One thread at a time.
+// renamed. A link stays, and the file that it leads to is replaced. A device, a pipe or /dev/stdout is written to
+// directly. One thread at a time.
 
 #include <cstdint>
 #include <string>
@@ -40,7 +40,8 @@ void writeTextFile(const std::string& path, std::string_view text);
 
 /// Throws BadInput when a file of this name could not be written now. Leaves everything as it is.
 void checkWritable(const std::string& path);
-/// Whether two names stand for one file, which need not be there yet. False for empty names and for what is no regular file.
+/// Whether two names mean the same file, which need not exist yet. False for empty names and for anything but regular
+/// files.
 bool isSameFile(const std::string& a, const std::string& b);
 
 } // namespace vitrine::engine

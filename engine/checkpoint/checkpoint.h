@@ -31,25 +31,27 @@ struct TensorEntry {
 /// An open safetensors file. Thread-safe reads.
 class SafetensorsFile {
 public:
-    /// Opens and checks (format facts: header length, JSON, offsets without holes, exact file size).
-    /// Throws BadInput "FILE: FIELD: what".
+    /// Opens and checks the file: header length, JSON, offsets without holes, exact file size. Throws BadInput "FILE:
+    /// FIELD: what".
     static std::shared_ptr<const SafetensorsFile> open(const std::string& path);
     virtual ~SafetensorsFile() = default;
     virtual const std::string& path() const = 0;
     virtual const std::vector<TensorEntry>& tensors() const = 0; ///< by offset
     virtual const TensorEntry* find(std::string_view name) const = 0;
     virtual const std::map<std::string, std::string>& metadata() const = 0;
-    /// Which file this is and when it was written last, as it was on opening: equal texts, equal bytes.
+    /// A text that identifies the file and the time of its last write, as they were on opening. Equal texts mean equal
+    /// bytes.
     virtual const std::string& identity() const = 0;
     /// Reads `bytes` bytes at `offset` inside the tensor. Throws BadInput when the file is shorter than it was.
     virtual void read(const TensorEntry& entry, std::uint64_t offset, void* out, std::uint64_t bytes) const = 0;
 
-    /// How much of the file stands in the page cache, from 0 to 1, by a sample of places; 1 where the system cannot tell.
+    /// The share of the file that is in the page cache, from 0 to 1, estimated at a sample of places. 1 where the
+    /// system cannot tell.
     virtual double cachedShare() const = 0;
     /// Alignment that readDirect needs of its buffer, bytes.
     static constexpr std::uint64_t kDirectAlignment = 4096;
-    /// Like read, but past the page cache (O_DIRECT) where the file system can. `buffer` is aligned to kDirectAlignment and
-    /// has room for `bytes` and two of it more; returns where in it the bytes begin.
+    /// Like read, but past the page cache (O_DIRECT) where the file system can. `buffer` is aligned to kDirectAlignment
+    /// and has room for `bytes` plus 2 * kDirectAlignment. Returns where in the buffer the bytes begin.
     virtual const std::byte* readDirect(const TensorEntry& entry, std::uint64_t offset, std::byte* buffer,
                                         std::uint64_t bytes) const = 0;
 };
@@ -112,10 +114,10 @@ std::vector<TensorSpec> expectedTensors(const ModelConfig& config);
 /// Bytes of a tensor as its spec says.
 std::uint64_t bytesOf(const TensorSpec& spec);
 
-/// Sets what only the files tell (mxfp4, fusedExperts) and throws BadInput "FILE: TENSOR: what was expected" when a
-/// tensor of the model is missing or has another shape or dtype. Weights that are not U8 may be F32, F16 or BF16,
-/// whatever the spec says. Tensors that the model does not need are named at info
-/// level, those inside its layers as a warning. openModel calls it.
+/// Sets the fields that only the files determine (mxfp4, fusedExperts). Throws BadInput "FILE: TENSOR: what was
+/// expected" when a tensor of the model is missing or has another shape or dtype. Weights that are not U8 may be F32,
+/// F16 or BF16, whatever the spec says. Tensors that the model does not need are named at info level, those inside its
+/// layers as a warning. openModel calls it.
 void checkTensors(ModelConfig& config, const Checkpoint& checkpoint);
 
 /// Writes tensors as safetensors files; used by `synthesize`, `logits --output` and adapters.

@@ -21,7 +21,7 @@ void parseLayerWindows(ConfigReader& reader, std::int64_t defaultWindow, ModelCo
 /// nothing, is fine.
 void refuseForeignFields(ConfigReader& reader, const ModelConfig& config);
 
-/// All weights together must be of a size that some machine could hold, so that later sums cannot overflow.
+/// Throws unless all weights together have a size that some machine could hold. So later sums cannot overflow.
 void checkWholeSize(ConfigReader& reader, const ModelConfig& config);
 
 } // namespace vitrine::engine

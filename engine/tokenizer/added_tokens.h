@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Added tokens: pieces that are cut out of the text before the model sees it (facts 10.2).
+// Added tokens: pieces that are cut out of the text before the model sees it.
 
 #include <cstdint>
 #include <map>
@@ -21,7 +21,7 @@ class BpeModel;
 struct AddedToken {
     std::int32_t id = -1;
     std::string content;
-    bool singleWord = false; ///< only between characters that are not of a word
+    bool singleWord = false; ///< only where no word character stands before or after it
     bool lstrip = false;     ///< takes the white space on its left
     bool rstrip = false;     ///< takes the white space on its right
     bool normalized = false; ///< looked for in the normalized text
@@ -52,7 +52,8 @@ public:
 
     const AddedToken* byId(std::int32_t id) const;
     const AddedToken* byContent(std::string_view content) const;
-    /// What decoding prints for a token: its normalized form, if it is looked for in normalized text.
+    /// What decoding prints for a token. A token that is looked for in normalized text is printed in its normalized
+    /// form.
     std::string_view decodedContent(const AddedToken& token) const;
     /// One more than the largest id, 0 when there are no tokens.
     std::int32_t idEnd() const;

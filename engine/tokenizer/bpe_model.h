@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Byte-pair encoding: the "model" of tokenizer.json with type BPE (facts 10.1 and 10.2).
+// Byte-pair encoding: the "model" of tokenizer.json with type BPE.
 
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The byte alphabet of GPT-2: every byte is written as one printable code point (facts 10.3).
+// The byte alphabet of GPT-2: every byte is written as one printable code point.
 
 #include <optional>
 #include <string>

@@ -37,7 +37,7 @@ public:
     ChannelParser(ChatFormatKind kind, std::shared_ptr<const Tokenizer> tokenizer);
 
     std::vector<ChannelChunk> push(std::int32_t id);
-    /// What was held back. Nothing may be pushed after.
+    /// Returns the text that was held back. Nothing may be pushed afterwards.
     std::vector<ChannelChunk> finish();
 
     const std::vector<ChannelMessage>& messages() const { return messages_; }

@@ -3,7 +3,7 @@
 #pragma once
 
 // Chat formats: a conversation as the tokens that a model family was trained on. Each format prints what the family's
-// chat template prints (facts 1.7 for harmony). Texts of messages are never read as special tokens.
+// chat template prints. Texts of messages are never read as special tokens.
 
 #include <cstdint>
 #include <memory>

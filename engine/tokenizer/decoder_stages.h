@@ -143,7 +143,7 @@ public:
     void finish() override { next().finish(); }
 
 private:
-    // A chain of steps that each double the text must not take all memory.
+    // The limit keeps a chain of steps that each double the text from taking all memory.
     void replaceAndPush(std::string_view text, bool last) {
         const std::size_t most = growthLimit(fed_);
         const std::string out = pattern_.replace(text, content_, most - std::min(most, made_));

@@ -25,8 +25,8 @@ public:
     Regex(const Regex&) = delete; // compiled code has one owner
     Regex& operator=(const Regex&) = delete;
 
-    /// All matches from left to right as [begin, end) bytes of valid UTF-8. An empty match directly behind another
-    /// match is skipped. Throws BadInput when the pattern needs more than a bounded number of steps on this text.
+    /// All matches from left to right as [begin, end) bytes of valid UTF-8. An empty match directly after another match
+    /// is skipped. Throws BadInput when the pattern needs more than a bounded number of steps on this text.
     std::vector<std::pair<std::size_t, std::size_t>> findAll(std::string_view text) const;
 
 private:

@@ -47,8 +47,8 @@ private:
 std::string replaceMatches(std::string_view text, const std::vector<Stretch>& stretches, std::string_view content,
                            std::size_t mostBytes, const std::string& where);
 
-/// The most that normalizers and pre-tokenizers may make of a text. Real ones stay far below; a file whose steps
-/// double the text again and again must not take all memory.
+/// The most bytes that normalizers and pre-tokenizers may make of a text. Real ones stay far below. The limit keeps a
+/// file whose steps double the text again and again from taking all memory.
 inline std::size_t growthLimit(std::size_t bytes) {
     return bytes * 32 + (std::size_t{1} << 20U);
 }

@@ -32,7 +32,7 @@ class DecoderRun {
 public:
     /// Takes the text of the next token; returns the text that is now certain (whole code points).
     std::string push(std::string_view token);
-    /// Returns what was held back. The run must not be used after.
+    /// Returns the text that was held back. The run must not be used afterwards.
     std::string finish();
 
 private:

@@ -3,8 +3,8 @@
 #pragma once
 
 // Text to token ids and back, as Hugging Face's tokenizer.json describes it: byte-level BPE (GPT-2, Llama 3, Qwen,
-// gpt-oss) and SentencePiece-style BPE (Llama 2, Mistral, Gemma). Formats: facts section 10.
-// Not used, as in transformers: the members "truncation" and "padding".
+// gpt-oss) and SentencePiece-style BPE (Llama 2, Mistral, Gemma). Not used, as in transformers: the members
+// "truncation" and "padding".
 
 #include <cstdint>
 #include <memory>
@@ -40,8 +40,8 @@ public:
     std::vector<std::int32_t> encode(std::string_view text, bool addSpecialTokens) const;
 
     /// A prompt made of tokens and texts. Special tokens come only from parts with an id; in texts they are plain
-    /// characters. Neighbouring texts are joined first, so that the cuts between them leave no trace in the ids.
-    /// Throws BadInput for an id that no token has.
+    /// characters. Neighbouring texts are joined first, so that the ids do not depend on how a text was cut. Throws
+    /// BadInput for an id that no token has.
     std::vector<std::int32_t> encodeParts(std::span<const PromptPart> parts) const;
 
     /// Ids that no token has are left out. No clean-up of spaces. Linear in the text.

@@ -51,7 +51,7 @@ bool isPunctuation(char32_t codePoint);   ///< ASCII punctuation and the categor
 bool isCombiningMark(char32_t codePoint); ///< categories Mn, Mc, Me
 
 std::string toLowercase(std::string_view text);
-/// Linear but for the sorting of runs of combining marks.
+/// Takes linear time, except for the sorting of runs of combining marks.
 std::string normalizeText(std::string_view text, NormalizationForm form);
 
 } // namespace vitrine::engine

@@ -22,7 +22,7 @@ Ceiling measureCopy(kernels::Context& context, std::uint64_t seed);
 /// FLOP/s of one dense product: BF16 of 8192 x 8192 x 8192 by cuBLASLt; float32 of 1024 x 1024 x 1024 on the CPU.
 Ceiling measureMatmul(kernels::Context& context, std::uint64_t seed);
 
-/// {name, value, unit, ceiling, ratio} of design section 9; `ceiling` 0: it is one itself.
+/// {name, value, unit, ceiling, ratio}. A row whose `ceiling` is 0 is a ceiling itself.
 nlohmann::json benchRow(const std::string& name, double value, const std::string& unit, double ceiling = 0);
 nlohmann::json ceilingRow(const std::string& name, const Ceiling& ceiling);
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Copies between host and device beside a context's ops: on CUDA on a stream of their own (host memory must be pinned), on
-// Meta by a clock of their own, on the CPU at once. Ordered with the ops, and with other side streams, by points alone.
+// Copies between host and device beside a context's ops: on CUDA on a stream of their own (host memory must be pinned),
+// on Meta by a clock of their own, on the CPU at once. Only points order them with the ops and with other side streams.
 // Belongs to the thread of its context and must not outlive it.
 
 #include <cstdint>
@@ -22,17 +22,17 @@ public:
     SideStream(const SideStream&) = delete; // owns a stream
     SideStream& operator=(const SideStream&) = delete;
 
-    /// A place in the order of a stream or of the ops; an empty one is behind nothing.
+    /// A point in the order of a stream or of the ops. An empty point waits for nothing.
     struct Point {
         CudaEvent event;
         base::TimeNs time = 0; ///< on Meta
     };
-    Point point();                     ///< behind the copies so far
-    Point pointOfOps();                ///< behind the ops so far
-    void after(const Point& point);    ///< copies from here on come after it
-    void opsAfter(const Point& point); ///< ops from here on come after it
-    /// On Meta: when the host asks for the copies that follow. A device is fed ahead, so that may be before what it was given
-    /// ends, which is when copies are asked for otherwise.
+    Point point();                     ///< after all copies so far
+    Point pointOfOps();                ///< after all ops so far
+    void after(const Point& point);    ///< later copies come after it
+    void opsAfter(const Point& point); ///< later ops come after it
+    /// On Meta: the time at which the host asks for the copies that follow. The host works ahead of a device, so this
+    /// may be before earlier work ends. Without this call, copies are asked for when earlier work ends.
     void askedAt(base::TimeNs time) { asked_ = time; }
 
     void toHost(const void* device, void* host, std::uint64_t bytes);

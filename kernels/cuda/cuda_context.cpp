@@ -53,7 +53,8 @@ DeviceTraits estimatedTraits(const CudaDriver& driver, const CudaDeviceInfo& inf
     return traits;
 }
 
-/// The shipped profile of this device's name, or what its clocks tell; what the driver knows stands above both.
+/// The shipped profile for the name of this device, or an estimate from its clocks. Values that the driver knows
+/// replace both.
 DeviceTraits traitsOf(const CudaDriver& driver, const CudaDeviceInfo& info) {
     DeviceTraits traits = estimatedTraits(driver, info);
     for (const std::string& name : deviceProfileNames()) {
@@ -336,7 +337,7 @@ CudaContext::CudaContext(const CudaOptions& options) {
     state.device->check(
         state.device->allocating([&] { return driver->cuMemAlloc(&state.workspace, state.traits.workspaceBytes); }),
         "workspace");
-    // What others hold on this device is as little ours as the context and the libraries.
+    // Bytes that other programs hold on this device are untracked, like those of the context and the libraries.
     state.traits.untrackedBytes = usedBytes();
     const Nvrtc* compiler = Nvrtc::find();
     base::logInfo(fmt::format("CUDA device {}: {} ({}, {} multiprocessors), driver CUDA {}.{}, NVRTC {}", info.ordinal,

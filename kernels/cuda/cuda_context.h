@@ -8,7 +8,7 @@
 // missing. Driver API only; nothing of CUDA is linked. A context belongs to the thread that made it; copies of the
 // loader's threads go through their own streams.
 // Errors of the device are sticky: after an illegal address every call throws DeviceFault that names the last kernels
-// launched, and the process has to be started anew (design section 7).
+// launched, and the process has to be started anew.
 
 #include <cstdint>
 #include <memory>
@@ -47,7 +47,8 @@ struct CudaOptions {
     std::vector<std::pair<std::string, std::string>> kernelOverrides;
     std::string cacheFolder;
     bool dependentLaunch = true; ///< programmatic dependent launch where the device has it
-    /// The driver's memory ends at this request (memory, pinned memory, programs, graphs), 1 is the first; 0: never (tests).
+    /// For tests: the driver acts as if memory were exhausted from this request on (memory, pinned memory, programs,
+    /// graphs). 1 is the first request; 0: never.
     std::uint64_t failFrom = 0;
 };
 
@@ -107,8 +108,8 @@ public:
     /// allocates as this context does.
     DeviceTraits traits() const;
     KernelLibrary& library();
-    /// Another run begins on this context: counts of kernels start at zero, and untracked bytes are what the driver counts
-    /// without `tracked`, which others keep for this run.
+    /// Another run begins on this context. Counts of kernels start at zero. Untracked bytes are the bytes that the
+    /// driver counts minus `tracked`, which are kept for this run.
     void beginRun(std::uint64_t tracked);
 
     /// Launches a kernel of the library on the compute stream (into the capture, while one is open). Asynchronous.
@@ -116,8 +117,9 @@ public:
     /// Whether a variant of the family fits; ops use it to choose between fused and composed forms.
     bool fits(const KernelCall& call);
 
-    /// While on, launches only start compiling what they need on the library's threads, and copies, fills and products do
-    /// nothing: running a step's ops so, with addresses that need not exist, compiles all of its kernels side by side.
+    /// While on, launches only start compiling what they need on the library's threads, and copies, fills and products
+    /// do nothing: running a step's ops so, with addresses that need not exist, compiles all of its kernels side by
+    /// side.
     void setPrefetching(bool on);
 
     /// out (m, n) = x (m, k) weight^T (n, k), through cuBLASLt: row-major, strides in elements, float32 accumulation,
@@ -157,7 +159,8 @@ public:
     void* stream(int index) const;
     void makeCurrent() const; ///< for helper threads, before their first call
 
-    /// What stands at the bottom of the memory stack: device memory, or pinned host memory. The context must outlive it.
+    /// The physical resource at the bottom of the memory stack: device memory, or pinned host memory. The context must
+    /// outlive it.
     std::unique_ptr<MemoryResource> makeResource(base::MemorySpace space);
 
     /// For the parts of this backend.

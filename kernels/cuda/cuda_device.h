@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the parts of the CUDA backend share: the driver, the device's context and streams, and the memory of faults.
-// Only files that are compiled with CUDA headers may include this one.
+// Shared by the files of the CUDA backend: the driver, the device's context and streams, and the fault that occurred,
+// if any. Only files that are compiled with CUDA headers may include this one.
 
 #include <array>
 #include <cuda.h>
@@ -34,14 +34,14 @@ public:
 
     /// Throws for every code but success: OutOfMemory, DeviceFault (and from then on always), else Internal.
     void check(CUresult code, std::string_view call);
-    /// For a call that needs memory: makes it, or answers as if the driver had none where CudaOptions::failFrom says so.
+    /// Makes a call that needs memory. Where CudaOptions::failFrom says so, it acts as if the driver had none.
     template <class Call> CUresult allocating(const Call& call) {
         return failFrom_ != 0 && ++asked_ >= failFrom_ ? CUDA_ERROR_OUT_OF_MEMORY : call();
     }
     void throwIfFaulted() const;
     bool faulted() const { return !fault_.empty(); }
-    /// Remembers a launch, for the message of a fault. `pack`: of a kernel that does not come with the program, else empty;
-    /// these are the first to be suspected, however much was launched since.
+    /// Remembers a launch for the message of a fault. `pack` names the pack of a kernel that does not come with the
+    /// program, else it is empty. Such kernels are named first, however much was launched since.
     void launched(std::string_view name, std::string_view pack = {});
 
 private:

@@ -20,9 +20,9 @@ public:
 
     void copyToHost(const void* device, void* host, std::uint64_t bytes);
     void copyToDevice(const void* host, void* device, std::uint64_t bytes);
-    CudaEvent record();                           ///< behind the copies so far
-    void waitFor(const CudaEvent& event);         ///< copies from here on come after it
-    void computeWaitsFor(const CudaEvent& event); ///< the compute stream's work from here on comes after it
+    CudaEvent record();                           ///< a point after all copies so far
+    void waitFor(const CudaEvent& event);         ///< later copies wait for it
+    void computeWaitsFor(const CudaEvent& event); ///< later work of the compute stream waits for it
 
 private:
     struct State;

@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::size_t kMostPackFiles = 4096;
 
-/// Names, sizes and times of a pack's files: whoever works on a pack runs it again and again. Without a limit on what is
-/// looked at a wrong folder would take minutes; beyond it the text never equals another.
+/// A text with names, sizes and times of the files of a pack. It changes when somebody who works on a pack edits a file
+/// between two runs. The number of files is limited, because a wrong folder would take minutes; beyond the limit the
+/// text never equals another one.
 std::string filesOf(const std::string& folder) {
     namespace fs = std::filesystem;
     std::vector<std::string> files;
@@ -62,7 +63,7 @@ CudaContext KeptState::takeCuda(const CudaOptions& options) {
         kept.beginRun(weights_.bytes());
         return kept;
     }
-    // First, so that a new context does not count it as what others hold.
+    // This comes first, so that a new context does not count this memory as held by others.
     release();
     CudaContext made(options);
     cudaKey_ = std::move(key);

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What one context leaves to the next of the same process, for processes that serve run after run: the CUDA context with
-// its compiled and loaded kernels, and the reservation that holds a model's weights. One context at a time uses it; it must
-// outlive them.
+// What one context leaves to the next of the same process, for processes that serve run after run: the CUDA context
+// with its compiled and loaded kernels, and the reservation that holds a model's weights. One context at a time uses
+// it; it must outlive them.
 
 #include <optional>
 #include <string>
@@ -21,13 +21,14 @@ public:
     KeptState(const KeptState&) = delete; // contexts hold its address
     KeptState& operator=(const KeptState&) = delete;
 
-    /// The context that was kept, where it was made with these options and the packs' files are the same; else everything
-    /// kept is freed and a new one is made. It belongs to the calling thread then. Throws what CudaContext throws.
+    /// Returns the kept context if it was made with these options and the files of kernel packs are the same. Otherwise
+    /// frees everything kept and makes a new context. The context then belongs to the calling thread. Throws what
+    /// CudaContext throws.
     CudaContext takeCuda(const CudaOptions& options);
-    /// Keeps it, unless the device has a fault: then nothing stays kept.
+    /// Keeps the context. If the device has a fault, nothing stays kept.
     void giveCuda(CudaContext&& cuda) noexcept;
 
-    /// `key` says everything that the bytes depend on.
+    /// `key` names everything that the bytes depend on.
     bool hasWeights(const std::string& key) const { return !weights_.empty() && weightsKey_ == key; }
     /// For Memory::adoptArena, which empties it.
     KeptBlock& weights() { return weights_; }

@@ -48,7 +48,7 @@ public:
         return reinterpret_cast<void*>(address); // NOLINT(performance-no-int-to-ptr)
     }
     void deallocate(void* address, std::uint64_t, StreamRef) noexcept override {
-        // Of a faulted context nothing can be freed; the process ends soon.
+        // Nothing of a faulted context can be freed; the process ends soon.
         device_->driver().cuMemFree(reinterpret_cast<CUdeviceptr>(address));
     }
     base::MemorySpace space() const override { return base::MemorySpace::Device; }
@@ -100,7 +100,7 @@ public:
         return true;
     }
     void unmap(std::byte* address, std::uint64_t bytes) noexcept override {
-        // Of a faulted context nothing can be waited for or freed; the process ends soon.
+        // Nothing of a faulted context can be waited for or freed; the process ends soon.
         device_->driver().cuCtxSynchronize();
         device_->driver().cuMemUnmap(reinterpret_cast<CUdeviceptr>(address), bytes);
     }

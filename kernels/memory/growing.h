@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Memory that grows where it lies: a range of addresses is reserved once, and its beginning is backed by memory as far as it
+// Memory that grows in place. A range of addresses is reserved once, and its beginning is backed by memory as far as it
 // is needed. Addresses never change, so block tables, tensor views and captured graphs stay valid while it grows.
 //
-// What is backed counts as reserved memory of the context, against its budget, in whole units (MemoryOptions::mapUnit: what a
-// GPU maps at a time). What its owner says to be in use (`enter`) counts as allocated, as tensors do. Every backend grows and
-// shrinks by the same rules, so that Meta takes as many bytes as the device does.
+// What is backed counts as reserved memory of the context, against its budget, in whole units (MemoryOptions::mapUnit:
+// what a GPU maps at a time). What its owner says to be in use (`enter`) counts as allocated, as tensors do. Every
+// backend grows and shrinks by the same rules, so that Meta takes as many bytes as the device does.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +23,10 @@ namespace vitrine::kernels {
 class AddressSpace {
 public:
     virtual ~AddressSpace() = default;
-    /// Addresses that nobody may touch yet; null where there are not so many left.
+    /// Reserves addresses that must not be accessed yet. Null where not enough addresses are left.
     virtual std::byte* reserve(std::uint64_t bytes) = 0;
-    /// Backs a piece of a reserved range, of whole units, with memory; what is in it is not defined. False: there is none.
+    /// Backs a piece of a reserved range with memory, in whole units. The contents are undefined. False when there is
+    /// no memory.
     virtual bool map(std::byte* address, std::uint64_t bytes) = 0;
     /// Takes back what one `map` gave, once all work under way is done.
     virtual void unmap(std::byte* address, std::uint64_t bytes) noexcept = 0;
@@ -43,10 +44,10 @@ struct RangeParts {
     AddressSpace* space = nullptr;
     FailingResource& failing;
     BudgetResource& budget;
-    CachingAllocator& cache; ///< gives back what nobody uses before growth is refused
+    CachingAllocator& cache; ///< gives back its unused segments before growth is refused
     Ledger& ledger;
     std::uint64_t unit = 0;
-    std::function<void(void* address, std::uint64_t bytes)> mapped; ///< called for each piece; empty: nobody is told
+    std::function<void(void* address, std::uint64_t bytes)> mapped; ///< called for each mapped piece; may be empty
 };
 
 /// An owned range. Must not outlive the Memory that made it, and belongs to the thread of its context.
@@ -62,11 +63,11 @@ public:
     std::uint64_t capacity() const { return capacity_; }
     std::uint64_t backed() const { return backed_; } ///< bytes from the beginning on
 
-    /// At least `bytes` are backed from here on. Throws OutOfMemory with the facts of `tag`, and is then as before.
+    /// Backs at least the first `bytes`. Throws OutOfMemory that names `tag`; the range is then as before.
     void grow(std::uint64_t bytes, const Tag& tag);
-    /// The same, but false instead of an error, and nothing is told.
+    /// The same, but returns false instead of throwing, and reports nothing.
     bool tryGrow(std::uint64_t bytes);
-    /// Gives back what lies behind the first `bytes`, as far as whole pieces that `grow` took do.
+    /// Gives back the memory after the first `bytes`. Only whole pieces that `grow` took are given back.
     void shrink(std::uint64_t bytes) noexcept;
 
     /// `bytes` at `offset`, which must be backed, are in use from here on, until leave(offset) or the end of the range.

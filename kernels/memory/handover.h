@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How a reservation gets from one Memory to the next: nobody moves it, and in between nobody but its KeptBlock holds it.
+// How a reservation goes from one Memory to the next. Its bytes are not moved. Between the two, its KeptBlock is the
+// only owner.
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace vitrine::kernels {
 
-/// An owned reservation of a physical resource, apart from every budget. Move-only; frees it.
+/// An owned reservation of a physical resource that counts against no budget. Move-only; the destructor frees it.
 class KeptBlock {
 public:
     KeptBlock() = default;
@@ -39,8 +40,8 @@ private:
     std::uint64_t bytes_ = 0;
 };
 
-/// Stands over the physical resource. A block that was offered answers the next request of its size; a block that is to
-/// be kept is put aside instead of being freed.
+/// An adaptor over the physical resource. A reservation that was offered answers the next request of its size. After
+/// keepNext(), the next reservation to be freed is kept instead.
 class HandoverResource final : public MemoryResource {
 public:
     explicit HandoverResource(std::shared_ptr<MemoryResource> upstream) : upstream_(std::move(upstream)) {}
@@ -52,9 +53,9 @@ public:
     AddressSpace* addressSpace() override { return upstream_->addressSpace(); }
 
     void offer(KeptBlock block) { offered_ = std::move(block); }
-    /// The block that was offered and that nobody asked for.
+    /// The reservation that was offered, if no request took it.
     KeptBlock withdraw() { return std::move(offered_); }
-    /// The block that is freed next is put aside; takeKept() gives it out.
+    /// The reservation that is freed next is kept; takeKept() returns it.
     void keepNext() { keepNext_ = true; }
     KeptBlock takeKept() { return std::move(kept_); }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The books of one memory space: what is alive, by category, and the exact peak. Feeds statistics, the trace and the
-// sentence of an out-of-memory error. Used by one thread.
+// Counts one memory space: the allocations that are alive, by category, and the exact peak. Feeds statistics, the trace
+// and the sentence of an out-of-memory error. Used by one thread.
 
 #include <cstdint>
 #include <string>
@@ -29,7 +29,7 @@ public:
     void freed(void* address) noexcept;
     void reserved(std::int64_t change);
 
-    /// From here on the books of a step are kept beside those of the run.
+    /// Starts counting a step, in addition to the run.
     void beginStep();
     const StepBooks& stepBooks() const { return step_; }
     void repeatStep(const StepBooks& books);
@@ -53,7 +53,7 @@ private:
     base::MemorySpace space_;
     MemoryStatistics statistics_;
     StepBooks step_;
-    base::CategoryBytes stepBase_{}; ///< what was alive when it began
+    base::CategoryBytes stepBase_{}; ///< what was alive when the step began
     std::uint64_t stepBaseTotal_ = 0;
     std::unordered_map<void*, Live> live_;
 };

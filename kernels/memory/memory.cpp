@@ -81,7 +81,8 @@ void RecordedStepArena::ensureCapacity(std::uint64_t bytes) {
     }
     const Tag tag{base::MemoryCategory::Activations, "activations of one step", DType::U8, {}};
     const base::OutOfMemory failure = ledger_.failure(bytes, tag, budget_.limit(), budget_.largestFree());
-    // Smaller steps may go on with what there was. Who was faster has it otherwise, and the next step asks again.
+    // Put the old reservation back, so that smaller steps can go on. If something else has taken the memory meanwhile,
+    // the next step asks again.
     static_cast<void>(grows(before));
     throw failure; // NOLINT(cert-err60-cpp,misc-throw-*): copied before it is thrown, where memory is there for it
 }

@@ -4,9 +4,10 @@
 
 // The memory of one context: its resources wired together, its budget and its statistics.
 //
-// What is asked of the device goes   request -> pool or arena -> budget -> physical resource   and counts as *reserved*.
-// What tensors hold inside counts as *allocated*, by category, and is recorded in the trace. Categories always add up to
-// the total, and the peak is the exact maximum over all events; untracked bytes (context, libraries) are in both.
+// What is asked of the device goes   request -> pool or arena -> budget -> physical resource   and counts as
+// *reserved*. What tensors hold inside counts as *allocated*, by category, and is recorded in the trace. Categories
+// always add up to the total, and the peak is the exact maximum over all events; untracked bytes (context, libraries)
+// are in both.
 
 #include <cstdint>
 #include <functional>
@@ -32,7 +33,7 @@ struct MemoryStatistics {
     std::uint64_t frees = 0;
 };
 
-/// What the tensors of a step did to the books, beyond what was allocated before it. All are freed inside it.
+/// What the tensors of a step added to what was allocated before it. All of them are freed inside the step.
 struct StepBooks {
     std::uint64_t peak = 0;
     base::CategoryBytes peakByCategory{}; ///< the split at the first instant of `peak`
@@ -53,8 +54,8 @@ struct MemoryOptions {
     bool guardBytes = false;        ///< patterns around every allocation, checked on free (tests)
     ByteAccess guardAccess;         ///< for guard bytes
     std::uint64_t failFrom = 0;     ///< refuses device reservations from this one on, 1 is the first; 0: none (tests)
-    std::uint64_t mapUnit = std::uint64_t{2} << 20;    ///< what growing ranges are backed in
-    std::function<void(std::uint64_t bytes)> onMapped; ///< called when a range grew, if set: what it costs
+    std::uint64_t mapUnit = std::uint64_t{2} << 20;    ///< bytes: growing ranges are backed in multiples of it
+    std::function<void(std::uint64_t bytes)> onMapped; ///< called when a range grew; may be empty
 };
 
 /// A reservation that gives out pieces in order and takes them back together; for weights: sized from the index,
@@ -93,25 +94,27 @@ public:
     MemoryResource& host();
     /// Reserves `bytes` on the device at once.
     std::unique_ptr<Arena> reserveArena(std::uint64_t bytes, std::string_view name);
-    /// An empty arena in a block that another Memory gave up: budget and books count it like a reservation. Takes `block`;
-    /// where the budget refuses, it stays as it was. Throws OutOfMemory.
+    /// Makes an empty arena in a reservation that another Memory gave up. The budget and the statistics count it like a
+    /// new reservation. Takes `block`; where the budget refuses it, throws OutOfMemory and leaves `block` as it was.
     std::unique_ptr<Arena> adoptArena(KeptBlock& block, std::string_view name);
     /// Gives an arena up without freeing it. Its pieces must be gone.
     KeptBlock detachArena(std::unique_ptr<Arena> arena) noexcept;
 
-    /// Addresses on the device for up to `capacity` bytes that grow where they lie; nothing is taken yet. Throws OutOfMemory.
+    /// Reserves addresses on the device for up to `capacity` bytes that grow in place. No memory is taken yet. Throws
+    /// OutOfMemory.
     std::unique_ptr<GrowingRange> reserveRange(std::uint64_t capacity, const Tag& tag);
 
-    /// What general() keeps for later tensors goes back to the device, as far as nobody uses it.
+    /// Gives the unused segments that general() keeps for later tensors back to the device.
     void trim() noexcept;
 
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;
     const StepBooks& stepBooks() const; ///< of the current or last step in step()
-    /// A step with these books was done without asking for its tensors: a captured graph ran at their addresses.
+    /// Counts a step that ran without allocating its tensors, because a captured graph ran at their addresses. `books`
+    /// are those of the captured step.
     void repeatStep(const StepBooks& books);
     std::uint64_t budget() const;
-    /// Pieces that something wrote outside of; 0 without guard bytes.
+    /// How many pieces had a write outside of their bounds; 0 without guard bytes.
     std::uint64_t guardViolations() const;
     bool guarded() const;
 

@@ -38,7 +38,8 @@ public:
         if (size > kLargest) {
             throwExhausted(bytes, tag);
         }
-        // A map of its own for every piece: pools above make them rare, and a free gives the pages back at once.
+        // Each piece has its own mapping. Pools above make such calls rare, and a free gives the pages back to the
+        // system at once.
         void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (address == MAP_FAILED) {
             throwExhausted(bytes, tag);
@@ -109,7 +110,7 @@ public:
     bool map(std::byte*, std::uint64_t) override { return true; }
     void unmap(std::byte*, std::uint64_t) noexcept override {}
     void release(std::byte* address, std::uint64_t bytes) noexcept override {
-        // Ranges are wide, and a context that lives long makes many: they are given out again.
+        // Ranges are wide, and a context that lives long makes many of them. So released ranges are given out again.
         released_.emplace(bytes, address);
     }
 

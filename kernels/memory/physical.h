@@ -13,7 +13,8 @@ namespace vitrine::kernels {
 /// Pages of this process, zero-filled on first touch, given back to the system on free.
 std::unique_ptr<MemoryResource> makeHostResource(base::MemorySpace space);
 
-/// Addresses that nobody may read. What allocate gave is not given out again; a released range (growing.h) is.
+/// Addresses that must not be accessed. Addresses that allocate gave are not given out again; those of a released range
+/// (growing.h) are.
 std::unique_ptr<MemoryResource> makeMetaResource(base::MemorySpace space);
 
 } // namespace vitrine::kernels

@@ -98,7 +98,7 @@ void GuardResource::deallocate(void* address, std::uint64_t bytes, StreamRef str
             base::log(base::LogLevel::Error, fmt::format("a write outside a block of {} bytes was found", bytes));
         }
     } catch (const base::Error& error) {
-        // The device is lost: who uses it next is told.
+        // The device is lost. The next call that uses it throws.
         base::log(base::LogLevel::Debug, error.message());
     }
     upstream_.deallocate(base, bytes + 2 * kGuardBytes, stream);

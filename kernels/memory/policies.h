@@ -23,7 +23,8 @@ public:
     std::uint64_t largestFree() const override;
     std::uint64_t limit() const { return limit_; }
 
-    /// For memory that does not come from upstream but counts here: whether `bytes` more fit, and what was taken or given.
+    /// For memory that does not come from upstream and still counts against this budget: whether `bytes` more fit, and
+    /// how much was taken or given back.
     bool fits(std::uint64_t bytes) const { return limit_ == 0 || (bytes <= limit_ && used_ <= limit_ - bytes); }
     void taken(std::uint64_t bytes);
     void given(std::uint64_t bytes);
@@ -35,7 +36,8 @@ private:
     Ledger& ledger_;
 };
 
-/// Refuses every reservation from number `from` on (1 is the first; 0: none): what a run does when memory ends there.
+/// Refuses every reservation from number `from` on (1 is the first; 0: none). Tests use it to see what a run does when
+/// memory ends there.
 class FailingResource final : public MemoryResource {
 public:
     FailingResource(MemoryResource& upstream, std::uint64_t from) : upstream_(upstream), from_(from) {}
@@ -45,7 +47,7 @@ public:
     }
     base::MemorySpace space() const override { return upstream_.space(); }
     std::uint64_t largestFree() const override { return upstream_.largestFree(); }
-    /// Whether the request made now is one of those; counts it.
+    /// Counts a request and says whether it must be refused.
     bool refuses() { return from_ != 0 && ++asked_ >= from_; }
 
 private:
@@ -54,7 +56,7 @@ private:
     std::uint64_t asked_ = 0;
 };
 
-/// Writes a pattern before and behind every piece and checks it on free.
+/// Writes a pattern before and after every piece and checks it on free.
 class GuardResource final : public MemoryResource {
 public:
     GuardResource(MemoryResource& upstream, ByteAccess access) : upstream_(upstream), access_(std::move(access)) {}

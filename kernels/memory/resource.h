@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Where memory comes from. Physical resources (host, meta, later device and pinned) stand at the bottom; policies are
-// small adaptors over an upstream; pools and arenas cut pieces. Calls are stream-ordered: memory freed on a stream may be
-// given out again on that stream at once.
+// Where memory comes from. Physical resources (host, Meta, device, pinned) are at the bottom. Policies are small
+// adaptors over an upstream resource. Pools and arenas cut pieces. Calls are stream-ordered: memory freed on a stream
+// may be given out again on that stream at once.
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A score or mask program as ops take it: bound to what it captures, with what analysis finds in it once.
+// A score or mask program as ops take it: bound to the tensors that it captures, together with the results of an
+// analysis that is made once.
 
 #include <memory>
 #include <optional>
@@ -19,7 +20,7 @@ struct LinearBound {
     std::int64_t at(std::int64_t query) const { return slope * query + offset; }
 };
 
-/// What analysis finds in a program, whatever its captures hold.
+/// The results of analysis that hold for all contents of the captured tensors.
 struct ProgramFacts {
     explicit ProgramFacts(const Program& program);
 
@@ -28,10 +29,10 @@ struct ProgramFacts {
     bool exact = false;   ///< and it sees all of them: the closed form
     bool perHead = false; ///< the ends depend on the head
     bool byHead = false;  ///< the mask does
-    /// The ends, where they are so simple: then nobody needs to run their programs.
+    /// The ends of a row's interval, where they are linear in its position. Then the programs of the ends need not run.
     std::optional<LinearBound> low, high;
-    /// Keys that a row at any position far from the start may see before and behind its own position; none where there is no
-    /// such number, or captures decide.
+    /// How many keys a row far from the start may see before (`behind`) and after (`ahead`) its own position. None
+    /// where there is no such number, or where it depends on captured tensors.
     std::optional<std::int64_t> behind, ahead;
 };
 
@@ -54,7 +55,7 @@ struct KnownProgram {
     ProgramFacts facts;
 };
 
-/// The facts of a program that is there: the owner's, or new ones.
+/// The analysis of a bound program: that of its owner, or a new one.
 class FactsOf {
 public:
     explicit FactsOf(const BoundProgram& bound);

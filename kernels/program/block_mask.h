@@ -55,15 +55,15 @@ struct BlockPlace {
     std::int32_t batch = 0, head = 0, row = 0, column = 0;
 };
 
-/// Looks at the elements of blocks elsewhere than on the pool's threads: on a device. Called from one thread.
+/// Evaluates the elements of blocks on a device instead of the threads of the pool. Called from one thread.
 class BlockEvaluator {
 public:
     static constexpr std::int64_t kLargestBlock = std::int64_t{1} << 30; ///< elements
     virtual ~BlockEvaluator() = default;
-    /// Writes the allowed elements of each block; unless `exact`, of a block that is neither empty nor full any number
-    /// between.
+    /// Writes the number of allowed elements of each block. Unless `exact`, a block that is neither empty nor full may
+    /// get any number between.
     virtual void count(std::span<const BlockPlace> places, bool exact, std::span<std::int32_t> counts) = 0;
-    /// Elements from which on it is worth the way there.
+    /// From how many elements on the copies to the device and back are worth it.
     virtual std::int64_t worthElements() const = 0;
 };
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Questions about all elements of a box of a mask: interval analysis first, halves while it cannot decide, elements only at
-// the end. One for each thread.
+// Decides questions about all elements of a box of a mask. Interval analysis comes first. While it cannot decide, the
+// box is halved. Elements are evaluated only at the end. Each thread needs its own.
 
 #include <algorithm>
 #include <bit>
@@ -34,7 +34,7 @@ inline ProgramBox boxOfBlocks(const BlockMaskShape& shape, std::int64_t batch, s
             std::min(column1 * shape.keyBlock, shape.keys) - 1};
 }
 
-/// Whether `blocks` blocks are for the evaluator.
+/// Whether the evaluator should do `blocks` blocks.
 inline bool isWorth(const BlockEvaluator& evaluator, const BlockMaskShape& shape, std::int64_t blocks) {
     const double area = static_cast<double>(std::min(shape.queryBlock, shape.queries)) *
                         static_cast<double>(std::min(shape.keyBlock, shape.keys));

@@ -10,8 +10,8 @@
 
 namespace vitrine::kernels {
 
-/// One program with several results, with the captures of the score program in their order: `program.result` is the gradient by the score before the program (0 when the program
-/// ignores it).
+/// One program with several results, with the captures of the score program in their order: `program.result` is the
+/// gradient with respect to the score before the program (0 when the program ignores it).
 struct ScoreGradient {
     Program program;
     struct CaptureGradient {

@@ -14,7 +14,7 @@
 
 namespace vitrine::kernels {
 
-/// Raise when the emitted text changes: part of the keys of compiled kernels.
+/// The version of the emitted text. It is part of the keys of compiled kernels: raise it when the text changes.
 inline constexpr int kEmitterVersion = 3;
 
 struct EmitOptions {
@@ -23,7 +23,8 @@ struct EmitOptions {
     bool reciprocals = false; ///< a float divided by a constant is multiplied by its reciprocal (rounded twice)
 };
 
-/// Whether an exact program gives the CPU's very values: it has no float function that is rounded otherwise on a device.
+/// Whether an exact program gives the same values as the CPU: it has no float function that a device rounds
+/// differently.
 bool isExactOnDevice(const Program& program);
 
 /// `bool NAME(int b, int h, int q_idx, int kv_idx, const Captures& c)` for a mask,

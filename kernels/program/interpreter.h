@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Runs a program on the CPU over runs of keys: the reference of every other form. Nodes that do not depend on keys or
-// scores are computed once for a row, the others in vectors of kInterpreterWidth. C is float or double.
-// An Interpreter belongs to one thread; making one costs a pass over the program.
+// Runs a program on the CPU over stretches of keys. It is the reference for every other form. Nodes that do not depend
+// on keys or scores are computed once for a row, the others in vectors of kInterpreterWidth. C is float or double. An
+// Interpreter belongs to one thread; making one costs a pass over the program.
 
 #include <memory>
 

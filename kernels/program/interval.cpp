@@ -59,7 +59,7 @@ ValueRange floatRange(double low, double high, bool maybeNan) {
     return out;
 }
 
-/// Whoever runs the program may round to float32 after each operation.
+/// The backend that runs the program may round to float32 after each operation.
 ValueRange rounded(double low, double high, bool maybeNan) {
     constexpr double kRelative = 1.0 / (1 << 20);
     constexpr double kTiny = 1e-37;

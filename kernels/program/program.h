@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One typed program over (score, b, h, q_idx, kv_idx): the values that mask_mod and score_mod of FlexAttention mean, as a
-// directed graph of scalar nodes. engine/attention makes programs from text; interpreter, interval analysis, derivative,
-// CUDA emitter and printer read them. A program holds no data: captured tensors are bound when it runs, so new contents
-// (and lengths) never change its code.
+// One typed program over (score, b, h, q_idx, kv_idx): the values that mask_mod and score_mod of FlexAttention mean, as
+// a directed graph of scalar nodes. The engine makes programs from text. The interpreter, interval analysis,
+// derivative, CUDA emitter and printer read them. A program holds no data: captured tensors are bound when it runs, so
+// new contents (and lengths) never change its code.
 //
 // Semantics are PyTorch's on tensors of rank 0: indices are int32, integers wrap in their width, `//` and `%` round as
-// Python's do (towards minus infinity), comparisons give Bool. Float is the compute type of whoever runs the program:
-// float32 on the device, float or double in the interpreter; loads of BF16 and F16 are widened first. A division of
-// integers by zero gives 0. Comparisons and arithmetic of two Bool become logic in the builder.
+// Python's do (towards minus infinity), comparisons give Bool. Float is the compute type of the backend that runs the
+// program: float32 on the device, float or double in the interpreter; loads of BF16 and F16 are widened first. A
+// division of integers by zero gives 0. Comparisons and arithmetic of two Bool become logic in the builder.
 
 #include <array>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Programs made from nodes of others.
+// Makes programs from nodes of other programs.
 
 #include <span>
 #include <vector>

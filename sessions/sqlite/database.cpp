@@ -61,7 +61,7 @@ void throwSqliteError(int code, const std::string& path, std::string_view fullDe
         throw base::BadInput(fmt::format(
             "{}: the session file is damaged ({}); restore it from a copy, nothing was written", path, detail));
     case SQLITE_ERROR:
-        // Our own statements are right, so it is the file whose tables are not what its version says.
+        // Our own statements are correct, so the tables of the file are not what its version says.
         if (detail.starts_with("no such ") || detail.find(" has no column named ") != std::string::npos) {
             throw base::BadInput(
                 fmt::format("{}: the session file is damaged ({}); restore it from a copy", path, detail));
@@ -165,7 +165,7 @@ Statement::Statement(const Database& database, std::string_view sql) : database_
 }
 
 void Statement::reset() {
-    // The code only repeats the failure of the last step, which was thrown already.
+    // The code repeats the failure of the last step, which was already thrown.
     sqlite3_reset(handle_.get());
     sqlite3_clear_bindings(handle_.get());
 }

@@ -18,8 +18,9 @@ struct sqlite3_stmt;
 
 namespace vitrine::sessions {
 
-/// Why a result code of SQLite is no success, as the error that people read: damage, a missing file and missing rights
-/// are BadInput; a full disk, a lock held for too long and failing hardware are Internal (exit 1: the work failed).
+/// The error for a result code of SQLite that is not a success. Damage, a missing file and missing rights become
+/// BadInput. A full disk, a lock that was held too long and failing hardware become Internal (exit code 1: the work
+/// failed).
 [[noreturn]] void throwSqliteError(int code, const std::string& path, std::string_view detail);
 
 class Statement;
@@ -105,7 +106,8 @@ private:
     std::unique_ptr<sqlite3_stmt, Finalize> handle_;
 };
 
-/// Takes the write lock at once, so that nothing can fail half-way for want of it. Rolls back unless committed.
+/// Takes the write lock at the beginning, so that no later statement can fail because it does not get the lock. Rolls
+/// back unless committed.
 class Transaction {
 public:
     explicit Transaction(const Database& database);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Looks at a file before SQLite does, so that what is no session is never written to.
+// Checks a file before SQLite opens it, so that only session files are ever written to.
 
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ struct FileFacts {
     bool journal = false;     ///< a rollback journal lies beside it: a writer died while it entered or left logging
 };
 
-/// True when something stands at `path`. Throws BadInput when that cannot be found out or is no regular file.
+/// True when a file exists at `path`. Throws BadInput when that cannot be determined, or when it is not a regular file.
 bool sessionFileExists(const std::string& path);
 
 /// Reads the first 100 bytes and compares them with what a session file of a known version has; also its size.

@@ -41,8 +41,8 @@ std::string folderOf(const std::string& path) {
     return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Makes a complete empty session under a passing name and gives it its real one in one step: no other process ever sees
-/// a half-made file, and what a kill leaves is removed later. Does nothing when another process was faster.
+/// Makes a complete empty session under a temporary name and then gives it its real name in one step: no other process
+/// ever sees a half-made file, and what a kill leaves is removed later. Does nothing when another process was faster.
 void createSessionFile(const std::string& path) {
     const std::string passing = base::passingName(path);
     const auto discard = [&] {
@@ -81,7 +81,7 @@ void createSessionFile(const std::string& path) {
     }
 }
 
-/// Reads what a damaged file would trip over, before anything is written to it.
+/// Reads the places at which a damaged file would fail, before anything is written to it.
 void checkStructure(const Database& database, const FileFacts& facts) {
     if (facts.version > 0) {
         for (const char* table : {"runs", "texts", "notes", "tags", "images", "chunks", "timeline_notes"}) {

@@ -54,7 +54,7 @@ public:
 
     RunId copyRunTo(RunId run, SessionFile& target) const override;
 
-    /// Writes down that runs ended whose owner is gone.
+    /// Marks the runs as ended whose owner process is gone.
     void settleAbandonedRuns();
 
 private:

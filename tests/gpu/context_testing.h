@@ -24,7 +24,7 @@ protected:
     }
 };
 
-/// `graphs`: decode steps become graphs, as runs have it; else every op runs, and is told, each time.
+/// `graphs`: decode steps become graphs, as runs have it; else every op runs and is recorded each time.
 inline std::unique_ptr<kernels::Context> cudaContext(base::TraceSink* sink = nullptr, bool graphs = false) {
     kernels::ContextOptions options;
     options.backend = kernels::Backend::Cuda;

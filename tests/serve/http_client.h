@@ -36,7 +36,7 @@ public:
     void send(std::string_view text) const;
     /// The next answer.
     HttpReply reply();
-    /// Until what was received of the answer holds `text`; false when the connection ended first.
+    /// Waits until the received bytes of the answer contain `text`; false when the connection ended first.
     bool waitFor(std::string_view text);
     void close();
     /// Keeps the receive buffer as small as the system allows; before anything is received.
@@ -53,7 +53,7 @@ private:
 HttpReply request(int port, std::string_view text);
 HttpReply post(int port, std::string_view path, const nlohmann::json& body, std::string_view more = {});
 
-/// The values behind "data: " of a stream, "[DONE]" left out; `done` (may be null) says whether it stood at the end.
+/// The values after "data: " in a stream, "[DONE]" left out; `done` (may be null) says whether it stood at the end.
 std::vector<nlohmann::json> events(const std::string& stream, bool* done);
 
 /// Sends all requests at once, each on a connection of its own, and waits for all answers.

@@ -39,9 +39,9 @@ public:
     HttpReply chat(const nlohmann::json& body) const { return post(port_, "/v1/chat/completions", body); }
     /// GET /health
     nlohmann::json health() const;
-    /// Until `wanted` is true of health(); false after a minute.
+    /// Waits until `wanted` is true of health(); false after a minute.
     bool becomes(const std::function<bool(const nlohmann::json& health)>& wanted) const;
-    /// Until nothing runs or waits and no page is used; false after a minute.
+    /// Waits until no request runs or waits and no page is used; false after a minute.
     bool becomesIdle() const;
 
     app::RequestServer& server() { return *server_; }

@@ -183,7 +183,7 @@ void CubinCache::store(std::string_view key, const CompiledKernel& kernel) {
             return;
         }
     }
-    // Whoever renames last wins; both wrote the same.
+    // The last rename wins. Both processes wrote the same contents.
     fs::rename(draft, path, error);
     if (error) {
         fs::remove(draft, error);

@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Compiled kernels on disk. A file holds one cubin, what the compiler told of it and a checksum of both; it appears by an
-// atomic rename, so that several processes may share the folder. What is damaged counts as absent. Over the size limit
-// the files unused for the longest time go. Thread-safe; a folder that cannot be written only costs time.
+// Compiled kernels on disk. A file holds one cubin, what the compiler reported about it and a checksum of both; it
+// appears by an atomic rename, so that several processes may share the folder. A damaged file counts as absent. Over
+// the size limit, the files that were unused for the longest time are removed. Thread-safe; a folder that cannot be
+// written only costs time.
 
 #include <cstdint>
 #include <optional>
@@ -22,7 +23,7 @@ struct CompiledKernel {
     std::vector<KernelFacts> facts;
     std::vector<std::string> warnings; ///< of ptxas: spills, serialised wgmma, ignored setmaxnreg
     double seconds = 0;
-    std::string label; ///< "rms_norm/fused dim=2880", for people
+    std::string label; ///< "rms_norm/registers dim=2880", for people
 };
 
 class CubinCache {

@@ -124,7 +124,7 @@ std::uint32_t alignmentOf(const void* address) {
     return value == 0 ? 256U : static_cast<std::uint32_t>(std::min<std::uintptr_t>(value & (~value + 1), 256));
 }
 
-/// Everything that an algorithm's choice depends on.
+/// Everything that the choice of an algorithm depends on.
 using Key = std::array<std::int64_t, 16>;
 
 Key keyOf(const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes) {

@@ -82,7 +82,7 @@ struct CudaDriver {
 
     /// The started driver of this machine, or null. Thread-safe.
     static const CudaDriver* find();
-    /// One sentence: why find() is null.
+    /// One sentence that says why find() is null.
     static const std::string& whyMissing();
 
     /// "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)"

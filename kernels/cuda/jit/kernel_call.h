@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What an op asks of the GPU: "run a variant of this kernel family with these parameters". Which variant of which pack
-// answers, what it is compiled for and how it is launched is the business of the kernel library (kernel_library.h).
+// What an op asks of the GPU: "run a variant of this kernel family with these parameters". The kernel library
+// (kernel_library.h) decides which variant of which pack runs, what it is compiled for and how it is launched.
 //
 // A call names its family (the stem: "rms_norm", "mxfp4_gemv"), passes the versioned `<Stem>Params` of
 // kernels/device/abi/<stem>.h and a list of named integers. A variant's manifest uses these names in its condition
@@ -23,7 +23,8 @@ struct KernelVariable {
     std::int64_t value = 0;
 };
 
-/// Device source that is written for a call: what the family includes as kGeneratedHeader, in place of the file of that name.
+/// Device source that is written for a call: what the family includes as kGeneratedHeader, in place of the file of that
+/// name.
 struct GeneratedSource {
     std::string text;
     std::string digest; ///< SHA-256 of the text: equal digests mean equal kernels

@@ -33,7 +33,7 @@ struct DeviceArch {
 struct CudaDeviceInfo;
 DeviceArch archOf(const CudaDeviceInfo& device);
 
-/// One compiled entry of a variant, as the compiler and the driver tell.
+/// One compiled entry of a variant, as the compiler and the driver report it.
 struct KernelFacts {
     std::string entry;
     int registers = 0;
@@ -42,7 +42,7 @@ struct KernelFacts {
     std::int64_t cubinBytes = 0;
 };
 
-/// Which variant answers a family for one set of values, and why.
+/// Which variant of a family was chosen for one set of values, and why.
 struct KernelUse {
     std::string family, variant, pack, arch;
     std::string reason; ///< "highest priority that fits", "named by --kernel", "fallback: when failed (dim % 8 == 0)"
@@ -88,8 +88,8 @@ public:
     /// Waits for all that prefetch started. Reports progress "Compiling kernels".
     void waitForPrefetch(base::ProgressSink* progress, const base::StopToken& stop);
 
-    /// Another run begins: uses() and waitedSeconds() tell of that run alone. What is compiled stays. While no thread waits
-    /// for this library.
+    /// Another run begins: uses() and waitedSeconds() count from here. Compiled kernels stay. Call it while no thread
+    /// waits for this library.
     void beginRun();
 
     static std::vector<KernelLaunch> launches(const Entry& entry, const KernelCall& call);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Kernel packs as read: manifest and files (docs/kernel-packs.md). Reading runs nothing.
+// Kernel packs as they are read: manifest and files (docs/kernel-packs.md). Reading a pack runs none of its code.
 
 #include <array>
 #include <cstdint>

@@ -52,7 +52,7 @@ private:
     std::string version_, path_;
 };
 
-/// What the log of `--ptxas-options=-v` tells: registers, spills and shared memory of each kernel, and the warnings that
+/// What the log of `--ptxas-options=-v` says: registers, spills and shared memory of each kernel, and the warnings that
 /// cost speed silently.
 void readCompileLog(std::string_view log, CompiledKernel& out);
 

@@ -13,7 +13,7 @@ struct ExpertSortParams {
     const int* ids; ///< (pairs): the expert of a pair
     int* tileCount; ///< (1)
     int* tiles; ///< (bound, 2), bound = min(pairs, pairs / kExpertTile + experts): expert, rows used (1..kExpertTile)
-    int* slots; ///< (bound, kExpertTile): the pair in that row, or -1 behind the tile's rows
+    int* slots; ///< (bound, kExpertTile): the pair in that row, or -1 after the tile's rows
     int pairs;
     int experts;
 };

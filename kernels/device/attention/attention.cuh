@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the kernels for single rows share: the programs, sinks, LSE. "device/generated/program.cuh" is written for each pair of
-// programs (kernels/program/emitter.h): scoreMod, maskMod and intervalRows, which gives the ends of what a row sees.
-// VT_SPANS: and maskSpan.
-// VT_MASK: 0 none, 2 an interval of keys for each row, 3 an interval and, in tiles that are not seen
-// whole (attention_seen.cuh), maskMod for each key in it. VT_PER_HEAD: the interval
-// depends on the head. VT_CAPTURED: the programs read captured tensors, which come with the parameters.
-// Softmax runs in base 2: scores are multiplied by log2(e), and LSE is turned back into the natural logarithm.
+// Shared by the kernels for single rows: the programs, sinks, LSE. "device/generated/program.cuh" is written for each
+// pair of programs (kernels/program/emitter.h): scoreMod, maskMod and intervalRows, which gives the ends of what a row
+// sees. VT_SPANS: and maskSpan. VT_MASK: 0 none, 2 an interval of keys for each row, 3 an interval and, in tiles that
+// are not seen whole (attention_seen.cuh), maskMod for each key in it. VT_PER_HEAD: the interval depends on the head.
+// VT_CAPTURED: the programs read captured tensors, which come with the parameters. Softmax runs in base 2: scores are
+// multiplied by log2(e), and LSE is turned back into the natural logarithm.
 
 #include "device/attention/attention_keys.cuh"
 #include "device/program/program.cuh"
@@ -55,7 +54,7 @@ __device__ __forceinline__ float exp2Fast(float x) {
     return out;
 }
 
-/// The sequence of a row: the one whose rows begin at or before it and end behind it.
+/// The sequence of a row: the one whose rows begin at or before it and end after it.
 __device__ __forceinline__ int sequenceOf(const AttentionParams& p, int row) {
     int low = 0;
     int high = p.cache.sequences - 1;

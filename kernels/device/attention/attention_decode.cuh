@@ -4,10 +4,10 @@
 
 // One row of q at a time: see attention_mma.cuh.
 //
-// Starts before the kernel before it has ended: the step's inputs (offsets, positions, tables, what the mask captures) and keys
-// of earlier steps are read at once, because no kernel of this step writes them; q and what this step adds only after the wait.
-// A block takes every gridDim.x-th split of a row: how a row is cut follows from its length alone, how many blocks share the
-// work from how many rows there are.
+// The kernel starts before the kernel in front has ended. It reads the inputs of the step (offsets, positions, tables,
+// what the mask captures) and keys of earlier steps at once, because no kernel of this step writes them. It reads q and
+// the keys that this step adds only after the wait. A thread block takes every gridDim.x-th split of a row. How a row
+// is cut depends on its length alone. How many blocks share the work depends on the number of rows.
 
 #include "device/attention/attention_decode_parts.cuh"
 
@@ -15,7 +15,7 @@ namespace vt {
 
 namespace decode {
 
-/// What the step's inputs say of the block's row. row -1: it is not ours.
+/// What the step's inputs say about the block's row. row -1: the row is not for this kernel.
 struct Row {
     int row, rowBegin, rowEnd;
     int sequence;

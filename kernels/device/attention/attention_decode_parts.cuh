@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Parts of a row's attention, of warps and of splits, and how they become one: see attention_decode.cuh.
+// Partial results of a row's attention, by warps and by splits, and how they are merged; see attention_decode.cuh.
 //
 // Weights are relative to a base of each warp and head that only rises when they get large, so that most tiles need no maximum
 // and leave the sums alone; the results are the same, as a base is part of what warps and splits are merged by.
-// partials: for each row index and split, heads * headDim floats (weighted sums of values), and behind all of these, for
+// partials: for each row index and split, heads * headDim floats (weighted sums of values), and after all of these, for
 // each row index and split, heads * 2 floats (maximum and sum, base 2).
 
 #include "device/attention/attention_seen.cuh"

@@ -59,7 +59,7 @@ public:
         const KvSequence::Slot slot = kept_.slot(position);
         return {slot.page < 0 ? kNowhere : slot.page, slot.inPage};
     }
-    /// The place of the first of 16 positions that lie behind one another in a page; nowhere if they do not, all of them.
+    /// The place of the first of 16 positions that lie next to one another in a page; nowhere if they do not, all of them.
     __device__ __forceinline__ Place locateRun(int position) const {
         if (position < first_ || position + 15 > last_ || position + 15 >= newBegin_ || kept_.pageTokens() % 16 != 0) {
             return nowhere();
@@ -103,7 +103,7 @@ public:
     template <class T> __device__ __forceinline__ const T* value(const AttentionParams& p, int position) const {
         return elements<T>(p, locate(position), true);
     }
-    /// Row of newK and newV that belongs to a position from there on; behind the sequence's end another one's, or none.
+    /// Row of newK and newV that belongs to a position from there on; after the sequence's end another one's, or none.
     __device__ __forceinline__ int newRow(int position) const { return newRow_ + position - newBegin_; }
     __device__ __forceinline__ bool isNew(int position) const { return position >= newBegin_; }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which tiles of 64 keys a row sees, as attention_tiles.cuh wrote it: for masks whose rows are no intervals. A sequence's
-// tiles are counted from a multiple of 128 positions, so that tiles of 128 keys have two bits of one word.
+// Reads which tiles of 64 keys a row sees. attention_tiles.cuh writes that for masks whose rows are not intervals. A
+// sequence's tiles are counted from a multiple of 128 positions, so that tiles of 128 keys have two bits of one word.
 
 #include "device/abi/attention.h"
 #include "device/lib/types.cuh"

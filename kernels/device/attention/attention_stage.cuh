@@ -3,7 +3,7 @@
 #pragma once
 
 // What a warp of attention_decode holds of 16 keys and values, and its products with them. A stage is 32 rows in shared memory,
-// keys and behind them values; of a quantized cache the rows are its bytes, and behind all rows lie their 32 scales.
+// keys and after them values; of a quantized cache the rows are its bytes, and after all rows lie their 32 scales.
 //
 // A product's rows are 16 keys or 16 columns of the values, its columns 8 heads (mma.cuh). So of the scores of head set n, lane l
 // has, with g = l / 4 and t = l % 4, those of the keys g (elements 0, 1) and g + 8 (2, 3) and the heads 8n + 2t and the next.
@@ -117,7 +117,7 @@ __device__ __forceinline__ void bringRows(const AttentionParams& p, const Sequen
     }
 }
 
-/// The same where the 16 keys lie behind one another, from `place` on.
+/// The same where the 16 keys lie next to one another, from `place` on.
 __device__ __forceinline__ void bringRun(const AttentionParams& p, const SequenceKeys::Place& place, int kvHead,
                                          u32 stage) {
     constexpr int kElements = 16 / static_cast<int>(sizeof(Cache)); ///< of 16 bytes

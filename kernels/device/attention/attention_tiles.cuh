@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Finds which tiles of 64 keys rows see, whole or in part, where a mask's rows are no intervals: the kernels behind this one
-// skip the others and ask only where a tile is seen in part. A block takes 32 tiles of VT_TILE_ROWS rows (of one head, when the
-// mask depends on it), a warp 8 of them. For rows of one sequence interval arithmetic decides first, over the warp's tiles, then
-// over each; what it cannot decide, and single rows, is asked element by element. What is asked are the step's inputs, so all of
-// it happens before the wait.
+// Finds which tiles of 64 keys each row sees, whole or in part. It runs for masks whose rows are not intervals. The
+// kernels after it skip tiles that are not seen, and evaluate the mask only in tiles that are seen in part. A block
+// takes 32 tiles of VT_TILE_ROWS rows (of one head, when the mask depends on it), a warp 8 of them. For rows of one
+// sequence, interval arithmetic decides first over all tiles of the warp, then over each tile. What it cannot decide,
+// and single rows, are evaluated element by element. The mask reads only inputs of the step, so all of this happens
+// before the wait.
 
 #include "device/attention/attention.cuh"
 #include "device/attention/attention_seen.cuh"

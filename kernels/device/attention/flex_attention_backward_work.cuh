@@ -30,7 +30,7 @@ inline constexpr int kFactsAt = kSumsAt + kSumStages * kSumBytes;
 inline constexpr int kNotesAt = kFactsAt + kStages * kFactBytes; ///< of stages (two each), of the sums, of the work
 inline constexpr int kNoteBytes = 16;
 inline constexpr int kBarriersAt = kNotesAt + (kStages + kSumStages + kRowStages) * kNoteBytes;
-inline constexpr int kShared = 1; ///< the named barrier of both consumers; those of one are behind it
+inline constexpr int kShared = 1; ///< the named barrier of both consumers; those of single consumers follow it
 
 struct Shared {
     u32 base;
@@ -150,7 +150,7 @@ private:
     Walk walk_;
 };
 
-/// How many parts of a query tile's dq come before that of a piece of work: tiles of keys behind its own that the queries see.
+/// How many parts of a query tile's dq come before that of a piece of work: tiles of keys after its own that the queries see.
 /// The lanes of a warp count for 32 tiles in a row.
 class Ranks {
 public:

@@ -53,7 +53,7 @@ struct Scene {
     template <int kRows, int kThreads> __device__ __forceinline__ void loadQueries(const Params& p, u32 to) const {
         loadRows<kRows, kThreads>(rowsOf(p.q, work.batch, work.head), p.q.rowStride, work.begin, p.queries, to);
     }
-    /// Keys and behind them values; rows without a key are zeros.
+    /// Keys and after them values; rows without a key are zeros.
     template <int kKeys, int kThreads>
     __device__ __forceinline__ void loadKeys(const Params& p, int begin, u32 to) const {
         loadRows<kKeys, kThreads>(keys, p.k.rowStride, begin, p.keys, to);

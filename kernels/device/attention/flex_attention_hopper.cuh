@@ -5,7 +5,7 @@
 // FlexAttention forward on Hopper (sm_90a; head dims 64, 96 and 128). A persistent block owns 128 queries of one head at a
 // time: one thread brings tiles of queries, keys and values by tensor maps; two warpgroups own 64 rows each, and work on slices
 // of 64 keys. While a warpgroup makes weights of one slice, two products are under way: the values of the slice before it, times
-// their weights, and the scores of the slice behind it. So neither waits for the other, nor one warpgroup for its neighbour.
+// their weights, and the scores of the slice after it. So neither waits for the other, nor one warpgroup for its neighbour.
 // Masks, scores and results are those of flex_attention.cuh.
 
 #include "device/attention/flex_attention_hopper_rows.cuh"
@@ -66,7 +66,7 @@ struct Consumer {
     Pieces pieces;
     Stage stage{};    ///< the tile whose scores are being weighed
     Note note{};      ///< and what it is
-    bool more = true; ///< there is a tile behind it
+    bool more = true; ///< there is a tile after it
     Stage nextStage{};
     Note nextNote{};
     bool valuesThere = false, nextKeysThere = false;
@@ -85,7 +85,7 @@ struct Consumer {
         note = Note::read(shared.note(stage.index));
         return true;
     }
-    /// Asks for this tile's values and the keys behind them.
+    /// Asks for this tile's values and the keys after them.
     __device__ __forceinline__ void ask() {
         nextStage = stage;
         nextStage.next();
@@ -97,7 +97,7 @@ struct Consumer {
             barrier::wait(shared.valuesFull(stage.index), stage.phase);
         }
     }
-    /// Finds the tile behind; its queries where it begins a piece of work.
+    /// Finds the next tile; its queries where it begins a piece of work.
     __device__ __forceinline__ void look(Queries& queries) {
         if (note.last()) {
             more = pieces.next(p, shared);

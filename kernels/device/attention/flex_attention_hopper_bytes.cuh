@@ -5,7 +5,7 @@
 // Tiles of a quantized cache for the forward pass on Hopper over pages. Each of the producing warps brings 32 rows of every
 // tile: first their bytes and scales, kAhead tiles ahead, then as floats times their scales, rounded to T, into the tile that the
 // consumers read. So a key is the same number here as where a step reads its own tokens as they are. A tensor map brings bytes of
-// rows that lie behind one another in a page (VT_PAGE_BOX 32); others are copied row by row, with zeros where there is no key.
+// rows that lie next to one another in a page (VT_PAGE_BOX 32); others are copied row by row, with zeros where there is no key.
 // Tiles of the step's own tokens come by tensor maps too.
 
 #include "device/attention/flex_attention_hopper_stages.cuh"
@@ -18,7 +18,7 @@ namespace flex {
 /// What a producing warp has in shared memory for bytes: kAhead slots for keys and as many for values, and their barriers.
 struct ByteSlots {
     static constexpr int kAhead = kDim == 64 ? 2 : 1;  ///< tiles whose bytes are under way or wait
-    static constexpr int kSlotBytes = 32 * (kDim + 4); ///< rows of bytes, behind them their scales
+    static constexpr int kSlotBytes = 32 * (kDim + 4); ///< rows of bytes, after them their scales
     static constexpr int kWarpBytes = 2 * kAhead * kSlotBytes;
     static constexpr int kWarpBarriers = 2 * kAhead * 8;
     static_assert(kSlotBytes % 128 == 0, "copies begin there");
@@ -104,7 +104,7 @@ private:
     __device__ __forceinline__ bool isBeside(int position) const {
         return p_.cache.ring != 0 && scene_.keys.isNew(position);
     }
-    /// The warp's rows of the tile lie behind one another in a page (or in a hole), all of them.
+    /// The warp's rows of the tile lie next to one another in a page (or in a hole), all of them.
     __device__ __forceinline__ bool isRun(int begin) const {
         const int row = begin + warpRow();
         return VT_PAGE_BOX == 32 && row >= scene_.keys.first() && row + 31 <= scene_.keys.last() &&
@@ -242,7 +242,7 @@ __device__ __forceinline__ void bringBytes(const Params& p, const Shared& shared
     constexpr int kAhead = ByteSlots::kAhead;
     constexpr Note kNone{-1, 0, Note::kLast};
     ByteTiles tiles(p, scene, slots);
-    Note notes[kAhead + 1]; // the tile at hand, and those behind it
+    Note notes[kAhead + 1]; // the tile at hand, and those after it
     const auto take = [&](int i) {
         notes[i] = i > 0 && notes[i - 1].last() ? kNone : Note::of(walk, 0);
         tiles.lookUp(notes[i].begin);

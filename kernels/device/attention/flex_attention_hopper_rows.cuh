@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What flex_attention_hopper.cuh does to the scores of a slice: the programs, and weights relative to a base of each row. The base
-// is the maximum of the first slice that a row sees; weights of later ones may be larger than 1. Only where a thread's sum of
-// them gets large a new maximum becomes the base, and what has been summed shrinks. So slices need no maximum, and sums are rarely
-// touched between products; the results are the same, as all of a row is divided by the sum of the same weights.
+// What flex_attention_hopper.cuh does to the scores of a slice: the programs, and weights relative to a base of each
+// row. The base is the maximum of the first slice that a row sees; weights of later ones may be larger than 1. Only
+// where a thread's sum of weights gets large, a new maximum becomes the base, and the sums so far are scaled down. So
+// slices need no maximum, and sums are rarely touched between products; the results are the same, as all of a row is
+// divided by the sum of the same weights.
 
 #ifdef VT_PAGES
 #include "device/attention/flex_attention_hopper_pages.cuh"

@@ -132,7 +132,7 @@ __device__ __forceinline__ u32 readWord(u32 from) {
     return __shfl_sync(kAllLanes, word, 0);
 }
 
-/// The barriers of a ring lie one behind the other.
+/// The barriers of a ring lie one after the other.
 __device__ __forceinline__ void initRing(u32 full, u32 fills, u32 empty, u32 releases, int stages) {
     for (int stage = 0; stage < stages; ++stage) {
         barrier::init(full + static_cast<u32>(stage * 8), fills);
@@ -169,7 +169,7 @@ __device__ __forceinline__ int rowOfThread(int thread) {
     return thread / 32 * 16 + thread % 32 / 4;
 }
 
-/// kTile rows from `row` on, in chunks one behind the other.
+/// kTile rows from `row` on, in chunks one after the other.
 template <int kTile>
 __device__ __forceinline__ void bring(u32 to, const void* map, int row, int head, int batch, u32 full) {
 #pragma unroll

@@ -265,7 +265,7 @@ struct Scene {
         }
     }
 
-    /// Keys and behind them values: a warp brings its share of the rows, a lane looks up one. Rows without a key are zeros.
+    /// Keys and after them values: a warp brings its share of the rows, a lane looks up one. Rows without a key are zeros.
     template <int kKeys, int kThreads>
     __device__ __forceinline__ void loadKeys(const Params& p, int begin, u32 to) const {
         constexpr int kShare = kKeys / (kThreads / 32);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// From a logical position of a sequence to its slot in the pages of a KV cache. What the tables cannot answer has no
-// slot: nothing is read or written there.
+// From a logical position of a sequence to its slot in the pages of a KV cache. A position that the tables do not hold
+// has no slot: nothing is read or written there.
 
 #include "device/abi/kv_view.h"
 #include "device/lib/types.cuh"
@@ -56,7 +56,7 @@ private:
     int capacity_ = -1; ///< of a ring
 };
 
-/// Where a new token's keys and values go (and, of bytes, the scales of head 0; `pageTokens` between heads), or null where the cache does not keep its position (older than the window, behind
+/// Where a new token's keys and values go (and, of bytes, the scales of head 0; `pageTokens` between heads), or null where the cache does not keep its position (older than the window, after
 /// the end).
 template <class T> struct KvRows {
     T* key = nullptr;

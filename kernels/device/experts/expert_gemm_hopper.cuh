@@ -219,7 +219,7 @@ __device__ __forceinline__ void products(int columns, float (&sums)[64], const u
         for (int step = 0; step < 4; ++step) {
             wgmma::Product<bf16, kLow>::run(sums, a[step], rows + 2 * step, 1);
         }
-        wgmma::commit(); // here: behind the branches that choose the width it would be a second group
+        wgmma::commit(); // here: after the branches that choose the width it would be a second group
     } else {
         constexpr int kMiddle = (kLow + kHigh) / 64 * 32;
         if (columns > kMiddle) {

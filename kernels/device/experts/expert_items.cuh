@@ -22,7 +22,7 @@ public:
             counts_[i] = 0;
         }
     }
-    /// All threads of the block, `ids` readable by this kernel. There is a barrier behind.
+    /// All threads of the block, `ids` readable by this kernel. The call ends with a barrier.
     __device__ __forceinline__ void make(const int* from, int pairs) {
         for (int i = static_cast<int>(threadIdx.x); i < pairs; i += static_cast<int>(blockDim.x)) {
             int id;

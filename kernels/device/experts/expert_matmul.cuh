@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(float_tiles::kThreads)
     const int expert = p.tiles[2 * tile];
     const int* slots = p.slots + tile * kRows;
     const int firstOut = static_cast<int>(blockIdx.x) * float_tiles::kOutputs;
-    int rows[kThreadRows]; // of x, -1 behind the tile's last
+    int rows[kThreadRows]; // of x, -1 after the tile's last
 #pragma unroll
     for (int i = 0; i < kThreadRows; ++i) {
         const int pair = slots[thread / 16 + 16 * i];

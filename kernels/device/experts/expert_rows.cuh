@@ -6,7 +6,7 @@
 //
 // The multiplying warps share the groups of 32 columns of every unit. A warp holds its columns of all rows of x in
 // registers, so that shared memory serves the weights alone. The rows come through the same ring as the units, in front
-// of the first unit that they multiply: they never wait behind more weights than have to be multiplied before. The
+// of the first unit that they multiply: they wait only for weights that have to be multiplied before. The
 // warps' sums go through a few buffers to finishing warps, which add them and write: nobody waits for a result. All
 // lanes arrive for themselves: tools that look for races do not see that a __syncwarp orders what the others did before
 // one lane's arrival, and one arrival of a warp costs as much.
@@ -67,7 +67,7 @@ template <int kIn> struct Slot {
     static_assert(kIn % 64 == 0, "an even number of groups");
     static constexpr int kGroups = kIn / 32;
     static constexpr int kRowBytes = kIn / 2;
-    /// Rows that lie as in the matrix; behind them 16 bytes are left free, so that eight rows lie in different banks.
+    /// Rows that lie as in the matrix; after them 16 bytes are left free, so that eight rows lie in different banks.
     static constexpr int kRun = kRowBytes % 128 == 0 ? 1 : kRowBytes % 64 == 0 ? 2 : 4;
     static constexpr int kRuns = kUnitRows / kRun;
     static constexpr int kRunBytes = kRun * kRowBytes;
@@ -93,7 +93,7 @@ template <int kIn> struct UnitWords {
     u32 words[ceilDiv(Slot<kIn>::kSteps, 2)][4];
 
     /// `from` is this lane's row for loadMatrix4: row lane % 16 of the warp's first group, lanes from 16 on of the second.
-    /// What a last step reads behind its row is not used.
+    /// What a last step reads after its row is not used.
     __device__ __forceinline__ void load(u32 from) {
 #pragma unroll
         for (int step = 0; step < Slot<kIn>::kSteps; step += 2) {

@@ -89,7 +89,7 @@ __device__ __forceinline__ int placeTiles(const abi::ExpertSortParams& p, int* c
 
 extern "C" __global__ void __launch_bounds__(kWarps * 32, 1)
     expert_sort(const __grid_constant__ abi::ExpertSortParams p) {
-    extern __shared__ int counts[]; // (warps, experts): pairs counted, then the next row; behind it the scan's slots
+    extern __shared__ int counts[]; // (warps, experts): pairs counted, then the next row; after it the scan's slots
     int* sums = counts + kWarps * p.experts;
     const int thread = static_cast<int>(threadIdx.x);
     const int warp = thread / 32;

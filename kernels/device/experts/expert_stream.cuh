@@ -49,7 +49,7 @@ template <int kSlots> __device__ __forceinline__ void beginRing(Ring<kSlots>& ri
     __syncthreads();
 }
 
-/// What a lane brings of a unit: row r = lane (null: none), and `scaleBytes` of scales to `scalesTo` bytes behind the
+/// What a lane brings of a unit: row r = lane (null: none), and `scaleBytes` of scales to `scalesTo` bytes after the
 /// slot's scales (all multiples of 16; 0: none).
 struct UnitPiece {
     const u8* row = nullptr;
@@ -189,7 +189,7 @@ template <class S> __device__ __forceinline__ bool isGroup(int step, int group) 
 inline constexpr int kTogether = VT_TOGETHER;
 
 /// The sums of the unit at `place` over this warp's groups, as mma16816's C, for `rows` rows that lie at `x`
-/// (SharedRows). `low` and `high` are where the scales of rows g and g + 8 lie behind the slot's scales.
+/// (SharedRows). `low` and `high` are where the scales of rows g and g + 8 lie after the slot's scales.
 template <int kIn, int kSlots>
 __device__ __forceinline__ void multiplyUnit(Ring<kSlots>& ring, u32 memory, u32 x, int rows,
                                              const RingPlace<kSlots>& place, int low, int high, float (&c)[4]) {

@@ -7,7 +7,7 @@
 // Rows (pairs) come in tiles of 128. A tile is a sequence of blocks of 64 values of the contracted axis, each 128 rows of
 // 128 bytes in the swizzle of `swizzled<128>`: a block is one contiguous copy into shared memory. The values are permuted so
 // that what a lane needs of a weight row for two blocks, 32 values, are neighbours in memory (16 for a last block without
-// a partner): `valueAt`. What is behind the end of the axis is zero.
+// a partner): `valueAt`. What is after the end of the axis is zero.
 //
 // Weights stay as they are stored. Four warps own 128 rows of them, warp w and m = 0..1 the two slots g and g + 8 of
 // 16-row fragments (g = lane / 4). Which weight row a slot holds is free, and is chosen for the epilogue: with a gated
@@ -59,7 +59,7 @@ inline constexpr int kGroupFeatures = kGated ? 64 : 128;
 inline constexpr int kGroups = (kFeatures + kGroupFeatures - 1) / kGroupFeatures;
 
 /// The weight rows of a lane, for the four warps that own group `group`: row(m, half) is in slot g + 8 * half of fragment m,
-/// row(m, 1) always kHighRows behind row(m, 0). Behind the last row earlier ones are repeated; their results are not stored.
+/// row(m, 1) always kHighRows after row(m, 0). After the last row earlier ones are repeated; their results are not stored.
 inline constexpr int kHighRows = !kGated ? 8 : VT_HALVES ? kFeatures : 1;
 
 class WeightRows {

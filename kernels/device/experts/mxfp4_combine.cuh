@@ -11,7 +11,7 @@
 namespace vt {
 
 /// Eight elements of a token for a thread: VT_DIM / 8 threads over the grid's x, tokens over y. It starts when
-/// mxfp4_down_batch has, and so behind everything before mxfp4_gate_up_batch: weights and residual are there.
+/// mxfp4_down_batch has, and so after everything before mxfp4_gate_up_batch: weights and residual are there.
 extern "C" __global__ void __launch_bounds__(128)
     mxfp4_combine(const __grid_constant__ vitrine::kernels::abi::Mxfp4GemvParams p) {
     constexpr int kTogether = 4; // choices whose results are under way at a time

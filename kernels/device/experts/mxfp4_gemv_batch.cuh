@@ -23,7 +23,7 @@ namespace experts {
 
 static_assert(kWidth % kUnitRows == 0 && kDim % kUnitRows == 0, "whole units");
 
-/// Units of mxfp4_down_batch that may go ahead of its wait: what waits for x waits behind them.
+/// Units of mxfp4_down_batch that may go ahead of its wait: what waits for x waits for them as well.
 inline constexpr u32 kAhead = 4;
 
 using Items = ItemList<kTiles>;

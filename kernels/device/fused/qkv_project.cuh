@@ -92,7 +92,7 @@ private:
         }
     }
     struct Row {
-        int part; ///< 0 q, 1 k, 2 v, -1 behind the end
+        int part; ///< 0 q, 1 k, 2 v, -1 after the end
         int row;  ///< of that matrix
         int pair; ///< in its head
     };

@@ -29,7 +29,7 @@ inline constexpr int kRowBytes = VT_DIM * 2 + (VT_DIM % 64 == 0 ? 64 : 0);
 inline constexpr int kPartRow = kTiles * 8 + 8; ///< floats
 static_assert(VT_DIM % 32 == 0, "a step takes 64 bytes of a row");
 
-/// One row of x, normed, to memory and to shared memory. Rows behind the last are read as the last and not stored.
+/// One row of x, normed, to memory and to shared memory. Rows after the last are read as the last and not stored.
 __device__ __forceinline__ void normRow(const vitrine::kernels::abi::RouteParams& p, int firstToken, int row, int lane,
                                         unsigned char* shared) {
     const bool inside = firstToken + row < p.tokens;

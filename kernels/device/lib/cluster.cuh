@@ -18,7 +18,7 @@ template <int kBlocks> struct Cluster {
             return static_cast<int>(rank);
         }
     }
-    /// A barrier over all threads of the cluster; writes before it are seen behind it.
+    /// A barrier over all threads of the cluster; writes before it are seen after it.
     static __device__ __forceinline__ void sync() {
         if constexpr (kBlocks == 1) {
             __syncthreads();

@@ -4,7 +4,7 @@
 
 // Programmatic dependent launch (sm_90 and later; nothing before). A kernel that is launched as dependent may start while
 // the one before it still runs: it may load weights, but must wait() before it reads or writes anything that earlier
-// kernels touch. Every kernel calls wait() once in every thread, also when it needs nothing: kernels behind it rely on it.
+// kernels touch. Every kernel calls wait() once in every thread, also when it needs nothing: kernels after it rely on it.
 
 namespace vt::pdl {
 
@@ -15,7 +15,7 @@ __device__ __forceinline__ void wait() {
 #endif
 }
 
-/// The kernel behind this one may be started; it still waits for this one's end.
+/// The kernel after this one may be started; it still waits for this one's end.
 __device__ __forceinline__ void launchDependents() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");

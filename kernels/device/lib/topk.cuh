@@ -35,7 +35,7 @@ __device__ __forceinline__ u64 warpMax(u64 key) {
     return key;
 }
 
-/// The first in order behind `previous` (all ones: the first of all) of `count` values.
+/// The first in order after `previous` (all ones: the first of all) of `count` values.
 template <int kPerLane>
 __device__ __forceinline__ u64 nextLargest(const float (&values)[kPerLane], int count, u64 previous) {
     const int lane = static_cast<int>(threadIdx.x) % 32;

@@ -20,7 +20,7 @@ public:
 
     __device__ __forceinline__ explicit GemvSplitWork(const GemvSplitParams& p)
         : p_(p), first_(static_cast<int>(blockIdx.x) / split::kRanks * split::kColumns) {}
-    __device__ __forceinline__ u32 bytes() const { return split::kStageBytes; } // rows behind the end come as zeros
+    __device__ __forceinline__ u32 bytes() const { return split::kStageBytes; } // rows after the end come as zeros
     __device__ __forceinline__ void copy(int column, u32 to, u32 barrier) const {
         copyTile2Once(to, &p_.weightMap, column, first_, barrier);
     }

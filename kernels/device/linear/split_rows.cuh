@@ -48,7 +48,7 @@ static_assert(kDim % kBlock == 0 && kTokens % 16 == 0 && kTokens <= 16 * kRanks 
 static_assert(kStageBytes % 1024 == 0 && kBlockBytes % 1024 == 0, "the swizzle's unit");
 
 /// Dynamic shared memory: the ring, x, the parts of the sums. A product reads 64 rows of x whatever their number: what lies
-/// behind x is memory of the block too, and nobody looks at the sums of such rows.
+/// after x is memory of the block too, and nobody looks at the sums of such rows.
 inline constexpr int kRowsAt = kStages * kStageBytes;
 inline constexpr int kSumsAt = kRowsAt + kMostBlocks * kBlockBytes;
 inline constexpr int kPartBytes = 16 * kColumns * 4; ///< of a rank

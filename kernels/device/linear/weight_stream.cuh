@@ -202,7 +202,7 @@ __device__ __forceinline__ void multiplyUnit(Fixed& fixed, u32 ring, const Colum
         for (int block = 0; block < kBlocks; ++block) {
 #pragma unroll
             for (int step = 0; step < 2; ++step) {
-                // Behind a row's end lies what nobody wrote.
+                // The memory past a row's end was never written.
                 const int column = columnOf(block, odd ? 1 - step : step);
                 weights[block][step] = hasColumn(slab, block, column)
                                            ? loadShared16(base + static_cast<u32>(column * 2))

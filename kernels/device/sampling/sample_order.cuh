@@ -131,7 +131,7 @@ struct Source {
     __device__ __forceinline__ float operator[](int id) const { return comparable(toFloat(logits[id])); }
 };
 
-/// body(id, value) over this warp's ids, all lanes together; lanes behind the end get id -1.
+/// body(id, value) over this warp's ids, all lanes together; lanes after the end get id -1.
 template <class From, class Body>
 __device__ __forceinline__ void forWarpIds(const Slice& slice, const From& values, const Body& body) {
     constexpr int kBatch = VT_SHARED_VALUES != 0 ? 8 : 4; ///< loads under way

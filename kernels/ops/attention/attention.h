@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Attention of models: FlexAttention's semantics (kernels/ops/attention/flex_attention.h) over ragged batches and a paged cache (design
-// section 6). Scores are q.k * scale, then the score program, then the mask; softmax over the allowed keys and, if present,
-// the sink (a logit without value). A row that may see nothing gives 0 and LSE -inf.
+// Attention of models: FlexAttention's semantics (kernels/ops/attention/flex_attention.h) over ragged batches and a
+// paged cache. Scores are q.k * scale, then the score program, then the mask; softmax over the allowed keys and, if
+// present, the sink (a logit without value). A row that may see nothing gives 0 and LSE -inf.
 //
 // Programs see logical indices: b is the sequence (its row of the block table), q_idx and kv_idx its positions. A mask whose
 // rows are intervals in closed form (causal, windows, prefix) costs nothing beyond its interval. Of any other one the keys

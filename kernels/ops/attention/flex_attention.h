@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Attention with programs (design section 6), forward and backward: FlexAttention's semantics.
-// Scores are q.k * scale, then the score program, then the mask; softmax over the allowed keys and, if present, the sink (a
-// logit without value). A row that may see nothing gives 0 and LSE -inf (with a sink: 0 and the sink).
+// Attention with programs, forward and backward: FlexAttention's semantics. Scores are q.k * scale, then the score
+// program, then the mask; softmax over the allowed keys and, if present, the sink (a logit without value). A row that
+// may see nothing gives 0 and LSE -inf (with a sink: 0 and the sink).
 
 #include <vector>
 

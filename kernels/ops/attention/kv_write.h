@@ -27,7 +27,7 @@ struct KvWrite {
 
 void check(const KvWrite& op);
 Cost cost(const KvWrite& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const KvWrite& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const KvWrite& op);
 void execute(CudaContext& context, const KvWrite& op);

@@ -48,7 +48,7 @@ struct MoeCombine {
 
 void check(const RouterTopK& op);
 Cost cost(const RouterTopK& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const RouterTopK& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const RouterTopK& op);
 void execute(CudaContext& context, const RouterTopK& op);
@@ -62,7 +62,7 @@ void execute(CudaContext& context, const ExpertMatmul& op);
 
 void check(const MoeCombine& op);
 Cost cost(const MoeCombine& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const MoeCombine& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const MoeCombine& op);
 void execute(CudaContext& context, const MoeCombine& op);

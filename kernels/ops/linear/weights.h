@@ -36,21 +36,21 @@ struct TransposeCopy {
 
 void check(const DequantizeMxfp4& op);
 Cost cost(const DequantizeMxfp4& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const DequantizeMxfp4& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const DequantizeMxfp4& op);
 void execute(CudaContext& context, const DequantizeMxfp4& op);
 
 void check(const FillRandom& op);
 Cost cost(const FillRandom& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const FillRandom& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const FillRandom& op);
 void execute(CudaContext& context, const FillRandom& op);
 
 void check(const TransposeCopy& op);
 Cost cost(const TransposeCopy& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const TransposeCopy& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const TransposeCopy& op);
 void execute(CudaContext& context, const TransposeCopy& op);

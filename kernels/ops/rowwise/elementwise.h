@@ -33,21 +33,21 @@ struct Cast {
 
 void check(const Add& op);
 Cost cost(const Add& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const Add& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Add& op);
 void execute(CudaContext& context, const Add& op);
 
 void check(const SoftCap& op);
 Cost cost(const SoftCap& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const SoftCap& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const SoftCap& op);
 void execute(CudaContext& context, const SoftCap& op);
 
 void check(const Cast& op);
 Cost cost(const Cast& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const Cast& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Cast& op);
 void execute(CudaContext& context, const Cast& op);

@@ -19,7 +19,7 @@ struct Embedding {
 
 void check(const Embedding& op);
 Cost cost(const Embedding& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const Embedding& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Embedding& op);
 void execute(CudaContext& context, const Embedding& op);

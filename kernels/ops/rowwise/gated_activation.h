@@ -31,7 +31,7 @@ struct GatedActivation {
 
 void check(const GatedActivation& op);
 Cost cost(const GatedActivation& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const GatedActivation& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const GatedActivation& op);
 void execute(CudaContext& context, const GatedActivation& op);

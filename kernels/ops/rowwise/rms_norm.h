@@ -27,7 +27,7 @@ struct RmsNorm {
 
 void check(const RmsNorm& op);
 Cost cost(const RmsNorm& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const RmsNorm& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const RmsNorm& op);
 void execute(CudaContext& context, const RmsNorm& op);

@@ -21,7 +21,7 @@ struct Rope {
 
 void check(const Rope& op);
 Cost cost(const Rope& op, const DeviceTraits& traits);
-/// Bytes of op.scratch that this op needs; the engine allocates them.
+/// 0: the op needs no scratch.
 std::uint64_t scratch(const Rope& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const Rope& op);
 void execute(CudaContext& context, const Rope& op);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// The numbers that the guide promises (design section 9, facts 1.2 and 4.2), and that a plan is what a run does.
+// Sizes of known models in plans, and that a plan is what a run does.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

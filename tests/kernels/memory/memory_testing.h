@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// A Memory of its own for each test, on the host or virtual, and what it records.
+// Gives each test its own Memory, on the host or virtual, and the events that it records.
 
 #include <gtest/gtest.h>
 #include <memory>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Blocks counted by an op, and what they must be.
+// Counts of blocks by the op, and the expected counts.
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ inline std::int32_t allowedElements(const Program& mask, const CaptureBinding& b
     return static_cast<std::int32_t>(sum);
 }
 
-/// The op on the CPU, behind the interface that builders of masks know.
+/// The op on the CPU, with the interface that builders of masks use.
 class ContextEvaluator final : public BlockEvaluator {
 public:
     ContextEvaluator(CpuContext& context, const Program& mask, const CaptureBinding& binding,

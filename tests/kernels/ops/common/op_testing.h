@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What tests of ops share: tensors between guard bytes, random data, contexts of every SIMD level, and comparison with a
-// float64 reference.
+// What tests of ops share: tensors between guard bytes, random data, contexts of every SIMD level, and comparison with
+// a float64 reference.
 
 #include <cmath>
 #include <cstring>
@@ -22,7 +22,7 @@
 
 namespace vitrine::kernels::testing {
 
-/// Memory of its own with guard bytes before, behind and between rows.
+/// A tensor in memory of its own, with guard bytes before, after and between rows.
 class TestTensor {
 public:
     TestTensor() = default;
