@@ -15,7 +15,7 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
     : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {
     kernels::Context& context = model_.context();
     SchedulerOptions& scheduler = options_.scheduler;
-    buckets_ = context.traits().arch.starts_with("sm_");
+    buckets_ = context.traits().features.fewStepSizes;
     scheduler.otherPages = buckets_ ? 1 : 0;
     if (model_.config().rope.type == RopeType::Dynamic) {
         scheduler.oneByOne = true;
@@ -91,34 +91,30 @@ BatchResult BatchEngine::takeResult(std::int32_t request) {
 
 std::int32_t BatchEngine::add(GenerateRequest request, base::TimeNs arrival) {
     const std::int32_t number = scheduler_->add(request.prompt, request.maxNewTokens);
-    auto row = std::make_unique<Row>();
-    row->number = number;
-    row->out.arrival = arrival;
-    row->out.result.promptTokens = static_cast<std::int64_t>(request.prompt.size());
-    trace_->request(number, base::RequestPhase::Arrived, arrival, -1, -1, row->out.result.promptTokens);
+    const auto promptTokens = static_cast<std::int64_t>(request.prompt.size());
+    trace_->request(number, base::RequestPhase::Arrived, arrival, -1, -1, promptTokens);
     if (scheduler_->state(number) == RequestState::Refused) {
-        row->out.refusal = scheduler_->reason(number);
-        trace_->request(number, base::RequestPhase::Refused, now(), -1, -1, 0, row->out.refusal);
-    } else {
-        row->history = request.prompt;
-        if (tokenizer_ != nullptr) {
-            row->answer.emplace(request.chatFormat.value_or(options_.chatFormat), tokenizer_, request.stopTexts);
-        }
-        row->request = std::move(request);
+        addRefused(number, scheduler_->reason(number), arrival).result.promptTokens = promptTokens;
+        return number;
     }
+    auto row = std::make_unique<Row>(std::move(request), number, tokenizer_, options_.chatFormat);
+    row->out.arrival = arrival;
     rows_.emplace(number, std::move(row));
     return number;
 }
 
-std::int32_t BatchEngine::refuse(const std::string& reason, base::TimeNs arrival) {
-    const std::int32_t number = scheduler_->refuse(reason);
-    auto row = std::make_unique<Row>();
-    row->number = number;
+BatchResult& BatchEngine::addRefused(std::int32_t number, const std::string& reason, base::TimeNs arrival) {
+    auto row = std::make_unique<Row>(GenerateRequest{}, number, nullptr, options_.chatFormat);
     row->out.arrival = arrival;
     row->out.refusal = reason;
-    trace_->request(number, base::RequestPhase::Arrived, arrival, -1, -1, 0);
     trace_->request(number, base::RequestPhase::Refused, now(), -1, -1, 0, reason);
-    rows_.emplace(number, std::move(row));
+    return rows_.emplace(number, std::move(row)).first->second->out;
+}
+
+std::int32_t BatchEngine::refuse(const std::string& reason, base::TimeNs arrival) {
+    const std::int32_t number = scheduler_->refuse(reason);
+    trace_->request(number, base::RequestPhase::Arrived, arrival, -1, -1, 0);
+    addRefused(number, reason, arrival);
     return number;
 }
 
@@ -135,11 +131,8 @@ void BatchEngine::cancel(std::int32_t request) {
 void BatchEngine::abandon(FinishReason reason) {
     finish();
     for (const auto& [number, row] : rows_) {
-        if (!row->done()) {
-            row->out.result.finish = reason;
-        }
-        if (row->answer) {
-            row->out.result.channels = row->answer->channels();
+        if (row->out.refusal.empty()) {
+            row->request.abandon(reason);
         }
     }
 }
@@ -148,8 +141,8 @@ void BatchEngine::abandon(FinishReason reason) {
 
 bool BatchEngine::launch(const Flight& flight) {
     // Rotary tables that follow the lengths are made for each step: such steps are no graphs.
-    return flight.decodes && !options_.scheduler.oneByOne ? model_.launch(flight.batch, *cache_, false)
-                                                          : model_.launchOps(flight.batch, *cache_);
+    const bool graph = flight.decodes && !options_.scheduler.oneByOne;
+    return model_.launch(flight.batch, *cache_, graph ? Launch::Graph : Launch::Ops);
 }
 
 bool BatchEngine::step() {

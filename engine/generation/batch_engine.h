@@ -166,6 +166,7 @@ private:
     base::TimeNs now() const;
     std::int32_t mostDecodes() const; ///< rows of a step of single tokens, those that fill it up included
     Row& rowOf(std::int32_t request) { return *rows_.at(request); }
+    BatchResult& addRefused(std::int32_t number, const std::string& reason, base::TimeNs arrival);
     Row* unended(std::int32_t request) const;
     std::vector<StepBatch> likelySteps(std::vector<std::int32_t>& tokens) const;
 

@@ -48,7 +48,7 @@ std::vector<StepBatch> BatchEngine::likelySteps(std::vector<std::int32_t>& token
 }
 
 void BatchEngine::prepare() {
-    if (model_.context().cuda() == nullptr) {
+    if (!model_.context().can().compilesKernels) {
         return;
     }
     std::vector<std::int32_t> tokens;
@@ -103,10 +103,10 @@ void BatchEngine::fillStep(Flight& flight) {
         StepSequence sequence{planned.sequence, {flight.padding.data(), count}, planned.samples || flight.decodes};
         const Row* row = unended(planned.request);
         const bool known = row != nullptr && planned.kind != RowKind::Padding &&
-                           planned.begin + planned.tokens <= static_cast<std::int64_t>(row->history.size());
+                           planned.begin + planned.tokens <= static_cast<std::int64_t>(row->request.history().size());
         flight.known = flight.known && (known || planned.kind != RowKind::Prefill);
         if (known) {
-            sequence.tokens = {row->history.data() + planned.begin, count};
+            sequence.tokens = {row->request.history().data() + planned.begin, count};
         }
         if (row != nullptr && planned.kind == RowKind::Prefill) {
             sequence.promptTokens = planned.begin < row->out.result.promptTokens ? row->out.result.promptTokens : 0;
@@ -115,8 +115,7 @@ void BatchEngine::fillStep(Flight& flight) {
         if (sequence.wantsLogits) {
             const bool counts = planned.samples && row != nullptr;
             flight.sampled.push_back(counts ? planned.request : -1);
-            flight.sampling.push_back(counts ? sampleParameters(row->request, row->history, row->number, known ? 0 : 1)
-                                             : kernels::SampleParameters{});
+            flight.sampling.push_back(counts ? row->request.sampling(known ? 0 : 1) : kernels::SampleParameters{});
         }
     }
     const auto count = static_cast<std::int32_t>(rows.size());
@@ -132,7 +131,7 @@ void BatchEngine::fillStep(Flight& flight) {
     flight.carried = carriedBy(flight);
     batch.carried = flight.carried;
     flight.launched = now();
-    if (model_.context().cuda() != nullptr) {
+    if (model_.context().can().runsAhead) {
         batch.idsOut = carry_.view().as<std::int32_t>() + carryHalf_ * carryRows_;
         flight.ids = batch.idsOut;
     }

@@ -4,22 +4,23 @@
 
 // What a BatchEngine knows of a request and of a step: shared by its source files.
 
+#include "engine/generation/active_request.h"
 #include "engine/generation/batch_engine.h"
-#include "engine/generation/request_rows.h"
 
 namespace vitrine::engine {
 
-/// One request on its way.
+/// A request and what a batch knows of it besides.
 struct BatchEngine::Row {
-    BatchResult out;
-    GenerateRequest request;
-    std::int32_t number = 0;
-    std::vector<std::int32_t> history; ///< prompt and new tokens
-    std::int64_t computed = 0;         ///< tokens that were in the cache at some time
-    std::optional<AnswerText> answer;
-    bool shares = false; ///< it found tokens of its prompt in known pages
+    Row(GenerateRequest asked, std::int32_t number, std::shared_ptr<const Tokenizer> tokenizer,
+        ChatFormatKind chatFormat)
+        : request(std::move(asked), number, out.result, std::move(tokenizer), chatFormat) {}
 
-    bool done() const { return out.result.finish != FinishReason::None || !out.refusal.empty(); }
+    BatchResult out;
+    ActiveRequest request;
+    std::int64_t computed = 0; ///< tokens that were in the cache at some time
+    bool shares = false;       ///< it found tokens of its prompt in known pages
+
+    bool done() const { return request.done() || !out.refusal.empty(); }
 };
 
 /// A step from its plan to its tokens.

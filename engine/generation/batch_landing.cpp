@@ -14,7 +14,7 @@ void BatchEngine::publish(const Flight& flight) {
     if (cache_->book()->sharesPrefixes()) {
         for (const PlannedRow& planned : flight.plan.rows) {
             if (const Row* row = unended(planned.request); row != nullptr) {
-                cache_->book()->publish(planned.sequence, row->history);
+                cache_->book()->publish(planned.sequence, row->request.history());
                 if (planned.keepsRings) {
                     cache_->book()->keepRings(planned.sequence);
                 }
@@ -66,45 +66,39 @@ void BatchEngine::land(const StepOutput& out, Flight& flight) {
 }
 
 void BatchEngine::accept(Row& row, std::int32_t id, float logprob, base::TimeNs time) {
-    GenerateResult& result = row.out.result;
-    GeneratedToken token = addToken(model_.context().tracer(), row.number, row.history, result, id, logprob);
-    token.time = time;
+    TakenToken taken = row.request.take(model_.context().tracer(), id, logprob);
+    const std::int32_t number = row.request.number();
+    taken.token.time = time;
     ++counts_.generated;
-    if (result.ids.size() == 1) {
+    if (taken.token.index == 0) {
         row.out.firstToken = time;
-        trace_->request(row.number, base::RequestPhase::FirstToken, time, -1, counts_.steps - 1, 1);
+        trace_->request(number, base::RequestPhase::FirstToken, time, -1, counts_.steps - 1, 1);
     }
-    AnswerStep step = takeToken(row.answer, row.request, result);
-    token.text = std::move(step.piece.text);
-    token.channel = std::move(step.piece.channel);
     if (onToken_) {
-        onToken_(token);
+        onToken_(taken.token);
     }
     // The callback may have cancelled it.
-    if (step.finish != FinishReason::None && unended(token.request) != nullptr) {
-        if (step.finish != FinishReason::Length) {
-            scheduler_->stop(row.number);
+    if (taken.finish != FinishReason::None && unended(number) != nullptr) {
+        if (taken.finish != FinishReason::Length) {
+            scheduler_->stop(number);
         }
-        endRow(row, step.finish, time, finishReasonName(step.finish));
+        endRow(row, taken.finish, time, finishReasonName(taken.finish));
     }
 }
 
 void BatchEngine::endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason) {
-    row.out.result.finish = finish;
+    const std::int32_t number = row.request.number();
+    row.request.end(finish);
     row.out.end = time;
-    if (row.answer) {
-        row.out.result.channels = row.answer->channels();
-    }
     if (swap_ != nullptr) {
-        swap_->drop(row.number);
+        swap_->drop(number);
     }
     const bool cancelled = finish == FinishReason::Cancelled || finish == FinishReason::OutOfMemory;
-    trace_->request(row.number, cancelled ? base::RequestPhase::Cancelled : base::RequestPhase::Finished, time, -1,
+    trace_->request(number, cancelled ? base::RequestPhase::Cancelled : base::RequestPhase::Finished, time, -1,
                     counts_.steps > 0 ? counts_.steps - 1 : -1, static_cast<std::int64_t>(row.out.result.ids.size()),
                     reason);
-    row.history = {};
     if (onEnd_) {
-        onEnd_(row.number);
+        onEnd_(number);
     }
 }
 

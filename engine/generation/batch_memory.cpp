@@ -118,7 +118,7 @@ void BatchEngine::giveWay(const Flight& flight, const base::OutOfMemory& error) 
     }
     ++counts_.failedRequests;
     only->out.failure = error.message();
-    scheduler_->cancel(only->number);
+    scheduler_->cancel(only->request.number());
     endRow(*only, FinishReason::OutOfMemory, now(), finishReasonName(FinishReason::OutOfMemory));
 }
 

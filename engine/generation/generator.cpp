@@ -30,26 +30,17 @@ void Generator::addRow(GenerateRequest request) {
     if (request.prompt.empty()) {
         throw base::BadInput("prompt: has no tokens; give at least one");
     }
-    auto row = std::make_unique<Row>();
-    row->request = std::move(request);
-    row->number = static_cast<std::int32_t>(rows_.size());
-    row->sequence = row->number; // until the cache gives one
-    row->history = row->request.prompt;
-    row->result = &report_->results[rows_.size()];
-    row->result->promptTokens = static_cast<std::int64_t>(row->request.prompt.size());
-    if (tokenizer_ != nullptr) {
-        row->answer.emplace(options_.chatFormat, tokenizer_, row->request.stopTexts);
-    }
+    const auto number = static_cast<std::int32_t>(rows_.size());
+    auto row = std::make_unique<Row>(std::move(request), number, report_->results[rows_.size()], tokenizer_,
+                                     options_.chatFormat);
+    row->sequence = number; // until the cache gives one
     rows_.push_back(std::move(row));
 }
 
 void Generator::abandon(FinishReason reason) {
     model_.dropLaunched();
     for (const auto& row : rows_) {
-        row->result->finish = row->done() ? row->result->finish : reason;
-        if (row->answer) {
-            row->result->channels = row->answer->channels();
-        }
+        row->abandon(reason);
     }
     cache_.reset();
 }
@@ -67,8 +58,8 @@ void Generator::run(std::vector<GenerateRequest> requests, GenerateReport& repor
         if (cacheOptions.kind == KvCacheKind::Static) {
             // The last new token is never fed back, so it needs no place.
             const Row& row = *rows_.back();
-            cacheOptions.maxTokens = std::max(cacheOptions.maxTokens, options_.priorTokens + row.result->promptTokens +
-                                                                          row.request.maxNewTokens - 1);
+            cacheOptions.maxTokens = std::max(cacheOptions.maxTokens, options_.priorTokens + row.result().promptTokens +
+                                                                          row.request().maxNewTokens - 1);
         }
     }
     if (cacheOptions.kind == KvCacheKind::Paged) {
@@ -105,7 +96,7 @@ void Generator::prefill(GenerateReport& report) {
     std::int64_t total = 0;
     std::int64_t done = 0;
     for (const auto& row : rows_) {
-        total += row->result->promptTokens;
+        total += row->result().promptTokens;
     }
     std::vector<std::int64_t> prefilled(rows_.size());
     PrefillStep step = nextPrefill(prefilled);
@@ -134,7 +125,7 @@ void Generator::decode(GenerateReport& report) {
         std::vector<StepSequence> sequences;
         sequences.reserve(rows.size());
         for (const Row* row : rows) {
-            sequences.push_back({row->sequence, {&row->history.back(), 1}, true});
+            sequences.push_back({row->sequence, {&row->history().back(), 1}, true});
         }
         const double stepBegin = now();
         stepRows("decode", index, sequences, rows);
@@ -163,8 +154,7 @@ std::vector<Generator::Row*> Generator::liveRows() const {
 /// steps done; it ends when a request ends or a step has no graph yet.
 std::int32_t Generator::decodeAhead(GenerateReport& report, std::int32_t index, double phaseBegin) {
     const std::vector<Row*> rows = liveRows();
-    const bool needsHistory = std::any_of(rows.begin(), rows.end(),
-                                          [](const Row* row) { return row->request.sampling.repetitionPenalty != 1; });
+    const bool needsHistory = std::any_of(rows.begin(), rows.end(), [](const Row* row) { return row->needsHistory(); });
     if (rows.empty() || needsHistory || counts(index) || !launchRows(index, rows, false)) {
         return 0;
     }
@@ -172,9 +162,8 @@ std::int32_t Generator::decodeAhead(GenerateReport& report, std::int32_t index, 
     double begin = now();
     while (model_.launchedAny()) {
         std::exception_ptr failure;
-        const bool someEnd = std::any_of(rows.begin(), rows.end(), [](const Row* row) {
-            return row->done() || static_cast<std::int64_t>(row->result->ids.size()) + 1 >= row->request.maxNewTokens;
-        });
+        const bool someEnd =
+            std::any_of(rows.begin(), rows.end(), [](const Row* row) { return row->done() || row->remaining() <= 1; });
         try {
             if (!someEnd) {
                 launchRows(index + steps + 1, rows, true);
@@ -204,11 +193,11 @@ bool Generator::launchRows(std::int32_t index, const std::vector<Row*>& rows, bo
     StepBatch batch;
     batch.index = index;
     for (const Row* row : rows) {
-        batch.sequences.push_back({row->sequence, {&row->history.back(), 1}, true});
+        batch.sequences.push_back({row->sequence, {&row->history().back(), 1}, true});
     }
     batch.sampling = parameters;
     batch.topLogprobs = options_.topLogprobs;
-    const bool launched = model_.launch(batch, *cache_, idsFromLast);
+    const bool launched = model_.launch(batch, *cache_, idsFromLast ? Launch::GraphOnLast : Launch::Graph);
     if (launched) {
         noteCache();
     }
@@ -246,22 +235,13 @@ void Generator::take(const StepOutput& out, const std::vector<Row*>& rows) {
 }
 
 void Generator::accept(Row& row, std::int32_t id, float logprob, std::vector<std::pair<std::int32_t, float>> top) {
-    GenerateResult& result = *row.result;
-    GeneratedToken token = addToken(model_.context().tracer(), row.number, row.history, result, id, logprob);
-    token.top = top;
-    if (options_.topLogprobs > 0) {
-        result.top.push_back(std::move(top));
-    }
-
-    AnswerStep step = takeToken(row.answer, row.request, result);
-    result.finish = step.finish;
-    token.text = std::move(step.piece.text);
-    token.channel = std::move(step.piece.channel);
-    token.time = model_.context().clock().now();
+    TakenToken taken = row.take(model_.context().tracer(), id, logprob, std::move(top));
+    taken.token.time = model_.context().clock().now();
     if (*onToken_) {
-        (*onToken_)(token);
+        (*onToken_)(taken.token);
     }
-    if (row.done()) {
+    if (taken.finish != FinishReason::None) {
+        row.end(taken.finish);
         cache_->removeSequence(row.sequence);
         row.sequence = -1;
     }
@@ -275,7 +255,7 @@ void Generator::jump(GenerateReport& report, double stepSeconds) {
         if (!row->done()) {
             sequences.push_back(row->sequence);
             // The last token is left for a step of its own, so that the run ends as it would.
-            count = std::min(count, row->request.maxNewTokens - static_cast<std::int64_t>(row->result->ids.size()) - 1);
+            count = std::min(count, row->remaining() - 1);
         }
     }
     if (sequences.empty()) {
@@ -288,13 +268,11 @@ void Generator::jump(GenerateReport& report, double stepSeconds) {
     for (const auto& row : rows_) {
         if (!row->done()) {
             appends.push_back({row->sequence, count});
-            row->history.resize(row->history.size() + static_cast<std::size_t>(count));
-            row->result->ids.resize(row->result->ids.size() + static_cast<std::size_t>(count));
-            row->result->logprobs.resize(row->result->ids.size());
+            row->skip(count);
         }
     }
-    model_.context().meta()->addCompute(stepSeconds * static_cast<double>(count));
-    model_.context().meta()->joinStreams();
+    model_.context().passTime(stepSeconds * static_cast<double>(count));
+    model_.context().joinStreams();
     cache_->commit(appends);
     noteCache();
     report.decodeSteps += count;

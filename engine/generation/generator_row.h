@@ -4,21 +4,14 @@
 
 // What a Generator knows of a request: shared by its source files.
 
-#include "engine/generation/generator.h"
-#include "engine/generation/request_rows.h"
+#include "engine/generation/active_request.h"
 
 namespace vitrine::engine {
 
-/// One request on its way.
-struct Generator::Row {
-    GenerateRequest request;
-    std::int32_t number = 0;
-    int sequence = -1;                 ///< of the cache
-    std::vector<std::int32_t> history; ///< prompt and new tokens
-    std::optional<AnswerText> answer;
-    GenerateResult* result = nullptr;
+struct Generator::Row : ActiveRequest {
+    using ActiveRequest::ActiveRequest;
 
-    bool done() const { return result->finish != FinishReason::None; }
+    int sequence = -1; ///< of the cache
 };
 
 } // namespace vitrine::engine

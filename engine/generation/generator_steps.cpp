@@ -19,7 +19,7 @@ void Generator::sizePool(KvCacheOptions& cacheOptions) const {
     for (const KvGroup& group : kvGroups(model_.config(), cacheOptions)) {
         for (const auto& row : rows_) {
             const std::int64_t tokens =
-                options_.priorTokens + row->result->promptTokens + row->request.maxNewTokens - 1;
+                options_.priorTokens + row->result().promptTokens + row->request().maxNewTokens - 1;
             cacheOptions.poolPages += group.ring() ? 0 : (tokens + group.pageTokens - 1) / group.pageTokens;
         }
     }
@@ -30,7 +30,7 @@ void Generator::sizePool(KvCacheOptions& cacheOptions) const {
 Generator::PrefillStep Generator::nextPrefill(std::vector<std::int64_t>& done) const {
     PrefillStep step;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-        const std::vector<std::int32_t>& prompt = rows_[i]->request.prompt;
+        const std::vector<std::int32_t>& prompt = rows_[i]->request().prompt;
         const auto length = static_cast<std::int64_t>(prompt.size());
         const std::int64_t count = std::min(chunk_ - step.tokens, length - done[i]);
         if (count == 0) {
@@ -55,17 +55,17 @@ std::vector<std::vector<Generator::Row*>> Generator::decodeBatches() const {
     std::vector<Row*> rows;
     bool anyEnd = false;
     for (const auto& row : rows_) {
-        if (row->request.maxNewTokens > 1) {
+        if (row->request().maxNewTokens > 1) {
             rows.push_back(row.get());
-            anyEnd = anyEnd || !row->request.stopTokens.empty() || !row->request.stopTexts.empty();
+            anyEnd = anyEnd || !row->request().stopTokens.empty() || !row->request().stopTexts.empty();
         }
     }
     std::stable_sort(rows.begin(), rows.end(),
-                     [](const Row* a, const Row* b) { return a->request.maxNewTokens > b->request.maxNewTokens; });
+                     [](const Row* a, const Row* b) { return a->request().maxNewTokens > b->request().maxNewTokens; });
     std::vector<std::vector<Row*>> batches;
     for (std::size_t count = rows.size(); count > 0; --count) {
         const bool isEnd =
-            count == rows.size() || rows[count - 1]->request.maxNewTokens > rows[count]->request.maxNewTokens;
+            count == rows.size() || rows[count - 1]->request().maxNewTokens > rows[count]->request().maxNewTokens;
         const bool powerOfTwo = (count & (count - 1)) == 0;
         if (isEnd || (anyEnd && (count <= kEveryCount || powerOfTwo))) {
             batches.emplace_back(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count));
@@ -76,7 +76,7 @@ std::vector<std::vector<Generator::Row*>> Generator::decodeBatches() const {
 
 /// Kernels of every step that may come are compiled before anything is timed.
 void Generator::prepare(const KvCacheOptions& cacheOptions) {
-    if (model_.context().cuda() == nullptr) {
+    if (!model_.context().can().compilesKernels) {
         return;
     }
     std::vector<StepBatch> steps;
@@ -111,7 +111,7 @@ void Generator::prepare(const KvCacheOptions& cacheOptions) {
         std::vector<StepSequence> sequences;
         sequences.reserve(batch.size());
         for (const Row* row : batch) {
-            sequences.push_back({row->sequence, {row->request.prompt.data(), 1}, true});
+            sequences.push_back({row->sequence, {row->request().prompt.data(), 1}, true});
         }
         add("decode", std::move(sequences), batch);
     }
@@ -126,7 +126,7 @@ std::vector<kernels::SampleParameters> Generator::samplingOf(const std::vector<R
     std::vector<kernels::SampleParameters> parameters;
     parameters.reserve(rows.size());
     for (const Row* row : rows) {
-        parameters.push_back(sampleParameters(row->request, row->history, row->number, pending));
+        parameters.push_back(row->sampling(pending));
     }
     return parameters;
 }

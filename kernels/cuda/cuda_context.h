@@ -8,7 +8,7 @@
 // missing. Driver API only; nothing of CUDA is linked. A context belongs to the thread that made it; copies of the
 // loader's threads go through their own streams.
 // Errors of the device are sticky: after an illegal address every call throws DeviceFault that names the last kernels
-// launched, and the process has to be started anew (design section 7).
+// launched, and the process has to be started anew.
 
 #include <cstdint>
 #include <memory>
@@ -169,18 +169,6 @@ public:
 private:
     struct State;
     std::unique_ptr<State> state_;
-};
-
-/// Prefetching (CudaContext::setPrefetching) while it lives.
-class CudaPrefetch {
-public:
-    explicit CudaPrefetch(CudaContext& gpu) : gpu_(gpu) { gpu_.setPrefetching(true); }
-    ~CudaPrefetch() { gpu_.setPrefetching(false); }
-    CudaPrefetch(const CudaPrefetch&) = delete; // one begin, one end
-    CudaPrefetch& operator=(const CudaPrefetch&) = delete;
-
-private:
-    CudaContext& gpu_;
 };
 
 } // namespace vitrine::kernels
