@@ -12,7 +12,7 @@
 namespace vitrine::engine {
 
 BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options)
-    : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {
+    : StepEngine(model), tokenizer_(std::move(tokenizer)), options_(options) {
     kernels::Context& context = model_.context();
     SchedulerOptions& scheduler = options_.scheduler;
     buckets_ = context.traits().features.fewStepSizes;
@@ -43,7 +43,7 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
         carryArena_ = context.memory().reserveArena(kernels::bytesOf(kernels::DType::I32, shape.count()), "batch.ids");
         carry_ = kernels::Tensor(*carryArena_, base::MemoryCategory::Other, "batch.ids", kernels::DType::I32, shape);
     }
-    landed_ = now();
+    landedAt_ = now();
 }
 
 BatchEngine::~BatchEngine() {
@@ -55,8 +55,7 @@ void BatchEngine::finish() noexcept {
         return;
     }
     finished_ = true;
-    model_.dropLaunched();
-    flight_.reset();
+    drop();
     try {
         trace_->finish();
     } catch (const std::bad_alloc&) {
@@ -64,14 +63,19 @@ void BatchEngine::finish() noexcept {
     }
 }
 
-base::TimeNs BatchEngine::now() const {
-    return model_.context().clock().now();
-}
-
 /// Null for one that has ended, and whose result may be gone.
-BatchEngine::Row* BatchEngine::unended(std::int32_t request) const {
+BatchEngine::Row* BatchEngine::unendedRow(std::int32_t request) const {
     const auto found = rows_.find(request);
     return found == rows_.end() || found->second->done() ? nullptr : found->second.get();
+}
+
+ActiveRequest* BatchEngine::unended(std::int32_t request) const {
+    Row* const row = unendedRow(request);
+    return row == nullptr ? nullptr : &row->request;
+}
+
+bool BatchEngine::lives(const PlannedRow& planned) const {
+    return cache_->book()->live(planned.sequence);
 }
 
 const BatchResult& BatchEngine::result(std::int32_t request) const {
@@ -139,17 +143,31 @@ void BatchEngine::abandon(FinishReason reason) {
 
 // --- steps
 
-bool BatchEngine::launch(const Flight& flight) {
+bool BatchEngine::launch(const StepFlight& flight) {
     // Rotary tables that follow the lengths are made for each step: such steps are no graphs.
     const bool graph = flight.decodes && !options_.scheduler.oneByOne;
-    return model_.launch(flight.batch, *cache_, graph ? Launch::Graph : Launch::Ops);
+    const bool launched = model_.launch(flight.batch, *cache_, graph ? Launch::Graph : Launch::Ops);
+    counts_.aheadSteps += launched && underWay() != nullptr ? 1 : 0;
+    return launched;
+}
+
+void BatchEngine::ran(const StepFlight& flight) {
+    if (swap_ != nullptr && buckets_) {
+        // Meta runs it at once. A device would have it launched: the host asks for the next step's moves while it runs.
+        swap_->askedAt(mayLaunch(flight) ? flight.launched : now());
+    }
+}
+
+void BatchEngine::entered(const StepFlight& flight) {
+    growBack();
+    publish(flight);
 }
 
 bool BatchEngine::step() {
     model_.context().throwIfStopped();
     backNextStep();
     BatchPlan plan = scheduler_->next();
-    if (plan.empty() && flight_ == nullptr) {
+    if (plan.empty() && underWay() == nullptr) {
         if (std::exchange(pagesMoved_, false)) {
             cache_->commit({}); // tells what those who ended gave back
         }
@@ -159,8 +177,7 @@ bool BatchEngine::step() {
     }
     pagesMoved_ = true;
     if (plan.empty()) {
-        const std::unique_ptr<Flight> last = std::move(flight_);
-        land(model_.finishLaunched(), *last);
+        landLast();
         return true;
     }
     if (std::exchange(idle_, false) && swap_ != nullptr) {
@@ -169,60 +186,16 @@ bool BatchEngine::step() {
     cache_->backPages(); // of those that the plan took; what is under way goes on meanwhile
     makeMoves(plan);
     tellPlan(plan);
-    std::unique_ptr<Flight> next = prepareFlight(std::move(plan));
-    bool launched = false;
-    StepOutput out;
+    std::unique_ptr<StepFlight> next = prepareFlight(std::move(plan));
     try {
-        if (!run(*next, launched, out)) {
-            return true;
-        }
+        advance(next);
     } catch (const base::OutOfMemory& error) {
-        if (!options_.endures) {
+        if (!options_.endures || next == nullptr) {
             throw;
         }
         giveWay(*next, error);
-        return true;
-    }
-    growBack();
-    publish(*next);
-    if (!launched) {
-        land(out, *next);
-        return true;
-    }
-    counts_.aheadSteps += flight_ != nullptr ? 1 : 0;
-    const std::unique_ptr<Flight> last = std::exchange(flight_, std::move(next));
-    if (last != nullptr) {
-        land(model_.finishLaunched(), *last);
     }
     return true;
-}
-
-/// Launches the step behind the one under way or, when that has landed, runs it. False when nothing is left of it.
-bool BatchEngine::run(Flight& flight, bool& launched, StepOutput& out) {
-    fillStep(flight);
-    if (mayLaunch(flight) && launch(flight)) {
-        launched = true;
-        return true;
-    }
-    if (flight_ != nullptr) {
-        landLast();
-        fillStep(flight); // its ids are known now, and some of its requests may have ended
-        if (flight.batch.sequences.empty()) {
-            return false;
-        }
-    }
-    flight.launched = now();
-    out = model_.step(flight.batch, *cache_);
-    if (swap_ != nullptr && buckets_) {
-        // Meta runs it at once. A device would have it launched: the host asks for the next step's moves while it runs.
-        swap_->askedAt(mayLaunch(flight) ? flight.launched : now());
-    }
-    return true;
-}
-
-void BatchEngine::landLast() {
-    const std::unique_ptr<Flight> last = std::move(flight_);
-    land(model_.finishLaunched(), *last);
 }
 
 void BatchEngine::makeMoves(BatchPlan& plan) {

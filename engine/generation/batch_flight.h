@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What a BatchEngine knows of a request and of a step: shared by its source files.
+// What a BatchEngine knows of a request: shared by its source files.
 
 #include "engine/generation/active_request.h"
 #include "engine/generation/batch_engine.h"
@@ -21,22 +21,6 @@ struct BatchEngine::Row {
     bool shares = false;       ///< it found tokens of its prompt in known pages
 
     bool done() const { return request.done() || !out.refusal.empty(); }
-};
-
-/// A step from its plan to its tokens.
-struct BatchEngine::Flight {
-    BatchPlan plan;
-    BatchMoment moment;
-    bool decodes = false; ///< single tokens only
-    bool known = true;    ///< but for ids that the device carries over
-    std::int32_t fill = 0;
-    base::TimeNs launched = 0;
-    StepBatch batch;
-    std::vector<kernels::SampleParameters> sampling;
-    std::vector<CarriedIds> carried;
-    std::vector<std::int32_t> padding;
-    std::vector<std::int32_t> sampled; ///< request of each row of logits, -1: nobody's
-    const std::int32_t* ids = nullptr; ///< on the device
 };
 
 } // namespace vitrine::engine

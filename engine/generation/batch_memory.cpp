@@ -95,7 +95,7 @@ void BatchEngine::liftPool() {
 }
 
 /// A step did not fit memory: the next one is smaller, and who is alone with one token ends.
-void BatchEngine::giveWay(const Flight& flight, const base::OutOfMemory& error) {
+void BatchEngine::giveWay(const StepFlight& flight, const base::OutOfMemory& error) {
     scheduler_->undo(flight.plan);
     ++counts_.outOfMemorySteps;
     lastOutOfMemory_ = error.message();
@@ -103,7 +103,7 @@ void BatchEngine::giveWay(const Flight& flight, const base::OutOfMemory& error) 
     std::int64_t tokens = 0;
     Row* only = nullptr;
     for (const PlannedRow& planned : flight.plan.rows) {
-        if (Row* const row = unended(planned.request); row != nullptr) {
+        if (Row* const row = unendedRow(planned.request); row != nullptr) {
             tokens += planned.tokens;
             only = row;
         }
