@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "engine/generation/batch_flight.h"
 #include "engine/generation/batch_pool.h"
+#include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
 

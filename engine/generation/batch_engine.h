@@ -100,7 +100,7 @@ public:
     BatchEngine(const BatchEngine&) = delete; // owns a cache on the model's context
     BatchEngine& operator=(const BatchEngine&) = delete;
 
-    /// Compiles the kernels of the steps that may come; nothing but on CUDA.
+    /// Compiles the kernels of the steps that may come; nothing where the context compiles none.
     void prepare();
 
     /// A request arrives; numbers count from 0 and are the request numbers of sampling. `arrival`: when it really did.

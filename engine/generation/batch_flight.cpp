@@ -3,11 +3,10 @@
 
 // What a step of a batch has beside the rows of its plan, and the steps that are compiled before the first.
 
-#include "engine/generation/batch_flight.h"
-
 #include <algorithm>
 
 #include "engine/generation/batch_pool.h"
+#include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "engine/generation/batch_flight.h"
+#include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "engine/generation/batch_flight.h"
+#include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
 namespace {

@@ -6,8 +6,8 @@
 //
 // The default is greedy. Sampling is what the caller asks for; `fromGenerationConfig` takes a model's own defaults, which
 // the command line does only when the user asked for sampling (temperature above 0).
-// A result does not depend on what else is in the batch. Ids are fetched after each step; a device that runs a step ahead
-// calls accept() one step later, which may compute tokens behind a stop token and drops them.
+// A result does not depend on what else is in the batch. Where a step is launched before the ids of the one before it are read,
+// a stop condition is seen one step late: what was computed behind it is dropped.
 
 #include <cstdint>
 #include <functional>
