@@ -57,7 +57,7 @@ private:
 
 std::unique_ptr<kernels::BlockEvaluator> deviceBlocks(kernels::Context& context, const kernels::BoundProgram& mask,
                                                       const kernels::BlockMaskShape& shape) {
-    if (context.cuda() == nullptr || mask.empty() || !kernels::isExactOnDevice(*mask.program)) {
+    if (!context.can().compilesKernels || mask.empty() || !kernels::isExactOnDevice(*mask.program)) {
         return nullptr;
     }
     return std::make_unique<DeviceBlocks>(context, mask, shape);

@@ -138,7 +138,8 @@ std::string itemsText(const std::vector<ModValue>& items) {
     for (const ModValue& item : items) {
         text += (text.empty() ? "" : ", ") + modText(item);
         if (text.size() > 200) {
-            return text.substr(0, 200) + "...";
+            text.resize(200);
+            return text += "...";
         }
     }
     return text;

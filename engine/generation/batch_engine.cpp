@@ -6,16 +6,16 @@
 #include <utility>
 
 #include "base/error.h"
-#include "engine/generation/batch_flight.h"
 #include "engine/generation/batch_pool.h"
+#include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
 
 BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options)
-    : model_(model), tokenizer_(std::move(tokenizer)), options_(options) {
+    : StepEngine(model), tokenizer_(std::move(tokenizer)), options_(options) {
     kernels::Context& context = model_.context();
     SchedulerOptions& scheduler = options_.scheduler;
-    buckets_ = context.traits().arch.starts_with("sm_");
+    buckets_ = context.traits().features.fewStepSizes;
     scheduler.otherPages = buckets_ ? 1 : 0;
     if (model_.config().rope.type == RopeType::Dynamic) {
         scheduler.oneByOne = true;
@@ -43,7 +43,7 @@ BatchEngine::BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenize
         carryArena_ = context.memory().reserveArena(kernels::bytesOf(kernels::DType::I32, shape.count()), "batch.ids");
         carry_ = kernels::Tensor(*carryArena_, base::MemoryCategory::Other, "batch.ids", kernels::DType::I32, shape);
     }
-    landed_ = now();
+    landedAt_ = now();
 }
 
 BatchEngine::~BatchEngine() {
@@ -55,8 +55,7 @@ void BatchEngine::finish() noexcept {
         return;
     }
     finished_ = true;
-    model_.dropLaunched();
-    flight_.reset();
+    drop();
     try {
         trace_->finish();
     } catch (const std::bad_alloc&) {
@@ -64,14 +63,19 @@ void BatchEngine::finish() noexcept {
     }
 }
 
-base::TimeNs BatchEngine::now() const {
-    return model_.context().clock().now();
-}
-
 /// Null for one that has ended, and whose result may be gone.
-BatchEngine::Row* BatchEngine::unended(std::int32_t request) const {
+BatchEngine::Row* BatchEngine::unendedRow(std::int32_t request) const {
     const auto found = rows_.find(request);
     return found == rows_.end() || found->second->done() ? nullptr : found->second.get();
+}
+
+ActiveRequest* BatchEngine::unended(std::int32_t request) const {
+    Row* const row = unendedRow(request);
+    return row == nullptr ? nullptr : &row->request;
+}
+
+bool BatchEngine::lives(const PlannedRow& planned) const {
+    return cache_->book()->live(planned.sequence);
 }
 
 const BatchResult& BatchEngine::result(std::int32_t request) const {
@@ -91,34 +95,30 @@ BatchResult BatchEngine::takeResult(std::int32_t request) {
 
 std::int32_t BatchEngine::add(GenerateRequest request, base::TimeNs arrival) {
     const std::int32_t number = scheduler_->add(request.prompt, request.maxNewTokens);
-    auto row = std::make_unique<Row>();
-    row->number = number;
-    row->out.arrival = arrival;
-    row->out.result.promptTokens = static_cast<std::int64_t>(request.prompt.size());
-    trace_->request(number, base::RequestPhase::Arrived, arrival, -1, -1, row->out.result.promptTokens);
+    const auto promptTokens = static_cast<std::int64_t>(request.prompt.size());
+    trace_->request(number, base::RequestPhase::Arrived, arrival, -1, -1, promptTokens);
     if (scheduler_->state(number) == RequestState::Refused) {
-        row->out.refusal = scheduler_->reason(number);
-        trace_->request(number, base::RequestPhase::Refused, now(), -1, -1, 0, row->out.refusal);
-    } else {
-        row->history = request.prompt;
-        if (tokenizer_ != nullptr) {
-            row->answer.emplace(request.chatFormat.value_or(options_.chatFormat), tokenizer_, request.stopTexts);
-        }
-        row->request = std::move(request);
+        addRefused(number, scheduler_->reason(number), arrival).result.promptTokens = promptTokens;
+        return number;
     }
+    auto row = std::make_unique<Row>(std::move(request), number, tokenizer_, options_.chatFormat);
+    row->out.arrival = arrival;
     rows_.emplace(number, std::move(row));
     return number;
 }
 
-std::int32_t BatchEngine::refuse(const std::string& reason, base::TimeNs arrival) {
-    const std::int32_t number = scheduler_->refuse(reason);
-    auto row = std::make_unique<Row>();
-    row->number = number;
+BatchResult& BatchEngine::addRefused(std::int32_t number, const std::string& reason, base::TimeNs arrival) {
+    auto row = std::make_unique<Row>(GenerateRequest{}, number, nullptr, options_.chatFormat);
     row->out.arrival = arrival;
     row->out.refusal = reason;
-    trace_->request(number, base::RequestPhase::Arrived, arrival, -1, -1, 0);
     trace_->request(number, base::RequestPhase::Refused, now(), -1, -1, 0, reason);
-    rows_.emplace(number, std::move(row));
+    return rows_.emplace(number, std::move(row)).first->second->out;
+}
+
+std::int32_t BatchEngine::refuse(const std::string& reason, base::TimeNs arrival) {
+    const std::int32_t number = scheduler_->refuse(reason);
+    trace_->request(number, base::RequestPhase::Arrived, arrival, -1, -1, 0);
+    addRefused(number, reason, arrival);
     return number;
 }
 
@@ -135,28 +135,39 @@ void BatchEngine::cancel(std::int32_t request) {
 void BatchEngine::abandon(FinishReason reason) {
     finish();
     for (const auto& [number, row] : rows_) {
-        if (!row->done()) {
-            row->out.result.finish = reason;
-        }
-        if (row->answer) {
-            row->out.result.channels = row->answer->channels();
+        if (row->out.refusal.empty()) {
+            row->request.abandon(reason);
         }
     }
 }
 
 // --- steps
 
-bool BatchEngine::launch(const Flight& flight) {
+bool BatchEngine::launch(const StepFlight& flight) {
     // Rotary tables that follow the lengths are made for each step: such steps are no graphs.
-    return flight.decodes && !options_.scheduler.oneByOne ? model_.launch(flight.batch, *cache_, false)
-                                                          : model_.launchOps(flight.batch, *cache_);
+    const bool graph = flight.decodes && !options_.scheduler.oneByOne;
+    const bool launched = model_.launch(flight.batch, *cache_, graph ? Launch::Graph : Launch::Ops);
+    counts_.aheadSteps += launched && underWay() != nullptr ? 1 : 0;
+    return launched;
+}
+
+void BatchEngine::ran(const StepFlight& flight) {
+    if (swap_ != nullptr && buckets_) {
+        // Meta runs it at once. A device would have it launched: the host asks for the next step's moves while it runs.
+        swap_->askedAt(mayLaunch(flight) ? flight.launched : now());
+    }
+}
+
+void BatchEngine::entered(const StepFlight& flight) {
+    growBack();
+    publish(flight);
 }
 
 bool BatchEngine::step() {
     model_.context().throwIfStopped();
     backNextStep();
     BatchPlan plan = scheduler_->next();
-    if (plan.empty() && flight_ == nullptr) {
+    if (plan.empty() && underWay() == nullptr) {
         if (std::exchange(pagesMoved_, false)) {
             cache_->commit({}); // tells what those who ended gave back
         }
@@ -166,8 +177,7 @@ bool BatchEngine::step() {
     }
     pagesMoved_ = true;
     if (plan.empty()) {
-        const std::unique_ptr<Flight> last = std::move(flight_);
-        land(model_.finishLaunched(), *last);
+        landLast();
         return true;
     }
     if (std::exchange(idle_, false) && swap_ != nullptr) {
@@ -176,60 +186,16 @@ bool BatchEngine::step() {
     cache_->backPages(); // of those that the plan took; what is under way goes on meanwhile
     makeMoves(plan);
     tellPlan(plan);
-    std::unique_ptr<Flight> next = prepareFlight(std::move(plan));
-    bool launched = false;
-    StepOutput out;
+    std::unique_ptr<StepFlight> next = prepareFlight(std::move(plan));
     try {
-        if (!run(*next, launched, out)) {
-            return true;
-        }
+        advance(next);
     } catch (const base::OutOfMemory& error) {
-        if (!options_.endures) {
+        if (!options_.endures || next == nullptr) {
             throw;
         }
         giveWay(*next, error);
-        return true;
-    }
-    growBack();
-    publish(*next);
-    if (!launched) {
-        land(out, *next);
-        return true;
-    }
-    counts_.aheadSteps += flight_ != nullptr ? 1 : 0;
-    const std::unique_ptr<Flight> last = std::exchange(flight_, std::move(next));
-    if (last != nullptr) {
-        land(model_.finishLaunched(), *last);
     }
     return true;
-}
-
-/// Launches the step behind the one under way or, when that has landed, runs it. False when nothing is left of it.
-bool BatchEngine::run(Flight& flight, bool& launched, StepOutput& out) {
-    fillStep(flight);
-    if (mayLaunch(flight) && launch(flight)) {
-        launched = true;
-        return true;
-    }
-    if (flight_ != nullptr) {
-        landLast();
-        fillStep(flight); // its ids are known now, and some of its requests may have ended
-        if (flight.batch.sequences.empty()) {
-            return false;
-        }
-    }
-    flight.launched = now();
-    out = model_.step(flight.batch, *cache_);
-    if (swap_ != nullptr && buckets_) {
-        // Meta runs it at once. A device would have it launched: the host asks for the next step's moves while it runs.
-        swap_->askedAt(mayLaunch(flight) ? flight.launched : now());
-    }
-    return true;
-}
-
-void BatchEngine::landLast() {
-    const std::unique_ptr<Flight> last = std::move(flight_);
-    land(model_.finishLaunched(), *last);
 }
 
 void BatchEngine::makeMoves(BatchPlan& plan) {

@@ -36,6 +36,7 @@
 #include "engine/generation/batch_trace.h"
 #include "engine/generation/generator.h"
 #include "engine/generation/scheduler.h"
+#include "engine/generation/step_engine.h"
 
 namespace vitrine::engine {
 
@@ -91,15 +92,15 @@ struct BatchCounts {
     double decodeSeconds = 0;          ///< of the others
 };
 
-class BatchEngine {
+class BatchEngine final : private StepEngine {
 public:
     /// Makes the cache. `tokenizer` may be null: texts are then empty. Throws OutOfMemory.
     BatchEngine(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const BatchOptions& options);
-    ~BatchEngine();
+    ~BatchEngine() override;
     BatchEngine(const BatchEngine&) = delete; // owns a cache on the model's context
     BatchEngine& operator=(const BatchEngine&) = delete;
 
-    /// Compiles the kernels of the steps that may come; nothing but on CUDA.
+    /// Compiles the kernels of the steps that may come; nothing where the context compiles none.
     void prepare();
 
     /// A request arrives; numbers count from 0 and are the request numbers of sampling. `arrival`: when it really did.
@@ -139,40 +140,39 @@ public:
 
 private:
     struct Row;
-    struct Flight;
 
     void makeMoves(BatchPlan& plan);
     void moveOut(const PageMove& move, BatchPlan& plan);
     std::uint64_t bytesOf(const PageMove& move) const;
-    bool run(Flight& flight, bool& launched, StepOutput& out);
-    void landLast();
-    void giveWay(const Flight& flight, const base::OutOfMemory& error);
+    ActiveRequest* unended(std::int32_t request) const override;
+    bool lives(const PlannedRow& planned) const override;
+    void complete(StepFlight& flight) override;
+    bool launch(const StepFlight& flight) override;
+    void ran(const StepFlight& flight) override;
+    void entered(const StepFlight& flight) override;
+    void landed(const StepFlight& flight, base::TimeNs begin) override;
+    void accept(ActiveRequest& request, std::int32_t id, float logprob,
+                std::vector<std::pair<std::int32_t, float>> top) override;
+    void giveWay(const StepFlight& flight, const base::OutOfMemory& error);
     void growBack();
     void backPool();
     void backNextStep();
     void endUnholdable(int group, std::int64_t pages);
     void liftPool();
     void tellPlan(const BatchPlan& plan);
-    std::unique_ptr<Flight> prepareFlight(BatchPlan plan);
-    void fillStep(Flight& flight);
-    std::vector<CarriedIds> carriedBy(Flight& flight) const;
-    bool mayLaunch(const Flight& flight) const;
-    bool launch(const Flight& flight);
-    void land(const StepOutput& out, Flight& flight);
-    void accept(Row& row, std::int32_t id, float logprob, base::TimeNs time);
+    std::unique_ptr<StepFlight> prepareFlight(BatchPlan plan);
+    std::vector<CarriedIds> carriedBy(const StepFlight& flight) const;
     void endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason);
-    void publish(const Flight& flight);
+    void publish(const StepFlight& flight);
     void noteCache();
-    base::TimeNs now() const;
     std::int32_t mostDecodes() const; ///< rows of a step of single tokens, those that fill it up included
     Row& rowOf(std::int32_t request) { return *rows_.at(request); }
-    Row* unended(std::int32_t request) const;
+    BatchResult& addRefused(std::int32_t number, const std::string& reason, base::TimeNs arrival);
+    Row* unendedRow(std::int32_t request) const;
     std::vector<StepBatch> likelySteps(std::vector<std::int32_t>& tokens) const;
 
-    Model& model_;
     std::shared_ptr<const Tokenizer> tokenizer_;
     BatchOptions options_;
-    std::unique_ptr<KvCache> cache_;
     std::unique_ptr<Scheduler> scheduler_;
     std::unique_ptr<BatchTrace> trace_;
     std::map<std::int32_t, std::unique_ptr<Row>> rows_;
@@ -183,8 +183,6 @@ private:
     kernels::Tensor carry_; ///< (2, rows) ids that steps leave to the next one, in turns
     std::int64_t carryRows_ = 0;
     int carryHalf_ = 0;
-    std::unique_ptr<Flight> flight_; ///< launched and not read
-    base::TimeNs landed_ = 0;        ///< when the last step ended
     BatchCounts counts_;
     TokenCallback onToken_;
     std::function<void(std::int32_t)> onEnd_;

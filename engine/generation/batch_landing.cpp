@@ -5,16 +5,16 @@
 
 #include <algorithm>
 
-#include "engine/generation/batch_flight.h"
+#include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
 
-void BatchEngine::publish(const Flight& flight) {
+void BatchEngine::publish(const StepFlight& flight) {
     carryHalf_ = 1 - carryHalf_;
     if (cache_->book()->sharesPrefixes()) {
         for (const PlannedRow& planned : flight.plan.rows) {
-            if (const Row* row = unended(planned.request); row != nullptr) {
-                cache_->book()->publish(planned.sequence, row->history);
+            if (const ActiveRequest* request = unended(planned.request); request != nullptr) {
+                cache_->book()->publish(planned.sequence, request->history());
                 if (planned.keepsRings) {
                     cache_->book()->keepRings(planned.sequence);
                 }
@@ -32,10 +32,7 @@ void BatchEngine::noteCache() {
     counts_.worstFragmentation = std::max(counts_.worstFragmentation, book.fragmentation());
 }
 
-/// Takes a step's tokens.
-void BatchEngine::land(const StepOutput& out, Flight& flight) {
-    const base::TimeNs begin = std::max(flight.launched, landed_);
-    landed_ = std::max(now(), begin);
+void BatchEngine::landed(const StepFlight& flight, base::TimeNs begin) {
     std::int32_t sampled = 0;
     for (const std::int32_t request : flight.sampled) {
         sampled += unended(request) != nullptr ? 1 : 0;
@@ -48,7 +45,7 @@ void BatchEngine::land(const StepOutput& out, Flight& flight) {
             continue;
         }
         counts_.prefillTokens += planned.kind == RowKind::Prefill ? planned.tokens : 0;
-        if (Row* const row = unended(planned.request); row != nullptr) {
+        if (Row* const row = unendedRow(planned.request); row != nullptr) {
             counts_.recomputedTokens += std::clamp<std::int64_t>(row->computed - planned.begin, 0, planned.tokens);
             row->computed = std::max(row->computed, planned.begin + planned.tokens);
         }
@@ -56,55 +53,47 @@ void BatchEngine::land(const StepOutput& out, Flight& flight) {
     counts_.paddingTokens += flight.fill;
     ++counts_.steps;
     counts_.samplingSteps += samples ? 1 : 0;
-    (flight.decodes ? counts_.decodeSeconds : counts_.prefillSeconds) += static_cast<double>(landed_ - begin) * 1e-9;
-    trace_->step(flight.plan, flight.moment, begin, landed_, sampled, flight.fill);
-    for (std::size_t i = 0; i < flight.sampled.size(); ++i) {
-        if (Row* const row = unended(flight.sampled[i]); row != nullptr) {
-            accept(*row, out.ids[i], out.logprobs.empty() ? 0 : out.logprobs[i], landed_);
-        }
-    }
+    (flight.decodes ? counts_.decodeSeconds : counts_.prefillSeconds) += static_cast<double>(landedAt_ - begin) * 1e-9;
+    trace_->step(flight.plan, flight.moment, begin, landedAt_, sampled, flight.fill);
 }
 
-void BatchEngine::accept(Row& row, std::int32_t id, float logprob, base::TimeNs time) {
-    GenerateResult& result = row.out.result;
-    GeneratedToken token = addToken(model_.context().tracer(), row.number, row.history, result, id, logprob);
-    token.time = time;
+void BatchEngine::accept(ActiveRequest& request, std::int32_t id, float logprob,
+                         std::vector<std::pair<std::int32_t, float>> top) {
+    TakenToken taken = request.take(model_.context().tracer(), id, logprob, std::move(top));
+    const std::int32_t number = request.number();
+    const base::TimeNs time = landedAt_;
+    Row& row = rowOf(number);
+    taken.token.time = time;
     ++counts_.generated;
-    if (result.ids.size() == 1) {
+    if (taken.token.index == 0) {
         row.out.firstToken = time;
-        trace_->request(row.number, base::RequestPhase::FirstToken, time, -1, counts_.steps - 1, 1);
+        trace_->request(number, base::RequestPhase::FirstToken, time, -1, counts_.steps - 1, 1);
     }
-    AnswerStep step = takeToken(row.answer, row.request, result);
-    token.text = std::move(step.piece.text);
-    token.channel = std::move(step.piece.channel);
     if (onToken_) {
-        onToken_(token);
+        onToken_(taken.token);
     }
     // The callback may have cancelled it.
-    if (step.finish != FinishReason::None && unended(token.request) != nullptr) {
-        if (step.finish != FinishReason::Length) {
-            scheduler_->stop(row.number);
+    if (taken.finish != FinishReason::None && unended(number) != nullptr) {
+        if (taken.finish != FinishReason::Length) {
+            scheduler_->stop(number);
         }
-        endRow(row, step.finish, time, finishReasonName(step.finish));
+        endRow(row, taken.finish, time, finishReasonName(taken.finish));
     }
 }
 
 void BatchEngine::endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason) {
-    row.out.result.finish = finish;
+    const std::int32_t number = row.request.number();
+    row.request.end(finish);
     row.out.end = time;
-    if (row.answer) {
-        row.out.result.channels = row.answer->channels();
-    }
     if (swap_ != nullptr) {
-        swap_->drop(row.number);
+        swap_->drop(number);
     }
     const bool cancelled = finish == FinishReason::Cancelled || finish == FinishReason::OutOfMemory;
-    trace_->request(row.number, cancelled ? base::RequestPhase::Cancelled : base::RequestPhase::Finished, time, -1,
+    trace_->request(number, cancelled ? base::RequestPhase::Cancelled : base::RequestPhase::Finished, time, -1,
                     counts_.steps > 0 ? counts_.steps - 1 : -1, static_cast<std::int64_t>(row.out.result.ids.size()),
                     reason);
-    row.history = {};
     if (onEnd_) {
-        onEnd_(row.number);
+        onEnd_(number);
     }
 }
 

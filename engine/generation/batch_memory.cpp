@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "engine/generation/batch_flight.h"
+#include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
 namespace {
@@ -95,7 +95,7 @@ void BatchEngine::liftPool() {
 }
 
 /// A step did not fit memory: the next one is smaller, and who is alone with one token ends.
-void BatchEngine::giveWay(const Flight& flight, const base::OutOfMemory& error) {
+void BatchEngine::giveWay(const StepFlight& flight, const base::OutOfMemory& error) {
     scheduler_->undo(flight.plan);
     ++counts_.outOfMemorySteps;
     lastOutOfMemory_ = error.message();
@@ -103,7 +103,7 @@ void BatchEngine::giveWay(const Flight& flight, const base::OutOfMemory& error) 
     std::int64_t tokens = 0;
     Row* only = nullptr;
     for (const PlannedRow& planned : flight.plan.rows) {
-        if (Row* const row = unended(planned.request); row != nullptr) {
+        if (Row* const row = unendedRow(planned.request); row != nullptr) {
             tokens += planned.tokens;
             only = row;
         }
@@ -118,7 +118,7 @@ void BatchEngine::giveWay(const Flight& flight, const base::OutOfMemory& error) 
     }
     ++counts_.failedRequests;
     only->out.failure = error.message();
-    scheduler_->cancel(only->number);
+    scheduler_->cancel(only->request.number());
     endRow(*only, FinishReason::OutOfMemory, now(), finishReasonName(FinishReason::OutOfMemory));
 }
 

@@ -2,31 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/generation/batch_replay.h"
 
-#include <algorithm>
-#include <chrono>
 #include <new>
-#include <thread>
 
 #include "base/error.h"
 
 namespace vitrine::engine {
 namespace {
-
-/// A wait notices a stop this often.
-constexpr base::TimeNs kLongestWait = 20'000'000;
-
-void waitUntil(kernels::Context& context, base::TimeNs time) {
-    if (kernels::MetaContext* meta = context.meta()) {
-        meta->joinStreams();
-        meta->addCompute(static_cast<double>(std::max<base::TimeNs>(time - meta->now(), 1)) * 1e-9);
-        meta->joinStreams();
-        return;
-    }
-    for (base::TimeNs now = context.clock().now(); now < time; now = context.clock().now()) {
-        context.throwIfStopped();
-        std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(time - now, kLongestWait)));
-    }
-}
 
 void replay(BatchEngine& engine, kernels::Context& context, std::vector<ArrivingRequest>& requests) {
     const base::TimeNs start = context.clock().now();
@@ -49,7 +30,7 @@ void replay(BatchEngine& engine, kernels::Context& context, std::vector<Arriving
         if (next == requests.size()) {
             break;
         }
-        waitUntil(context, arrivalOf(next));
+        context.waitUntil(arrivalOf(next));
     }
     if (engine.scheduler().queued() + engine.scheduler().running() > 0) {
         throw base::Internal("requests wait for a batch that cannot come");

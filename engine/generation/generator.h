@@ -6,8 +6,8 @@
 //
 // The default is greedy. Sampling is what the caller asks for; `fromGenerationConfig` takes a model's own defaults, which
 // the command line does only when the user asked for sampling (temperature above 0).
-// A result does not depend on what else is in the batch. Ids are fetched after each step; a device that runs a step ahead
-// calls accept() one step later, which may compute tokens behind a stop token and drops them.
+// A result does not depend on what else is in the batch. Where a step is launched before the ids of the one before it are read,
+// a stop condition is seen one step late: what was computed behind it is dropped.
 
 #include <cstdint>
 #include <functional>
@@ -114,53 +114,14 @@ class Generator {
 public:
     /// `tokenizer` may be null: texts are then empty. The model must outlive the generator.
     Generator(Model& model, std::shared_ptr<const Tokenizer> tokenizer, const GenerateOptions& options);
-    ~Generator();
-    Generator(const Generator&) = delete; // owns a cache on the model's context
-    Generator& operator=(const Generator&) = delete;
-
     /// Generates for all requests together. On every error `report` holds what was done until then, and a request that
     /// had not ended reads Cancelled, OutOfMemory or Failed.
     void run(std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
 
 private:
-    struct Row;
-    struct PrefillStep {
-        std::vector<StepSequence> sequences;
-        std::vector<Row*> sampled; ///< whose prompt ends in this step
-        std::int64_t tokens = 0;
-    };
-
-    void addRow(GenerateRequest request);
-    void abandon(FinishReason reason);
-    void sizePool(KvCacheOptions& cacheOptions) const;
-    PrefillStep nextPrefill(std::vector<std::int64_t>& done) const;
-    std::vector<std::vector<Row*>> decodeBatches() const;
-    void prepare(const KvCacheOptions& cacheOptions);
-    void prefill(GenerateReport& report);
-    void decode(GenerateReport& report);
-    std::int32_t decodeAhead(GenerateReport& report, std::int32_t index, double phaseBegin);
-    std::vector<Row*> liveRows() const;
-    bool counts(std::int32_t decodeStep) const {
-        return options_.expertUse != nullptr && decodeStep < options_.countedSteps;
-    }
-    static std::vector<kernels::SampleParameters> samplingOf(const std::vector<Row*>& rows, std::int64_t pending = 0);
-    bool launchRows(std::int32_t index, const std::vector<Row*>& rows, bool idsFromLast);
-    void take(const StepOutput& out, const std::vector<Row*>& rows);
-    void stepRows(std::string_view name, std::int32_t index, const std::vector<StepSequence>& sequences,
-                  const std::vector<Row*>& sampled);
-    void accept(Row& row, std::int32_t id, float logprob, std::vector<std::pair<std::int32_t, float>> top);
-    void jump(GenerateReport& report, double stepSeconds);
-    void noteCache();
-    double now() const;
-
     Model& model_;
     std::shared_ptr<const Tokenizer> tokenizer_;
     GenerateOptions options_;
-    std::vector<std::unique_ptr<Row>> rows_;
-    std::unique_ptr<KvCache> cache_;
-    std::int64_t chunk_ = 1; ///< tokens of one prefill step
-    GenerateReport* report_ = nullptr;
-    const TokenCallback* onToken_ = nullptr;
 };
 
 } // namespace vitrine::engine

@@ -34,9 +34,7 @@ Model::Model(kernels::Context& context, const ModelSource& source, const ModelOp
     const kernels::TraceScope phase(context.tracer(), base::ScopeKind::Phase,
                                     kept ? "weights kept from the run before" : "load");
     weights_ = std::make_unique<WeightStore>(context, source, load, progress);
-    if (kernels::MetaContext* meta = context.meta()) {
-        meta->joinStreams(); // nothing computes before the weights are there
-    }
+    context.joinStreams(); // nothing computes before the weights are there
     embeddingScale_ = embeddingScale(config_, options_.computeDType);
     bindLayers();
     bindPrograms();
@@ -165,7 +163,7 @@ std::uint64_t Model::weightBytesPerToken() const {
 }
 
 std::int64_t prefillChunk(const kernels::DeviceTraits& traits, std::int64_t asked) {
-    return asked > 0 ? asked : traits.arch.starts_with("cpu") ? 512 : 8192;
+    return asked > 0 ? asked : traits.features.prefillTokens;
 }
 
 } // namespace vitrine::engine

@@ -9,7 +9,7 @@
 // context's step arena, whose size a dry run of the same step on Meta has found (kept by the step's signature: tokens,
 // sequences, rows, block table widths): out of memory is thrown before the first kernel.
 // One step is one tracer step with a layer scope for each layer.
-// On CUDA a decode step that was seen before (the same signature and addresses) is replayed as a graph, and told in the
+// Where the context replays graphs, a decode step that was seen before (the same signature and addresses) is replayed as a graph, and told in the
 // trace as a replay of the step that was captured.
 // A model belongs to the thread of its context and must not outlive it.
 
@@ -91,12 +91,21 @@ struct StepBatch {
     std::int32_t topLogprobs = 0;
     /// Where logits (rows, vocab) are copied to, or null. Untouched on Meta.
     float* logitsOut = nullptr;
-    std::span<const CarriedIds> carried; ///< CUDA only; looked at while the step is launched
-    /// CUDA: the sampled ids are copied to this device memory (rows) as well, for the next step's `carried`; or null.
+    std::span<const CarriedIds> carried; ///< contexts that run ahead only; looked at while the step is launched
+    /// Contexts that run ahead: the sampled ids are copied to this device memory (rows) as well, for the next step's `carried`; or null.
     std::int32_t* idsOut = nullptr;
     /// Counts the step's experts here, or null. Measurements only: the step fetches the choice of every layer, so that it
     /// is slower. Nothing is counted on Meta.
     ExpertUse* expertUse = nullptr;
+};
+
+/// How a step is launched ahead.
+enum class Launch : std::uint8_t {
+    Graph,       ///< a decode step (one token a sequence, every row sampled) whose graph was captured before
+    GraphOnLast, ///< the same; its tokens are what the step launched before it samples, for the same sequences in the same
+                 ///< order, and those of the batch are not looked at
+    Ops, ///< op by op: a step of any kind over a paged cache whose rows of logits are all sampled (there may be none)
+         ///< and whose tensors fit into what steps before it needed. In the trace it lasts until it is launched
 };
 
 struct StepOutput {
@@ -126,7 +135,7 @@ public:
     /// REQUIRES that no launched step is under way.
     StepOutput step(const StepBatch& batch, KvCache& cache);
 
-    /// On CUDA: compiles what `steps`, taken one after the other from an empty cache of this kind, will launch, all at once
+    /// Where kernels are compiled: compiles what `steps`, taken one after the other from an empty cache of this kind, will launch, all at once
     /// on the library's threads; elsewhere nothing. Sequences are numbered from 0. So the first steps need not wait.
     /// Reports progress "Compiling kernels"; `progress` may be null.
     void prepare(std::span<const StepBatch> steps, const KvCacheOptions& cache, base::ProgressSink* progress);
@@ -134,16 +143,10 @@ public:
     /// which the first of them has `behind` tokens already (the longest counts). Nothing is allocated. REQUIRES that the cache could
     /// hold them.
     std::uint64_t stepBytes(const StepBatch& batch, std::int64_t behind, const KvCacheOptions& cache);
-    /// Launches a decode step (one token a sequence, every row sampled) and returns while the device works; the cache
-    /// advances. `idsFromLast`: the tokens are what the step launched before it samples, for the same sequences in the
-    /// same order; those of `batch` are not looked at. False, and nothing happened, where such a step cannot be replayed
-    /// from a graph (always but on CUDA, for its first steps, and where pages are added): use step(). At most two steps may
-    /// be under way. Throws as step() does.
-    bool launch(const StepBatch& batch, KvCache& cache, bool idsFromLast);
-    /// The same for a step of any kind whose ops are launched one by one and whose rows of logits are all sampled (there may
-    /// be none), where its tensors fit into what steps before it needed: false, and nothing happened, where they do not, and
-    /// but on CUDA. In the trace it lasts until it is launched.
-    bool launchOps(const StepBatch& batch, KvCache& cache);
+    /// Launches a step and returns while the device works; the cache advances. False, and nothing happened but that the
+    /// cache may have more room, where the step cannot be launched so (see Launch) or the context runs nothing ahead: use step().
+    /// At most two steps may be under way. Throws as step() does.
+    bool launch(const StepBatch& batch, KvCache& cache, Launch how);
     /// Waits for the oldest launched step and writes its trace. Throws DeviceFault.
     StepOutput finishLaunched();
     bool launchedAny() const { return !launched_.empty(); }
@@ -164,14 +167,16 @@ private:
     void bindPrograms();
     std::uint64_t arenaBytes(const StepPlan& plan, const KvCache& cache);
     kernels::Context& dryContext();
-    StepOutput runStep(const StepPlan& plan, KvCache& cache);
+    std::uint64_t dryRun(const StepPlan& plan, const KvCache& cache, bool compile);
+    std::unique_ptr<LaunchedStep> planStep(const StepBatch& batch, KvCache& cache) const;
+    StepOutput runOps(LaunchedStep& step, KvCache& cache, bool ahead);
     bool canBeGraph(const StepPlan& plan) const;
     std::vector<std::int64_t> graphKey(const StepPlan& plan, const KvCache& cache) const;
     StepGraph* graphOf(const StepPlan& plan, const KvCache& cache);
     StepGraph* readyGraph(const StepPlan& plan, const KvCache& cache) const;
-    void start(std::unique_ptr<LaunchedStep> step, KvCache& cache, std::int64_t knownInputs);
+    void replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs);
     void wait(const LaunchedStep& step);
-    void reserveResults(LaunchedStep& step);
+    void reserveResults(LaunchedStep& step, const std::array<kernels::TensorView, 4>& results);
     void fetch(LaunchedStep& step);
     kernels::LinearView linear(const std::string& name) const;
     kernels::LinearView experts(const std::string& name) const;
@@ -193,7 +198,7 @@ private:
     std::unique_ptr<kernels::Context> dryContext_;
     kernels::Buffer dryGap_;
     std::map<std::vector<std::int64_t>, std::uint64_t> arenaSizes_; ///< by step signature
-    /// On CUDA: decode steps by signature and by every address that the kernels were given.
+    /// Decode steps by signature and by every address that the kernels were given.
     std::map<std::vector<std::int64_t>, std::unique_ptr<StepGraph>> graphs_;
     std::deque<std::unique_ptr<LaunchedStep>> launched_; ///< oldest first
     std::array<kernels::Buffer, 2> resultSlots_;         ///< pinned; launched steps take them in turn

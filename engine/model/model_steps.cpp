@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "engine/model/layer.h"
 #include "engine/model/model.h"
 #include "engine/model/step.h"
-#include "kernels/cuda/jit/kernel_library.h"
 
 namespace vitrine::engine {
 namespace {
@@ -57,25 +57,61 @@ std::vector<KvAppend> appendsOf(const StepBatch& batch) {
 
 } // namespace
 
+/// Makes room in the cache, and what the device needs to know.
+std::unique_ptr<LaunchedStep> Model::planStep(const StepBatch& batch, KvCache& cache) const {
+    // A cache that grows here does so beside the step under way, and nothing moves.
+    cache.reserve(appendsOf(batch));
+    return std::make_unique<LaunchedStep>(*this, batch, cache);
+}
+
 StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
     context_.throwIfStopped();
     if (!launched_.empty()) {
         throw base::Internal("a step began while launched ones are under way");
     }
-    cache.reserve(appendsOf(batch));
-    auto step = std::make_unique<LaunchedStep>(batch);
-    const StepPlan& plan = step->plan.emplace(*this, step->batch, cache);
-    step->graph = readyGraph(plan, cache);
+    std::unique_ptr<LaunchedStep> step = planStep(batch, cache);
+    step->graph = readyGraph(step->plan, cache);
     if (step->graph != nullptr) {
-        start(std::move(step), cache, 0);
+        replay(*step, cache, 0);
+        launched_.push_back(std::move(step));
         return finishLaunched();
     }
-    StepOutput out = runStep(plan, cache);
-    if (batch.expertUse != nullptr && !context_.isMeta()) {
+    StepOutput out = runOps(*step, cache, false);
+    if (batch.expertUse != nullptr && context_.can().computesValues) {
         ++batch.expertUse->steps;
-        batch.expertUse->tokens += plan.tokens;
+        batch.expertUse->tokens += step->plan.tokens;
     }
     return out;
+}
+
+bool Model::launch(const StepBatch& batch, KvCache& cache, Launch how) {
+    context_.throwIfStopped();
+    const bool possible = how == Launch::Ops ? cache.book() != nullptr
+                                             : !batch.sampling.empty() && (how == Launch::Graph || !launched_.empty());
+    if (!context_.can().runsAhead || launched_.size() >= resultSlots_.size() || !possible) {
+        return false;
+    }
+    std::unique_ptr<LaunchedStep> step = planStep(batch, cache);
+    const StepPlan& plan = step->plan;
+    if (how == Launch::Ops) {
+        if (plan.rows != static_cast<std::int64_t>(batch.sampling.size()) ||
+            arenaBytes(plan, cache) > context_.memory().step().capacity()) {
+            return false; // a larger arena takes the place of the one that steps under way use
+        }
+        runOps(*step, cache, true);
+    } else {
+        step->graph = readyGraph(plan, cache);
+        if (step->graph == nullptr || step->graph->ids.empty()) {
+            return false;
+        }
+        const bool onLast = how == Launch::GraphOnLast;
+        if (onLast && (plan.ids.offset != 0 || launched_.back()->views[0].shape.count() != plan.ids.count)) {
+            return false;
+        }
+        replay(*step, cache, onLast ? plan.ids.count : 0);
+    }
+    launched_.push_back(std::move(step));
+    return true;
 }
 
 std::vector<std::int64_t> Model::graphKey(const StepPlan& plan, const KvCache& cache) const {
@@ -98,7 +134,7 @@ bool Model::canBeGraph(const StepPlan& plan) const {
     const bool decode = plan.batch.name == "decode" && plan.tokens == static_cast<std::int64_t>(plan.appends.size()) &&
                         plan.rows == plan.tokens && plan.batch.logits == StepLogits::Last &&
                         plan.batch.logitsOut == nullptr && plan.batch.expertUse == nullptr;
-    return context_.cuda() != nullptr && decode && plan.frequencies.empty() && !context_.memory().guarded() &&
+    return context_.can().replaysGraphs && decode && plan.frequencies.empty() && !context_.memory().guarded() &&
            context_.tracer().foldsSteps();
 }
 
@@ -134,28 +170,38 @@ StepGraph* Model::readyGraph(const StepPlan& plan, const KvCache& cache) const {
                : found->second.get();
 }
 
-/// Runs the step's ops; the second time that a step is seen they become a graph.
-StepOutput Model::runStep(const StepPlan& plan, KvCache& cache) {
+/// Runs the step's ops, or launches them (`ahead`). The second time that a step is run they become a graph.
+StepOutput Model::runOps(LaunchedStep& step, KvCache& cache, bool ahead) {
+    const StepPlan& plan = step.plan;
     StepGraph* graph = nullptr;
     StepOutput out;
     {
         const TracedStep traced(context_.tracer(), plan.batch, plan.tokens);
-        try {
-            context_.memory().step().ensureCapacity(arenaBytes(plan, cache));
-        } catch (const base::OutOfMemory&) {
-            graphs_.clear(); // the arena may be as large as before now, but elsewhere
-            throw;
+        StepWay way;
+        if (ahead) {
+            way.fetchLater = [&](const std::array<kernels::TensorView, 4>& results) {
+                reserveResults(step, results);
+                fetch(step);
+            };
+        } else {
+            try {
+                context_.memory().step().ensureCapacity(arenaBytes(plan, cache));
+            } catch (const base::OutOfMemory&) {
+                graphs_.clear(); // the arena may be as large as before now, but elsewhere
+                throw;
+            }
+            graph = graphOf(plan, cache);
+            // The first of its kind compiles and loads what it needs, which a capture should not.
+            way.capture = graph != nullptr && graph->known && graph->graph.empty() ? graph : nullptr;
         }
-        graph = graphOf(plan, cache);
-        // The first of its kind compiles and loads what it needs, which a capture should not.
-        const bool capture = graph != nullptr && graph->known && graph->graph.empty();
-        out = StepRunner(*this, plan, cache, context_, capture ? StepMode::Capture : StepMode::Run, graph).run();
-        if (capture) {
+        out = StepRunner(*this, plan, cache, context_, way).run();
+        if (way.capture != nullptr) {
             graph->books = context_.memory().stepBooks();
         }
-        if (kernels::MetaContext* meta = context_.meta()) {
-            meta->joinStreams();
+        if (ahead && plan.rows == 0) {
+            fetch(step); // nothing was sampled: only its end counts
         }
+        context_.joinStreams();
         cache.commit(plan.appends);
     }
     if (graph != nullptr) {
@@ -165,93 +211,37 @@ StepOutput Model::runStep(const StepPlan& plan, KvCache& cache) {
     return out;
 }
 
-bool Model::launchOps(const StepBatch& batch, KvCache& cache) {
-    context_.throwIfStopped();
-    if (context_.cuda() == nullptr || launched_.size() >= resultSlots_.size() || cache.book() == nullptr) {
-        return false;
-    }
-    cache.reserve(appendsOf(batch));
-    auto step = std::make_unique<LaunchedStep>(batch);
-    const StepPlan& plan = step->plan.emplace(*this, step->batch, cache);
-    if (plan.rows != static_cast<std::int64_t>(batch.sampling.size()) ||
-        arenaBytes(plan, cache) > context_.memory().step().capacity()) {
-        return false; // a larger arena takes the place of the one that steps under way use
-    }
+/// Launches the step's graph. `knownInputs`: of the first inputs, ids that the step launched before it samples.
+void Model::replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs) {
+    const StepPlan& plan = step.plan;
+    const kernels::TensorView& inputs = step.graph->inputs;
+    reserveResults(step, step.graph->results());
+    step.replay = context_.tracer().beginReplay(step.graph->stepTemplate, plan.batch.index);
     {
-        const TracedStep traced(context_.tracer(), plan.batch, plan.tokens);
-        StepRunner runner(*this, plan, cache, context_);
-        runner.fetchLater([&](const std::array<kernels::TensorView, 4>& results) {
-            step->views = results;
-            reserveResults(*step);
-            fetch(*step);
-        });
-        runner.run();
-        if (plan.rows == 0) {
-            fetch(*step); // nothing was sampled: only its end counts
-        }
-        cache.commit(plan.appends);
-    }
-    launched_.push_back(std::move(step));
-    return true;
-}
-
-bool Model::launch(const StepBatch& batch, KvCache& cache, bool idsFromLast) {
-    context_.throwIfStopped();
-    if (context_.cuda() == nullptr || batch.sampling.empty() || launched_.size() >= resultSlots_.size() ||
-        (idsFromLast && launched_.empty())) {
-        return false;
-    }
-    // A cache that grows here does so beside the step under way, and nothing moves.
-    cache.reserve(appendsOf(batch));
-    auto step = std::make_unique<LaunchedStep>(batch);
-    const StepPlan& plan = step->plan.emplace(*this, step->batch, cache);
-    step->graph = readyGraph(plan, cache);
-    if (step->graph == nullptr || step->graph->ids.empty()) {
-        return false;
-    }
-    std::int64_t known = 0;
-    if (idsFromLast) {
-        if (plan.ids.offset != 0 || launched_.back()->views[0].shape.count() != plan.ids.count) {
-            return false;
-        }
-        known = plan.ids.count;
-    }
-    start(std::move(step), cache, known);
-    return true;
-}
-
-/// `knownInputs`: of the first inputs, ids that the step launched before it samples.
-void Model::start(std::unique_ptr<LaunchedStep> step, KvCache& cache, std::int64_t knownInputs) {
-    kernels::CudaContext& gpu = *context_.cuda();
-    const StepPlan& plan = *step->plan;
-    const kernels::TensorView& inputs = step->graph->inputs;
-    step->views = step->graph->results();
-    reserveResults(*step);
-    step->replay = context_.tracer().beginReplay(step->graph->stepTemplate, plan.batch.index);
-    {
-        const kernels::ReplayScope scope(context_.tracer(), step->replay);
+        const kernels::ReplayScope scope(context_.tracer(), step.replay);
         if (knownInputs > 0) {
             const kernels::TensorView& ids = launched_.back()->views[0];
-            gpu.copyOnDevice(ids.data, inputs.data, ids.bytes());
+            context_.copy(ids.data, inputs.data, ids.bytes());
         }
-        gpu.copyToDevice(plan.inputs.data() + knownInputs, inputs.as<std::int32_t>() + knownInputs,
-                         inputs.bytes() - static_cast<std::uint64_t>(knownInputs) * sizeof(std::int32_t));
-        copyCarried(gpu, plan, inputs);
-        gpu.replay(step->graph->graph);
+        context_.upload(plan.inputs.data() + knownInputs, inputs.as<std::int32_t>() + knownInputs,
+                        inputs.bytes() - static_cast<std::uint64_t>(knownInputs) * sizeof(std::int32_t));
+        copyCarried(context_, plan, inputs);
+        context_.replay(step.graph->graph);
         if (plan.batch.idsOut != nullptr) {
-            gpu.copyOnDevice(step->graph->ids.data, plan.batch.idsOut, step->graph->ids.bytes());
+            context_.copy(step.graph->ids.data, plan.batch.idsOut, step.graph->ids.bytes());
         }
-        fetch(*step);
+        fetch(step);
     }
     // The books are kept while the device works.
-    context_.memory().repeatStep(step->graph->books);
+    context_.memory().repeatStep(step.graph->books);
     cache.commit(plan.appends);
-    launched_.push_back(std::move(step));
 }
 
-void Model::reserveResults(LaunchedStep& step) {
+/// Takes a slot of pinned memory for what the step samples.
+void Model::reserveResults(LaunchedStep& step, const std::array<kernels::TensorView, 4>& results) {
+    step.views = results;
     std::uint64_t bytes = 0;
-    for (const kernels::TensorView& part : step.views) {
+    for (const kernels::TensorView& part : results) {
         bytes += part.empty() ? 0 : part.bytes();
     }
     kernels::Buffer& slot = resultSlots_[nextSlot_++ % resultSlots_.size()];
@@ -261,16 +251,16 @@ void Model::reserveResults(LaunchedStep& step) {
     step.results = static_cast<std::byte*>(slot.data());
 }
 
+/// Starts the copies into that slot.
 void Model::fetch(LaunchedStep& step) {
-    kernels::CudaContext& gpu = *context_.cuda();
     std::byte* out = step.results;
     for (const kernels::TensorView& part : step.views) {
         if (!part.empty()) {
-            gpu.copyToHost(part.data, out, part.bytes());
+            context_.downloadLater(part.data, out, part.bytes());
             out += part.bytes();
         }
     }
-    step.fetched = gpu.record();
+    step.fetched = context_.mark();
 }
 
 void Model::wait(const LaunchedStep& step) {
@@ -321,22 +311,26 @@ std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
     if (known != arenaSizes_.end()) {
         return known->second;
     }
-    kernels::Context& dry = dryContext();
-    if (kernels::CudaContext* gpu = context_.cuda()) {
-        {
-            const kernels::CudaPrefetch prefetch(*gpu);
-            StepRunner(*this, plan, cache, dry, StepMode::Prefetch).run();
-        }
-        gpu->library().waitForPrefetch(nullptr, context_.stop());
-    } else {
-        StepRunner(*this, plan, cache, dry).run();
+    const bool compile = context_.can().compilesKernels;
+    const std::uint64_t bytes = dryRun(plan, cache, compile);
+    if (compile) {
+        context_.waitForKernels(nullptr);
     }
-    const std::uint64_t bytes = dry.memory().step().highWater();
     if (arenaSizes_.size() >= kMaxSizes) {
         arenaSizes_.clear(); // a server meets ever new mixtures of prompts
     }
     arenaSizes_.emplace(std::move(signature), bytes);
     return bytes;
+}
+
+/// Bytes of the step arena that the step takes. `compile`: what it would launch is compiled meanwhile.
+std::uint64_t Model::dryRun(const StepPlan& plan, const KvCache& cache, bool compile) {
+    kernels::Context& dry = dryContext();
+    std::optional<kernels::Prefetch> prefetch;
+    StepWay way;
+    way.compile = compile ? &prefetch.emplace(context_) : nullptr;
+    StepRunner(*this, plan, cache, dry, way).run();
+    return dry.memory().step().highWater();
 }
 
 kernels::Context& Model::dryContext() {
@@ -365,14 +359,11 @@ std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t behind, cons
         cache.commit({&before, 1});
     }
     cache.reserve(appendsOf(batch));
-    const StepPlan plan(*this, batch, cache);
-    StepRunner(*this, plan, cache, dry).run();
-    return dry.memory().step().highWater();
+    return dryRun(StepPlan(*this, batch, cache), cache, false);
 }
 
 void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& options, base::ProgressSink* progress) {
-    kernels::CudaContext* const gpu = context_.cuda();
-    if (gpu == nullptr) {
+    if (!context_.can().compilesKernels) {
         return;
     }
     kernels::Context& dry = dryContext();
@@ -386,13 +377,10 @@ void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& opti
         }
         cache.reserve(appendsOf(batch));
         const StepPlan plan(*this, batch, cache);
-        {
-            const kernels::CudaPrefetch prefetch(*gpu);
-            StepRunner(*this, plan, cache, dry, StepMode::Prefetch).run();
-        }
+        dryRun(plan, cache, true);
         cache.commit(plan.appends);
     }
-    gpu->library().waitForPrefetch(progress, context_.stop());
+    context_.waitForKernels(progress);
 }
 
 } // namespace vitrine::engine

@@ -103,27 +103,14 @@ std::vector<std::int64_t> StepPlan::signature() const {
     return out;
 }
 
-void copyCarried(kernels::CudaContext& gpu, const StepPlan& plan, const TensorView& inputs) {
+void copyCarried(kernels::Context& context, const StepPlan& plan, const TensorView& inputs) {
     for (const CarriedIds& part : plan.batch.carried) {
-        gpu.copyOnDevice(part.ids, inputs.as<std::int32_t>() + plan.ids.offset + part.token,
-                         static_cast<std::uint64_t>(part.count) * sizeof(std::int32_t));
+        context.copy(part.ids, inputs.as<std::int32_t>() + plan.ids.offset + part.token,
+                     static_cast<std::uint64_t>(part.count) * sizeof(std::int32_t));
     }
 }
 
 // --- StepRunner
-
-/// An open capture; one that is not ended is dropped.
-class StepRunner::Capture {
-public:
-    explicit Capture(kernels::CudaContext& gpu) : gpu_(gpu) { gpu_.beginCapture(); }
-    ~Capture() { gpu_.abortCapture(); }
-    Capture(const Capture&) = delete; // one begin, one end
-    Capture& operator=(const Capture&) = delete;
-    kernels::CudaGraph end() { return gpu_.endCapture(); }
-
-private:
-    kernels::CudaContext& gpu_;
-};
 
 kernels::Tensor StepRunner::make(MemoryCategory category, std::string_view name, DType dtype, const Shape& shape) {
     return {context_.memory().step(), category, name, dtype, shape};
@@ -134,9 +121,9 @@ kernels::Tensor StepRunner::activation(std::string_view name, const Shape& shape
 }
 
 template <class Op> void StepRunner::execute(const Op& op) {
-    if (mode_ == StepMode::Prefetch) {
+    if (way_.compile != nullptr) {
         check(op);
-        kernels::execute(*model_.context_.cuda(), op);
+        way_.compile->add(op);
         return;
     }
     context_.run(op);
@@ -187,18 +174,16 @@ StepOutput StepRunner::run() {
     inputs_ = make(MemoryCategory::Activations, "step.inputs", DType::I32,
                    Shape{static_cast<std::int64_t>(plan_.inputs.size())});
     upload(plan_.inputs.data(), inputs_.view());
-    if (kernels::CudaContext* gpu = context_.cuda()) {
-        copyCarried(*gpu, plan_, inputs_.view());
-    }
+    copyCarried(context_, plan_, inputs_.view());
     if (!plan_.frequencies.empty()) {
         frequencies_ = make(MemoryCategory::Activations, "rope.inverse_frequency", DType::F32,
                             Shape{static_cast<std::int64_t>(plan_.frequencies.size())});
         upload(plan_.frequencies.data(), frequencies_.view());
     }
-    std::optional<Capture> capture;
-    if (mode_ == StepMode::Capture) {
-        graph_->inputs = inputs_.view();
-        capture_ = &capture.emplace(*context_.cuda());
+    std::optional<kernels::GraphCapture> capture;
+    if (way_.capture != nullptr) {
+        way_.capture->inputs = inputs_.view();
+        capture_ = &capture.emplace(context_);
     }
     const kernels::Tensor x = activation("hidden", Shape{plan_.tokens, config.hidden});
     kernels::Embedding embedding{input(plan_.ids), model_.embedding_, x.view()};
@@ -268,7 +253,7 @@ void StepRunner::attention(int index, const TensorView& x) {
 DType StepRunner::newKeyType(const kernels::KvView& view) const {
     const DType type = model_.options().computeDType;
     const bool narrow = type == DType::BF16 || type == DType::F16;
-    return view.quantized() && narrow && !context_.traits().arch.starts_with("sm_") ? DType::F32 : type;
+    return view.quantized() && narrow && context_.traits().features.floatsForByteKeys ? DType::F32 : type;
 }
 
 /// A ring's new tokens may replace older ones that attention still needs; a single one that has a place of its own does
@@ -363,7 +348,7 @@ void StepRunner::experts(const Model::Layer& layer, const TensorView& x) {
     route.ids = chosen.view();
     route.weights = weights.view();
     runWithScratch(route);
-    if (plan_.batch.expertUse != nullptr && !context_.isMeta()) {
+    if (plan_.batch.expertUse != nullptr && context_.can().computesValues) {
         countExperts(chosen.view());
     }
 
@@ -391,8 +376,8 @@ void StepRunner::countExperts(const TensorView& ids) {
 
 void StepRunner::endCapture() {
     if (capture_ != nullptr) {
-        graph_->graph = capture_->end();
-        context_.cuda()->replay(graph_->graph);
+        way_.capture->graph = capture_->end();
+        context_.replay(way_.capture->graph);
         capture_ = nullptr;
     }
 }
@@ -413,7 +398,7 @@ StepOutput StepRunner::head(const TensorView& x) {
     if (plan_.batch.sampling.empty()) {
         endCapture();
     }
-    if (plan_.batch.logitsOut != nullptr && !context_.isMeta()) {
+    if (plan_.batch.logitsOut != nullptr && context_.can().computesValues) {
         context_.download(logits.view().data, plan_.batch.logitsOut, logits.view().bytes());
     }
     return plan_.batch.sampling.empty() ? StepOutput{} : sample(logits.view());
@@ -443,19 +428,19 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     const kernels::Tensor space = takeScratch(op);
     execute(op);
     endCapture();
-    if (context_.cuda() != nullptr && plan_.batch.idsOut != nullptr) {
+    if (plan_.batch.idsOut != nullptr) {
         context_.copy(ids.view().data, plan_.batch.idsOut, ids.view().bytes());
     }
-    if (mode_ == StepMode::Capture) {
-        graph_->ids = ids.view();
-        graph_->logprobs = logprobs.view();
-        graph_->topIds = topIds.view();
-        graph_->topLogprobs = topLogprobs.view();
+    if (way_.capture != nullptr) {
+        way_.capture->ids = ids.view();
+        way_.capture->logprobs = logprobs.view();
+        way_.capture->topIds = topIds.view();
+        way_.capture->topLogprobs = topLogprobs.view();
     }
 
     StepOutput out;
-    if (onSampled_) {
-        onSampled_({ids.view(), logprobs.view(), topIds.view(), topLogprobs.view()});
+    if (way_.fetchLater) {
+        way_.fetchLater({ids.view(), logprobs.view(), topIds.view(), topLogprobs.view()});
         return out;
     }
     const auto fetch = [&](const kernels::Tensor& tensor, auto& values) {
@@ -465,15 +450,10 @@ StepOutput StepRunner::sample(const TensorView& logits) {
         }
     };
     fetch(ids, out.ids);
-    if (context_.isMeta()) {
-        for (std::size_t row = 0; row < out.ids.size(); ++row) {
-            out.ids[row] = kernels::metaToken(plan_.batch.sampling[row], logits.shape[1]);
-        }
-    }
     fetch(logprobs, out.logprobs);
     fetch(topIds, out.topIds);
     fetch(topLogprobs, out.topLogprobs);
-    if (context_.isMeta()) {
+    if (!context_.can().computesValues) {
         for (std::size_t row = 0; row < out.ids.size(); ++row) {
             out.ids[row] = kernels::metaToken(plan_.batch.sampling[row], model_.config().vocab);
         }

@@ -55,7 +55,7 @@ private:
 };
 
 /// Puts the ids that the device holds into the step's uploaded inputs.
-void copyCarried(kernels::CudaContext& gpu, const StepPlan& plan, const kernels::TensorView& inputs);
+void copyCarried(kernels::Context& context, const StepPlan& plan, const kernels::TensorView& inputs);
 
 /// The kernels of a decode step as a CUDA graph, from the embedding to the sampled ids. A step's allocations have the same
 /// addresses whenever its signature and the arena are the same, so a later step uploads its inputs and replays the graph:
@@ -71,10 +71,10 @@ struct StepGraph {
     std::array<kernels::TensorView, 4> results() const { return {ids, logprobs, topIds, topLogprobs}; }
 };
 
-/// A decode step whose graph was launched and whose results were not read.
+/// A step from its plan until its results were read.
 struct LaunchedStep {
-    explicit LaunchedStep(const StepBatch& stepBatch)
-        : batch(stepBatch), sampling(stepBatch.sampling.begin(), stepBatch.sampling.end()) {
+    LaunchedStep(const Model& model, const StepBatch& stepBatch, const KvCache& cache)
+        : batch(stepBatch), sampling(stepBatch.sampling.begin(), stepBatch.sampling.end()), plan(model, batch, cache) {
         batch.sampling = sampling;
     }
     ~LaunchedStep() = default;
@@ -83,36 +83,35 @@ struct LaunchedStep {
 
     StepBatch batch;
     std::vector<kernels::SampleParameters> sampling;
-    std::optional<StepPlan> plan;
+    StepPlan plan;
     std::array<kernels::TensorView, 4> views; ///< ids, logprobs, topIds, topLogprobs on the device
     StepGraph* graph = nullptr;               ///< null: its ops were launched one by one
     kernels::StepReplay replay;               ///< of the graph
     std::byte* results = nullptr;             ///< pinned: ids, logprobs, topIds, topLogprobs behind each other
-    kernels::CudaEvent fetched;               ///< the results are in place
+    kernels::Mark fetched;                    ///< the results are in place
 };
 
-enum class StepMode : std::uint8_t {
-    Run,      ///< ops run one by one
-    Prefetch, ///< a dry run that hands the ops to the model's CUDA context, which compiles their kernels
-    Capture,  ///< ops become `graph`, which is then replayed
+/// Called with what was sampled (ids, logprobs, topIds, topLogprobs) while its tensors are there.
+using OnSampled = std::function<void(const std::array<kernels::TensorView, 4>& results)>;
+
+/// What becomes of the ops of a step and of its results. Without any of these the ops run one by one and what was sampled is
+/// read.
+struct StepWay {
+    kernels::Prefetch* compile = nullptr; ///< ops are not run: their kernels are compiled
+    StepGraph* capture = nullptr;         ///< ops become this graph, which is then replayed
+    OnSampled fetchLater;                 ///< called instead of reading what was sampled; the output is then empty
 };
 
-/// Runs a planned step on a context: the model's own, or a Meta context that only wants to know sizes.
+/// Runs the ops of a planned step on a context: the model's own, or a Meta context that only wants to know sizes.
 class StepRunner {
 public:
     StepRunner(const Model& model, const StepPlan& plan, const KvCache& cache, kernels::Context& context,
-               StepMode mode = StepMode::Run, StepGraph* graph = nullptr)
-        : model_(model), plan_(plan), cache_(cache), context_(context), mode_(mode), graph_(graph) {}
-
-    /// Called instead of fetching what was sampled, while its tensors are there; the output of run() is then empty.
-    using OnSampled = std::function<void(const std::array<kernels::TensorView, 4>& results)>;
-    void fetchLater(OnSampled onSampled) { onSampled_ = std::move(onSampled); }
+               const StepWay& way)
+        : model_(model), plan_(plan), cache_(cache), context_(context), way_(way) {}
 
     StepOutput run();
 
 private:
-    class Capture;
-
     kernels::Tensor make(base::MemoryCategory category, std::string_view name, kernels::DType dtype,
                          const kernels::Shape& shape);
     kernels::Tensor activation(std::string_view name, const kernels::Shape& shape);
@@ -141,10 +140,8 @@ private:
     const StepPlan& plan_;
     const KvCache& cache_;
     kernels::Context& context_;
-    StepMode mode_;
-    StepGraph* graph_;
-    Capture* capture_ = nullptr; ///< while one is open
-    OnSampled onSampled_;
+    const StepWay& way_;
+    kernels::GraphCapture* capture_ = nullptr; ///< while one is open
     kernels::Tensor inputs_;
     kernels::Tensor frequencies_;
 };

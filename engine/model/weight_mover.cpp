@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "engine/quant/mxfp4.h"
-#include "kernels/cuda/cuda_upload.h"
 
 namespace vitrine::engine {
 namespace {
@@ -17,9 +16,9 @@ constexpr std::uint64_t kReadPiece = std::uint64_t{8} << 20;
 constexpr std::uint64_t kReadBatch = std::uint64_t{256} << 20;
 
 /// Disk and bus are charged as they would be busy, at the same time; a tensor is copied when it has been read.
-class MetaMover final : public WeightMover {
+class PricedMover final : public WeightMover {
 public:
-    MetaMover(kernels::Context& context, MovedCallback moved)
+    PricedMover(kernels::Context& context, MovedCallback moved)
         : context_(context), moved_(std::move(moved)), begin_(context.clock().now()) {}
 
     void move(const WeightMove& move) override {
@@ -34,16 +33,16 @@ public:
         diskSeconds_ += duration(move.bytes, traits.diskBandwidth);
         const double copyBegin = std::max(before, diskSeconds_);
         const double copyEnd = copyBegin + duration(move.bytes, traits.hostToDeviceBandwidth);
-        context_.meta()->joinStreams();
-        context_.meta()->addCopy(copyEnd - before);
+        context_.joinStreams();
+        context_.passCopyTime(copyEnd - before);
         const std::string& name = move.source->spec.name;
         context_.tracer().span("Read", name, at(readBegin), at(diskSeconds_), move.bytes);
         context_.tracer().span("Copy", name, at(copyBegin), context_.clock().now(), move.bytes);
         moved_(*move.source, move.bytes);
     }
-    void wait(std::uint64_t) override { context_.meta()->joinStreams(); }
-    void reuse() override { context_.meta()->joinStreams(); }
-    void finish() override { context_.meta()->joinStreams(); }
+    void wait(std::uint64_t) override { context_.joinStreams(); }
+    void reuse() override { context_.joinStreams(); }
+    void finish() override { context_.joinStreams(); }
 
 private:
     kernels::Context& context_;
@@ -53,9 +52,9 @@ private:
 };
 
 /// Threads of the context's pool read straight into place, a batch of pieces at a time.
-class CpuMover final : public WeightMover {
+class HostMover final : public WeightMover {
 public:
-    CpuMover(kernels::Context& context, MovedCallback moved) : context_(context), moved_(std::move(moved)) {}
+    HostMover(kernels::Context& context, MovedCallback moved) : context_(context), moved_(std::move(moved)) {}
 
     void move(const WeightMove& move) override {
         for (std::uint64_t done = 0; done < move.bytes; done += kReadPiece) {
@@ -75,13 +74,13 @@ public:
         }
         context_.throwIfStopped();
         const base::TimeNs start = context_.clock().now();
-        context_.cpu()->pool().parallelFor(static_cast<std::int64_t>(queue_.size()), 1,
-                                           [&](std::int64_t begin, std::int64_t end, int) {
-                                               for (std::int64_t i = begin; i < end; ++i) {
-                                                   context_.throwIfStopped();
-                                                   read(queue_[static_cast<std::size_t>(i)]);
-                                               }
-                                           });
+        context_.hostPool().parallelFor(static_cast<std::int64_t>(queue_.size()), 1,
+                                        [&](std::int64_t begin, std::int64_t end, int) {
+                                            for (std::int64_t i = begin; i < end; ++i) {
+                                                context_.throwIfStopped();
+                                                read(queue_[static_cast<std::size_t>(i)]);
+                                            }
+                                        });
         context_.tracer().span("Read", queue_.front().source->spec.name, start, context_.clock().now(), queuedBytes_);
         moved_(*queue_.back().source, queuedBytes_);
         queue_.clear();
@@ -99,34 +98,6 @@ private:
     MovedCallback moved_;
     std::vector<WeightMove> queue_;
     std::uint64_t queuedBytes_ = 0;
-};
-
-class CudaPort final : public UploadPort {
-public:
-    CudaPort(kernels::Context& context, const PipelineShape& shape)
-        : workers_(shape.workers), upload_(*context.cuda(), context.memory().host(), shape.workers, shape.bufferBytes) {
-    }
-
-    int workers() const override { return workers_; }
-    std::uint64_t bufferBytes() const override { return upload_.bufferBytes(); }
-    void* buffer(int worker) override { return upload_.buffer(worker); }
-    void send(int worker, const void* from, void* device, std::uint64_t bytes, std::uint64_t tag) override {
-        upload_.send(worker, from, device, bytes, tag);
-    }
-    void beforeCompute() override { upload_.beforeCompute(); }
-    void afterCompute() override { upload_.afterCompute(); }
-    std::vector<Copied> takeCopied() override {
-        std::vector<Copied> out;
-        for (const kernels::CudaUpload::Copied& copy : upload_.takeCopied()) {
-            out.push_back({copy.tag, copy.begin, copy.end});
-        }
-        return out;
-    }
-    void finish() override { upload_.finish(); }
-
-private:
-    int workers_;
-    kernels::CudaUpload upload_;
 };
 
 } // namespace
@@ -151,13 +122,15 @@ PipelineShape pipelineShape(std::uint64_t total) {
 }
 
 std::unique_ptr<WeightMover> makeWeightMover(kernels::Context& context, std::uint64_t total, MovedCallback moved) {
-    if (context.isMeta()) {
-        return std::make_unique<MetaMover>(context, std::move(moved));
+    if (context.can().virtualTime) {
+        return std::make_unique<PricedMover>(context, std::move(moved));
     }
-    if (context.cuda() != nullptr) {
-        return makePipelineMover(context, std::make_unique<CudaPort>(context, pipelineShape(total)), std::move(moved));
+    if (context.can().runsOnHost) {
+        return std::make_unique<HostMover>(context, std::move(moved));
     }
-    return std::make_unique<CpuMover>(context, std::move(moved));
+    const PipelineShape shape = pipelineShape(total);
+    return makePipelineMover(context, kernels::makeUploadPort(context, shape.workers, shape.bufferBytes),
+                             std::move(moved));
 }
 
 } // namespace vitrine::engine

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/model/weight_plan.h"
-#include "kernels/context/context.h"
+#include "kernels/context/upload_port.h"
 
 namespace vitrine::engine {
 
@@ -50,24 +50,7 @@ using MovedCallback = std::function<void(const WeightSource& source, std::uint64
 /// The mover of a context. `total` bytes are going to be moved: what buffers are worth having.
 std::unique_ptr<WeightMover> makeWeightMover(kernels::Context& context, std::uint64_t total, MovedCallback moved);
 
-/// What a pipeline of reading threads needs of a device; kernels::CudaUpload has the contract of each member.
-class UploadPort {
-public:
-    /// Seconds since the port was made.
-    struct Copied {
-        std::uint64_t tag = 0;
-        double begin = 0, end = 0;
-    };
-    virtual ~UploadPort() = default;
-    virtual int workers() const = 0;
-    virtual std::uint64_t bufferBytes() const = 0;
-    virtual void* buffer(int worker) = 0;
-    virtual void send(int worker, const void* from, void* device, std::uint64_t bytes, std::uint64_t tag) = 0;
-    virtual void beforeCompute() = 0;
-    virtual void afterCompute() = 0;
-    virtual std::vector<Copied> takeCopied() = 0;
-    virtual void finish() = 0;
-};
+using kernels::UploadPort;
 
 /// A mover whose threads (one for each worker of the port) read files into the port's buffers and send them off.
 std::unique_ptr<WeightMover> makePipelineMover(kernels::Context& context, std::unique_ptr<UploadPort> port,

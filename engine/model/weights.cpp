@@ -46,7 +46,7 @@ public:
            void* staging, std::uint64_t stagingBytes, base::ProgressSink* progress)
         : context_(context), source_(source), options_(options), total_(total), staging_(staging),
           halfBytes_(stagingBytes / 2), progress_(progress), begin_(context.clock().now()) {
-        if (!source.synthetic() || context.isMeta()) {
+        if (!source.synthetic() || !context.can().computesValues) {
             mover_ = makeWeightMover(context, total, [this](const WeightSource& moved, std::uint64_t bytes) {
                 bytesRead_ += bytes;
                 report(moved.spec.name, bytes);
@@ -102,10 +102,8 @@ public:
         if (mover_ != nullptr) {
             mover_->finish();
         }
-        if (kernels::CudaContext* gpu = context_.cuda()) {
-            gpu->synchronize();
-            reportDeviceSpans();
-        }
+        context_.synchronize();
+        reportSpans();
     }
 
     std::uint64_t bytesRead() const { return bytesRead_; }
@@ -118,10 +116,10 @@ private:
         kernels::DequantizeMxfp4 op;
         std::uint64_t moves = 0; ///< that must be in place
     };
-    /// Work on the device whose times are asked for at the end: asking earlier would wait for it.
-    struct DeviceSpan {
+    /// An expansion that was given to the context.
+    struct Span {
         std::string name;
-        kernels::CudaEvent begin, end;
+        kernels::Mark begin, end;
         std::uint64_t bytes = 0;
     };
 
@@ -146,33 +144,29 @@ private:
         if (mover_ != nullptr) {
             mover_->wait(expansion.moves);
         }
-        if (kernels::CudaContext* gpu = context_.cuda()) {
-            DeviceSpan span{expansion.name, gpu->record(), {}, expansion.op.out.bytes()};
-            if (deviceSpans_.empty()) {
-                span.begin.wait();
-                firstSpan_ = context_.clock().now();
-            }
-            context_.run(expansion.op);
-            span.end = gpu->record();
-            deviceSpans_.push_back(std::move(span));
-            return;
+        Span span{expansion.name, context_.mark(), {}, expansion.op.out.bytes()};
+        if (spans_.empty()) {
+            span.begin.wait();
+            firstSpan_ = context_.clock().now();
         }
-        const base::TimeNs start = context_.clock().now();
         context_.run(expansion.op);
-        if (kernels::MetaContext* meta = context_.meta()) {
-            meta->joinStreams();
+        context_.joinStreams();
+        span.end = context_.mark();
+        spans_.push_back(std::move(span));
+        if (!context_.can().runsAhead) {
+            reportSpans();
         }
-        context_.tracer().span("Expand", expansion.name, start, context_.clock().now(), expansion.op.out.bytes());
     }
 
-    void reportDeviceSpans() {
-        const auto at = [&](const kernels::CudaEvent& event) {
-            return firstSpan_ +
-                   static_cast<base::TimeNs>(std::llround(event.secondsSince(deviceSpans_.front().begin) * 1e9));
+    /// Where the context runs ahead this waits for it.
+    void reportSpans() {
+        const auto at = [&](const kernels::Mark& mark) {
+            return firstSpan_ + static_cast<base::TimeNs>(std::llround(mark.secondsSince(spans_.front().begin) * 1e9));
         };
-        for (const DeviceSpan& span : deviceSpans_) {
+        for (const Span& span : spans_) {
             context_.tracer().span("Expand", span.name, at(span.begin), at(span.end), span.bytes);
         }
+        spans_.clear();
     }
 
     void fill(const WeightSource& source, const TensorView& out) {
@@ -203,7 +197,7 @@ private:
     std::uint64_t moves_ = 0;
     std::uint64_t chunks_ = 0; ///< that went through staging
     std::optional<Expansion> waiting_;
-    std::vector<DeviceSpan> deviceSpans_;
+    std::vector<Span> spans_;    ///< that were not reported
     base::TimeNs firstSpan_ = 0; ///< when the first of them began
     std::uint64_t bytesRead_ = 0;
     std::uint64_t done_ = 0;
@@ -238,9 +232,9 @@ void Loader::fillExperts(const WeightSource& source, std::int64_t begin, std::in
 }
 
 /// The kernels that fill synthetic tensors are compiled side by side; there is one for each kind of values.
-void prefetchFills(kernels::CudaContext& gpu, const ModelSource& source, const WeightPlan& plan,
+void prefetchFills(kernels::Context& context, const ModelSource& source, const WeightPlan& plan,
                    const LoadOptions& options) {
-    const kernels::CudaPrefetch prefetch(gpu);
+    kernels::Prefetch prefetch(context);
     for (const WeightPiece& piece : plan.pieces) {
         for (const WeightSource& from : piece.sources) {
             const RandomRule rule = randomRule(source.config, from.spec);
@@ -249,7 +243,7 @@ void prefetchFills(kernels::CudaContext& gpu, const ModelSource& source, const W
             op.seed = options.seed;
             op.center = rule.center;
             op.deviation = rule.deviation;
-            kernels::execute(gpu, op);
+            prefetch.add(op);
         }
     }
 }
@@ -322,9 +316,7 @@ WeightStore::~WeightStore() {
         return;
     }
     try {
-        if (kernels::CudaContext* gpu = context_.cuda()) {
-            gpu->synchronize();
-        }
+        context_.synchronize();
         owned_.clear();
         context_.kept()->giveWeights(std::move(key_), context_.memory().detachArena(std::move(arena_)));
     } catch (const base::Error& error) {
@@ -362,8 +354,8 @@ void WeightStore::load(const WeightPlan& plan, const ModelSource& source, const 
         staging = kernels::Tensor(context.memory().general(), base::MemoryCategory::Workspace, "load.staging",
                                   DType::U8, kernels::Shape{static_cast<std::int64_t>(plan.stagingBytes)});
     }
-    if (context.cuda() != nullptr && source.synthetic()) {
-        prefetchFills(*context.cuda(), source, plan, options);
+    if (context.can().compilesKernels && source.synthetic()) {
+        prefetchFills(context, source, plan, options);
     }
     // Behind the staging buffer: what is on its way there ends before the buffer goes.
     Loader loader(context, source, options, plan.sourceBytes, staging.view().data, plan.stagingBytes, progress);
@@ -381,7 +373,7 @@ void WeightStore::load(const WeightPlan& plan, const ModelSource& source, const 
     }
     loader.finish();
     report_.seconds = loader.seconds();
-    report_.bytesRead = source.synthetic() && !context.isMeta() ? 0 : loader.bytesRead();
+    report_.bytesRead = source.synthetic() && context.can().computesValues ? 0 : loader.bytesRead();
 }
 
 const TensorView& WeightStore::get(std::string_view name) const {

@@ -73,7 +73,7 @@ Answer answer(const Run& run, const ModelSource& source, const Prompts& prompts,
     GenerateOptions generate = generateOptions(run, options);
     generate.chatFormat = prompts.chatFormat;
     generate.progress = run.sinks.progress;
-    generate.jumpEqualSteps = context->isMeta();
+    generate.jumpEqualSteps = !context->can().computesValues;
     Answer result;
     const auto measure = [&](const std::vector<GenerateRequest>& requests) {
         GenerateReport report;
@@ -89,7 +89,7 @@ Answer answer(const Run& run, const ModelSource& source, const Prompts& prompts,
     if (const std::int64_t tokens = contextTokens(*context, model.config(), generate.cache, report); tokens > 0) {
         out["context_tokens"] = tokens;
     }
-    if (context->isMeta()) {
+    if (!context->can().computesValues) {
         // Prices only: Meta has no values to compare, and a batch costs nothing there.
         report = measure(std::vector<GenerateRequest>(kBatch, prompts.requests.front()));
         out["decode_tokens_per_second_batch_16"] =

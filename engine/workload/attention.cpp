@@ -74,7 +74,7 @@ public:
             backwardTimes_.seconds = medianSeconds(backward_, "Backward");
             tell("backward", backwardTimes_);
         }
-        if (run_.spec.contains("output") && !context_.isMeta()) {
+        if (run_.spec.contains("output") && context_.can().computesValues) {
             writeOutput();
         }
         if (run_.flag("compare_full")) {
@@ -90,7 +90,7 @@ private:
     }
     Tensor uploaded(std::string_view name, DType dtype, const Shape& shape, const void* data) {
         Tensor tensor = make(name, dtype, shape);
-        if (!context_.isMeta()) {
+        if (context_.can().computesValues) {
             context_.upload(data, tensor.view().data, tensor.view().bytes());
         }
         return tensor;
@@ -110,14 +110,14 @@ private:
             checkAttentionInputs(in_, file);
             return;
         }
-        const bool cpu = context_.cpu() != nullptr;
+        const bool cpu = context_.can().runsOnHost;
         progress("Making random tensors", 0, 0);
-        in_ =
-            randomAttentionInputs(parseAttentionSizes(run_.text("random")),
-                                  asked != DType::None ? asked
-                                  : cpu                ? DType::F32
-                                                       : DType::BF16,
-                                  run_.spec.value("seed", std::uint64_t{0}), run_.flag("backward"), context_.isMeta());
+        in_ = randomAttentionInputs(parseAttentionSizes(run_.text("random")),
+                                    asked != DType::None ? asked
+                                    : cpu                ? DType::F32
+                                                         : DType::BF16,
+                                    run_.spec.value("seed", std::uint64_t{0}), run_.flag("backward"),
+                                    !context_.can().computesValues);
         checkAttentionInputs(in_, "random");
     }
 
@@ -208,12 +208,10 @@ private:
 
     /// All at the same time, where kernels are compiled for the programs.
     void compileKernels(bool backward) {
-        if (kernels::CudaContext* cuda = context_.cuda()) {
-            const kernels::CudaPrefetch prefetch(*cuda);
-            kernels::execute(*cuda, forward_);
-            if (backward) {
-                kernels::execute(*cuda, backward_);
-            }
+        kernels::Prefetch prefetch(context_);
+        prefetch.add(forward_);
+        if (backward) {
+            prefetch.add(backward_);
         }
     }
 

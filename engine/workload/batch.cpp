@@ -326,7 +326,7 @@ void BatchForwarder::operator()(const GeneratedToken& token) {
 void serveBatch(const Run& run, kernels::Context& context, const ModelSource& source,
                 const std::vector<TraceRow>& rows) {
     Json& metrics = run.metrics;
-    BatchWork work = batchWork(run, source, rows, context.isMeta());
+    BatchWork work = batchWork(run, source, rows, !context.can().computesValues);
     const bool hasText = work.tokenizer != nullptr;
     const ModelOptions options = modelOptions(run, context, run.text("weights", "quantized"));
     Model model(context, source, options, run.sinks.progress);

@@ -73,11 +73,11 @@ void benchCpuDecode(const Run& run) {
     Json& metrics = run.metrics;
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
-    if (context->cpu() == nullptr) {
+    if (!context->can().runsOnHost) {
         throw base::Unsupported("backend: cpu-decode measures the CPU; use cpu");
     }
     addContextMetrics(run, *context);
-    double bandwidth = kernels::measureReadBandwidth(*context->cpu());
+    double bandwidth = kernels::measureReadBandwidth(*context);
     const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
     Model model(*context, source, options, run.sinks.progress);
     GenerateRequest request;
@@ -93,7 +93,7 @@ void benchCpuDecode(const Run& run) {
         rates.push_back(static_cast<double>(report.decodedTokens) / report.decodeSeconds);
     }
     // Measured on both sides: what else runs on the machine must not lower the ceiling.
-    bandwidth = std::max(bandwidth, kernels::measureReadBandwidth(*context->cpu()));
+    bandwidth = std::max(bandwidth, kernels::measureReadBandwidth(*context));
     const double bytesPerToken =
         static_cast<double>(model.weightBytesPerToken()) + static_cast<double>(report.kvBytes) / 2;
     metrics["rows"] =

@@ -68,7 +68,7 @@ void benchAttention(const Run& run) {
         const std::unique_ptr<kernels::Context> context = makeContext(run);
         addContextMetrics(run, *context);
         run.metrics.erase("model");
-        small = context->cpu() != nullptr;
+        small = context->can().runsOnHost;
         ceiling = measureMatmul(*context, run.spec.value("seed", std::uint64_t{0}));
     }
     Json rows = Json::array({ceilingRow("matmul", ceiling)});

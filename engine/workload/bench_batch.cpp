@@ -127,7 +127,7 @@ public:
             }
             Json metrics;
             // Twice: the first time captures graphs.
-            for (int round = 0; round < (context_.cuda() != nullptr ? 2 : 1); ++round) {
+            for (int round = 0; round < (context_.can().replaysGraphs ? 2 : 1); ++round) {
                 metrics = serve(rows, scenario, mode);
             }
             const double rate = metrics["tokens_per_second"];
@@ -157,7 +157,7 @@ private:
     kernels::DType cacheDType() const { return generateOptions(run_, options_).cache.dtype; }
 
     Json serve(const std::vector<TraceRow>& rows, const Scenario& scenario, BatchMode mode) {
-        BatchWork work = batchWork(run_, source_, rows, context_.isMeta());
+        BatchWork work = batchWork(run_, source_, rows, !context_.can().computesValues);
         BatchOptions options = batchOptions(run_, options_, work, source_.config);
         options.scheduler.mode = mode;
         options.scheduler.slots = scenario.slots;

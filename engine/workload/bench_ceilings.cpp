@@ -47,11 +47,11 @@ Tensor randomTensor(kernels::Context& context, kernels::Arena& arena, DType dtyp
 } // namespace
 
 Ceiling measureCopy(kernels::Context& context, std::uint64_t seed) {
-    if (context.isMeta()) {
+    if (context.can().virtualTime) {
         return {context.traits().memoryBandwidth, "device profile"};
     }
-    if (context.cpu() != nullptr) {
-        return {kernels::measureReadBandwidth(*context.cpu()), "all threads read 1 GiB"};
+    if (context.can().runsOnHost) {
+        return {kernels::measureReadBandwidth(context), "all threads read 1 GiB"};
     }
     const std::uint64_t room = context.memory().general().largestFree() / 4;
     const std::uint64_t bytes = std::clamp(room, kLeastCopyBytes, kCopyBytes) / kLeastCopyBytes * kLeastCopyBytes;
@@ -60,16 +60,16 @@ Ceiling measureCopy(kernels::Context& context, std::uint64_t seed) {
     const Shape shape{static_cast<std::int64_t>(bytes)};
     const Tensor from = randomTensor(context, *arena, DType::U8, shape, seed, 0);
     const Tensor to = randomTensor(context, *arena, DType::U8, shape, seed, 1);
-    const double seconds = medianSeconds(
-        context, [&] { context.cuda()->copyOnDevice(from.view().data, to.view().data, from.view().bytes()); });
+    const double seconds =
+        medianSeconds(context, [&] { context.copy(from.view().data, to.view().data, from.view().bytes()); });
     return {2 * static_cast<double>(bytes) / seconds, "copy on the device, bytes read and written"};
 }
 
 Ceiling measureMatmul(kernels::Context& context, std::uint64_t seed) {
-    const bool gpu = context.cuda() != nullptr;
+    const bool gpu = context.can().runsAhead;
     const std::int64_t size = gpu ? 8192 : 1024;
     const DType dtype = gpu ? DType::BF16 : DType::F32;
-    if (context.isMeta()) {
+    if (context.can().virtualTime) {
         return {context.traits().flops(DType::BF16), "device profile"};
     }
     const std::uint64_t bytes = kernels::bytesOf(dtype, size * size);

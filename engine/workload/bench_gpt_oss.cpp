@@ -111,7 +111,7 @@ private:
         if (bytes_.moeLayers == 0) {
             return 0;
         }
-        if (context_.isMeta()) {
+        if (!context_.can().computesValues) {
             return static_cast<double>(bytes_.moeLayers) *
                    expectedExperts(config.experts, config.expertsPerToken, static_cast<double>(batch));
         }

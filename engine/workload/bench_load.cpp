@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "engine/model/weight_mover.h"
 #include "engine/workload/bench.h"
-#include "kernels/cuda/cuda_upload.h"
+#include "kernels/context/upload_port.h"
 
 namespace vitrine::engine {
 namespace {
@@ -62,7 +62,7 @@ public:
     /// Bytes per second of copies from pinned buffers to the device, sent as the loader does.
     double copyRate() {
         base::ThreadPool pool(shape_.workers);
-        kernels::CudaUpload upload(*context_.cuda(), context_.memory().host(), pool.threads(), shape_.bufferBytes);
+        const auto upload = kernels::makeUploadPort(context_, pool.threads(), shape_.bufferBytes);
         const std::uint64_t piece = shape_.pieceBytes;
         const std::uint64_t places = std::max<std::uint64_t>(1, kTargetBytes / piece);
         const std::unique_ptr<kernels::Arena> arena = context_.memory().reserveArena(places * piece, "bench.target");
@@ -74,13 +74,13 @@ public:
                 static_cast<std::int64_t>(count), 1, [&](std::int64_t begin, std::int64_t end, int worker) {
                     for (std::int64_t i = begin; i < end; ++i) {
                         const auto number = static_cast<std::uint64_t>(i);
-                        const void* from = upload.buffer(worker);
-                        upload.send(worker, from, static_cast<std::byte*>(target.data()) + number % places * piece,
-                                    piece, number);
+                        const void* from = upload->buffer(worker);
+                        upload->send(worker, from, static_cast<std::byte*>(target.data()) + number % places * piece,
+                                     piece, number);
                     }
                 });
-            upload.finish();
-            upload.takeCopied();
+            upload->finish();
+            upload->takeCopied();
         });
     }
 
@@ -132,7 +132,7 @@ void benchLoad(const Run& run) {
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     addContextMetrics(run, *context);
-    if (source.synthetic() || context->isMeta()) {
+    if (source.synthetic() || !context->can().computesValues) {
         throw base::BadInput(
             "model: bench load measures files; write some with `vitrine synthesize --output DIR` and name "
             "that folder, on the CPU or a GPU");
@@ -140,11 +140,11 @@ void benchLoad(const Run& run) {
     LoadBench bench(run, source, *context);
     Json rows = Json::array();
     const double read = bench.readRate();
-    rows.push_back(rateRow(context->cuda() != nullptr ? "parallel reads into pinned memory" : "parallel reads", read));
+    rows.push_back(rateRow(context->can().runsAhead ? "parallel reads into pinned memory" : "parallel reads", read));
     // Before other pinned memory lies ready: this is what a run that loads once waits for.
     const LoadReport first = bench.loadOnce();
     double ceiling = read;
-    if (context->cuda() != nullptr) {
+    if (context->can().runsAhead) {
         const double copy = bench.copyRate();
         rows.push_back(rateRow("copies from pinned memory to the device", copy));
         ceiling = std::min(read, copy);

@@ -208,7 +208,7 @@ void benchProfiling(const Run& run) {
     sinks.profiles->begin("full");
     sinks.profiles->end();
     const std::unique_ptr<kernels::Context> context = makeContext(quiet);
-    if (context->isMeta()) {
+    if (context->can().virtualTime) {
         throw base::Unsupported("backend: profiling measures real time; use cpu or cuda");
     }
     addContextMetrics(quiet, *context);

@@ -51,7 +51,7 @@ double seenPositions(std::int64_t before, std::int64_t tokens, std::int64_t wind
 
 Ceiling bandwidthOf(const Run& run, kernels::Context& context, double decodeSeconds) {
     const kernels::DeviceTraits& traits = context.traits();
-    if (context.cuda() != nullptr) {
+    if (context.can().runsAhead) {
         // A copy between buffers that lie where a run's memory was is up to a tenth slower than one on a fresh device.
         const Ceiling measured = measuredCopy(run, traits);
         return traits.memoryBandwidth > measured.rate && !profileOfDevice(traits.name).empty()
@@ -59,10 +59,11 @@ Ceiling bandwidthOf(const Run& run, kernels::Context& context, double decodeSeco
                              fmt::format("device profile; a copy after the run: {:.2f} TB/s", measured.rate * 1e-12)}
                    : measured;
     }
-    if (context.cpu() != nullptr && decodeSeconds >= kWorthMeasuring) {
-        return {kernels::measureReadBandwidth(*context.cpu(), kShortRead), "all threads read 256 MiB"};
+    if (context.can().runsOnHost && decodeSeconds >= kWorthMeasuring) {
+        return {kernels::measureReadBandwidth(context, kShortRead), "all threads read 256 MiB"};
     }
-    return {traits.memoryBandwidth, context.isMeta() ? "device profile" : "assumed: too short a run to measure after"};
+    return {traits.memoryBandwidth,
+            context.can().virtualTime ? "device profile" : "assumed: too short a run to measure after"};
 }
 
 } // namespace

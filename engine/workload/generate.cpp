@@ -133,7 +133,7 @@ void runGenerate(const Run& run) {
     const ModelSource source = openSource(run);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     addContextMetrics(run, *context);
-    Prompts prompts = makePrompts(run, source, context->isMeta());
+    Prompts prompts = makePrompts(run, source, !context->can().computesValues);
     const bool hasText = prompts.tokenizer != nullptr;
     const bool logprobs = run.integer("logprobs", 0) > 0;
     GenerateReport report;

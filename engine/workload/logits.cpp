@@ -118,7 +118,7 @@ void runLogits(const Run& run) {
     checkTokenIds(rows, source.config.vocab, origin);
     checkContext(rows, source.config, origin);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
-    if (context->isMeta()) {
+    if (!context->can().computesValues) {
         throw base::Unsupported("backend: meta computes no values, so there are no logits; use cpu");
     }
     runMeasured(run, *context, [&] {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "kernels/cuda/jit/kernel_library.h"
@@ -28,13 +29,14 @@ kernels::ProfileLevel profileLevel(const std::string& name) {
 }
 
 /// auto leaves the context's own choice.
-void chooseSimd(const Run& run, kernels::CpuContext& cpu) {
+std::optional<kernels::SimdLevel> simdOf(const Run& run) {
     const std::string asked = run.text("simd", "auto");
     for (const auto level : {kernels::SimdLevel::Scalar, kernels::SimdLevel::Avx2, kernels::SimdLevel::Avx512}) {
         if (asked == kernels::simdName(level)) {
-            cpu.setSimd(level);
+            return level;
         }
     }
+    return std::nullopt;
 }
 
 kernels::ContextOptions contextOptions(const Run& run, base::TraceSink* trace) {
@@ -159,9 +161,8 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run) {
         // The CPU rehearses another device's allocations.
         options.traits = planTraits(run, nullptr);
     }
-    auto context = std::make_unique<kernels::Context>(options);
-    chooseSimd(run, *context->cpu());
-    return context;
+    options.simd = simdOf(run);
+    return std::make_unique<kernels::Context>(options);
 }
 
 ModelSource openSource(const Run& run) {
@@ -176,7 +177,7 @@ ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::
     ModelOptions options;
     options.dequantize = weights == "dequantized";
     // A plan for the CPU prices what the CPU would do.
-    const bool cpu = context.cpu() != nullptr || run.text("backend") == "cpu";
+    const bool cpu = context.can().runsOnHost || run.text("backend") == "cpu";
     options.computeDType = run.spec.contains("dtype") ? dtypeNamed(run.spec["dtype"])
                            : cpu                      ? kernels::DType::F32
                                                       : kernels::DType::BF16;
@@ -208,11 +209,11 @@ void addContextMetrics(const Run& run, kernels::Context& context) {
     metrics["backend"] = kernels::backendName(context.backend());
     metrics["time_base"] = context.clock().timeBase() == base::TimeBase::Virtual ? "virtual" : "monotonic";
     metrics["device"] = context.traits().name;
-    if (context.cpu() != nullptr) {
-        metrics["threads"] = context.cpu()->pool().threads();
-        metrics["simd"] = kernels::simdName(context.cpu()->simd());
+    if (context.can().runsOnHost) {
+        metrics["threads"] = context.hostPool().threads();
+        metrics["simd"] = kernels::simdName(context.simd());
     }
-    if (context.isMeta() || run.spec.contains("device_profile")) {
+    if (context.can().virtualTime || run.spec.contains("device_profile")) {
         std::string profile;
         planTraits(run, &profile);
         metrics["device_profile"] = profile;
@@ -247,15 +248,15 @@ void addMemoryMetrics(Json& metrics, kernels::Context& context) {
 }
 
 void addKernelMetrics(Json& metrics, kernels::Context& context) {
-    if (context.cuda() == nullptr) {
+    const kernels::KernelLibrary* const library = context.kernelLibrary();
+    if (library == nullptr) {
         return;
     }
-    const kernels::KernelLibrary& library = context.cuda()->library();
-    metrics["kernel_compile_seconds"] = library.waitedSeconds();
+    metrics["kernel_compile_seconds"] = library->waitedSeconds();
     Json rows = Json::array();
     double compiling = 0;
     int compiled = 0;
-    for (const kernels::KernelUse& use : library.uses()) {
+    for (const kernels::KernelUse& use : library->uses()) {
         compiling += use.compileSeconds;
         compiled += use.compileSeconds > 0 ? 1 : 0;
         Json row = {{"family", use.family},
@@ -316,21 +317,14 @@ double median(std::vector<double> values) {
 
 std::vector<double> secondsOfRuns(kernels::Context& context, std::int64_t times,
                                   const std::function<void(std::int64_t)>& work) {
-    kernels::CudaContext* cuda = context.cuda();
-    std::vector<double> seconds;
-    std::vector<kernels::CudaEvent> marks;
-    if (cuda != nullptr) {
-        marks.push_back(cuda->record());
-    }
+    // Where the context runs ahead nothing waits for the device between two runs.
+    std::vector<kernels::Mark> marks;
+    marks.push_back(context.mark());
     for (std::int64_t i = 0; i < times; ++i) {
-        const base::TimeNs begin = context.clock().now();
         work(i);
-        if (cuda != nullptr) {
-            marks.push_back(cuda->record());
-        } else {
-            seconds.push_back(static_cast<double>(context.clock().now() - begin) * 1e-9);
-        }
+        marks.push_back(context.mark());
     }
+    std::vector<double> seconds;
     for (std::size_t i = 1; i < marks.size(); ++i) {
         seconds.push_back(marks[i].secondsSince(marks[i - 1]));
     }

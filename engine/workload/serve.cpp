@@ -98,8 +98,9 @@ private:
         }
         const auto waited = std::chrono::steady_clock::now() - item.received;
         const base::TimeNs now = context_.clock().now();
-        const base::TimeNs arrival =
-            context_.isMeta() ? now : now - std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count();
+        const base::TimeNs arrival = context_.can().virtualTime
+                                         ? now
+                                         : now - std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count();
         const std::int32_t number = engine_.add(std::move(item.request), std::max<base::TimeNs>(arrival, 0));
         numbers_.emplace(item.listener.get(), number);
         open_.emplace(number, std::move(item.listener));
@@ -229,7 +230,7 @@ std::string prepareText(RequestMaker& maker, const ModelSource& source) {
 
 void serveFeed(const Run& run, kernels::Context& context, const ModelSource& source, RequestFeed& feed) {
     Json& metrics = run.metrics;
-    RequestMaker maker(run, source, context.isMeta());
+    RequestMaker maker(run, source, !context.can().computesValues);
     const std::string whyNoChat = prepareText(maker, source);
     if (maker.tokenizer() == nullptr && run.spec.contains("stop") && !run.spec["stop"].empty()) {
         throw base::BadInput(source.name + ": stop: needs a tokenizer, and the model has none");

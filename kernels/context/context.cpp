@@ -4,11 +4,14 @@
 #include "kernels/context/context.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <thread>
 
 #include "base/error.h"
+#include "kernels/cuda/jit/kernel_library.h"
 #include "kernels/memory/physical.h"
 
 namespace vitrine::kernels {
@@ -108,6 +111,15 @@ std::variant<CpuContext, MetaContext, CudaContext> makeBackend(const ContextOpti
     return Variant(std::in_place_type<CudaContext>, options.cuda);
 }
 
+Capabilities capabilitiesOf(Backend backend) {
+    Capabilities can;
+    can.computesValues = backend != Backend::Meta;
+    can.virtualTime = backend == Backend::Meta;
+    can.runsOnHost = backend == Backend::Cpu;
+    can.runsAhead = can.replaysGraphs = can.compilesKernels = backend == Backend::Cuda;
+    return can;
+}
+
 DeviceTraits traitsOf(const ContextOptions& options, const CudaContext* cuda) {
     if (cuda != nullptr) {
         return cuda->traits();
@@ -118,8 +130,11 @@ DeviceTraits traitsOf(const ContextOptions& options, const CudaContext* cuda) {
 } // namespace
 
 Context::Context(const ContextOptions& options)
-    : backend_(makeBackend(options)), traits_(traitsOf(options, cuda())), stop_(options.stop),
-      kept_(isMeta() ? nullptr : options.kept) {
+    : backend_(makeBackend(options)), capabilities_(capabilitiesOf(backend())), traits_(traitsOf(options, cuda())),
+      stop_(options.stop), kept_(isMeta() ? nullptr : options.kept) {
+    if (cpu() != nullptr && options.simd) {
+        cpu()->setSimd(*options.simd);
+    }
     if (MetaContext* virtualDevice = meta()) {
         clock_ = virtualDevice;
     } else if (options.clock != nullptr) {
@@ -212,6 +227,84 @@ void Context::copy(const void* from, void* to, std::uint64_t bytes) {
         gpu->copyOnDevice(from, to, bytes);
     } else {
         std::memcpy(to, from, bytes);
+    }
+}
+
+void Context::downloadLater(const void* device, void* host, std::uint64_t bytes) {
+    if (CudaContext* gpu = cuda()) {
+        gpu->copyToHost(device, host, bytes);
+    } else {
+        download(device, host, bytes);
+    }
+}
+
+void Mark::wait() const {
+    if (event_) {
+        event_->wait();
+    }
+}
+
+double Mark::secondsSince(const Mark& earlier) const {
+    return event_ && earlier.event_ ? event_->secondsSince(*earlier.event_)
+                                    : static_cast<double>(time_ - earlier.time_) * 1e-9;
+}
+
+Mark Context::mark() {
+    Mark out;
+    if (CudaContext* gpu = cuda()) {
+        out.event_ = gpu->record();
+    } else {
+        out.time_ = clock_->now();
+    }
+    return out;
+}
+
+void Context::synchronize() {
+    if (CudaContext* gpu = cuda()) {
+        gpu->synchronize();
+    }
+}
+
+void Context::replay(const CudaGraph& graph) {
+    cuda()->replay(graph);
+}
+
+void Context::joinStreams() {
+    if (MetaContext* virtualDevice = meta()) {
+        virtualDevice->joinStreams();
+    }
+}
+
+void Context::passTime(double seconds) {
+    meta()->addCompute(seconds);
+}
+
+void Context::passCopyTime(double seconds) {
+    meta()->addCopy(seconds);
+}
+
+void Context::waitUntil(base::TimeNs time) {
+    constexpr base::TimeNs kLongestSleep = 20'000'000; // a stop is noticed this often
+    if (capabilities_.virtualTime) {
+        joinStreams();
+        passTime(static_cast<double>(std::max<base::TimeNs>(time - clock_->now(), 1)) * 1e-9);
+        joinStreams();
+        return;
+    }
+    for (base::TimeNs now = clock_->now(); now < time; now = clock_->now()) {
+        throwIfStopped();
+        std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(time - now, kLongestSleep)));
+    }
+}
+
+KernelLibrary* Context::kernelLibrary() {
+    CudaContext* const gpu = cuda();
+    return gpu == nullptr ? nullptr : &gpu->library();
+}
+
+void Context::waitForKernels(base::ProgressSink* progress) {
+    if (CudaContext* gpu = cuda()) {
+        gpu->library().waitForPrefetch(progress, stop_);
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -81,9 +82,34 @@ private:
 enum class Backend : std::uint8_t { Cpu, Meta, Cuda };
 std::string_view backendName(Backend backend);
 
+/// What a context can do. Code above the kernels asks for what it needs here, never for the backend.
+/// What a kind of device does stands in its traits (DeviceFeatures), which another backend may have been given.
+struct Capabilities {
+    bool computesValues = true;   ///< false: tensors have addresses and sizes, and downloads give zeros
+    bool virtualTime = false;     ///< time passes only by what is run
+    bool runsOnHost = false;      ///< ops are done by hostPool() when run() returns
+    bool runsAhead = false;       ///< ops go on on a device, with memory of its own, while the host does other things
+    bool replaysGraphs = false;   ///< GraphCapture and replay()
+    bool compilesKernels = false; ///< kernelLibrary() and Prefetch do something
+};
+
+/// A point behind the ops that a context was given so far.
+class Mark {
+public:
+    void wait() const; ///< until the ops are done; throws DeviceFault
+    /// Between two marks of one context, in its time; waits for this one.
+    double secondsSince(const Mark& earlier) const;
+
+private:
+    friend class Context;
+    std::optional<CudaEvent> event_; ///< of a context that runs ahead
+    base::TimeNs time_ = 0;          ///< of the others
+};
+
 struct ContextOptions {
     Backend backend = Backend::Cpu;
     int threads = 0;
+    std::optional<SimdLevel> simd; ///< CPU: instead of the best of this machine; BadInput above that
     DeviceTraits traits; ///< Meta: the profile. CPU: cpuTraits, or a profile to rehearse another device's allocations.
                          ///< CUDA: what the device says, whatever stands here
     CudaOptions cuda;
@@ -111,6 +137,7 @@ public:
 
     Backend backend() const;
     bool isMeta() const { return backend() == Backend::Meta; }
+    const Capabilities& can() const { return capabilities_; }
     const DeviceTraits& traits() const { return traits_; }
     Memory& memory() { return *memory_; }
     Tracer& tracer() { return *tracer_; }
@@ -139,7 +166,33 @@ public:
     void download(const void* device, void* host, std::uint64_t bytes);
     /// Copies inside the context's memory, in order with its ops; the two must not overlap.
     void copy(const void* from, void* to, std::uint64_t bytes);
+    /// As download(), but returns at once where the context runs ahead: the bytes are in place when a later mark is
+    /// reached. `host` is pinned memory (Memory::host) and stays until then.
+    void downloadLater(const void* device, void* host, std::uint64_t bytes);
 
+    Mark mark();
+    void synchronize(); ///< waits for every op; throws DeviceFault
+    /// Runs a captured stretch of work again, in order with the ops. REQUIRES can().replaysGraphs.
+    void replay(const CudaGraph& graph);
+
+    /// In virtual time ops and copies from here on begin when the later of both has ended; nothing elsewhere.
+    void joinStreams();
+    /// So many seconds of ops, or of copies, that are not run. REQUIRES can().virtualTime.
+    void passTime(double seconds);
+    void passCopyTime(double seconds);
+    /// Returns at `time` of clock(), or as soon after it as can be: virtual time is moved on, by a nanosecond at least; else
+    /// this sleeps. Throws Cancelled.
+    void waitUntil(base::TimeNs time);
+
+    /// The threads that run the ops, and with what instructions. REQUIRES can().runsOnHost.
+    base::ThreadPool& hostPool() { return cpu()->pool(); }
+    SimdLevel simd() { return cpu()->simd(); }
+    /// Null where no kernels are compiled.
+    KernelLibrary* kernelLibrary();
+    /// Waits for what Prefetch started. Reports progress "Compiling kernels"; `progress` may be null.
+    void waitForKernels(base::ProgressSink* progress);
+
+    // For kernels and their tests.
     CpuContext* cpu() { return std::get_if<CpuContext>(&backend_); }
     MetaContext* meta();
     CudaContext* cuda() { return std::get_if<CudaContext>(&backend_); }
@@ -150,6 +203,7 @@ private:
     void chargeMeta(const Cost& cost);
 
     std::variant<CpuContext, MetaContext, CudaContext> backend_; // first: Meta is the clock of all below
+    Capabilities capabilities_;
     DeviceTraits traits_;
     std::unique_ptr<base::Clock> ownClock_;
     const base::Clock* clock_ = nullptr;
@@ -158,6 +212,47 @@ private:
     std::unique_ptr<Memory> memory_;
     base::StopToken stop_;
     KeptState* kept_ = nullptr;
+};
+
+/// While it lives, ops can be handed to the compiler instead of being run: their kernels are compiled side by side, and
+/// their tensors' addresses need not exist. Nothing else is asked of the context meanwhile.
+class Prefetch {
+public:
+    explicit Prefetch(Context& context) : gpu_(context.cuda()) {
+        if (gpu_ != nullptr) {
+            gpu_->setPrefetching(true);
+        }
+    }
+    ~Prefetch() {
+        if (gpu_ != nullptr) {
+            gpu_->setPrefetching(false);
+        }
+    }
+    Prefetch(const Prefetch&) = delete; // one begin, one end
+    Prefetch& operator=(const Prefetch&) = delete;
+
+    template <class Op> void add(const Op& op) {
+        if (gpu_ != nullptr) {
+            execute(*gpu_, op);
+        }
+    }
+
+private:
+    CudaContext* gpu_;
+};
+
+/// What the context is given while it is open becomes a graph instead of running; one that is not ended is dropped. Nothing
+/// may allocate or wait meanwhile. REQUIRES can().replaysGraphs.
+class GraphCapture {
+public:
+    explicit GraphCapture(Context& context) : gpu_(*context.cuda()) { gpu_.beginCapture(); }
+    ~GraphCapture() { gpu_.abortCapture(); }
+    GraphCapture(const GraphCapture&) = delete; // one begin, one end
+    GraphCapture& operator=(const GraphCapture&) = delete;
+    CudaGraph end() { return gpu_.endCapture(); }
+
+private:
+    CudaContext& gpu_;
 };
 
 } // namespace vitrine::kernels

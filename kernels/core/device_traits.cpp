@@ -78,6 +78,18 @@ std::uint64_t machineMemory() {
 
 const double kGpuMapSeconds = 36e-6;
 
+DeviceFeatures featuresOf(std::string_view arch) {
+    DeviceFeatures features;
+    if (arch.starts_with("sm_")) {
+        features.kernelScratch = true;
+        features.fewStepSizes = true;
+        features.floatsForByteKeys = false;
+    } else if (arch.starts_with("cpu")) {
+        features.prefillTokens = 512;
+    }
+    return features;
+}
+
 double DeviceTraits::attentionShare(DType dtype, std::int64_t headDim, bool backward) const {
     if (dtype != DType::BF16 && dtype != DType::F16) {
         return 1;
@@ -122,6 +134,7 @@ DeviceTraits loadDeviceProfile(const std::string& nameOrPath) {
     traits.id = std::filesystem::path(path).stem().string();
     traits.name = reader.text("name");
     traits.arch = reader.text("arch");
+    traits.features = featuresOf(traits.arch);
     traits.memoryBytes = reader.count("memory_bytes");
     traits.untrackedBytes = reader.count("untracked_bytes");
     traits.workspaceBytes = reader.count("workspace_bytes");
@@ -165,6 +178,7 @@ DeviceTraits cpuTraits(int threads) {
     traits.id = "cpu";
     traits.name = "CPU";
     traits.arch = avx512 ? "cpu-avx512" : avx2 ? "cpu-avx2" : "cpu-scalar";
+    traits.features = featuresOf(traits.arch);
     traits.memoryBytes = machineMemory();
     const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     traits.multiprocessors = threads > 0 ? threads : cores;

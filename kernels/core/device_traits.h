@@ -8,16 +8,31 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/core/dtype.h"
 
 namespace vitrine::kernels {
 
+/// What devices of one kind do, beyond their numbers. Sizes of allocations depend on it, so every backend that was given a
+/// device's traits follows it.
+struct DeviceFeatures {
+    bool kernelScratch = false; ///< ops are several launches that leave results for each other in scratch
+    bool fewStepSizes = false;  ///< steps of single tokens are filled up to a few sizes, whose graphs are replayed
+    bool floatsForByteKeys =
+        true; ///< a step's own keys are F32 where the cache will hold bytes, else as other activations
+    std::int64_t prefillTokens = 8192; ///< tokens of one prefill step; few where activations should stay in caches
+};
+
+/// By the name of the architecture: "sm_90a" is a GPU, "cpu-avx512" a CPU. The one place that reads such names.
+DeviceFeatures featuresOf(std::string_view arch);
+
 struct DeviceTraits {
     std::string id;   ///< "h200"
     std::string name; ///< "NVIDIA H200"
     std::string arch; ///< "sm_90a", "cpu-avx512"
+    DeviceFeatures features;
     std::uint64_t memoryBytes = 0;
     std::uint64_t untrackedBytes = 0; ///< context and libraries, before the first tensor
     std::uint64_t workspaceBytes = 0; ///< what dense products ask for, per context

@@ -67,6 +67,7 @@ DeviceTraits traitsOf(const CudaDriver& driver, const CudaDeviceInfo& info) {
     traits.id = traits.id.empty() ? "cuda" : traits.id;
     traits.name = info.name;
     traits.arch = archOf(info).name;
+    traits.features = featuresOf(traits.arch);
     traits.memoryBytes = info.memoryBytes;
     traits.multiprocessors = info.multiprocessors;
     traits.sharedMemoryPerBlock = static_cast<std::uint64_t>(info.sharedPerBlock);

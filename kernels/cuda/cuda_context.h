@@ -174,16 +174,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Prefetching (CudaContext::setPrefetching) while it lives.
-class CudaPrefetch {
-public:
-    explicit CudaPrefetch(CudaContext& gpu) : gpu_(gpu) { gpu_.setPrefetching(true); }
-    ~CudaPrefetch() { gpu_.setPrefetching(false); }
-    CudaPrefetch(const CudaPrefetch&) = delete; // one begin, one end
-    CudaPrefetch& operator=(const CudaPrefetch&) = delete;
-
-private:
-    CudaContext& gpu_;
-};
-
 } // namespace vitrine::kernels

@@ -144,7 +144,7 @@ Cost cost(const FlexAttention& op, const DeviceTraits& traits) {
 }
 
 std::uint64_t scratch(const FlexAttention& op, const DeviceTraits& traits) {
-    return isGpu(traits) ? FlexForwardScratch(op, nullptr).bytes : 0;
+    return traits.features.kernelScratch ? FlexForwardScratch(op, nullptr).bytes : 0;
 }
 
 void check(const FlexAttentionBackward& op) {
@@ -194,7 +194,7 @@ Cost cost(const FlexAttentionBackward& op, const DeviceTraits& traits) {
 }
 
 std::uint64_t scratch(const FlexAttentionBackward& op, const DeviceTraits& traits) {
-    return isGpu(traits)
+    return traits.features.kernelScratch
                ? FlexBackwardScratch(op, hasHopperForm(traits.arch == "sm_90a" ? 9 : 0, op.forward), nullptr).bytes
                : FlexScratch(op, nullptr).bytes;
 }

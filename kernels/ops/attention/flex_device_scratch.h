@@ -6,7 +6,6 @@
 // captured tensors' gradients.
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "kernels/core/device_traits.h"
@@ -14,10 +13,6 @@
 #include "kernels/ops/common/scratch_layout.h"
 
 namespace vitrine::kernels {
-
-inline bool isGpu(const DeviceTraits& traits) {
-    return std::string_view(traits.arch).starts_with("sm_");
-}
 
 /// Runs of one direction: (first, count) pairs behind their offsets.
 struct FlexDeviceRuns {

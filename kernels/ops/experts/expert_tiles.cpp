@@ -52,8 +52,4 @@ bool ExpertMatmulTiles::gathers(const ExpertMatmul& op) {
            op.out.stride0() % 8 == 0;
 }
 
-bool hasExpertTiles(const DeviceTraits& traits) {
-    return traits.arch.starts_with("sm_");
-}
-
 } // namespace vitrine::kernels

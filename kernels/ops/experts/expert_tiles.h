@@ -41,7 +41,4 @@ struct ExpertMatmulTiles {
     std::uint64_t bytes = 0;
 };
 
-/// Whether a device of these traits runs the forms above.
-bool hasExpertTiles(const DeviceTraits& traits);
-
 } // namespace vitrine::kernels

@@ -82,7 +82,7 @@ std::uint64_t scratch(const ExpertMatmul& op, const DeviceTraits& traits) {
     // Plans size their pieces without traits: what every GPU form needs is always there.
     const std::uint64_t least =
         std::max(ExpertScratch(op, ScratchLayout()).bytes, ExpertMatmulTiles(op, false, ScratchLayout()).bytes);
-    const bool gather = hasExpertTiles(traits) && ExpertMatmulTiles::gathers(op);
+    const bool gather = traits.features.kernelScratch && ExpertMatmulTiles::gathers(op);
     return gather ? std::max(least, ExpertMatmulTiles(op, true, ScratchLayout()).bytes) : least;
 }
 

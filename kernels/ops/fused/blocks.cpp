@@ -122,7 +122,7 @@ Cost cost(const ExpertMlp& op, const DeviceTraits& traits) {
 
 std::uint64_t scratch(const ExpertMlp& op, const DeviceTraits& traits) {
     const std::uint64_t plan = planBytes<ExpertMlpPlan>(op);
-    const bool tiles = hasExpertTiles(traits) && ExpertMlpTiles::fits(op);
+    const bool tiles = traits.features.kernelScratch && ExpertMlpTiles::fits(op);
     return tiles ? std::max(plan, ExpertMlpTiles(op, ScratchLayout()).bytes) : plan;
 }
 

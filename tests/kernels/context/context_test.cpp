@@ -71,5 +71,55 @@ TEST(Context, CudaSaysWhatToDo) {
     }
 }
 
+TEST(Context, SaysWhatItCanDo) {
+    Context cpu({});
+    EXPECT_TRUE(cpu.can().computesValues);
+    EXPECT_TRUE(cpu.can().runsOnHost);
+    EXPECT_FALSE(cpu.can().virtualTime);
+    EXPECT_FALSE(cpu.can().runsAhead);
+    EXPECT_GT(cpu.hostPool().threads(), 0);
+    EXPECT_EQ(cpu.kernelLibrary(), nullptr);
+
+    ContextOptions options;
+    options.backend = Backend::Meta;
+    options.traits = loadDeviceProfile("h200");
+    const Context meta(options);
+    EXPECT_FALSE(meta.can().computesValues);
+    EXPECT_TRUE(meta.can().virtualTime);
+    EXPECT_FALSE(meta.can().runsOnHost);
+    EXPECT_FALSE(meta.can().runsAhead) << "a GPU's traits make no GPU";
+    EXPECT_FALSE(meta.can().replaysGraphs);
+    EXPECT_TRUE(meta.traits().features.kernelScratch);
+}
+
+TEST(Context, MarksAndWaitsFollowTheContextsTime) {
+    ContextOptions options;
+    options.backend = Backend::Meta;
+    options.traits = loadDeviceProfile("h200");
+    Context context(options);
+    const Mark begin = context.mark();
+    context.passTime(0.25);
+    context.passCopyTime(0.5);
+    context.joinStreams();
+    const Mark middle = context.mark();
+    EXPECT_DOUBLE_EQ(middle.secondsSince(begin), 0.5);
+    context.waitUntil(2'000'000'000);
+    EXPECT_EQ(context.clock().now(), 2'000'000'000);
+    context.waitUntil(1'000'000'000);
+    EXPECT_EQ(context.clock().now(), 2'000'000'001) << "time that has passed still moves on, so that waits end";
+    EXPECT_DOUBLE_EQ(context.mark().secondsSince(middle), 1.500000001);
+}
+
+TEST(Context, PrefetchCompilesNothingWhereNothingIsCompiled) {
+    Context context({});
+    int runs = 0;
+    {
+        Prefetch prefetch(context);
+        prefetch.add(Probe{&runs});
+    }
+    context.waitForKernels(nullptr);
+    EXPECT_EQ(runs, 0);
+}
+
 } // namespace
 } // namespace vitrine::kernels

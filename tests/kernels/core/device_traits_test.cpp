@@ -29,6 +29,21 @@ TEST(DeviceTraits, EveryShippedProfileLoads) {
     }
 }
 
+TEST(DeviceTraits, FeaturesFollowTheArchitecture) {
+    const DeviceFeatures gpu = loadDeviceProfile("h200").features;
+    EXPECT_TRUE(gpu.kernelScratch);
+    EXPECT_TRUE(gpu.fewStepSizes);
+    EXPECT_FALSE(gpu.floatsForByteKeys);
+    EXPECT_EQ(gpu.prefillTokens, 8192);
+    const DeviceFeatures cpu = cpuTraits(2).features;
+    EXPECT_FALSE(cpu.kernelScratch);
+    EXPECT_FALSE(cpu.fewStepSizes);
+    EXPECT_TRUE(cpu.floatsForByteKeys);
+    EXPECT_EQ(cpu.prefillTokens, 512);
+    EXPECT_EQ(featuresOf("y").prefillTokens, 8192);
+    EXPECT_FALSE(featuresOf("y").kernelScratch);
+}
+
 TEST(DeviceTraits, BadProfilesNameFileAndField) {
     const std::string path = testing::TempDir() + "/bad-profile.json";
     std::ofstream(path) << R"({"name": "x", "arch": "y", "memory_bytes": "much"})";

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/generation/active_request.h"
+
+#include <algorithm>
+
+namespace vitrine::engine {
+
+Sampling fromGenerationConfig(const GenerationConfig& config) {
+    Sampling out;
+    out.temperature = static_cast<float>(config.temperature);
+    out.topK = config.topK;
+    out.topP = static_cast<float>(config.topP);
+    out.minP = static_cast<float>(config.minP);
+    out.repetitionPenalty = static_cast<float>(config.repetitionPenalty);
+    return out;
+}
+
+FinishReason finishReasonOf(const base::Error& error) {
+    switch (error.kind()) {
+    case base::ErrorKind::Cancelled:
+        return FinishReason::Cancelled;
+    case base::ErrorKind::OutOfMemory:
+        return FinishReason::OutOfMemory;
+    default:
+        return FinishReason::Failed;
+    }
+}
+
+std::string_view finishReasonName(FinishReason reason) {
+    switch (reason) {
+    case FinishReason::Length:
+        return "length";
+    case FinishReason::StopToken:
+        return "stop_token";
+    case FinishReason::StopText:
+        return "stop_text";
+    case FinishReason::Cancelled:
+        return "cancelled";
+    case FinishReason::OutOfMemory:
+        return "out_of_memory";
+    case FinishReason::Failed:
+        return "failed";
+    case FinishReason::None:
+        break;
+    }
+    return "unfinished";
+}
+
+ActiveRequest::ActiveRequest(GenerateRequest request, std::int32_t number, GenerateResult& result,
+                             std::shared_ptr<const Tokenizer> tokenizer, ChatFormatKind chatFormat)
+    : request_(std::move(request)), number_(number), result_(&result), history_(request_.prompt) {
+    result_->promptTokens = static_cast<std::int64_t>(request_.prompt.size());
+    if (tokenizer != nullptr) {
+        answer_.emplace(request_.chatFormat.value_or(chatFormat), std::move(tokenizer), request_.stopTexts);
+    }
+}
+
+kernels::SampleParameters ActiveRequest::sampling(std::int64_t pending) const {
+    const Sampling& sampling = request_.sampling;
+    kernels::SampleParameters p;
+    p.temperature = sampling.temperature;
+    p.topK = sampling.topK;
+    p.topP = sampling.topP;
+    p.minP = sampling.minP;
+    p.repetitionPenalty = sampling.repetitionPenalty;
+    p.seed = sampling.seed;
+    p.request = request_.samplingNumber.value_or(static_cast<std::uint32_t>(number_));
+    p.position = static_cast<std::int64_t>(history_.size()) + pending;
+    p.history = history_.data();
+    p.historyLength = static_cast<std::int64_t>(history_.size());
+    p.forbidden = request_.forbidden.data();
+    p.forbiddenCount = static_cast<std::int64_t>(request_.forbidden.size());
+    return p;
+}
+
+TakenToken ActiveRequest::take(kernels::Tracer& tracer, std::int32_t id, float logprob,
+                               std::vector<std::pair<std::int32_t, float>> top) {
+    TakenToken taken;
+    GeneratedToken& token = taken.token;
+    token.request = number_;
+    token.index = static_cast<std::int32_t>(result_->ids.size());
+    token.id = id;
+    token.logprob = logprob;
+    token.top = top;
+    tracer.token(number_, static_cast<std::int32_t>(history_.size()), id, logprob);
+    history_.push_back(id);
+    result_->ids.push_back(id);
+    result_->logprobs.push_back(logprob);
+    if (!top.empty()) {
+        result_->top.push_back(std::move(top));
+    }
+
+    AnswerPiece piece;
+    if (answer_) {
+        piece = answer_->push(id);
+    }
+    const auto& stops = request_.stopTokens;
+    if (answer_ && answer_->stopped()) {
+        taken.finish = FinishReason::StopText;
+    } else if (std::find(stops.begin(), stops.end(), id) != stops.end()) {
+        taken.finish = FinishReason::StopToken;
+    } else if (remaining() <= 0) {
+        taken.finish = FinishReason::Length;
+    }
+    if (answer_ && taken.finish != FinishReason::None && !answer_->stopped()) {
+        const AnswerPiece rest = answer_->finish();
+        piece.text += rest.text;
+        piece.channel = rest.channel;
+    }
+    token.text = std::move(piece.text);
+    token.channel = std::move(piece.channel);
+    return taken;
+}
+
+void ActiveRequest::skip(std::int64_t tokens) {
+    history_.resize(history_.size() + static_cast<std::size_t>(tokens));
+    result_->ids.resize(result_->ids.size() + static_cast<std::size_t>(tokens));
+    result_->logprobs.resize(result_->ids.size());
+}
+
+void ActiveRequest::end(FinishReason finish) {
+    abandon(finish);
+    history_ = {};
+}
+
+void ActiveRequest::abandon(FinishReason reason) {
+    if (!done()) {
+        result_->finish = reason;
+    }
+    if (answer_) {
+        result_->channels = answer_->channels();
+    }
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// The steps that a run of requests will come to, whose kernels are compiled before the first of them.
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <set>
+
+#include "engine/generation/together_run.h"
+
+namespace vitrine::engine {
+
+/// Batches that decoding may come to: every row that decodes, and what is left of them as rows end. Where only lengths end
+/// rows, those are known; else any number may be left, and beyond some tens of rows kernels are the same for neighbours.
+std::vector<std::vector<TogetherRun::Row*>> TogetherRun::decodeBatches() const {
+    constexpr std::size_t kEveryCount = 64;
+    std::vector<Row*> rows;
+    bool anyEnd = false;
+    for (const auto& row : rows_) {
+        if (row->request().maxNewTokens > 1) {
+            rows.push_back(row.get());
+            anyEnd = anyEnd || !row->request().stopTokens.empty() || !row->request().stopTexts.empty();
+        }
+    }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row* a, const Row* b) { return a->request().maxNewTokens > b->request().maxNewTokens; });
+    std::vector<std::vector<Row*>> batches;
+    for (std::size_t count = rows.size(); count > 0; --count) {
+        const bool isEnd =
+            count == rows.size() || rows[count - 1]->request().maxNewTokens > rows[count]->request().maxNewTokens;
+        const bool powerOfTwo = (count & (count - 1)) == 0;
+        if (isEnd || (anyEnd && (count <= kEveryCount || powerOfTwo))) {
+            batches.emplace_back(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count));
+        }
+    }
+    return batches;
+}
+
+/// Kernels of every step that may come are compiled before anything is timed.
+void TogetherRun::prepare(const KvCacheOptions& cacheOptions) {
+    if (!model_.context().can().compilesKernels) {
+        return;
+    }
+    std::vector<StepBatch> steps;
+    std::deque<std::vector<kernels::SampleParameters>> samplings; // the steps view them
+    std::set<std::array<std::int64_t, 5>> known;
+    const auto add = [&](std::string_view name, std::vector<StepSequence> sequences,
+                         std::vector<kernels::SampleParameters> sampling) {
+        std::int64_t tokens = 0;
+        std::size_t longest = 0;
+        for (const StepSequence& sequence : sequences) {
+            tokens += static_cast<std::int64_t>(sequence.tokens.size());
+            longest = std::max(longest, sequence.tokens.size());
+        }
+        if (!known
+                 .insert({tokens, static_cast<std::int64_t>(sequences.size()), static_cast<std::int64_t>(longest),
+                          static_cast<std::int64_t>(sampling.size()), kernels::plainlyGreedy(sampling) ? 1 : 0})
+                 .second) {
+            return;
+        }
+        StepBatch& step = steps.emplace_back();
+        step.name = name;
+        step.sequences = std::move(sequences);
+        step.sampling = samplings.emplace_back(std::move(sampling));
+        step.topLogprobs = options_.topLogprobs;
+    };
+    for (BatchPlan plan = nextPrefill(); !plan.empty(); plan = nextPrefill()) {
+        std::vector<StepSequence> sequences;
+        std::vector<kernels::SampleParameters> sampling;
+        for (const PlannedRow& planned : plan.rows) {
+            const Row& row = *rows_[static_cast<std::size_t>(planned.request)];
+            const std::span<const std::int32_t> prompt = row.request().prompt;
+            sequences.push_back(
+                {row.number(),
+                 prompt.subspan(static_cast<std::size_t>(planned.begin), static_cast<std::size_t>(planned.tokens)),
+                 planned.samples, row.result().promptTokens});
+            if (planned.samples) {
+                sampling.push_back(row.sampling());
+            }
+        }
+        add("prefill", std::move(sequences), std::move(sampling));
+    }
+    for (const std::vector<Row*>& batch : decodeBatches()) {
+        std::vector<StepSequence> sequences;
+        std::vector<kernels::SampleParameters> sampling;
+        for (const Row* row : batch) {
+            sequences.push_back({row->number(), {row->request().prompt.data(), 1}, true});
+            sampling.push_back(row->sampling());
+        }
+        add("decode", std::move(sequences), std::move(sampling));
+    }
+    for (const auto& row : rows_) {
+        row->prefilled = 0;
+    }
+    KvCacheOptions cache = cacheOptions;
+    cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
+    cache.maxTokens = 0;
+    model_.prepare(steps, cache, options_.progress);
+}
+
+} // namespace vitrine::engine

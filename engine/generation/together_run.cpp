@@ -1,0 +1,294 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/generation/together_run.h"
+
+#include <algorithm>
+#include <new>
+
+#include "base/error.h"
+
+namespace vitrine::engine {
+namespace {
+
+/// Longest stretch of equal steps that planning jumps over: attention costs more as the cache grows.
+constexpr std::int64_t kLongestJump = 1024;
+
+} // namespace
+
+TogetherRun::TogetherRun(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer,
+                         const GenerateOptions& options, std::vector<GenerateRequest> requests, GenerateReport& report,
+                         const TokenCallback& onToken)
+    : StepEngine(model), options_(options), report_(report), onToken_(onToken),
+      chunk_(prefillChunk(model.context().traits(), options.prefillChunk)) {
+    report_ = GenerateReport{};
+    report_.results.resize(requests.size());
+    for (GenerateRequest& request : requests) {
+        if (request.prompt.empty()) {
+            throw base::BadInput("prompt: has no tokens; give at least one");
+        }
+        const std::size_t number = rows_.size();
+        rows_.push_back(std::make_unique<Row>(std::move(request), static_cast<std::int32_t>(number),
+                                              report_.results[number], tokenizer, options.chatFormat));
+    }
+}
+
+/// Room for every request to its end, where the kind of cache wants to know. The last new token is never fed back, so it needs
+/// no place.
+KvCacheOptions TogetherRun::cacheOptions() const {
+    KvCacheOptions cache = options_.cache;
+    const auto tokensOf = [this](const Row& row) {
+        return options_.priorTokens + row.result().promptTokens + row.request().maxNewTokens - 1;
+    };
+    if (cache.kind == KvCacheKind::Static) {
+        for (const auto& row : rows_) {
+            cache.maxTokens = std::max(cache.maxTokens, tokensOf(*row));
+        }
+    }
+    if (cache.kind == KvCacheKind::Paged) {
+        cache.poolPages = 0;
+        cache.poolSequences = static_cast<std::int64_t>(rows_.size());
+        for (const KvGroup& group : kvGroups(model_.config(), cache)) {
+            for (const auto& row : rows_) {
+                cache.poolPages += group.ring() ? 0 : (tokensOf(*row) + group.pageTokens - 1) / group.pageTokens;
+            }
+        }
+    }
+    return cache;
+}
+
+void TogetherRun::run() {
+    const KvCacheOptions cache = cacheOptions();
+    try {
+        prepare(cache);
+        cache_ = std::make_unique<KvCache>(model_.context(), model_.config(), cache);
+        for (const auto& row : rows_) {
+            row->sequence = cache_->addSequence();
+            if (options_.priorTokens > 0) {
+                cache_->fillRandom(row->sequence, options_.priorTokens, options_.priorSeed);
+            }
+        }
+        prefill();
+        decode();
+    } catch (const base::Error& error) {
+        abandon(finishReasonOf(error));
+        throw;
+    } catch (const std::bad_alloc&) {
+        abandon(FinishReason::OutOfMemory);
+        throw;
+    } catch (...) {
+        abandon(FinishReason::Failed);
+        throw;
+    }
+    cache_.reset();
+}
+
+void TogetherRun::abandon(FinishReason reason) {
+    drop();
+    for (const auto& row : rows_) {
+        row->abandon(reason);
+    }
+    cache_.reset();
+}
+
+ActiveRequest* TogetherRun::unended(std::int32_t request) const {
+    Row* const row = request < 0 ? nullptr : rows_[static_cast<std::size_t>(request)].get();
+    return row == nullptr || row->done() ? nullptr : row;
+}
+
+std::vector<TogetherRun::Row*> TogetherRun::liveRows() const {
+    std::vector<Row*> rows;
+    for (const auto& row : rows_) {
+        if (!row->done()) {
+            rows.push_back(row.get());
+        }
+    }
+    return rows;
+}
+
+// --- plans
+
+/// As many tokens as a step takes of the first rows that have not had all of theirs.
+BatchPlan TogetherRun::nextPrefill() {
+    BatchPlan plan;
+    std::int64_t room = chunk_;
+    for (const auto& row : rows_) {
+        const std::int64_t length = row->result().promptTokens;
+        const std::int64_t count = std::min(room, length - row->prefilled);
+        if (count == 0) {
+            continue;
+        }
+        const bool last = row->prefilled + count == length;
+        plan.rows.push_back({row->number(), 0, row->sequence, RowKind::Prefill, row->prefilled, count, last});
+        row->prefilled += count;
+        room -= count;
+    }
+    return plan;
+}
+
+/// A token for every row that has not ended. Empty where there is none, and where a row may end with the step under way: the
+/// next one would have other rows.
+BatchPlan TogetherRun::nextDecode() const {
+    BatchPlan plan;
+    plan.index = decodeIndex_;
+    const StepFlight* const last = underWay();
+    if (last != nullptr) {
+        for (const std::int32_t request : last->sampled) {
+            const ActiveRequest* const row = unended(request);
+            if (row == nullptr || row->remaining() <= 1) {
+                return plan;
+            }
+        }
+    }
+    for (const Row* row : liveRows()) {
+        const auto known = static_cast<std::int64_t>(row->history().size());
+        plan.rows.push_back(
+            {row->number(), 0, row->sequence, RowKind::Decode, last == nullptr ? known - 1 : known, 1, true});
+    }
+    return plan;
+}
+
+// --- steps
+
+void TogetherRun::advanceTo(BatchPlan plan) {
+    auto flight = std::make_unique<StepFlight>();
+    flight->plan = std::move(plan);
+    advance(flight);
+}
+
+void TogetherRun::prefill() {
+    const double begin = seconds();
+    const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "prefill");
+    std::int64_t total = 0;
+    std::int64_t done = 0;
+    for (const auto& row : rows_) {
+        total += row->result().promptTokens;
+    }
+    std::int64_t index = 0;
+    for (BatchPlan plan = nextPrefill(); !plan.empty(); plan = nextPrefill()) {
+        plan.index = index++;
+        done += plan.tokens();
+        advanceTo(std::move(plan));
+        report_.prefillSeconds = seconds() - begin;
+        if (options_.progress != nullptr && total > chunk_) {
+            options_.progress->progress("Reading the prompt", static_cast<std::uint64_t>(done),
+                                        static_cast<std::uint64_t>(total));
+        }
+    }
+}
+
+void TogetherRun::decode() {
+    decodeBegin_ = seconds();
+    const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "decode");
+    for (;;) {
+        BatchPlan plan = nextDecode();
+        if (!plan.empty()) {
+            ++decodeIndex_;
+            advanceTo(std::move(plan));
+        } else if (underWay() != nullptr) {
+            landLast();
+        } else {
+            break;
+        }
+        if (options_.jumpEqualSteps && underWay() == nullptr) {
+            jump(report_.stepSeconds);
+        }
+        report_.decodeSeconds = seconds() - decodeBegin_;
+    }
+}
+
+void TogetherRun::complete(StepFlight& flight) {
+    StepBatch& batch = flight.batch;
+    batch.repeats = true;
+    batch.topLogprobs = options_.topLogprobs;
+    const bool counts = flight.decodes && options_.expertUse != nullptr && batch.index < options_.countedSteps;
+    batch.expertUse = counts ? options_.expertUse : nullptr;
+}
+
+/// Only steps of single tokens, which have graphs; what is counted is run. What the step under way gives is kept if this one
+/// fails.
+bool TogetherRun::launch(const StepFlight& flight) {
+    if (!flight.decodes || flight.batch.expertUse != nullptr) {
+        return false;
+    }
+    try {
+        return model_.launch(flight.batch, *cache_, underWay() != nullptr ? Launch::GraphOnLast : Launch::Graph);
+    } catch (...) {
+        if (underWay() != nullptr) {
+            landLast();
+            report_.decodeSeconds = seconds() - decodeBegin_;
+        }
+        throw;
+    }
+}
+
+void TogetherRun::entered(const StepFlight&) {
+    report_.kvBytes = std::max(report_.kvBytes, cache_->usedBytes());
+    const std::uint64_t pages = cache_->bytes();
+    if (pages > report_.kvPageBytes) {
+        report_.kvPageBytes = pages;
+        report_.kvGroupBytes.clear();
+        for (std::size_t group = 0; group < cache_->groups().size(); ++group) {
+            report_.kvGroupBytes.emplace_back(cache_->groups()[group].name, cache_->bytes(static_cast<int>(group)));
+        }
+    }
+}
+
+void TogetherRun::landed(const StepFlight& flight, base::TimeNs begin) {
+    const double stepSeconds = static_cast<double>(landedAt_) * 1e-9 - static_cast<double>(begin) * 1e-9;
+    if (!flight.decodes) {
+        report_.stepSeconds = std::max(report_.stepSeconds, stepSeconds);
+        return;
+    }
+    report_.stepSeconds = stepSeconds;
+    ++report_.decodeSteps;
+    report_.decodedTokens += std::count_if(flight.sampled.begin(), flight.sampled.end(),
+                                           [this](std::int32_t request) { return unended(request) != nullptr; });
+}
+
+void TogetherRun::accept(ActiveRequest& request, std::int32_t id, float logprob,
+                         std::vector<std::pair<std::int32_t, float>> top) {
+    TakenToken taken = request.take(model_.context().tracer(), id, logprob, std::move(top));
+    taken.token.time = now();
+    if (onToken_) {
+        onToken_(taken.token);
+    }
+    if (taken.finish != FinishReason::None) {
+        request.end(taken.finish);
+        Row& row = *rows_[static_cast<std::size_t>(request.number())];
+        cache_->removeSequence(row.sequence);
+        row.sequence = -1;
+    }
+}
+
+/// Goes over steps that would repeat the last one: nothing is computed, their time passes.
+void TogetherRun::jump(double stepSeconds) {
+    std::vector<int> sequences;
+    std::int64_t count = kLongestJump;
+    const std::vector<Row*> rows = liveRows();
+    for (const Row* row : rows) {
+        sequences.push_back(row->sequence);
+        // The last token is left for a step of its own, so that the run ends as it would.
+        count = std::min(count, row->remaining() - 1);
+    }
+    if (sequences.empty()) {
+        return;
+    }
+    count = std::min(count, cache_->roomBeforeGrowth(sequences));
+    if (count <= 0) {
+        return;
+    }
+    std::vector<KvAppend> appends;
+    for (Row* row : rows) {
+        appends.push_back({row->sequence, count});
+        row->skip(count);
+    }
+    model_.context().passTime(stepSeconds * static_cast<double>(count));
+    model_.context().joinStreams();
+    cache_->commit(appends);
+    StepFlight none;
+    entered(none);
+    report_.decodeSteps += count;
+    report_.decodedTokens += count * static_cast<std::int64_t>(rows.size());
+}
+
+} // namespace vitrine::engine

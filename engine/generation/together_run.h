@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Requests that begin together, planned for the steps of a StepEngine: their prompts are read in chunks, the first ones first,
+// then every request that has not ended gets a token in each step.
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "engine/generation/step_engine.h"
+
+namespace vitrine::engine {
+
+class TogetherRun final : private StepEngine {
+public:
+    /// The model, the report and the callback must outlive it. Throws BadInput for a prompt without tokens.
+    TogetherRun(Model& model, const std::shared_ptr<const Tokenizer>& tokenizer, const GenerateOptions& options,
+                std::vector<GenerateRequest> requests, GenerateReport& report, const TokenCallback& onToken);
+    ~TogetherRun() override { drop(); }
+
+    /// Once. On every error the report holds what was done until then, and a request that had not ended reads Cancelled,
+    /// OutOfMemory or Failed.
+    void run();
+
+private:
+    struct Row : ActiveRequest {
+        using ActiveRequest::ActiveRequest;
+
+        int sequence = -1;          ///< of the cache; -1: not in it
+        std::int64_t prefilled = 0; ///< tokens of its prompt that were planned
+    };
+
+    ActiveRequest* unended(std::int32_t request) const override;
+    bool lives(const PlannedRow& planned) const override { return unended(planned.request) != nullptr; }
+    void complete(StepFlight& flight) override;
+    bool launch(const StepFlight& flight) override;
+    void ran(const StepFlight&) override {}
+    void entered(const StepFlight& flight) override;
+    void landed(const StepFlight& flight, base::TimeNs begin) override;
+    void accept(ActiveRequest& request, std::int32_t id, float logprob,
+                std::vector<std::pair<std::int32_t, float>> top) override;
+
+    KvCacheOptions cacheOptions() const;
+    void abandon(FinishReason reason);
+    void prefill();
+    void decode();
+    void advanceTo(BatchPlan plan);
+    BatchPlan nextPrefill();
+    BatchPlan nextDecode() const;
+    std::vector<Row*> liveRows() const;
+    void jump(double stepSeconds);
+    double seconds() const { return static_cast<double>(now()) * 1e-9; }
+    // What is compiled before the first step (together_kernels.cpp):
+    void prepare(const KvCacheOptions& cache);
+    std::vector<std::vector<Row*>> decodeBatches() const;
+
+    GenerateOptions options_;
+    GenerateReport& report_;
+    const TokenCallback& onToken_;
+    std::int64_t chunk_; ///< tokens of one prefill step
+    std::vector<std::unique_ptr<Row>> rows_;
+    std::int64_t decodeIndex_ = 0;
+    double decodeBegin_ = 0;
+};
+
+} // namespace vitrine::engine
