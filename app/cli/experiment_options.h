@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/workload/experiment.h"
+
 namespace vitrine::app {
 
 /// The options of one workload on one subcommand. Lives as long as the parser.
@@ -32,8 +34,8 @@ public:
     using ModelFallback = std::function<nlohmann::json(const nlohmann::json& experiment)>;
     void setModelFallback(ModelFallback fallback) { modelFallback_ = std::move(fallback); }
 
-    /// What was asked for, checked, with every default filled in. Errors name the flag or the file and key.
-    nlohmann::json experiment() const;
+    /// What was asked for, checked. Throws BadInput that names the flag, or the file and key.
+    engine::Experiment experiment() const;
 
     bool dumpSpec() const { return dumpSpec_; }
     const std::string& sessionFile() const { return sessionFile_; }
