@@ -27,9 +27,9 @@ constexpr std::array<Folder, 12> kFolders = {{{"base", 0},
                                               {"ui/widgets", 4},
                                               {"ui/views", 5},
                                               {"app/runner", 6},
+                                              {"app/serve", 7},
                                               {"app/cli", 8},
-                                              {"app/gui", 7},
-                                              {"app/serve", 7}}};
+                                              {"app/gui", 8}}};
 
 constexpr std::array<std::string_view, 11> kEngineOrder = {"checkpoint", "tokenizer", "quant",   "attention",
                                                            "cache",      "parallel",  "model",   "generation",
