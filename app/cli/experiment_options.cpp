@@ -163,7 +163,7 @@ void ExperimentOptions::applyFlags(json& experiment) const {
     }
 }
 
-json ExperimentOptions::experiment() const {
+engine::Experiment ExperimentOptions::experiment() const {
     json experiment = {{"vitrine", 1}};
     if (!specFile_.empty()) {
         experiment = base::readStrictJson(specFile_);
@@ -190,7 +190,7 @@ json ExperimentOptions::experiment() const {
             filled.merge_patch(experiment);
             experiment = std::move(filled);
         }
-        return engine::validateExperiment(experiment, specFile_.empty() ? "experiment" : specFile_);
+        return engine::Experiment::parse(experiment, specFile_.empty() ? "experiment" : specFile_);
     } catch (const base::BadInput& error) {
         throw base::BadInput(withFlagNames(error.message()));
     }

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/workload/experiment.h"
+
 namespace vitrine::app {
 
 /// The options of one workload on one subcommand. Lives as long as the parser.
@@ -33,9 +35,8 @@ public:
     using ModelFallback = std::function<nlohmann::json(const nlohmann::json& experiment)>;
     void setModelFallback(ModelFallback fallback) { modelFallback_ = std::move(fallback); }
 
-    /// The experiment that the user asked for: checked, with every default filled in. Errors name the flag, or the file
-    /// and the key.
-    nlohmann::json experiment() const;
+    /// The experiment that the user asked for, checked. Errors name the flag, or the file and the key.
+    engine::Experiment experiment() const;
 
     bool dumpSpec() const { return dumpSpec_; }
     const std::string& sessionFile() const { return sessionFile_; }

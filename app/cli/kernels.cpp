@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
-#include "app/cli/result_text.h"
 #include "app/runner/kernel_report.h"
 #include "base/error.h"
+#include "engine/workload/result_text.h"
 
 namespace vitrine::app {
 
@@ -41,7 +41,7 @@ std::string listText(const json& report) {
                              : std::string("not for it"),
                         row["when"]});
     }
-    return text + tableText(rows);
+    return text + engine::tableText(rows);
 }
 
 std::string cacheText(const json& report) {
@@ -49,13 +49,14 @@ std::string cacheText(const json& report) {
     for (const json& row : report["rows"]) {
         const bool intact = row["intact"];
         const auto label = row["label"].get<std::string>();
-        rows.push_back({label.empty() ? row["key"].get<std::string>() : label, valueText("bytes", row["bytes"]),
+        rows.push_back({label.empty() ? row["key"].get<std::string>() : label,
+                        engine::metricText("bytes", row["bytes"]),
                         intact ? "intact" : "damaged; it will be compiled again"});
     }
     const std::string summary =
         fmt::format("{}: {} kernels, {}, {} damaged\n", report["folder"].get<std::string>(), report["rows"].size(),
-                    valueText("bytes", report["bytes"]), report["damaged"].get<int>());
-    return (report["rows"].empty() ? std::string() : tableText(rows)) + summary;
+                    engine::metricText("bytes", report["bytes"]), report["damaged"].get<int>());
+    return (report["rows"].empty() ? std::string() : engine::tableText(rows)) + summary;
 }
 
 int tellCache(const KernelsOptions& options, bool asJson) {

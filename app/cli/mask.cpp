@@ -10,8 +10,8 @@
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/mod_options.h"
-#include "app/cli/result_text.h"
 #include "app/runner/mask_report.h"
+#include "engine/workload/result_text.h"
 
 namespace vitrine::app {
 
@@ -48,9 +48,9 @@ std::string maskText(const json& report) {
     rows.push_back({"block sparsity", share("block_sparsity")});
     rows.push_back({"full share", share("full_share")});
     rows.push_back({"element density", share("element_density")});
-    rows.push_back({"metadata", valueText("metadata_bytes", report["metadata_bytes"])});
-    rows.push_back({"built in", valueText("build_seconds", report["build_seconds"])});
-    return tableText(rows);
+    rows.push_back({"metadata", engine::metricText("metadata_bytes", report["metadata_bytes"])});
+    rows.push_back({"built in", engine::metricText("build_seconds", report["build_seconds"])});
+    return engine::tableText(rows);
 }
 
 int tellMask(MaskOptions options, const GlobalOptions& global) {

@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 #include "app/cli/interrupt.h"
-#include "app/cli/result_text.h"
 #include "app/runner/run_host.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/workload/result_text.h"
+#include "engine/workload/workload_table.h"
 
 namespace vitrine::app {
 
@@ -73,16 +74,16 @@ private:
 
 } // namespace
 
-int runAndPrint(const json& experiment, const std::string& sessionFile, const GlobalOptions& options) {
+int runAndPrint(const engine::Experiment& experiment, const std::string& sessionFile, const GlobalOptions& options) {
     // Answers of many requests at once cannot be read as they come.
-    RunDisplay display(options.json || experiment.value("workload", "") == "batch");
+    RunDisplay display(options.json || experiment.workload().manyAnswers);
     const std::unique_ptr<RunHost> host = RunHost::inProcess();
     const InterruptGuard interrupt([&host] { host->stop(); });
     host->start(experiment, sessionFile, [&display](const json& message) { display.take(message); });
     return printOutcome(host->wait(), experiment, sessionFile, options);
 }
 
-int printOutcome(const RunOutcome& outcome, const json& experiment, const std::string& sessionFile,
+int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment, const std::string& sessionFile,
                  const GlobalOptions& options) {
     if (outcome.exitCode != 0) {
         printError(
@@ -97,7 +98,7 @@ int printOutcome(const RunOutcome& outcome, const json& experiment, const std::s
                 ? metrics
                 : json{{"error", {{"kind", base::errorKindName(outcome.errorKind)}, {"message", outcome.error}}}});
     } else if (outcome.exitCode == 0) {
-        printOut(resultText(experiment, metrics));
+        printOut(engine::resultText(experiment, metrics));
         if (outcome.run > 0) {
             base::logInfo(fmt::format("saved as run {} of {}", outcome.run, sessionFile));
         }
@@ -108,9 +109,9 @@ int printOutcome(const RunOutcome& outcome, const json& experiment, const std::s
 void runWhenChosen(CLI::App& command, CommandLine& line, std::shared_ptr<ExperimentOptions> experiment) {
     command.callback([&line, experiment = std::move(experiment)] {
         line.action = [&line, experiment] {
-            const json value = experiment->experiment();
+            const engine::Experiment value = experiment->experiment();
             if (experiment->dumpSpec()) {
-                printOut(value.dump(2) + "\n");
+                printOut(value.toJson().dump(2) + "\n");
                 return 0;
             }
             return runAndPrint(value, experiment->sessionFile(), line.options);

@@ -5,7 +5,6 @@
 // Shared by all commands that run an experiment: progress, streamed text, Ctrl-C, the result as text or as JSON.
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "app/cli/commands.h"
@@ -15,10 +14,10 @@
 namespace vitrine::app {
 
 /// Runs `experiment` to its end and prints the result. Returns the exit code.
-int runAndPrint(const nlohmann::json& experiment, const std::string& sessionFile, const GlobalOptions& options);
+int runAndPrint(const engine::Experiment& experiment, const std::string& sessionFile, const GlobalOptions& options);
 
 /// Prints how a run ended: a failure's sentence, the result in the form that was asked for. Returns the exit code.
-int printOutcome(const RunOutcome& outcome, const nlohmann::json& experiment, const std::string& sessionFile,
+int printOutcome(const RunOutcome& outcome, const engine::Experiment& experiment, const std::string& sessionFile,
                  const GlobalOptions& options);
 
 /// A command that runs one workload with the table's options.

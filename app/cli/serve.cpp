@@ -10,7 +10,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/run_experiment.h"
-#include "app/runner/request_server.h"
+#include "app/serve/request_server.h"
 #include "base/units.h"
 
 namespace vitrine::app {
@@ -92,7 +92,8 @@ private:
 
 /// What a person needs to know first: where, what, within which limits, how to call it and how to end it.
 std::string readyText(const RequestServer& server, const RequestServerOptions& options,
-                      const engine::ServedModel& model, const json& experiment, const std::string& sessionFile) {
+                      const engine::ServedModel& model, const engine::Experiment& experiment,
+                      const std::string& sessionFile) {
     const bool chats = model.whyNoChat.empty();
     const std::string key = options.apiKey.empty() ? "" : " -H 'Authorization: Bearer KEY'";
     const json question = {{"role", "user"}, {"content", "Hello"}};
@@ -109,7 +110,7 @@ std::string readyText(const RequestServer& server, const RequestServerOptions& o
     text += fmt::format("curl {}/v1/{}{} -H 'Content-Type: application/json' -d '{}'\n", server.url(),
                         chats ? "chat/completions" : "completions", key, body.dump());
     if (!sessionFile.empty()) {
-        const auto limit = experiment.value("session_limit", std::uint64_t{0});
+        const std::uint64_t limit = experiment.bytes("session_limit");
         text += fmt::format("Recording to {} ({}); open it in vitrine-gui to watch\n", sessionFile,
                             limit > 0 ? fmt::format("the newest {}", base::formatBytes(limit)) : "everything");
     }
@@ -117,11 +118,12 @@ std::string readyText(const RequestServer& server, const RequestServerOptions& o
            fmt::format("Ctrl-C gives answers under way {} s to end; once more ends at once\n", options.drain.count());
 }
 
-int serve(const json& experiment, const std::string& sessionFile, ServeFlags flags, const GlobalOptions& options) {
+int serve(const engine::Experiment& experiment, const std::string& sessionFile, ServeFlags flags,
+          const GlobalOptions& options) {
     if (const char* key = std::getenv("VITRINE_API_KEY"); key != nullptr && flags.server.apiKey.empty()) {
         flags.server.apiKey = key;
     }
-    flags.server.model = experiment.value("model", "");
+    flags.server.model = experiment.text("model");
     flags.server.drain = std::chrono::seconds(flags.drainSeconds);
     std::atomic<bool> ready = false;
     std::unique_ptr<RequestServer> server;
@@ -169,9 +171,9 @@ void addServe(CLI::App& app, CommandLine& line) {
     const auto experiment = std::make_shared<ExperimentOptions>(*command, "serve", false);
     command->callback([&line, experiment, flags] {
         line.action = [&line, experiment, flags] {
-            const json value = experiment->experiment();
+            const engine::Experiment value = experiment->experiment();
             if (experiment->dumpSpec()) {
-                printOut(value.dump(2) + "\n");
+                printOut(value.toJson().dump(2) + "\n");
                 return 0;
             }
             return serve(value, experiment->sessionFile(), *flags, line.options);

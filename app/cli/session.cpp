@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
-#include "app/cli/result_text.h"
 #include "app/cli/session_commands.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/units.h"
+#include "engine/workload/result_text.h"
 
 namespace vitrine::app {
 
@@ -60,7 +60,7 @@ std::string duration(const RunInfo& run) {
 /// A number of the metrics as text; empty when the run has none.
 std::string metric(const RunInfo& run, const char* key) {
     const json metrics = parsed(run.metricsJson);
-    return metrics.is_object() && metrics.contains(key) ? valueText(key, metrics[key]) : "";
+    return metrics.is_object() && metrics.contains(key) ? engine::metricText(key, metrics[key]) : "";
 }
 
 /// Tokens per second: of decoding, or of a batch with its prompts.
@@ -87,7 +87,7 @@ int listRuns(const std::vector<std::string>& files, const GlobalOptions& options
     if (options.json) {
         printJson({{"runs", std::move(list)}});
     } else {
-        printOut(rows.size() == 1 ? "no runs\n" : tableText(rows));
+        printOut(rows.size() == 1 ? "no runs\n" : engine::tableText(rows));
     }
     return 0;
 }

@@ -5,10 +5,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app/cli/result_text.h"
 #include "app/cli/session_commands.h"
 #include "app/runner/run_compare.h"
 #include "base/error.h"
+#include "engine/workload/result_text.h"
 
 namespace vitrine::app {
 
@@ -71,7 +71,7 @@ std::string numberText(const std::string& name, const std::optional<double>& val
     }
     // Integers come back from the comparison as doubles.
     const bool whole = *value == static_cast<double>(static_cast<std::int64_t>(*value));
-    return fieldText(name, whole ? json(static_cast<std::int64_t>(*value)) : json(*value));
+    return engine::fieldText(name, whole ? json(static_cast<std::int64_t>(*value)) : json(*value));
 }
 
 json valueJson(const std::optional<double>& value) {
@@ -114,8 +114,8 @@ std::string comparisonText(const RunComparison& comparison, const std::string& a
         }
         metrics.push_back({row.name, numberText(row.name, row.a), numberText(row.name, row.b), signedChange(row)});
     }
-    std::string text = spec.size() > 1 ? tableText(spec) : "the settings are the same\n";
-    text += "\n" + tableText(metrics);
+    std::string text = spec.size() > 1 ? engine::tableText(spec) : "the settings are the same\n";
+    text += "\n" + engine::tableText(metrics);
     if (!comparison.memory.phases.empty()) {
         std::vector<std::vector<std::string>> memory{{"phase", a, b, "change"}};
         for (const MemoryStep& step : comparison.memory.phases) {
@@ -123,7 +123,7 @@ std::string comparisonText(const RunComparison& comparison, const std::string& a
             memory.push_back(
                 {step.label, numberText("peak_bytes", step.a), numberText("peak_bytes", step.b), signedChange(row)});
         }
-        text += "\n" + tableText(memory) + comparison.memory.sentence + "\n";
+        text += "\n" + engine::tableText(memory) + comparison.memory.sentence + "\n";
     }
     return text;
 }

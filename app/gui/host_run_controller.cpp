@@ -46,12 +46,12 @@ ui::StreamedToken tokenOf(const Json& message) {
     return token;
 }
 
-Json planOf(const std::string& text) {
-    Json experiment = Json::parse(text);
+engine::Experiment planOf(const std::string& text) {
+    const engine::Experiment experiment = engine::Experiment::parse(Json::parse(text), "experiment");
+    engine::Experiment plan = experiment.asPlan();
     // What would run on this machine is planned with its memory and its dtype; a rehearsal with its profile.
-    experiment["backend"] = chosenBackend(experiment);
-    experiment["plan"] = true;
-    return experiment;
+    plan.set("backend", std::string(chosenBackend(experiment)));
+    return plan;
 }
 
 std::shared_ptr<const profiler::MemoryTimeline> timelineOf(const std::string& file, sessions::RunId run) {
@@ -83,9 +83,9 @@ HostRunController::~HostRunController() {
     }
 }
 
-RunHost& HostRunController::hostFor(const Json& experiment) {
+RunHost& HostRunController::hostFor(const engine::Experiment& experiment) {
     // After a device fault a process is lost, and it should not be this one.
-    if (chosenBackend(engine::validateExperiment(experiment, "experiment")) != "cuda") {
+    if (chosenBackend(experiment) != "cuda") {
         return *here_;
     }
     if (worker_ == nullptr) {
@@ -106,8 +106,9 @@ void HostRunController::start(const Json& experiment, const QString& sessionFile
         if (running_) {
             throw base::Internal("a run is going on; wait for its end or stop it");
         }
-        host_ = &hostFor(experiment);
-        host_->start(experiment, sessionFile.toStdString(), [this](const Json& message) {
+        const engine::Experiment checked = engine::Experiment::parse(experiment, "experiment");
+        host_ = &hostFor(checked);
+        host_->start(checked, sessionFile.toStdString(), [this](const Json& message) {
             // The run's thread hands a line over; a value would have to be copied anyway.
             QMetaObject::invokeMethod(
                 this, [this, line = message.dump(-1, ' ', false, Json::error_handler_t::replace)] { onMessage(line); },
@@ -223,8 +224,8 @@ void HostRunController::runRehearsal(RunHost& meta, const Request& request) {
         if (!folder.isValid()) {
             throw base::BadInput(folder.errorString().toStdString());
         }
-        Json experiment = planOf(request.experiment);
-        experiment["profile"] = "light";
+        engine::Experiment experiment = planOf(request.experiment);
+        experiment.set("profile", "light");
         const std::string file = folder.filePath(QStringLiteral("plan.vitrine")).toStdString();
         meta.start(experiment, file, {});
         const RunOutcome outcome = meta.wait();

@@ -15,6 +15,10 @@
 #include "app/runner/run_host.h"
 #include "ui/models/common/run_controller.h"
 
+namespace vitrine::engine {
+class Experiment;
+}
+
 namespace vitrine::app {
 
 class HostRunController final : public ui::RunController {
@@ -38,7 +42,7 @@ private:
     void onMessage(const std::string& line);
     void priceLoop();
 
-    RunHost& hostFor(const nlohmann::json& experiment);
+    RunHost& hostFor(const engine::Experiment& experiment);
 
     std::unique_ptr<RunHost> here_, worker_; ///< the worker is started by its first run
     RunHost* host_ = nullptr;                ///< of the last run

@@ -16,6 +16,7 @@
 
 #include "app/gui/host_run_controller.h"
 #include "app/gui/machine_device_feed.h"
+#include "engine/workload/workload_table.h"
 #include "profiler/analysis/scope_places.h"
 #include "ui/models/batching/batch_facts.h"
 #include "ui/models/session/session_document.h"
@@ -99,15 +100,23 @@ sessions::RunId newestRun(const ui::SessionDocument& document,
 
 /// Puts the runs in A and B that make the view's picture: a person would choose them before looking.
 void chooseRuns(ui::SessionDocument& document, const QString& view) {
-    const auto done = [](const sessions::RunInfo& run, const char* workload) {
-        return run.status == sessions::RunStatus::Done && run.workload.ends_with(workload);
+    const auto shown = [name = view.toStdString()](const sessions::RunInfo& run) {
+        const engine::Workload* workload = engine::workloadOfRun(run.workload);
+        return workload != nullptr && engine::showsIn(*workload, name);
+    };
+    const auto done = [&shown](const sessions::RunInfo& run) {
+        return run.status == sessions::RunStatus::Done && shown(run);
+    };
+    const auto doneBatch = [&done](const sessions::RunInfo& run) {
+        return done(run) && engine::workloadOfRun(run.workload)->manyAnswers;
     };
     sessions::RunId a = newestRun(document, [](const auto&) { return true; });
     sessions::RunId b = 0;
     sessions::RunId wanted = 0;
     if (view == QLatin1String("run")) {
-        wanted =
-            newestRun(document, [&](const auto& run) { return done(run, "generate") && run.workload == "generate"; });
+        wanted = newestRun(document, [&](const auto& run) {
+            return done(run) && engine::findWorkload(run.workload) != nullptr; // no plan
+        });
     } else if (view == QLatin1String("kernels")) {
         wanted = newestRun(document,
                            [&](const auto& run) { return run.metricsJson.find("\"kernels\"") != std::string::npos; });
@@ -115,22 +124,20 @@ void chooseRuns(ui::SessionDocument& document, const QString& view) {
             return run.id != wanted && run.metricsJson.find("\"kernels\"") != std::string::npos;
         });
     } else if (view == QLatin1String("kv-cache")) {
-        wanted = newestRun(document, [&](const auto& run) { return done(run, "generate") || done(run, "batch"); });
+        wanted = newestRun(document, done);
     } else if (view == QLatin1String("batching")) {
         wanted = newestRun(document, [&](const auto& run) {
-            return done(run, "batch") && run.metricsJson.find("\"continuous\"") != std::string::npos;
+            return doneBatch(run) && run.metricsJson.find("\"continuous\"") != std::string::npos;
         });
-        wanted = wanted != 0 ? wanted : newestRun(document, [&](const auto& run) { return done(run, "batch"); });
+        wanted = wanted != 0 ? wanted : newestRun(document, doneBatch);
         b = ui::batchPartner(document.runs(), wanted);
     } else if (view == QLatin1String("load")) {
-        wanted = newestRun(document, [&](const auto& run) { return done(run, "load"); });
+        wanted = newestRun(document, done);
     } else if (view == QLatin1String("mask")) {
-        wanted = newestRun(document, [&](const auto& run) { return done(run, "attention"); });
-        b = wanted == 0
-                ? 0
-                : newestRun(document, [&](const auto& run) { return run.id != wanted && done(run, "attention"); });
+        wanted = newestRun(document, done);
+        b = wanted == 0 ? 0 : newestRun(document, [&](const auto& run) { return run.id != wanted && done(run); });
     } else if (view == QLatin1String("compare")) {
-        b = newestRun(document, [&](const auto& run) { return run.id != a && run.workload.ends_with("generate"); });
+        b = newestRun(document, [&](const auto& run) { return run.id != a && shown(run); });
     }
     document.setRunA(wanted != 0 ? wanted : a);
     document.setRunB(b);

@@ -81,23 +81,23 @@ json machineEnvironment() {
             {"memory_bytes", cpu.memoryBytes}};
 }
 
-std::string_view chosenBackend(const json& experiment) {
+std::string_view chosenBackend(const engine::Experiment& experiment) {
     return kernels::backendName(engine::backendOf(experiment));
 }
 
-json runEnvironment(const json& experiment) {
+json runEnvironment(const engine::Experiment& experiment) {
     json result = machineEnvironment();
     const kernels::Backend backend = engine::backendOf(experiment);
     const bool meta = backend == kernels::Backend::Meta;
     result["backend"] = kernels::backendName(backend);
     result["time_base"] = meta ? "virtual" : "monotonic";
-    const bool pricesCpu = meta && experiment.value("backend", "auto") == "cpu";
+    const bool pricesCpu = meta && experiment.text("backend") == "cpu";
     if (backend == kernels::Backend::Cuda) {
-        result["device"] = deviceJson(experiment.value("device", 0));
-    } else if (experiment.contains("device_profile") || (meta && !pricesCpu)) {
+        result["device"] = deviceJson(static_cast<int>(experiment.integer("device")));
+    } else if (experiment.has("device_profile") || (meta && !pricesCpu)) {
         result["device"] = traitsJson(engine::profileTraits(experiment));
     } else {
-        result["device"] = traitsJson(kernels::cpuTraits(experiment.value("threads", 0)));
+        result["device"] = traitsJson(kernels::cpuTraits(static_cast<int>(experiment.integer("threads"))));
     }
     return result;
 }

@@ -17,13 +17,13 @@ using nlohmann::json;
 constexpr base::TimeNs kMicrosecond = 1000;
 constexpr std::int64_t kShortestInterval = 100; ///< us
 
-profiler::GpuProfilerOptions optionsOf(const json& experiment) {
+profiler::GpuProfilerOptions optionsOf(const engine::Experiment& experiment) {
     profiler::GpuProfilerOptions options;
-    options.full = experiment.value("profile", "light") == "full";
-    options.windowSteps = experiment.value("profile_window", options.windowSteps);
-    options.windowPeriod = experiment.value("profile_every", options.windowPeriod);
-    options.device = experiment.value("device", 0);
-    const std::int64_t interval = experiment.value("profile_counters", std::int64_t{1000});
+    options.full = experiment.text("profile") == "full";
+    options.windowSteps = experiment.integer("profile_window");
+    options.windowPeriod = experiment.integer("profile_every");
+    options.device = static_cast<int>(experiment.integer("device"));
+    const std::int64_t interval = experiment.integer("profile_counters");
     options.deviceCounters = interval > 0;
     options.counterInterval = std::max(interval, kShortestInterval) * kMicrosecond;
     for (const kernels::CudaDeviceInfo& device : kernels::cudaDevices()) {
@@ -53,9 +53,10 @@ json kernelRows(const std::vector<profiler::KernelSummary>& kernels) {
 
 } // namespace
 
-std::unique_ptr<profiler::GpuProfiler> profileGpu(const json& experiment, RunRecording& recording,
+std::unique_ptr<profiler::GpuProfiler> profileGpu(const engine::Experiment& experiment, RunRecording& recording,
                                                   const base::MonotonicClock& clock) {
-    if (experiment.value("profile", "off") == "off" || engine::backendOf(experiment) != kernels::Backend::Cuda) {
+    const bool profiled = experiment.has("profile") && experiment.text("profile") != "off";
+    if (!profiled || engine::backendOf(experiment) != kernels::Backend::Cuda) {
         return nullptr;
     }
     return std::make_unique<profiler::GpuProfiler>(recording.trace(), clock, optionsOf(experiment));

@@ -12,10 +12,14 @@
 #include "base/trace.h"
 #include "profiler/gpu/gpu_profiler.h"
 
+namespace vitrine::engine {
+class Experiment;
+}
+
 namespace vitrine::app {
 
 /// A profiler before `recording`'s sink, or null: the run is not on CUDA, or its profile is off. Made before the context.
-std::unique_ptr<profiler::GpuProfiler> profileGpu(const nlohmann::json& experiment, RunRecording& recording,
+std::unique_ptr<profiler::GpuProfiler> profileGpu(const engine::Experiment& experiment, RunRecording& recording,
                                                   const base::MonotonicClock& clock);
 
 /// Ends it. Notes go to metrics["profiler_notes"], lost records and the table of kernels ("gpu.kernels": JSON rows with

@@ -22,7 +22,9 @@
 #include "engine/attention/mod_source.h"
 #include "engine/checkpoint/atomic_file.h"
 #include "engine/workload/experiment.h"
+#include "engine/workload/result_text.h"
 #include "engine/workload/workload.h"
+#include "engine/workload/workload_table.h"
 #include "kernels/cuda/kept_state.h"
 
 namespace vitrine::app {
@@ -43,29 +45,6 @@ sessions::RunStatus sessionStatus(RunOutcome::Status status) {
         break;
     }
     return sessions::RunStatus::Failed;
-}
-
-/// "generate gpt-oss-20b", "plan load mistral-7b", "attention causal", "static, 16 slots, gpt-oss-20b": what lists show until the user renames it.
-std::string runName(const json& experiment) {
-    std::string model = experiment.value("model", "");
-    if (experiment.value("workload", "") == "attention") {
-        const std::string mask = experiment.value("mask", "");
-        const std::string score = experiment.value("score", "");
-        return fmt::format("attention {}{}{}", score, score.empty() || mask.empty() ? "" : ", ",
-                           score.empty() && mask.empty() ? "full" : mask);
-    }
-    while (model.size() > 1 && model.ends_with('/')) {
-        model.pop_back();
-    }
-    model = model.substr(model.find_last_of("/:") + 1);
-    if (const std::string workload = experiment.value("workload", ""); workload == "batch" || workload == "serve") {
-        // Batches of one model are told apart by these.
-        return fmt::format("{}{}, {} slots, {}", experiment.value("plan", false) ? "plan " : "",
-                           workload == "serve" ? workload : experiment.value("mode", "continuous"),
-                           experiment.value("slots", 16), model);
-    }
-    return fmt::format("{}{}{}{}", experiment.value("plan", false) ? "plan " : "", experiment.value("workload", ""),
-                       model.empty() ? "" : " ", model);
 }
 
 /// The text of a streamed token's request and channel: "output", "output.analysis", "output.3".
@@ -113,8 +92,6 @@ json tokenMessage(const engine::StreamedToken& token) {
             {"logprob", token.logprob}, {"top", std::move(top)},    {"time", token.time}};
 }
 
-/// What a server keeps of itself where the experiment does not say it.
-constexpr std::uint64_t kServeSessionBytes = std::uint64_t{512} << 20;
 constexpr std::uint64_t kLeastSessionBytes = std::uint64_t{1} << 20;
 
 /// Tokens of one text: a text is written again as a whole whenever it grows.
@@ -151,11 +128,8 @@ std::vector<sessions::RunText> keptTexts(const engine::StreamedToken& token, jso
 }
 
 /// Bytes that the run may take in its session; 0: as many as it comes to.
-std::uint64_t sessionLimit(const json& experiment) {
-    if (experiment.value("workload", "") != "serve") {
-        return 0;
-    }
-    const auto limit = experiment.value("session_limit", kServeSessionBytes);
+std::uint64_t sessionLimit(const engine::Experiment& experiment) {
+    const std::uint64_t limit = experiment.has("session_limit") ? experiment.bytes("session_limit") : 0;
     if (limit > 0 && limit < kLeastSessionBytes) {
         throw base::BadInput(
             fmt::format("session_limit: {} are too few to keep anything useful; give at least {}, or 0 to "
@@ -176,7 +150,7 @@ public:
         join();
     }
 
-    void start(const json& experiment, const std::string& sessionFile, RunMessageSink sink) override;
+    void start(const engine::Experiment& experiment, const std::string& sessionFile, RunMessageSink sink) override;
     void stop() override {
         const std::lock_guard lock(mutex_);
         stop_.request_stop();
@@ -200,10 +174,10 @@ private:
             thread_.join();
         }
     }
-    void work(const json& experiment, const base::StopToken& stop);
+    void work(const engine::Experiment& experiment, const base::StopToken& stop);
     std::uint64_t leaveKept();
     void takeToken(const engine::StreamedToken& token, bool serves);
-    json execute(const json& experiment, const base::StopToken& stop, json& partial);
+    json execute(const engine::Experiment& experiment, const base::StopToken& stop, json& partial);
 
     std::mutex mutex_; // stop() and release() may come from any thread
     base::StopSource stop_;
@@ -218,33 +192,32 @@ private:
     RunOutcome outcome_;
 };
 
-void InProcessHost::start(const json& experiment, const std::string& sessionFile, RunMessageSink sink) {
+void InProcessHost::start(const engine::Experiment& experiment, const std::string& sessionFile, RunMessageSink sink) {
     if (running_) {
         throw base::Internal("a run is going on; wait for its end or stop it");
     }
     join();
-    json validated = engine::validateExperiment(experiment, "experiment");
     recording_.reset();
     for (const char* key : {"output", "outputs", "save_trace"}) {
-        if (engine::isSameFile(validated.value(key, ""), sessionFile)) {
+        if (engine::isSameFile(experiment.text(key), sessionFile)) {
             throw base::BadInput(fmt::format("{}: {} is the session file too; name another", key, sessionFile));
         }
     }
     if (!sessionFile.empty()) {
         // Programs of attention: their files may change, the session keeps what ran.
         std::vector<engine::ModFile> files;
-        for (const json& path : validated.value("mods", json::array())) {
-            files.push_back(engine::readModFile(path.get<std::string>()));
+        for (const std::string& path : experiment.texts("mods")) {
+            files.push_back(engine::readModFile(path));
         }
         auto session = sessions::SessionFile::open(sessionFile, sessions::OpenMode::CreateOrOpen);
         sessions::RunInfo info;
-        info.name = runName(validated);
-        info.workload = (validated.value("plan", false) ? "plan " : "") + validated.value("workload", "");
-        info.specJson = validated.dump();
-        info.environmentJson = runEnvironment(validated).dump();
-        recording_ = std::make_unique<RunRecording>(std::move(session), info, sessionLimit(validated));
-        if (validated.contains("prompt") && validated["prompt"].is_string()) {
-            recording_->setText("prompt", validated["prompt"].get<std::string>());
+        info.name = engine::runName(experiment);
+        info.workload = engine::runWorkload(experiment);
+        info.specJson = experiment.toJson().dump();
+        info.environmentJson = runEnvironment(experiment).dump();
+        recording_ = std::make_unique<RunRecording>(std::move(session), info, sessionLimit(experiment));
+        if (experiment.has("prompt")) {
+            recording_->setText("prompt", experiment.text("prompt"));
         }
         for (engine::ModFile& file : files) {
             recording_->setText("mods." + file.name, std::move(file.text));
@@ -262,7 +235,7 @@ void InProcessHost::start(const json& experiment, const std::string& sessionFile
     }
     running_ = true;
     try {
-        thread_ = std::thread([this, validated = std::move(validated), token] { work(validated, token); });
+        thread_ = std::thread([this, experiment, token] { work(experiment, token); });
     } catch (...) {
         leaveKept();
         running_ = false;
@@ -294,14 +267,14 @@ void InProcessHost::takeToken(const engine::StreamedToken& token, bool serves) {
     }
 }
 
-json InProcessHost::execute(const json& experiment, const base::StopToken& stop, json& partial) {
+json InProcessHost::execute(const engine::Experiment& experiment, const base::StopToken& stop, json& partial) {
     ProgressMessages progress(sink_);
     engine::WorkloadSinks sinks;
     sinks.progress = &progress;
     sinks.kept = kept_.get();
     sinks.trace = recording_ != nullptr ? &recording_->trace() : nullptr;
     sinks.feed = feed_;
-    const bool serves = experiment.value("workload", "") == "serve";
+    const bool serves = experiment.workload().servesClients;
     // The price of a long batch has millions of tokens, which nobody wants to hear of.
     if ((heard_ && !serves) || recording_ != nullptr) {
         sinks.token = [this, serves](const engine::StreamedToken& token) { takeToken(token, serves); };
@@ -323,7 +296,8 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
         }
     };
     const base::MonotonicClock clock;
-    if (experiment.value("bench", "") == "profiling") {
+    const auto switchesProfiles = experiment.workload().switchesProfiles;
+    if (switchesProfiles != nullptr && switchesProfiles(experiment)) {
         RunProfiles profiles(experiment, clock);
         sinks.profiles = &profiles;
         sinks.clock = &clock;
@@ -345,7 +319,7 @@ json InProcessHost::execute(const json& experiment, const base::StopToken& stop,
     }
 }
 
-void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
+void InProcessHost::work(const engine::Experiment& experiment, const base::StopToken& stop) {
     RunOutcome outcome;
     json metrics = json::object();
     sessions::RunId run = recording_ != nullptr ? recording_->run() : 0;
@@ -373,7 +347,7 @@ void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
             recording_.reset();
         }
         outcome_ = outcome;
-        // Who hears of the end may start the next run at once.
+        // The caller may start the next run from inside the message "ended".
         running_ = false;
         sink_(endedMessage(outcome));
     } catch (...) {

@@ -15,8 +15,9 @@
 #include "base/error.h"
 
 namespace vitrine::engine {
+class Experiment;
 class RequestFeed;
-}
+} // namespace vitrine::engine
 
 namespace vitrine::app {
 
@@ -37,7 +38,7 @@ struct RunOutcome {
 /// {"type": "metric", "name", "value"} | {"type": "started", "run"} | {"type": "ended", "status", "error", "error_kind",
 /// "exit_code", "run", "metrics", "kept_bytes"} | {"type": "notice", "text"}: a sentence for the user, of a worker that was
 /// lost. Called on the run's thread, a notice also inside start().
-/// Of the workload serve tokens are told to its clients only.
+/// Of a workload that serves clients, tokens are told to those only.
 /// A session keeps the tokens too, one line each, as texts "tokens.000000", "tokens.000001", ... of 512 tokens.
 using RunMessageSink = std::function<void(const nlohmann::json&)>;
 
@@ -45,9 +46,9 @@ class RunHost {
 public:
     virtual ~RunHost() = default;
 
-    /// Starts `experiment` on a thread of its own. `sessionFile` empty: nothing is kept. Throws BadInput before
-    /// anything starts. One run at a time: throws Internal while one is running.
-    virtual void start(const nlohmann::json& experiment, const std::string& sessionFile, RunMessageSink sink) = 0;
+    /// Starts `experiment` on a thread of its own. `sessionFile` empty: nothing is kept. Throws BadInput, before anything
+    /// starts, for a session file that cannot be had. One run at a time: throws Internal while one is running.
+    virtual void start(const engine::Experiment& experiment, const std::string& sessionFile, RunMessageSink sink) = 0;
     /// Asks the run to stop; it ends soon, saved, with Status::Cancelled.
     virtual void stop() = 0;
     virtual bool running() const = 0;
@@ -60,7 +61,7 @@ public:
 
     /// Runs inside this process (CPU and Meta; the command line). `keeps`: a run leaves weights and CUDA context to the next,
     /// as WorkloadSinks::kept says.
-    /// `feed`: where the requests of the workload serve come from; it must outlive the host.
+    /// `feed`: where the requests of a workload that serves clients come from; it must outlive the host.
     static std::unique_ptr<RunHost> inProcess(bool keeps = false, engine::RequestFeed* feed = nullptr);
 
     /// How long a worker holds weights that no run uses.

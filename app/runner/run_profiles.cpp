@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include "app/runner/gpu_profiling.h"
+#include "engine/workload/result_text.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::app {
 
-RunProfiles::RunProfiles(const nlohmann::json& experiment, const base::MonotonicClock& clock)
-    : experiment_(std::make_unique<nlohmann::json>(experiment)), clock_(clock),
+RunProfiles::RunProfiles(const engine::Experiment& experiment, const base::MonotonicClock& clock)
+    : experiment_(experiment), clock_(clock),
       folder_(std::filesystem::temp_directory_path() / fmt::format("vitrine-profiling-{}", ::getpid())) {
     std::filesystem::create_directories(folder_);
 }
@@ -25,14 +26,14 @@ RunProfiles::~RunProfiles() {
 }
 
 base::TraceSink& RunProfiles::begin(const std::string& level) {
-    (*experiment_)["profile"] = level;
+    experiment_.set("profile", level);
     sessions::RunInfo info;
     info.name = "profiling " + level;
-    info.workload = "bench";
-    info.specJson = experiment_->dump();
+    info.workload = engine::runWorkload(experiment_);
+    info.specJson = experiment_.toJson().dump();
     recording_ = std::make_unique<RunRecording>(
         sessions::SessionFile::open((folder_ / "rounds.vitrine").string(), sessions::OpenMode::CreateOrOpen), info);
-    gpu_ = profileGpu(*experiment_, *recording_, clock_);
+    gpu_ = profileGpu(experiment_, *recording_, clock_);
     return gpu_ != nullptr ? static_cast<base::TraceSink&>(*gpu_) : recording_->trace();
 }
 

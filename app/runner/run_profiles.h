@@ -7,11 +7,11 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "app/runner/run_recording.h"
 #include "base/clock.h"
+#include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "profiler/gpu/gpu_profiler.h"
 
@@ -20,7 +20,7 @@ namespace vitrine::app {
 class RunProfiles final : public engine::ProfileSwitch {
 public:
     /// `clock` is the run's and outlives this.
-    RunProfiles(const nlohmann::json& experiment, const base::MonotonicClock& clock);
+    RunProfiles(const engine::Experiment& experiment, const base::MonotonicClock& clock);
     ~RunProfiles() override;
     RunProfiles(const RunProfiles&) = delete; // owns a file
     RunProfiles& operator=(const RunProfiles&) = delete;
@@ -30,7 +30,7 @@ public:
     std::uint64_t end() override;
 
 private:
-    std::unique_ptr<nlohmann::json> experiment_;
+    engine::Experiment experiment_;
     const base::MonotonicClock& clock_;
     std::filesystem::path folder_;
     std::unique_ptr<RunRecording> recording_;

@@ -199,7 +199,7 @@ public:
     WorkerHost(const WorkerHost&) = delete; // the reading thread holds its address
     WorkerHost& operator=(const WorkerHost&) = delete;
 
-    void start(const json& experiment, const std::string& sessionFile, RunMessageSink sink) override;
+    void start(const engine::Experiment& experiment, const std::string& sessionFile, RunMessageSink sink) override;
     void stop() override { tellWorker({{"type", "stop"}}); }
     void release() override { tellWorker({{"type", "release"}}); }
     bool running() const override { return running_; }
@@ -248,11 +248,10 @@ private:
     std::unique_ptr<WorkerProcess> worker_, retired_; ///< last: their threads use the members above
 };
 
-void WorkerHost::start(const json& experiment, const std::string& sessionFile, RunMessageSink sink) {
+void WorkerHost::start(const engine::Experiment& experiment, const std::string& sessionFile, RunMessageSink sink) {
     if (running_) {
         throw base::Internal("a run is going on; wait for its end or stop it");
     }
-    json validated = engine::validateExperiment(experiment, "experiment");
     std::unique_lock lock(mutex_);
     // CUDA asks for a new process after a fault.
     const bool faulted = outcome_.exitCode != 0 && outcome_.errorKind == base::ErrorKind::DeviceFault;
@@ -271,7 +270,7 @@ void WorkerHost::start(const json& experiment, const std::string& sessionFile, R
     outcome_ = {};
     run_ = 0;
     answered_ = false;
-    request_ = {{"type", "run"}, {"experiment", std::move(validated)}, {"session", sessionFile}};
+    request_ = {{"type", "run"}, {"experiment", experiment.toJson()}, {"session", sessionFile}};
     const json notice = fresh_ ? takeNotice() : json();
     const RunMessageSink told = sink_;
     running_ = true;

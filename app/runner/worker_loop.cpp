@@ -18,6 +18,7 @@
 #include "app/runner/run_host.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/workload/experiment.h"
 
 namespace vitrine::app {
 
@@ -89,8 +90,8 @@ public:
 private:
     void start(const json& request) {
         try {
-            host_->start(request.at("experiment"), request.value("session", ""),
-                         [this](const json& message) { tell(message); });
+            host_->start(engine::Experiment::parse(request.at("experiment"), "experiment"),
+                         request.value("session", ""), [this](const json& message) { tell(message); });
         } catch (...) {
             const RunOutcome outcome = outcomeOf(std::current_exception());
             writeLine(out_, lineOf({{"type", "refused"},

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "app/runner/request_server.h"
+#include "app/serve/request_server.h"
 
 namespace vitrine::app {
 

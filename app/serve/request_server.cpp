@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "app/runner/request_server.h"
+#include "app/serve/request_server.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -133,15 +133,14 @@ Json agreementJson(const Answer& first, const Answer& second, std::int64_t vocab
 } // namespace
 
 void measureAfterLoad(const Run& run, const ModelSource& source, nlohmann::json& variants) {
-    const bool asked = run.spec.contains("prompt") || run.spec.contains("tokens") || run.spec.contains("prompt_length");
-    if (!asked) {
+    if (!hasInput(run.spec)) {
         return;
     }
     // A context of its own for each answer and nothing traced: the run's memory and times stay those of the loads.
     WorkloadSinks quiet;
     quiet.progress = run.sinks.progress;
     const Run silent{run.spec, quiet, run.stop, run.metrics};
-    const bool meta = run.flag("plan") || run.text("backend") == "meta";
+    const bool meta = run.spec.flag("plan") || run.spec.text("backend") == "meta";
     const Prompts prompts = makePrompts(silent, source, meta);
     std::vector<Answer> answers;
     for (Json& variant : variants) {

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// The attention workload: attention with programs on tensors from a file or random ones, written and timed.
-
 #include <chrono>
 #include <cmath>
 #include <fmt/format.h>
@@ -12,8 +10,8 @@
 #include "engine/attention/device_blocks.h"
 #include "engine/attention/mod_request.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/workload/attention_run.h"
 #include "engine/workload/attention_tensors.h"
-#include "engine/workload/run_setup.h"
 #include "kernels/ops/attention/flex_attention.h"
 
 namespace vitrine::engine {
@@ -27,16 +25,12 @@ using kernels::TensorView;
 using nlohmann::json;
 
 DType dtypeOption(const Run& run) {
-    const std::string name = run.text("dtype");
+    const std::string name = run.spec.text("dtype");
     return name == "bfloat16"  ? DType::BF16
            : name == "float16" ? DType::F16
            : name == "float64" ? DType::F64
            : name == "float32" ? DType::F32
                                : DType::None;
-}
-
-std::vector<std::string> textList(const Run& run, const char* key) {
-    return run.spec.contains(key) ? run.spec[key].get<std::vector<std::string>>() : std::vector<std::string>();
 }
 
 /// A chosen program with its captures where the run reads them.
@@ -63,7 +57,7 @@ public:
         loadPrograms();
         prepare();
         describe();
-        const bool backward = run_.flag("backward");
+        const bool backward = run_.spec.flag("backward");
         if (backward) {
             prepareBackward();
         }
@@ -74,10 +68,10 @@ public:
             backwardTimes_.seconds = medianSeconds(backward_, "Backward");
             tell("backward", backwardTimes_);
         }
-        if (run_.spec.contains("output") && context_.can().computesValues) {
+        if (run_.spec.has("output") && context_.can().computesValues) {
             writeOutput();
         }
-        if (run_.flag("compare_full")) {
+        if (run_.spec.flag("compare_full")) {
             timeFull(backward);
         }
         addMemoryMetrics(run_.metrics, context_);
@@ -100,40 +94,39 @@ private:
     }
 
     void readInputs() {
-        const std::string file = run_.text("tensors");
+        const std::string file = run_.spec.text("tensors");
         const DType asked = dtypeOption(run_);
         if (!file.empty()) {
             captured_ = readCapturedTensors(file);
         }
-        if (!run_.spec.contains("random")) {
-            in_ = readAttentionInputs(file, asked, run_.flag("backward"), !run_.flag("no_sinks"));
+        if (!run_.spec.has("random")) {
+            in_ = readAttentionInputs(file, asked, run_.spec.flag("backward"), !run_.spec.flag("no_sinks"));
             checkAttentionInputs(in_, file);
             return;
         }
         const bool cpu = context_.can().runsOnHost;
         progress("Making random tensors", 0, 0);
-        in_ = randomAttentionInputs(parseAttentionSizes(run_.text("random")),
+        in_ = randomAttentionInputs(parseAttentionSizes(run_.spec.text("random")),
                                     asked != DType::None ? asked
                                     : cpu                ? DType::F32
                                                          : DType::BF16,
-                                    run_.spec.value("seed", std::uint64_t{0}), run_.flag("backward"),
-                                    !context_.can().computesValues);
+                                    run_.seed(), run_.spec.flag("backward"), !context_.can().computesValues);
         checkAttentionInputs(in_, "random");
     }
 
     ModRequest request() const {
         ModRequest request;
-        request.files = textList(run_, "mods");
-        request.program = run_.text("program");
-        for (const std::string& text : textList(run_, "define")) {
+        request.files = run_.spec.texts("mods");
+        request.program = run_.spec.text("program");
+        for (const std::string& text : run_.spec.texts("define")) {
             const auto [name, value] = parseDefine("define", text);
             request.defines.insert_or_assign(name, value);
         }
-        for (const std::string& text : textList(run_, "parameter")) {
+        for (const std::string& text : run_.spec.texts("parameter")) {
             const auto [name, value] = parseParameter("parameter", text);
             request.parameters.insert_or_assign(name, value);
         }
-        request.captures = textList(run_, "capture");
+        request.captures = run_.spec.texts("capture");
         request.batch = in_.q.shape[0];
         request.heads = in_.q.shape[1];
         request.kvHeads = in_.k.shape[1];
@@ -144,8 +137,8 @@ private:
     }
 
     void loadPrograms() {
-        const std::string score = run_.text("score");
-        const std::string mask = run_.text("mask");
+        const std::string score = run_.spec.text("score");
+        const std::string mask = run_.spec.text("mask");
         if (score.empty() && mask.empty()) {
             return;
         }
@@ -159,9 +152,9 @@ private:
             return;
         }
         bind(module.mask(mask, options), mask_);
-        const std::int64_t block = run_.integer("block_size", 128);
+        const std::int64_t block = run_.spec.integer("block_size");
         const auto begin = std::chrono::steady_clock::now();
-        base::ThreadPool pool(static_cast<int>(run_.integer("threads", 0)));
+        base::ThreadPool pool(static_cast<int>(run_.spec.integer("threads")));
         const kernels::BlockMaskShape shape{asked.batch, asked.heads, asked.queries, asked.keys, block, block};
         const auto onDevice = deviceBlocks(context_, mask_.bound, shape);
         const BlockMaskCache::Found found = BlockMaskCache::shared().get(
@@ -199,7 +192,8 @@ private:
         forward_.mask = mask_.bound;
         forward_.blocks = blocks_.get();
         forward_.sinks = sinks_.view();
-        forward_.scale = static_cast<float>(run_.spec.value("scale", 1 / std::sqrt(static_cast<double>(shape[3]))));
+        forward_.scale =
+            static_cast<float>(run_.spec.maybeReal("scale").value_or(1 / std::sqrt(static_cast<double>(shape[3]))));
         forward_.out = out_.view();
         forward_.lse = lse_.view();
         scratch_ = make("scratch", DType::U8, scratchShape(kernels::scratch(forward_, context_.traits())));
@@ -247,7 +241,7 @@ private:
     }
 
     template <class Op> double medianSeconds(const Op& op, std::string_view what) {
-        const std::int64_t times = run_.integer("repeat", 3);
+        const std::int64_t times = run_.repeats(3);
         return median(secondsOfRuns(context_, times, [&](std::int64_t i) {
             base::throwIfStopped(run_.stop);
             progress(what, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(times));
@@ -303,7 +297,7 @@ private:
         };
         add("out", out_);
         add("lse", lse_);
-        if (run_.flag("backward")) {
+        if (run_.spec.flag("backward")) {
             add("dq", dq_);
             add("dk", dk_);
             add("dv", dv_);
@@ -312,7 +306,7 @@ private:
                 add("d." + score_.mod.program.captures[i].name, dCaptures_[i]);
             }
         }
-        const auto writer = SafetensorsWriter::create(run_.text("output"), specs);
+        const auto writer = SafetensorsWriter::create(run_.spec.text("output"), specs);
         for (const Tensor* tensor : tensors) {
             std::vector<std::byte> host(tensor->view().bytes());
             context_.download(tensor->view().data, host.data(), host.size());
@@ -335,7 +329,7 @@ private:
         out["backward_ms"] = nullptr;
         out["backward_tflops"] = nullptr;
         if (blocks_ != nullptr) {
-            out["block_size"] = run_.integer("block_size", 128);
+            out["block_size"] = run_.spec.integer("block_size");
             out["block_sparsity"] = blocks_->blockSparsity();
             out["full_share"] = blocks_->fullShare();
             out["metadata_bytes"] = blocks_->metadataBytes();

@@ -90,23 +90,23 @@ double seconds(base::TimeNs from, base::TimeNs to) {
 } // namespace
 
 std::vector<TraceRow> traceOf(const Run& run) {
-    const std::string trace = run.text("trace");
+    const std::string trace = run.spec.text("trace");
     std::vector<TraceRow> rows;
     if (isRecipe(trace)) {
         TraceRecipe recipe;
         recipe.kind = trace;
-        recipe.requests = run.integer("requests", recipe.requests);
-        recipe.prompt = parseLengthRange(run.text("prompt_tokens", "16-256"), "prompt_tokens");
-        recipe.answer = parseLengthRange(run.text("new_tokens", "16-256"), "new_tokens");
-        recipe.rate = run.spec.value("rate", 0.0);
-        recipe.seed = run.spec.value("seed", std::uint64_t{0});
+        recipe.requests = run.spec.integer("requests");
+        recipe.prompt = parseLengthRange(run.spec.text("prompt_tokens"), "prompt_tokens");
+        recipe.answer = parseLengthRange(run.spec.text("new_tokens"), "new_tokens");
+        recipe.rate = run.spec.real("rate");
+        recipe.seed = run.seed();
         rows = makeRequestTrace(recipe);
     } else if (std::error_code none; !std::filesystem::exists(trace, none)) {
         throw base::BadInput(trace + ": is no file, and none of fixed, uniform, poisson, long-tail");
     } else {
         rows = readRequestTrace(trace);
     }
-    if (const std::string path = run.text("save_trace"); !path.empty()) {
+    if (const std::string path = run.spec.text("save_trace"); !path.empty()) {
         writeRequestTrace(path, rows);
     }
     return rows;
@@ -116,7 +116,7 @@ BatchWork batchWork(const Run& run, const ModelSource& source, const std::vector
     BatchWork work;
     RequestMaker maker(run, source, meta);
     prepareTexts(maker, source, rows);
-    const auto seed = run.spec.value("seed", std::uint64_t{0});
+    const auto seed = run.seed();
     std::int64_t tokens = 0;
     std::int64_t cut = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -164,22 +164,22 @@ BatchOptions batchOptions(const Run& run, const ModelOptions& model, const Batch
     BatchOptions options;
     options.cache = generateOptions(run, model).cache;
     options.cache.kind = KvCacheKind::Paged;
-    options.cache.poolPages = run.integer("kv_pages", 0);
-    options.cache.sharePrefixes = run.flag("share_prefixes");
+    options.cache.poolPages = run.spec.integer("kv_pages");
+    options.cache.sharePrefixes = run.spec.flag("share_prefixes");
     SchedulerOptions& scheduler = options.scheduler;
-    scheduler.mode = run.text("mode") == "static" ? BatchMode::Static : BatchMode::Continuous;
-    scheduler.slots = static_cast<std::int32_t>(run.integer("slots", 16));
-    const std::string order = run.text("scheduler", "fifo");
+    scheduler.mode = run.spec.text("mode") == "static" ? BatchMode::Static : BatchMode::Continuous;
+    scheduler.slots = static_cast<std::int32_t>(run.spec.integer("slots"));
+    const std::string order = run.spec.text("scheduler");
     scheduler.order = order == "prefill-first"   ? BatchOrder::PrefillFirst
                       : order == "longest-first" ? BatchOrder::LongestFirst
                                                  : BatchOrder::Fifo;
-    const std::string preemption = run.text("preemption", "recompute");
+    const std::string preemption = run.spec.text("preemption");
     scheduler.preemption = preemption == "off"    ? Preemption::Off
                            : preemption == "swap" ? Preemption::Swap
                                                   : Preemption::Recompute;
-    scheduler.tokenBudget = run.integer("token_budget", 8192);
-    scheduler.gatherSteps = static_cast<std::int32_t>(run.integer("gather_steps", 8));
-    scheduler.swapPages = swapPagesIn(run.spec.value("swap_space", std::uint64_t{4} << 30), config, options.cache);
+    scheduler.tokenBudget = run.spec.integer("token_budget");
+    scheduler.gatherSteps = static_cast<std::int32_t>(run.spec.integer("gather_steps"));
+    scheduler.swapPages = swapPagesIn(run.spec.bytes("swap_space"), config, options.cache);
     options.chatFormat = work.chatFormat;
     options.longestPrompt = work.longestPrompt;
     options.longestSequence = work.longestSequence;
@@ -328,12 +328,12 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     Json& metrics = run.metrics;
     BatchWork work = batchWork(run, source, rows, !context.can().computesValues);
     const bool hasText = work.tokenizer != nullptr;
-    const ModelOptions options = modelOptions(run, context, run.text("weights", "quantized"));
+    const ModelOptions options = modelOptions(run, context, run.spec.text("weights"));
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
     const BatchOptions batch = batchOptions(run, options, work, source.config);
     tellKvMetrics(run, source.config, batch.cache);
-    metrics["mode"] = run.text("mode");
+    metrics["mode"] = run.spec.text("mode");
     metrics["slots"] = batch.scheduler.slots;
     BatchEngine engine(model, work.tokenizer, batch);
     engine.prepare();
@@ -345,7 +345,8 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
             run.sinks.progress->progress("Serving requests", ended, total);
         }
     });
-    const std::string answers = run.flag("plan") ? std::string() : run.text("outputs"); // a plan answers nothing
+    const std::string answers =
+        run.spec.flag("plan") ? std::string() : run.spec.text("outputs"); // a plan answers nothing
     try {
         replayRequests(engine, context, std::move(work.requests));
     } catch (...) {
@@ -360,15 +361,6 @@ void serveBatch(const Run& run, kernels::Context& context, const ModelSource& so
     addBatchMetrics(metrics, engine);
     tellRefused(engine, rows);
     writeAnswers(answers, engine, rows, hasText);
-}
-
-void runBatch(const Run& run) {
-    // Wrong files are told before anything is loaded.
-    checkBatchFiles(run);
-    const std::vector<TraceRow> rows = traceOf(run);
-    const ModelSource source = openSource(run);
-    const std::unique_ptr<kernels::Context> context = makeContext(run);
-    runMeasured(run, *context, [&] { serveBatch(run, *context, source, rows); });
 }
 
 } // namespace vitrine::engine

@@ -34,12 +34,12 @@ Json answerJson(const TraceRow& row, const BatchResult& result, bool hasText) {
 void checkBatchFiles(const Run& run) {
     constexpr std::array kKeys = {"trace", "save_trace", "outputs"};
     for (std::size_t i = 1; i < kKeys.size(); ++i) {
-        const std::string path = run.text(kKeys.at(i));
+        const std::string path = run.spec.text(kKeys.at(i));
         if (path.empty()) {
             continue;
         }
         for (std::size_t before = 0; before < i; ++before) {
-            const std::string other = run.text(kKeys.at(before));
+            const std::string other = run.spec.text(kKeys.at(before));
             std::error_code none;
             const bool isMade = before == 0 && !std::filesystem::exists(other, none); // a trace by its kind
             if (!isMade && isSameFile(path, other)) {

@@ -6,17 +6,40 @@
 #include "engine/workload/bench.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/workload/workloads.h"
 #include "kernels/cpu/read_bandwidth.h"
 
 namespace vitrine::engine {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 2> kSharedKeys = {"kv_dtype", "repeat"};
+
+/// Columns as in option_table.cpp.
+constexpr std::array kOptions = {
+    OptionSpec{
+        "bench", OptionType::Choice, "cpu-decode", "", 0, 0,
+        "cpu-decode|gpt-oss|batch|load|profiling|attention|copy|matmul", "", "Run",
+        "Which benchmark: decoding on the CPU; decode and prefill of a model beside their rooflines; static and "
+        "continuous batching; loading a folder; what profiling costs; attention programs forward and backward; or one "
+        "ceiling"},
+    OptionSpec{"batches", OptionType::Text, "1,4,16,64", "", 0, 0, "", "", "Run",
+               "Batch sizes of the decode rows of bench gpt-oss; none: no such rows"},
+    OptionSpec{"contexts", OptionType::Text, "1024,8192", "", 0, 0, "", "tokens", "Run",
+               "Tokens in the KV cache for the decode rows of bench gpt-oss"},
+    OptionSpec{"prompts", OptionType::Text, "512,2048,8192", "", 0, 0, "", "tokens", "Run",
+               "Prompt lengths of the prefill rows of bench gpt-oss; none: no such rows"},
+    OptionSpec{"scenarios", OptionType::Text, "uniform-16,uniform-32,long-tail-16,uniform-64,many-128", "", 0, 0, "",
+               "", "Run",
+               "Rows of bench batch: trace and slots, and -longest-first for that order; many is 1,000 requests"},
+};
 
 constexpr std::int64_t kPromptTokens = 8;
 constexpr std::int64_t kNewTokens = 24;
@@ -34,7 +57,7 @@ Json benchRow(const std::string& name, double value, const std::string& unit, do
 }
 
 std::vector<std::int64_t> numbersOption(const Run& run, const char* key) {
-    const std::string text = run.text(key);
+    const std::string text = run.spec.text(key);
     std::vector<std::int64_t> out;
     if (text.empty() || text == "none") {
         return out;
@@ -78,7 +101,7 @@ void benchCpuDecode(const Run& run) {
     }
     addContextMetrics(run, *context);
     double bandwidth = kernels::measureReadBandwidth(*context);
-    const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
+    const ModelOptions options = modelOptions(run, *context, run.spec.text("weights"));
     Model model(*context, source, options, run.sinks.progress);
     GenerateRequest request;
     for (std::int64_t i = 0; i < kPromptTokens; ++i) {
@@ -88,7 +111,7 @@ void benchCpuDecode(const Run& run) {
     Generator generator(model, nullptr, generateOptions(run, options));
     std::vector<double> rates;
     GenerateReport report;
-    for (std::int64_t i = 0; i < std::max<std::int64_t>(run.integer("repeat", 1), 1); ++i) {
+    for (std::int64_t i = 0; i < std::max<std::int64_t>(run.repeats(), 1); ++i) {
         generator.run({request}, report, {});
         rates.push_back(static_cast<double>(report.decodedTokens) / report.decodeSeconds);
     }
@@ -102,8 +125,10 @@ void benchCpuDecode(const Run& run) {
     addMemoryMetrics(metrics, *context);
 }
 
+namespace {
+
 void runBench(const Run& run) {
-    const std::string name = run.text("bench", "cpu-decode");
+    const std::string name = run.spec.text("bench");
     if (name == "gpt-oss") {
         benchGptOss(run);
     } else if (name == "batch") {
@@ -120,5 +145,35 @@ void runBench(const Run& run) {
         benchCeiling(run);
     }
 }
+
+/// The ceilings copy and matmul are measured without one.
+bool needsModel(const Experiment& experiment) {
+    const std::string bench = experiment.text("bench");
+    return bench != "copy" && bench != "matmul";
+}
+
+bool prefersCpu(const Experiment& experiment) {
+    return experiment.text("bench") == "cpu-decode";
+}
+
+bool switchesProfiles(const Experiment& experiment) {
+    return experiment.text("bench") == "profiling";
+}
+
+} // namespace
+
+constinit const Workload kBenchWorkload = {
+    .name = "bench",
+    .title = "Benchmark",
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions,
+    .optionKeys = kSharedKeys,
+    .ownOptions = kOptions,
+    .ownOptionsBefore = "output",
+    .needsModel = needsModel,
+    .run = runBench,
+    .prefersCpu = prefersCpu,
+    .switchesProfiles = switchesProfiles,
+    .startsAfresh = true,
+};
 
 } // namespace vitrine::engine

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/workload/bench.h"
+#include "engine/workload/workloads.h"
 
 namespace vitrine::engine {
 namespace {
@@ -43,19 +44,19 @@ std::vector<Program> programsFor(const Sizes& sizes) {
 
 /// What attention reports of one program.
 Json measure(const Run& run, const Sizes& sizes, const Program& program) {
-    Json spec = run.spec;
-    spec["random"] =
-        fmt::format("{},{},{},{},{}", sizes.batch, sizes.heads, sizes.kvHeads, sizes.length, sizes.headDim);
-    spec["backward"] = true;
-    spec["repeat"] = run.integer("repeat", kTimes);
+    Experiment spec = run.spec.as(kAttentionWorkload);
+    spec.set("random",
+             fmt::format("{},{},{},{},{}", sizes.batch, sizes.heads, sizes.kvHeads, sizes.length, sizes.headDim));
+    spec.set("backward", true);
+    spec.set("repeat", run.repeats(kTimes));
     if (!program.mask.empty()) {
-        spec["mask"] = program.mask;
+        spec.set("mask", program.mask);
     }
     if (!program.score.empty()) {
-        spec["score"] = program.score;
+        spec.set("score", program.score);
     }
     Json metrics;
-    runAttention({spec, run.sinks, run.stop, metrics});
+    kAttentionWorkload.run({spec, run.sinks, run.stop, metrics});
     return metrics;
 }
 
@@ -69,7 +70,7 @@ void benchAttention(const Run& run) {
         addContextMetrics(run, *context);
         run.metrics.erase("model");
         small = context->can().runsOnHost;
-        ceiling = measureMatmul(*context, run.spec.value("seed", std::uint64_t{0}));
+        ceiling = measureMatmul(*context, run.seed());
     }
     Json rows = Json::array({ceilingRow("matmul", ceiling)});
     const Sizes large[] = {{4, 16, 16, 8192, 128}, {2, 64, 8, 8192, 64}};

@@ -36,11 +36,11 @@ struct Scenario {
 constexpr std::string_view kLongestFirst = "-longest-first";
 
 std::uint64_t seedOf(const Run& run) {
-    return run.spec.value("seed", std::uint64_t{0});
+    return run.seed();
 }
 
 std::vector<Scenario> scenariosOf(const Run& run) {
-    const std::string text = run.text("scenarios");
+    const std::string text = run.spec.text("scenarios");
     std::vector<Scenario> out;
     for (std::size_t at = 0; at <= text.size();) {
         const std::size_t comma = std::min(text.find(',', at), text.size());
@@ -99,7 +99,7 @@ public:
     BatchBench(const Run& run, const ModelSource& source, kernels::Context& context)
         : run_(run), source_(source), context_(context), copy_(measureCopy(context, seedOf(run))),
           multiply_(measureMatmul(context, seedOf(run))),
-          options_(modelOptions(run, context, run.text("weights", "quantized"))),
+          options_(modelOptions(run, context, run.spec.text("weights"))),
           model_(context, source, options_, run.sinks.progress) {}
 
     Json ceilings() const { return Json::array({ceilingRow("copy", copy_), ceilingRow("matmul", multiply_)}); }

@@ -103,8 +103,8 @@ nlohmann::json ceilingRow(const std::string& name, const Ceiling& ceiling) {
 void benchCeiling(const Run& run) {
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     addContextMetrics(run, *context);
-    const std::string name = run.text("bench");
-    const auto seed = run.spec.value("seed", std::uint64_t{0});
+    const std::string name = run.spec.text("bench");
+    const auto seed = run.seed();
     run.metrics["rows"] = nlohmann::json::array(
         {ceilingRow(name, name == "copy" ? measureCopy(*context, seed) : measureMatmul(*context, seed))});
     addMemoryMetrics(run.metrics, *context);

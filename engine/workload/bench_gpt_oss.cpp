@@ -31,13 +31,12 @@ constexpr std::int64_t kPrefills = 3; ///< timed ones, after one that is not
 class GptOssBench {
 public:
     GptOssBench(const Run& run, const ModelSource& source, kernels::Context& context)
-        : run_(run), context_(context), seed_(run.spec.value("seed", std::uint64_t{0})) {
+        : run_(run), context_(context), seed_(run.seed()) {
         copy_ = measureCopy(context, seed_);
         multiply_ = measureMatmul(context, seed_);
         rows_.push_back(ceilingRow("copy", copy_));
         rows_.push_back(ceilingRow("matmul", multiply_));
-        model_.emplace(context, source, modelOptions(run, context, run.text("weights", "quantized")),
-                       run.sinks.progress);
+        model_.emplace(context, source, modelOptions(run, context, run.spec.text("weights")), run.sinks.progress);
         options_ = generateOptions(run, model_->options());
         bytes_ = model_->weightBytes();
     }
@@ -148,7 +147,7 @@ private:
 
     Json prefillRow(const std::string& name, std::int64_t tokens) {
         std::vector<double> times;
-        for (std::int64_t i = 0; i <= std::max(kPrefills, run_.integer("repeat", 1)); ++i) {
+        for (std::int64_t i = 0; i <= std::max(kPrefills, run_.repeats()); ++i) {
             GenerateReport report;
             Generator(*model_, nullptr, options_).run(someRequests(model_->config(), 1, tokens, 1), report, {});
             if (i > 0) {

@@ -30,7 +30,7 @@ struct FilePiece {
 class LoadBench {
 public:
     LoadBench(const Run& run, const ModelSource& source, kernels::Context& context)
-        : run_(run), source_(source), context_(context), times_(std::max(kTimes, run.integer("repeat", 1))),
+        : run_(run), source_(source), context_(context), times_(std::max(kTimes, run.repeats())),
           shape_(pipelineShape(source.checkpoint->totalBytes())) {
         for (const auto& [name, location] : source.checkpoint->tensors()) {
             for (std::uint64_t done = 0; done < location.entry->bytes; done += shape_.pieceBytes) {
@@ -85,8 +85,7 @@ public:
     }
 
     LoadReport loadOnce() {
-        const LoadOptions options{run_.text("weights", "quantized") == "dequantized",
-                                  run_.spec.value("seed", std::uint64_t{0})};
+        const LoadOptions options{run_.spec.text("weights") == "dequantized", run_.seed()};
         return WeightStore(context_, source_, options, run_.sinks.progress).report();
     }
 

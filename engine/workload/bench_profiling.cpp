@@ -46,17 +46,17 @@ class ProfilingBench {
 public:
     ProfilingBench(const Run& run, const ModelSource& source, kernels::Context& context)
         : run_(run), context_(context),
-          model_(context, source, modelOptions(run, context, run.text("weights", "quantized")), run.sinks.progress),
+          model_(context, source, modelOptions(run, context, run.spec.text("weights")), run.sinks.progress),
           options_(generateOptions(run, model_.options())),
-          window_(std::max<std::int64_t>(run.integer("profile_window", 20), 1)),
-          period_(std::max(run.integer("profile_every", 200), window_ + 4)),
-          rounds_(std::max(run.integer("repeat", 1), kRounds)) {}
+          window_(std::max<std::int64_t>(run.spec.integer("profile_window"), 1)),
+          period_(std::max(run.spec.integer("profile_every"), window_ + 4)), rounds_(std::max(run.repeats(), kRounds)) {
+    }
 
     void decode(std::int64_t batch, std::int64_t context) {
         const std::string name = fmt::format("decode batch {}", batch);
         say(name);
         options_.priorTokens = std::max<std::int64_t>(0, context - period_ / 2);
-        options_.priorSeed = run_.spec.value("seed", std::uint64_t{0});
+        options_.priorSeed = run_.seed();
         std::array<Level, kLevels.size()> levels;
         Level first;
         under("full", [&] { decodeRound(batch, first); }); // compiles, captures
@@ -199,8 +199,8 @@ void benchProfiling(const Run& run) {
     const std::vector<std::int64_t> contexts = numbersOption(run, "contexts");
     const std::vector<std::int64_t> prompts = numbersOption(run, "prompts");
     const ModelSource source = openSource(run);
-    Json spec = run.spec;
-    spec["profile"] = "off"; // rounds turn theirs on
+    Experiment spec = run.spec;
+    spec.set("profile", "off"); // rounds turn theirs on
     WorkloadSinks sinks = run.sinks;
     sinks.trace = nullptr;
     const Run quiet{spec, sinks, run.stop, metrics};

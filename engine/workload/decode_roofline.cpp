@@ -24,7 +24,7 @@ Ceiling measuredCopy(const Run& run, const kernels::DeviceTraits& traits) {
     static std::mutex mutex;
     static std::map<int, Ceiling> known;
     const std::lock_guard lock(mutex);
-    const int device = static_cast<int>(run.integer("device", 0));
+    const int device = static_cast<int>(run.spec.integer("device"));
     if (const auto found = known.find(device); found != known.end()) {
         return found->second;
     }

@@ -1,17 +1,23 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
 #include "engine/workload/decode_roofline.h"
-#include "engine/workload/run_setup.h"
+#include "engine/workload/plan_parts.h"
+#include "engine/workload/workloads.h"
 
 namespace vitrine::engine {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 8> kSharedKeys = {"chat",  "tokens_file", "batch",         "logprobs",
+                                                         "cache", "kv_dtype",    "prefill_chunk", "repeat"};
+constexpr std::array<std::string_view, 3> kViews = {"run", "kv-cache", "compare"};
 
 double rate(std::int64_t count, double seconds) {
     return seconds > 0 ? static_cast<double>(count) / seconds : 0;
@@ -113,21 +119,6 @@ private:
     base::TimeNs lastMetric_ = -1'000'000'000;
 };
 
-} // namespace
-
-StreamedToken streamed(const GeneratedToken& token) {
-    StreamedToken out;
-    out.request = token.request;
-    out.index = token.index;
-    out.id = token.id;
-    out.text = token.text;
-    out.channel = token.channel;
-    out.logprob = token.logprob;
-    out.top = token.top;
-    out.time = token.time;
-    return out;
-}
-
 void runGenerate(const Run& run) {
     Json& metrics = run.metrics;
     const ModelSource source = openSource(run);
@@ -135,11 +126,11 @@ void runGenerate(const Run& run) {
     addContextMetrics(run, *context);
     Prompts prompts = makePrompts(run, source, !context->can().computesValues);
     const bool hasText = prompts.tokenizer != nullptr;
-    const bool logprobs = run.integer("logprobs", 0) > 0;
+    const bool logprobs = run.spec.integer("logprobs") > 0;
     GenerateReport report;
     std::optional<DecodeRoofline> roofline;
     try {
-        const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
+        const ModelOptions options = modelOptions(run, *context, run.spec.text("weights"));
         Model model(*context, source, options, run.sinks.progress);
         addLoadMetrics(metrics, model.loadReport());
         GenerateOptions generate = generateOptions(run, options);
@@ -154,7 +145,7 @@ void runGenerate(const Run& run) {
         Generator generator(model, prompts.tokenizer, generate);
         std::vector<double> prefill;
         std::vector<double> decode;
-        for (std::int64_t i = 0; i < run.integer("repeat", 1); ++i) {
+        for (std::int64_t i = 0; i < run.repeats(); ++i) {
             // Repetitions are for the times; their tokens are the same.
             generator.run(prompts.requests, report,
                           i == 0 ? TokenCallback(TokenForwarder(run.sinks, *context, report, prompts.tokenizer.get()))
@@ -178,5 +169,52 @@ void runGenerate(const Run& run) {
         addRooflineMetrics(run, *context, *roofline);
     }
 }
+
+void check(const Experiment& experiment, const std::string& name) {
+    checkInput(experiment, name, !(experiment.isPlan() && experiment.flag("max_context")));
+}
+
+/// Text was streamed while it came. Without a tokenizer there is none: the ids are the result.
+std::optional<std::string> words(const Experiment& experiment, const Json& metrics) {
+    if (experiment.isPlan() || metrics.value("backend", "") == "meta") {
+        return std::nullopt;
+    }
+    const bool onlyIds = metrics.contains("text") && metrics["text"].is_null() && metrics.contains("ids");
+    return onlyIds ? metrics["ids"].dump() + "\n" : std::string();
+}
+
+} // namespace
+
+StreamedToken streamed(const GeneratedToken& token) {
+    StreamedToken out;
+    out.request = token.request;
+    out.index = token.index;
+    out.id = token.id;
+    out.text = token.text;
+    out.channel = token.channel;
+    out.logprob = token.logprob;
+    out.top = token.top;
+    out.time = token.time;
+    return out;
+}
+
+constinit const Workload kGenerateWorkload = {
+    .name = "generate",
+    .title = "Generate",
+    .optionSets =
+        kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kPromptOptions | kAnswerOptions | kTextOptions,
+    .optionKeys = kSharedKeys,
+    .check = check,
+    .needsPrompt = true,
+    .searches = true,
+    .run = runGenerate,
+    .plan = planGenerate,
+    .planHelp = "Memory and time of a generation",
+    .planExample = "vitrine plan generate --model synthetic:gpt-oss-20b --prompt-length 131072 --json",
+    .resultText = words,
+    .formView = "run",
+    .formPlace = 1,
+    .views = kViews,
+};
 
 } // namespace vitrine::engine

@@ -1,17 +1,23 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
+#include "engine/workload/option_value.h"
 #include "engine/workload/run_setup.h"
+#include "engine/workload/workloads.h"
 
 namespace vitrine::engine {
 namespace {
 
 using Json = nlohmann::json;
+constexpr std::array<std::string_view, 5> kSharedKeys = {"tokens_file", "kv_dtype", "prefill_chunk", "output",
+                                                         "repeat"};
+
 using TokenRows = std::vector<std::vector<std::int32_t>>;
 
 /// A piece of a row in one step.
@@ -105,16 +111,14 @@ std::int64_t stepTokens(const Run& run, const kernels::Context& context, const M
     constexpr std::int64_t kLogitsBytes = std::int64_t{256} << 20;
     const auto rowBytes = config.vocab * static_cast<std::int64_t>(sizeof(float));
     const std::int64_t most = std::max<std::int64_t>(kLogitsBytes / rowBytes, 1);
-    return std::min(most, prefillChunk(context.traits(), run.integer("prefill_chunk", 0)));
+    return std::min(most, prefillChunk(context.traits(), run.spec.integer("prefill_chunk")));
 }
-
-} // namespace
 
 void runLogits(const Run& run) {
     Json& metrics = run.metrics;
-    const TokenRows rows = readTokenRows(run.text("tokens_file"));
+    const TokenRows rows = readTokenRows(run.spec.text("tokens_file"));
     const ModelSource source = openSource(run);
-    const std::string origin = run.text("tokens_file") + ": input_ids";
+    const std::string origin = run.spec.text("tokens_file") + ": input_ids";
     checkTokenIds(rows, source.config.vocab, origin);
     checkContext(rows, source.config, origin);
     const std::unique_ptr<kernels::Context> context = makeContext(run);
@@ -122,7 +126,7 @@ void runLogits(const Run& run) {
         throw base::Unsupported("backend: meta computes no values, so there are no logits; use cpu");
     }
     runMeasured(run, *context, [&] {
-        const ModelOptions options = modelOptions(run, *context, run.text("weights", "quantized"));
+        const ModelOptions options = modelOptions(run, *context, run.spec.text("weights"));
         Model model(*context, source, options, run.sinks.progress);
         KvCacheOptions cacheOptions = generateOptions(run, options).cache;
         const std::vector<std::vector<Piece>> steps = stepsOf(rows, stepTokens(run, *context, source.config));
@@ -131,8 +135,8 @@ void runLogits(const Run& run) {
                                                  static_cast<std::int64_t>(rows.front().size()), source.config.vocab};
         TensorSpec spec{"logits", kernels::DType::F32, shape};
         std::vector<double> seconds;
-        for (std::int64_t i = 0; i < run.integer("repeat", 1); ++i) {
-            const auto writer = SafetensorsWriter::create(run.text("output"), {spec});
+        for (std::int64_t i = 0; i < run.repeats(); ++i) {
+            const auto writer = SafetensorsWriter::create(run.spec.text("output"), {spec});
             KvCache cache(*context, source.config, cacheOptions);
             const base::TimeNs begin = context->clock().now();
             const kernels::TraceScope phase(context->tracer(), base::ScopeKind::Phase, "prefill");
@@ -143,8 +147,24 @@ void runLogits(const Run& run) {
         metrics["shape"] = shape;
         metrics["seconds"] = median(seconds);
         addLoadMetrics(metrics, model.loadReport());
-        metrics["output"] = run.text("output");
+        metrics["output"] = run.spec.text("output");
     });
 }
+
+void check(const Experiment& experiment, const std::string& name) {
+    requireOption(experiment, name, "tokens_file", "name a safetensors file with input_ids");
+    requireOption(experiment, name, "output", "name the file that the logits go to");
+}
+
+} // namespace
+
+constinit const Workload kLogitsWorkload = {
+    .name = "logits",
+    .title = "Logits",
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions,
+    .optionKeys = kSharedKeys,
+    .check = check,
+    .run = runLogits,
+};
 
 } // namespace vitrine::engine

@@ -226,6 +226,12 @@ void failOption(const std::string& name, std::string_view key, const std::string
     throw base::BadInput(name.empty() ? fmt::format("{}: {}", key, what) : fmt::format("{}: {}: {}", name, key, what));
 }
 
+void requireOption(const Experiment& experiment, const std::string& name, std::string_view key, std::string_view what) {
+    if (experiment.text(key).empty()) {
+        failOption(name, key, fmt::format("missing; {}", what));
+    }
+}
+
 std::string valueText(const Json& value) {
     if (value.is_string()) {
         return value.get<std::string>();

@@ -21,6 +21,9 @@ nlohmann::json valueFromText(const OptionSpec& option, std::string_view text, co
 /// A value as the command line writes it.
 std::string valueText(const nlohmann::json& value);
 
+/// Throws BadInput "NAME: KEY: missing; WHAT" where a text option is unset or empty.
+void requireOption(const Experiment& experiment, const std::string& name, std::string_view key, std::string_view what);
+
 /// Throws BadInput "NAME: KEY: what".
 [[noreturn]] void failOption(const std::string& name, std::string_view key, const std::string& what);
 

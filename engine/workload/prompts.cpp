@@ -1,8 +1,10 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +12,7 @@
 #include "base/log.h"
 #include "base/philox.h"
 #include "engine/tokenizer/chat_format.h"
+#include "engine/workload/option_value.h"
 #include "engine/workload/run_setup.h"
 
 namespace vitrine::engine {
@@ -20,7 +23,7 @@ using Json = nlohmann::json;
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 26; ///< of all prompts of a run together
 
 ChatFormatKind formatKind(const Run& run, const ModelSource& source, const Tokenizer& tokenizer) {
-    const std::string name = run.text("chat_format", "auto");
+    const std::string name = run.spec.text("chat_format");
     if (name != "auto") {
         return chatFormatByName(name).value();
     }
@@ -45,23 +48,45 @@ std::vector<std::int32_t> unknownIds(const Tokenizer& tokenizer, std::int64_t vo
 
 Sampling samplingOf(const Run& run, const ModelSource& source) {
     Sampling out;
-    const float temperature = usableTemperature(run.spec.value("temperature", 0.0));
+    const float temperature = usableTemperature(run.spec.real("temperature"));
     if (temperature > 0) {
         out = fromGenerationConfig(source.generation);
     }
     out.temperature = temperature;
-    out.topK = static_cast<std::int32_t>(run.integer("top_k", out.topK));
-    out.topP = run.spec.value("top_p", out.topP);
+    out.topK = static_cast<std::int32_t>(run.spec.maybeInteger("top_k").value_or(out.topK));
+    out.topP = static_cast<float>(run.spec.maybeReal("top_p").value_or(out.topP));
     if (out.topP <= 0) {
         throw base::BadInput("top_p: 0 keeps no token; give more than 0 (1 is off)");
     }
-    out.minP = run.spec.value("min_p", out.minP);
-    out.repetitionPenalty = run.spec.value("repetition_penalty", out.repetitionPenalty);
-    out.seed = run.spec.value("seed", std::uint64_t{0});
+    out.minP = static_cast<float>(run.spec.maybeReal("min_p").value_or(out.minP));
+    out.repetitionPenalty =
+        static_cast<float>(run.spec.maybeReal("repetition_penalty").value_or(out.repetitionPenalty));
+    out.seed = run.seed();
     return out;
 }
 
+constexpr std::array<std::string_view, 5> kInputs = {"prompt", "chat", "tokens", "tokens_file", "prompt_length"};
+
 } // namespace
+
+bool hasInput(const Experiment& experiment) {
+    return std::any_of(kInputs.begin(), kInputs.end(), [&](std::string_view key) { return experiment.has(key); });
+}
+
+void checkInput(const Experiment& experiment, const std::string& name, bool needed) {
+    std::vector<std::string_view> given;
+    for (const std::string_view key : kInputs) {
+        if (experiment.has(key)) {
+            given.push_back(key);
+        }
+    }
+    if (given.size() > 1) {
+        failOption(name, given[1], fmt::format("stands together with {}; give one of them", given[0]));
+    }
+    if (given.empty() && needed) {
+        failOption(name, "prompt", fmt::format("missing; give one of {}", fmt::join(kInputs, ", ")));
+    }
+}
 
 float usableTemperature(double temperature) {
     const auto value = static_cast<float>(temperature);
@@ -85,11 +110,9 @@ std::vector<std::int32_t> arbitraryTokens(std::int64_t count, std::int64_t vocab
 RequestMaker::RequestMaker(const Run& run, const ModelSource& source, bool meta)
     : run_(run), source_(source), meta_(meta) {
     common_.stopTokens = source.generation.eosTokens.empty() ? source.config.eosTokens : source.generation.eosTokens;
-    common_.maxNewTokens = run.integer("max_new_tokens", 128);
+    common_.maxNewTokens = run.spec.integer("max_new_tokens");
     common_.sampling = samplingOf(run, source);
-    if (run.spec.contains("stop")) {
-        common_.stopTexts = run.spec["stop"].get<std::vector<std::string>>();
-    }
+    common_.stopTexts = run.spec.texts("stop");
 }
 
 RequestMaker::~RequestMaker() = default;
@@ -104,7 +127,7 @@ void RequestMaker::prepareText() {
     }
     tokenizer_ = Tokenizer::load(source_.tokenizerFile);
     unknown_ = unknownIds(*tokenizer_, source_.config.vocab);
-    if (!run_.flag("raw")) {
+    if (!run_.spec.flag("raw")) {
         format_ = std::make_unique<ChatFormat>(formatKind(run_, source_, *tokenizer_), tokenizer_,
                                                familyName(source_.config.family), source_.chatTemplate);
     }
@@ -151,9 +174,9 @@ GenerateRequest RequestMaker::fromChat(const std::vector<ChatMessage>& messages,
     GenerateRequest request = common_;
     request.forbidden = unknown_;
     ChatOptions options;
-    options.reasoningEffort = reasoningEffort.empty() ? run_.text("reasoning_effort", "medium") : reasoningEffort;
-    options.date = run_.text("date");
-    options.system = run_.text("system");
+    options.reasoningEffort = reasoningEffort.empty() ? run_.spec.text("reasoning_effort") : reasoningEffort;
+    options.date = run_.spec.text("date");
+    options.system = run_.spec.text("system");
     request.prompt = format_->render(messages, options).ids;
     for (const std::int32_t id : format_->stopIds()) {
         if (std::find(request.stopTokens.begin(), request.stopTokens.end(), id) == request.stopTokens.end()) {
@@ -165,10 +188,10 @@ GenerateRequest RequestMaker::fromChat(const std::vector<ChatMessage>& messages,
 }
 
 void RequestMaker::limitStops(GenerateRequest& request) const {
-    if (run_.flag("ignore_eos")) {
+    if (run_.spec.flag("ignore_eos")) {
         request.forbidden.insert(request.forbidden.end(), request.stopTokens.begin(), request.stopTokens.end());
     }
-    if (run_.flag("ignore_eos") || meta_) {
+    if (run_.spec.flag("ignore_eos") || meta_) {
         // Meta's ids are hashes: one that looks like an end must not cut a plan short.
         request.stopTokens.clear();
     }
@@ -195,15 +218,15 @@ void limitToContext(const ModelConfig& config, GenerateRequest& request) {
 
 /// The prompt of a generation as the experiment gives it.
 GenerateRequest chatRequest(const Run& run, RequestMaker& maker) {
-    if (!run.spec.contains("chat")) {
-        return maker.fromText(run.text("prompt"));
+    if (!run.spec.has("chat")) {
+        return maker.fromText(run.spec.text("prompt"));
     }
-    const std::vector<ChatMessage> messages = readChatFile(run.text("chat"));
+    const std::vector<ChatMessage> messages = readChatFile(run.spec.text("chat"));
     try {
         return maker.fromMessages(messages);
     } catch (const base::BadInput& error) {
         if (error.message().starts_with("messages")) {
-            throw base::BadInput(run.text("chat") + ": " + error.message());
+            throw base::BadInput(run.spec.text("chat") + ": " + error.message());
         }
         throw;
     }
@@ -216,27 +239,27 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
     RequestMaker maker(run, source, meta);
     std::vector<GenerateRequest> rows;
     std::vector<std::vector<std::int32_t>> ids;
-    if (run.spec.contains("tokens")) {
-        ids.push_back(run.spec["tokens"].get<std::vector<std::int32_t>>());
-    } else if (run.spec.contains("tokens_file")) {
-        ids = readTokenRows(run.text("tokens_file"));
-    } else if (run.spec.contains("prompt_length")) {
-        const std::int64_t count = run.integer("prompt_length", 1);
-        ids.push_back(arbitraryTokens(count, source.config.vocab, run.spec.value("seed", std::uint64_t{0}), 0));
+    if (run.spec.has("tokens")) {
+        ids.push_back(run.spec.tokens("tokens"));
+    } else if (run.spec.has("tokens_file")) {
+        ids = readTokenRows(run.spec.text("tokens_file"));
+    } else if (run.spec.has("prompt_length")) {
+        const std::int64_t count = run.spec.integer("prompt_length");
+        ids.push_back(arbitraryTokens(count, source.config.vocab, run.seed(), 0));
     } else {
         rows.push_back(chatRequest(run, maker));
     }
     checkTokenIds(ids, source.config.vocab,
-                  run.spec.contains("tokens_file") ? run.text("tokens_file") + ": input_ids" : "tokens");
+                  run.spec.has("tokens_file") ? run.spec.text("tokens_file") + ": input_ids" : "tokens");
     for (std::vector<std::int32_t>& row : ids) {
         rows.push_back(maker.fromTokens(std::move(row)));
     }
     prompts.tokenizer = maker.tokenizer();
     prompts.chatFormat = maker.chatFormat();
-    if (run.spec.contains("stop") && !run.spec["stop"].empty() && prompts.tokenizer == nullptr) {
+    if (!run.spec.texts("stop").empty() && prompts.tokenizer == nullptr) {
         throw base::BadInput("stop: needs a prompt given as text; with tokens there is no text to search");
     }
-    const std::int64_t copies = run.integer("batch", 1);
+    const std::int64_t copies = run.spec.integer("batch");
     std::int64_t tokens = 0;
     for (const GenerateRequest& row : rows) {
         tokens += static_cast<std::int64_t>(row.prompt.size()) * copies;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "engine/workload/workload_table.h"
 #include "kernels/cuda/jit/kernel_library.h"
 
 namespace vitrine::engine {
@@ -30,7 +31,7 @@ kernels::ProfileLevel profileLevel(const std::string& name) {
 
 /// auto leaves the context's own choice.
 std::optional<kernels::SimdLevel> simdOf(const Run& run) {
-    const std::string asked = run.text("simd", "auto");
+    const std::string asked = run.spec.text("simd");
     for (const auto level : {kernels::SimdLevel::Scalar, kernels::SimdLevel::Avx2, kernels::SimdLevel::Avx512}) {
         if (asked == kernels::simdName(level)) {
             return level;
@@ -41,10 +42,10 @@ std::optional<kernels::SimdLevel> simdOf(const Run& run) {
 
 kernels::ContextOptions contextOptions(const Run& run, base::TraceSink* trace) {
     kernels::ContextOptions options;
-    options.threads = static_cast<int>(run.integer("threads", 0));
-    options.memory.deviceBudget = run.spec.value("vram_budget", std::uint64_t{0});
-    options.memory.hostBudget = run.spec.value("host_budget", std::uint64_t{0});
-    options.profile = profileLevel(run.text("profile", "light"));
+    options.threads = static_cast<int>(run.spec.integer("threads"));
+    options.memory.deviceBudget = run.spec.maybeBytes("vram_budget").value_or(0);
+    options.memory.hostBudget = run.spec.maybeBytes("host_budget").value_or(0);
+    options.profile = profileLevel(run.spec.text("profile"));
     options.sink = trace;
     options.clock = run.sinks.clock;
     options.stop = run.stop;
@@ -54,48 +55,40 @@ kernels::ContextOptions contextOptions(const Run& run, base::TraceSink* trace) {
 
 kernels::CudaOptions cudaOptions(const Run& run) {
     kernels::CudaOptions options;
-    options.device = static_cast<int>(run.integer("device", 0));
-    if (run.spec.contains("kernel_pack")) {
-        options.kernelPacks = run.spec["kernel_pack"].get<std::vector<std::string>>();
-    }
-    if (run.spec.contains("kernel")) {
-        for (const Json& item : run.spec["kernel"]) {
-            const auto pair = item.get<std::string>();
-            const std::size_t equals = pair.find('=');
-            if (equals == 0 || equals == std::string::npos || equals + 1 == pair.size()) {
-                throw base::BadInput("kernel: \"" + pair + "\" must be OP=VARIANT");
-            }
-            options.kernelOverrides.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+    options.device = static_cast<int>(run.spec.integer("device"));
+    options.kernelPacks = run.spec.texts("kernel_pack");
+    for (const std::string& pair : run.spec.texts("kernel")) {
+        const std::size_t equals = pair.find('=');
+        if (equals == 0 || equals == std::string::npos || equals + 1 == pair.size()) {
+            throw base::BadInput("kernel: \"" + pair + "\" must be OP=VARIANT");
         }
+        options.kernelOverrides.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
     }
     return options;
 }
 
 } // namespace
 
-std::string Run::text(const char* key, const std::string& fallback) const {
-    return spec.value(key, fallback);
+std::uint64_t Run::seed() const {
+    return static_cast<std::uint64_t>(spec.integer("seed"));
 }
 
-std::int64_t Run::integer(const char* key, std::int64_t fallback) const {
-    return spec.value(key, fallback);
+std::int64_t Run::repeats(std::int64_t unset) const {
+    return spec.maybeInteger("repeat").value_or(unset);
 }
 
-bool Run::flag(const char* key) const {
-    return spec.value(key, false);
-}
-
-kernels::Backend backendOf(const Json& experiment) {
-    const std::string backend = experiment.value("backend", "auto");
-    if (experiment.value("plan", false) || backend == "meta") {
+kernels::Backend backendOf(const Experiment& experiment) {
+    const std::string backend = experiment.text("backend");
+    if (experiment.isPlan() || backend == "meta") {
         return kernels::Backend::Meta;
     }
     if (backend != "auto") {
         return backend == "cuda" ? kernels::Backend::Cuda : kernels::Backend::Cpu;
     }
-    // Another device's allocations are rehearsed on the CPU, and files are written from host memory.
-    const bool cpu = experiment.contains("device_profile") || experiment.value("bench", "") == "cpu-decode" ||
-                     experiment.value("workload", "") == "synthesize" || !kernels::whyNoCuda().empty();
+    const auto prefersCpu = experiment.workload().prefersCpu;
+    // Another device's allocations are rehearsed on the CPU.
+    const bool cpu = experiment.has("device_profile") || (prefersCpu != nullptr && prefersCpu(experiment)) ||
+                     !kernels::whyNoCuda().empty();
     return cpu ? kernels::Backend::Cpu : kernels::Backend::Cuda;
 }
 
@@ -108,8 +101,8 @@ std::string profileOfDevice(const std::string& deviceName) {
     return {};
 }
 
-kernels::DeviceTraits profileTraits(const Json& experiment, std::string* name) {
-    std::string profile = experiment.value("device_profile", "");
+kernels::DeviceTraits profileTraits(const Experiment& experiment, std::string* name) {
+    std::string profile = experiment.text("device_profile");
     if (profile.empty()) {
         const std::vector<kernels::CudaDeviceInfo> devices = kernels::cudaDevices();
         profile = devices.empty() ? std::string() : profileOfDevice(devices.front().name);
@@ -124,8 +117,8 @@ kernels::DeviceTraits profileTraits(const Json& experiment, std::string* name) {
 }
 
 kernels::DeviceTraits planTraits(const Run& run, std::string* name) {
-    if (run.text("backend") == "cpu" && !run.spec.contains("device_profile")) {
-        kernels::DeviceTraits traits = kernels::cpuTraits(static_cast<int>(run.integer("threads", 0)));
+    if (run.spec.text("backend") == "cpu" && !run.spec.has("device_profile")) {
+        kernels::DeviceTraits traits = kernels::cpuTraits(static_cast<int>(run.spec.integer("threads")));
         if (name != nullptr) {
             *name = traits.id;
         }
@@ -157,7 +150,7 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run) {
         return std::make_unique<kernels::Context>(options);
     }
     options.backend = kernels::Backend::Cpu;
-    if (run.spec.contains("device_profile")) {
+    if (run.spec.has("device_profile")) {
         // The CPU rehearses another device's allocations.
         options.traits = planTraits(run, nullptr);
     }
@@ -166,44 +159,40 @@ std::unique_ptr<kernels::Context> makeContext(const Run& run) {
 }
 
 ModelSource openSource(const Run& run) {
-    std::map<std::string, std::string> overrides;
-    if (run.spec.contains("set")) {
-        overrides = run.spec["set"].get<std::map<std::string, std::string>>();
-    }
-    return openModel(run.text("model"), overrides);
+    return openModel(run.spec.text("model"), run.spec.pairs("set"));
 }
 
 ModelOptions modelOptions(const Run& run, kernels::Context& context, const std::string& weights) {
     ModelOptions options;
     options.dequantize = weights == "dequantized";
     // A plan for the CPU prices what the CPU would do.
-    const bool cpu = context.can().runsOnHost || run.text("backend") == "cpu";
-    options.computeDType = run.spec.contains("dtype") ? dtypeNamed(run.spec["dtype"])
-                           : cpu                      ? kernels::DType::F32
-                                                      : kernels::DType::BF16;
-    options.seed = run.spec.value("seed", std::uint64_t{0});
+    const bool cpu = context.can().runsOnHost || run.spec.text("backend") == "cpu";
+    options.computeDType = run.spec.has("dtype") ? dtypeNamed(run.spec.text("dtype"))
+                           : cpu                 ? kernels::DType::F32
+                                                 : kernels::DType::BF16;
+    options.seed = run.seed();
     return options;
 }
 
 GenerateOptions generateOptions(const Run& run, const ModelOptions& model) {
     GenerateOptions options;
-    const std::string cache = run.text("cache", "dynamic");
+    const std::string cache = run.spec.text("cache");
     options.cache.kind = cache == "static"  ? KvCacheKind::Static
                          : cache == "paged" ? KvCacheKind::Paged
                                             : KvCacheKind::Dynamic;
-    options.cache.dtype = run.spec.contains("kv_dtype") ? dtypeNamed(run.spec["kv_dtype"]) : model.computeDType;
-    options.cache.pageTokens = run.integer("page_size", 0);
-    options.cache.slidingSaves = run.spec.value("sliding_cache", true);
-    options.prefillChunk = run.integer("prefill_chunk", 0);
-    options.topLogprobs = static_cast<std::int32_t>(run.integer("logprobs", 0));
+    options.cache.dtype = run.spec.has("kv_dtype") ? dtypeNamed(run.spec.text("kv_dtype")) : model.computeDType;
+    options.cache.pageTokens = run.spec.integer("page_size");
+    options.cache.slidingSaves = run.spec.flag("sliding_cache");
+    options.prefillChunk = run.spec.integer("prefill_chunk");
+    options.topLogprobs = static_cast<std::int32_t>(run.spec.integer("logprobs"));
     return options;
 }
 
 void addContextMetrics(const Run& run, kernels::Context& context) {
     Json& metrics = run.metrics;
-    metrics["model"] = run.text("model");
-    if (run.spec.contains("weights")) {
-        metrics["weights"] = run.text("weights");
+    metrics["model"] = run.spec.text("model");
+    if (run.spec.has("weights")) {
+        metrics["weights"] = run.spec.text("weights");
     }
     metrics["dtype"] = kernels::dtypeName(modelOptions(run, context, "").computeDType);
     metrics["backend"] = kernels::backendName(context.backend());
@@ -213,7 +202,7 @@ void addContextMetrics(const Run& run, kernels::Context& context) {
         metrics["threads"] = context.hostPool().threads();
         metrics["simd"] = kernels::simdName(context.simd());
     }
-    if (context.can().virtualTime || run.spec.contains("device_profile")) {
+    if (context.can().virtualTime || run.spec.has("device_profile")) {
         std::string profile;
         planTraits(run, &profile);
         metrics["device_profile"] = profile;

@@ -17,34 +17,35 @@
 #include "engine/model/model.h"
 #include "engine/tokenizer/chat_format.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "kernels/context/context.h"
 
 namespace vitrine::engine {
 
-/// One validated experiment on its way. `metrics` is filled as facts become known.
+/// One experiment on its way. `metrics` is filled as facts become known. References the caller's values.
 struct Run {
-    const nlohmann::json& spec;
+    const Experiment& spec;
     const WorkloadSinks& sinks;
     base::StopToken stop;
     nlohmann::json& metrics;
 
-    std::string text(const char* key, const std::string& fallback = "") const;
-    std::int64_t integer(const char* key, std::int64_t fallback) const;
-    bool flag(const char* key) const;
+    std::uint64_t seed() const;
+    /// How often it is to be done; `unset`: where the experiment does not say it.
+    std::int64_t repeats(std::int64_t unset = 1) const;
 };
 
 /// The traits of an experiment on Meta: of `device_profile`, of this machine's CPU where the backend is cpu, of this
 /// machine's GPU when a profile describes it, else h100-80gb. `name` (may be null) receives what the result reports as device_profile.
 kernels::DeviceTraits planTraits(const Run& run, std::string* name);
 
-/// Where a validated experiment runs: "auto" is a GPU when this machine has one that can be used. Meta for a plan.
-kernels::Backend backendOf(const nlohmann::json& experiment);
+/// Where an experiment runs: "auto" is a GPU when this machine has one that can be used. Meta for a plan.
+kernels::Backend backendOf(const Experiment& experiment);
 /// The shipped profile of a device by its name as the driver tells it; empty when there is none.
 std::string profileOfDevice(const std::string& deviceName);
 /// The traits of an experiment's device_profile; without one, of the GPU present when a profile describes it, else
 /// h100-80gb. `name` (may be null) receives the profile's name.
-kernels::DeviceTraits profileTraits(const nlohmann::json& experiment, std::string* name = nullptr);
+kernels::DeviceTraits profileTraits(const Experiment& experiment, std::string* name = nullptr);
 
 /// The context that the experiment runs on. Throws Unsupported, with what to do, for cuda where there is none.
 std::unique_ptr<kernels::Context> makeContext(const Run& run);
@@ -63,6 +64,10 @@ struct Prompts {
     std::shared_ptr<const Tokenizer> tokenizer;
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< raw text is read as a format without channels
 };
+/// Whether the experiment has a prompt: as text, chat, tokens, a file of tokens or a length.
+bool hasInput(const Experiment& experiment);
+/// Throws BadInput "NAME: KEY: what" for more than one prompt, and for none where one is `needed`.
+void checkInput(const Experiment& experiment, const std::string& name, bool needed);
 Prompts makePrompts(const Run& run, const ModelSource& source, bool meta);
 
 /// Turns prompts into requests with what the experiment says of all of them: sampling, stops, chat format. The tokenizer is
@@ -154,15 +159,5 @@ double median(std::vector<double> values);
 /// the host does for one run is hidden behind those before it.
 std::vector<double> secondsOfRuns(kernels::Context& context, std::int64_t times,
                                   const std::function<void(std::int64_t)>& work);
-
-/// The workloads. Each fills run.metrics and throws what went wrong.
-void runGenerate(const Run& run);
-void runLoad(const Run& run);
-void runLogits(const Run& run);
-void runTokenize(const Run& run);
-void runSynthesize(const Run& run);
-void runBench(const Run& run);
-void runBatch(const Run& run);
-void runAttention(const Run& run);
 
 } // namespace vitrine::engine

@@ -3,6 +3,7 @@
 #include "engine/workload/serve.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -11,11 +12,22 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/workload/batch.h"
+#include "engine/workload/result_text.h"
+#include "engine/workload/workloads.h"
 
 namespace vitrine::engine {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 1> kSharedKeys = {"kv_dtype"};
+constexpr std::array<std::string_view, 1> kViews = {"batching"};
+
+/// Columns as in option_table.cpp.
+constexpr std::array kOptions = {
+    OptionSpec{"session_limit", OptionType::Bytes, "512MiB", "", 0, 0, "", "bytes", "Experiment",
+               "What a server keeps of itself in its session; the oldest parts of it are deleted. 0: everything"},
+};
 
 /// The longest sequence that the scheduler would not refuse.
 std::int64_t longestHeld(const BatchEngine& engine) {
@@ -194,7 +206,7 @@ private:
 ServedModel servedModel(const Run& run, const ModelSource& source, const RequestMaker& maker,
                         const BatchEngine& engine) {
     ServedModel served;
-    served.name = run.text("model");
+    served.name = run.spec.text("model");
     served.maker = &maker;
     served.tokenizer = maker.tokenizer();
     served.harmony = maker.hasChat() && maker.chatFormat() == ChatFormatKind::Harmony;
@@ -232,10 +244,10 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     Json& metrics = run.metrics;
     RequestMaker maker(run, source, !context.can().computesValues);
     const std::string whyNoChat = prepareText(maker, source);
-    if (maker.tokenizer() == nullptr && run.spec.contains("stop") && !run.spec["stop"].empty()) {
+    if (maker.tokenizer() == nullptr && !run.spec.texts("stop").empty()) {
         throw base::BadInput(source.name + ": stop: needs a tokenizer, and the model has none");
     }
-    const ModelOptions options = modelOptions(run, context, run.text("weights", "quantized"));
+    const ModelOptions options = modelOptions(run, context, run.spec.text("weights"));
     Model model(context, source, options, run.sinks.progress);
     addLoadMetrics(metrics, model.loadReport());
     BatchWork work;
@@ -273,8 +285,7 @@ void serveFeed(const Run& run, kernels::Context& context, const ModelSource& sou
     addBatchMetrics(metrics, engine, service.tally());
 }
 
-} // namespace
-
+/// Serves run.sinks.feed until it is over.
 void runServe(const Run& run) {
     if (run.sinks.feed == nullptr) {
         throw base::BadInput("workload: serve needs clients; start it with `vitrine serve`");
@@ -283,5 +294,25 @@ void runServe(const Run& run) {
     const std::unique_ptr<kernels::Context> context = makeContext(run);
     runMeasured(run, *context, [&] { serveFeed(run, *context, source, *run.sinks.feed); });
 }
+
+std::string listName(const Experiment& experiment) {
+    return fmt::format("serve, {} slots, {}", experiment.integer("slots"), modelName(experiment));
+}
+
+} // namespace
+
+constinit const Workload kServeWorkload = {
+    .name = "serve",
+    .title = "Serve",
+    .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kAnswerOptions | kTextOptions |
+                  kBatchingOptions,
+    .optionKeys = kSharedKeys,
+    .ownOptions = kOptions,
+    .ownOptionsBefore = "kv_pages",
+    .run = runServe,
+    .servesClients = true,
+    .runName = listName,
+    .views = kViews,
+};
 
 } // namespace vitrine::engine

@@ -79,7 +79,4 @@ public:
     virtual void ended(const std::string& error) noexcept = 0;
 };
 
-/// Serves run.sinks.feed until it is over. Throws BadInput without one.
-void runServe(const Run& run);
-
 } // namespace vitrine::engine

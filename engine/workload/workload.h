@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Runs one validated experiment on one context and returns its metrics as JSON: the fields that the command line prints.
+// Runs one experiment on one context and returns its metrics as JSON.
 
 #include <cstdint>
 #include <functional>
@@ -18,6 +18,7 @@
 
 namespace vitrine::engine {
 
+class Experiment;
 class RequestFeed;
 
 /// One streamed token: text is what became showable (may be empty), channel is "final" but for harmony models.
@@ -51,8 +52,8 @@ struct WorkloadSinks {
     /// The run's clock where others measure the same run; null: the run makes its own. Not used on virtual time.
     const base::Clock* clock = nullptr;
     base::ProgressSink* progress = nullptr;
-    /// What runs of this process leave to each other: generate and logits take over weights and a CUDA context that fit, and
-    /// leave theirs; load, bench and attention free the weights first. Null: every run starts afresh.
+    /// What runs of this process leave to each other: a run takes over weights and a CUDA context that fit, and leaves its
+    /// own; a workload that starts afresh frees them first. Null: every run starts afresh.
     kernels::KeptState* kept = nullptr;
     ProfileSwitch* profiles = nullptr; ///< for bench profiling
     RequestFeed* feed = nullptr;       ///< for serve
@@ -69,17 +70,15 @@ struct WorkloadSinks {
     std::function<void(std::string_view name, const nlohmann::json& value)> fact;
 };
 
-/// Validates `experiment` and runs it; with "plan": true it is planned instead.
-/// Throws the errors of base/error.h; on Cancelled, OutOfMemory and others the events so far are with the sink, and
-/// `partial` (if not null) holds the metrics known by then.
-nlohmann::json runExperiment(const nlohmann::json& experiment, const WorkloadSinks& sinks, base::StopToken stop,
+/// Runs `experiment`; a plan is priced on Meta with its device profile instead. Returns the metrics: the fields that the
+/// command line prints. Throws the errors of base/error.h. On Cancelled, OutOfMemory and others the events so far are with
+/// the sink, and `partial` (if not null) holds the metrics known by then; of a plan without "fits".
+nlohmann::json runExperiment(const Experiment& experiment, const WorkloadSinks& sinks, base::StopToken stop,
                              nlohmann::json* partial = nullptr);
 
-/// The same workload on Meta with the experiment's device profile: fits, peak_bytes, peak_by_category, ... (planning).
-/// "step_seconds_estimate" of generate is the time of the last decode step; where max_new_tokens is 1 nothing is decoded,
-/// and it is the time of the longest prefill step.
-/// A plan that is cancelled leaves in `partial` (if not null) what it knew by then, without "fits".
-nlohmann::json planExperiment(const nlohmann::json& experiment, const WorkloadSinks& sinks, base::StopToken stop,
+/// The same of the experiment as a plan: fits, peak_bytes, peak_by_category, ... Throws BadInput where the workload cannot
+/// be planned.
+nlohmann::json planExperiment(const Experiment& experiment, const WorkloadSinks& sinks, base::StopToken stop,
                               nlohmann::json* partial = nullptr);
 
 } // namespace vitrine::engine

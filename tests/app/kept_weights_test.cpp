@@ -17,6 +17,7 @@
 #include "app/runner/run_compare.h"
 #include "app/runner/run_host.h"
 #include "base/error.h"
+#include "engine/workload/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/app/worker_testing.h"
 #include "tests/sessions/temp_folder.h"
@@ -48,7 +49,7 @@ protected:
     json run(const json& what) { return run(what, session()); }
     json run(const json& what, const std::string& file) {
         notices_.clear();
-        host_->start(what, file, [this](const json& message) {
+        host_->start(engine::Experiment::parse(what, "experiment"), file, [this](const json& message) {
             if (message["type"] == "notice") {
                 notices_.push_back(message["text"]);
             }
@@ -153,7 +154,7 @@ TEST_F(KeptWeights, AFileThatChangedIsReadAgain) {
 
 TEST_F(KeptWeights, ALoadThatIsStoppedLeavesNothing) {
     const json slow = experiment({{"model", "synthetic:gpt-oss-20b"}, {"set", {{"num_hidden_layers", "4"}}}});
-    host_->start(slow, session(), [&](const json& message) {
+    host_->start(engine::Experiment::parse(slow, "experiment"), session(), [&](const json& message) {
         if (message["type"] == "progress" && message.value("what", "").starts_with("Making")) {
             host_->stop();
         }
@@ -212,14 +213,14 @@ TEST_F(KeptWeights, ALoadIsALoad) {
 
 TEST_F(KeptWeights, CountAgainstTheBudgetOfTheNextRun) {
     const auto bytes = run(experiment())["resident_bytes"].get<std::uint64_t>();
-    host_->start(experiment({{"vram_budget", bytes / 2}}), session(), {});
+    host_->start(engine::Experiment::parse(experiment({{"vram_budget", bytes / 2}}), "experiment"), session(), {});
     const RunOutcome refused = host_->wait();
     EXPECT_EQ(refused.status, RunOutcome::Status::OutOfMemory) << refused.error;
     const json facts = json::parse(refused.metricsJson)["error"];
     EXPECT_EQ(facts["what"], "weights");
     EXPECT_EQ(facts["budget_bytes"], bytes / 2);
     // Room for the weights and not for the rest: the run fails later, and what was loaded stays.
-    host_->start(experiment({{"vram_budget", bytes + 4096}}), session(), {});
+    host_->start(engine::Experiment::parse(experiment({{"vram_budget", bytes + 4096}}), "experiment"), session(), {});
     EXPECT_EQ(host_->wait().status, RunOutcome::Status::OutOfMemory);
     EXPECT_TRUE(kept(run(experiment())));
 }

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <vector>
 
+#include "engine/workload/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/base/eventually.h"
 #include "tests/sessions/temp_folder.h"
@@ -34,7 +35,8 @@ TEST(RunHost, TellsItsStoryInOrder) {
     const std::string file = folder.file("runs.vitrine");
     const auto host = RunHost::inProcess();
     std::vector<json> messages;
-    host->start(experiment(6), file, [&](const json& message) { messages.push_back(message); });
+    host->start(engine::Experiment::parse(experiment(6), "experiment"), file,
+                [&](const json& message) { messages.push_back(message); });
     const RunOutcome outcome = host->wait();
     EXPECT_EQ(outcome.status, RunOutcome::Status::Done) << outcome.error;
     EXPECT_EQ(outcome.exitCode, 0);
@@ -75,9 +77,13 @@ TEST(RunHost, ThrowsBeforeAnythingStartsWhenTheInputIsBad) {
     const test::TempFolder folder;
     const std::string file = folder.file("runs.vitrine");
     const auto host = RunHost::inProcess();
-    EXPECT_THROW(host->start({{"vitrine", 1}, {"workload", "generate"}, {"nope", 1}}, file, {}), base::BadInput);
+    EXPECT_THROW(
+        host->start(engine::Experiment::parse({{"vitrine", 1}, {"workload", "generate"}, {"nope", 1}}, "experiment"),
+                    file, {}),
+        base::BadInput);
     EXPECT_FALSE(std::filesystem::exists(file));
-    EXPECT_THROW(host->start(experiment(1), folder.path().string(), {}), base::BadInput);
+    EXPECT_THROW(host->start(engine::Experiment::parse(experiment(1), "experiment"), folder.path().string(), {}),
+                 base::BadInput);
     EXPECT_FALSE(host->running());
 }
 
@@ -86,17 +92,17 @@ TEST(RunHost, StopEndsTheRunSaved) {
     const std::string file = folder.file("runs.vitrine");
     const auto host = RunHost::inProcess();
     std::atomic<int> tokens = 0;
-    host->start(experiment(1'000'000), file,
+    host->start(engine::Experiment::parse(experiment(1'000'000), "experiment"), file,
                 [&](const json& message) { tokens += message["type"] == "token" ? 1 : 0; });
     ASSERT_TRUE(test::eventually([&] { return tokens >= 3; }));
-    EXPECT_THROW(host->start(experiment(1), file, {}), base::Internal);
+    EXPECT_THROW(host->start(engine::Experiment::parse(experiment(1), "experiment"), file, {}), base::Internal);
     host->stop();
     const RunOutcome outcome = host->wait();
     EXPECT_EQ(outcome.status, RunOutcome::Status::Cancelled);
     EXPECT_EQ(outcome.exitCode, 130);
     EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->run(1).status, sessions::RunStatus::Cancelled);
     // The next run works.
-    host->start(experiment(2), file, {});
+    host->start(engine::Experiment::parse(experiment(2), "experiment"), file, {});
     EXPECT_EQ(host->wait().exitCode, 0);
     EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->runs().size(), 2u);
 }
@@ -106,14 +112,15 @@ TEST(RunHost, AStoppedPlanKeepsWhatItKnew) {
     const std::string file = folder.file("runs.vitrine");
     const auto host = RunHost::inProcess();
     std::atomic<int> tokens = 0;
-    host->start({{"vitrine", 1},
-                 {"plan", true},
-                 {"workload", "batch"},
-                 {"model", "synthetic:tiny-llama"},
-                 {"trace", "fixed"},
-                 {"requests", 100'000},
-                 {"prompt_tokens", "4"},
-                 {"new_tokens", "100"}},
+    host->start(engine::Experiment::parse({{"vitrine", 1},
+                                           {"plan", true},
+                                           {"workload", "batch"},
+                                           {"model", "synthetic:tiny-llama"},
+                                           {"trace", "fixed"},
+                                           {"requests", 100'000},
+                                           {"prompt_tokens", "4"},
+                                           {"new_tokens", "100"}},
+                                          "experiment"),
                 file, [&](const json& message) { tokens += message["type"] == "token" ? 1 : 0; });
     ASSERT_TRUE(test::eventually([&] { return tokens >= 5000; }));
     host->stop();
@@ -130,7 +137,7 @@ TEST(RunHost, AModelThatIsNotThereFailsWithOneSentence) {
     const auto host = RunHost::inProcess();
     json spec = experiment(1);
     spec["model"] = "/no/such/model";
-    host->start(spec, "", {});
+    host->start(engine::Experiment::parse(spec, "experiment"), "", {});
     const RunOutcome outcome = host->wait();
     EXPECT_EQ(outcome.status, RunOutcome::Status::Failed);
     EXPECT_EQ(outcome.exitCode, 2);
@@ -141,7 +148,7 @@ TEST(RunHost, AModelThatIsNotThereFailsWithOneSentence) {
 
 TEST(RunHost, MayBeDestroyedWhileItRuns) {
     const auto host = RunHost::inProcess();
-    host->start(experiment(1'000'000), "", {});
+    host->start(engine::Experiment::parse(experiment(1'000'000), "experiment"), "", {});
 }
 
 } // namespace

@@ -16,6 +16,7 @@
 #include "app/runner/line_pipe.h"
 #include "app/runner/run_host.h"
 #include "base/error.h"
+#include "engine/workload/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/app/worker_testing.h"
 #include "tests/sessions/temp_folder.h"
@@ -44,7 +45,7 @@ json experiment(int newTokens) {
 /// Starts a long run and returns when its first token has come.
 void startLongRun(RunHost& host, const std::string& file) {
     const auto tokens = std::make_shared<std::atomic<int>>(0);
-    host.start(experiment(1'000'000), file,
+    host.start(engine::Experiment::parse(experiment(1'000'000), "experiment"), file,
                [tokens](const json& message) { *tokens += message["type"] == "token" ? 1 : 0; });
     ASSERT_TRUE(test::eventually([&] { return *tokens > 0; }));
 }
@@ -52,12 +53,12 @@ void startLongRun(RunHost& host, const std::string& file) {
 TEST(Worker, GivesWhatARunInThisProcessGives) {
     const test::TempFolder folder(test::TempFolder::Place::Memory);
     const auto here = RunHost::inProcess();
-    here->start(experiment(6), "", {});
+    here->start(engine::Experiment::parse(experiment(6), "experiment"), "", {});
     const RunOutcome expected = here->wait();
     const auto host = RunHost::inWorker(kWorkerProgram);
     for (int run = 1; run <= 2; ++run) {
         std::vector<json> messages;
-        host->start(experiment(6), folder.file("runs.vitrine"),
+        host->start(engine::Experiment::parse(experiment(6), "experiment"), folder.file("runs.vitrine"),
                     [&](const json& message) { messages.push_back(message); });
         const RunOutcome outcome = host->wait();
         EXPECT_EQ(outcome.status, RunOutcome::Status::Done) << outcome.error;
@@ -91,7 +92,7 @@ TEST(Worker, ADeadWorkerEndsItsRunAndTheNextRunWorks) {
     EXPECT_NE(outcome.error.find("crashed"), std::string::npos) << outcome.error;
     EXPECT_EQ(outcome.run, 1);
     EXPECT_FALSE(host->running());
-    host->start(experiment(3), file, {});
+    host->start(engine::Experiment::parse(experiment(3), "experiment"), file, {});
     EXPECT_EQ(host->wait().status, RunOutcome::Status::Done);
     const auto session = SessionFile::open(file, OpenMode::ReadOnly);
     EXPECT_EQ(session->run(1).status, RunStatus::Interrupted);
@@ -111,15 +112,20 @@ TEST(Worker, ItsOwnersEndStopsTheRunSaved) {
 TEST(Worker, RefusesBeforeItStartsAndAfter) {
     const test::TempFolder folder(test::TempFolder::Place::Memory);
     const auto host = RunHost::inWorker(kWorkerProgram);
-    EXPECT_THROW(host->start({{"vitrine", 1}, {"workload", "generate"}, {"modle", "x"}}, "", {}), base::BadInput);
+    EXPECT_THROW(
+        host->start(engine::Experiment::parse({{"vitrine", 1}, {"workload", "generate"}, {"modle", "x"}}, "experiment"),
+                    "", {}),
+        base::BadInput);
     std::ofstream(folder.file("notes.txt"))
         << "a file of another program, long enough to have a header of its own ..." << std::string(200, '.');
-    host->start(experiment(3), folder.file("notes.txt"), {});
+    host->start(engine::Experiment::parse(experiment(3), "experiment"), folder.file("notes.txt"), {});
     const RunOutcome outcome = host->wait();
     EXPECT_EQ(outcome.errorKind, base::ErrorKind::BadInput);
     EXPECT_EQ(outcome.exitCode, 2);
     EXPECT_NE(outcome.error.find("notes.txt"), std::string::npos) << outcome.error;
-    EXPECT_THROW(RunHost::inWorker(folder.file("nothing"))->start(experiment(3), "", {}), base::Internal);
+    EXPECT_THROW(RunHost::inWorker(folder.file("nothing"))
+                     ->start(engine::Experiment::parse(experiment(3), "experiment"), "", {}),
+                 base::Internal);
 }
 
 TEST(LinePipe, ReadsWholeLinesHoweverTheyArrive) {

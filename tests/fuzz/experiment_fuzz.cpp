@@ -27,8 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return 0;
     }
     try {
-        const nlohmann::json canonical = engine::validateExperiment(base::parseStrictJson(text, "fuzz"), "fuzz");
-        if (engine::validateExperiment(canonical, "again") != canonical ||
+        const nlohmann::json canonical =
+            engine::Experiment::parse(base::parseStrictJson(text, "fuzz"), "fuzz").toJson();
+        if (engine::Experiment::parse(canonical, "again").toJson() != canonical ||
             !engine::diffExperiments(canonical, canonical).empty()) {
             std::abort();
         }

@@ -13,6 +13,7 @@
 
 #include "app/runner/run_host.h"
 #include "base/error.h"
+#include "engine/workload/experiment.h"
 #include "sessions/session_file.h"
 #include "tests/app/worker_testing.h"
 #include "tests/gpu/context_testing.h"
@@ -46,7 +47,7 @@ protected:
     }
     RunOutcome run(const json& what) {
         notices_.clear();
-        host_->start(what, session(), [this](const json& message) {
+        host_->start(engine::Experiment::parse(what, "experiment"), session(), [this](const json& message) {
             if (message["type"] == "notice") {
                 notices_.push_back(message["text"]);
             }

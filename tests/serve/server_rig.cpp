@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "engine/generation/generator.h"
+#include "engine/workload/experiment.h"
 #include "tests/base/eventually.h"
 #include "tests/engine/model/model_test_support.h"
 
@@ -27,7 +28,7 @@ ServerRig::ServerRig(Options options) {
                        {"threads", 2}, {"slots", 8},          {"ignore_eos", true}};
     experiment.update(options.more);
     auto isReady = ready.get_future();
-    host_->start(experiment, options.session, {});
+    host_->start(engine::Experiment::parse(experiment, "experiment"), options.session, {});
     while (isReady.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
         if (!host_->running()) {
             throw std::runtime_error(host_->wait().error);

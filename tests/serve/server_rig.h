@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "app/runner/request_server.h"
 #include "app/runner/run_host.h"
+#include "app/serve/request_server.h"
 #include "tests/serve/http_client.h"
 
 namespace vitrine::test {

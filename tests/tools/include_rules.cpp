@@ -27,13 +27,13 @@ constexpr std::array<Folder, 12> kFolders = {{{"base", 0},
                                               {"ui/widgets", 4},
                                               {"ui/views", 5},
                                               {"app/runner", 6},
-                                              {"app/cli", 7},
-                                              {"app/gui", 7},
-                                              {"app/serve", 7}}};
+                                              {"app/serve", 7},
+                                              {"app/cli", 8},
+                                              {"app/gui", 8}}};
 
 constexpr std::array<std::string_view, 11> kEngineOrder = {"checkpoint", "tokenizer", "quant",   "attention",
                                                            "cache",      "parallel",  "model",   "generation",
-                                                           "training",   "workload",  "planning"};
+                                                           "training",   "planning",  "workload"};
 
 /// Third-party headers: who may include what starts like this, and only in files that end like that.
 struct ThirdParty {

@@ -30,7 +30,7 @@ json experiment() {
 
 std::string failureOf(const json& spec) {
     try {
-        runExperiment(spec, {}, {});
+        runExperiment(Experiment::parse(spec, "experiment"), {}, {});
     } catch (const base::Error& error) {
         return error.message();
     }
@@ -42,7 +42,7 @@ TEST(WorkloadAttention, TimesWithTheMaskAndWithout) {
     spec["backward"] = true;
     spec["compare_full"] = true;
     spec["repeat"] = 1;
-    const json metrics = runExperiment(spec, {}, {});
+    const json metrics = runExperiment(Experiment::parse(spec, "experiment"), {}, {});
     for (const std::string name : {"forward", "backward"}) {
         ASSERT_TRUE(metrics.contains("full_" + name + "_ms"));
         EXPECT_GT(metrics[name + "_ms"], 0);
@@ -63,7 +63,7 @@ TEST(WorkloadAttention, QueriesAndKeysMayDiffer) {
     json spec = experiment();
     spec["random"] = "1,2,2,128,384,32";
     spec["capture"] = {"doc=documents:512"};
-    const json metrics = runExperiment(spec, {}, {});
+    const json metrics = runExperiment(Experiment::parse(spec, "experiment"), {}, {});
     EXPECT_EQ(metrics["q_len"], 128);
     EXPECT_EQ(metrics["kv_len"], 384);
     EXPECT_TRUE(metrics["backward_ms"].is_null());
@@ -97,7 +97,8 @@ TEST(WorkloadAttention, StopsBetweenRepeats) {
     base::StopSource stop;
     stop.request_stop();
     json partial;
-    EXPECT_THROW(runExperiment(experiment(), {}, stop.get_token(), &partial), base::Cancelled);
+    EXPECT_THROW(runExperiment(Experiment::parse(experiment(), "experiment"), {}, stop.get_token(), &partial),
+                 base::Cancelled);
 }
 
 TEST(WorkloadAttention, OtherWorkloadsHaveTwoTypes) {

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "engine/workload/batch_ceiling.h"
+#include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "tests/engine/model/model_test_support.h"
 
@@ -38,7 +39,7 @@ protected:
         Json experiment = {{"vitrine", 1},     {"workload", "batch"}, {"model", test::fixture("gpt-oss-mxfp4")},
                            {"backend", "cpu"}, {"slots", 3},          {"outputs", path("out.jsonl")}};
         experiment.update(more);
-        return runExperiment(experiment, sinks, {});
+        return runExperiment(Experiment::parse(experiment, "experiment"), sinks, {});
     }
     std::string path(const std::string& name) const { return (folder_ / name).string(); }
     std::string file(const std::string& name, const std::string& text) const {
@@ -67,12 +68,13 @@ TEST_F(WorkloadBatch, AnswersAreThoseOfGenerateUnderBothModes) {
         }
         const std::string id = fmt::format("r{}", i);
         trace += Json{{"id", id}, {"tokens", tokens}, {"max_new_tokens", 3 + 2 * i}}.dump() + "\n";
-        expected[id] = runExperiment({{"vitrine", 1},
-                                      {"workload", "generate"},
-                                      {"model", test::fixture("gpt-oss-mxfp4")},
-                                      {"backend", "cpu"},
-                                      {"tokens", tokens},
-                                      {"max_new_tokens", 3 + 2 * i}},
+        expected[id] = runExperiment(Experiment::parse({{"vitrine", 1},
+                                                        {"workload", "generate"},
+                                                        {"model", test::fixture("gpt-oss-mxfp4")},
+                                                        {"backend", "cpu"},
+                                                        {"tokens", tokens},
+                                                        {"max_new_tokens", 3 + 2 * i}},
+                                                       "experiment"),
                                      {}, {})["ids"]
                            .get<std::vector<std::int32_t>>();
     }
@@ -199,7 +201,8 @@ TEST_F(WorkloadBatch, WhatEndsEarlyLeavesItsAnswers) {
     };
     const Json experiment = {{"vitrine", 1},     {"workload", "batch"}, {"model", test::fixture("llama")},
                              {"backend", "cpu"}, {"trace", trace},      {"outputs", path("out.jsonl")}};
-    EXPECT_THROW(runExperiment(experiment, sinks, source.get_token()), base::Cancelled);
+    EXPECT_THROW(runExperiment(Experiment::parse(experiment, "experiment"), sinks, source.get_token()),
+                 base::Cancelled);
     const std::vector<Json> rows = outputs();
     ASSERT_EQ(rows.size(), 3U);
     EXPECT_EQ(rows[0]["finish_reason"], "length");
@@ -243,7 +246,7 @@ TEST_F(WorkloadBatch, NoBudgetFailsInTheMiddle) {
         }
         Json metrics;
         try {
-            planExperiment(experiment, {}, {}, &metrics);
+            planExperiment(Experiment::parse(experiment, "experiment"), {}, {}, &metrics);
         } catch (const base::Error& error) {
             ADD_FAILURE() << error.message() << "\n" << experiment;
             continue;
@@ -273,7 +276,7 @@ TEST_F(WorkloadBatch, ASmallBudgetOnTheCpuMeansSmallSteps) {
     for (const char* budget : {"1 MiB", "4 MiB", "8 MiB"}) {
         Json small = experiment;
         small["vram_budget"] = budget;
-        const Json metrics = runExperiment(small, {}, {});
+        const Json metrics = runExperiment(Experiment::parse(small, "experiment"), {}, {});
         EXPECT_EQ(metrics["finished_requests"], 20) << budget;
         EXPECT_LT(metrics["step_tokens"], 8192) << budget;
         EXPECT_EQ(metrics["out_of_memory_steps"], 0) << budget;
@@ -355,12 +358,13 @@ TEST_F(WorkloadBatch, APlanThatRefusesForWantOfMemoryDoesNotFit) {
 }
 
 TEST_F(WorkloadBatch, BenchmarkRowsCompareBothModes) {
-    const Json out = runExperiment({{"vitrine", 1},
-                                    {"workload", "bench"},
-                                    {"bench", "batch"},
-                                    {"model", "synthetic:tiny-gpt-oss"},
-                                    {"backend", "meta"},
-                                    {"scenarios", "uniform-8,long-tail-8,uniform-8-longest-first"}},
+    const Json out = runExperiment(Experiment::parse({{"vitrine", 1},
+                                                      {"workload", "bench"},
+                                                      {"bench", "batch"},
+                                                      {"model", "synthetic:tiny-gpt-oss"},
+                                                      {"backend", "meta"},
+                                                      {"scenarios", "uniform-8,long-tail-8,uniform-8-longest-first"}},
+                                                     "experiment"),
                                    {}, {});
     const Json& rows = out["rows"];
     ASSERT_EQ(rows.size(), 8U);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/generation/generator.h"
+#include "engine/workload/experiment.h"
 #include "kernels/ops/attention/kv_rows.h"
 #include "tests/engine/model/model_test_support.h"
 
@@ -22,7 +23,7 @@ using Json = nlohmann::json;
 Json bench(Json experiment) {
     experiment["vitrine"] = 1;
     experiment["workload"] = "bench";
-    return runExperiment(experiment, {}, {});
+    return runExperiment(Experiment::parse(experiment, "experiment"), {}, {});
 }
 
 Json rowNamed(const Json& result, const std::string& name) {
@@ -171,11 +172,12 @@ TEST(Bench, ProfilingIsMeasuredInTurnsOnOneModel) {
     Json experiment = {{"vitrine", 1},        {"workload", "bench"}, {"bench", "profiling"},
                        {"backend", "cpu"},    {"contexts", "64"},    {"prompts", "40"},
                        {"profile_window", 2}, {"profile_every", 9},  {"model", "synthetic:tiny-gpt-oss"}};
-    EXPECT_THROW(runExperiment(experiment, {}, {}), base::Unsupported) << "the engine has no profilers of its own";
+    EXPECT_THROW(runExperiment(Experiment::parse(experiment, "experiment"), {}, {}), base::Unsupported)
+        << "the engine has no profilers of its own";
     CountingProfiles profiles;
     WorkloadSinks sinks;
     sinks.profiles = &profiles;
-    const Json out = runExperiment(experiment, sinks, {});
+    const Json out = runExperiment(Experiment::parse(experiment, "experiment"), sinks, {});
     // Three rounds and one before them for each of two batches and a prompt; light rounds only count.
     EXPECT_EQ(profiles.begun["light"], 9);
     EXPECT_EQ(profiles.begun["full"], 13);

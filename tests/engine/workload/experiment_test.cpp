@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "engine/workload/experiment.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
+#include "engine/workload/workload_table.h"
 
 namespace vitrine::engine {
 namespace {
@@ -21,7 +23,7 @@ Json minimal() {
 
 std::string errorOf(const Json& experiment) {
     try {
-        validateExperiment(experiment, "spec.json");
+        Experiment::parse(experiment, "spec.json");
     } catch (const base::BadInput& error) {
         return error.message();
     }
@@ -32,7 +34,9 @@ TEST(OptionTable, DefaultsParseAndKeysAreUnique) {
     std::set<std::string_view> keys;
     for (const OptionSpec& option : optionTable()) {
         EXPECT_TRUE(keys.insert(option.key).second) << option.key;
-        EXPECT_NE(option.workloads, 0U) << option.key;
+        EXPECT_TRUE(std::any_of(workloadTable().begin(), workloadTable().end(), [&](const Workload* workload) {
+            return optionApplies(option, workload->name, true);
+        })) << option.key;
         EXPECT_FALSE(option.group.empty()) << option.key;
         EXPECT_FALSE(option.help.empty()) << option.key;
         if (!option.defaultText.empty()) {
@@ -55,16 +59,16 @@ TEST(OptionTable, TextBecomesValues) {
     EXPECT_THROW(parseOption(*findOption("backend"), "tpu"), base::BadInput);
 }
 
-TEST(ValidateExperiment, FillsDefaults) {
-    const Json out = validateExperiment(minimal(), "spec.json");
+TEST(ParseExperiment, FillsDefaults) {
+    const Json out = Experiment::parse(minimal(), "spec.json").toJson();
     EXPECT_EQ(out["max_new_tokens"], 128);
     EXPECT_EQ(out["weights"], "quantized");
     EXPECT_EQ(out["temperature"], 0.0);
     EXPECT_FALSE(out.contains("top_k")) << "unset lets the model's generation_config decide";
-    EXPECT_EQ(validateExperiment(out, "spec.json"), out) << "canonical form is a fixed point";
+    EXPECT_EQ(Experiment::parse(out, "spec.json").toJson(), out) << "canonical form is a fixed point";
 }
 
-TEST(ValidateExperiment, UnknownKeyIsNamedWithTheNearest) {
+TEST(ParseExperiment, UnknownKeyIsNamedWithTheNearest) {
     Json experiment = minimal();
     experiment["max_new_token"] = 3;
     EXPECT_THAT(errorOf(experiment),
@@ -74,7 +78,7 @@ TEST(ValidateExperiment, UnknownKeyIsNamedWithTheNearest) {
     EXPECT_THAT(errorOf(experiment), HasSubstr("unknown key"));
 }
 
-TEST(ValidateExperiment, RefusesWhatDoesNotFit) {
+TEST(ParseExperiment, RefusesWhatDoesNotFit) {
     const auto with = [](const char* key, const Json& value) {
         Json experiment = minimal();
         experiment[key] = value;
@@ -93,8 +97,8 @@ TEST(ValidateExperiment, RefusesWhatDoesNotFit) {
     EXPECT_THAT(errorOf(Json::array()), HasSubstr("object"));
 }
 
-TEST(ValidateExperiment, APlanTakesEveryOptionOfItsRun) {
-    Json experiment = validateExperiment(minimal(), "spec.json");
+TEST(ParseExperiment, APlanTakesEveryOptionOfItsRun) {
+    Json experiment = Experiment::parse(minimal(), "spec.json").toJson();
     experiment["plan"] = true;
     experiment["max_context"] = true;
     EXPECT_EQ(errorOf(experiment), "");

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "tests/engine/model/model_test_support.h"
 
@@ -33,7 +34,7 @@ protected:
     static Json run(Json experiment, const WorkloadSinks& sinks = {}, base::StopToken stop = {},
                     Json* partial = nullptr) {
         experiment["vitrine"] = 1;
-        return runExperiment(experiment, sinks, std::move(stop), partial);
+        return runExperiment(Experiment::parse(experiment, "experiment"), sinks, std::move(stop), partial);
     }
     std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
@@ -273,11 +274,12 @@ TEST_F(WorkloadRun, ALoadWithAPromptSaysHowCloseTheAnswersAre) {
     EXPECT_FALSE(plain.contains("agreement"));
     EXPECT_EQ(plain["variants"][1]["peak_bytes"], out["variants"][1]["peak_bytes"]) << "answers are not part of a load";
 
-    const Json planned = planExperiment({{"vitrine", 1},
-                                         {"workload", "load"},
-                                         {"model", "synthetic:gpt-oss-20b"},
-                                         {"weights", "both"},
-                                         {"prompt_length", 8192}},
+    const Json planned = planExperiment(Experiment::parse({{"vitrine", 1},
+                                                           {"workload", "load"},
+                                                           {"model", "synthetic:gpt-oss-20b"},
+                                                           {"weights", "both"},
+                                                           {"prompt_length", 8192}},
+                                                          "experiment"),
                                         {}, {});
     EXPECT_FALSE(planned.contains("agreement")) << "Meta has no values";
     EXPECT_GT(planned["variants"][0]["after_load"]["decode_tokens_per_second_batch_16"],

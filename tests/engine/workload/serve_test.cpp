@@ -12,6 +12,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "tests/engine/model/model_test_support.h"
 
@@ -113,7 +114,7 @@ TEST(WorkloadServe, NoBudgetFailsInTheMiddle) {
         WorkloadSinks sinks;
         sinks.feed = &feed;
         try {
-            const Json metrics = runExperiment(spec, sinks, {});
+            const Json metrics = runExperiment(Experiment::parse(spec, "experiment"), sinks, {});
             EXPECT_EQ(metrics["out_of_memory_steps"], 0) << spec << metrics.value("last_out_of_memory", "");
             EXPECT_EQ(metrics["failed_requests"], 0) << spec;
             EXPECT_LE(metrics["peak_reserved_bytes"], budget) << spec;

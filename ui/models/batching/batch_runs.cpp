@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_values.h"
 
@@ -67,7 +68,8 @@ QString batchSettingWords(std::string_view key, const std::string& value) {
 }
 
 bool isBatchRun(const sessions::RunInfo& run) {
-    return run.workload.ends_with("batch") || run.workload.ends_with("serve");
+    const engine::Workload* workload = engine::workloadOfRun(run.workload);
+    return workload != nullptr && engine::showsIn(*workload, "batching");
 }
 
 bool sameBatchTrace(const sessions::RunInfo& a, const sessions::RunInfo& b) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_values.h"
 #include "ui/models/session/run_facts.h"
@@ -47,8 +48,10 @@ AfterLoad afterLoad(const std::vector<sessions::RunInfo>& runs, const sessions::
     AfterLoad after;
     for (const sessions::RunInfo& run : runs) { // later runs replace earlier ones
         const Json spec = parsedObject(run.specJson), metrics = parsedObject(run.metricsJson);
-        if (run.status != sessions::RunStatus::Done || textAt(spec, "weights") != weights ||
-            textAt(spec, "workload") != QLatin1String("generate") || !sameModel(run, load)) {
+        const engine::Workload* workload = engine::findWorkload(textAt(spec, "workload").toStdString());
+        const bool answers = workload != nullptr && workload->needsPrompt;
+        if (run.status != sessions::RunStatus::Done || textAt(spec, "weights") != weights || !answers ||
+            !sameModel(run, load)) {
             continue;
         }
         const auto decode = numberAt(metrics, "decode_tokens_per_second");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {
@@ -126,6 +127,13 @@ QString ExperimentForm::label(const QString& key) {
     return text.isEmpty() ? text : text.at(0).toUpper() + text.mid(1);
 }
 
+ExperimentForm::ExperimentForm(QObject* parent)
+    : QObject(parent), workload_(textOf(engine::workloadTable().front()->name)) {}
+
+const engine::Workload* ExperimentForm::row() const {
+    return engine::findWorkload(workload_.toStdString());
+}
+
 void ExperimentForm::setWorkload(const QString& workload) {
     if (workload_ != workload) {
         workload_ = workload;
@@ -203,7 +211,7 @@ std::pair<QString, QString> ExperimentForm::problem() const {
         }
     }
     try {
-        engine::validateExperiment(experiment(), "experiment");
+        engine::Experiment::parse(experiment(), "experiment");
         return {};
     } catch (const base::Error& error) {
         QString text = QString::fromUtf8(error.what());

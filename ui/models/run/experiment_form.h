@@ -19,9 +19,12 @@ class ExperimentForm final : public QObject {
     Q_OBJECT
 
 public:
-    explicit ExperimentForm(QObject* parent = nullptr) : QObject(parent) {}
+    /// Of the first workload of the table.
+    explicit ExperimentForm(QObject* parent = nullptr);
 
     const QString& workload() const { return workload_; }
+    /// Its row in the table of workloads; null for a name that the table does not have.
+    const engine::Workload* row() const;
     void setWorkload(const QString& workload);
     bool plan() const { return text(QStringLiteral("plan")) == QLatin1String("true"); }
 
@@ -54,7 +57,7 @@ signals:
     void reloaded(); ///< workload or everything changed
 
 private:
-    QString workload_ = QStringLiteral("generate");
+    QString workload_;
     std::map<QString, QString> texts_; ///< only what differs from the default
 };
 

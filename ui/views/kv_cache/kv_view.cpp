@@ -10,6 +10,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "engine/workload/workload_table.h"
 #include "ui/models/batching/request_choice.h"
 #include "ui/models/common/format.h"
 #include "ui/models/kv_cache/kv_pages.h"
@@ -328,7 +329,9 @@ void KvView::sayWhyEmpty() {
             generate = other.id;
         }
     }
-    const QString why = run->workload.find("load") != std::string::npos       ? tr("A load keeps none.")
+    const engine::Workload* workload = engine::workloadOfRun(run->workload);
+    const bool isLoad = workload != nullptr && engine::showsIn(*workload, "load");
+    const QString why = isLoad                                                ? tr("A load keeps none.")
                         : run->workload.find("finetune") != std::string::npos ? tr("Fine-tuning keeps none.")
                         : runMetric(*run, "requests").value_or(-1) == 0       ? tr("No request came while it went on.")
                                                                         : tr("Its events hold no growth of a cache.");

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "engine/attention/block_mask_file.h"
+#include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_values.h"
 #include "ui/views/mask_lab/capture_panel.h"
@@ -49,7 +50,8 @@ std::vector<std::int64_t> requestLengths(const TimelinePtr& timeline) {
 }
 
 bool isAttention(const RunInfo& run) {
-    return run.workload.ends_with("attention");
+    const engine::Workload* workload = engine::workloadOfRun(run.workload);
+    return workload != nullptr && engine::showsIn(*workload, "mask");
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/memory_facts.h"
 #include "ui/widgets/base/icons.h"
@@ -91,9 +92,11 @@ std::vector<FitPanel::Change> possibleChanges(const std::string& specJson) {
         add(QObject::tr("KV cache in bfloat16"), QObject::tr("half the bytes for each token"),
             {{"kv_dtype", "bfloat16"}});
     }
-    const std::string workload = textAt(spec, "workload");
+    const engine::Workload* workload = engine::findWorkload(textAt(spec, "workload"));
+    const bool keepsCache = workload != nullptr && workload->plan != nullptr &&
+                            engine::optionApplies(*engine::findOption("kv_dtype"), workload->name, false);
     const std::string kvType = textAt(spec, "kv_dtype");
-    if ((workload == "generate" || workload == "batch") && kvType != "fp8" && kvType != "int8") {
+    if (keepsCache && kvType != "fp8" && kvType != "int8") {
         add(QObject::tr("KV cache in int8"), QObject::tr("a byte for each element and a scale for each token and head"),
             {{"kv_dtype", "int8"}});
     }

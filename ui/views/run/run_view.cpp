@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/workload_table.h"
+#include "ui/models/common/format.h"
 #include "ui/views/run/fit_line.h"
 #include "ui/views/run/preset_bar.h"
 #include "ui/widgets/base/icons.h"
@@ -28,13 +30,13 @@ using Json = nlohmann::json;
 
 constexpr int kFormWidth = 320;
 constexpr int kTokenPeriodMs = 33;
-const char* const kWorkloads[] = {"generate", "batch", "load"}; ///< in the order of the header's segments
 const char* const kInputs[] = {"chat", "tokens", "tokens_file", "prompt_length"};
 
 } // namespace
 
 RunView::RunView(const ViewContext& context, QWidget* parent)
-    : View(QStringLiteral("run"), tr("Run"), context, parent), live_(new LivePanel(this)) {
+    : View(QStringLiteral("run"), tr("Run"), context, parent), workloads_(engine::workloadsOfForm("run")),
+      live_(new LivePanel(this)) {
     form_.setText(QStringLiteral("logprobs"), QStringLiteral("5")); // the tool tips of tokens need them
     fit_ = new FitLine(context.runs, [this] { return priceable(); }, this);
     buildHeader();
@@ -78,10 +80,14 @@ RunView::RunView(const ViewContext& context, QWidget* parent)
 }
 
 void RunView::buildHeader() {
-    segments_ = header()->addSegments({tr("Generate"), tr("Batch"), tr("Load")}, tr("Workload"));
+    QStringList titles;
+    for (const engine::Workload* workload : workloads_) {
+        titles << tr(std::string(workload->title).c_str());
+    }
+    segments_ = header()->addSegments(titles, tr("Workload"));
     connect(segments_, &SegmentedControl::currentChanged, this, [this](int index) {
         if (!filling_) {
-            form_.setWorkload(QLatin1String(kWorkloads[index]));
+            form_.setWorkload(textOf(workloads_[static_cast<std::size_t>(index)]->name));
         }
     });
     preview_ = new QPushButton(tr("Preview command"), this);
@@ -172,8 +178,8 @@ QWidget* RunView::buildCentre() {
     return centre;
 }
 
-bool RunView::startsHere(const std::string& workload) {
-    return std::ranges::find(kWorkloads, workload) != std::end(kWorkloads);
+bool RunView::startsHere(const std::string& workload) const {
+    return std::ranges::find(workloads_, engine::findWorkload(workload)) != workloads_.end();
 }
 
 bool RunView::promptUsed() const {
@@ -197,7 +203,7 @@ Json RunView::priceable() const {
     Json wanted = experiment();
     const bool input =
         std::any_of(std::begin(kInputs), std::end(kInputs), [&](const char* key) { return wanted.contains(key); });
-    if (form_.workload() == QLatin1String("generate") && !input && !wanted.contains("prompt")) {
+    if (form_.row() != nullptr && form_.row()->needsPrompt && !input && !wanted.contains("prompt")) {
         wanted["prompt_length"] = 1; // the least that a prompt can be
     }
     return wanted;
@@ -205,9 +211,8 @@ Json RunView::priceable() const {
 
 void RunView::onFormReloaded() {
     filling_ = true;
-    const auto workload = std::ranges::find(kWorkloads, form_.workload().toStdString());
-    segments_->setCurrent(static_cast<int>(workload - std::begin(kWorkloads)) %
-                          static_cast<int>(std::size(kWorkloads)));
+    const auto workload = std::ranges::find(workloads_, form_.row());
+    segments_->setCurrent(workload == workloads_.end() ? 0 : static_cast<int>(workload - workloads_.begin()));
     promptBox_->setVisible(form_.applies(QStringLiteral("prompt")));
     if (prompt_->toPlainText() != form_.text(QStringLiteral("prompt"))) {
         prompt_->setPlainText(form_.text(QStringLiteral("prompt")));
@@ -215,10 +220,10 @@ void RunView::onFormReloaded() {
     filling_ = false;
     setAlarming(prompt_, false);
     prompt_->setEnabled(promptUsed());
-    prompt_->setPlaceholderText(!promptUsed() ? tr("The form names another input, so there is no prompt.")
-                                : form_.workload() == QLatin1String("load")
-                                    ? tr("Prompt that both kinds of weights answer after the load, or nothing.")
-                                    : tr("Prompt. Ctrl+Return runs it."));
+    const std::string hint(form_.row() != nullptr ? form_.row()->promptHint : std::string_view());
+    prompt_->setPlaceholderText(!promptUsed()  ? tr("The form names another input, so there is no prompt.")
+                                : hint.empty() ? tr("Prompt. Ctrl+Return runs it.")
+                                               : tr(hint.c_str()));
     command_->setPlainText(commandText());
     updateButtons();
     tellDevice();
@@ -241,7 +246,7 @@ void RunView::updateButtons() {
         button->setEnabled(can);
         button->setToolTip(!can ? tr("Nothing can be started here") : running ? tr("Esc") : tr("Ctrl+Return"));
     }
-    const bool batch = running ? liveBatch_ : form_.workload() == QLatin1String("batch");
+    const bool batch = running ? liveBatch_ : form_.row() != nullptr && form_.row()->manyAnswers;
     text_->setPlaceholderText(
         !batch ? tr("Choose a model at the left, write a prompt below and run it.")
         : running
@@ -321,7 +326,7 @@ void RunView::takeExperiment(const QString& experimentJson) {
     showError(error);
     if (!startsHere(form_.workload().toStdString())) {
         showError(tr("%1 runs are started from the command line: vitrine run").arg(form_.workload()));
-        form_.setWorkload(QStringLiteral("generate"));
+        form_.setWorkload(textOf(workloads_.front()->name));
     }
 }
 

@@ -61,7 +61,7 @@ private:
     void stop();
     nlohmann::json experiment() const;
     /// Whether the form has this workload; the others are started elsewhere.
-    static bool startsHere(const std::string& workload);
+    bool startsHere(const std::string& workload) const;
     bool promptUsed() const;
     QString sessionFile();
     nlohmann::json priceable() const;
@@ -81,6 +81,7 @@ private:
     void takeDevice(); ///< the form follows the device that was chosen
     void tellDevice(); ///< the choice of device follows the form
 
+    const std::vector<const engine::Workload*> workloads_; ///< that the form has, in the order of the header's segments
     ExperimentForm form_;
     SegmentedControl* segments_ = nullptr;
     FitLine* fit_ = nullptr;

@@ -7,6 +7,7 @@
 #include <QStandardPaths>
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/workload_table.h"
 #include "ui/models/batching/batch_runs.h"
 #include "ui/models/common/format.h"
 #include "ui/views/run/preset_bar.h"
@@ -117,7 +118,7 @@ void RunView::start() {
     }
     follow_ = true;
     liveRun_ = 0;
-    liveBatch_ = form_.workload() == QLatin1String("batch");
+    liveBatch_ = form_.row() != nullptr && form_.row()->manyAnswers;
     numbers_ = {};
     rememberModel(context().settingsFile, form_.text(QStringLiteral("model")));
     runs->start(experiment(), file);
@@ -160,7 +161,7 @@ void RunView::onStarted(qint64 run) {
     numbers_.tokens = 0;
     bool number = false;
     const quint64 wanted = form_.text(QStringLiteral("max_new_tokens")).toULongLong(&number);
-    if (number && form_.workload() == QLatin1String("generate")) {
+    if (number && form_.row() != nullptr && form_.row()->needsPrompt) {
         numbers_.wantedTokens = wanted;
     }
     updateNumbers();

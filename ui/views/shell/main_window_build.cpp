@@ -16,7 +16,9 @@
 #include <QStatusBar>
 #include <nlohmann/json.hpp>
 
+#include "engine/workload/workload_table.h"
 #include "ui/models/common/flat_tree.h"
+#include "ui/models/common/format.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/device_strip.h"
 #include "ui/views/shell/drawer.h"
@@ -205,10 +207,12 @@ void MainWindow::buildRailAndViews() {
         }
         connect(made, &View::openView, this, &MainWindow::openView);
         connect(made, &View::experimentWanted, this, [this](const QString& experiment) {
-            // Attention programs have an editor of their own.
             const nlohmann::json spec = nlohmann::json::parse(experiment.toStdString(), nullptr, false);
-            const bool attention = spec.is_object() && spec.value("workload", "") == "attention";
-            const QString target = attention ? QStringLiteral("mask") : QStringLiteral("run");
+            const engine::Workload* workload =
+                spec.is_object() ? engine::findWorkload(spec.value("workload", "")) : nullptr;
+            // The Run view says of a workload without a form how it is started.
+            const QString target =
+                workload != nullptr && !workload->formView.empty() ? textOf(workload->formView) : QStringLiteral("run");
             openView(target);
             view(target)->takeExperiment(experiment);
         });

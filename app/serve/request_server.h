@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The endpoint through which OpenAI's clients feed a run of the workload serve. Its maker lies in app/serve, which
-// programs that serve link.
+// The endpoint through which OpenAI's clients feed a run of the workload serve.
 
 #include <chrono>
 #include <cstdint>

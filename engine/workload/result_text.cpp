@@ -1,18 +1,19 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "app/cli/result_text.h"
+#include "engine/workload/result_text.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
-#include "app/runner/machine_report.h"
 #include "base/units.h"
+#include "engine/workload/workload_table.h"
 
-namespace vitrine::app {
+namespace vitrine::engine {
 
 namespace {
 
@@ -74,7 +75,7 @@ std::string rowsText(const json& list) {
         std::vector<std::string> cells;
         cells.reserve(keys.size());
         for (const std::string& key : keys) {
-            cells.push_back(row.contains(key) ? valueText(key, row[key]) : "");
+            cells.push_back(row.contains(key) ? metricText(key, row[key]) : "");
         }
         rows.push_back(std::move(cells));
     }
@@ -134,52 +135,6 @@ std::string answersText(const json& metrics) {
     return text;
 }
 
-std::string tokenRowsText(const json& rows) {
-    std::string text;
-    for (const json& row : rows) {
-        std::string ids;
-        for (const json& id : row.value("ids", json::array())) {
-            ids += (ids.empty() ? "" : " ") + id.dump();
-        }
-        text += fmt::format("{}\t{}\n", ids,
-                            row.value("decoded", json()).dump(-1, ' ', false, json::error_handler_t::replace));
-    }
-    return text;
-}
-
-std::string generateText(const json& metrics) {
-    // Without a tokenizer nothing was streamed: the ids are the result.
-    if (metrics.contains("text") && metrics["text"].is_null() && metrics.contains("ids")) {
-        return metrics["ids"].dump() + "\n";
-    }
-    return {};
-}
-
-std::string attentionText(const json& report) {
-    const auto rate = [&](const std::string& key) {
-        return report.contains(key) && report[key].is_number() ? fmt::format("{:.4g}", report[key].get<double>())
-                                                               : std::string("-");
-    };
-    std::string text = fmt::format("{} on {}: batch {}, heads {}, KV heads {}, {} queries, {} keys, head dim {}\n",
-                                   report["dtype"].get<std::string>(), report["device"].get<std::string>(),
-                                   report["batch"].get<std::int64_t>(), report["heads"].get<std::int64_t>(),
-                                   report["kv_heads"].get<std::int64_t>(), report["q_len"].get<std::int64_t>(),
-                                   report["kv_len"].get<std::int64_t>(), report["head_dim"].get<std::int64_t>());
-    if (report.contains("block_sparsity")) {
-        text += fmt::format("block sparsity {:.4f}, full share {:.4f}\n", report["block_sparsity"].get<double>(),
-                            report["full_share"].get<double>());
-    }
-    std::vector<std::vector<std::string>> rows{{"", "ms", "TFLOP/s"}};
-    for (const std::string name : {"forward", "backward"}) {
-        rows.push_back({name, rate(name + "_ms"), rate(name + "_tflops")});
-        if (report.contains("full_" + name + "_ms")) {
-            rows.push_back({name + " without the mask", rate("full_" + name + "_ms"), ""});
-            rows.push_back({name + " predicted", rate("predicted_" + name + "_ms"), ""});
-        }
-    }
-    return text + tableText(rows);
-}
-
 } // namespace
 
 std::string tableText(const std::vector<std::vector<std::string>>& rows) {
@@ -206,7 +161,7 @@ std::string tableText(const std::vector<std::vector<std::string>>& rows) {
     return text;
 }
 
-std::string valueText(const std::string& key, const json& value) {
+std::string metricText(const std::string& key, const json& value) {
     const std::string_view name(key);
     if (value.is_number() && (name.ends_with("_bytes") || name == "bytes" || name == "bytes_read")) {
         const auto bytes = value.is_number_float() ? std::llround(value.get<double>()) : value.get<std::int64_t>();
@@ -247,27 +202,22 @@ std::string fieldText(const std::string& path, const json& value) {
     }
     // "kv_page_bytes_by_group.full" is as much a size as its parent says.
     if (has("bytes") || has("by_category.") || within("roofline.parts.")) {
-        return valueText("_bytes", value);
+        return metricText("_bytes", value);
     }
     if (has("seconds") || within("ttft.") || within("tpot.") || within("e2e.")) {
-        return valueText("seconds", value);
+        return metricText("seconds", value);
     }
-    return valueText(path.substr(path.rfind('.') + 1), value);
+    return metricText(path.substr(path.rfind('.') + 1), value);
 }
 
-std::string resultText(const json& experiment, const json& metrics) {
-    const std::string workload = experiment.value("workload", "");
+std::string resultText(const Experiment& experiment, const json& metrics) {
     if (!metrics.is_object()) {
         return {};
     }
-    if (workload == "tokenize") {
-        return tokenRowsText(metrics.value("rows", json::array()));
-    }
-    if (workload == "generate" && !experiment.value("plan", false) && metrics.value("backend", "") != "meta") {
-        return generateText(metrics);
-    }
-    if (workload == "attention" && metrics.contains("forward_ms")) {
-        return attentionText(metrics);
+    if (const auto own = experiment.workload().resultText; own != nullptr) {
+        if (const std::optional<std::string> text = own(experiment, metrics)) {
+            return *text;
+        }
     }
     if (metrics.contains("rows") && metrics["rows"].is_array()) {
         return rowsText(metrics["rows"]);
@@ -281,46 +231,24 @@ std::string resultText(const json& experiment, const json& metrics) {
     return fieldsText(fields) + categoriesText(json::array({metrics}));
 }
 
-std::string doctorText(const json& report) {
-    const json& machine = report["machine"];
-    std::string text =
-        fmt::format("Vitrine {}\n{}, {} cores, {}; memory {}, {} free\n{}\n\n", report.value("version", ""),
-                    machine.value("cpu", ""), machine.value("cores", 0), machine.value("simd", ""),
-                    base::formatBytes(machine.value("memory_bytes", std::uint64_t{0})),
-                    base::formatBytes(machine.value("available_bytes", std::uint64_t{0})), machine.value("os", ""));
-    text += "Backends\n";
-    for (const json& backend : report["backends"]) {
-        const bool available = backend.value("available", false);
-        text += fmt::format("  {:<6}{}{}\n", backend.value("name", ""),
-                            available ? "on" : "off: ", backend.value("reason", ""));
-    }
-    text += "\nGPUs\n";
-    for (const json& gpu : report["gpus"]) {
-        text += fmt::format("  {}, {}\n", gpu.value("name", ""),
-                            base::formatBytes(gpu.value("memory_bytes", std::uint64_t{0})));
-    }
-    text += report["gpus"].empty() ? "  none\n" : "";
-    text += "\nLibraries\n";
-    for (const json& library : report["libraries"]) {
-        if (library.value("found", false)) {
-            text += fmt::format("  {:<9} {} {}\n", library.value("name", ""), library.value("version", ""),
-                                library.value("path", ""));
-        } else {
-            text += fmt::format("  {:<9} {}\n", library.value("name", ""), missingText(library));
-        }
-    }
-    if (!report["profiling"].empty()) {
-        text += "\nProfiling of the GPU\n";
-    }
-    for (const json& part : report["profiling"]) {
-        const bool ready = part.value("ready", false);
-        text +=
-            fmt::format("  {}: {}{}\n", part.value("name", ""), ready ? "ready" : "off: ", part.value("reason", ""));
-    }
-    for (const json& warning : report["warnings"]) {
-        text += fmt::format("\nWarning: {}\n", warning.get<std::string>());
-    }
-    return text;
+std::string runWorkload(const Experiment& experiment) {
+    return (experiment.isPlan() ? "plan " : "") + std::string(experiment.workload().name);
 }
 
-} // namespace vitrine::app
+std::string modelName(const Experiment& experiment) {
+    std::string model = experiment.text("model");
+    while (model.size() > 1 && model.ends_with('/')) {
+        model.pop_back();
+    }
+    return model.substr(model.find_last_of("/:") + 1);
+}
+
+std::string runName(const Experiment& experiment) {
+    if (const auto own = experiment.workload().runName; own != nullptr) {
+        return (experiment.isPlan() ? "plan " : "") + own(experiment);
+    }
+    const std::string model = modelName(experiment);
+    return runWorkload(experiment) + (model.empty() ? "" : " ") + model;
+}
+
+} // namespace vitrine::engine

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "tests/engine/model/model_test_support.h"
 
@@ -15,9 +16,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json plan(Json experiment) {
+Experiment planOf(Json experiment) {
     experiment["vitrine"] = 1;
-    return planExperiment(experiment, {}, {});
+    experiment["plan"] = true;
+    return Experiment::parse(experiment, "experiment");
+}
+
+Json plan(const Json& experiment) {
+    return planExperiment(planOf(experiment), {}, {});
 }
 
 /// Cancels the run at its first step.
@@ -82,7 +88,7 @@ TEST(Plan, WhatIsCancelledKeepsWhatIsKnown) {
         WorkloadSinks sinks;
         sinks.trace = &sink;
         Json partial;
-        EXPECT_THROW(planExperiment(experiment, sinks, sink.stop.get_token(), &partial), base::Cancelled);
+        EXPECT_THROW(planExperiment(planOf(experiment), sinks, sink.stop.get_token(), &partial), base::Cancelled);
         EXPECT_GT(partial.value("peak_bytes", 0), 0) << experiment;
         EXPECT_GT(partial.value("resident_bytes", 0), 0) << experiment;
         EXPECT_FALSE(partial.contains("fits")) << experiment;
@@ -185,7 +191,7 @@ TEST(Plan, PredictsWhatTheCpuThenAllocates) {
                     experiment["max_new_tokens"] = 5;
                 }
             }
-            const Json run = runExperiment(experiment, {}, {});
+            const Json run = runExperiment(Experiment::parse(experiment, "experiment"), {}, {});
             const Json planned = plan(experiment);
             EXPECT_EQ(planned["peak_bytes"], run["peak_bytes"]) << name << " " << workload;
             EXPECT_EQ(planned["peak_by_category"], run["peak_by_category"]) << name << " " << workload;
