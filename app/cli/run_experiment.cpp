@@ -12,6 +12,7 @@
 #include "app/runner/run_host.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/units.h"
 
 namespace vitrine::app {
 
@@ -98,6 +99,11 @@ int printOutcome(const RunOutcome& outcome, const json& experiment, const std::s
                 : json{{"error", {{"kind", base::errorKindName(outcome.errorKind)}, {"message", outcome.error}}}});
     } else if (outcome.exitCode == 0) {
         printOut(resultText(experiment, metrics));
+        if (const auto lost = metrics.is_object() ? metrics.value("lost_records", std::int64_t{0}) : 0; lost > 0) {
+            printOut(fmt::format("lost      {} records: they came faster than the session could keep them, so its "
+                                 "timeline has gaps\n",
+                                 base::formatGrouped(lost)));
+        }
         if (outcome.run > 0) {
             base::logInfo(fmt::format("saved as run {} of {}", outcome.run, sessionFile));
         }

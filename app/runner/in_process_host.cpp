@@ -241,8 +241,11 @@ void InProcessHost::start(const json& experiment, const std::string& sessionFile
         info.name = runName(validated);
         info.workload = (validated.value("plan", false) ? "plan " : "") + validated.value("workload", "");
         info.specJson = validated.dump();
-        info.environmentJson = runEnvironment(validated).dump();
-        recording_ = std::make_unique<RunRecording>(std::move(session), info, sessionLimit(validated));
+        const json environment = runEnvironment(validated);
+        info.environmentJson = environment.dump();
+        const bool isVirtual = environment.value("time_base", "") == "virtual";
+        recording_ = std::make_unique<RunRecording>(std::move(session), info, sessionLimit(validated),
+                                                    isVirtual ? base::TimeBase::Virtual : base::TimeBase::Monotonic);
         if (validated.contains("prompt") && validated["prompt"].is_string()) {
             recording_->setText("prompt", validated["prompt"].get<std::string>());
         }
@@ -370,6 +373,10 @@ void InProcessHost::work(const json& experiment, const base::StopToken& stop) {
         if (recording_ != nullptr) {
             recording_->finish(sessionStatus(outcome.status), outcome.metricsJson, outcome.error);
             outcome.run = run = recording_->run(); // of the last part
+            if (const std::uint64_t lost = recording_->lostRecords(); lost > 0 && metrics.is_object()) {
+                metrics["lost_records"] = lost;
+                outcome.metricsJson = metrics.dump(-1, ' ', false, json::error_handler_t::replace);
+            }
             recording_.reset();
         }
         outcome_ = outcome;

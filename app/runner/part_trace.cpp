@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
+
+#include "profiler/record/event_times.h"
 
 namespace vitrine::app {
 namespace {
@@ -58,6 +61,10 @@ public:
         event.step = std::max<std::int64_t>(event.step - origin_.step, -1);
     }
     void operator()(base::KvPageEvent& event) const { event.time = time(event.time); }
+    void operator()(base::GapEvent& event) const {
+        event.begin = time(event.begin);
+        event.end = time(event.end);
+    }
 
 private:
     base::TimeNs time(base::TimeNs value) const { return std::max<base::TimeNs>(value - origin_.time, 0); }
@@ -66,17 +73,10 @@ private:
     PartOrigin origin_;
 };
 
-/// When the event was over.
-struct End {
-    base::TimeNs operator()(const base::SpanEvent& event) const { return event.end; }
-    base::TimeNs operator()(const base::StepTemplateEvent&) const { return 0; }
-    base::TimeNs operator()(const base::StepReplayedEvent& event) const { return event.end; }
-    base::TimeNs operator()(const base::BatchStepEvent& event) const { return event.end; }
-    base::TimeNs operator()(const base::SlotSpanEvent& event) const { return event.end; }
-    template <class Other> base::TimeNs operator()(const Other& event) const { return event.time; }
-};
-
 } // namespace
+
+PartTrace::PartTrace(profiler::RecorderOptions options)
+    : options_(std::move(options)), recorder_(std::make_shared<profiler::Recorder>(options_)) {}
 
 base::StringId PartTrace::intern(std::string_view text) {
     const std::lock_guard lock(mutex_);
@@ -88,19 +88,20 @@ base::StringId PartTrace::intern(std::string_view text) {
 }
 
 void PartTrace::record(const base::TraceEvent& event) {
+    recorder()->waitForRoom();
     const std::lock_guard lock(mutex_);
     try {
         std::visit([this](const auto& value) { keep(value); }, event);
     } catch (const std::bad_alloc&) {
         ++notKept_; // the next part lacks it
     }
-    latest_ = std::max(latest_, std::visit(End{}, event));
+    latest_ = std::max(latest_, std::visit(profiler::EventEnd(), event));
     tell(event);
 }
 
 void PartTrace::tell(base::TraceEvent event) const {
     std::visit(Shift(origin_), event);
-    recorder_->record(event);
+    recorder_->recordWithoutWaiting(event);
 }
 
 void PartTrace::keep(const base::StepTemplateEvent& event) {
@@ -164,7 +165,7 @@ std::uint64_t PartTrace::notKept() const {
 
 void PartTrace::next() {
     const std::lock_guard lock(mutex_);
-    auto recorder = std::make_shared<profiler::Recorder>();
+    auto recorder = std::make_shared<profiler::Recorder>(options_);
     // In the order of their ids, so that they get the same ones.
     for (const std::string& name : names_) {
         recorder->intern(name);

@@ -7,8 +7,8 @@
 // way), and its times, steps and requests count from its beginning. Of requests under way it knows when they arrived, were
 // admitted, got their first token, lost their place and got it back, at times below 0: their latencies are those of the run.
 //
-// record() may be called from any thread, as that of every sink. What is alive is kept in the memory of the process: some
-// hundred bytes for each block, page and request.
+// record() may be called from any thread, as that of every sink; it waits where the recorders wait for a drain, without
+// holding a lock. What is alive is kept in the memory of the process: some hundred bytes for each block, page and request.
 
 #include <array>
 #include <cstdint>
@@ -34,6 +34,9 @@ struct PartOrigin {
 
 class PartTrace final : public base::TraceSink {
 public:
+    /// `options`: of each part's recorder.
+    explicit PartTrace(profiler::RecorderOptions options = {});
+
     base::StringId intern(std::string_view text) override;
     void record(const base::TraceEvent& event) override;
 
@@ -62,8 +65,9 @@ private:
     void tell(base::TraceEvent event) const;
     void tellAlive() const;
 
+    const profiler::RecorderOptions options_;
     mutable std::mutex mutex_; ///< guards what follows
-    std::shared_ptr<profiler::Recorder> recorder_ = std::make_shared<profiler::Recorder>();
+    std::shared_ptr<profiler::Recorder> recorder_;
     PartOrigin origin_;
     base::TimeNs latest_ = 0;
     std::int64_t steps_ = 0;

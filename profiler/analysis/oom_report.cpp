@@ -80,6 +80,7 @@ OomReport oomReport(const MemoryTimeline& timeline, std::size_t failure) {
     report.failure = failure;
     report.held = timeline.atEvent(timeline.eventsBeforeOutOfMemory(failure));
     base::OutOfMemoryEvent& event = report.event;
+    report.incomplete = timeline.incompleteFrom().value_or(event.time + 1) <= event.time;
     const std::uint64_t inUse = totalOf(report.held);
     event.held = event.held != 0 ? event.held : inUse; // other tools' files do not say it
     report.free = event.budget > event.held ? event.budget - event.held : 0;

@@ -23,6 +23,8 @@ struct OomReport {
     double fragmentation = 0;   ///< 0: what was not in use was one block
     base::CategoryBytes held{}; ///< bottom to top; adds up to the timeline's total at the failure
 
+    bool incomplete = false; ///< records were lost before the failure: `held` may be wrong
+
     const ScopeRow* op = nullptr;    ///< innermost scopes around the failure; null: none
     const ScopeRow* phase = nullptr; ///< "loss", "load"
     const ScopeRow* step = nullptr;

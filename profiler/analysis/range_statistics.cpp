@@ -27,6 +27,7 @@ RangeStatistics rangeStatistics(const MemoryTimeline& timeline, base::TimeNs beg
     const MemoryColumn peak = timeline.peak(begin, end);
     range.peak = peak.maxTotal;
     range.peakTime = peak.maxTime;
+    range.incomplete = peak.incomplete;
     const RangeTotals totals = timeline.totals(begin, end);
     range.births = totals.births;
     range.deaths = totals.deaths;

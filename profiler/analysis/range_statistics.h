@@ -17,6 +17,7 @@ struct RangeStatistics {
     base::TimeNs peakTime = 0;
     double mean = 0; ///< bytes, over time
     std::uint64_t births = 0, deaths = 0;
+    bool incomplete = false; ///< records were lost before its end: no number here is certain
 };
 
 /// Of [begin, end); begin and end may come in any order.

@@ -256,10 +256,25 @@ std::vector<DifferenceColumn> difference(const MemoryTimeline& a, const MemoryTi
     return out;
 }
 
+namespace {
+
+/// What a sentence about two peaks adds when records were lost; empty when both are certain.
+std::string lossSentence(const MemoryColumn& a, const MemoryColumn& b) {
+    if (!a.incomplete && !b.incomplete) {
+        return "";
+    }
+    return fmt::format(" Records of {} were lost, so {} uncertain.",
+                       a.incomplete && b.incomplete ? "A and B" : (a.incomplete ? "A" : "B"),
+                       a.incomplete && b.incomplete ? "both peaks are" : "its peak is");
+}
+
+} // namespace
+
 PeakDifference comparePeaks(const MemoryTimeline& a, const MemoryTimeline& b) {
     PeakDifference result{a.peak(a.begin(), a.end()), b.peak(b.begin(), b.end()), ""};
     if (result.a.maxTotal == result.b.maxTotal) {
-        result.sentence = fmt::format("A and B have the same peak, {}.", base::formatBytes(result.a.maxTotal));
+        result.sentence = fmt::format("A and B have the same peak, {}.", base::formatBytes(result.a.maxTotal)) +
+                          lossSentence(result.a, result.b);
         return result;
     }
     const bool less = result.a.maxTotal < result.b.maxTotal;
@@ -277,7 +292,8 @@ PeakDifference comparePeaks(const MemoryTimeline& a, const MemoryTimeline& b) {
     result.sentence = fmt::format("{} uses {} less at its peak, with {} less in {}.", less ? "A" : "B",
                                   base::formatBytes(high.maxTotal - low.maxTotal),
                                   base::formatBytes(static_cast<std::uint64_t>(largest)),
-                                  base::categoryName(static_cast<base::MemoryCategory>(most)));
+                                  base::categoryName(static_cast<base::MemoryCategory>(most))) +
+                      lossSentence(result.a, result.b);
     return result;
 }
 

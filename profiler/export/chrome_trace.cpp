@@ -26,6 +26,7 @@ constexpr int kDeviceProcess = 2;
 constexpr int kBatchProcess = 3;
 constexpr int kScopeTrack = 1; // and the following, should scopes overlap without nesting
 constexpr int kTokenTrack = 90;
+constexpr int kGapTrack = 91;
 constexpr int kSpanTrack = 100;
 constexpr std::size_t kFlushBytes = 1 << 16;
 constexpr std::size_t kStopEvery = 4096;
@@ -111,6 +112,7 @@ public:
         hostMemory();
         counters();
         tokens();
+        gaps();
         batch();
         failures();
         if (options_.allocations) {
@@ -249,6 +251,18 @@ private:
                 R"("position":{},"logprob":{}}}}})",
                 token.token, kProcess, kTokenTrack, micros(token.time), token.request, token.position,
                 std::isfinite(token.logprob) ? number(static_cast<double>(token.logprob)) : "null");
+        }
+    }
+
+    void gaps() {
+        if (!timeline_.gaps().empty()) {
+            name("thread_name", kProcess, kGapTrack, "Lost records");
+        }
+        for (const base::GapEvent& gap : timeline_.gaps()) {
+            event(R"({{"ph":"X","name":"{} records lost","cat":"gap","pid":{},"tid":{},"ts":{},"dur":{},"args":{{)"
+                  R"("records":{},"memory_records":{}}}}})",
+                  gap.records, kProcess, kGapTrack, micros(gap.begin), micros(gap.end - gap.begin), gap.records,
+                  gap.memoryRecords);
         }
     }
 

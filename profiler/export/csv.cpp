@@ -213,6 +213,14 @@ void writeKvPagesCsv(const MemoryTimeline& timeline, std::ostream& out) {
     table.finish();
 }
 
+void writeGapsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+    Table table(out, "begin_ns,end_ns,records,memory_records");
+    for (const base::GapEvent& gap : timeline.gaps()) {
+        table.time(gap.begin).time(gap.end).number(gap.records).number(gap.memoryRecords).endRow();
+    }
+    table.finish();
+}
+
 void writeTotalsCsv(const MemoryTimeline& timeline, int rows, std::ostream& out) {
     std::string head = "begin_ns,end_ns,events,min_total,max_total,max_time_ns";
     for (std::size_t i = 0; i < base::kCategoryCount; ++i) {

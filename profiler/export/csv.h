@@ -44,6 +44,9 @@ void writeBatchRequestsCsv(const MemoryTimeline& timeline, std::ostream& out);
 /// time_ns, group, page, state (free, used, cached), owner, sequences: changes by time
 void writeKvPagesCsv(const MemoryTimeline& timeline, std::ostream& out);
 
+/// begin_ns, end_ns, records, memory_records: where records of the run were lost (base::GapEvent)
+void writeGapsCsv(const MemoryTimeline& timeline, std::ostream& out);
+
 /// begin_ns, end_ns, events, min_total, max_total, max_time_ns and the split at that instant by category, for `rows` equal
 /// pieces of the run.
 void writeTotalsCsv(const MemoryTimeline& timeline, int rows, std::ostream& out);

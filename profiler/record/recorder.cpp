@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <limits>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
+#include "profiler/record/event_times.h"
 #include "profiler/record/id_map.h"
 #include "profiler/record/streams.h"
 #include "profiler/timeline/history.h"
@@ -35,7 +38,16 @@ template <class Event>
 constexpr bool kEnds = std::is_same_v<Event, base::FreeEvent> || std::is_same_v<Event, base::ScopeEndEvent> ||
                        std::is_same_v<Event, base::OutOfMemoryEvent>;
 
+/// Events that change the totals of memory.
+template <class Event>
+constexpr bool kMemory = std::is_same_v<Event, base::AllocationEvent> || std::is_same_v<Event, base::FreeEvent> ||
+                         std::is_same_v<Event, base::StepReplayedEvent>;
+
 /// What a reader accepts.
+template <class Event> bool isSound(const Event&) {
+    return true;
+}
+
 bool isSound(const base::AllocationEvent& event) {
     return event.bytes <= kMaxBlockBytes && event.rank <= base::kMaxTraceRank &&
            event.address <= std::numeric_limits<std::uint64_t>::max() - event.bytes;
@@ -162,19 +174,32 @@ private:
     TimeNs time_ = 0, latest_ = 0;
 };
 
+bool isSound(const base::StepTemplateEvent& event) {
+    return event.step && isSound(*event.step);
+}
+
+bool isSound(const base::StepReplayedEvent& event) {
+    return event.begin <= event.end;
+}
+
 } // namespace
 
 struct Recorder::State {
-    explicit State(const RecorderOptions& recorderOptions) : options(recorderOptions) {}
+    explicit State(RecorderOptions recorderOptions)
+        : options(std::move(recorderOptions)), waits(options.drainSoon != nullptr) {}
 
     const RecorderOptions options;
 
-    // Guards everything down to `order`; held for one push or one swap.
+    // Guards everything down to `gap`; held for one push or one swap.
     std::mutex mutex;
+    std::condition_variable drained; ///< there is room, or nobody waits any more
+    bool waits;                      ///< record() waits for room
+    std::thread::id drainer;         ///< the thread that drained last
     EventBatch batch;
     std::size_t waiting = 0; ///< records in `batch`
     std::uint64_t order = 0;
     TimeNs latest = 0;
+    base::GapEvent gap; ///< what was dropped since the last drain
 
     std::mutex namesMutex;
     std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> names;
@@ -204,18 +229,58 @@ struct Recorder::State {
     void put(const base::SlotSpanEvent& event) { batch.slotSpans.push_back(event); }
     void put(const base::RequestEvent& event) { batch.requests.push_back(event); }
     void put(const base::KvPageEvent& event) { batch.kvPages.push_back(event); }
+    void put(const base::GapEvent& event) { batch.gaps.push_back(event); }
     void see(TimeNs time) { latest = std::max(latest, time); }
 
-    template <class Event> bool hasRoom(const Event& event) const {
-        if constexpr (std::is_same_v<Event, base::StepTemplateEvent>) {
-            return event.step && isSound(*event.step);
-        } else if constexpr (std::is_same_v<Event, base::AllocationEvent>) {
-            return waiting < options.maxWaiting && isSound(event);
-        } else if constexpr (std::is_same_v<Event, base::StepReplayedEvent>) {
-            return waiting < options.maxWaiting && event.begin <= event.end;
-        } else {
-            return waiting < (kEnds<Event> ? 2 * options.maxWaiting : options.maxWaiting);
+    template <class Event> bool hasRoom() const {
+        if (waits || std::is_same_v<Event, base::StepTemplateEvent>) {
+            return true; // a template is told once and needed by all of its replays
         }
+        return waiting < (kEnds<Event> ? 2 * options.maxWaiting : options.maxWaiting);
+    }
+
+    /// `lock` holds `mutex`.
+    void waitForRoom(std::unique_lock<std::mutex>& lock) {
+        const auto roomy = [this] {
+            return !waits || waiting < options.maxWaiting || drainer == std::this_thread::get_id();
+        };
+        if (roomy()) {
+            return;
+        }
+        lock.unlock();
+        options.drainSoon();
+        lock.lock();
+        drained.wait(lock, roomy);
+    }
+
+    template <class Event> void lose(const Event& event) {
+        lost.fetch_add(1, std::memory_order_relaxed); // a statistic: orders nothing
+        const TimeNs begin = EventBegin()(event);
+        const TimeNs end = EventEnd()(event);
+        gap.begin = gap.records == 0 ? begin : std::min(gap.begin, begin);
+        gap.end = gap.records == 0 ? end : std::max(gap.end, end);
+        ++gap.records;
+        gap.memoryRecords += kMemory<Event> ? 1 : 0;
+    }
+
+    /// Under `mutex`.
+    template <class Event> void take(const Event& event) {
+        if (!isSound(event)) {
+            lost.fetch_add(1, std::memory_order_relaxed); // as above
+            return;
+        }
+        if (!hasRoom<Event>()) {
+            lose(event);
+            return;
+        }
+        try {
+            put(event);
+        } catch (const std::bad_alloc&) {
+            lose(event);
+            return;
+        }
+        ++waiting;
+        events.fetch_add(1, std::memory_order_relaxed); // as above
     }
 };
 
@@ -245,21 +310,28 @@ base::StringId Recorder::intern(std::string_view text) {
 
 void Recorder::record(const base::TraceEvent& event) {
     State& state = *state_;
-    const auto put = [&state](const auto& value) {
-        const std::lock_guard lock(state.mutex);
-        if (!state.hasRoom(value)) {
-            state.lost.fetch_add(1, std::memory_order_relaxed); // a statistic: orders nothing
-            return;
-        }
-        state.put(value);
-        ++state.waiting;
-        state.events.fetch_add(1, std::memory_order_relaxed); // as above
-    };
-    try {
-        std::visit(put, event);
-    } catch (const std::bad_alloc&) {
-        state.lost.fetch_add(1, std::memory_order_relaxed); // as above
+    std::unique_lock lock(state.mutex);
+    state.waitForRoom(lock);
+    std::visit([&state](const auto& value) { state.take(value); }, event);
+}
+
+void Recorder::waitForRoom() {
+    std::unique_lock lock(state_->mutex);
+    state_->waitForRoom(lock);
+}
+
+void Recorder::recordWithoutWaiting(const base::TraceEvent& event) {
+    State& state = *state_;
+    const std::lock_guard lock(state.mutex);
+    std::visit([&state](const auto& value) { state.take(value); }, event);
+}
+
+void Recorder::stopWaiting() {
+    {
+        const std::lock_guard lock(state_->mutex);
+        state_->waits = false;
     }
+    state_->drained.notify_all();
 }
 
 std::vector<base::ColumnChunk> Recorder::drain() {
@@ -267,6 +339,7 @@ std::vector<base::ColumnChunk> Recorder::drain() {
 }
 
 std::vector<base::ColumnChunk> Recorder::finish() {
+    stopWaiting();
     return take(true);
 }
 
@@ -278,8 +351,13 @@ std::vector<base::ColumnChunk> Recorder::take(bool last) {
         const std::lock_guard lock(state.mutex);
         std::swap(state.batch, state.draining);
         state.waiting = 0;
+        state.drainer = std::this_thread::get_id();
         latest = state.latest;
+        if (const base::GapEvent gap = std::exchange(state.gap, {}); gap.records > 0) {
+            state.draining.gaps.push_back(gap);
+        }
     }
+    state.drained.notify_all();
     {
         // After the events: every name that they use is known by now.
         const std::lock_guard lock(state.namesMutex);

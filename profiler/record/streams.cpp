@@ -217,12 +217,23 @@ void encodeTemplates(const EventBatch& batch, ChunkNumbers& numbers, std::vector
     write();
 }
 
+void encodeGaps(const EventBatch& batch, ChunkNumbers& numbers, std::vector<ColumnChunk>& out) {
+    using Gap = base::GapEvent;
+    encodeStream<Gap>(kGapsStream, batch.gaps, numbers, out, [](ColumnWriter& w, auto rows) {
+        w.timeColumn("begin", rows, [](const Gap& r) { return r.begin; });
+        w.timeColumn("end", rows, [](const Gap& r) { return r.end; });
+        w.unsignedColumn("records", rows, [](const Gap& r) { return r.records; });
+        w.unsignedColumn("memory_records", rows, [](const Gap& r) { return r.memoryRecords; });
+    });
+}
+
 } // namespace
 
 bool EventBatch::empty() const {
     return strings.empty() && allocations.empty() && frees.empty() && scopeBegins.empty() && scopeEnds.empty() &&
            spans.empty() && counters.empty() && tokens.empty() && outOfMemory.empty() && templates.empty() &&
-           replays.empty() && batchSteps.empty() && slotSpans.empty() && requests.empty() && kvPages.empty();
+           replays.empty() && batchSteps.empty() && slotSpans.empty() && requests.empty() && kvPages.empty() &&
+           gaps.empty();
 }
 
 void EventBatch::clear() {
@@ -241,6 +252,7 @@ void EventBatch::clear() {
     slotSpans.clear();
     requests.clear();
     kvPages.clear();
+    gaps.clear();
 }
 
 std::uint64_t ChunkNumbers::take(const std::string& stream) {
@@ -259,6 +271,7 @@ std::vector<ColumnChunk> encodeBatch(const EventBatch& batch, ChunkNumbers& numb
     encodeScopes(batch, numbers, out);
     encodeMemory(batch, numbers, out);
     encodeServing(batch, numbers, out);
+    encodeGaps(batch, numbers, out);
     return out;
 }
 
@@ -282,10 +295,15 @@ void encodePyramid(std::span<const PyramidNode> nodes, int level, ChunkNumbers& 
     });
 }
 
+bool isMemoryStream(std::string_view stream) {
+    return stream == kAllocationsStream || stream == kFreesStream || stream == kReplaysStream;
+}
+
 std::vector<std::string> inLoadOrder(std::vector<std::string> streams) {
     const auto rank = [](const std::string& stream) {
         const int level = pyramidLevel(stream);
-        return std::tuple(stream == kStringsStream ? 0 : level >= 0 ? 1 : stream == kTemplatesStream ? 2 : 3, -level);
+        const bool first = stream == kStringsStream || stream == kGapsStream;
+        return std::tuple(first ? 0 : level >= 0 ? 1 : stream == kTemplatesStream ? 2 : 3, -level);
     };
     std::ranges::stable_sort(streams, {}, rank);
     return streams;

@@ -35,6 +35,7 @@ inline constexpr std::string_view kBatchStepsStream = "batch.steps";
 inline constexpr std::string_view kBatchSlotsStream = "batch.slots";
 inline constexpr std::string_view kBatchRequestsStream = "batch.requests";
 inline constexpr std::string_view kKvPagesStream = "kv.pages";
+inline constexpr std::string_view kGapsStream = "gaps";
 inline constexpr std::string_view kPyramidPrefix = "memory.pyramid."; ///< then the level, 0 = leaves
 
 inline constexpr int kMaxPyramidLevels = 16;
@@ -72,6 +73,7 @@ struct EventBatch {
     std::vector<base::SlotSpanEvent> slotSpans;
     std::vector<base::RequestEvent> requests;
     std::vector<base::KvPageEvent> kvPages;
+    std::vector<base::GapEvent> gaps;
 
     bool empty() const;
     void clear(); ///< keeps the capacity
@@ -107,12 +109,15 @@ void encodePyramid(std::span<const PyramidNode> nodes, int level, ChunkNumbers& 
 /// Adds the rows of one chunk to `batch`. False for a stream that is none of the batch's.
 bool decodeInto(const base::ColumnChunk& chunk, EventBatch& batch);
 
+/// Whether the stream's records change the totals of memory: allocations, frees, replayed steps.
+bool isMemoryStream(std::string_view stream);
+
 /// The level of a pyramid stream, -1 for other streams.
 int pyramidLevel(std::string_view stream);
 std::vector<PyramidNode> decodePyramid(const base::ColumnChunk& chunk);
 
-/// The order in which a reader should add the streams of a saved run: names and coarse pyramid levels first, so that the
-/// first picture needs no events.
+/// The order in which a reader should add the streams of a saved run: names, gaps and coarse pyramid levels first, so that
+/// the first picture needs no events and says at once what it lacks.
 std::vector<std::string> inLoadOrder(std::vector<std::string> streams);
 
 } // namespace vitrine::profiler

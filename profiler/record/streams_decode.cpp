@@ -266,6 +266,19 @@ void decodeTemplates(const ChunkReader& in, EventBatch& batch) {
     TemplateColumns(in).read(batch);
 }
 
+void decodeGaps(const ChunkReader& in, EventBatch& batch) {
+    const auto begin = in.timeColumn("begin");
+    const auto end = in.timeColumn("end");
+    const auto records = in.unsignedColumn("records");
+    const auto memoryRecords = in.unsignedColumn("memory_records");
+    for (std::size_t row = 0; row < in.rows(); ++row) {
+        if (end[row] < begin[row]) {
+            throw in.damaged("end", "a gap ends before it begins");
+        }
+        batch.gaps.push_back({begin[row], end[row], records[row], memoryRecords[row]});
+    }
+}
+
 using Decode = void (*)(const ChunkReader&, EventBatch&);
 constexpr std::pair<std::string_view, Decode> kDecoders[] = {
     {kStringsStream, decodeStrings},
@@ -283,6 +296,7 @@ constexpr std::pair<std::string_view, Decode> kDecoders[] = {
     {kBatchSlotsStream, decodeSlotSpans},
     {kBatchRequestsStream, decodeRequests},
     {kKvPagesStream, decodeKvPages},
+    {kGapsStream, decodeGaps},
 };
 
 } // namespace

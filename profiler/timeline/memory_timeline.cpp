@@ -29,6 +29,7 @@ struct MemoryTimelineBuilder::State {
     SharedVector<base::SlotSpanEvent> slotSpans;
     SharedVector<base::RequestEvent> requests;
     SharedVector<base::KvPageEvent> kvPages;
+    SharedVector<base::GapEvent> gaps;
     SharedVector<base::OutOfMemoryEvent> outOfMemory;
     SharedVector<FailurePlace> failures;
     std::vector<std::vector<PyramidNode>> stored{static_cast<std::size_t>(kMaxPyramidLevels)};
@@ -118,6 +119,10 @@ void MemoryTimelineBuilder::State::addServing() {
         kvPages.insertOrdered(event, byTime);
         see(event.time);
     }
+    for (const auto& event : batch.gaps) {
+        gaps.insertOrdered(event, byBegin);
+        see(event.end);
+    }
 }
 
 void MemoryTimelineBuilder::State::addReplays() {
@@ -164,6 +169,7 @@ std::shared_ptr<const MemoryTimeline> MemoryTimelineBuilder::State::snapshot(boo
     parts.slotSpans = slotSpans.view();
     parts.requests = requests.view();
     parts.kvPages = kvPages.view();
+    parts.gaps = gaps.view();
     parts.outOfMemory = outOfMemory.view();
     parts.failures = failures.view();
     if (!chosen) {

@@ -11,6 +11,7 @@
 // first event the state that the last event before `a` left (unless an event happens exactly at `a`): transient peaks of
 // events at one instant count. A window without events shows that state alone. Until a session's events have been added,
 // query, at, peak and peaks answer from its pyramid chunks, exact to the leaves' borders (complete() is false then).
+// Where records of memory were lost (gaps()), totals may be wrong from then on: columns and peaks are marked as incomplete.
 
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,7 @@ struct MemoryColumn {
     base::TimeNs maxTime = 0; ///< first instant of maxTotal inside the window
     base::CategoryBytes atMax{};
     std::uint64_t events = 0;
+    bool incomplete = false; ///< records were lost before its end: totals may be wrong, a peak may be too low
 };
 
 /// What happened to device memory in a range of time.
@@ -87,6 +89,10 @@ public:
     virtual std::uint64_t events() const = 0;
     /// False while query answers from pyramid chunks because the events themselves were not (all) added yet.
     virtual bool complete() const { return true; }
+    /// Where records of the run were lost, by begin. Empty for a run that was kept as a whole.
+    virtual std::span<const base::GapEvent> gaps() const { return {}; }
+    /// The first instant from which totals may be wrong, because records of memory were lost; nothing: all are right.
+    virtual std::optional<base::TimeNs> incompleteFrom() const { return std::nullopt; }
     /// Time of event `index` (the last one when beyond), and the number of events before `time`: time and event axis.
     virtual base::TimeNs eventTime(std::uint64_t index) const = 0;
     virtual std::uint64_t eventsBefore(base::TimeNs time) const = 0;

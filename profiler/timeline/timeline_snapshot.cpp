@@ -70,15 +70,26 @@ std::vector<MemoryColumn> TimelineSnapshot::windows(const PyramidView& pyramid, 
     return out;
 }
 
+/// Marks the columns, equal pieces of [begin, end), that reach behind the first loss of memory records.
+std::vector<MemoryColumn> TimelineSnapshot::marked(std::vector<MemoryColumn> columns, TimeNs begin, TimeNs end) const {
+    if (const std::optional<TimeNs> from = incompleteFrom()) {
+        const int count = static_cast<int>(columns.size());
+        for (int i = 0; i < count; ++i) {
+            columns[static_cast<std::size_t>(i)].incomplete = border(begin, std::max(begin, end), i + 1, count) > *from;
+        }
+    }
+    return columns;
+}
+
 std::vector<MemoryColumn> TimelineSnapshot::query(TimeNs begin, TimeNs end, int columns) const {
     if (parts_.stored) {
-        return storedColumns(*parts_.stored, begin, end, std::clamp(columns, 0, kMaxColumns));
+        return marked(storedColumns(*parts_.stored, begin, end, std::clamp(columns, 0, kMaxColumns)), begin, end);
     }
-    return windows(parts_.history.device, begin, end, columns);
+    return marked(windows(parts_.history.device, begin, end, columns), begin, end);
 }
 
 std::vector<MemoryColumn> TimelineSnapshot::hostQuery(TimeNs begin, TimeNs end, int columns) const {
-    return windows(parts_.history.host, begin, end, columns);
+    return marked(windows(parts_.history.host, begin, end, columns), begin, end);
 }
 
 std::vector<MemoryColumn> TimelineSnapshot::queryEvents(std::uint64_t first, std::uint64_t last, int columns) const {
@@ -88,6 +99,7 @@ std::vector<MemoryColumn> TimelineSnapshot::queryEvents(std::uint64_t first, std
     columns = std::clamp(columns, 0, kMaxColumns);
     std::vector<MemoryColumn> out;
     out.reserve(static_cast<std::size_t>(columns));
+    const std::optional<TimeNs> incomplete = incompleteFrom();
     for (int i = 0; i < columns; ++i) {
         const std::uint64_t low = border(first, last, i, columns);
         const std::uint64_t high = border(first, last, i + 1, columns);
@@ -96,6 +108,7 @@ std::vector<MemoryColumn> TimelineSnapshot::queryEvents(std::uint64_t first, std
         } else {
             out.push_back(window(parts_.history.device, low == 0 ? 0 : events.times[low - 1], low, low));
         }
+        out.back().incomplete = incomplete && high > 0 && events.times[high - 1] >= *incomplete;
     }
     return out;
 }
@@ -240,6 +253,15 @@ std::span<const base::RequestEvent> TimelineSnapshot::requests() const {
 
 std::span<const base::KvPageEvent> TimelineSnapshot::kvPages() const {
     return {parts_.kvPages.begin(), parts_.kvPages.size()};
+}
+
+std::span<const base::GapEvent> TimelineSnapshot::gaps() const {
+    return {parts_.gaps.begin(), parts_.gaps.size()};
+}
+
+std::optional<TimeNs> TimelineSnapshot::incompleteFrom() const {
+    const auto lost = std::ranges::find_if(gaps(), [](const base::GapEvent& gap) { return gap.memoryRecords > 0; });
+    return lost == gaps().end() ? std::nullopt : std::optional(lost->begin);
 }
 
 } // namespace vitrine::profiler

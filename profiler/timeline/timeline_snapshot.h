@@ -38,6 +38,7 @@ struct TimelineParts {
     SharedView<base::SlotSpanEvent> slotSpans;
     SharedView<base::RequestEvent> requests;
     SharedView<base::KvPageEvent> kvPages;
+    SharedView<base::GapEvent> gaps;
     SharedView<base::OutOfMemoryEvent> outOfMemory;
     SharedView<FailurePlace> failures;           ///< of each of them
     std::shared_ptr<const StoredPyramid> stored; ///< null when the events cover it
@@ -55,6 +56,8 @@ public:
     base::TimeNs end() const override { return parts_.end; }
     std::uint64_t events() const override;
     bool complete() const override { return parts_.stored == nullptr; }
+    std::span<const base::GapEvent> gaps() const override;
+    std::optional<base::TimeNs> incompleteFrom() const override;
     base::TimeNs eventTime(std::uint64_t index) const override;
     std::uint64_t eventsBefore(base::TimeNs time) const override;
 
@@ -109,6 +112,7 @@ private:
     MemoryColumn window(const PyramidView& pyramid, base::TimeNs begin, std::uint64_t first, std::uint64_t last) const;
     std::vector<MemoryColumn> windows(const PyramidView& pyramid, base::TimeNs begin, base::TimeNs end,
                                       int columns) const;
+    std::vector<MemoryColumn> marked(std::vector<MemoryColumn> columns, base::TimeNs begin, base::TimeNs end) const;
     BlockBox box(std::uint32_t row, bool byAddress) const;
     AllocationRow allocation(std::size_t index) const;
     ScopeRow scopeRow(const ScopeRef& ref) const;

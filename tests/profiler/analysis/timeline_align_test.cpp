@@ -98,5 +98,15 @@ TEST(TimelineAlign, SaysWhichPeakIsLower) {
     EXPECT_EQ(comparePeaks(*a, *a).sentence, "A and B have the same peak, 11.00 GiB.");
 }
 
+TEST(TimelineAlign, SaysThatAPeakOfAnIncompleteRunIsUncertain) {
+    const auto whole = run(10, 40, kGiB, false);
+    testing::ScriptedRun script;
+    script.record(base::GapEvent{5, 6, 10, 10});
+    const auto cut = script.timeline();
+    EXPECT_TRUE(comparePeaks(*whole, *cut).sentence.ends_with(" Records of B were lost, so its peak is uncertain."));
+    EXPECT_TRUE(
+        comparePeaks(*cut, *cut).sentence.ends_with(" Records of A and B were lost, so both peaks are uncertain."));
+}
+
 } // namespace
 } // namespace vitrine::profiler

@@ -46,6 +46,14 @@ template <class Write> std::string text(Write write) {
     return out.str();
 }
 
+TEST(Csv, WritesWhereRecordsWereLost) {
+    testing::ScriptedRun script;
+    script.record(base::GapEvent{5, 60, 10, 3});
+    const auto timeline = script.timeline();
+    EXPECT_EQ(text([&](std::ostream& out) { writeGapsCsv(*timeline, out); }),
+              "begin_ns,end_ns,records,memory_records\n5,60,10,3\n");
+}
+
 TEST(Csv, WritesAllocationsScopesCountersSpansAndTotals) {
     const auto timeline = run();
     EXPECT_EQ(text([&](std::ostream& out) { writeAllocationsCsv(*timeline, out); }),

@@ -3,7 +3,9 @@
 #include "profiler/record/recorder.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <thread>
 
 #include "profiler/record/streams.h"
@@ -11,6 +13,177 @@
 
 namespace vitrine::profiler {
 namespace {
+
+/// A thread that drains a recorder which waits for it, whenever it is asked to.
+class Drainer {
+public:
+    explicit Drainer(std::size_t maxWaiting)
+        : recorder({.maxWaiting = maxWaiting, .drainSoon = [this] { ask(); }}), thread_([this] { loop(); }) {}
+    ~Drainer() { stop(); }
+    Drainer(const Drainer&) = delete; // a thread holds its address
+    Drainer& operator=(const Drainer&) = delete;
+
+    /// Ends the thread without a last drain.
+    void stop() {
+        {
+            const std::lock_guard lock(mutex_);
+            stopping_ = true;
+        }
+        wake_.notify_all();
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+    }
+    std::shared_ptr<const MemoryTimeline> timeline() {
+        stop();
+        add(recorder.finish());
+        return builder_.snapshot();
+    }
+    std::uint64_t largestDrain() const { return largestDrain_; }
+
+    Recorder recorder;
+
+private:
+    void ask() {
+        {
+            const std::lock_guard lock(mutex_);
+            asked_ = true;
+        }
+        wake_.notify_all();
+    }
+    void add(const std::vector<base::ColumnChunk>& chunks) {
+        std::uint64_t rows = 0;
+        for (const base::ColumnChunk& chunk : chunks) {
+            rows += pyramidLevel(chunk.stream) < 0 ? chunk.rows : 0;
+            builder_.add(chunk);
+        }
+        largestDrain_ = std::max(largestDrain_, rows);
+    }
+    void loop() {
+        std::unique_lock lock(mutex_);
+        while (!stopping_) {
+            wake_.wait(lock, [this] { return stopping_ || asked_; });
+            if (std::exchange(asked_, false)) {
+                lock.unlock();
+                add(recorder.drain());
+                lock.lock();
+            }
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    bool asked_ = false, stopping_ = false;
+    MemoryTimelineBuilder builder_;
+    std::uint64_t largestDrain_ = 0;
+    std::thread thread_;
+};
+
+base::AllocationEvent block(std::uint64_t id, base::TimeNs time) {
+    base::AllocationEvent event;
+    event.id = id;
+    event.time = time;
+    event.bytes = 100;
+    return event;
+}
+
+TEST(Recorder, ProducersThatCanWaitLoseNothing) {
+    constexpr std::uint64_t kThreads = 3, kBlocks = 5000, kMost = 64;
+    Drainer drainer(kMost);
+    std::vector<std::thread> threads;
+    for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
+        threads.emplace_back([&, thread] {
+            for (std::uint64_t i = 0; i < kBlocks; ++i) {
+                drainer.recorder.record(block(1 + thread * kBlocks + i, static_cast<base::TimeNs>(i)));
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    const auto timeline = drainer.timeline();
+    EXPECT_EQ(drainer.recorder.lostRecords(), 0U);
+    EXPECT_EQ(timeline->events(), kThreads * kBlocks);
+    EXPECT_TRUE(timeline->gaps().empty());
+    EXPECT_FALSE(timeline->peak(0, timeline->end()).incomplete);
+    EXPECT_LE(drainer.largestDrain(), kMost + kThreads) << "what waits is bounded";
+}
+
+TEST(Recorder, TheThreadThatDrainsNeverWaits) {
+    Recorder recorder({.maxWaiting = 4, .drainSoon = [] { ADD_FAILURE() << "nobody else drains"; }});
+    recorder.drain();
+    for (std::uint64_t id = 1; id <= 100; ++id) {
+        recorder.record(block(id, 5));
+    }
+    EXPECT_EQ(recorder.events(), 100U);
+    EXPECT_EQ(recorder.lostRecords(), 0U);
+}
+
+TEST(Recorder, WhoeverWaitsGoesOnWhenNobodyDrainsAnyMore) {
+    std::atomic<bool> asked{false};
+    Recorder recorder({.maxWaiting = 4, .drainSoon = [&asked] { asked = true; }});
+    std::thread producer([&recorder] {
+        for (std::uint64_t id = 1; id <= 10; ++id) {
+            recorder.record(block(id, static_cast<base::TimeNs>(id)));
+        }
+    });
+    while (!asked) {
+        std::this_thread::yield();
+    }
+    recorder.stopWaiting();
+    producer.join();
+    EXPECT_EQ(recorder.events(), 4U);
+    EXPECT_EQ(recorder.lostRecords(), 6U);
+}
+
+TEST(Recorder, MarksTheGapWhereItDroppedRecords) {
+    Recorder recorder(RecorderOptions{.maxWaiting = 4});
+    MemoryTimelineBuilder builder;
+    const auto drain = [&](bool last) {
+        for (const base::ColumnChunk& chunk : last ? recorder.finish() : recorder.drain()) {
+            builder.add(chunk);
+        }
+    };
+    for (std::uint64_t id = 1; id <= 7; ++id) {
+        recorder.record(block(id, static_cast<base::TimeNs>(10 * id)));
+    }
+    recorder.record(base::CounterEvent{80, {}, 1});
+    drain(false);
+    recorder.record(block(8, 100));
+    drain(true);
+    const auto timeline = builder.snapshot();
+    ASSERT_EQ(timeline->gaps().size(), 1U);
+    EXPECT_EQ(timeline->gaps()[0].begin, 50);
+    EXPECT_EQ(timeline->gaps()[0].end, 80);
+    EXPECT_EQ(timeline->gaps()[0].records, 4U);
+    EXPECT_EQ(timeline->gaps()[0].memoryRecords, 3U);
+    EXPECT_EQ(timeline->incompleteFrom(), 50);
+    EXPECT_FALSE(timeline->peak(0, 50).incomplete) << "what was before the gap is certain";
+    EXPECT_TRUE(timeline->peak(0, 51).incomplete);
+    EXPECT_TRUE(timeline->peak(90, 200).incomplete) << "a block of the gap may still live";
+    const std::vector<MemoryColumn> columns = timeline->query(0, 100, 4);
+    EXPECT_FALSE(columns[1].incomplete);
+    EXPECT_TRUE(columns[2].incomplete);
+    const std::vector<MemoryColumn> byEvent = timeline->queryEvents(0, 5, 5);
+    EXPECT_FALSE(byEvent[3].incomplete);
+    EXPECT_TRUE(byEvent[4].incomplete);
+}
+
+TEST(Recorder, AGapWithoutMemoryRecordsLeavesPeaksCertain) {
+    Recorder recorder(RecorderOptions{.maxWaiting = 4});
+    for (std::uint64_t id = 1; id <= 4; ++id) {
+        recorder.record(block(id, static_cast<base::TimeNs>(10 * id)));
+    }
+    recorder.record(base::SpanEvent{50, 90, {}, {}, {}, 0, 0});
+    MemoryTimelineBuilder builder;
+    for (const base::ColumnChunk& chunk : recorder.finish()) {
+        builder.add(chunk);
+    }
+    const auto timeline = builder.snapshot();
+    ASSERT_EQ(timeline->gaps().size(), 1U);
+    EXPECT_EQ(timeline->gaps()[0].end, 90);
+    EXPECT_FALSE(timeline->peak(0, 200).incomplete);
+}
 
 TEST(Recorder, ThreadsRecordWhileOneDrains) {
     constexpr std::uint64_t kThreads = 4;

@@ -58,6 +58,7 @@ EventBatch fullBatch() {
     batch.requests = {{-5, 11, base::RequestPhase::Arrived, -1, -1, 4, {}},
                       {3, 11, base::RequestPhase::Refused, -1, -1, 4, {7}}};
     batch.kvPages = {{4, 1, 99, base::PageState::Cached, -1, 0}, {5, 0, 0, base::PageState::Used, 3, 2}};
+    batch.gaps = {{3, 9, 1000, 400}};
     return batch;
 }
 
@@ -134,6 +135,9 @@ std::string printed(const EventBatch& batch) {
             << ' ' << e.paddingRows << ' ' << e.prefillTokens << ' ' << e.paddingTokens << ' ' << e.sampled << ' '
             << e.queued << ' ' << e.running << ' ' << e.preempted << ' ' << e.usedPages << ' ' << e.sharedPages << ' '
             << e.cachedPages << ' ' << e.freePages << '\n';
+    }
+    for (const auto& e : batch.gaps) {
+        out << "gap " << e.begin << ' ' << e.end << ' ' << e.records << ' ' << e.memoryRecords << '\n';
     }
     for (const auto& e : batch.slotSpans) {
         out << "slot " << e.begin << ' ' << e.end << ' ' << e.firstStep << ' ' << e.steps << ' ' << e.slot << ' '

@@ -74,6 +74,9 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
     QString where = place.join(QStringLiteral(", "));
     where[0] = where[0].toUpper();
     words << where + QLatin1Char('.');
+    if (facts.incomplete) {
+        words << QObject::tr("Records were lost before it, so what was held is uncertain.");
+    }
     facts.cause = words.join(QLatin1Char(' '));
     return facts;
 }

@@ -329,9 +329,10 @@ void CompareView::updateLane() {
     }
     lane_->setRuns(a, b, alignment);
     const auto peakOf = [](const TimelinePtr& timeline) {
-        return timeline->peak(timeline->begin(), timeline->end()).maxTotal;
+        const profiler::MemoryColumn peak = timeline->peak(timeline->begin(), timeline->end());
+        return peakText(peak.maxTotal, peak.incomplete);
     };
-    lane_->setFacts(tr("peak A %1, B %2").arg(bytesText(peakOf(a)), bytesText(peakOf(b))));
+    lane_->setFacts(tr("peak A %1, B %2").arg(peakOf(a), peakOf(b)));
 }
 
 void CompareView::updateDeltas() {

@@ -201,10 +201,11 @@ void MemoryView::onTimeline() {
         }
         stackLane_->setGuides(std::move(guides));
         const profiler::MemoryColumn peak = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
-        header()->setFacts(peak.maxTotal > 0
-                               ? tr("Peak %1 at %2").arg(bytesText(peak.maxTotal), instantText(peak.maxTime))
-                               : QString(),
-                           QStringLiteral("P"));
+        header()->setFacts(
+            peak.maxTotal > 0
+                ? tr("Peak %1 at %2").arg(peakText(peak.maxTotal, peak.incomplete), instantText(peak.maxTime))
+                : QString(),
+            QStringLiteral("P"));
         reservedCheck_->setEnabled(!timeline_->counter("reserved_bytes").empty());
         reservedCheck_->setToolTip(reservedCheck_->isEnabled() ? QString()
                                                                : tr("This run has no counter of reserved bytes"));

@@ -193,8 +193,9 @@ void MemoryView::updateReadout() {
         const TimeRange measured = *time->measured();
         const profiler::RangeStatistics range = profiler::rangeStatistics(*timeline_, measured.begin, measured.end);
         setReadout(tr("Range %1: %2, peak %3 at %4, mean %5, %6 allocations, %7 frees")
-                       .arg(durationText(measured.length()), signedBytesText(range.change), bytesText(range.peak),
-                            instantText(range.peakTime), bytesText(static_cast<std::uint64_t>(range.mean)),
+                       .arg(durationText(measured.length()), signedBytesText(range.change),
+                            peakText(range.peak, range.incomplete), instantText(range.peakTime),
+                            bytesText(static_cast<std::uint64_t>(range.mean)),
                             countText(static_cast<qint64>(range.births)),
                             countText(static_cast<qint64>(range.deaths))));
         return;

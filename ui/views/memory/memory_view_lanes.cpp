@@ -87,7 +87,7 @@ void MemoryView::updateFreeLane() {
     }
     if (facts.isEmpty()) {
         const profiler::MemoryColumn peak = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
-        facts = tr("%1 at the peak").arg(bytesText(budget - std::min(budget, peak.maxTotal)));
+        facts = tr("%1 at the peak").arg(peakText(budget - std::min(budget, peak.maxTotal), peak.incomplete));
     }
     freeLane_->setFailures(std::move(failures));
     freeLane_->setFacts(facts);
@@ -98,6 +98,10 @@ void MemoryView::updateMarks() {
     if (timeline_) {
         for (const base::OutOfMemoryEvent& failure : timeline_->outOfMemory()) {
             marks.push_back({failure.time, TimeMark::Kind::Failure, tr("OOM %1").arg(instantText(failure.time))});
+        }
+        for (const base::GapEvent& gap : timeline_->gaps()) {
+            marks.push_back({gap.begin, TimeMark::Kind::Loss,
+                             tr("%1 records lost").arg(countText(static_cast<qint64>(gap.records))), gap.end});
         }
         for (const sessions::TimelineNote& note : notes_) {
             QString text = QString::fromStdString(note.body);

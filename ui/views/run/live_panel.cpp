@@ -62,7 +62,7 @@ void MemoryStrip::paintEvent(QPaintEvent*) {
         drawn_ = timeline_;
         drawnTheme_ = t.name;
         const profiler::MemoryColumn peak = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
-        setToolTip(tr("Peak %1 at %2").arg(bytesText(peak.maxTotal), instantText(peak.maxTime)));
+        setToolTip(tr("Peak %1 at %2").arg(peakText(peak.maxTotal, peak.incomplete), instantText(peak.maxTime)));
     }
     painter.drawImage(QPointF(0, 0), image_);
 }

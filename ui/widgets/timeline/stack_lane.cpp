@@ -198,7 +198,7 @@ void StackLane::paintOver(QPainter& painter, const PlotFrame&) {
     const profiler::RangeStatistics range = profiler::rangeStatistics(*timeline_, measured.begin, measured.end);
     const QString text = QStringLiteral("%1   %2   %3")
                              .arg(durationText(measured.length()), signedBytesText(range.change),
-                                  tr("peak %1").arg(bytesText(range.peak)));
+                                  tr("peak %1").arg(peakText(range.peak, range.incomplete)));
     const QFont font = Theme::instance().font(TypeRole::Table, true);
     const double width = std::ceil(textWidth(text, font)) + 16;
     const double a = std::max(plot.left(), xOf(time()->measured()->begin));
