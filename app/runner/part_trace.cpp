@@ -17,26 +17,26 @@ class Shift {
 public:
     explicit Shift(const PartOrigin& origin) : origin_(origin) {}
 
-    void operator()(base::AllocationEvent& event) const { event.time = time(event.time); }
-    void operator()(base::FreeEvent& event) const { event.time = time(event.time); }
+    /// Events whose times alone count from the part's beginning. Templates have none of their own.
+    template <class Event> void operator()(Event& event) const {
+        if constexpr (requires { event.begin; }) {
+            event.begin = time(event.begin);
+            event.end = time(event.end);
+        } else if constexpr (requires { event.time; }) {
+            event.time = time(event.time);
+        }
+    }
+
     void operator()(base::ScopeBeginEvent& event) const {
         event.time = time(event.time);
         if (event.kind == base::ScopeKind::Step) {
             event.index = static_cast<std::int32_t>(std::max<std::int64_t>(event.index - origin_.step, 0));
         }
     }
-    void operator()(base::ScopeEndEvent& event) const { event.time = time(event.time); }
-    void operator()(base::SpanEvent& event) const {
-        event.begin = time(event.begin);
-        event.end = time(event.end);
-    }
-    void operator()(base::CounterEvent& event) const { event.time = time(event.time); }
     void operator()(base::TokenEvent& event) const {
         event.time = time(event.time);
         event.request = request(event.request);
     }
-    void operator()(base::OutOfMemoryEvent& event) const { event.time = time(event.time); }
-    void operator()(base::StepTemplateEvent&) const {} // relative anyway
     void operator()(base::StepReplayedEvent& event) const {
         event.begin = time(event.begin);
         event.end = time(event.end);
@@ -59,11 +59,6 @@ public:
         event.time -= origin_.time;
         event.request = request(event.request);
         event.step = std::max<std::int64_t>(event.step - origin_.step, -1);
-    }
-    void operator()(base::KvPageEvent& event) const { event.time = time(event.time); }
-    void operator()(base::GapEvent& event) const {
-        event.begin = time(event.begin);
-        event.end = time(event.end);
     }
 
 private:
@@ -102,6 +97,12 @@ void PartTrace::record(const base::TraceEvent& event) {
 void PartTrace::tell(base::TraceEvent event) const {
     std::visit(Shift(origin_), event);
     recorder_->recordWithoutWaiting(event);
+}
+
+void PartTrace::keep(const base::AllocationEvent& event) {
+    if (blocks_.birth(event.id, event)) {
+        blocks_.unbirth(event.id); // it was told to be dead before
+    }
 }
 
 void PartTrace::keep(const base::StepTemplateEvent& event) {
@@ -182,7 +183,7 @@ void PartTrace::tellAlive() const {
         }
     };
     tellAll(templates_);
-    tellAll(blocks_);
+    blocks_.each([this](std::uint64_t, const base::AllocationEvent& event) { tell(event); });
     tellAll(scopes_); // a scope has a higher number than the one it stands in
     tellAll(counters_);
     tellAll(pages_);

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/trace.h"
+#include "profiler/record/live_blocks.h"
 #include "profiler/record/recorder.h"
 
 namespace vitrine::app {
@@ -52,8 +53,8 @@ private:
     /// The last event of each phase that a request under way has come to.
     using Request = std::array<std::optional<base::RequestEvent>, base::kRequestPhaseCount>;
 
-    void keep(const base::AllocationEvent& event) { blocks_[event.id] = event; }
-    void keep(const base::FreeEvent& event) { blocks_.erase(event.id); }
+    void keep(const base::AllocationEvent& event);
+    void keep(const base::FreeEvent& event) { blocks_.death(event.id, event); }
     void keep(const base::ScopeBeginEvent& event) { scopes_[event.id.value] = event; }
     void keep(const base::ScopeEndEvent& event) { scopes_.erase(event.id.value); }
     void keep(const base::CounterEvent& event) { counters_[event.name.value] = event; }
@@ -74,7 +75,7 @@ private:
     std::int32_t requests_ = 0;
     std::uint64_t notKept_ = 0;
     std::vector<std::string> names_; ///< by id, from 1
-    std::map<std::uint64_t, base::AllocationEvent> blocks_;
+    profiler::LiveBlocks<base::AllocationEvent, base::FreeEvent> blocks_;
     std::map<std::uint64_t, base::ScopeBeginEvent> scopes_;
     std::map<std::uint32_t, base::CounterEvent> counters_;
     std::map<std::uint32_t, base::StepTemplateEvent> templates_;

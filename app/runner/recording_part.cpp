@@ -75,7 +75,7 @@ void RecordingPart::take(std::vector<base::ColumnChunk> chunks) {
     for (base::ColumnChunk& chunk : chunks) {
         // After the first chunk that is dropped all later ones are too: what is kept stays a whole beginning.
         full_ = full_ || waitingBytes_ > kMaxWaitingBytes;
-        if (full_ && chunk.stream != profiler::kGapsStream) {
+        if (full_ && chunk.stream != profiler::GapStream::kName) {
             drop(chunk);
             continue;
         }

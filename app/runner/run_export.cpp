@@ -87,7 +87,7 @@ std::vector<std::string> exportCsv(const sessions::SessionFile& session, session
         {"kv_pages.csv", [&](std::ostream& out) { profiler::writeKvPagesCsv(*timeline, out); }},
         {"memory.csv", [&](std::ostream& out) { profiler::writeTotalsCsv(*timeline, kTotalsRows, out); }},
     };
-    if (!timeline->gaps().empty()) {
+    if (!timeline->gaps().all().empty()) {
         tables.emplace_back("gaps.csv", [&](std::ostream& out) { profiler::writeGapsCsv(*timeline, out); });
     }
     std::vector<std::string> files;

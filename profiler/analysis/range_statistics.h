@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 
@@ -21,6 +21,6 @@ struct RangeStatistics {
 };
 
 /// Of [begin, end); begin and end may come in any order.
-RangeStatistics rangeStatistics(const MemoryTimeline& timeline, base::TimeNs begin, base::TimeNs end);
+RangeStatistics rangeStatistics(const RunTimeline& timeline, base::TimeNs begin, base::TimeNs end);
 
 } // namespace vitrine::profiler

@@ -13,10 +13,8 @@
 #include <utility>
 
 #include "profiler/record/event_times.h"
-#include "profiler/record/id_map.h"
+#include "profiler/record/pyramid_feed.h"
 #include "profiler/record/streams.h"
-#include "profiler/timeline/history.h"
-#include "profiler/timeline/pyramid.h"
 
 namespace vitrine::profiler {
 
@@ -67,113 +65,6 @@ bool isSound(const base::StepTemplate& step) {
                });
 }
 
-/// Follows the device total over all drained events, in the order of time, and makes pyramid nodes.
-///
-/// Records of one step may be written a little after later times (a step is reported when it ends), so events wait here
-/// until one more drain has passed; what comes even later counts from the time at which the pyramid stands.
-class PyramidFeed {
-public:
-    void add(const EventBatch& batch) {
-        for (const auto& step : batch.templates) {
-            addTemplate(*step);
-        }
-        for (const auto& [order, event] : batch.allocations) {
-            waiting_.push_back({event.time, order, event.id, {event.bytes, event.space, event.category, false}});
-        }
-        for (const auto& [order, event] : batch.frees) {
-            waiting_.push_back({event.time, order, event.id, {0, base::MemorySpace::Device, {}, true}});
-        }
-        for (const auto& [order, event] : batch.replays) {
-            expand(order, event);
-        }
-    }
-
-    /// Hands over the events up to `until`.
-    void advance(TimeNs until) {
-        std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
-            return a.time != b.time ? a.time < b.time : a.order < b.order;
-        });
-        const auto end = std::find_if(waiting_.begin(), waiting_.end(),
-                                      [until](const Waiting& waiting) { return waiting.time > until; });
-        for (auto it = waiting_.begin(); it != end; ++it) {
-            apply(*it);
-        }
-        waiting_.erase(waiting_.begin(), end);
-    }
-
-    void finish() {
-        advance(std::numeric_limits<TimeNs>::max());
-        writer_.finish();
-    }
-
-    void encode(ChunkNumbers& numbers, std::vector<base::ColumnChunk>& out) {
-        const std::vector<std::vector<PyramidNode>> levels = writer_.take();
-        for (std::size_t level = 0; level < levels.size() && level < kMaxPyramidLevels; ++level) {
-            encodePyramid(levels[level], static_cast<int>(level), numbers, out);
-        }
-    }
-
-    TimeNs latest() const { return latest_; }
-    void see(TimeNs time) { latest_ = std::max(latest_, time); }
-
-private:
-    struct Waiting {
-        TimeNs time = 0;
-        std::uint64_t order = 0, id = 0;
-        MemoryStep step;
-    };
-    struct Item {
-        TimeNs time = 0;
-        std::uint64_t id = 0;
-        MemoryStep step;
-    };
-    struct Step {
-        TimeNs duration = 0;
-        std::vector<Item> items;
-    };
-
-    void addTemplate(const base::StepTemplate& step) {
-        Step& known = steps_[step.id];
-        known = {step.duration, {}};
-        for (const base::TraceEvent& event : step.events) {
-            if (const auto* birth = std::get_if<base::AllocationEvent>(&event)) {
-                known.items.push_back({birth->time, birth->id, {birth->bytes, birth->space, birth->category, false}});
-            } else if (const auto* death = std::get_if<base::FreeEvent>(&event)) {
-                known.items.push_back({death->time, death->id, {0, base::MemorySpace::Device, {}, true}});
-            }
-        }
-    }
-
-    void expand(std::uint64_t order, const base::StepReplayedEvent& event) {
-        const auto step = steps_.find(event.stepTemplate);
-        if (step == steps_.end()) {
-            return;
-        }
-        const ReplayInfo replay{event.begin, event.end};
-        for (const Item& item : step->second.items) {
-            waiting_.push_back(
-                {expandTime(replay, step->second.duration, item.time), order, event.firstId + item.id, item.step});
-        }
-    }
-
-    void apply(const Waiting& waiting) {
-        time_ = std::max(time_, waiting.time);
-        if (!waiting.step.death()) {
-            alive_.put(waiting.id, waiting.step);
-            writer_.add(time_, waiting.step);
-        } else if (const auto birth = alive_.take(waiting.id)) {
-            writer_.add(time_, MemoryStep(birth->bytes(), birth->space(),
-                                          static_cast<base::MemoryCategory>(birth->category()), true));
-        }
-    }
-
-    PyramidWriter writer_;
-    IdMap<MemoryStep> alive_;
-    std::vector<Waiting> waiting_;
-    std::unordered_map<std::uint32_t, Step> steps_;
-    TimeNs time_ = 0, latest_ = 0;
-};
-
 bool isSound(const base::StepTemplateEvent& event) {
     return event.step && isSound(*event.step);
 }
@@ -212,7 +103,7 @@ struct Recorder::State {
     std::mutex drainMutex;
     EventBatch draining;
     ChunkNumbers numbers;
-    PyramidFeed pyramid;
+    PyramidFeeds pyramid;
     TimeNs settled = 0; ///< latest time of the drain before
 
     void put(const base::AllocationEvent& event) { batch.allocations.push_back({order++, event}), see(event.time); }
@@ -225,11 +116,7 @@ struct Recorder::State {
     void put(const base::OutOfMemoryEvent& event) { batch.outOfMemory.push_back({order, event}); }
     void put(const base::StepTemplateEvent& event) { batch.templates.push_back(event.step); }
     void put(const base::StepReplayedEvent& event) { batch.replays.push_back({order++, event}), see(event.end); }
-    void put(const base::BatchStepEvent& event) { batch.batchSteps.push_back(event); }
-    void put(const base::SlotSpanEvent& event) { batch.slotSpans.push_back(event); }
-    void put(const base::RequestEvent& event) { batch.requests.push_back(event); }
-    void put(const base::KvPageEvent& event) { batch.kvPages.push_back(event); }
-    void put(const base::GapEvent& event) { batch.gaps.push_back(event); }
+    template <class Event> void put(const Event& event) { batch.of<Event>().push_back(event); }
     void see(TimeNs time) { latest = std::max(latest, time); }
 
     template <class Event> bool hasRoom() const {
@@ -354,7 +241,7 @@ std::vector<base::ColumnChunk> Recorder::take(bool last) {
         state.drainer = std::this_thread::get_id();
         latest = state.latest;
         if (const base::GapEvent gap = std::exchange(state.gap, {}); gap.records > 0) {
-            state.draining.gaps.push_back(gap);
+            state.draining.of<base::GapEvent>().push_back(gap);
         }
     }
     state.drained.notify_all();

@@ -12,7 +12,7 @@ namespace {
 using base::MemoryCategory;
 using testing::kGiB;
 
-std::shared_ptr<const MemoryTimeline> run(base::TimeNs load, base::TimeNs decode, std::uint64_t weights, bool warmUp) {
+std::shared_ptr<const RunTimeline> run(base::TimeNs load, base::TimeNs decode, std::uint64_t weights, bool warmUp) {
     testing::ScriptedRun run;
     run.begin(base::ScopeKind::Phase, "load");
     run.allocate("w", MemoryCategory::Weights, weights);
@@ -85,7 +85,7 @@ TEST(TimelineAlign, ByTimeNothingIsStretched) {
     EXPECT_EQ(alignment.timeInA(700), 700);
     EXPECT_EQ(alignment.timeInB(700), 700);
     EXPECT_FALSE(alignment.timeInB(1200).has_value());
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     const auto empty = builder.snapshot();
     EXPECT_EQ(align(*a, *empty, AlignBy::Phase).timeInA(3), 3);
 }

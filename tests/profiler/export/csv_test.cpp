@@ -12,7 +12,7 @@ namespace {
 
 using base::MemoryCategory;
 
-std::shared_ptr<const MemoryTimeline> run() {
+std::shared_ptr<const RunTimeline> run() {
     testing::ScriptedRun run;
     run.time = 10;
     run.begin(base::ScopeKind::Phase, "load, \"quoted\"");

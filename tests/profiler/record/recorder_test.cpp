@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "profiler/record/streams.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 namespace {
@@ -34,7 +34,7 @@ public:
             thread_.join();
         }
     }
-    std::shared_ptr<const MemoryTimeline> timeline() {
+    std::shared_ptr<const RunTimeline> timeline() {
         stop();
         add(recorder.finish());
         return builder_.snapshot();
@@ -74,7 +74,7 @@ private:
     std::mutex mutex_;
     std::condition_variable wake_;
     bool asked_ = false, stopping_ = false;
-    MemoryTimelineBuilder builder_;
+    RunTimelineBuilder builder_;
     std::uint64_t largestDrain_ = 0;
     std::thread thread_;
 };
@@ -103,9 +103,9 @@ TEST(Recorder, ProducersThatCanWaitLoseNothing) {
     }
     const auto timeline = drainer.timeline();
     EXPECT_EQ(drainer.recorder.lostRecords(), 0U);
-    EXPECT_EQ(timeline->events(), kThreads * kBlocks);
-    EXPECT_TRUE(timeline->gaps().empty());
-    EXPECT_FALSE(timeline->peak(0, timeline->end()).incomplete);
+    EXPECT_EQ(timeline->memory().events(), kThreads * kBlocks);
+    EXPECT_TRUE(timeline->gaps().all().empty());
+    EXPECT_FALSE(timeline->memory().peak(0, timeline->end()).incomplete);
     EXPECT_LE(drainer.largestDrain(), kMost + kThreads) << "what waits is bounded";
 }
 
@@ -138,7 +138,7 @@ TEST(Recorder, WhoeverWaitsGoesOnWhenNobodyDrainsAnyMore) {
 
 TEST(Recorder, MarksTheGapWhereItDroppedRecords) {
     Recorder recorder(RecorderOptions{.maxWaiting = 4});
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     const auto drain = [&](bool last) {
         for (const base::ColumnChunk& chunk : last ? recorder.finish() : recorder.drain()) {
             builder.add(chunk);
@@ -152,19 +152,19 @@ TEST(Recorder, MarksTheGapWhereItDroppedRecords) {
     recorder.record(block(8, 100));
     drain(true);
     const auto timeline = builder.snapshot();
-    ASSERT_EQ(timeline->gaps().size(), 1U);
-    EXPECT_EQ(timeline->gaps()[0].begin, 50);
-    EXPECT_EQ(timeline->gaps()[0].end, 80);
-    EXPECT_EQ(timeline->gaps()[0].records, 4U);
-    EXPECT_EQ(timeline->gaps()[0].memoryRecords, 3U);
-    EXPECT_EQ(timeline->incompleteFrom(), 50);
-    EXPECT_FALSE(timeline->peak(0, 50).incomplete) << "what was before the gap is certain";
-    EXPECT_TRUE(timeline->peak(0, 51).incomplete);
-    EXPECT_TRUE(timeline->peak(90, 200).incomplete) << "a block of the gap may still live";
-    const std::vector<MemoryColumn> columns = timeline->query(0, 100, 4);
+    ASSERT_EQ(timeline->gaps().all().size(), 1U);
+    EXPECT_EQ(timeline->gaps().all()[0].begin, 50);
+    EXPECT_EQ(timeline->gaps().all()[0].end, 80);
+    EXPECT_EQ(timeline->gaps().all()[0].records, 4U);
+    EXPECT_EQ(timeline->gaps().all()[0].memoryRecords, 3U);
+    EXPECT_EQ(timeline->memory().incompleteFrom(), 50);
+    EXPECT_FALSE(timeline->memory().peak(0, 50).incomplete) << "what was before the gap is certain";
+    EXPECT_TRUE(timeline->memory().peak(0, 51).incomplete);
+    EXPECT_TRUE(timeline->memory().peak(90, 200).incomplete) << "a block of the gap may still live";
+    const std::vector<MemoryColumn> columns = timeline->memory().query(0, 100, 4);
     EXPECT_FALSE(columns[1].incomplete);
     EXPECT_TRUE(columns[2].incomplete);
-    const std::vector<MemoryColumn> byEvent = timeline->queryEvents(0, 5, 5);
+    const std::vector<MemoryColumn> byEvent = timeline->memory().queryEvents(0, 5, 5);
     EXPECT_FALSE(byEvent[3].incomplete);
     EXPECT_TRUE(byEvent[4].incomplete);
 }
@@ -175,21 +175,21 @@ TEST(Recorder, AGapWithoutMemoryRecordsLeavesPeaksCertain) {
         recorder.record(block(id, static_cast<base::TimeNs>(10 * id)));
     }
     recorder.record(base::SpanEvent{50, 90, {}, {}, {}, 0, 0});
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : recorder.finish()) {
         builder.add(chunk);
     }
     const auto timeline = builder.snapshot();
-    ASSERT_EQ(timeline->gaps().size(), 1U);
-    EXPECT_EQ(timeline->gaps()[0].end, 90);
-    EXPECT_FALSE(timeline->peak(0, 200).incomplete);
+    ASSERT_EQ(timeline->gaps().all().size(), 1U);
+    EXPECT_EQ(timeline->gaps().all()[0].end, 90);
+    EXPECT_FALSE(timeline->memory().peak(0, 200).incomplete);
 }
 
 TEST(Recorder, ThreadsRecordWhileOneDrains) {
     constexpr std::uint64_t kThreads = 4;
     constexpr std::uint64_t kBlocks = 3000;
     Recorder recorder;
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     std::atomic<std::uint64_t> running{kThreads};
     std::vector<std::thread> threads;
     for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
@@ -210,7 +210,7 @@ TEST(Recorder, ThreadsRecordWhileOneDrains) {
         });
     }
     // Another thread reads snapshots while the builder goes on.
-    std::shared_ptr<const MemoryTimeline> shown;
+    std::shared_ptr<const RunTimeline> shown;
     std::thread reader;
     while (running > 0) {
         for (const base::ColumnChunk& chunk : recorder.drain()) {
@@ -221,11 +221,11 @@ TEST(Recorder, ThreadsRecordWhileOneDrains) {
             reader.join();
         }
         reader = std::thread([snapshot] {
-            for (const MemoryColumn& column : snapshot->query(0, snapshot->end(), 50)) {
+            for (const MemoryColumn& column : snapshot->memory().query(0, snapshot->end(), 50)) {
                 EXPECT_LE(column.minTotal, column.maxTotal);
             }
-            snapshot->shapes(0, snapshot->end(), 10, 10, true);
-            snapshot->aliveAt(snapshot->end() / 2);
+            snapshot->memory().shapes(0, snapshot->end(), 10, 10, true);
+            snapshot->memory().aliveAt(snapshot->end() / 2);
         });
     }
     for (std::thread& thread : threads) {
@@ -239,10 +239,10 @@ TEST(Recorder, ThreadsRecordWhileOneDrains) {
     }
     const auto timeline = builder.snapshot();
     EXPECT_EQ(recorder.lostRecords(), 0U);
-    EXPECT_EQ(timeline->events(), recorder.events());
-    EXPECT_EQ(timeline->allocations().size(), kThreads * kBlocks);
-    EXPECT_EQ(timeline->aliveAt(timeline->end()).size(), kThreads * (kBlocks / 3));
-    EXPECT_EQ(timeline->text(timeline->allocations()[0].name).substr(0, 7), "thread ");
+    EXPECT_EQ(timeline->memory().events(), recorder.events());
+    EXPECT_EQ(timeline->memory().allocations().size(), kThreads * kBlocks);
+    EXPECT_EQ(timeline->memory().aliveAt(timeline->end()).size(), kThreads * (kBlocks / 3));
+    EXPECT_EQ(timeline->text(timeline->memory().allocations()[0].name).substr(0, 7), "thread ");
 }
 
 TEST(Recorder, BoundsWhatWaitsAndCountsWhatItDrops) {
@@ -262,14 +262,14 @@ TEST(Recorder, BoundsWhatWaitsAndCountsWhatItDrops) {
     EXPECT_EQ(recorder.lostRecords(), 15U);
     recorder.record(base::FreeEvent{5, 11});
     EXPECT_EQ(recorder.lostRecords(), 16U);
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : recorder.finish()) {
         builder.add(chunk);
     }
     const auto timeline = builder.snapshot();
-    EXPECT_EQ(timeline->events(), 20U);
-    EXPECT_EQ(timeline->peak(0, 10).maxTotal, 1000U);
-    EXPECT_TRUE(timeline->aliveAt(5).empty());
+    EXPECT_EQ(timeline->memory().events(), 20U);
+    EXPECT_EQ(timeline->memory().peak(0, 10).maxTotal, 1000U);
+    EXPECT_TRUE(timeline->memory().aliveAt(5).empty());
     // After a drain there is room again.
     recorder.record(event);
     EXPECT_EQ(recorder.events(), 21U);
@@ -337,38 +337,38 @@ TEST(Recorder, ScopesAndReplayedStepsAreExpanded) {
     recorder.record(base::StepReplayedEvent{1000, 1200, 0, 100, {1}, 3});
     recorder.record(base::StepReplayedEvent{2000, 2050, 0, 105, {1}, 4});
     recorder.record(base::ScopeEndEvent{3000, {1}, 0, 0});
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : recorder.finish()) {
         builder.add(chunk);
     }
     const auto timeline = builder.snapshot();
-    ASSERT_EQ(timeline->scopes().size(), 7U);
-    ASSERT_EQ(timeline->allocations().size(), 2U);
-    const AllocationRow second = timeline->allocations()[1];
+    ASSERT_EQ(timeline->scopes().all().size(), 7U);
+    ASSERT_EQ(timeline->memory().allocations().size(), 2U);
+    const AllocationRow second = timeline->memory().allocations()[1];
     EXPECT_EQ(second.id, 109U);
     EXPECT_EQ(second.scope, 107U);
     EXPECT_EQ(second.born, 2010);
     EXPECT_EQ(second.freed, 2020);
-    EXPECT_EQ(timeline->scopePath(second.scope), "decode / step 4 / layer 11 / ExpertMlp");
-    const ScopeRow* const scope = timeline->scope(102);
+    EXPECT_EQ(timeline->scopes().path(second.scope), "decode / step 4 / layer 11 / ExpertMlp");
+    const ScopeRow* const scope = timeline->scopes().find(102);
     ASSERT_NE(scope, nullptr);
     EXPECT_EQ(scope->begin, 1020);
     EXPECT_EQ(scope->end, 1100);
     EXPECT_EQ(scope->bytes, 7U);
     EXPECT_EQ(scope->flops, 8U);
-    EXPECT_EQ(timeline->scope(100)->parent, 1U);
-    EXPECT_EQ(timeline->scope(100)->index, 3);
-    EXPECT_EQ(timeline->scope(101)->parent, 100U);
-    EXPECT_EQ(timeline->scope(1)->end, 3000);
-    EXPECT_EQ(timeline->scope(104), nullptr);
-    EXPECT_EQ(timeline->scope(99), nullptr);
-    ASSERT_EQ(timeline->spans().size(), 2U);
-    EXPECT_EQ(timeline->spans()[1].begin, 2005);
-    EXPECT_EQ(timeline->spans()[1].end, 2025);
-    EXPECT_EQ(timeline->spans()[1].scope.value, 107U);
+    EXPECT_EQ(timeline->scopes().find(100)->parent, 1U);
+    EXPECT_EQ(timeline->scopes().find(100)->index, 3);
+    EXPECT_EQ(timeline->scopes().find(101)->parent, 100U);
+    EXPECT_EQ(timeline->scopes().find(1)->end, 3000);
+    EXPECT_EQ(timeline->scopes().find(104), nullptr);
+    EXPECT_EQ(timeline->scopes().find(99), nullptr);
+    ASSERT_EQ(timeline->kernels().spans().size(), 2U);
+    EXPECT_EQ(timeline->kernels().spans()[1].begin, 2005);
+    EXPECT_EQ(timeline->kernels().spans()[1].end, 2025);
+    EXPECT_EQ(timeline->kernels().spans()[1].scope.value, 107U);
     base::TimeNs before = 0;
     std::vector<std::uint64_t> steps, phases, kept;
-    for (const ScopeRow& row : timeline->scopes()) {
+    for (const ScopeRow& row : timeline->scopes().all()) {
         EXPECT_LE(before, row.begin);
         before = row.begin;
         if (row.kind == base::ScopeKind::Step || row.kind == base::ScopeKind::Phase) {
@@ -376,13 +376,13 @@ TEST(Recorder, ScopesAndReplayedStepsAreExpanded) {
         }
     }
     EXPECT_EQ(steps, (std::vector<std::uint64_t>{100, 105}));
-    for (const ScopeRow& row : timeline->steps()) {
+    for (const ScopeRow& row : timeline->scopes().steps()) {
         kept.push_back(row.id);
     }
     EXPECT_EQ(kept, steps);
     EXPECT_EQ(phases.size(), 1U);
-    ASSERT_EQ(timeline->phases().size(), 1U);
-    EXPECT_EQ(timeline->phases()[0].id, phases[0]);
+    ASSERT_EQ(timeline->scopes().phases().size(), 1U);
+    EXPECT_EQ(timeline->scopes().phases()[0].id, phases[0]);
 }
 
 } // namespace
