@@ -73,7 +73,7 @@ std::vector<base::GapEvent> LaneStack::gaps() const {
     if (!timeline_) {
         return {};
     }
-    return {timeline_->gaps().begin(), timeline_->gaps().end()};
+    return {timeline_->gaps().all().begin(), timeline_->gaps().all().end()};
 }
 
 void LaneStack::setAxisKind(AxisKind kind) {
