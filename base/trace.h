@@ -53,6 +53,10 @@ struct ScopeId {
 
 inline constexpr int kMaxTraceRank = 5;
 
+/// The rank of an event: the number of the device that it concerns, counted from 0 in its run. A run on one device has rank 0
+/// alone. Events without one (tokens, batch steps, slots, requests, templates) concern the run as a whole.
+using DeviceRank = std::uint16_t;
+
 /// A tensor's block came to life. `id` is unique in the run.
 struct AllocationEvent {
     TimeNs time = 0;
@@ -66,11 +70,13 @@ struct AllocationEvent {
     std::uint8_t dtype = 0; ///< kernels::DType
     std::uint8_t rank = 0;
     std::array<std::int64_t, kMaxTraceRank> shape{};
+    DeviceRank device = 0;
 };
 
 struct FreeEvent {
     TimeNs time = 0;
     std::uint64_t id = 0;
+    DeviceRank device = 0; ///< that of the allocation
 };
 
 enum class ScopeKind : std::uint8_t { Run, Phase, Step, Layer, Op };
@@ -84,6 +90,7 @@ struct ScopeBeginEvent {
     StringId name; ///< "load", "prefill", "decode", "ExpertMlp"
     std::int32_t index = -1;
     std::int64_t tokens = 0;
+    DeviceRank device = 0;
 };
 
 /// Ends a scope; an op adds what it moved and computed.
@@ -92,9 +99,10 @@ struct ScopeEndEvent {
     ScopeId id;
     std::uint64_t bytes = 0;
     std::uint64_t flops = 0;
+    DeviceRank device = 0; ///< that of the scope's begin
 };
 
-/// A stretch of work on a lane outside the scope tree: load stages "Read", "Copy", "Expand"; later kernels and copies.
+/// A stretch of work on a lane outside the scope tree: load stages "Read", "Copy", "Expand"; kernels and copies of a GPU.
 struct SpanEvent {
     TimeNs begin = 0;
     TimeNs end = 0;
@@ -103,6 +111,8 @@ struct SpanEvent {
     ScopeId scope;
     std::uint64_t bytes = 0;
     std::uint64_t flops = 0;
+    DeviceRank device = 0;
+    std::uint32_t stream = 0; ///< of a kernel or copy: the device's stream that ran it; 0: the default one, or none
 };
 
 /// A value that holds from `time` on: "reserved_bytes", "budget_bytes", "kv_tokens.full", "tokens_per_second".
@@ -110,6 +120,7 @@ struct CounterEvent {
     TimeNs time = 0;
     StringId name;
     double value = 0;
+    DeviceRank device = 0;
 };
 
 /// One token of one request.
@@ -131,6 +142,7 @@ struct OutOfMemoryEvent {
     ScopeId scope;
     StringId name;
     MemoryCategory category = MemoryCategory::Other;
+    DeviceRank device = 0;
 };
 
 struct StepTemplate;
@@ -150,6 +162,7 @@ struct StepReplayedEvent {
     std::uint64_t firstId = 0; ///< ids firstId .. firstId + template.idCount - 1 belong to this replay
     ScopeId parent;
     std::int32_t index = -1;
+    DeviceRank device = 0; ///< of everything in the replay; those inside the template do not count
 };
 
 /// One step of a batch that serves requests.
@@ -227,11 +240,22 @@ struct KvPageEvent {
     PageState state = PageState::Free;
     std::int32_t owner = -1;    ///< sequence of the cache that took it first; -1: none
     std::int32_t sequences = 0; ///< that hold it; more than one: it is shared
+    DeviceRank device = 0;
+};
+
+/// Records of the run that were lost between `begin` and `end`, because they came faster than they could be kept. Recorders
+/// make these themselves; a producer that loses records before they come to its sink reports them too.
+struct GapEvent {
+    TimeNs begin = 0; ///< times of the first and the last lost record
+    TimeNs end = 0;
+    std::uint64_t records = 0; ///< all that were lost
+    std::uint64_t memoryRecords =
+        0; ///< of them allocations, frees and replayed steps: totals behind `begin` may be wrong
 };
 
 using TraceEvent = std::variant<AllocationEvent, FreeEvent, ScopeBeginEvent, ScopeEndEvent, SpanEvent, CounterEvent,
                                 TokenEvent, OutOfMemoryEvent, StepTemplateEvent, StepReplayedEvent, BatchStepEvent,
-                                SlotSpanEvent, RequestEvent, KvPageEvent>;
+                                SlotSpanEvent, RequestEvent, KvPageEvent, GapEvent>;
 
 /// One step's events with times relative to the step's begin and ids relative to 0.
 /// Every allocation inside is freed inside: what outlives a step (KV pages) is reported by events of its own.

@@ -12,7 +12,7 @@
 #include "app/runner/environment.h"
 #include "base/error.h"
 #include "engine/workload/experiment.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::app {
@@ -54,9 +54,9 @@ engine::Experiment planOf(const std::string& text) {
     return plan;
 }
 
-std::shared_ptr<const profiler::MemoryTimeline> timelineOf(const std::string& file, sessions::RunId run) {
+std::shared_ptr<const profiler::RunTimeline> timelineOf(const std::string& file, sessions::RunId run) {
     const auto session = sessions::SessionFile::open(file, sessions::OpenMode::ReadOnly);
-    profiler::MemoryTimelineBuilder builder;
+    profiler::RunTimelineBuilder builder;
     for (const std::string& stream : session->streams(run)) {
         for (const base::ColumnChunk& chunk : session->chunks(run, stream)) {
             builder.add(chunk);
@@ -217,7 +217,7 @@ void HostRunController::runPrice(RunHost& meta, const Request& request) {
 }
 
 void HostRunController::runRehearsal(RunHost& meta, const Request& request) {
-    std::shared_ptr<const profiler::MemoryTimeline> timeline;
+    std::shared_ptr<const profiler::RunTimeline> timeline;
     QString error;
     try {
         const QTemporaryDir folder;

@@ -214,8 +214,11 @@ void InProcessHost::start(const engine::Experiment& experiment, const std::strin
         info.name = engine::runName(experiment);
         info.workload = engine::runWorkload(experiment);
         info.specJson = experiment.toJson().dump();
-        info.environmentJson = runEnvironment(experiment).dump();
-        recording_ = std::make_unique<RunRecording>(std::move(session), info, sessionLimit(experiment));
+        const json environment = runEnvironment(experiment);
+        info.environmentJson = environment.dump();
+        const bool isVirtual = environment.value("time_base", "") == "virtual";
+        recording_ = std::make_unique<RunRecording>(std::move(session), info, sessionLimit(experiment),
+                                                    isVirtual ? base::TimeBase::Virtual : base::TimeBase::Monotonic);
         if (experiment.has("prompt")) {
             recording_->setText("prompt", experiment.text("prompt"));
         }
@@ -344,6 +347,10 @@ void InProcessHost::work(const engine::Experiment& experiment, const base::StopT
         if (recording_ != nullptr) {
             recording_->finish(sessionStatus(outcome.status), outcome.metricsJson, outcome.error);
             outcome.run = run = recording_->run(); // of the last part
+            if (const std::uint64_t lost = recording_->lostRecords(); lost > 0 && metrics.is_object()) {
+                metrics["lost_records"] = lost;
+                outcome.metricsJson = metrics.dump(-1, ' ', false, json::error_handler_t::replace);
+            }
             recording_.reset();
         }
         outcome_ = outcome;

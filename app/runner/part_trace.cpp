@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
+
+#include "profiler/record/event_times.h"
 
 namespace vitrine::app {
 namespace {
@@ -14,26 +17,26 @@ class Shift {
 public:
     explicit Shift(const PartOrigin& origin) : origin_(origin) {}
 
-    void operator()(base::AllocationEvent& event) const { event.time = time(event.time); }
-    void operator()(base::FreeEvent& event) const { event.time = time(event.time); }
+    /// Events whose times alone count from the part's beginning. Templates have none of their own.
+    template <class Event> void operator()(Event& event) const {
+        if constexpr (requires { event.begin; }) {
+            event.begin = time(event.begin);
+            event.end = time(event.end);
+        } else if constexpr (requires { event.time; }) {
+            event.time = time(event.time);
+        }
+    }
+
     void operator()(base::ScopeBeginEvent& event) const {
         event.time = time(event.time);
         if (event.kind == base::ScopeKind::Step) {
             event.index = static_cast<std::int32_t>(std::max<std::int64_t>(event.index - origin_.step, 0));
         }
     }
-    void operator()(base::ScopeEndEvent& event) const { event.time = time(event.time); }
-    void operator()(base::SpanEvent& event) const {
-        event.begin = time(event.begin);
-        event.end = time(event.end);
-    }
-    void operator()(base::CounterEvent& event) const { event.time = time(event.time); }
     void operator()(base::TokenEvent& event) const {
         event.time = time(event.time);
         event.request = request(event.request);
     }
-    void operator()(base::OutOfMemoryEvent& event) const { event.time = time(event.time); }
-    void operator()(base::StepTemplateEvent&) const {} // relative anyway
     void operator()(base::StepReplayedEvent& event) const {
         event.begin = time(event.begin);
         event.end = time(event.end);
@@ -57,7 +60,6 @@ public:
         event.request = request(event.request);
         event.step = std::max<std::int64_t>(event.step - origin_.step, -1);
     }
-    void operator()(base::KvPageEvent& event) const { event.time = time(event.time); }
 
 private:
     base::TimeNs time(base::TimeNs value) const { return std::max<base::TimeNs>(value - origin_.time, 0); }
@@ -66,17 +68,10 @@ private:
     PartOrigin origin_;
 };
 
-/// When the event was over.
-struct End {
-    base::TimeNs operator()(const base::SpanEvent& event) const { return event.end; }
-    base::TimeNs operator()(const base::StepTemplateEvent&) const { return 0; }
-    base::TimeNs operator()(const base::StepReplayedEvent& event) const { return event.end; }
-    base::TimeNs operator()(const base::BatchStepEvent& event) const { return event.end; }
-    base::TimeNs operator()(const base::SlotSpanEvent& event) const { return event.end; }
-    template <class Other> base::TimeNs operator()(const Other& event) const { return event.time; }
-};
-
 } // namespace
+
+PartTrace::PartTrace(profiler::RecorderOptions options)
+    : options_(std::move(options)), recorder_(std::make_shared<profiler::Recorder>(options_)) {}
 
 base::StringId PartTrace::intern(std::string_view text) {
     const std::lock_guard lock(mutex_);
@@ -88,19 +83,26 @@ base::StringId PartTrace::intern(std::string_view text) {
 }
 
 void PartTrace::record(const base::TraceEvent& event) {
+    recorder()->waitForRoom();
     const std::lock_guard lock(mutex_);
     try {
         std::visit([this](const auto& value) { keep(value); }, event);
     } catch (const std::bad_alloc&) {
         ++notKept_; // the next part lacks it
     }
-    latest_ = std::max(latest_, std::visit(End{}, event));
+    latest_ = std::max(latest_, std::visit(profiler::EventEnd(), event));
     tell(event);
 }
 
 void PartTrace::tell(base::TraceEvent event) const {
     std::visit(Shift(origin_), event);
-    recorder_->record(event);
+    recorder_->recordWithoutWaiting(event);
+}
+
+void PartTrace::keep(const base::AllocationEvent& event) {
+    if (blocks_.birth(event.id, event)) {
+        blocks_.unbirth(event.id); // it was told to be dead before
+    }
 }
 
 void PartTrace::keep(const base::StepTemplateEvent& event) {
@@ -164,7 +166,7 @@ std::uint64_t PartTrace::notKept() const {
 
 void PartTrace::next() {
     const std::lock_guard lock(mutex_);
-    auto recorder = std::make_shared<profiler::Recorder>();
+    auto recorder = std::make_shared<profiler::Recorder>(options_);
     // In the order of their ids, so that they get the same ones.
     for (const std::string& name : names_) {
         recorder->intern(name);
@@ -181,7 +183,7 @@ void PartTrace::tellAlive() const {
         }
     };
     tellAll(templates_);
-    tellAll(blocks_);
+    blocks_.each([this](std::uint64_t, const base::AllocationEvent& event) { tell(event); });
     tellAll(scopes_); // a scope has a higher number than the one it stands in
     tellAll(counters_);
     tellAll(pages_);

@@ -7,8 +7,8 @@
 // way), and its times, steps and requests count from its beginning. Of requests under way it knows when they arrived, were
 // admitted, got their first token, lost their place and got it back, at times below 0: their latencies are those of the run.
 //
-// record() may be called from any thread, as that of every sink. What is alive is kept in the memory of the process: some
-// hundred bytes for each block, page and request.
+// record() may be called from any thread, as that of every sink; it waits where the recorders wait for a drain, without
+// holding a lock. What is alive is kept in the memory of the process: some hundred bytes for each block, page and request.
 
 #include <array>
 #include <cstdint>
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/trace.h"
+#include "profiler/record/live_blocks.h"
 #include "profiler/record/recorder.h"
 
 namespace vitrine::app {
@@ -34,6 +35,9 @@ struct PartOrigin {
 
 class PartTrace final : public base::TraceSink {
 public:
+    /// `options`: of each part's recorder.
+    explicit PartTrace(profiler::RecorderOptions options = {});
+
     base::StringId intern(std::string_view text) override;
     void record(const base::TraceEvent& event) override;
 
@@ -49,8 +53,8 @@ private:
     /// The last event of each phase that a request under way has come to.
     using Request = std::array<std::optional<base::RequestEvent>, base::kRequestPhaseCount>;
 
-    void keep(const base::AllocationEvent& event) { blocks_[event.id] = event; }
-    void keep(const base::FreeEvent& event) { blocks_.erase(event.id); }
+    void keep(const base::AllocationEvent& event);
+    void keep(const base::FreeEvent& event) { blocks_.death(event.id, event); }
     void keep(const base::ScopeBeginEvent& event) { scopes_[event.id.value] = event; }
     void keep(const base::ScopeEndEvent& event) { scopes_.erase(event.id.value); }
     void keep(const base::CounterEvent& event) { counters_[event.name.value] = event; }
@@ -62,15 +66,16 @@ private:
     void tell(base::TraceEvent event) const;
     void tellAlive() const;
 
+    const profiler::RecorderOptions options_;
     mutable std::mutex mutex_; ///< guards what follows
-    std::shared_ptr<profiler::Recorder> recorder_ = std::make_shared<profiler::Recorder>();
+    std::shared_ptr<profiler::Recorder> recorder_;
     PartOrigin origin_;
     base::TimeNs latest_ = 0;
     std::int64_t steps_ = 0;
     std::int32_t requests_ = 0;
     std::uint64_t notKept_ = 0;
     std::vector<std::string> names_; ///< by id, from 1
-    std::map<std::uint64_t, base::AllocationEvent> blocks_;
+    profiler::LiveBlocks<base::AllocationEvent, base::FreeEvent> blocks_;
     std::map<std::uint64_t, base::ScopeBeginEvent> scopes_;
     std::map<std::uint32_t, base::CounterEvent> counters_;
     std::map<std::uint32_t, base::StepTemplateEvent> templates_;

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/recording_part.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "profiler/record/streams.h"
 
 namespace vitrine::app {
 namespace {
@@ -72,8 +75,8 @@ void RecordingPart::take(std::vector<base::ColumnChunk> chunks) {
     for (base::ColumnChunk& chunk : chunks) {
         // After the first chunk that is dropped all later ones are too: what is kept stays a whole beginning.
         full_ = full_ || waitingBytes_ > kMaxWaitingBytes;
-        if (full_) {
-            droppedRows_ += chunk.rows;
+        if (full_ && chunk.stream != profiler::GapStream::kName) {
+            drop(chunk);
             continue;
         }
         waitingBytes_ += sizeOf(chunk);
@@ -82,9 +85,24 @@ void RecordingPart::take(std::vector<base::ColumnChunk> chunks) {
     }
 }
 
+void RecordingPart::drop(const base::ColumnChunk& chunk) {
+    droppedRows_ += chunk.rows;
+    base::GapEvent& gap = droppedGap_;
+    gap.begin = gap.records == 0 ? chunk.timeBegin : std::min(gap.begin, chunk.timeBegin);
+    gap.end = std::max(gap.end, chunk.timeEnd);
+    gap.records += chunk.rows;
+    gap.memoryRecords += profiler::isMemoryStream(chunk.stream) ? chunk.rows : 0;
+}
+
 void RecordingPart::collect(bool last) {
     if (collectedAll_) {
         return;
+    }
+    if (last && waitingBytes_ > kMaxWaitingBytes / 2) {
+        take(recorder_->drain()); // finish() has the gap alone to tell, should the rest not fit
+    }
+    if (droppedGap_.records > 0) {
+        recorder_->recordWithoutWaiting(std::exchange(droppedGap_, {}));
     }
     take(last ? recorder_->finish() : recorder_->drain());
     collectedAll_ = last;
@@ -118,7 +136,7 @@ void RecordingPart::write(sessions::SessionFile& session, std::uint64_t lostElse
         if (!live.empty()) {
             session.setMetrics(info_.id, live);
         }
-        const std::uint64_t lost = recorder_->lostRecords() + droppedRows_ + lostElsewhere;
+        const std::uint64_t lost = lostRecords() + lostElsewhere;
         if (lost != writtenLost_) {
             session.setLostRecords(info_.id, lost);
             writtenLost_ = lost;

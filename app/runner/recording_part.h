@@ -51,9 +51,12 @@ public:
     /// Writes what there is. Throws what the session throws; nothing is lost then.
     void write(sessions::SessionFile& session, std::uint64_t lostElsewhere);
     bool collectedAll() const { return collectedAll_; }
+    /// Records that are lost for good: by the recorder, and because the session could not be written for too long.
+    std::uint64_t lostRecords() const { return recorder_->lostRecords() + droppedRows_; }
 
 private:
     void take(std::vector<base::ColumnChunk> chunks);
+    void drop(const base::ColumnChunk& chunk);
 
     sessions::RunInfo info_;
     const std::shared_ptr<profiler::Recorder> recorder_;
@@ -70,6 +73,7 @@ private:
     std::vector<base::ColumnChunk> waiting_;
     std::size_t waitingBytes_ = 0;
     std::uint64_t droppedRows_ = 0;
+    base::GapEvent droppedGap_; ///< of droppedRows_, what was not recorded yet
     std::uint64_t writtenLost_ = 0;
     bool full_ = false;
     bool began_ = false; ///< something was collected

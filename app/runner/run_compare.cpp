@@ -12,18 +12,18 @@ namespace {
 
 using nlohmann::json;
 
-std::optional<double> peakIn(const profiler::MemoryTimeline& timeline,
+std::optional<double> peakIn(const profiler::RunTimeline& timeline,
                              const std::optional<profiler::TimeStretch>& stretch) {
     if (!stretch) {
         return std::nullopt;
     }
     // The last instant counts: what a phase leaves behind belongs to it.
-    return static_cast<double>(timeline.peak(stretch->begin, stretch->end + 1).maxTotal);
+    return static_cast<double>(timeline.memory().peak(stretch->begin, stretch->end + 1).maxTotal);
 }
 
-MemoryComparison compareMemory(const profiler::MemoryTimeline& a, const profiler::MemoryTimeline& b) {
+MemoryComparison compareMemory(const profiler::RunTimeline& a, const profiler::RunTimeline& b) {
     MemoryComparison memory;
-    if (a.events() == 0 || b.events() == 0) {
+    if (a.memory().events() == 0 || b.memory().events() == 0) {
         return memory;
     }
     memory.sentence = profiler::comparePeaks(a, b).sentence;
@@ -43,10 +43,9 @@ json parsedObject(const std::string& text) {
 
 } // namespace
 
-std::shared_ptr<const profiler::MemoryTimeline> loadTimeline(const sessions::SessionFile& session,
-                                                             sessions::RunId run) {
+std::shared_ptr<const profiler::RunTimeline> loadTimeline(const sessions::SessionFile& session, sessions::RunId run) {
     constexpr std::size_t kBatch = 64;
-    profiler::MemoryTimelineBuilder builder;
+    profiler::RunTimelineBuilder builder;
     for (const std::string& stream : session.streams(run)) {
         std::uint64_t next = 0;
         for (auto batch = session.chunks(run, stream, next, kBatch); !batch.empty();

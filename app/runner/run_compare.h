@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/workload/experiment.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::app {
@@ -38,6 +38,6 @@ RunComparison compareRuns(const sessions::SessionFile& first, sessions::RunId a,
                           sessions::RunId b);
 
 /// The memory of a saved run, from all its chunks.
-std::shared_ptr<const profiler::MemoryTimeline> loadTimeline(const sessions::SessionFile& session, sessions::RunId run);
+std::shared_ptr<const profiler::RunTimeline> loadTimeline(const sessions::SessionFile& session, sessions::RunId run);
 
 } // namespace vitrine::app

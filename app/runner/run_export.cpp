@@ -75,7 +75,7 @@ std::vector<std::string> exportCsv(const sessions::SessionFile& session, session
         throw base::BadInput(fmt::format("{}: the folder cannot be made; name another with --output", folder));
     }
     using Writer = std::function<void(std::ostream&)>;
-    const std::vector<std::pair<const char*, Writer>> tables{
+    std::vector<std::pair<const char*, Writer>> tables{
         {"allocations.csv", [&](std::ostream& out) { profiler::writeAllocationsCsv(*timeline, out); }},
         {"scopes.csv", [&](std::ostream& out) { profiler::writeScopesCsv(*timeline, out); }},
         {"counters.csv", [&](std::ostream& out) { profiler::writeCountersCsv(*timeline, out); }},
@@ -87,6 +87,9 @@ std::vector<std::string> exportCsv(const sessions::SessionFile& session, session
         {"kv_pages.csv", [&](std::ostream& out) { profiler::writeKvPagesCsv(*timeline, out); }},
         {"memory.csv", [&](std::ostream& out) { profiler::writeTotalsCsv(*timeline, kTotalsRows, out); }},
     };
+    if (!timeline->gaps().all().empty()) {
+        tables.emplace_back("gaps.csv", [&](std::ostream& out) { profiler::writeGapsCsv(*timeline, out); });
+    }
     std::vector<std::string> files;
     for (const auto& [name, write] : tables) {
         files.push_back((std::filesystem::path(folder) / name).string());

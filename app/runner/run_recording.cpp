@@ -48,6 +48,7 @@ struct RunRecording::State {
     mutable std::mutex mutex; // guards what follows up to the writer's own
     std::condition_variable wake;
     bool stopping = false;
+    bool drainNow = false;                            ///< a producer waits
     std::deque<std::shared_ptr<RecordingPart>> parts; ///< the last one is told, those before it are being written
     std::int64_t firstPart = 1;                       ///< number of the first of `parts`
     std::map<std::int32_t, std::set<std::string>> openTexts; ///< kinds of the present part, by request
@@ -65,9 +66,11 @@ struct RunRecording::State {
     std::thread writer;
     bool finished = false;
 
+    profiler::RecorderOptions recorderOptions(base::TimeBase timeBase);
     std::shared_ptr<RecordingPart> present() const;
     std::shared_ptr<RecordingPart> makePart(std::int64_t number, json live);
     void report(const std::exception& error);
+    void collectAll(bool last);
     bool write(bool last);
     void writeParts(bool last);
     void endPart(RecordingPart& part, RecordingPart& next);
@@ -75,6 +78,20 @@ struct RunRecording::State {
     bool drop(const Ended& part);
     void loop();
 };
+
+profiler::RecorderOptions RunRecording::State::recorderOptions(base::TimeBase timeBase) {
+    profiler::RecorderOptions options;
+    if (timeBase == base::TimeBase::Virtual) {
+        options.drainSoon = [this] {
+            {
+                const std::lock_guard lock(mutex);
+                drainNow = true;
+            }
+            wake.notify_all();
+        };
+    }
+    return options;
+}
 
 std::shared_ptr<RecordingPart> RunRecording::State::present() const {
     const std::lock_guard lock(mutex);
@@ -101,9 +118,22 @@ void RunRecording::State::report(const std::exception& error) {
     }
 }
 
+/// Takes what the recorders of all parts have. Producers may wait for it, so it must not depend on the session.
+void RunRecording::State::collectAll(bool last) {
+    std::deque<std::shared_ptr<RecordingPart>> all;
+    {
+        const std::lock_guard lock(mutex);
+        all = parts;
+    }
+    for (const auto& part : all) {
+        part->collect(last || part != all.back());
+    }
+}
+
 /// False when the session cannot be written at the moment.
 bool RunRecording::State::write(bool last) {
     try {
+        collectAll(last);
         writeParts(last);
         lastFailure.clear();
         return true;
@@ -195,7 +225,8 @@ bool RunRecording::State::drop(const Ended& part) {
 void RunRecording::State::loop() {
     std::unique_lock lock(mutex);
     while (!stopping) {
-        wake.wait_for(lock, kPeriod, [this] { return stopping; });
+        wake.wait_for(lock, kPeriod, [this] { return stopping || drainNow; });
+        drainNow = false;
         lock.unlock();
         write(false);
         lock.lock();
@@ -203,15 +234,15 @@ void RunRecording::State::loop() {
 }
 
 RunRecording::RunRecording(std::unique_ptr<sessions::SessionFile> session, const sessions::RunInfo& info,
-                           std::uint64_t limit)
+                           std::uint64_t limit, base::TimeBase timeBase)
     : state_(std::make_unique<State>()) {
     state_->session = std::move(session);
     state_->info = info;
     state_->limit = limit;
     if (limit > 0) {
-        state_->trace = std::make_unique<PartTrace>();
+        state_->trace = std::make_unique<PartTrace>(state_->recorderOptions(timeBase));
     } else {
-        state_->recorder = std::make_shared<profiler::Recorder>();
+        state_->recorder = std::make_shared<profiler::Recorder>(state_->recorderOptions(timeBase));
     }
     state_->parts.push_back(state_->makePart(1, json::object()));
     state_->parts.front()->open(*state_->session);
@@ -268,6 +299,10 @@ void RunRecording::addLost(std::uint64_t records) {
     state_->lostElsewhere += records;
 }
 
+std::uint64_t RunRecording::lostRecords() const {
+    return state_->present()->lostRecords() + state_->lostElsewhere;
+}
+
 bool RunRecording::partIsFull() const {
     if (state_->trace == nullptr) {
         return false;
@@ -280,8 +315,9 @@ bool RunRecording::partIsFull() const {
 
 void RunRecording::nextPart(const json& metrics) {
     State& state = *state_;
-    const std::lock_guard lock(state.mutex);
+    // Before the lock: a producer that waits for the writer thread may hold up next(), and the writer needs the lock.
     state.trace->next();
+    const std::lock_guard lock(state.mutex);
     const std::int64_t number = state.firstPart + static_cast<std::int64_t>(state.parts.size());
     auto part = state.makePart(number, state.parts.back()->liveValues());
     for (const auto& [name, value] : metrics.items()) {

@@ -8,6 +8,10 @@
 // A session that cannot be written (full disk, a lock held for long) never stops the run: it is said once, chunks wait
 // in memory, and when too many wait the rest is counted as lost.
 //
+// A run in real time loses records when they come faster than they can be kept: they are counted, and the run's timeline
+// has a gap where they were (base::GapEvent). A run in virtual time waits for the session instead: its producers stand still
+// while too much waits for a drain.
+//
 // With a limit what is kept of a run that goes on for long is bounded: when a part of it comes to a quarter of the limit, the
 // next one begins as a run of its own ("NAME, part 2"), and the oldest parts are deleted once all of them together are beyond
 // the limit. A part that somebody renamed, tagged or wrote a note to stays, as does one with pictures. Each part tells in its
@@ -24,6 +28,7 @@
 #include <vector>
 
 #include "app/runner/part_trace.h"
+#include "base/clock.h"
 #include "base/trace.h"
 #include "sessions/session_file.h"
 
@@ -33,10 +38,10 @@ class RunRecording {
 public:
     static constexpr std::chrono::milliseconds kPeriod{250};
 
-    /// Creates the run in `session`. `limit`: bytes that it may take there at most, about; 0: as much as it comes to. Throws
-    /// what creating throws; from then on nothing here throws but finish's caller's own.
-    RunRecording(std::unique_ptr<sessions::SessionFile> session, const sessions::RunInfo& info,
-                 std::uint64_t limit = 0);
+    /// Creates the run in `session`. `limit`: bytes that it may take there at most, about; 0: as much as it comes to.
+    /// `timeBase`: of the run's clock. Throws what creating throws; nothing throws afterwards.
+    RunRecording(std::unique_ptr<sessions::SessionFile> session, const sessions::RunInfo& info, std::uint64_t limit = 0,
+                 base::TimeBase timeBase = base::TimeBase::Monotonic);
     ~RunRecording();                            ///< without finish(): the run is written as failed
     RunRecording(const RunRecording&) = delete; // a thread holds its address
     RunRecording& operator=(const RunRecording&) = delete;
@@ -56,6 +61,8 @@ public:
     void setLiveValue(std::string_view name, const nlohmann::json& value);
     /// Records that were lost before they came to trace().
     void addLost(std::uint64_t records);
+    /// All records that the present part lost, wherever. Final after finish().
+    std::uint64_t lostRecords() const;
 
     /// Whether the present part has come to its share of the limit.
     bool partIsFull() const;

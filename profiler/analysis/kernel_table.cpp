@@ -32,7 +32,7 @@ private:
 
 class Tabulator {
 public:
-    explicit Tabulator(const MemoryTimeline& timeline) : timeline_(timeline), places_(timeline) {}
+    explicit Tabulator(const RunTimeline& timeline) : timeline_(timeline), places_(timeline) {}
 
     void add(const base::SpanEvent& span) {
         const ScopePlace place = places_.of(span.scope.value);
@@ -108,7 +108,7 @@ private:
             ++op.calls;
             op.launches += call.launches;
             op.busy += call.busy.length();
-            const std::optional<ScopeRow> row = timeline_.findScope(scope);
+            const std::optional<ScopeRow> row = timeline_.scopes().row(scope);
             if (!row) {
                 continue;
             }
@@ -132,7 +132,7 @@ private:
         }
     }
 
-    const MemoryTimeline& timeline_;
+    const RunTimeline& timeline_;
     ScopePlaces places_;
     KernelTable table_;
     Union all_, attributed_;
@@ -144,10 +144,10 @@ private:
 
 } // namespace
 
-KernelTable kernelTable(const MemoryTimeline& timeline, TimeNs begin, TimeNs end) {
+KernelTable kernelTable(const RunTimeline& timeline, TimeNs begin, TimeNs end) {
     Tabulator tabulator(timeline);
     std::uint32_t lane = 0;
-    for (const base::SpanEvent& span : timeline.spans()) {
+    for (const base::SpanEvent& span : timeline.kernels().spans()) {
         if (lane == 0 && timeline.text(span.lane.value) == kKernels) {
             lane = span.lane.value;
         }

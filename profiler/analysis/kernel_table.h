@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 
@@ -74,7 +74,7 @@ struct KernelTable {
 };
 
 /// Of the kernels that begin in [begin, end).
-KernelTable kernelTable(const MemoryTimeline& timeline, base::TimeNs begin = 0,
+KernelTable kernelTable(const RunTimeline& timeline, base::TimeNs begin = 0,
                         base::TimeNs end = std::numeric_limits<base::TimeNs>::max());
 
 } // namespace vitrine::profiler

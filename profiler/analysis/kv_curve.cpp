@@ -51,16 +51,16 @@ std::vector<KvPoint> thinned(const std::vector<KvPoint>& points, std::size_t lim
 
 } // namespace
 
-KvCurve kvCurve(const MemoryTimeline& timeline, std::size_t limit) {
+KvCurve kvCurve(const RunTimeline& timeline, std::size_t limit) {
     KvCurve curve;
     std::vector<Samples> bytes;
-    for (const std::string& name : timeline.counters()) {
+    for (const std::string& name : timeline.counters().names()) {
         if (name.starts_with(kGroupPrefix)) {
             curve.groups.push_back(name.substr(kGroupPrefix.size()));
-            bytes.push_back(timeline.counter(name));
+            bytes.push_back(timeline.counters().samples(name));
         }
     }
-    const Samples tokens = timeline.counter("kv_tokens");
+    const Samples tokens = timeline.counters().samples("kv_tokens");
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         const auto& [time, count] = tokens[i];
         if (i + 1 < tokens.size() && tokens[i + 1].first == time) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 
@@ -26,6 +26,6 @@ struct KvCurve {
 
 /// Empty when the run kept no KV cache. At most about `limit` points: the first and last and those where a group's growth
 /// changes stay, others are thinned out evenly.
-KvCurve kvCurve(const MemoryTimeline& timeline, std::size_t limit = 4096);
+KvCurve kvCurve(const RunTimeline& timeline, std::size_t limit = 4096);
 
 } // namespace vitrine::profiler

@@ -11,7 +11,7 @@ namespace vitrine::profiler {
 
 namespace {
 
-std::vector<ScopeRow> loadPhases(const MemoryTimeline& timeline) {
+std::vector<ScopeRow> loadPhases(const RunTimeline& timeline) {
     std::vector<ScopeRow> loads = scopesOfKind(timeline, base::ScopeKind::Phase);
     std::erase_if(loads, [&](const ScopeRow& scope) { return timeline.text(scope.name) != "load"; });
     return loads;
@@ -29,11 +29,11 @@ void addSpan(LoadStage& stage, const base::SpanEvent& span) {
 
 } // namespace
 
-std::size_t loadCount(const MemoryTimeline& timeline) {
+std::size_t loadCount(const RunTimeline& timeline) {
     return loadPhases(timeline).size();
 }
 
-LoadStages loadStages(const MemoryTimeline& timeline, std::size_t index) {
+LoadStages loadStages(const RunTimeline& timeline, std::size_t index) {
     LoadStages load;
     const std::vector<ScopeRow> phases = loadPhases(timeline);
     const bool known = index < phases.size();
@@ -42,7 +42,7 @@ LoadStages loadStages(const MemoryTimeline& timeline, std::size_t index) {
         load.end = phases[index].end < 0 ? timeline.end() : phases[index].end;
     }
     std::map<std::uint32_t, LoadStage> stages;
-    for (const base::SpanEvent& span : timeline.spans()) {
+    for (const base::SpanEvent& span : timeline.kernels().spans()) {
         // On a virtual clock the next load may begin in the instant in which this one ends.
         if (!known || (span.begin >= load.begin && (span.begin < load.end || span.end <= load.end))) {
             LoadStage& stage = stages[span.lane.value];
@@ -60,8 +60,8 @@ LoadStages loadStages(const MemoryTimeline& timeline, std::size_t index) {
         load.stages.push_back(std::move(stage));
     }
     std::ranges::stable_sort(load.stages, {}, &LoadStage::begin);
-    load.peak = timeline.peak(load.begin, load.end + 1);
-    load.resident = timeline.at(load.end);
+    load.peak = timeline.memory().peak(load.begin, load.end + 1);
+    load.resident = timeline.memory().at(load.end);
     for (MemoryGroup& group : groupAlive(timeline, load.end, GroupBy::Category).children) {
         if (group.category == base::MemoryCategory::Weights) {
             load.parts = std::move(group.children);

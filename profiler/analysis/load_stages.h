@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "profiler/analysis/memory_groups.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 
@@ -31,7 +31,7 @@ struct LoadStages {
 };
 
 /// The first load of a run; `index` picks a later one (`load --weights both` loads twice in one run).
-LoadStages loadStages(const MemoryTimeline& timeline, std::size_t index = 0);
-std::size_t loadCount(const MemoryTimeline& timeline);
+LoadStages loadStages(const RunTimeline& timeline, std::size_t index = 0);
+std::size_t loadCount(const RunTimeline& timeline);
 
 } // namespace vitrine::profiler

@@ -77,11 +77,11 @@ struct GroupParts {
 
 class Grouper {
 public:
-    Grouper(const MemoryTimeline& timeline, GroupBy by)
+    Grouper(const RunTimeline& timeline, GroupBy by)
         : timeline_(timeline), places_(timeline), grouping_(timeline, by), by_(by) {}
 
     void add(std::size_t index) {
-        const AllocationRow row = timeline_.allocations()[index];
+        const AllocationRow row = timeline_.memory().allocations()[index];
         const std::string_view name = timeline_.text(row.name);
         const ScopePlace place = places_.of(row.scope);
         const std::int32_t named = layerInName(name);
@@ -190,7 +190,7 @@ private:
         return word.empty() ? "unnamed" : word;
     }
 
-    const MemoryTimeline& timeline_;
+    const RunTimeline& timeline_;
     ScopePlaces places_;
     Grouping grouping_;
     GroupBy by_;
@@ -199,7 +199,7 @@ private:
     std::map<std::string, GroupParts> groups_;
 };
 
-MemoryGroup groupRows(const MemoryTimeline& timeline, const std::vector<std::size_t>& rows,
+MemoryGroup groupRows(const RunTimeline& timeline, const std::vector<std::size_t>& rows,
                       const base::CategoryBytes& split, GroupBy by) {
     Grouper grouper(timeline, by);
     for (const std::size_t row : rows) {
@@ -303,12 +303,12 @@ std::size_t Grouping::groupOf(const AllocationRow& row) {
     return group;
 }
 
-MemoryGroup groupAlive(const MemoryTimeline& timeline, base::TimeNs time, GroupBy by) {
-    return groupRows(timeline, timeline.aliveAt(time), timeline.at(time), by);
+MemoryGroup groupAlive(const RunTimeline& timeline, base::TimeNs time, GroupBy by) {
+    return groupRows(timeline, timeline.memory().aliveAt(time), timeline.memory().at(time), by);
 }
 
-MemoryGroup groupAliveAtEvent(const MemoryTimeline& timeline, std::uint64_t count, GroupBy by) {
-    return groupRows(timeline, timeline.aliveAtEvent(count), timeline.atEvent(count), by);
+MemoryGroup groupAliveAtEvent(const RunTimeline& timeline, std::uint64_t count, GroupBy by) {
+    return groupRows(timeline, timeline.memory().aliveAtEvent(count), timeline.memory().atEvent(count), by);
 }
 
 } // namespace vitrine::profiler

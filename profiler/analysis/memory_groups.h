@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "profiler/analysis/scope_places.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 
@@ -22,7 +22,7 @@ namespace vitrine::profiler {
 /// millions of rows cost little. One thread.
 class Grouping {
 public:
-    Grouping(const MemoryTimeline& timeline, GroupBy by) : timeline_(timeline), places_(timeline), by_(by) {}
+    Grouping(const RunTimeline& timeline, GroupBy by) : timeline_(timeline), places_(timeline), by_(by) {}
     std::size_t groupOf(const AllocationRow& row);
     const std::string& name(std::size_t group) const { return names_[group]; }
     std::size_t size() const { return names_.size(); }
@@ -31,7 +31,7 @@ private:
     std::string nameOf(const AllocationRow& row);
     std::size_t intern(std::string name);
 
-    const MemoryTimeline& timeline_;
+    const RunTimeline& timeline_;
     ScopePlaces places_;
     GroupBy by_;
     std::vector<std::string> names_;
@@ -53,10 +53,10 @@ struct MemoryGroup {
 
 /// What the device holds at `time`. The root is called "total"; its children are the groups, theirs the parts. Its bytes
 /// are the total of that time: what no block accounts for is in the group of its category, else in "untracked".
-MemoryGroup groupAlive(const MemoryTimeline& timeline, base::TimeNs time, GroupBy by);
+MemoryGroup groupAlive(const RunTimeline& timeline, base::TimeNs time, GroupBy by);
 
 /// The same after the first `count` events.
-MemoryGroup groupAliveAtEvent(const MemoryTimeline& timeline, std::uint64_t count, GroupBy by);
+MemoryGroup groupAliveAtEvent(const RunTimeline& timeline, std::uint64_t count, GroupBy by);
 
 /// The part of a model that a weight belongs to: "experts, MXFP4", "router", "attention", "embedding, lm_head", "norms",
 /// "dense MLP", "LoRA A and B", "other weights". `dtype` is a kernels::DType.

@@ -21,9 +21,9 @@ std::uint64_t totalOf(const base::CategoryBytes& bytes) {
 }
 
 /// The same point in the step before: just before it got the tensor of that name, else the most that the same op held.
-TimeNs comparable(const MemoryTimeline& timeline, const ScopeRow& before, const base::OutOfMemoryEvent& event) {
+TimeNs comparable(const RunTimeline& timeline, const ScopeRow& before, const base::OutOfMemoryEvent& event) {
     const TimeNs end = scopeEnd(timeline, before);
-    const auto rows = timeline.allocations();
+    const auto rows = timeline.memory().allocations();
     const auto first = static_cast<std::size_t>(
         std::ranges::lower_bound(rows, before.begin, {}, [](const AllocationRow& row) { return row.born; }) -
         rows.begin());
@@ -38,8 +38,8 @@ TimeNs comparable(const MemoryTimeline& timeline, const ScopeRow& before, const 
     }
     TimeNs from = before.begin;
     TimeNs to = end;
-    if (const ScopeRow* failed = timeline.scope(event.scope.value)) {
-        const LazyRows<ScopeRow> scopes = timeline.scopes();
+    if (const ScopeRow* failed = timeline.scopes().find(event.scope.value)) {
+        const LazyRows<ScopeRow> scopes = timeline.scopes().all();
         for (std::size_t i = scopesUpTo(timeline, before.begin - 1); i < scopes.size(); ++i) {
             const ScopeRow scope = scopes[i];
             if (scope.begin >= end) {
@@ -51,18 +51,18 @@ TimeNs comparable(const MemoryTimeline& timeline, const ScopeRow& before, const 
             }
         }
     }
-    return timeline.peak(from, std::max(to, from + 1)).maxTime;
+    return timeline.memory().peak(from, std::max(to, from + 1)).maxTime;
 }
 
-std::vector<ScopeRow> phasesOf(const MemoryTimeline& timeline, const ScopeRow& step) {
+std::vector<ScopeRow> phasesOf(const RunTimeline& timeline, const ScopeRow& step) {
     auto phases = childScopes(timeline, step.id, base::ScopeKind::Phase, step.begin, scopeEnd(timeline, step));
     return phases.empty() ? std::vector<ScopeRow>{step} : phases;
 }
 
-std::vector<std::uint64_t> totalsOf(const MemoryTimeline& timeline, const ScopeRow& scope, int points) {
+std::vector<std::uint64_t> totalsOf(const RunTimeline& timeline, const ScopeRow& scope, int points) {
     std::vector<std::uint64_t> totals;
     const TimeNs end = std::max(scopeEnd(timeline, scope), scope.begin + 1);
-    for (const MemoryColumn& column : timeline.query(scope.begin, end, std::max(1, points))) {
+    for (const MemoryColumn& column : timeline.memory().query(scope.begin, end, std::max(1, points))) {
         totals.push_back(column.maxTotal);
     }
     return totals;
@@ -70,16 +70,17 @@ std::vector<std::uint64_t> totalsOf(const MemoryTimeline& timeline, const ScopeR
 
 } // namespace
 
-OomReport oomReport(const MemoryTimeline& timeline, std::size_t failure) {
-    const auto failures = timeline.outOfMemory();
+OomReport oomReport(const RunTimeline& timeline, std::size_t failure) {
+    const auto failures = timeline.memory().outOfMemory();
     if (failure >= failures.size()) {
         throw base::Internal(fmt::format("out-of-memory report {} of {}", failure, failures.size()));
     }
     OomReport report;
     report.event = failures[failure];
     report.failure = failure;
-    report.held = timeline.atEvent(timeline.eventsBeforeOutOfMemory(failure));
+    report.held = timeline.memory().atEvent(timeline.memory().eventsBeforeOutOfMemory(failure));
     base::OutOfMemoryEvent& event = report.event;
+    report.incomplete = timeline.memory().incompleteFrom().value_or(event.time + 1) <= event.time;
     const std::uint64_t inUse = totalOf(report.held);
     event.held = event.held != 0 ? event.held : inUse; // other tools' files do not say it
     report.free = event.budget > event.held ? event.budget - event.held : 0;
@@ -94,16 +95,16 @@ OomReport oomReport(const MemoryTimeline& timeline, std::size_t failure) {
     report.before = report.step != nullptr ? stepBefore(timeline, *report.step) : nullptr;
     if (report.before != nullptr) {
         report.beforeTime = comparable(timeline, *report.before, event);
-        report.heldBefore = timeline.at(report.beforeTime);
+        report.heldBefore = timeline.memory().at(report.beforeTime);
     }
     return report;
 }
 
-MemoryGroup groupHeld(const MemoryTimeline& timeline, std::size_t failure, GroupBy by) {
-    return groupAliveAtEvent(timeline, timeline.eventsBeforeOutOfMemory(failure), by);
+MemoryGroup groupHeld(const RunTimeline& timeline, std::size_t failure, GroupBy by) {
+    return groupAliveAtEvent(timeline, timeline.memory().eventsBeforeOutOfMemory(failure), by);
 }
 
-std::vector<PhasePair> phasePairs(const MemoryTimeline& timeline, const OomReport& report, int points) {
+std::vector<PhasePair> phasePairs(const RunTimeline& timeline, const OomReport& report, int points) {
     std::vector<PhasePair> pairs;
     if (report.step == nullptr || report.before == nullptr) {
         return pairs;

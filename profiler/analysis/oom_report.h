@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "profiler/analysis/memory_groups.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 
@@ -23,6 +23,8 @@ struct OomReport {
     double fragmentation = 0;   ///< 0: what was not in use was one block
     base::CategoryBytes held{}; ///< bottom to top; adds up to the timeline's total at the failure
 
+    bool incomplete = false; ///< records were lost before the failure: `held` may be wrong
+
     const ScopeRow* op = nullptr;    ///< innermost scopes around the failure; null: none
     const ScopeRow* phase = nullptr; ///< "loss", "load"
     const ScopeRow* step = nullptr;
@@ -34,10 +36,10 @@ struct OomReport {
 };
 
 /// Of outOfMemory()[failure]; throws Internal when there is none.
-OomReport oomReport(const MemoryTimeline& timeline, std::size_t failure);
+OomReport oomReport(const RunTimeline& timeline, std::size_t failure);
 
 /// What was held at a failure, before it was freed.
-MemoryGroup groupHeld(const MemoryTimeline& timeline, std::size_t failure, GroupBy by);
+MemoryGroup groupHeld(const RunTimeline& timeline, std::size_t failure, GroupBy by);
 
 /// One phase of the step that failed over the same phase of the step before.
 struct PhasePair {
@@ -47,6 +49,6 @@ struct PhasePair {
 };
 
 /// In order, up to the phase that failed, about `points` totals in all; empty without a step before.
-std::vector<PhasePair> phasePairs(const MemoryTimeline& timeline, const OomReport& report, int points);
+std::vector<PhasePair> phasePairs(const RunTimeline& timeline, const OomReport& report, int points);
 
 } // namespace vitrine::profiler

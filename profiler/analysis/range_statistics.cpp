@@ -15,19 +15,20 @@ std::uint64_t totalOf(const base::CategoryBytes& bytes) {
 
 } // namespace
 
-RangeStatistics rangeStatistics(const MemoryTimeline& timeline, base::TimeNs begin, base::TimeNs end) {
+RangeStatistics rangeStatistics(const RunTimeline& timeline, base::TimeNs begin, base::TimeNs end) {
     if (end < begin) {
         std::swap(begin, end);
     }
     RangeStatistics range;
     range.begin = begin;
     range.end = end;
-    const std::uint64_t before = totalOf(timeline.at(begin)), after = totalOf(timeline.at(end));
+    const std::uint64_t before = totalOf(timeline.memory().at(begin)), after = totalOf(timeline.memory().at(end));
     range.change = static_cast<std::int64_t>(after - before);
-    const MemoryColumn peak = timeline.peak(begin, end);
+    const MemoryColumn peak = timeline.memory().peak(begin, end);
     range.peak = peak.maxTotal;
     range.peakTime = peak.maxTime;
-    const RangeTotals totals = timeline.totals(begin, end);
+    range.incomplete = peak.incomplete;
+    const RangeTotals totals = timeline.memory().totals(begin, end);
     range.births = totals.births;
     range.deaths = totals.deaths;
     range.mean = end > begin ? totals.byteNs / static_cast<double>(end - begin) : static_cast<double>(before);

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 
@@ -17,9 +17,10 @@ struct RangeStatistics {
     base::TimeNs peakTime = 0;
     double mean = 0; ///< bytes, over time
     std::uint64_t births = 0, deaths = 0;
+    bool incomplete = false; ///< records were lost before its end: no number here is certain
 };
 
 /// Of [begin, end); begin and end may come in any order.
-RangeStatistics rangeStatistics(const MemoryTimeline& timeline, base::TimeNs begin, base::TimeNs end);
+RangeStatistics rangeStatistics(const RunTimeline& timeline, base::TimeNs begin, base::TimeNs end);
 
 } // namespace vitrine::profiler

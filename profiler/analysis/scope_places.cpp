@@ -51,7 +51,7 @@ ScopePlace ScopePlaces::at(std::uint64_t scope, int depth) {
     if (const Known& known = slot(scope); known.scope == scope) {
         return known.place;
     }
-    const std::optional<ScopeRow> row = timeline_.findScope(scope);
+    const std::optional<ScopeRow> row = timeline_.scopes().row(scope);
     if (!row) {
         return {};
     }
@@ -78,35 +78,35 @@ std::int32_t layerInName(std::string_view name) {
     return error == std::errc() ? layer : -1;
 }
 
-const ScopeRow* enclosingScope(const MemoryTimeline& timeline, std::uint64_t scope, base::ScopeKind kind) {
-    const ScopeRow* row = timeline.scope(scope);
+const ScopeRow* enclosingScope(const RunTimeline& timeline, std::uint64_t scope, base::ScopeKind kind) {
+    const ScopeRow* row = timeline.scopes().find(scope);
     for (int depth = 0; row != nullptr && depth < kMaxDepth; ++depth) {
         if (row->kind == kind) {
             return row;
         }
-        row = row->parent == row->id ? nullptr : timeline.scope(row->parent);
+        row = row->parent == row->id ? nullptr : timeline.scopes().find(row->parent);
     }
     return nullptr;
 }
 
-base::TimeNs scopeEnd(const MemoryTimeline& timeline, const ScopeRow& scope) {
+base::TimeNs scopeEnd(const RunTimeline& timeline, const ScopeRow& scope) {
     return scope.end < 0 ? timeline.end() : scope.end;
 }
 
-const ScopeRow* stepBefore(const MemoryTimeline& timeline, const ScopeRow& step) {
-    const LazyRows<ScopeRow> scopes = timeline.scopes();
+const ScopeRow* stepBefore(const RunTimeline& timeline, const ScopeRow& step) {
+    const LazyRows<ScopeRow> scopes = timeline.scopes().all();
     std::size_t next = scopesUpTo(timeline, step.begin);
     for (std::size_t looked = 0; next > 0 && looked < kScopesLookedAt; ++looked) {
         const ScopeRow row = scopes[--next];
         if (row.kind == base::ScopeKind::Step && row.name == step.name && row.begin < step.begin) {
-            return timeline.scope(row.id);
+            return timeline.scopes().find(row.id);
         }
     }
     return nullptr;
 }
 
-std::size_t scopesUpTo(const MemoryTimeline& timeline, base::TimeNs time) {
-    const LazyRows<ScopeRow> scopes = timeline.scopes();
+std::size_t scopesUpTo(const RunTimeline& timeline, base::TimeNs time) {
+    const LazyRows<ScopeRow> scopes = timeline.scopes().all();
     std::size_t low = 0;
     std::size_t high = scopes.size();
     while (low < high) {
@@ -120,9 +120,9 @@ std::size_t scopesUpTo(const MemoryTimeline& timeline, base::TimeNs time) {
     return low;
 }
 
-std::vector<ScopeRow> childScopes(const MemoryTimeline& timeline, std::uint64_t parent, base::ScopeKind kind,
+std::vector<ScopeRow> childScopes(const RunTimeline& timeline, std::uint64_t parent, base::ScopeKind kind,
                                   base::TimeNs begin, base::TimeNs end) {
-    const LazyRows<ScopeRow> scopes = timeline.scopes();
+    const LazyRows<ScopeRow> scopes = timeline.scopes().all();
     std::vector<ScopeRow> children;
     for (std::size_t i = scopesUpTo(timeline, begin - 1); i < scopes.size(); ++i) {
         const ScopeRow row = scopes[i];
@@ -136,9 +136,9 @@ std::vector<ScopeRow> childScopes(const MemoryTimeline& timeline, std::uint64_t 
     return children;
 }
 
-std::vector<ScopeRow> scopesOfKind(const MemoryTimeline& timeline, base::ScopeKind kind) {
+std::vector<ScopeRow> scopesOfKind(const RunTimeline& timeline, base::ScopeKind kind) {
     std::vector<ScopeRow> found;
-    for (const ScopeRow& row : timeline.scopes()) {
+    for (const ScopeRow& row : timeline.scopes().all()) {
         if (row.kind == kind) {
             found.push_back(row);
         }
@@ -146,7 +146,7 @@ std::vector<ScopeRow> scopesOfKind(const MemoryTimeline& timeline, base::ScopeKi
     return found;
 }
 
-std::string scopeName(const MemoryTimeline& timeline, const ScopeRow& scope) {
+std::string scopeName(const RunTimeline& timeline, const ScopeRow& scope) {
     if (scope.kind == base::ScopeKind::Step && scope.index >= 0) {
         return fmt::format("step {}", scope.index);
     }

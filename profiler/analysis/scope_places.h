@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 
@@ -29,7 +29,7 @@ ScopePlace placeInside(ScopePlace outer, const ScopeRow& row);
 /// costs neither a search nor memory for each. One thread; borrows the timeline.
 class ScopePlaces {
 public:
-    explicit ScopePlaces(const MemoryTimeline& timeline) : timeline_(timeline), known_(kKnown) {}
+    explicit ScopePlaces(const RunTimeline& timeline) : timeline_(timeline), known_(kKnown) {}
     ScopePlace of(std::uint64_t scope);
     /// The place of a row's parent. A walk that asks about every row in the order of begins searches for none of them.
     ScopePlace around(const ScopeRow& row);
@@ -43,7 +43,7 @@ private:
     Known& slot(std::uint64_t scope);
     ScopePlace at(std::uint64_t scope, int depth);
 
-    const MemoryTimeline& timeline_;
+    const RunTimeline& timeline_;
     std::vector<Known> known_;
 };
 
@@ -51,26 +51,26 @@ private:
 std::int32_t layerInName(std::string_view name);
 
 /// The innermost scope of a kind that is `scope` or encloses it; null: none.
-const ScopeRow* enclosingScope(const MemoryTimeline& timeline, std::uint64_t scope, base::ScopeKind kind);
+const ScopeRow* enclosingScope(const RunTimeline& timeline, std::uint64_t scope, base::ScopeKind kind);
 
 /// When a scope ended; the timeline's end for one that is still open.
-base::TimeNs scopeEnd(const MemoryTimeline& timeline, const ScopeRow& scope);
+base::TimeNs scopeEnd(const RunTimeline& timeline, const ScopeRow& scope);
 
 /// The latest step of the same kind (the same name: a prefill step before a prefill step) that began before this one; null
 /// when there is none among the last 200,000 scopes before it.
-const ScopeRow* stepBefore(const MemoryTimeline& timeline, const ScopeRow& step);
+const ScopeRow* stepBefore(const RunTimeline& timeline, const ScopeRow& step);
 
 /// Index of the first scope that begins after `time`.
-std::size_t scopesUpTo(const MemoryTimeline& timeline, base::TimeNs time);
+std::size_t scopesUpTo(const RunTimeline& timeline, base::TimeNs time);
 
 /// Children of a scope with this kind that begin in [begin, end], by begin.
-std::vector<ScopeRow> childScopes(const MemoryTimeline& timeline, std::uint64_t parent, base::ScopeKind kind,
+std::vector<ScopeRow> childScopes(const RunTimeline& timeline, std::uint64_t parent, base::ScopeKind kind,
                                   base::TimeNs begin, base::TimeNs end);
 
 /// All scopes of a kind, by begin.
-std::vector<ScopeRow> scopesOfKind(const MemoryTimeline& timeline, base::ScopeKind kind);
+std::vector<ScopeRow> scopesOfKind(const RunTimeline& timeline, base::ScopeKind kind);
 
 /// "step 3", "layer 11", "prefill"; the name where there is no number.
-std::string scopeName(const MemoryTimeline& timeline, const ScopeRow& scope);
+std::string scopeName(const RunTimeline& timeline, const ScopeRow& scope);
 
 } // namespace vitrine::profiler

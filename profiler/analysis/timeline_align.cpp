@@ -20,7 +20,7 @@ struct Landmark {
     TimeStretch time;
 };
 
-std::vector<Landmark> landmarksOf(const MemoryTimeline& timeline, base::ScopeKind kind) {
+std::vector<Landmark> landmarksOf(const RunTimeline& timeline, base::ScopeKind kind) {
     std::vector<Landmark> landmarks;
     for (const ScopeRow& scope : scopesOfKind(timeline, kind)) {
         const TimeNs end = scope.end < 0 ? timeline.end() : scope.end;
@@ -78,7 +78,7 @@ std::optional<TimeStretch> stretch(TimeNs begin, TimeNs end) {
     return end > begin ? std::optional(TimeStretch{begin, end}) : std::nullopt;
 }
 
-Alignment byTime(const MemoryTimeline& a, const MemoryTimeline& b) {
+Alignment byTime(const RunTimeline& a, const RunTimeline& b) {
     // What both have, then what only the longer has.
     const TimeNs both = std::min(a.end(), b.end());
     std::vector<AlignedSegment> segments{{"", stretch(0, both), stretch(0, both)}};
@@ -86,12 +86,12 @@ Alignment byTime(const MemoryTimeline& a, const MemoryTimeline& b) {
     return Alignment(std::move(segments));
 }
 
-std::vector<MemoryColumn> columnsOf(const MemoryTimeline& timeline, TimeNs begin, TimeNs end) {
-    return timeline.query(begin, std::max(end, begin + 1), 1);
+std::vector<MemoryColumn> columnsOf(const RunTimeline& timeline, TimeNs begin, TimeNs end) {
+    return timeline.memory().query(begin, std::max(end, begin + 1), 1);
 }
 
 /// The peak of one run over [begin, end) of the axis.
-std::optional<MemoryColumn> sideColumn(const MemoryTimeline& timeline, const Alignment& alignment,
+std::optional<MemoryColumn> sideColumn(const RunTimeline& timeline, const Alignment& alignment,
                                        std::optional<TimeStretch> AlignedSegment::* side, TimeNs begin, TimeNs end) {
     std::optional<MemoryColumn> column;
     const std::vector<AlignedSegment>& segments = alignment.segments();
@@ -192,7 +192,7 @@ TimeNs Alignment::positionOfB(TimeNs time) const {
     return positionOf(&AlignedSegment::b, time);
 }
 
-Alignment align(const MemoryTimeline& a, const MemoryTimeline& b, AlignBy by) {
+Alignment align(const RunTimeline& a, const RunTimeline& b, AlignBy by) {
     if (by == AlignBy::Time) {
         return byTime(a, b);
     }
@@ -238,7 +238,7 @@ Alignment align(const MemoryTimeline& a, const MemoryTimeline& b, AlignBy by) {
     return Alignment(std::move(segments));
 }
 
-std::vector<DifferenceColumn> difference(const MemoryTimeline& a, const MemoryTimeline& b, const Alignment& alignment,
+std::vector<DifferenceColumn> difference(const RunTimeline& a, const RunTimeline& b, const Alignment& alignment,
                                          TimeNs begin, TimeNs end, int columns) {
     std::vector<DifferenceColumn> out;
     for (int i = 0; i < columns; ++i) {
@@ -256,10 +256,25 @@ std::vector<DifferenceColumn> difference(const MemoryTimeline& a, const MemoryTi
     return out;
 }
 
-PeakDifference comparePeaks(const MemoryTimeline& a, const MemoryTimeline& b) {
-    PeakDifference result{a.peak(a.begin(), a.end()), b.peak(b.begin(), b.end()), ""};
+namespace {
+
+/// What a sentence about two peaks adds when records were lost; empty when both are certain.
+std::string lossSentence(const MemoryColumn& a, const MemoryColumn& b) {
+    if (!a.incomplete && !b.incomplete) {
+        return "";
+    }
+    return fmt::format(" Records of {} were lost, so {} uncertain.",
+                       a.incomplete && b.incomplete ? "A and B" : (a.incomplete ? "A" : "B"),
+                       a.incomplete && b.incomplete ? "both peaks are" : "its peak is");
+}
+
+} // namespace
+
+PeakDifference comparePeaks(const RunTimeline& a, const RunTimeline& b) {
+    PeakDifference result{a.memory().peak(a.begin(), a.end()), b.memory().peak(b.begin(), b.end()), ""};
     if (result.a.maxTotal == result.b.maxTotal) {
-        result.sentence = fmt::format("A and B have the same peak, {}.", base::formatBytes(result.a.maxTotal));
+        result.sentence = fmt::format("A and B have the same peak, {}.", base::formatBytes(result.a.maxTotal)) +
+                          lossSentence(result.a, result.b);
         return result;
     }
     const bool less = result.a.maxTotal < result.b.maxTotal;
@@ -277,7 +292,8 @@ PeakDifference comparePeaks(const MemoryTimeline& a, const MemoryTimeline& b) {
     result.sentence = fmt::format("{} uses {} less at its peak, with {} less in {}.", less ? "A" : "B",
                                   base::formatBytes(high.maxTotal - low.maxTotal),
                                   base::formatBytes(static_cast<std::uint64_t>(largest)),
-                                  base::categoryName(static_cast<base::MemoryCategory>(most)));
+                                  base::categoryName(static_cast<base::MemoryCategory>(most))) +
+                      lossSentence(result.a, result.b);
     return result;
 }
 

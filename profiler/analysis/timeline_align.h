@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 
@@ -54,7 +54,7 @@ private:
 
 /// By phase: the outermost phases, matched by name in their order. By step: the steps, matched by name and number. Without
 /// any match, and by time: one segment, from 0, not stretched.
-Alignment align(const MemoryTimeline& a, const MemoryTimeline& b, AlignBy by);
+Alignment align(const RunTimeline& a, const RunTimeline& b, AlignBy by);
 
 /// What a column of the common axis shows: each run's peak in it, with its split, and the difference.
 struct DifferenceColumn {
@@ -63,7 +63,7 @@ struct DifferenceColumn {
 };
 
 /// `columns` pieces of [begin, end) of the axis.
-std::vector<DifferenceColumn> difference(const MemoryTimeline& a, const MemoryTimeline& b, const Alignment& alignment,
+std::vector<DifferenceColumn> difference(const RunTimeline& a, const RunTimeline& b, const Alignment& alignment,
                                          base::TimeNs begin, base::TimeNs end, int columns);
 
 /// The peaks of both runs by category, for "A uses 61.9 GiB less at its peak".
@@ -71,6 +71,6 @@ struct PeakDifference {
     MemoryColumn a, b;
     std::string sentence;
 };
-PeakDifference comparePeaks(const MemoryTimeline& a, const MemoryTimeline& b);
+PeakDifference comparePeaks(const RunTimeline& a, const RunTimeline& b);
 
 } // namespace vitrine::profiler

@@ -26,6 +26,7 @@ constexpr int kDeviceProcess = 2;
 constexpr int kBatchProcess = 3;
 constexpr int kScopeTrack = 1; // and the following, should scopes overlap without nesting
 constexpr int kTokenTrack = 90;
+constexpr int kGapTrack = 91;
 constexpr int kSpanTrack = 100;
 constexpr std::size_t kFlushBytes = 1 << 16;
 constexpr std::size_t kStopEvery = 4096;
@@ -95,7 +96,7 @@ private:
 
 class Writer {
 public:
-    Writer(const MemoryTimeline& timeline, const ChromeTraceOptions& options, std::ostream& out)
+    Writer(const RunTimeline& timeline, const ChromeTraceOptions& options, std::ostream& out)
         : timeline_(timeline), options_(options), out_(out) {}
 
     void write() {
@@ -111,6 +112,7 @@ public:
         hostMemory();
         counters();
         tokens();
+        gaps();
         batch();
         failures();
         if (options_.allocations) {
@@ -145,7 +147,7 @@ private:
 
     void scopes() {
         Tracks tracks(kScopeTrack);
-        for (const ScopeRow& scope : timeline_.scopes()) {
+        for (const ScopeRow& scope : timeline_.scopes().all()) {
             const TimeNs end = scope.end < 0 ? timeline_.end() : std::max(scope.begin, scope.end);
             event(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"id":{},"tokens":{},)"
                   R"("bytes":{},"flops":{},"open":{}}}}})",
@@ -161,7 +163,7 @@ private:
 
     void spans() {
         std::map<std::uint32_t, std::vector<const base::SpanEvent*>> lanes;
-        for (const base::SpanEvent& span : timeline_.spans()) {
+        for (const base::SpanEvent& span : timeline_.kernels().spans()) {
             lanes[span.lane.value].push_back(&span);
         }
         int next = kSpanTrack;
@@ -202,15 +204,15 @@ private:
 
     void memory() {
         // Each share of the events shows its peak and then its end, so that a peak that lasts no time is still there.
-        const std::uint64_t total = timeline_.events();
+        const std::uint64_t total = timeline_.memory().events();
         const auto shares = std::min<std::uint64_t>(total, std::max<std::size_t>(1, options_.memorySamples / 2));
         std::uint64_t low = 0;
         for (std::uint64_t share = 1; share <= shares; ++share) {
             const auto high = static_cast<std::uint64_t>(static_cast<unsigned __int128>(total) * share / shares);
-            const MemoryColumn column = timeline_.queryEvents(low, high, 1).front();
+            const MemoryColumn column = timeline_.memory().queryEvents(low, high, 1).front();
             split("memory", column.maxTime, column.atMax);
             if (high - low > 1) {
-                split("memory", timeline_.eventTime(high - 1), timeline_.atEvent(high));
+                split("memory", timeline_.memory().eventTime(high - 1), timeline_.memory().atEvent(high));
             }
             low = high;
         }
@@ -218,7 +220,8 @@ private:
 
     void hostMemory() {
         constexpr int kColumns = 4096;
-        const std::vector<MemoryColumn> columns = timeline_.hostQuery(timeline_.begin(), timeline_.end(), kColumns);
+        const std::vector<MemoryColumn> columns =
+            timeline_.memory().hostQuery(timeline_.begin(), timeline_.end(), kColumns);
         base::CategoryBytes before{};
         for (const MemoryColumn& column : columns) {
             if (column.atMax != before) {
@@ -229,8 +232,8 @@ private:
     }
 
     void counters() {
-        for (const std::string& counter : timeline_.counters()) {
-            for (const auto& [time, value] : timeline_.counter(counter)) {
+        for (const std::string& counter : timeline_.counters().names()) {
+            for (const auto& [time, value] : timeline_.counters().samples(counter)) {
                 if (std::isfinite(value)) {
                     event(R"({{"ph":"C","name":{},"pid":{},"tid":0,"ts":{},"args":{{"value":{}}}}})", jsonText(counter),
                           kProcess, micros(time), number(value));
@@ -240,10 +243,10 @@ private:
     }
 
     void tokens() {
-        if (!timeline_.tokens().empty()) {
+        if (!timeline_.tokens().all().empty()) {
             name("thread_name", kProcess, kTokenTrack, "Tokens");
         }
-        for (const base::TokenEvent& token : timeline_.tokens()) {
+        for (const base::TokenEvent& token : timeline_.tokens().all()) {
             event(
                 R"({{"ph":"i","s":"t","name":"token {}","cat":"token","pid":{},"tid":{},"ts":{},"args":{{"request":{},)"
                 R"("position":{},"logprob":{}}}}})",
@@ -252,13 +255,25 @@ private:
         }
     }
 
+    void gaps() {
+        if (!timeline_.gaps().all().empty()) {
+            name("thread_name", kProcess, kGapTrack, "Lost records");
+        }
+        for (const base::GapEvent& gap : timeline_.gaps().all()) {
+            event(R"({{"ph":"X","name":"{} records lost","cat":"gap","pid":{},"tid":{},"ts":{},"dur":{},"args":{{)"
+                  R"("records":{},"memory_records":{}}}}})",
+                  gap.records, kProcess, kGapTrack, micros(gap.begin), micros(gap.end - gap.begin), gap.records,
+                  gap.memoryRecords);
+        }
+    }
+
     void batch() {
-        if (timeline_.batchSteps().empty()) {
+        if (timeline_.requests().steps().empty()) {
             return;
         }
         name("process_name", kBatchProcess, 0, "Batch");
         std::set<std::int32_t> slots;
-        for (const base::SlotSpanEvent& span : timeline_.slotSpans()) {
+        for (const base::SlotSpanEvent& span : timeline_.requests().slotSpans()) {
             slots.insert(span.slot);
             if (span.state != base::SlotState::Idle) {
                 const TimeNs length = std::max<TimeNs>(0, span.end - span.begin);
@@ -271,7 +286,7 @@ private:
         for (const std::int32_t slot : slots) {
             name("thread_name", kBatchProcess, slot, fmt::format("Slot {}", slot));
         }
-        for (const base::BatchStepEvent& step : timeline_.batchSteps()) {
+        for (const base::BatchStepEvent& step : timeline_.requests().steps()) {
             event(R"({{"ph":"C","name":"requests","pid":{},"tid":0,"ts":{},"args":{{"queued":{},"running":{},)"
                   R"("preempted":{}}}}})",
                   kBatchProcess, micros(step.begin), step.queued, step.running, step.preempted);
@@ -281,18 +296,18 @@ private:
     }
 
     void failures() {
-        for (const base::OutOfMemoryEvent& failure : timeline_.outOfMemory()) {
+        for (const base::OutOfMemoryEvent& failure : timeline_.memory().outOfMemory()) {
             const std::string title = fmt::format("Out of memory: {} for {}", base::formatBytes(failure.requested),
                                                   timeline_.text(failure.name.value));
             event(R"({{"ph":"i","s":"g","name":{},"cat":"oom","pid":{},"tid":{},"ts":{},"args":{{"requested":{},)"
                   R"("budget":{},"held":{},"largest_free":{},"scope":{}}}}})",
                   jsonText(title), kProcess, kScopeTrack, micros(failure.time), failure.requested, failure.budget,
-                  failure.held, failure.largestFree, jsonText(timeline_.scopePath(failure.scope.value)));
+                  failure.held, failure.largestFree, jsonText(timeline_.scopes().path(failure.scope.value)));
         }
     }
 
     void allocations() {
-        for (const AllocationRow& row : timeline_.allocations()) {
+        for (const AllocationRow& row : timeline_.memory().allocations()) {
             const std::string title = jsonText(timeline_.text(row.name));
             event(
                 R"({{"ph":"b","cat":"allocation","name":{},"id":"0x{:x}","pid":{},"tid":0,"ts":{},"args":{{"bytes":{},)"
@@ -303,7 +318,7 @@ private:
         }
     }
 
-    const MemoryTimeline& timeline_;
+    const RunTimeline& timeline_;
     const ChromeTraceOptions& options_;
     std::ostream& out_;
     std::string text_;
@@ -317,7 +332,7 @@ std::string_view timeBaseName(base::TimeBase timeBase) {
     return timeBase == base::TimeBase::Virtual ? "virtual" : "monotonic";
 }
 
-void writeChromeTrace(const MemoryTimeline& timeline, const ChromeTraceOptions& options, std::ostream& out) {
+void writeChromeTrace(const RunTimeline& timeline, const ChromeTraceOptions& options, std::ostream& out) {
     Writer(timeline, options, out).write();
 }
 

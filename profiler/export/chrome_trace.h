@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/stop.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 
@@ -30,7 +30,7 @@ struct ChromeTraceOptions {
 };
 
 /// Writes piece by piece; the caller checks the stream's state. Throws Cancelled.
-void writeChromeTrace(const MemoryTimeline& timeline, const ChromeTraceOptions& options, std::ostream& out);
+void writeChromeTrace(const RunTimeline& timeline, const ChromeTraceOptions& options, std::ostream& out);
 
 /// "monotonic", "virtual"
 std::string_view timeBaseName(base::TimeBase timeBase);

@@ -94,10 +94,10 @@ std::string shapeText(const AllocationRow& row) {
 /// Paths of scopes, each looked up once while neighbours share it.
 class Paths {
 public:
-    explicit Paths(const MemoryTimeline& timeline) : timeline_(timeline) {}
+    explicit Paths(const RunTimeline& timeline) : timeline_(timeline) {}
     const std::string& of(std::uint64_t scope) {
         if (!known_ || scope != scope_) {
-            path_ = timeline_.scopePath(scope);
+            path_ = timeline_.scopes().path(scope);
             scope_ = scope;
             known_ = true;
         }
@@ -105,7 +105,7 @@ public:
     }
 
 private:
-    const MemoryTimeline& timeline_;
+    const RunTimeline& timeline_;
     bool known_ = false;
     std::uint64_t scope_ = 0;
     std::string path_;
@@ -113,10 +113,10 @@ private:
 
 } // namespace
 
-void writeAllocationsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+void writeAllocationsCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out, "id,name,category,space,bytes,address,born_ns,freed_ns,dtype,shape,scope,path");
     Paths paths(timeline);
-    for (const AllocationRow& row : timeline.allocations()) {
+    for (const AllocationRow& row : timeline.memory().allocations()) {
         const auto dtype = static_cast<kernels::DType>(row.dtype);
         table.number(row.id).text(timeline.text(row.name)).text(base::categoryName(row.category));
         table.text(spaceName(row.space)).number(row.bytes).number(row.address).time(row.born).time(row.freed);
@@ -126,10 +126,10 @@ void writeAllocationsCsv(const MemoryTimeline& timeline, std::ostream& out) {
     table.finish();
 }
 
-void writeScopesCsv(const MemoryTimeline& timeline, std::ostream& out) {
+void writeScopesCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out, "id,parent,kind,name,index,tokens,begin_ns,end_ns,bytes,flops,path");
     Paths paths(timeline);
-    for (const ScopeRow& row : timeline.scopes()) {
+    for (const ScopeRow& row : timeline.scopes().all()) {
         table.number(row.id).number(row.parent).text(kindName(row.kind)).text(timeline.text(row.name));
         table.unlessNegative(row.index)
             .number(row.tokens)
@@ -142,19 +142,19 @@ void writeScopesCsv(const MemoryTimeline& timeline, std::ostream& out) {
     table.finish();
 }
 
-void writeCountersCsv(const MemoryTimeline& timeline, std::ostream& out) {
+void writeCountersCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out, "time_ns,name,value");
-    for (const std::string& name : timeline.counters()) {
-        for (const auto& [time, value] : timeline.counter(name)) {
+    for (const std::string& name : timeline.counters().names()) {
+        for (const auto& [time, value] : timeline.counters().samples(name)) {
             table.time(time).text(name).number(value).endRow();
         }
     }
     table.finish();
 }
 
-void writeSpansCsv(const MemoryTimeline& timeline, std::ostream& out) {
+void writeSpansCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out, "lane,name,begin_ns,end_ns,bytes,flops,scope");
-    for (const base::SpanEvent& span : timeline.spans()) {
+    for (const base::SpanEvent& span : timeline.kernels().spans()) {
         table.text(timeline.text(span.lane.value)).text(timeline.text(span.name.value));
         table.time(span.begin).time(span.end).number(span.bytes).number(span.flops);
         table.number(span.scope.value).endRow();
@@ -162,7 +162,7 @@ void writeSpansCsv(const MemoryTimeline& timeline, std::ostream& out) {
     table.finish();
 }
 
-void writeKernelsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+void writeKernelsCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out, "name,op,launches,total_ns,mean_ns,min_ns,max_ns,share,bytes,flops,bytes_per_second");
     for (const KernelRow& row : kernelTable(timeline).kernels) {
         table.text(row.name).text(row.op).number(row.launches).time(row.total).number(row.mean());
@@ -172,11 +172,11 @@ void writeKernelsCsv(const MemoryTimeline& timeline, std::ostream& out) {
     table.finish();
 }
 
-void writeBatchStepsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+void writeBatchStepsCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out,
                 "index,begin_ns,end_ns,decode_rows,prefill_rows,padding_rows,prefill_tokens,padding_tokens,sampled,"
                 "queued,running,preempted,used_pages,shared_pages,cached_pages,free_pages");
-    for (const base::BatchStepEvent& step : timeline.batchSteps()) {
+    for (const base::BatchStepEvent& step : timeline.requests().steps()) {
         table.number(step.index).time(step.begin).time(step.end).number(step.decodeRows).number(step.prefillRows);
         table.number(step.paddingRows).number(step.prefillTokens).number(step.paddingTokens).number(step.sampled);
         table.number(step.queued).number(step.running).number(step.preempted).number(step.usedPages);
@@ -185,9 +185,9 @@ void writeBatchStepsCsv(const MemoryTimeline& timeline, std::ostream& out) {
     table.finish();
 }
 
-void writeBatchSlotsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+void writeBatchSlotsCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out, "slot,state,request,begin_ns,end_ns,first_step,steps,tokens,padding");
-    for (const base::SlotSpanEvent& span : timeline.slotSpans()) {
+    for (const base::SlotSpanEvent& span : timeline.requests().slotSpans()) {
         table.number(span.slot).text(slotStateName(span.state)).unlessNegative(span.request).time(span.begin);
         table.time(span.end).number(span.firstStep).number(span.steps).number(span.tokens).number(span.padding);
         table.endRow();
@@ -195,25 +195,33 @@ void writeBatchSlotsCsv(const MemoryTimeline& timeline, std::ostream& out) {
     table.finish();
 }
 
-void writeBatchRequestsCsv(const MemoryTimeline& timeline, std::ostream& out) {
+void writeBatchRequestsCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out, "request,phase,time_ns,slot,step,tokens,reason");
-    for (const base::RequestEvent& event : timeline.requests()) {
+    for (const base::RequestEvent& event : timeline.requests().events()) {
         table.number(event.request).text(requestPhaseName(event.phase)).number(event.time).unlessNegative(event.slot);
         table.unlessNegative(event.step).number(event.tokens).text(timeline.text(event.reason.value)).endRow();
     }
     table.finish();
 }
 
-void writeKvPagesCsv(const MemoryTimeline& timeline, std::ostream& out) {
+void writeKvPagesCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out, "time_ns,group,page,state,owner,sequences");
-    for (const base::KvPageEvent& event : timeline.kvPages()) {
+    for (const base::KvPageEvent& event : timeline.pages().all()) {
         table.time(event.time).number(event.group).number(event.page).text(pageStateName(event.state));
         table.unlessNegative(event.owner).number(event.sequences).endRow();
     }
     table.finish();
 }
 
-void writeTotalsCsv(const MemoryTimeline& timeline, int rows, std::ostream& out) {
+void writeGapsCsv(const RunTimeline& timeline, std::ostream& out) {
+    Table table(out, "begin_ns,end_ns,records,memory_records");
+    for (const base::GapEvent& gap : timeline.gaps().all()) {
+        table.time(gap.begin).time(gap.end).number(gap.records).number(gap.memoryRecords).endRow();
+    }
+    table.finish();
+}
+
+void writeTotalsCsv(const RunTimeline& timeline, int rows, std::ostream& out) {
     std::string head = "begin_ns,end_ns,events,min_total,max_total,max_time_ns";
     for (std::size_t i = 0; i < base::kCategoryCount; ++i) {
         head += fmt::format(",{}", base::categoryName(static_cast<base::MemoryCategory>(i)));
@@ -221,7 +229,7 @@ void writeTotalsCsv(const MemoryTimeline& timeline, int rows, std::ostream& out)
     Table table(out, head);
     const base::TimeNs begin = timeline.begin();
     const base::TimeNs end = timeline.end();
-    const std::vector<MemoryColumn> columns = timeline.query(begin, end, rows);
+    const std::vector<MemoryColumn> columns = timeline.memory().query(begin, end, rows);
     const auto count = static_cast<__int128>(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const auto border = [&](std::size_t index) {

@@ -80,6 +80,7 @@ std::uint32_t count(std::int32_t value) {
 
 DeviceWork kernelWork(const CUpti_ActivityKernel10& kernel) {
     DeviceWork work = timed(WorkKind::Kernel, kernel, kernel.name == nullptr ? "kernel" : kernel.name);
+    work.stream = kernel.streamId;
     work.node = kernel.graphNodeId;
     KernelShape& shape = work.shape;
     shape.grid = {count(kernel.gridX), count(kernel.gridY), count(kernel.gridZ)};
@@ -100,6 +101,7 @@ std::optional<DeviceWork> anyWork(const CUpti_Activity& record) {
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
         const auto& copy = as<CUpti_ActivityMemcpy6>(record);
         DeviceWork work = timed(WorkKind::Copy, copy, copyName(copy.copyKind));
+        work.stream = copy.streamId;
         work.node = copy.graphNodeId;
         work.bytes = copy.bytes;
         return work;
@@ -107,6 +109,7 @@ std::optional<DeviceWork> anyWork(const CUpti_Activity& record) {
     case CUPTI_ACTIVITY_KIND_MEMSET: {
         const auto& set = as<CUpti_ActivityMemset4>(record);
         DeviceWork work = timed(WorkKind::Memset, set, "fill");
+        work.stream = set.streamId;
         work.node = set.graphNodeId;
         work.bytes = set.bytes;
         return work;

@@ -34,6 +34,7 @@ struct DeviceWork {
     base::TimeNs begin = 0; ///< monotonicNs() of the process
     base::TimeNs end = 0;
     std::uint32_t correlation = 0; ///< of the call that launched it
+    std::uint32_t stream = 0;      ///< of the device, that ran it
     std::uint64_t node = 0;        ///< of the graph that it is part of, 0: none
     const char* name = "";         ///< valid during the call that hands it over
     std::uint64_t bytes = 0;

@@ -56,6 +56,8 @@ struct GpuProfiler::State {
 
     // The first thread's own.
     WorkWriter writer;
+    base::TimeNs collected = 0; ///< when the source was asked last
+    std::uint64_t lostWork = 0; ///< records of the source that are marked as lost in the run's timeline
     GpuCounters counters;
     UntrackedMemory untracked;
     std::unique_ptr<NvmlMonitor> monitor;
@@ -89,6 +91,11 @@ void GpuProfiler::State::collect(bool last) {
     if (source != nullptr) {
         source->collect(last, [this](const DeviceWork& work) { writer.add(work); });
         writer.write(source->launches(), last);
+        const base::TimeNs now = clock.now();
+        if (const std::uint64_t lost = source->lost(); lost > lostWork) {
+            next.record(base::GapEvent{collected, now, lost - std::exchange(lostWork, lost), 0});
+        }
+        collected = now;
     }
 }
 

@@ -67,6 +67,7 @@ void WorkWriter::add(const DeviceWork& work) {
     waiting.span.lane = lanes_[static_cast<std::size_t>(work.kind)];
     waiting.span.name = name.id;
     waiting.span.bytes = work.bytes;
+    waiting.span.stream = work.stream;
     waiting.correlation = work.correlation;
     waiting.node = work.node;
     waiting_.push_back(waiting);

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "profiler/record/batch_streams.h"
-
 #include <algorithm>
 #include <limits>
 
-#include "profiler/record/stream_writer.h"
+#include "profiler/record/column_io.h"
+#include "profiler/record/event_streams.h"
 
 namespace vitrine::profiler {
 namespace {
@@ -44,65 +43,31 @@ constexpr StepCount kStepCounts[] = {
 
 } // namespace
 
-void encodeServing(const EventBatch& batch, ChunkNumbers& numbers, std::vector<base::ColumnChunk>& out) {
-    encodeStream<Step>(kBatchStepsStream, batch.batchSteps, numbers, out, [](ColumnWriter& w, auto rows) {
-        w.timeColumn("begin", rows, [](const Step& r) { return r.begin; });
-        w.timeColumn("end", rows, [](const Step& r) { return r.end; });
-        for (const StepCount& count : kStepCounts) {
-            w.signedColumn(count.column, rows,
-                           [&](const Step& r) { return count.wide != nullptr ? r.*count.wide : r.*count.narrow; });
-        }
-    });
-    encodeStream<Slot>(kBatchSlotsStream, batch.slotSpans, numbers, out, [](ColumnWriter& w, auto rows) {
-        w.timeColumn("begin", rows, [](const Slot& r) { return r.begin; });
-        w.timeColumn("end", rows, [](const Slot& r) { return r.end; });
-        w.signedColumn("first_step", rows, [](const Slot& r) { return r.firstStep; });
-        w.signedColumn("steps", rows, [](const Slot& r) { return r.steps; });
-        w.signedColumn("slot", rows, [](const Slot& r) { return r.slot; });
-        w.signedColumn("request", rows, [](const Slot& r) { return r.request; });
-        w.unsignedColumn("state", rows, [](const Slot& r) { return static_cast<std::uint64_t>(r.state); });
-        w.signedColumn("tokens", rows, [](const Slot& r) { return r.tokens; });
-        w.signedColumn("padding", rows, [](const Slot& r) { return r.padding; });
-    });
-    encodeStream<Request>(kBatchRequestsStream, batch.requests, numbers, out, [](ColumnWriter& w, auto rows) {
-        w.timeColumn("time", rows, [](const Request& r) { return r.time; });
-        if (std::ranges::any_of(rows, [](const Request& r) { return r.time < 0; })) {
-            w.signedColumn("before", rows,
-                           [](const Request& r) { return std::clamp<base::TimeNs>(-r.time, 0, kMaxTime); });
-        }
-        w.signedColumn("request", rows, [](const Request& r) { return r.request; });
-        w.unsignedColumn("phase", rows, [](const Request& r) { return static_cast<std::uint64_t>(r.phase); });
-        w.signedColumn("slot", rows, [](const Request& r) { return r.slot; });
-        w.signedColumn("step", rows, [](const Request& r) { return r.step; });
-        w.signedColumn("tokens", rows, [](const Request& r) { return r.tokens; });
-        w.unsignedColumn("reason", rows, [](const Request& r) { return r.reason.value; });
-    });
-    encodeStream<Page>(kKvPagesStream, batch.kvPages, numbers, out, [](ColumnWriter& w, auto rows) {
-        w.timeColumn("time", rows, [](const Page& r) { return r.time; });
-        w.signedColumn("group", rows, [](const Page& r) { return r.group; });
-        w.signedColumn("page", rows, [](const Page& r) { return r.page; });
-        w.unsignedColumn("state", rows, [](const Page& r) { return static_cast<std::uint64_t>(r.state); });
-        w.signedColumn("owner", rows, [](const Page& r) { return r.owner; });
-        w.signedColumn("sequences", rows, [](const Page& r) { return r.sequences; });
-    });
+void BatchStepStream::write(ColumnWriter& w, std::span<const Event> rows) {
+    w.timeColumn("begin", rows, [](const Step& r) { return r.begin; });
+    w.timeColumn("end", rows, [](const Step& r) { return r.end; });
+    for (const StepCount& count : kStepCounts) {
+        w.signedColumn(count.column, rows,
+                       [&](const Step& r) { return count.wide != nullptr ? r.*count.wide : r.*count.narrow; });
+    }
 }
 
-void decodeBatchSteps(const ChunkReader& in, EventBatch& batch) {
+void BatchStepStream::read(const ChunkReader& in, std::vector<Event>& events) {
     const auto begin = in.timeColumn("begin");
     const auto end = in.timeColumn("end");
-    const std::size_t first = batch.batchSteps.size();
-    batch.batchSteps.resize(first + in.rows());
+    const std::size_t first = events.size();
+    events.resize(first + in.rows());
     for (std::size_t row = 0; row < in.rows(); ++row) {
         if (end[row] < begin[row]) {
             throw in.damaged("end", "a step ends before it begins");
         }
-        batch.batchSteps[first + row].begin = begin[row];
-        batch.batchSteps[first + row].end = end[row];
+        events[first + row].begin = begin[row];
+        events[first + row].end = end[row];
     }
     for (const StepCount& count : kStepCounts) {
         const auto values = in.signedColumn(count.column, 0, count.wide != nullptr ? kMaxCount : kMaxInt32);
         for (std::size_t row = 0; row < in.rows(); ++row) {
-            Step& step = batch.batchSteps[first + row];
+            Step& step = events[first + row];
             if (count.wide != nullptr) {
                 step.*count.wide = values[row];
             } else {
@@ -112,7 +77,19 @@ void decodeBatchSteps(const ChunkReader& in, EventBatch& batch) {
     }
 }
 
-void decodeSlotSpans(const ChunkReader& in, EventBatch& batch) {
+void SlotSpanStream::write(ColumnWriter& w, std::span<const Event> rows) {
+    w.timeColumn("begin", rows, [](const Slot& r) { return r.begin; });
+    w.timeColumn("end", rows, [](const Slot& r) { return r.end; });
+    w.signedColumn("first_step", rows, [](const Slot& r) { return r.firstStep; });
+    w.signedColumn("steps", rows, [](const Slot& r) { return r.steps; });
+    w.signedColumn("slot", rows, [](const Slot& r) { return r.slot; });
+    w.signedColumn("request", rows, [](const Slot& r) { return r.request; });
+    w.unsignedColumn("state", rows, [](const Slot& r) { return static_cast<std::uint64_t>(r.state); });
+    w.signedColumn("tokens", rows, [](const Slot& r) { return r.tokens; });
+    w.signedColumn("padding", rows, [](const Slot& r) { return r.padding; });
+}
+
+void SlotSpanStream::read(const ChunkReader& in, std::vector<Event>& events) {
     const auto begin = in.timeColumn("begin");
     const auto end = in.timeColumn("end");
     const auto firstStep = in.signedColumn("first_step", 0, kMaxCount);
@@ -126,13 +103,26 @@ void decodeSlotSpans(const ChunkReader& in, EventBatch& batch) {
         if (end[row] < begin[row]) {
             throw in.damaged("end", "a slot's span ends before it begins");
         }
-        batch.slotSpans.push_back({begin[row], end[row], firstStep[row], steps[row],
-                                   static_cast<std::int32_t>(slot[row]), static_cast<std::int32_t>(request[row]),
-                                   static_cast<base::SlotState>(state[row]), tokens[row], padding[row]});
+        events.push_back({begin[row], end[row], firstStep[row], steps[row], static_cast<std::int32_t>(slot[row]),
+                          static_cast<std::int32_t>(request[row]), static_cast<base::SlotState>(state[row]),
+                          tokens[row], padding[row]});
     }
 }
 
-void decodeRequests(const ChunkReader& in, EventBatch& batch) {
+void RequestStream::write(ColumnWriter& w, std::span<const Event> rows) {
+    w.timeColumn("time", rows, [](const Request& r) { return r.time; });
+    if (std::ranges::any_of(rows, [](const Request& r) { return r.time < 0; })) {
+        w.signedColumn("before", rows, [](const Request& r) { return std::clamp<base::TimeNs>(-r.time, 0, kMaxTime); });
+    }
+    w.signedColumn("request", rows, [](const Request& r) { return r.request; });
+    w.unsignedColumn("phase", rows, [](const Request& r) { return static_cast<std::uint64_t>(r.phase); });
+    w.signedColumn("slot", rows, [](const Request& r) { return r.slot; });
+    w.signedColumn("step", rows, [](const Request& r) { return r.step; });
+    w.signedColumn("tokens", rows, [](const Request& r) { return r.tokens; });
+    w.unsignedColumn("reason", rows, [](const Request& r) { return r.reason.value; });
+}
+
+void RequestStream::read(const ChunkReader& in, std::vector<Event>& events) {
     auto time = in.timeColumn("time");
     if (in.has("before")) {
         const auto before = in.timeColumn("before");
@@ -147,23 +137,34 @@ void decodeRequests(const ChunkReader& in, EventBatch& batch) {
     const auto tokens = in.signedColumn("tokens", 0, kMaxCount);
     const auto reason = in.unsignedColumn("reason", kMaxName);
     for (std::size_t row = 0; row < in.rows(); ++row) {
-        batch.requests.push_back({time[row], static_cast<std::int32_t>(request[row]),
-                                  static_cast<base::RequestPhase>(phase[row]), static_cast<std::int32_t>(slot[row]),
-                                  step[row], tokens[row], base::StringId{static_cast<std::uint32_t>(reason[row])}});
+        events.push_back({time[row], static_cast<std::int32_t>(request[row]),
+                          static_cast<base::RequestPhase>(phase[row]), static_cast<std::int32_t>(slot[row]), step[row],
+                          tokens[row], base::StringId{static_cast<std::uint32_t>(reason[row])}});
     }
 }
 
-void decodeKvPages(const ChunkReader& in, EventBatch& batch) {
+void KvPageStream::write(ColumnWriter& w, std::span<const Event> rows) {
+    w.timeColumn("time", rows, [](const Page& r) { return r.time; });
+    w.signedColumn("group", rows, [](const Page& r) { return r.group; });
+    w.signedColumn("page", rows, [](const Page& r) { return r.page; });
+    w.unsignedColumn("state", rows, [](const Page& r) { return static_cast<std::uint64_t>(r.state); });
+    w.signedColumn("owner", rows, [](const Page& r) { return r.owner; });
+    w.signedColumn("sequences", rows, [](const Page& r) { return r.sequences; });
+    w.optionalColumn(kDeviceColumn, rows, [](const Page& r) { return r.device; });
+}
+
+void KvPageStream::read(const ChunkReader& in, std::vector<Event>& events) {
     const auto time = in.timeColumn("time");
     const auto group = in.signedColumn("group", 0, kMaxInt32);
     const auto page = in.signedColumn("page", 0, kMaxInt32);
     const auto state = in.unsignedColumn("state", base::kPageStateCount - 1);
     const auto owner = in.signedColumn("owner", -1, kMaxInt32);
     const auto sequences = in.signedColumn("sequences", 0, kMaxInt32);
+    const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
     for (std::size_t row = 0; row < in.rows(); ++row) {
-        batch.kvPages.push_back({time[row], static_cast<std::int32_t>(group[row]), static_cast<std::int32_t>(page[row]),
-                                 static_cast<base::PageState>(state[row]), static_cast<std::int32_t>(owner[row]),
-                                 static_cast<std::int32_t>(sequences[row])});
+        events.push_back({time[row], static_cast<std::int32_t>(group[row]), static_cast<std::int32_t>(page[row]),
+                          static_cast<base::PageState>(state[row]), static_cast<std::int32_t>(owner[row]),
+                          static_cast<std::int32_t>(sequences[row]), static_cast<base::DeviceRank>(device[row])});
     }
 }
 

@@ -28,6 +28,10 @@ inline constexpr std::uint64_t kTemplateRowKinds = 6;
 /// Times of a run stay within 0 and 2^61 ns (73 years), so that sums and differences cannot overflow.
 inline constexpr base::TimeNs kMaxTime = base::TimeNs{1} << 61;
 
+/// The rank of a row's device (base::DeviceRank): left out in runs on one device.
+inline constexpr std::string_view kDeviceColumn = "device";
+inline constexpr std::uint64_t kMaxDevice = std::numeric_limits<base::DeviceRank>::max();
+
 /// Builds one chunk column by column. Time columns keep to the range of times and widen the chunk's time range.
 class ColumnWriter {
 public:
@@ -61,6 +65,14 @@ public:
         put<std::int64_t>(name, rows, inRange);
     }
 
+    /// A column that is left out when it is 0 everywhere, which is what readers take it for then.
+    template <class Row, class Field>
+    void optionalColumn(std::string_view name, std::span<const Row> rows, Field field) {
+        if (std::ranges::any_of(rows, [&](const Row& row) { return field(row) != 0; })) {
+            put<std::uint64_t>(name, rows, field);
+        }
+    }
+
     base::ColumnChunk finish() && { return std::move(chunk_); }
 
 private:
@@ -87,6 +99,10 @@ public:
     bool has(std::string_view name) const; ///< for columns that only some chunks have; the others throw without theirs
     std::vector<std::uint64_t> unsignedColumn(std::string_view name,
                                               std::uint64_t max = std::numeric_limits<std::uint64_t>::max()) const;
+    /// Zeros where the chunk has no such column.
+    std::vector<std::uint64_t> optionalColumn(std::string_view name, std::uint64_t max) const {
+        return has(name) ? unsignedColumn(name, max) : std::vector<std::uint64_t>(rows());
+    }
     std::vector<std::int64_t> signedColumn(std::string_view name,
                                            std::int64_t min = std::numeric_limits<std::int64_t>::min(),
                                            std::int64_t max = std::numeric_limits<std::int64_t>::max()) const;

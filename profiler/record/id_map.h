@@ -35,6 +35,15 @@ public:
         return slots_[at].used ? &slots_[at].value : nullptr;
     }
 
+    /// Every entry as take(id, value), in no order.
+    template <class Take> void each(Take take) const {
+        for (const Slot& slot : slots_) {
+            if (slot.used) {
+                take(slot.id, slot.value);
+            }
+        }
+    }
+
     /// Removes and returns the value of `id`.
     std::optional<Value> take(std::uint64_t id) {
         if (size_ == 0) {

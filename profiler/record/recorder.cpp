@@ -4,16 +4,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <limits>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
-#include "profiler/record/id_map.h"
+#include "profiler/record/event_times.h"
+#include "profiler/record/pyramid_feed.h"
 #include "profiler/record/streams.h"
-#include "profiler/timeline/history.h"
-#include "profiler/timeline/pyramid.h"
 
 namespace vitrine::profiler {
 
@@ -35,7 +36,16 @@ template <class Event>
 constexpr bool kEnds = std::is_same_v<Event, base::FreeEvent> || std::is_same_v<Event, base::ScopeEndEvent> ||
                        std::is_same_v<Event, base::OutOfMemoryEvent>;
 
+/// Events that change the totals of memory.
+template <class Event>
+constexpr bool kMemory = std::is_same_v<Event, base::AllocationEvent> || std::is_same_v<Event, base::FreeEvent> ||
+                         std::is_same_v<Event, base::StepReplayedEvent>;
+
 /// What a reader accepts.
+template <class Event> bool isSound(const Event&) {
+    return true;
+}
+
 bool isSound(const base::AllocationEvent& event) {
     return event.bytes <= kMaxBlockBytes && event.rank <= base::kMaxTraceRank &&
            event.address <= std::numeric_limits<std::uint64_t>::max() - event.bytes;
@@ -55,126 +65,32 @@ bool isSound(const base::StepTemplate& step) {
                });
 }
 
-/// Follows the device total over all drained events, in the order of time, and makes pyramid nodes.
-///
-/// Records of one step may be written a little after later times (a step is reported when it ends), so events wait here
-/// until one more drain has passed; what comes even later counts from the time at which the pyramid stands.
-class PyramidFeed {
-public:
-    void add(const EventBatch& batch) {
-        for (const auto& step : batch.templates) {
-            addTemplate(*step);
-        }
-        for (const auto& [order, event] : batch.allocations) {
-            waiting_.push_back({event.time, order, event.id, {event.bytes, event.space, event.category, false}});
-        }
-        for (const auto& [order, event] : batch.frees) {
-            waiting_.push_back({event.time, order, event.id, {0, base::MemorySpace::Device, {}, true}});
-        }
-        for (const auto& [order, event] : batch.replays) {
-            expand(order, event);
-        }
-    }
+bool isSound(const base::StepTemplateEvent& event) {
+    return event.step && isSound(*event.step);
+}
 
-    /// Hands over the events up to `until`.
-    void advance(TimeNs until) {
-        std::stable_sort(waiting_.begin(), waiting_.end(), [](const Waiting& a, const Waiting& b) {
-            return a.time != b.time ? a.time < b.time : a.order < b.order;
-        });
-        const auto end = std::find_if(waiting_.begin(), waiting_.end(),
-                                      [until](const Waiting& waiting) { return waiting.time > until; });
-        for (auto it = waiting_.begin(); it != end; ++it) {
-            apply(*it);
-        }
-        waiting_.erase(waiting_.begin(), end);
-    }
-
-    void finish() {
-        advance(std::numeric_limits<TimeNs>::max());
-        writer_.finish();
-    }
-
-    void encode(ChunkNumbers& numbers, std::vector<base::ColumnChunk>& out) {
-        const std::vector<std::vector<PyramidNode>> levels = writer_.take();
-        for (std::size_t level = 0; level < levels.size() && level < kMaxPyramidLevels; ++level) {
-            encodePyramid(levels[level], static_cast<int>(level), numbers, out);
-        }
-    }
-
-    TimeNs latest() const { return latest_; }
-    void see(TimeNs time) { latest_ = std::max(latest_, time); }
-
-private:
-    struct Waiting {
-        TimeNs time = 0;
-        std::uint64_t order = 0, id = 0;
-        MemoryStep step;
-    };
-    struct Item {
-        TimeNs time = 0;
-        std::uint64_t id = 0;
-        MemoryStep step;
-    };
-    struct Step {
-        TimeNs duration = 0;
-        std::vector<Item> items;
-    };
-
-    void addTemplate(const base::StepTemplate& step) {
-        Step& known = steps_[step.id];
-        known = {step.duration, {}};
-        for (const base::TraceEvent& event : step.events) {
-            if (const auto* birth = std::get_if<base::AllocationEvent>(&event)) {
-                known.items.push_back({birth->time, birth->id, {birth->bytes, birth->space, birth->category, false}});
-            } else if (const auto* death = std::get_if<base::FreeEvent>(&event)) {
-                known.items.push_back({death->time, death->id, {0, base::MemorySpace::Device, {}, true}});
-            }
-        }
-    }
-
-    void expand(std::uint64_t order, const base::StepReplayedEvent& event) {
-        const auto step = steps_.find(event.stepTemplate);
-        if (step == steps_.end()) {
-            return;
-        }
-        const ReplayInfo replay{event.begin, event.end};
-        for (const Item& item : step->second.items) {
-            waiting_.push_back(
-                {expandTime(replay, step->second.duration, item.time), order, event.firstId + item.id, item.step});
-        }
-    }
-
-    void apply(const Waiting& waiting) {
-        time_ = std::max(time_, waiting.time);
-        if (!waiting.step.death()) {
-            alive_.put(waiting.id, waiting.step);
-            writer_.add(time_, waiting.step);
-        } else if (const auto birth = alive_.take(waiting.id)) {
-            writer_.add(time_, MemoryStep(birth->bytes(), birth->space(),
-                                          static_cast<base::MemoryCategory>(birth->category()), true));
-        }
-    }
-
-    PyramidWriter writer_;
-    IdMap<MemoryStep> alive_;
-    std::vector<Waiting> waiting_;
-    std::unordered_map<std::uint32_t, Step> steps_;
-    TimeNs time_ = 0, latest_ = 0;
-};
+bool isSound(const base::StepReplayedEvent& event) {
+    return event.begin <= event.end;
+}
 
 } // namespace
 
 struct Recorder::State {
-    explicit State(const RecorderOptions& recorderOptions) : options(recorderOptions) {}
+    explicit State(RecorderOptions recorderOptions)
+        : options(std::move(recorderOptions)), waits(options.drainSoon != nullptr) {}
 
     const RecorderOptions options;
 
-    // Guards everything down to `order`; held for one push or one swap.
+    // Guards everything down to `gap`; held for one push or one swap.
     std::mutex mutex;
+    std::condition_variable drained; ///< there is room, or nobody waits any more
+    bool waits;                      ///< record() waits for room
+    std::thread::id drainer;         ///< the thread that drained last
     EventBatch batch;
     std::size_t waiting = 0; ///< records in `batch`
     std::uint64_t order = 0;
     TimeNs latest = 0;
+    base::GapEvent gap; ///< what was dropped since the last drain
 
     std::mutex namesMutex;
     std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> names;
@@ -187,7 +103,7 @@ struct Recorder::State {
     std::mutex drainMutex;
     EventBatch draining;
     ChunkNumbers numbers;
-    PyramidFeed pyramid;
+    PyramidFeeds pyramid;
     TimeNs settled = 0; ///< latest time of the drain before
 
     void put(const base::AllocationEvent& event) { batch.allocations.push_back({order++, event}), see(event.time); }
@@ -200,22 +116,58 @@ struct Recorder::State {
     void put(const base::OutOfMemoryEvent& event) { batch.outOfMemory.push_back({order, event}); }
     void put(const base::StepTemplateEvent& event) { batch.templates.push_back(event.step); }
     void put(const base::StepReplayedEvent& event) { batch.replays.push_back({order++, event}), see(event.end); }
-    void put(const base::BatchStepEvent& event) { batch.batchSteps.push_back(event); }
-    void put(const base::SlotSpanEvent& event) { batch.slotSpans.push_back(event); }
-    void put(const base::RequestEvent& event) { batch.requests.push_back(event); }
-    void put(const base::KvPageEvent& event) { batch.kvPages.push_back(event); }
+    template <class Event> void put(const Event& event) { batch.of<Event>().push_back(event); }
     void see(TimeNs time) { latest = std::max(latest, time); }
 
-    template <class Event> bool hasRoom(const Event& event) const {
-        if constexpr (std::is_same_v<Event, base::StepTemplateEvent>) {
-            return event.step && isSound(*event.step);
-        } else if constexpr (std::is_same_v<Event, base::AllocationEvent>) {
-            return waiting < options.maxWaiting && isSound(event);
-        } else if constexpr (std::is_same_v<Event, base::StepReplayedEvent>) {
-            return waiting < options.maxWaiting && event.begin <= event.end;
-        } else {
-            return waiting < (kEnds<Event> ? 2 * options.maxWaiting : options.maxWaiting);
+    template <class Event> bool hasRoom() const {
+        if (waits || std::is_same_v<Event, base::StepTemplateEvent>) {
+            return true; // a template is told once and needed by all of its replays
         }
+        return waiting < (kEnds<Event> ? 2 * options.maxWaiting : options.maxWaiting);
+    }
+
+    /// `lock` holds `mutex`.
+    void waitForRoom(std::unique_lock<std::mutex>& lock) {
+        const auto roomy = [this] {
+            return !waits || waiting < options.maxWaiting || drainer == std::this_thread::get_id();
+        };
+        if (roomy()) {
+            return;
+        }
+        lock.unlock();
+        options.drainSoon();
+        lock.lock();
+        drained.wait(lock, roomy);
+    }
+
+    template <class Event> void lose(const Event& event) {
+        lost.fetch_add(1, std::memory_order_relaxed); // a statistic: orders nothing
+        const TimeNs begin = EventBegin()(event);
+        const TimeNs end = EventEnd()(event);
+        gap.begin = gap.records == 0 ? begin : std::min(gap.begin, begin);
+        gap.end = gap.records == 0 ? end : std::max(gap.end, end);
+        ++gap.records;
+        gap.memoryRecords += kMemory<Event> ? 1 : 0;
+    }
+
+    /// Under `mutex`.
+    template <class Event> void take(const Event& event) {
+        if (!isSound(event)) {
+            lost.fetch_add(1, std::memory_order_relaxed); // as above
+            return;
+        }
+        if (!hasRoom<Event>()) {
+            lose(event);
+            return;
+        }
+        try {
+            put(event);
+        } catch (const std::bad_alloc&) {
+            lose(event);
+            return;
+        }
+        ++waiting;
+        events.fetch_add(1, std::memory_order_relaxed); // as above
     }
 };
 
@@ -245,21 +197,28 @@ base::StringId Recorder::intern(std::string_view text) {
 
 void Recorder::record(const base::TraceEvent& event) {
     State& state = *state_;
-    const auto put = [&state](const auto& value) {
-        const std::lock_guard lock(state.mutex);
-        if (!state.hasRoom(value)) {
-            state.lost.fetch_add(1, std::memory_order_relaxed); // a statistic: orders nothing
-            return;
-        }
-        state.put(value);
-        ++state.waiting;
-        state.events.fetch_add(1, std::memory_order_relaxed); // as above
-    };
-    try {
-        std::visit(put, event);
-    } catch (const std::bad_alloc&) {
-        state.lost.fetch_add(1, std::memory_order_relaxed); // as above
+    std::unique_lock lock(state.mutex);
+    state.waitForRoom(lock);
+    std::visit([&state](const auto& value) { state.take(value); }, event);
+}
+
+void Recorder::waitForRoom() {
+    std::unique_lock lock(state_->mutex);
+    state_->waitForRoom(lock);
+}
+
+void Recorder::recordWithoutWaiting(const base::TraceEvent& event) {
+    State& state = *state_;
+    const std::lock_guard lock(state.mutex);
+    std::visit([&state](const auto& value) { state.take(value); }, event);
+}
+
+void Recorder::stopWaiting() {
+    {
+        const std::lock_guard lock(state_->mutex);
+        state_->waits = false;
     }
+    state_->drained.notify_all();
 }
 
 std::vector<base::ColumnChunk> Recorder::drain() {
@@ -267,6 +226,7 @@ std::vector<base::ColumnChunk> Recorder::drain() {
 }
 
 std::vector<base::ColumnChunk> Recorder::finish() {
+    stopWaiting();
     return take(true);
 }
 
@@ -278,8 +238,13 @@ std::vector<base::ColumnChunk> Recorder::take(bool last) {
         const std::lock_guard lock(state.mutex);
         std::swap(state.batch, state.draining);
         state.waiting = 0;
+        state.drainer = std::this_thread::get_id();
         latest = state.latest;
+        if (const base::GapEvent gap = std::exchange(state.gap, {}); gap.records > 0) {
+            state.draining.of<base::GapEvent>().push_back(gap);
+        }
     }
+    state.drained.notify_all();
     {
         // After the events: every name that they use is known by now.
         const std::lock_guard lock(state.namesMutex);

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "profiler/record/batch_streams.h"
 #include "profiler/record/column_io.h"
 #include "profiler/record/stream_writer.h"
 
@@ -46,11 +45,13 @@ void encodeMemory(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
         w.unsignedColumn("order", rows, [](const Allocation& r) { return r.order; });
         w.timeColumn("time", rows, [](const Allocation& r) { return r.event.time; });
         describeAllocation(w, rows, [](const Allocation& r) -> const base::AllocationEvent& { return r.event; });
+        w.optionalColumn(kDeviceColumn, rows, [](const Allocation& r) { return r.event.device; });
     });
     encodeStream<Free>(kFreesStream, batch.frees, numbers, out, [](ColumnWriter& w, auto rows) {
         w.unsignedColumn("order", rows, [](const Free& r) { return r.order; });
         w.timeColumn("time", rows, [](const Free& r) { return r.event.time; });
         w.unsignedColumn("id", rows, [](const Free& r) { return r.event.id; });
+        w.optionalColumn(kDeviceColumn, rows, [](const Free& r) { return r.event.device; });
     });
     encodeStream<Replay>(kReplaysStream, batch.replays, numbers, out, [](ColumnWriter& w, auto rows) {
         w.unsignedColumn("order", rows, [](const Replay& r) { return r.order; });
@@ -60,6 +61,7 @@ void encodeMemory(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
         w.unsignedColumn("first_id", rows, [](const Replay& r) { return r.event.firstId; });
         w.unsignedColumn("parent", rows, [](const Replay& r) { return r.event.parent.value; });
         w.signedColumn("index", rows, [](const Replay& r) { return r.event.index; });
+        w.optionalColumn(kDeviceColumn, rows, [](const Replay& r) { return r.event.device; });
     });
 }
 
@@ -75,12 +77,14 @@ void encodeScopes(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
         w.unsignedColumn("name", rows, [](const Begin& r) { return r.name.value; });
         w.signedColumn("index", rows, [](const Begin& r) { return r.index; });
         w.signedColumn("tokens", rows, [](const Begin& r) { return r.tokens; });
+        w.optionalColumn(kDeviceColumn, rows, [](const Begin& r) { return r.device; });
     });
     encodeStream<End>(kScopeEndsStream, batch.scopeEnds, numbers, out, [](ColumnWriter& w, auto rows) {
         w.timeColumn("time", rows, [](const End& r) { return r.time; });
         w.unsignedColumn("id", rows, [](const End& r) { return r.id.value; });
         w.unsignedColumn("bytes", rows, [](const End& r) { return r.bytes; });
         w.unsignedColumn("flops", rows, [](const End& r) { return r.flops; });
+        w.optionalColumn(kDeviceColumn, rows, [](const End& r) { return r.device; });
     });
     encodeStream<Span>(kSpansStream, batch.spans, numbers, out, [](ColumnWriter& w, auto rows) {
         w.timeColumn("begin", rows, [](const Span& r) { return r.begin; });
@@ -90,6 +94,8 @@ void encodeScopes(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
         w.unsignedColumn("scope", rows, [](const Span& r) { return r.scope.value; });
         w.unsignedColumn("bytes", rows, [](const Span& r) { return r.bytes; });
         w.unsignedColumn("flops", rows, [](const Span& r) { return r.flops; });
+        w.optionalColumn(kDeviceColumn, rows, [](const Span& r) { return r.device; });
+        w.optionalColumn("stream", rows, [](const Span& r) { return r.stream; });
     });
 }
 
@@ -106,6 +112,7 @@ void encodeValues(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
         w.timeColumn("time", rows, [](const Counter& r) { return r.time; });
         w.unsignedColumn("name", rows, [](const Counter& r) { return r.name.value; });
         w.realColumn("value", rows, [](const Counter& r) { return r.value; });
+        w.optionalColumn(kDeviceColumn, rows, [](const Counter& r) { return r.device; });
     });
     encodeStream<Token>(kTokensStream, batch.tokens, numbers, out, [](ColumnWriter& w, auto rows) {
         w.timeColumn("time", rows, [](const Token& r) { return r.time; });
@@ -124,6 +131,7 @@ void encodeValues(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
         w.unsignedColumn("scope", rows, [](const Oom& r) { return r.event.scope.value; });
         w.unsignedColumn("name", rows, [](const Oom& r) { return r.event.name.value; });
         w.unsignedColumn("category", rows, [](const Oom& r) { return static_cast<std::uint64_t>(r.event.category); });
+        w.optionalColumn(kDeviceColumn, rows, [](const Oom& r) { return r.event.device; });
     });
 }
 
@@ -222,7 +230,7 @@ void encodeTemplates(const EventBatch& batch, ChunkNumbers& numbers, std::vector
 bool EventBatch::empty() const {
     return strings.empty() && allocations.empty() && frees.empty() && scopeBegins.empty() && scopeEnds.empty() &&
            spans.empty() && counters.empty() && tokens.empty() && outOfMemory.empty() && templates.empty() &&
-           replays.empty() && batchSteps.empty() && slotSpans.empty() && requests.empty() && kvPages.empty();
+           replays.empty() && std::apply([](const auto&... of) { return (of.empty() && ...); }, events);
 }
 
 void EventBatch::clear() {
@@ -237,10 +245,7 @@ void EventBatch::clear() {
     outOfMemory.clear();
     templates.clear();
     replays.clear();
-    batchSteps.clear();
-    slotSpans.clear();
-    requests.clear();
-    kvPages.clear();
+    std::apply([](auto&... of) { (of.clear(), ...); }, events);
 }
 
 std::uint64_t ChunkNumbers::take(const std::string& stream) {
@@ -258,14 +263,19 @@ std::vector<ColumnChunk> encodeBatch(const EventBatch& batch, ChunkNumbers& numb
     encodeTemplates(batch, numbers, out);
     encodeScopes(batch, numbers, out);
     encodeMemory(batch, numbers, out);
-    encodeServing(batch, numbers, out);
+    encodeEvents<EventStreams>(batch.events, numbers, out);
     return out;
 }
 
-void encodePyramid(std::span<const PyramidNode> nodes, int level, ChunkNumbers& numbers,
+std::string pyramidStream(int level, base::DeviceRank device) {
+    const std::string stream = std::string(kPyramidPrefix) + std::to_string(level);
+    return device == 0 ? stream : stream + std::string(kPyramidDevice) + std::to_string(device);
+}
+
+void encodePyramid(std::span<const PyramidNode> nodes, int level, base::DeviceRank device, ChunkNumbers& numbers,
                    std::vector<ColumnChunk>& out) {
     using Node = PyramidNode;
-    const std::string stream = std::string(kPyramidPrefix) + std::to_string(level);
+    const std::string stream = pyramidStream(level, device);
     encodeStream<Node>(stream, nodes, numbers, out, [](ColumnWriter& w, auto rows) {
         w.unsignedColumn("first_event", rows, [](const Node& r) { return r.firstEvent; });
         w.unsignedColumn("events", rows, [](const Node& r) { return r.count; });
@@ -282,10 +292,15 @@ void encodePyramid(std::span<const PyramidNode> nodes, int level, ChunkNumbers& 
     });
 }
 
+bool isMemoryStream(std::string_view stream) {
+    return stream == kAllocationsStream || stream == kFreesStream || stream == kReplaysStream;
+}
+
 std::vector<std::string> inLoadOrder(std::vector<std::string> streams) {
     const auto rank = [](const std::string& stream) {
         const int level = pyramidLevel(stream);
-        return std::tuple(stream == kStringsStream ? 0 : level >= 0 ? 1 : stream == kTemplatesStream ? 2 : 3, -level);
+        const bool first = stream == kStringsStream || stream == GapStream::kName;
+        return std::tuple(first ? 0 : level >= 0 ? 1 : stream == kTemplatesStream ? 2 : 3, -level);
     };
     std::ranges::stable_sort(streams, {}, rank);
     return streams;

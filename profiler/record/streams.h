@@ -17,6 +17,7 @@
 
 #include "base/column_chunk.h"
 #include "base/trace.h"
+#include "profiler/record/event_streams.h"
 
 namespace vitrine::profiler {
 
@@ -31,11 +32,8 @@ inline constexpr std::string_view kTokensStream = "tokens";
 inline constexpr std::string_view kOutOfMemoryStream = "oom";
 inline constexpr std::string_view kTemplatesStream = "templates";
 inline constexpr std::string_view kReplaysStream = "replays";
-inline constexpr std::string_view kBatchStepsStream = "batch.steps";
-inline constexpr std::string_view kBatchSlotsStream = "batch.slots";
-inline constexpr std::string_view kBatchRequestsStream = "batch.requests";
-inline constexpr std::string_view kKvPagesStream = "kv.pages";
 inline constexpr std::string_view kPyramidPrefix = "memory.pyramid."; ///< then the level, 0 = leaves
+inline constexpr std::string_view kPyramidDevice = ".device"; ///< behind the level, then the rank if it is not 0
 
 inline constexpr int kMaxPyramidLevels = 16;
 
@@ -68,10 +66,10 @@ struct EventBatch {
     std::vector<Ordered<base::OutOfMemoryEvent>> outOfMemory; ///< order: of the next memory record
     std::vector<std::shared_ptr<const base::StepTemplate>> templates;
     std::vector<Ordered<base::StepReplayedEvent>> replays;
-    std::vector<base::BatchStepEvent> batchSteps;
-    std::vector<base::SlotSpanEvent> slotSpans;
-    std::vector<base::RequestEvent> requests;
-    std::vector<base::KvPageEvent> kvPages;
+    EventStreams::Batch events; ///< those that need nothing but a place
+
+    template <class Event> std::vector<Event>& of() { return std::get<std::vector<Event>>(events); }
+    template <class Event> const std::vector<Event>& of() const { return std::get<std::vector<Event>>(events); }
 
     bool empty() const;
     void clear(); ///< keeps the capacity
@@ -101,18 +99,23 @@ private:
 
 /// Chunks of everything in the batch; `numbers` is advanced.
 std::vector<base::ColumnChunk> encodeBatch(const EventBatch& batch, ChunkNumbers& numbers);
-void encodePyramid(std::span<const PyramidNode> nodes, int level, ChunkNumbers& numbers,
+void encodePyramid(std::span<const PyramidNode> nodes, int level, base::DeviceRank device, ChunkNumbers& numbers,
                    std::vector<base::ColumnChunk>& out);
 
 /// Adds the rows of one chunk to `batch`. False for a stream that is none of the batch's.
 bool decodeInto(const base::ColumnChunk& chunk, EventBatch& batch);
 
-/// The level of a pyramid stream, -1 for other streams.
-int pyramidLevel(std::string_view stream);
+/// Whether the stream's records change the totals of memory: allocations, frees, replayed steps.
+bool isMemoryStream(std::string_view stream);
+
+/// The level of a pyramid stream of a device, -1 for other streams.
+int pyramidLevel(std::string_view stream, base::DeviceRank device = 0);
+/// "memory.pyramid.3", of the second device "memory.pyramid.3.device1"
+std::string pyramidStream(int level, base::DeviceRank device);
 std::vector<PyramidNode> decodePyramid(const base::ColumnChunk& chunk);
 
-/// The order in which a reader should add the streams of a saved run: names and coarse pyramid levels first, so that the
-/// first picture needs no events.
+/// The order in which a reader should add the streams of a saved run: names, gaps and coarse pyramid levels first, so that
+/// the first picture needs no events and says at once what it lacks.
 std::vector<std::string> inLoadOrder(std::vector<std::string> streams);
 
 } // namespace vitrine::profiler

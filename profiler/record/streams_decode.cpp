@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/error.h"
-#include "profiler/record/batch_streams.h"
 #include "profiler/record/column_io.h"
+#include "profiler/record/stream_writer.h"
 #include "profiler/record/streams.h"
 
 namespace vitrine::profiler {
@@ -69,9 +69,11 @@ void decodeAllocations(const ChunkReader& in, EventBatch& batch) {
     const auto order = in.unsignedColumn("order", kMaxOrder);
     const auto time = in.timeColumn("time");
     const AllocationColumns columns(in);
+    const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
     batch.allocations.reserve(batch.allocations.size() + in.rows());
     for (std::size_t row = 0; row < in.rows(); ++row) {
         batch.allocations.push_back({order[row], columns.at(row, time[row])});
+        batch.allocations.back().event.device = static_cast<base::DeviceRank>(device[row]);
     }
 }
 
@@ -79,9 +81,10 @@ void decodeFrees(const ChunkReader& in, EventBatch& batch) {
     const auto order = in.unsignedColumn("order", kMaxOrder);
     const auto time = in.timeColumn("time");
     const auto id = in.unsignedColumn("id");
+    const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
     batch.frees.reserve(batch.frees.size() + in.rows());
     for (std::size_t row = 0; row < in.rows(); ++row) {
-        batch.frees.push_back({order[row], {time[row], id[row]}});
+        batch.frees.push_back({order[row], {time[row], id[row], static_cast<base::DeviceRank>(device[row])}});
     }
 }
 
@@ -93,13 +96,15 @@ void decodeReplays(const ChunkReader& in, EventBatch& batch) {
     const auto firstId = in.unsignedColumn("first_id");
     const auto parent = in.unsignedColumn("parent");
     const auto index = in.signedColumn("index", kMinInt32, kMaxInt32);
+    const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
     for (std::size_t row = 0; row < in.rows(); ++row) {
         if (end[row] < begin[row]) {
             throw in.damaged("end", "a step ends before it begins");
         }
-        batch.replays.push_back({order[row],
-                                 {begin[row], end[row], static_cast<std::uint32_t>(step[row]), firstId[row],
-                                  base::ScopeId{parent[row]}, static_cast<std::int32_t>(index[row])}});
+        batch.replays.push_back(
+            {order[row],
+             {begin[row], end[row], static_cast<std::uint32_t>(step[row]), firstId[row], base::ScopeId{parent[row]},
+              static_cast<std::int32_t>(index[row]), static_cast<base::DeviceRank>(device[row])}});
     }
 }
 
@@ -111,11 +116,12 @@ void decodeScopeBegins(const ChunkReader& in, EventBatch& batch) {
     const auto name = in.unsignedColumn("name", kMaxName);
     const auto index = in.signedColumn("index", kMinInt32, kMaxInt32);
     const auto tokens = in.signedColumn("tokens");
+    const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
     for (std::size_t row = 0; row < in.rows(); ++row) {
-        batch.scopeBegins.push_back({time[row], base::ScopeId{id[row]}, base::ScopeId{parent[row]},
-                                     static_cast<base::ScopeKind>(kind[row]),
-                                     base::StringId{static_cast<std::uint32_t>(name[row])},
-                                     static_cast<std::int32_t>(index[row]), tokens[row]});
+        batch.scopeBegins.push_back(
+            {time[row], base::ScopeId{id[row]}, base::ScopeId{parent[row]}, static_cast<base::ScopeKind>(kind[row]),
+             base::StringId{static_cast<std::uint32_t>(name[row])}, static_cast<std::int32_t>(index[row]), tokens[row],
+             static_cast<base::DeviceRank>(device[row])});
     }
 }
 
@@ -124,8 +130,10 @@ void decodeScopeEnds(const ChunkReader& in, EventBatch& batch) {
     const auto id = in.unsignedColumn("id");
     const auto bytes = in.unsignedColumn("bytes");
     const auto flops = in.unsignedColumn("flops");
+    const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
     for (std::size_t row = 0; row < in.rows(); ++row) {
-        batch.scopeEnds.push_back({time[row], base::ScopeId{id[row]}, bytes[row], flops[row]});
+        batch.scopeEnds.push_back(
+            {time[row], base::ScopeId{id[row]}, bytes[row], flops[row], static_cast<base::DeviceRank>(device[row])});
     }
 }
 
@@ -137,10 +145,13 @@ void decodeSpans(const ChunkReader& in, EventBatch& batch) {
     const auto scope = in.unsignedColumn("scope");
     const auto bytes = in.unsignedColumn("bytes");
     const auto flops = in.unsignedColumn("flops");
+    const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
+    const auto stream = in.optionalColumn("stream", kMaxName);
     for (std::size_t row = 0; row < in.rows(); ++row) {
         batch.spans.push_back({begin[row], end[row], base::StringId{static_cast<std::uint32_t>(lane[row])},
                                base::StringId{static_cast<std::uint32_t>(name[row])}, base::ScopeId{scope[row]},
-                               bytes[row], flops[row]});
+                               bytes[row], flops[row], static_cast<base::DeviceRank>(device[row]),
+                               static_cast<std::uint32_t>(stream[row])});
     }
 }
 
@@ -148,8 +159,10 @@ void decodeCounters(const ChunkReader& in, EventBatch& batch) {
     const auto time = in.timeColumn("time");
     const auto name = in.unsignedColumn("name", kMaxName);
     const auto value = in.realColumn("value");
+    const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
     for (std::size_t row = 0; row < in.rows(); ++row) {
-        batch.counters.push_back({time[row], base::StringId{static_cast<std::uint32_t>(name[row])}, value[row]});
+        batch.counters.push_back({time[row], base::StringId{static_cast<std::uint32_t>(name[row])}, value[row],
+                                  static_cast<base::DeviceRank>(device[row])});
     }
 }
 
@@ -176,11 +189,13 @@ void decodeOutOfMemory(const ChunkReader& in, EventBatch& batch) {
     const auto scope = in.unsignedColumn("scope");
     const auto name = in.unsignedColumn("name", kMaxName);
     const auto category = in.unsignedColumn("category", base::kCategoryCount - 1);
+    const auto device = in.optionalColumn(kDeviceColumn, kMaxDevice);
     for (std::size_t row = 0; row < in.rows(); ++row) {
-        batch.outOfMemory.push_back({order[row],
-                                     {time[row], requested[row], budget[row], held[row], largest[row],
-                                      base::ScopeId{scope[row]}, base::StringId{static_cast<std::uint32_t>(name[row])},
-                                      static_cast<base::MemoryCategory>(category[row])}});
+        batch.outOfMemory.push_back(
+            {order[row],
+             {time[row], requested[row], budget[row], held[row], largest[row], base::ScopeId{scope[row]},
+              base::StringId{static_cast<std::uint32_t>(name[row])}, static_cast<base::MemoryCategory>(category[row]),
+              static_cast<base::DeviceRank>(device[row])}});
     }
 }
 
@@ -279,10 +294,6 @@ constexpr std::pair<std::string_view, Decode> kDecoders[] = {
     {kOutOfMemoryStream, decodeOutOfMemory},
     {kTemplatesStream, decodeTemplates},
     {kReplaysStream, decodeReplays},
-    {kBatchStepsStream, decodeBatchSteps},
-    {kBatchSlotsStream, decodeSlotSpans},
-    {kBatchRequestsStream, decodeRequests},
-    {kKvPagesStream, decodeKvPages},
 };
 
 } // namespace
@@ -290,20 +301,22 @@ constexpr std::pair<std::string_view, Decode> kDecoders[] = {
 bool decodeInto(const ColumnChunk& chunk, EventBatch& batch) {
     const auto* const decoder = std::ranges::find(kDecoders, chunk.stream, &std::pair<std::string_view, Decode>::first);
     if (decoder == std::end(kDecoders)) {
-        return false;
+        return decodeEvents<EventStreams>(chunk, batch.events);
     }
     decoder->second(ChunkReader(chunk), batch);
     return true;
 }
 
-int pyramidLevel(std::string_view stream) {
-    if (!stream.starts_with(kPyramidPrefix)) {
+int pyramidLevel(std::string_view stream, base::DeviceRank device) {
+    const std::string end = device == 0 ? std::string() : std::string(kPyramidDevice) + std::to_string(device);
+    if (!stream.starts_with(kPyramidPrefix) || !stream.ends_with(end)) {
         return -1;
     }
     stream.remove_prefix(kPyramidPrefix.size());
+    stream.remove_suffix(std::min(stream.size(), end.size()));
     int level = -1;
-    const auto [end, error] = std::from_chars(stream.data(), stream.data() + stream.size(), level);
-    return error == std::errc() && end == stream.data() + stream.size() && level >= 0 && level < kMaxPyramidLevels
+    const auto [last, error] = std::from_chars(stream.data(), stream.data() + stream.size(), level);
+    return error == std::errc() && last == stream.data() + stream.size() && level >= 0 && level < kMaxPyramidLevels
                ? level
                : -1;
 }

@@ -19,19 +19,6 @@ template <class Records, class Earlier> void sortIfNeeded(Records& records, Earl
 
 } // namespace
 
-base::TimeNs expandTime(const ReplayInfo& replay, base::TimeNs duration, base::TimeNs relative) {
-    if (duration <= 0) {
-        return replay.begin;
-    }
-    relative = std::min(relative, duration); // work that a step started may end after it
-    const base::TimeNs length = replay.end - replay.begin;
-    if (length == duration) {
-        return replay.begin + relative;
-    }
-    // Rounds down; 128 bits because both factors may be days in nanoseconds.
-    return replay.begin + static_cast<base::TimeNs>(static_cast<__int128>(relative) * length / duration);
-}
-
 std::uint32_t MemoryHistory::shapeIndex(const base::AllocationEvent& event) {
     Dims dims{};
     std::copy_n(event.shape.begin(), event.rank, dims.begin());
@@ -81,12 +68,12 @@ void MemoryHistory::see(std::uint64_t order) {
 void MemoryHistory::addAllocations(const std::vector<Ordered<base::AllocationEvent>>& events) {
     for (const auto& [order, event] : events) {
         see(order);
+        if (event.device != rank_) {
+            continue;
+        }
         births_.push_back({event.time, static_cast<std::uint32_t>(order), kNoReplay, addDef(event)});
-        if (unmatched_.size() > 0) {
-            // Its death was told before its birth.
-            if (const auto death = unmatched_.take(event.id)) {
-                deaths_.push_back(*death);
-            }
+        if (const auto death = alive_.takeEarlyDeath(event.id)) {
+            deaths_.push_back(*death);
         }
     }
 }
@@ -94,6 +81,9 @@ void MemoryHistory::addAllocations(const std::vector<Ordered<base::AllocationEve
 void MemoryHistory::addFrees(const std::vector<Ordered<base::FreeEvent>>& events) {
     for (const auto& [order, event] : events) {
         see(order);
+        if (event.device != rank_) {
+            continue;
+        }
         deaths_.push_back({event.time, static_cast<std::uint32_t>(order), kDeath, event.id});
     }
 }
@@ -104,13 +94,10 @@ void MemoryHistory::addTemplates(const std::vector<std::shared_ptr<const base::S
         info->id = step->id;
         info->duration = step->duration;
         info->idCount = step->idCount;
+        info->memory = memoryOf(*step, [this](const base::AllocationEvent& event) { return addDef(event); });
         std::unordered_map<std::uint64_t, std::size_t> open; // scope id to index
         for (const base::TraceEvent& event : step->events) {
-            if (const auto* birth = std::get_if<base::AllocationEvent>(&event)) {
-                info->memory.push_back({birth->time, false, addDef(*birth), birth->id});
-            } else if (const auto* death = std::get_if<base::FreeEvent>(&event)) {
-                info->memory.push_back({death->time, true, 0, death->id});
-            } else if (const auto* begin = std::get_if<base::ScopeBeginEvent>(&event)) {
+            if (const auto* begin = std::get_if<base::ScopeBeginEvent>(&event)) {
                 open[begin->id.value] = info->scopes.size();
                 info->scopes.push_back({*begin});
             } else if (const auto* end = std::get_if<base::ScopeEndEvent>(&event)) {
@@ -132,19 +119,19 @@ void MemoryHistory::addTemplates(const std::vector<std::shared_ptr<const base::S
 void MemoryHistory::addReplays(const std::vector<Ordered<base::StepReplayedEvent>>& events) {
     for (const auto& event : events) {
         see(event.order);
-        waiting_.push_back({event});
+        if (event.event.device == rank_) {
+            waiting_.push_back({event});
+        }
     }
 }
 
 void MemoryHistory::expand(std::uint32_t index) {
     const ReplayInfo& replay = replays_[index];
     const TemplateInfo& step = *templates_[replay.step];
-    for (const TemplateInfo::MemoryItem& item : step.memory) {
-        const base::TimeNs time = expandTime(replay, step.duration, item.time);
-        const std::uint32_t kind = item.death ? kDeath : index;
-        const std::uint64_t payload = item.death ? replay.firstId + item.id : item.def;
-        expanded_.push_back({time, 0, kind, payload});
-    }
+    expandMemory(step.memory, step.duration, replay.begin, replay.end, replay.firstId,
+                 [&](base::TimeNs time, std::uint64_t id, const TemplateMemory& item) {
+                     expanded_.push_back({time, 0, item.death ? kDeath : index, item.death ? id : item.block});
+                 });
 }
 
 std::vector<std::uint32_t> MemoryHistory::takeNewReplays() {
@@ -240,10 +227,9 @@ void MemoryHistory::putEvent(base::TimeNs time, MemoryStep step, std::uint32_t r
 
 void MemoryHistory::apply(const Record& record) {
     if (record.death()) {
-        const auto row = alive_.take(record.payload);
+        const auto row = alive_.death(record.payload, record);
         if (!row) {
-            unmatched_.put(record.payload, record);
-            return;
+            return; // it waits for its birth
         }
         const BlockRow& block = rows_[*row];
         const BlockDef& def = defs_[block.def];
@@ -273,15 +259,14 @@ void MemoryHistory::apply(const Record& record) {
     ++lives.open;
     lives.lowestId = std::min(lives.lowestId, id);
     lives.highestId = std::max(lives.highestId, id);
-    alive_.put(id, row);
+    const std::optional<Record> early = alive_.birth(id, row);
     const BlockDef& what = defs_[def];
     putEvent(record.time, MemoryStep(what.bytes, what.space, what.category, false), row, record.order);
-    if (unmatched_.size() > 0) {
+    if (early) {
         // Clocks of two threads may disagree: a death told for an earlier time happens at the birth.
-        if (auto death = unmatched_.take(id)) {
-            death->time = record.time;
-            apply(*death);
-        }
+        Record death = *early;
+        death.time = record.time;
+        apply(death);
     }
 }
 
@@ -300,11 +285,11 @@ MemoryHistory::Record MemoryHistory::takeBack() {
         }
         freed_.writable(row) = -1;
         ++lives_[row / kLivesRows].open;
-        alive_.put(id, row);
+        alive_.undeath(id, row);
     } else {
         record.replay = block.replay;
         record.payload = block.def;
-        alive_.take(id);
+        alive_.unbirth(id);
         rows_.truncate(row);
         freed_.truncate(row);
         --lives_.back().open;

@@ -19,7 +19,7 @@
 
 #include "base/trace.h"
 #include "profiler/record/block_vector.h"
-#include "profiler/record/id_map.h"
+#include "profiler/record/live_blocks.h"
 #include "profiler/record/streams.h"
 #include "profiler/timeline/address_ranges.h"
 #include "profiler/timeline/pyramid.h"
@@ -64,12 +64,6 @@ struct ReplayInfo {
 
 /// What one decoded template holds.
 struct TemplateInfo {
-    struct MemoryItem {
-        base::TimeNs time = 0;
-        bool death = false;
-        std::uint32_t def = 0; ///< of the birth
-        std::uint64_t id = 0;  ///< relative
-    };
     struct Scope {
         base::ScopeBeginEvent begin;
         base::TimeNs end = -1;
@@ -78,13 +72,15 @@ struct TemplateInfo {
     std::uint32_t id = 0;
     base::TimeNs duration = 0;
     std::uint64_t idCount = 0;
-    std::vector<MemoryItem> memory;
-    std::vector<Scope> scopes; ///< by begin
+    std::vector<TemplateMemory> memory; ///< blocks are indices of BlockDef
+    std::vector<Scope> scopes;          ///< by begin
     std::vector<base::SpanEvent> spans;
 };
 
 /// A time inside a template at its place in a replay.
-base::TimeNs expandTime(const ReplayInfo& replay, base::TimeNs duration, base::TimeNs relative);
+inline base::TimeNs expandTime(const ReplayInfo& replay, base::TimeNs duration, base::TimeNs relative) {
+    return expandTime(replay.begin, replay.end, duration, relative);
+}
 
 /// Rows are summed up by this many, so that finding the living ones skips the rest.
 inline constexpr std::size_t kLivesRows = 64;
@@ -113,6 +109,9 @@ struct HistoryViews {
 
 class MemoryHistory {
 public:
+    /// Records of other devices only keep their places in the order.
+    explicit MemoryHistory(base::DeviceRank rank) : rank_(rank) {}
+
     void addAllocations(const std::vector<Ordered<base::AllocationEvent>>& events);
     void addFrees(const std::vector<Ordered<base::FreeEvent>>& events);
     void addTemplates(const std::vector<std::shared_ptr<const base::StepTemplate>>& steps);
@@ -153,6 +152,8 @@ private:
     std::uint64_t idOf(const BlockRow& row) const;
     void putEvent(base::TimeNs time, MemoryStep step, std::uint32_t row, std::uint32_t order);
 
+    base::DeviceRank rank_;
+
     // Waiting.
     std::vector<Record> births_, deaths_, expanded_;
     struct WaitingReplay {
@@ -160,8 +161,7 @@ private:
     };
     std::vector<WaitingReplay> waiting_;
     std::vector<std::uint32_t> newReplays_;
-    IdMap<Record> unmatched_; ///< deaths of blocks that nobody told of
-    std::vector<bool> seen_;  ///< orders that came
+    std::vector<bool> seen_; ///< orders that came
     std::uint64_t unbroken_ = 0;
     std::uint64_t expandedEvents_ = 0;
 
@@ -180,7 +180,7 @@ private:
     BlockVector<ReplayInfo, 256> replays_;
     std::vector<std::shared_ptr<const TemplateInfo>> templates_;
     std::unordered_map<std::uint32_t, std::uint32_t> templateById_;
-    IdMap<std::uint32_t> alive_; ///< id to row
+    LiveBlocks<std::uint32_t, Record> alive_; ///< rows
     ShapeIndexBuilder blockShapes_;
     AddressRanges addresses_; ///< of all device blocks that were told, in time or not
 };

@@ -14,52 +14,12 @@
 
 #include "base/trace.h"
 #include "profiler/record/block_vector.h"
+#include "profiler/record/memory_step.h"
+#include "profiler/record/pyramid_writer.h"
 #include "profiler/record/streams.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
-
-inline constexpr std::size_t kLeafEvents = 128;
-inline constexpr std::size_t kFanOut = 8;
-
-/// What one event does to the totals, in 64 bits: bytes (57), space (2), category (4), death (1).
-class MemoryStep {
-public:
-    MemoryStep() = default;
-    MemoryStep(std::uint64_t bytes, base::MemorySpace space, base::MemoryCategory category, bool death)
-        : bits_(bytes << 7 | static_cast<std::uint64_t>(space) << 5 | static_cast<std::uint64_t>(category) << 1 |
-                (death ? 1 : 0)) {}
-    std::uint64_t bytes() const { return bits_ >> 7; }
-    base::MemorySpace space() const { return static_cast<base::MemorySpace>(bits_ >> 5 & 3); }
-    std::size_t category() const { return bits_ >> 1 & 15; }
-    bool death() const { return (bits_ & 1) != 0; }
-
-private:
-    std::uint64_t bits_ = 0;
-};
-
-/// Device memory, or host and pinned memory together.
-enum class MemorySide : std::uint8_t { Device, Host };
-constexpr MemorySide sideOf(base::MemorySpace space) {
-    return space == base::MemorySpace::Device ? MemorySide::Device : MemorySide::Host;
-}
-
-/// The bytes held after some event.
-struct MemoryState {
-    std::uint64_t total = 0;
-    base::CategoryBytes bytes{};
-
-    void apply(MemoryStep step) {
-        const std::uint64_t change = step.death() ? std::uint64_t{0} - step.bytes() : step.bytes();
-        total += change;
-        bytes[step.category()] += change;
-    }
-};
-
-/// Puts a state after an event into a node. The first state makes the node.
-void addToNode(PyramidNode& node, const MemoryState& state, base::TimeNs time, std::uint64_t eventIndex);
-/// Puts the node that follows into a node.
-void addToNode(PyramidNode& node, const PyramidNode& next);
 
 /// The canonical events of a run, by column.
 struct EventColumns {
@@ -156,31 +116,6 @@ private:
     LeafSums current_;
     std::vector<BlockVector<PyramidNode, 256>> levels_;
     BlockVector<LeafSums, 256> sums_;
-};
-
-/// Nodes as they become full, for the session file; remembers nothing else.
-class PyramidWriter {
-public:
-    /// Adds an event of device memory (others change nothing but the count).
-    void add(base::TimeNs time, MemoryStep step);
-    /// Adds the nodes that are not full yet, up to a single top node.
-    void finish();
-
-    /// Full nodes of each level since the last call.
-    std::vector<std::vector<PyramidNode>> take();
-
-private:
-    void push(std::size_t level, const PyramidNode& node);
-
-    std::uint64_t size_ = 0;
-    MemoryState state_;
-    PyramidNode leaf_;
-    struct Level {
-        std::vector<PyramidNode> ready;
-        PyramidNode parent; ///< of the last children
-        std::size_t children = 0;
-    };
-    std::vector<Level> levels_;
 };
 
 } // namespace vitrine::profiler

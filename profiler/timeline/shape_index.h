@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "profiler/record/block_vector.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
 

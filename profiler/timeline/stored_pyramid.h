@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "profiler/record/streams.h"
-#include "profiler/timeline/memory_timeline.h"
 #include "profiler/timeline/peaks.h"
+#include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
 

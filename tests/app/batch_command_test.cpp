@@ -13,7 +13,7 @@
 #include <regex>
 
 #include "app/runner/run_compare.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/app/program.h"
 #include "tests/sessions/temp_folder.h"
@@ -77,10 +77,10 @@ TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
     const json value = json::parse(result.out);
     const auto session = sessions::SessionFile::open(file, sessions::OpenMode::ReadOnly);
     const auto timeline = app::loadTimeline(*session, 1);
-    EXPECT_EQ(timeline->batchSteps().size(), value.at("steps").get<std::size_t>());
+    EXPECT_EQ(timeline->requests().steps().size(), value.at("steps").get<std::size_t>());
     std::int64_t cells = 0;
     std::int64_t tokens = 0;
-    for (const base::SlotSpanEvent& span : timeline->slotSpans()) {
+    for (const base::SlotSpanEvent& span : timeline->requests().slotSpans()) {
         cells += span.steps;
         tokens += span.tokens;
     }
@@ -89,14 +89,14 @@ TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
               value.at("prefill_tokens").get<std::int64_t>() + value.at("generated_tokens").get<std::int64_t>() - 9)
         << "the first token of each of nine requests comes from its prompt";
     std::int64_t sampled = 0;
-    for (const base::BatchStepEvent& step : timeline->batchSteps()) {
+    for (const base::BatchStepEvent& step : timeline->requests().steps()) {
         sampled += step.sampled;
         EXPECT_EQ(step.usedPages + step.cachedPages + step.freePages, value.at("kv_pool_pages").get<std::int64_t>());
     }
     EXPECT_EQ(sampled, value.at("generated_tokens").get<std::int64_t>());
-    EXPECT_EQ(timeline->requests().size(), 9U * 4) << "arrived, admitted, first token, finished";
-    EXPECT_FALSE(timeline->kvPages().empty());
-    for (const base::RequestEvent& event : timeline->requests()) {
+    EXPECT_EQ(timeline->requests().events().size(), 9U * 4) << "arrived, admitted, first token, finished";
+    EXPECT_FALSE(timeline->pages().all().empty());
+    for (const base::RequestEvent& event : timeline->requests().events()) {
         if (event.phase == base::RequestPhase::Admitted) {
             EXPECT_THAT(std::string(timeline->text(event.reason.value)), testing::MatchesRegex("[0-9]+"))
                 << "the sequence by which its pages are told";
@@ -108,14 +108,14 @@ TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
         const std::string text = test::readAll(tables + "/" + table + ".csv");
         return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) - 1; // without the head
     };
-    EXPECT_EQ(rowsOf("batch_steps"), timeline->batchSteps().size());
-    EXPECT_EQ(rowsOf("batch_slots"), timeline->slotSpans().size());
-    EXPECT_EQ(rowsOf("batch_requests"), timeline->requests().size());
-    EXPECT_EQ(rowsOf("kv_pages"), timeline->kvPages().size());
+    EXPECT_EQ(rowsOf("batch_steps"), timeline->requests().steps().size());
+    EXPECT_EQ(rowsOf("batch_slots"), timeline->requests().slotSpans().size());
+    EXPECT_EQ(rowsOf("batch_requests"), timeline->requests().events().size());
+    EXPECT_EQ(rowsOf("kv_pages"), timeline->pages().all().size());
     const std::string trace = folder.file("trace.json");
     ASSERT_EQ(test::vitrine({"session", "export", file, "--format", "chrome", "--output", trace}).exitCode, 0);
     const json exported = json::parse(test::readAll(trace)).at("traceEvents");
-    const auto busy = std::count_if(timeline->slotSpans().begin(), timeline->slotSpans().end(),
+    const auto busy = std::count_if(timeline->requests().slotSpans().begin(), timeline->requests().slotSpans().end(),
                                     [](const auto& span) { return span.state != base::SlotState::Idle; });
     EXPECT_EQ(std::count_if(exported.begin(), exported.end(),
                             [](const json& event) { return event.value("cat", "") == "slot"; }),

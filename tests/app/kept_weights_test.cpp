@@ -107,12 +107,12 @@ TEST_F(KeptWeights, TheSessionShowsThem) {
     const auto file = sessions::SessionFile::open(session(), sessions::OpenMode::ReadOnly);
     const auto timeline = loadTimeline(*file, 2);
     const auto weights = static_cast<std::size_t>(base::MemoryCategory::Weights);
-    EXPECT_EQ(timeline->at(timeline->end())[weights], 0U);
+    EXPECT_EQ(timeline->memory().at(timeline->end())[weights], 0U);
     bool phase = false;
-    for (const profiler::ScopeRow& scope : timeline->scopes()) {
+    for (const profiler::ScopeRow& scope : timeline->scopes().all()) {
         if (timeline->text(scope.name) == "weights kept from the run before") {
             phase = true;
-            EXPECT_EQ(timeline->at(scope.end)[weights], second["resident_bytes"].get<std::uint64_t>());
+            EXPECT_EQ(timeline->memory().at(scope.end)[weights], second["resident_bytes"].get<std::uint64_t>());
         }
         EXPECT_NE(timeline->text(scope.name), "load");
     }

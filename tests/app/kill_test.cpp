@@ -78,7 +78,7 @@ void recordWithoutEnd(const std::string& path, std::atomic<std::int64_t>& progre
 }
 
 double lastProgress(const SessionFile& session, sessions::RunId run) {
-    const auto samples = loadTimeline(session, run)->counter("progress");
+    const auto samples = loadTimeline(session, run)->counters().samples("progress");
     return samples.empty() ? 0 : samples.back().second;
 }
 

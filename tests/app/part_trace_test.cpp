@@ -4,15 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::app {
 namespace {
 
 using base::RequestPhase;
 
-std::shared_ptr<const profiler::MemoryTimeline> timelineOf(profiler::Recorder& recorder) {
-    profiler::MemoryTimelineBuilder builder;
+std::shared_ptr<const profiler::RunTimeline> timelineOf(profiler::Recorder& recorder) {
+    profiler::RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : recorder.finish()) {
         builder.add(chunk);
     }
@@ -79,34 +79,34 @@ TEST(PartTrace, APartBeginsWithWhatIsAliveAndCountsFromItsBeginning) {
     trace.record(base::ScopeEndEvent{140, {7}});
 
     const auto before = timelineOf(*first);
-    EXPECT_EQ(before->allocations().size(), 2U);
-    EXPECT_EQ(before->batchSteps().size(), 1U);
-    EXPECT_EQ(before->requests().size(), 7U);
+    EXPECT_EQ(before->memory().allocations().size(), 2U);
+    EXPECT_EQ(before->requests().steps().size(), 1U);
+    EXPECT_EQ(before->requests().events().size(), 7U);
 
     const auto after = timelineOf(*trace.recorder());
-    ASSERT_EQ(after->allocations().size(), 2U) << "what was freed before is not told again";
-    EXPECT_EQ(after->allocations()[0].born, 0);
-    EXPECT_EQ(after->allocations()[0].freed, 5);
-    EXPECT_EQ(after->text(after->allocations()[0].name), "weights");
-    EXPECT_EQ(after->allocations()[1].born, 10);
-    EXPECT_EQ(after->text(after->allocations()[1].name), "later");
-    ASSERT_EQ(after->phases().size(), 1U);
-    EXPECT_EQ(after->phases()[0].begin, 0);
-    EXPECT_EQ(after->phases()[0].end, 50);
-    EXPECT_EQ(after->counter("kv_bytes"), (std::vector<std::pair<base::TimeNs, double>>{{0, 6}}));
-    ASSERT_EQ(after->batchSteps().size(), 1U);
-    EXPECT_EQ(after->batchSteps()[0].index, 0);
-    EXPECT_EQ(after->batchSteps()[0].begin, 0);
-    EXPECT_EQ(after->batchSteps()[0].end, 30);
-    ASSERT_EQ(after->slotSpans().size(), 1U);
-    EXPECT_EQ(after->slotSpans()[0].firstStep, 0);
-    EXPECT_EQ(after->slotSpans()[0].steps, 1);
-    EXPECT_EQ(after->slotSpans()[0].request, 0);
-    ASSERT_EQ(after->kvPages().size(), 1U);
-    EXPECT_EQ(after->kvPages()[0].page, 3);
-    ASSERT_EQ(after->tokens().size(), 1U);
-    EXPECT_EQ(after->tokens()[0].request, 1);
-    const auto requests = after->requests();
+    ASSERT_EQ(after->memory().allocations().size(), 2U) << "what was freed before is not told again";
+    EXPECT_EQ(after->memory().allocations()[0].born, 0);
+    EXPECT_EQ(after->memory().allocations()[0].freed, 5);
+    EXPECT_EQ(after->text(after->memory().allocations()[0].name), "weights");
+    EXPECT_EQ(after->memory().allocations()[1].born, 10);
+    EXPECT_EQ(after->text(after->memory().allocations()[1].name), "later");
+    ASSERT_EQ(after->scopes().phases().size(), 1U);
+    EXPECT_EQ(after->scopes().phases()[0].begin, 0);
+    EXPECT_EQ(after->scopes().phases()[0].end, 50);
+    EXPECT_EQ(after->counters().samples("kv_bytes"), (std::vector<std::pair<base::TimeNs, double>>{{0, 6}}));
+    ASSERT_EQ(after->requests().steps().size(), 1U);
+    EXPECT_EQ(after->requests().steps()[0].index, 0);
+    EXPECT_EQ(after->requests().steps()[0].begin, 0);
+    EXPECT_EQ(after->requests().steps()[0].end, 30);
+    ASSERT_EQ(after->requests().slotSpans().size(), 1U);
+    EXPECT_EQ(after->requests().slotSpans()[0].firstStep, 0);
+    EXPECT_EQ(after->requests().slotSpans()[0].steps, 1);
+    EXPECT_EQ(after->requests().slotSpans()[0].request, 0);
+    ASSERT_EQ(after->pages().all().size(), 1U);
+    EXPECT_EQ(after->pages().all()[0].page, 3);
+    ASSERT_EQ(after->tokens().all().size(), 1U);
+    EXPECT_EQ(after->tokens().all()[0].request, 1);
+    const auto requests = after->requests().events();
     ASSERT_EQ(requests.size(), 5U);
     EXPECT_EQ(requests[0].phase, RequestPhase::Arrived);
     EXPECT_EQ(requests[0].request, 0);
@@ -140,7 +140,7 @@ TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
     const auto told = [](PartTrace& parts) {
         std::vector<std::pair<RequestPhase, base::TimeNs>> out;
         const auto timeline = timelineOf(*parts.recorder());
-        for (const base::RequestEvent& event : timeline->requests()) {
+        for (const base::RequestEvent& event : timeline->requests().events()) {
             out.emplace_back(event.phase, event.time);
         }
         return out;
@@ -160,7 +160,7 @@ TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
     trace.record(base::RequestEvent{310, 0, RequestPhase::Resumed, 1, 3, 11, five});
     cutAt(400, 3);
     const auto timeline = timelineOf(*trace.recorder());
-    const auto requests = timeline->requests();
+    const auto requests = timeline->requests().events();
     ASSERT_EQ(requests.size(), 5U);
     EXPECT_EQ(timeline->text(requests[1].reason.value), "") << "its first pages may be another's by now";
     EXPECT_EQ(requests[4].phase, RequestPhase::Resumed);
@@ -196,11 +196,11 @@ TEST(PartTrace, TemplatesAreKnownInEveryPart) {
     trace.next();
     trace.record(base::StepReplayedEvent{1300, 1500, 4, 60, {}, 9});
     const auto after = timelineOf(*trace.recorder());
-    ASSERT_EQ(after->steps().size(), 1U);
-    EXPECT_EQ(after->steps()[0].begin, 100);
-    EXPECT_EQ(after->steps()[0].index, 0);
-    ASSERT_EQ(after->allocations().size(), 1U);
-    EXPECT_EQ(after->allocations()[0].born, 120);
+    ASSERT_EQ(after->scopes().steps().size(), 1U);
+    EXPECT_EQ(after->scopes().steps()[0].begin, 100);
+    EXPECT_EQ(after->scopes().steps()[0].index, 0);
+    ASSERT_EQ(after->memory().allocations().size(), 1U);
+    EXPECT_EQ(after->memory().allocations()[0].born, 120);
 }
 
 } // namespace

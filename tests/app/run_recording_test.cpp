@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "app/runner/run_recording.h"
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/base/eventually.h"
 #include "tests/sessions/temp_folder.h"
@@ -134,6 +137,58 @@ TEST(RunRecording, KeepsPartsThatSomebodyWroteTo) {
     EXPECT_EQ(runs[0].note, "look at this one");
     EXPECT_EQ(runs[1].name, "the slow ones");
     EXPECT_GT(runs[2].id, 3) << "the third was nobody's";
+}
+
+/// Tells more records at once than a recorder holds.
+void tellMillions(base::TraceSink& trace) {
+    const base::StringId name = trace.intern("tokens");
+    for (int i = 0; i < 2'500'000; ++i) {
+        trace.record(base::CounterEvent{i, name, 1});
+    }
+}
+
+TEST(RunRecording, ARunInVirtualTimeWaitsForTheSession) {
+    for (const std::uint64_t limit : {std::uint64_t{0}, std::uint64_t{1} << 30}) {
+        const test::TempFolder folder{test::TempFolder::Place::Memory};
+        RunRecording recording(SessionFile::open(folder.file("one.vitrine"), OpenMode::CreateOrOpen), {}, limit,
+                               base::TimeBase::Virtual);
+        tellMillions(recording.trace());
+        recording.finish(RunStatus::Done, "{}", {});
+        EXPECT_EQ(recording.lostRecords(), 0U) << limit;
+        const auto session = SessionFile::open(folder.file("one.vitrine"), OpenMode::ReadOnly);
+        EXPECT_EQ(session->runs().at(0).lostRecords, 0U);
+        const auto streams = session->streams(1);
+        EXPECT_EQ(std::find(streams.begin(), streams.end(), "gaps"), streams.end());
+    }
+}
+
+TEST(RunRecording, PartsOfARunInVirtualTimeBeginWhileProducersWait) {
+    const test::TempFolder folder{test::TempFolder::Place::Memory};
+    RunRecording recording(SessionFile::open(folder.file("parts.vitrine"), OpenMode::CreateOrOpen), {},
+                           std::uint64_t{1} << 30, base::TimeBase::Virtual);
+    std::atomic<bool> done{false};
+    std::thread other([&] {
+        tellMillions(recording.trace());
+        done = true;
+    });
+    while (!done) {
+        recording.nextPart(json::object());
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    other.join();
+    recording.finish(RunStatus::Done, "{}", {});
+    EXPECT_EQ(recording.lostRecords(), 0U);
+}
+
+TEST(RunRecording, ARunInRealTimeSaysWhatItLostAndWhere) {
+    const test::TempFolder folder{test::TempFolder::Place::Memory};
+    RunRecording recording(SessionFile::open(folder.file("one.vitrine"), OpenMode::CreateOrOpen), {});
+    tellMillions(recording.trace());
+    recording.finish(RunStatus::Done, "{}", {});
+    const auto session = SessionFile::open(folder.file("one.vitrine"), OpenMode::ReadOnly);
+    EXPECT_EQ(session->runs().at(0).lostRecords, recording.lostRecords());
+    const auto streams = session->streams(1);
+    EXPECT_EQ(std::find(streams.begin(), streams.end(), "gaps") != streams.end(), recording.lostRecords() > 0);
 }
 
 TEST(RunRecording, WithoutALimitThereIsOneRun) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "profiler/record/recorder.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 namespace {
@@ -77,7 +77,7 @@ double residentMiB() {
 
 struct Saved {
     std::vector<base::ColumnChunk> chunks;
-    std::shared_ptr<const MemoryTimeline> timeline;
+    std::shared_ptr<const RunTimeline> timeline;
     double residentMiB = 0;
 
     Saved() {
@@ -91,7 +91,7 @@ struct Saved {
         }
         keep(recorder.finish());
         const double before = profiler::residentMiB();
-        MemoryTimelineBuilder builder;
+        RunTimelineBuilder builder;
         for (const base::ColumnChunk& chunk : chunks) {
             builder.add(chunk);
         }
@@ -112,7 +112,7 @@ const Saved& saved() {
 
 void windowOf(const benchmark::State& state, base::TimeNs& begin, base::TimeNs& end) {
     // Zoomed in by the argument, away from the middle.
-    const MemoryTimeline& timeline = *saved().timeline;
+    const RunTimeline& timeline = *saved().timeline;
     const base::TimeNs span = std::max<base::TimeNs>(1, timeline.end() / state.range(0));
     begin = (timeline.end() - span) / 3;
     end = begin + span;
@@ -122,7 +122,7 @@ void query(benchmark::State& state) {
     base::TimeNs begin = 0, end = 0;
     windowOf(state, begin, end);
     for (auto _ : state) {
-        benchmark::DoNotOptimize(saved().timeline->query(begin, end, 1920));
+        benchmark::DoNotOptimize(saved().timeline->memory().query(begin, end, 1920));
     }
     state.counters["residentMiB"] = saved().residentMiB;
 }
@@ -130,7 +130,7 @@ BENCHMARK(query)->Arg(1)->Arg(10)->Arg(1000)->Arg(100'000)->Arg(10'000'000)->Uni
 
 void queryByEvent(benchmark::State& state) {
     for (auto _ : state) {
-        benchmark::DoNotOptimize(saved().timeline->queryEvents(0, kEvents, 1920));
+        benchmark::DoNotOptimize(saved().timeline->memory().queryEvents(0, kEvents, 1920));
     }
 }
 BENCHMARK(queryByEvent)->Unit(benchmark::kMillisecond);
@@ -138,17 +138,17 @@ BENCHMARK(queryByEvent)->Unit(benchmark::kMillisecond);
 void aliveAt(benchmark::State& state) {
     const base::TimeNs time = saved().timeline->end() / 10 * state.range(0);
     for (auto _ : state) {
-        benchmark::DoNotOptimize(saved().timeline->aliveAt(time));
+        benchmark::DoNotOptimize(saved().timeline->memory().aliveAt(time));
     }
 }
 BENCHMARK(aliveAt)->Arg(1)->Arg(5)->Arg(10)->Unit(benchmark::kMillisecond);
 
 void findAllocation(benchmark::State& state) {
-    const auto rows = saved().timeline->allocations();
+    const auto rows = saved().timeline->memory().allocations();
     std::size_t row = 0;
     for (auto _ : state) {
         row = (row + 1'000'003) % rows.size();
-        benchmark::DoNotOptimize(saved().timeline->findAllocation(rows[row].id));
+        benchmark::DoNotOptimize(saved().timeline->memory().findAllocation(rows[row].id));
     }
 }
 BENCHMARK(findAllocation)->Unit(benchmark::kMicrosecond);
@@ -159,7 +159,7 @@ void shapes(benchmark::State& state) {
     std::size_t drawn = 0;
     for (auto _ : state) {
         const auto found =
-            saved().timeline->shapes(begin, end, static_cast<double>(end - begin) / 1440, 10e9 / 262, true);
+            saved().timeline->memory().shapes(begin, end, static_cast<double>(end - begin) / 1440, 10e9 / 262, true);
         drawn = found.size();
     }
     state.counters["shapes"] = static_cast<double>(drawn);
@@ -169,17 +169,17 @@ BENCHMARK(shapes)->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Arg(10'000)->Arg(1'000'
 void shapesStacked(benchmark::State& state) {
     base::TimeNs begin = 0, end = 0;
     windowOf(state, begin, end);
-    saved().timeline->stackedAddress(0);
+    saved().timeline->memory().stackedAddress(0);
     for (auto _ : state) {
         benchmark::DoNotOptimize(
-            saved().timeline->shapes(begin, end, static_cast<double>(end - begin) / 1440, 10e9 / 262, false));
+            saved().timeline->memory().shapes(begin, end, static_cast<double>(end - begin) / 1440, 10e9 / 262, false));
     }
 }
 BENCHMARK(shapesStacked)->Arg(1)->Arg(1000)->Unit(benchmark::kMillisecond);
 
 void openSaved(benchmark::State& state) {
     for (auto _ : state) {
-        MemoryTimelineBuilder builder;
+        RunTimelineBuilder builder;
         for (const base::ColumnChunk& chunk : saved().chunks) {
             builder.add(chunk);
         }
@@ -191,13 +191,13 @@ BENCHMARK(openSaved)->Unit(benchmark::kMillisecond)->Iterations(1);
 
 void firstPaint(benchmark::State& state) {
     for (auto _ : state) {
-        MemoryTimelineBuilder builder;
+        RunTimelineBuilder builder;
         for (const base::ColumnChunk& chunk : saved().chunks) {
             if (chunk.stream.starts_with("memory.pyramid.")) {
                 builder.add(chunk);
             }
         }
-        benchmark::DoNotOptimize(builder.snapshot()->query(0, saved().timeline->end(), 1920));
+        benchmark::DoNotOptimize(builder.snapshot()->memory().query(0, saved().timeline->end(), 1920));
     }
 }
 BENCHMARK(firstPaint)->Unit(benchmark::kMillisecond);
@@ -205,13 +205,13 @@ BENCHMARK(firstPaint)->Unit(benchmark::kMillisecond);
 void stackLayout(benchmark::State& state) {
     for (auto _ : state) {
         state.PauseTiming();
-        MemoryTimelineBuilder builder;
+        RunTimelineBuilder builder;
         for (const base::ColumnChunk& chunk : saved().chunks) {
             builder.add(chunk);
         }
         const auto timeline = builder.snapshot();
         state.ResumeTiming();
-        benchmark::DoNotOptimize(timeline->shapes(0, timeline->end(), 1e6, 1e6, false));
+        benchmark::DoNotOptimize(timeline->memory().shapes(0, timeline->end(), 1e6, 1e6, false));
     }
 }
 BENCHMARK(stackLayout)->Unit(benchmark::kMillisecond)->Iterations(1);
@@ -220,7 +220,7 @@ BENCHMARK(stackLayout)->Unit(benchmark::kMillisecond)->Iterations(1);
 void liveFrame(benchmark::State& state) {
     Recorder recorder;
     EventStream stream;
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     const auto feed = [&](std::uint64_t events) {
         for (std::uint64_t i = 0; i < events; ++i) {
             recorder.record(stream.next());
@@ -244,7 +244,7 @@ void liveFrame(benchmark::State& state) {
             builder.add(chunk);
         }
         const auto snapshot = builder.snapshot();
-        benchmark::DoNotOptimize(snapshot->query(0, snapshot->end(), 1920));
+        benchmark::DoNotOptimize(snapshot->memory().query(0, snapshot->end(), 1920));
     }
 }
 BENCHMARK(liveFrame)->Unit(benchmark::kMillisecond)->Iterations(60);

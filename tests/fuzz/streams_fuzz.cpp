@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace base = vitrine::base;
 namespace profiler = vitrine::profiler;
@@ -159,10 +159,11 @@ void change(std::vector<base::ColumnChunk>& chunks, Bytes& bytes) {
     chunk.rows = rows;
 }
 
-void askEverything(const profiler::MemoryTimeline& timeline) {
+void askEverything(const profiler::RunTimeline& timeline) {
     const base::TimeNs begin = timeline.begin();
     const base::TimeNs end = timeline.end();
-    for (const auto& columns : {timeline.query(begin, end, 7), timeline.queryEvents(0, timeline.events(), 5)}) {
+    for (const auto& columns :
+         {timeline.memory().query(begin, end, 7), timeline.memory().queryEvents(0, timeline.memory().events(), 5)}) {
         for (const profiler::MemoryColumn& column : columns) {
             const std::uint64_t sum = std::accumulate(column.atMax.begin(), column.atMax.end(), std::uint64_t{0});
             if (sum != column.maxTotal || column.minTotal > column.maxTotal) {
@@ -170,26 +171,26 @@ void askEverything(const profiler::MemoryTimeline& timeline) {
             }
         }
     }
-    timeline.peaks(5);
-    timeline.totals(begin, end);
-    timeline.hostQuery(begin, end, 3);
-    timeline.aliveAt((begin + end) / 2);
-    timeline.aliveAtEvent(timeline.events() / 2);
-    timeline.atEvent(timeline.events());
+    timeline.memory().peaks(5);
+    timeline.memory().totals(begin, end);
+    timeline.memory().hostQuery(begin, end, 3);
+    timeline.memory().aliveAt((begin + end) / 2);
+    timeline.memory().aliveAtEvent(timeline.memory().events() / 2);
+    timeline.memory().atEvent(timeline.memory().events());
     for (const bool byAddress : {false, true}) {
-        const std::uint64_t extent = timeline.extent(byAddress);
-        timeline.shapes(begin, end, static_cast<double>(end - begin) / 64.0,
-                        std::max(1.0, static_cast<double>(extent) / 64.0), byAddress);
+        const std::uint64_t extent = timeline.memory().extent(byAddress);
+        timeline.memory().shapes(begin, end, static_cast<double>(end - begin) / 64.0,
+                                 std::max(1.0, static_cast<double>(extent) / 64.0), byAddress);
     }
-    const auto scopes = timeline.scopes();
+    const auto scopes = timeline.scopes().all();
     for (std::size_t i = 0; i < std::min<std::size_t>(scopes.size(), 20); ++i) {
-        timeline.scopePath(scopes[i].id);
+        timeline.scopes().path(scopes[i].id);
     }
-    for (std::size_t i = 0; i < timeline.outOfMemory().size(); ++i) {
-        timeline.eventsBeforeOutOfMemory(i);
+    for (std::size_t i = 0; i < timeline.memory().outOfMemory().size(); ++i) {
+        timeline.memory().eventsBeforeOutOfMemory(i);
     }
-    for (const std::string& name : timeline.counters()) {
-        timeline.counter(name);
+    for (const std::string& name : timeline.counters().names()) {
+        timeline.counters().samples(name);
     }
 }
 
@@ -206,7 +207,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (loadOrder) {
         std::reverse(chunks.begin(), chunks.end());
     }
-    profiler::MemoryTimelineBuilder builder;
+    profiler::RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : chunks) {
         try {
             builder.add(chunk);

@@ -15,7 +15,7 @@
 #include "profiler/analysis/scope_places.h"
 #include "profiler/gpu/readiness.h"
 #include "profiler/record/recorder.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 namespace {
@@ -89,7 +89,7 @@ protected:
         }
     }
 
-    static std::shared_ptr<const MemoryTimeline> profiled(const GpuProfilerOptions& options, int replays) {
+    static std::shared_ptr<const RunTimeline> profiled(const GpuProfilerOptions& options, int replays) {
         Recorder recorder;
         const base::MonotonicClock clock;
         {
@@ -106,7 +106,7 @@ protected:
             }
             profiler.finish(); // runs end so: their context is gone by then
         }
-        MemoryTimelineBuilder builder;
+        RunTimelineBuilder builder;
         for (const base::ColumnChunk& chunk : recorder.finish()) {
             builder.add(chunk);
         }
@@ -125,7 +125,7 @@ TEST_F(GpuProfile, WorkStandsUnderItsOpsInGraphsToo) {
         ScopePlaces places(*timeline);
         std::map<std::string, std::map<std::string, int>> opsByLane;
         std::map<std::int32_t, std::pair<base::TimeNs, base::TimeNs>> kernelsByStep; ///< first and last begin
-        for (const base::SpanEvent& span : timeline->spans()) {
+        for (const base::SpanEvent& span : timeline->kernels().spans()) {
             const std::string lane(timeline->text(span.lane.value));
             const ScopePlace place = places.of(span.scope.value);
             ++opsByLane[lane][std::string(timeline->text(place.op))];
@@ -153,7 +153,7 @@ TEST_F(GpuProfile, LightTracesWholeGraphsAndSamplesCounters) {
     const auto timeline = profiled(options, 20);
     std::map<std::string, int> lanes;
     ScopePlaces places(*timeline);
-    for (const base::SpanEvent& span : timeline->spans()) {
+    for (const base::SpanEvent& span : timeline->kernels().spans()) {
         const std::string lane(timeline->text(span.lane.value));
         ++lanes[lane];
         if (lane == "Graphs") {
@@ -162,7 +162,7 @@ TEST_F(GpuProfile, LightTracesWholeGraphsAndSamplesCounters) {
     }
     EXPECT_EQ(lanes["Graphs"], 18) << "of the first 20 steps, two of which were launched one by one";
     EXPECT_EQ(lanes.count("Kernels"), 0U);
-    EXPECT_FALSE(timeline->counter("gpu.memory_used_bytes").empty());
+    EXPECT_FALSE(timeline->counters().samples("gpu.memory_used_bytes").empty());
 }
 
 } // namespace

@@ -148,8 +148,8 @@ private slots:
         QCOMPARE(window_->currentView(), memory);
         QTRY_VERIFY_WITH_TIMEOUT(memory->settled() && !memory->emptyShown(), kLimitMs);
         const auto timeline = window_->document()->timeline(lastRun()->id).timeline;
-        QVERIFY(timeline && timeline->events() > 100);
-        QVERIFY(timeline->peak(timeline->begin(), timeline->end()).maxTotal > (1U << 20));
+        QVERIFY(timeline && timeline->memory().events() > 100);
+        QVERIFY(timeline->memory().peak(timeline->begin(), timeline->end()).maxTotal > (1U << 20));
         QTest::keyClick(window_.get(), Qt::Key_Minus, Qt::ControlModifier);
         auto* sessions = shown<ui::SessionsView>("sessions");
         QCOMPARE(window_->currentView(), sessions);

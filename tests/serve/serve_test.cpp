@@ -14,7 +14,7 @@
 
 #include "app/runner/run_compare.h"
 #include "engine/workload/batch.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "tests/serve/server_rig.h"
 #include "tests/sessions/temp_folder.h"
@@ -362,10 +362,10 @@ TEST(Serve, ASmallBudgetIsToldAtTheStartOrEnoughForAllThatIsTaken) {
 }
 
 /// Who ends in a part has an arrival, an admission and a first token in it, and they are what the part's numbers say.
-void expectWholeRequests(const profiler::MemoryTimeline& timeline, const json& metrics, bool last) {
+void expectWholeRequests(const profiler::RunTimeline& timeline, const json& metrics, bool last) {
     using base::RequestPhase;
     std::map<std::int32_t, std::map<RequestPhase, base::TimeNs>> requests;
-    for (const base::RequestEvent& event : timeline.requests()) {
+    for (const base::RequestEvent& event : timeline.requests().events()) {
         requests[event.request].emplace(event.phase, event.time);
     }
     std::vector<double> ttft;
@@ -416,14 +416,16 @@ TEST(Serve, TheSessionGoesOnInPartsWhileAnswersRun) {
     for (const sessions::RunInfo& run : runs) {
         EXPECT_EQ(run.status, sessions::RunStatus::Done);
         const auto timeline = app::loadTimeline(*session, run.id);
-        EXPECT_TRUE(timeline->complete());
-        const base::CategoryBytes end = timeline->at(timeline->end());
-        EXPECT_GT(timeline->peak(0, timeline->end()).atMax[static_cast<std::size_t>(base::MemoryCategory::Weights)], 0U)
+        EXPECT_TRUE(timeline->memory().complete());
+        const base::CategoryBytes end = timeline->memory().at(timeline->end());
+        EXPECT_GT(
+            timeline->memory().peak(0, timeline->end()).atMax[static_cast<std::size_t>(base::MemoryCategory::Weights)],
+            0U)
             << "every part knows the weights";
         EXPECT_EQ(end[static_cast<std::size_t>(base::MemoryCategory::Activations)], 0U);
-        ASSERT_FALSE(timeline->batchSteps().empty());
+        ASSERT_FALSE(timeline->requests().steps().empty());
         std::int64_t index = 0;
-        for (const base::BatchStepEvent& step : timeline->batchSteps()) {
+        for (const base::BatchStepEvent& step : timeline->requests().steps()) {
             ASSERT_EQ(step.index, index++);
         }
         expectWholeRequests(*timeline, json::parse(run.metricsJson), run.id == runs.back().id);

@@ -22,8 +22,8 @@ protected:
                 const char* lane = "Kernels") {
         recorder_.record(base::SpanEvent{begin, end, recorder_.intern(lane), recorder_.intern(name), {scopeId}, 0, 0});
     }
-    std::shared_ptr<const MemoryTimeline> timeline() {
-        MemoryTimelineBuilder builder;
+    std::shared_ptr<const RunTimeline> timeline() {
+        RunTimelineBuilder builder;
         for (const base::ColumnChunk& chunk : recorder_.finish()) {
             builder.add(chunk);
         }

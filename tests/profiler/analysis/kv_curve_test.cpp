@@ -44,7 +44,7 @@ TEST(KvCurve, KeepsTheKneeWhenThinnedOut) {
     EXPECT_EQ(curve.points.front().tokens, 1);
     EXPECT_EQ(curve.points.back().tokens, 5000);
     EXPECT_TRUE(std::ranges::any_of(curve.points, [](const KvPoint& point) { return point.tokens == 1237; }));
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     EXPECT_TRUE(kvCurve(*builder.snapshot()).points.empty());
 }
 

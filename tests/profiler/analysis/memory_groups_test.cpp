@@ -25,7 +25,7 @@ const MemoryGroup& child(const MemoryGroup& group, std::string_view name) {
     return none;
 }
 
-std::shared_ptr<const MemoryTimeline> run() {
+std::shared_ptr<const RunTimeline> run() {
     ScriptedRun run;
     run.begin(base::ScopeKind::Phase, "load");
     run.allocate("context and libraries", MemoryCategory::Untracked, 10 * kMiB, DType::None);

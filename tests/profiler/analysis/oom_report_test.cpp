@@ -15,7 +15,7 @@ using base::MemoryCategory;
 using testing::kGiB;
 using testing::ScriptedRun;
 
-std::shared_ptr<const MemoryTimeline> run() {
+std::shared_ptr<const RunTimeline> run() {
     ScriptedRun run;
     run.begin(base::ScopeKind::Phase, "load");
     run.allocate("model.embed_tokens.weight", MemoryCategory::Weights, 12 * kGiB);

@@ -5,35 +5,35 @@
 #include <gtest/gtest.h>
 #include <random>
 
-#include "tests/profiler/timeline/fake_timeline.h"
+#include "tests/profiler/timeline/timeline_script.h"
 
 namespace vitrine::profiler {
 namespace {
 
 using base::ScopeKind;
-using test::FakeTimeline;
+using test::TimelineScript;
 
 /// More scopes than places are remembered, nested at random.
-std::unique_ptr<FakeTimeline> randomScopes(unsigned seed) {
-    auto timeline = std::make_unique<FakeTimeline>();
+std::shared_ptr<const RunTimeline> randomScopes(unsigned seed) {
+    TimelineScript script;
     std::mt19937 random(seed);
     const auto below = [&random](std::uint64_t limit) { return random() % limit; };
     for (std::uint64_t i = 0; i < 6000; ++i) {
         const auto kind = static_cast<ScopeKind>(below(5));
         const std::uint64_t shortlyBefore = i - below(std::min<std::uint64_t>(i % 150, 40) + 1);
         const std::uint64_t parent = i % 150 == 0 ? 0 : shortlyBefore; // never near the bound of depth
-        timeline->addScope(kind, "name " + std::to_string(below(7)), static_cast<double>(i), -1, parent,
-                           static_cast<std::int32_t>(below(4)) - 1);
+        script.addScope(kind, "name " + std::to_string(below(7)), static_cast<double>(i), -1, parent,
+                        static_cast<std::int32_t>(below(4)) - 1);
     }
-    timeline->finish(6000);
-    return timeline;
+    script.finish(6000);
+    return script.timeline();
 }
 
 /// By the definition: outwards, the first of each kind that says something.
-ScopePlace placeBySearch(const FakeTimeline& timeline, std::uint64_t scope) {
+ScopePlace placeBySearch(const RunTimeline& timeline, std::uint64_t scope) {
     ScopePlace place;
     for (int depth = 0; depth < 64; ++depth) {
-        const ScopeRow* row = timeline.scope(scope);
+        const ScopeRow* row = timeline.scopes().find(scope);
         if (row == nullptr) {
             break;
         }
@@ -66,7 +66,7 @@ TEST(ScopePlaces, AreTheInnermostOfEachKindInAnyOrder) {
     for (unsigned seed = 1; seed <= 3; ++seed) {
         const auto timeline = randomScopes(seed);
         ScopePlaces inOrder(*timeline), anyOrder(*timeline);
-        for (const ScopeRow row : timeline->scopes()) {
+        for (const ScopeRow row : timeline->scopes().all()) {
             expectSame(inOrder.around(row), placeBySearch(*timeline, row.parent), row.id);
             expectSame(placeInside(inOrder.of(row.parent), row), placeBySearch(*timeline, row.id), row.id);
         }
@@ -79,19 +79,21 @@ TEST(ScopePlaces, AreTheInnermostOfEachKindInAnyOrder) {
 }
 
 TEST(ScopePlaces, OfNothingAndOfDamagedScopesEnd) {
-    FakeTimeline timeline;
-    timeline.addScope(ScopeKind::Op, "a", 0, 1, 2);
-    timeline.addScope(ScopeKind::Layer, "b", 0, 1, 1, 3); // a circle
-    timeline.addScope(ScopeKind::Step, "c", 0, 1, 3, 9);  // inside itself
-    timeline.addScope(ScopeKind::Op, "d", 0, 1, 77);      // inside nothing that is there
-    timeline.finish(1);
+    TimelineScript script;
+    script.addScope(ScopeKind::Op, "a", 0, 1, 2);
+    script.addScope(ScopeKind::Layer, "b", 0, 1, 1, 3); // a circle
+    script.addScope(ScopeKind::Step, "c", 0, 1, 3, 9);  // inside itself
+    script.addScope(ScopeKind::Op, "d", 0, 1, 77);      // inside nothing that is there
+    script.finish(1);
+    const auto built = script.timeline();
+    const RunTimeline& timeline = *built;
     ScopePlaces places(timeline);
     EXPECT_EQ(places.of(0).op, 0U);
     EXPECT_EQ(places.of(99).op, 0U);
     EXPECT_EQ(places.of(1).layer, 3);
     EXPECT_EQ(places.of(3).step, 9);
     EXPECT_EQ(timeline.text(places.of(4).op), "d");
-    EXPECT_EQ(places.around(timeline.scopes()[2]).stepScope, 0U);
+    EXPECT_EQ(places.around(timeline.scopes().all()[2]).stepScope, 0U);
 }
 
 } // namespace

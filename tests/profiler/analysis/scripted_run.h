@@ -10,7 +10,7 @@
 #include "base/trace.h"
 #include "kernels/core/dtype.h"
 #include "profiler/record/recorder.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler::testing {
 
@@ -69,8 +69,8 @@ public:
     void record(const base::TraceEvent& event) { recorder_.record(event); }
     base::StringId intern(std::string_view text) { return recorder_.intern(text); }
 
-    std::shared_ptr<const MemoryTimeline> timeline() {
-        MemoryTimelineBuilder builder;
+    std::shared_ptr<const RunTimeline> timeline() {
+        RunTimelineBuilder builder;
         for (const base::ColumnChunk& chunk : recorder_.finish()) {
             builder.add(chunk);
         }

@@ -12,7 +12,7 @@ namespace {
 using base::MemoryCategory;
 using testing::kGiB;
 
-std::shared_ptr<const MemoryTimeline> run(base::TimeNs load, base::TimeNs decode, std::uint64_t weights, bool warmUp) {
+std::shared_ptr<const RunTimeline> run(base::TimeNs load, base::TimeNs decode, std::uint64_t weights, bool warmUp) {
     testing::ScriptedRun run;
     run.begin(base::ScopeKind::Phase, "load");
     run.allocate("w", MemoryCategory::Weights, weights);
@@ -85,7 +85,7 @@ TEST(TimelineAlign, ByTimeNothingIsStretched) {
     EXPECT_EQ(alignment.timeInA(700), 700);
     EXPECT_EQ(alignment.timeInB(700), 700);
     EXPECT_FALSE(alignment.timeInB(1200).has_value());
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     const auto empty = builder.snapshot();
     EXPECT_EQ(align(*a, *empty, AlignBy::Phase).timeInA(3), 3);
 }
@@ -96,6 +96,16 @@ TEST(TimelineAlign, SaysWhichPeakIsLower) {
     EXPECT_EQ(comparePeaks(*a, *b).sentence, "B uses 8.00 GiB less at its peak, with 8.00 GiB less in weights.");
     EXPECT_EQ(comparePeaks(*b, *a).sentence, "A uses 8.00 GiB less at its peak, with 8.00 GiB less in weights.");
     EXPECT_EQ(comparePeaks(*a, *a).sentence, "A and B have the same peak, 11.00 GiB.");
+}
+
+TEST(TimelineAlign, SaysThatAPeakOfAnIncompleteRunIsUncertain) {
+    const auto whole = run(10, 40, kGiB, false);
+    testing::ScriptedRun script;
+    script.record(base::GapEvent{5, 6, 10, 10});
+    const auto cut = script.timeline();
+    EXPECT_TRUE(comparePeaks(*whole, *cut).sentence.ends_with(" Records of B were lost, so its peak is uncertain."));
+    EXPECT_TRUE(
+        comparePeaks(*cut, *cut).sentence.ends_with(" Records of A and B were lost, so both peaks are uncertain."));
 }
 
 } // namespace

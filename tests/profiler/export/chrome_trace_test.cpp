@@ -16,7 +16,7 @@ using base::MemoryCategory;
 using nlohmann::json;
 using testing::kGiB;
 
-json exported(const MemoryTimeline& timeline, const ChromeTraceOptions& options) {
+json exported(const RunTimeline& timeline, const ChromeTraceOptions& options) {
     std::ostringstream out;
     writeChromeTrace(timeline, options, out);
     return json::parse(out.str());
@@ -84,7 +84,7 @@ TEST(ChromeTrace, HoldsScopesSpansCountersAndFailures) {
 
 TEST(ChromeTrace, KeepsThePeakWhenItThinsOut) {
     const testing::RandomRun run = testing::makeRun(5, {.steps = 4000});
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : testing::record(run, 5)) {
         builder.add(chunk);
     }
@@ -101,13 +101,13 @@ TEST(ChromeTrace, KeepsThePeakWhenItThinsOut) {
         }
         highest = std::max(highest, total);
     }
-    EXPECT_EQ(highest, timeline->peak(0, timeline->end()).maxTotal);
+    EXPECT_EQ(highest, timeline->memory().peak(0, timeline->end()).maxTotal);
     EXPECT_EQ(exported(*timeline, {}).at("otherData").at("time_base"), "monotonic");
 }
 
 TEST(ChromeTrace, StopsWhenAsked) {
     const testing::RandomRun run = testing::makeRun(6, {.steps = 9000});
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : testing::record(run, 6)) {
         builder.add(chunk);
     }
@@ -117,7 +117,7 @@ TEST(ChromeTrace, StopsWhenAsked) {
     options.stop = source.get_token();
     std::ostringstream out;
     EXPECT_THROW(writeChromeTrace(*builder.snapshot(), options, out), base::Cancelled);
-    MemoryTimelineBuilder empty;
+    RunTimelineBuilder empty;
     EXPECT_TRUE(exported(*empty.snapshot(), {}).at("traceEvents").is_array());
 }
 

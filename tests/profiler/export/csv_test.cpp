@@ -12,7 +12,7 @@ namespace {
 
 using base::MemoryCategory;
 
-std::shared_ptr<const MemoryTimeline> run() {
+std::shared_ptr<const RunTimeline> run() {
     testing::ScriptedRun run;
     run.time = 10;
     run.begin(base::ScopeKind::Phase, "load, \"quoted\"");
@@ -44,6 +44,14 @@ template <class Write> std::string text(Write write) {
     std::ostringstream out;
     write(out);
     return out.str();
+}
+
+TEST(Csv, WritesWhereRecordsWereLost) {
+    testing::ScriptedRun script;
+    script.record(base::GapEvent{5, 60, 10, 3});
+    const auto timeline = script.timeline();
+    EXPECT_EQ(text([&](std::ostream& out) { writeGapsCsv(*timeline, out); }),
+              "begin_ns,end_ns,records,memory_records\n5,60,10,3\n");
 }
 
 TEST(Csv, WritesAllocationsScopesCountersSpansAndTotals) {

@@ -17,7 +17,7 @@
 #include "profiler/gpu/readiness.h"
 #include "profiler/gpu/trace_window.h"
 #include "profiler/record/recorder.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 namespace {
@@ -65,8 +65,8 @@ private:
     Log& log_;
 };
 
-std::shared_ptr<const MemoryTimeline> timelineOf(Recorder& recorder) {
-    MemoryTimelineBuilder builder;
+std::shared_ptr<const RunTimeline> timelineOf(Recorder& recorder) {
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : recorder.finish()) {
         builder.add(chunk);
     }
@@ -120,9 +120,9 @@ TEST(GpuProfiler, KernelsStandUnderTheOpsOfTheirReplays) {
     EXPECT_EQ(log.details.back(), TraceDetail::Nothing);
     const auto timeline = timelineOf(recorder);
     std::map<std::string, std::vector<std::string>> paths;
-    for (const base::SpanEvent& span : timeline->spans()) {
+    for (const base::SpanEvent& span : timeline->kernels().spans()) {
         EXPECT_EQ(timeline->text(span.lane.value), "Kernels");
-        paths[std::string(timeline->text(span.name.value))].push_back(timeline->scopePath(span.scope.value));
+        paths[std::string(timeline->text(span.name.value))].push_back(timeline->scopes().path(span.scope.value));
     }
     const std::vector<std::string> eager{"step 1 / layer 0 / RmsNorm", "step 1 / layer 1 / MatMul",
                                          "step 2 / layer 0 / RmsNorm", "step 2 / layer 1 / MatMul"};
@@ -176,11 +176,11 @@ TEST(GpuProfiler, TimesAreOnTheRunsAxisAndRefusalsAreNotes) {
     profiler.finish();
     profiler.finish();
     const auto timeline = timelineOf(recorder);
-    ASSERT_EQ(timeline->spans().size(), 2U);
-    EXPECT_EQ(timeline->spans()[0].begin, 0);
-    EXPECT_EQ(timeline->spans()[0].end, 0);
-    EXPECT_EQ(timeline->spans()[1].begin, 700);
-    EXPECT_EQ(timeline->spans()[1].end, 900);
+    ASSERT_EQ(timeline->kernels().spans().size(), 2U);
+    EXPECT_EQ(timeline->kernels().spans()[0].begin, 0);
+    EXPECT_EQ(timeline->kernels().spans()[0].end, 0);
+    EXPECT_EQ(timeline->kernels().spans()[1].begin, 700);
+    EXPECT_EQ(timeline->kernels().spans()[1].end, 900);
     for (const std::string& note : profiler.notes()) {
         EXPECT_GT(note.size(), 20U) << note;
     }
@@ -249,9 +249,9 @@ TEST(GpuCounters, AreWrittenWhereTheyChange) {
     counters.write(reading, 30);
     const auto timeline = timelineOf(recorder);
     using Samples = std::vector<std::pair<base::TimeNs, double>>;
-    EXPECT_EQ(timeline->counter("gpu.power_w"), (Samples{{10, 300}, {30, 310}}));
-    EXPECT_EQ(timeline->counter("gpu.temperature_c"), (Samples{{30, 40}}));
-    EXPECT_TRUE(timeline->counter("gpu.energy_j").empty());
+    EXPECT_EQ(timeline->counters().samples("gpu.power_w"), (Samples{{10, 300}, {30, 310}}));
+    EXPECT_EQ(timeline->counters().samples("gpu.temperature_c"), (Samples{{30, 40}}));
+    EXPECT_TRUE(timeline->counters().samples("gpu.energy_j").empty());
     EXPECT_EQ(clockReasonTexts(0x24), (std::vector<std::string>{"power limit", "too hot"}));
     EXPECT_TRUE(clockReasonTexts(0x1).empty()) << "idle is no reason";
 }
@@ -274,9 +274,9 @@ TEST(UntrackedMemory, IsWhatGrowsBeyondTheReservations) {
     untracked.see(940 * kMiB, 900 * kMiB, 10);
     const auto timeline = timelineOf(recorder);
     const auto slot = static_cast<std::size_t>(base::MemoryCategory::Untracked);
-    EXPECT_EQ(timeline->at(7)[slot], 0U);
-    EXPECT_EQ(timeline->at(8)[slot], 100 * kMiB);
-    EXPECT_EQ(timeline->at(10)[slot], 40 * kMiB);
+    EXPECT_EQ(timeline->memory().at(7)[slot], 0U);
+    EXPECT_EQ(timeline->memory().at(8)[slot], 100 * kMiB);
+    EXPECT_EQ(timeline->memory().at(10)[slot], 40 * kMiB);
 }
 
 TEST(SoundShare, IsAShareOrNothing) {

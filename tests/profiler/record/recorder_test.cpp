@@ -3,20 +3,193 @@
 #include "profiler/record/recorder.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <thread>
 
 #include "profiler/record/streams.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 namespace {
+
+/// A thread that drains a recorder which waits for it, whenever it is asked to.
+class Drainer {
+public:
+    explicit Drainer(std::size_t maxWaiting)
+        : recorder({.maxWaiting = maxWaiting, .drainSoon = [this] { ask(); }}), thread_([this] { loop(); }) {}
+    ~Drainer() { stop(); }
+    Drainer(const Drainer&) = delete; // a thread holds its address
+    Drainer& operator=(const Drainer&) = delete;
+
+    /// Ends the thread without a last drain.
+    void stop() {
+        {
+            const std::lock_guard lock(mutex_);
+            stopping_ = true;
+        }
+        wake_.notify_all();
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+    }
+    std::shared_ptr<const RunTimeline> timeline() {
+        stop();
+        add(recorder.finish());
+        return builder_.snapshot();
+    }
+    std::uint64_t largestDrain() const { return largestDrain_; }
+
+    Recorder recorder;
+
+private:
+    void ask() {
+        {
+            const std::lock_guard lock(mutex_);
+            asked_ = true;
+        }
+        wake_.notify_all();
+    }
+    void add(const std::vector<base::ColumnChunk>& chunks) {
+        std::uint64_t rows = 0;
+        for (const base::ColumnChunk& chunk : chunks) {
+            rows += pyramidLevel(chunk.stream) < 0 ? chunk.rows : 0;
+            builder_.add(chunk);
+        }
+        largestDrain_ = std::max(largestDrain_, rows);
+    }
+    void loop() {
+        std::unique_lock lock(mutex_);
+        while (!stopping_) {
+            wake_.wait(lock, [this] { return stopping_ || asked_; });
+            if (std::exchange(asked_, false)) {
+                lock.unlock();
+                add(recorder.drain());
+                lock.lock();
+            }
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    bool asked_ = false, stopping_ = false;
+    RunTimelineBuilder builder_;
+    std::uint64_t largestDrain_ = 0;
+    std::thread thread_;
+};
+
+base::AllocationEvent block(std::uint64_t id, base::TimeNs time) {
+    base::AllocationEvent event;
+    event.id = id;
+    event.time = time;
+    event.bytes = 100;
+    return event;
+}
+
+TEST(Recorder, ProducersThatCanWaitLoseNothing) {
+    constexpr std::uint64_t kThreads = 3, kBlocks = 5000, kMost = 64;
+    Drainer drainer(kMost);
+    std::vector<std::thread> threads;
+    for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
+        threads.emplace_back([&, thread] {
+            for (std::uint64_t i = 0; i < kBlocks; ++i) {
+                drainer.recorder.record(block(1 + thread * kBlocks + i, static_cast<base::TimeNs>(i)));
+            }
+        });
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    const auto timeline = drainer.timeline();
+    EXPECT_EQ(drainer.recorder.lostRecords(), 0U);
+    EXPECT_EQ(timeline->memory().events(), kThreads * kBlocks);
+    EXPECT_TRUE(timeline->gaps().all().empty());
+    EXPECT_FALSE(timeline->memory().peak(0, timeline->end()).incomplete);
+    EXPECT_LE(drainer.largestDrain(), kMost + kThreads) << "what waits is bounded";
+}
+
+TEST(Recorder, TheThreadThatDrainsNeverWaits) {
+    Recorder recorder({.maxWaiting = 4, .drainSoon = [] { ADD_FAILURE() << "nobody else drains"; }});
+    recorder.drain();
+    for (std::uint64_t id = 1; id <= 100; ++id) {
+        recorder.record(block(id, 5));
+    }
+    EXPECT_EQ(recorder.events(), 100U);
+    EXPECT_EQ(recorder.lostRecords(), 0U);
+}
+
+TEST(Recorder, WhoeverWaitsGoesOnWhenNobodyDrainsAnyMore) {
+    std::atomic<bool> asked{false};
+    Recorder recorder({.maxWaiting = 4, .drainSoon = [&asked] { asked = true; }});
+    std::thread producer([&recorder] {
+        for (std::uint64_t id = 1; id <= 10; ++id) {
+            recorder.record(block(id, static_cast<base::TimeNs>(id)));
+        }
+    });
+    while (!asked) {
+        std::this_thread::yield();
+    }
+    recorder.stopWaiting();
+    producer.join();
+    EXPECT_EQ(recorder.events(), 4U);
+    EXPECT_EQ(recorder.lostRecords(), 6U);
+}
+
+TEST(Recorder, MarksTheGapWhereItDroppedRecords) {
+    Recorder recorder(RecorderOptions{.maxWaiting = 4});
+    RunTimelineBuilder builder;
+    const auto drain = [&](bool last) {
+        for (const base::ColumnChunk& chunk : last ? recorder.finish() : recorder.drain()) {
+            builder.add(chunk);
+        }
+    };
+    for (std::uint64_t id = 1; id <= 7; ++id) {
+        recorder.record(block(id, static_cast<base::TimeNs>(10 * id)));
+    }
+    recorder.record(base::CounterEvent{80, {}, 1});
+    drain(false);
+    recorder.record(block(8, 100));
+    drain(true);
+    const auto timeline = builder.snapshot();
+    ASSERT_EQ(timeline->gaps().all().size(), 1U);
+    EXPECT_EQ(timeline->gaps().all()[0].begin, 50);
+    EXPECT_EQ(timeline->gaps().all()[0].end, 80);
+    EXPECT_EQ(timeline->gaps().all()[0].records, 4U);
+    EXPECT_EQ(timeline->gaps().all()[0].memoryRecords, 3U);
+    EXPECT_EQ(timeline->memory().incompleteFrom(), 50);
+    EXPECT_FALSE(timeline->memory().peak(0, 50).incomplete) << "what was before the gap is certain";
+    EXPECT_TRUE(timeline->memory().peak(0, 51).incomplete);
+    EXPECT_TRUE(timeline->memory().peak(90, 200).incomplete) << "a block of the gap may still live";
+    const std::vector<MemoryColumn> columns = timeline->memory().query(0, 100, 4);
+    EXPECT_FALSE(columns[1].incomplete);
+    EXPECT_TRUE(columns[2].incomplete);
+    const std::vector<MemoryColumn> byEvent = timeline->memory().queryEvents(0, 5, 5);
+    EXPECT_FALSE(byEvent[3].incomplete);
+    EXPECT_TRUE(byEvent[4].incomplete);
+}
+
+TEST(Recorder, AGapWithoutMemoryRecordsLeavesPeaksCertain) {
+    Recorder recorder(RecorderOptions{.maxWaiting = 4});
+    for (std::uint64_t id = 1; id <= 4; ++id) {
+        recorder.record(block(id, static_cast<base::TimeNs>(10 * id)));
+    }
+    recorder.record(base::SpanEvent{50, 90, {}, {}, {}, 0, 0});
+    RunTimelineBuilder builder;
+    for (const base::ColumnChunk& chunk : recorder.finish()) {
+        builder.add(chunk);
+    }
+    const auto timeline = builder.snapshot();
+    ASSERT_EQ(timeline->gaps().all().size(), 1U);
+    EXPECT_EQ(timeline->gaps().all()[0].end, 90);
+    EXPECT_FALSE(timeline->memory().peak(0, 200).incomplete);
+}
 
 TEST(Recorder, ThreadsRecordWhileOneDrains) {
     constexpr std::uint64_t kThreads = 4;
     constexpr std::uint64_t kBlocks = 3000;
     Recorder recorder;
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     std::atomic<std::uint64_t> running{kThreads};
     std::vector<std::thread> threads;
     for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
@@ -37,7 +210,7 @@ TEST(Recorder, ThreadsRecordWhileOneDrains) {
         });
     }
     // Another thread reads snapshots while the builder goes on.
-    std::shared_ptr<const MemoryTimeline> shown;
+    std::shared_ptr<const RunTimeline> shown;
     std::thread reader;
     while (running > 0) {
         for (const base::ColumnChunk& chunk : recorder.drain()) {
@@ -48,11 +221,11 @@ TEST(Recorder, ThreadsRecordWhileOneDrains) {
             reader.join();
         }
         reader = std::thread([snapshot] {
-            for (const MemoryColumn& column : snapshot->query(0, snapshot->end(), 50)) {
+            for (const MemoryColumn& column : snapshot->memory().query(0, snapshot->end(), 50)) {
                 EXPECT_LE(column.minTotal, column.maxTotal);
             }
-            snapshot->shapes(0, snapshot->end(), 10, 10, true);
-            snapshot->aliveAt(snapshot->end() / 2);
+            snapshot->memory().shapes(0, snapshot->end(), 10, 10, true);
+            snapshot->memory().aliveAt(snapshot->end() / 2);
         });
     }
     for (std::thread& thread : threads) {
@@ -66,10 +239,10 @@ TEST(Recorder, ThreadsRecordWhileOneDrains) {
     }
     const auto timeline = builder.snapshot();
     EXPECT_EQ(recorder.lostRecords(), 0U);
-    EXPECT_EQ(timeline->events(), recorder.events());
-    EXPECT_EQ(timeline->allocations().size(), kThreads * kBlocks);
-    EXPECT_EQ(timeline->aliveAt(timeline->end()).size(), kThreads * (kBlocks / 3));
-    EXPECT_EQ(timeline->text(timeline->allocations()[0].name).substr(0, 7), "thread ");
+    EXPECT_EQ(timeline->memory().events(), recorder.events());
+    EXPECT_EQ(timeline->memory().allocations().size(), kThreads * kBlocks);
+    EXPECT_EQ(timeline->memory().aliveAt(timeline->end()).size(), kThreads * (kBlocks / 3));
+    EXPECT_EQ(timeline->text(timeline->memory().allocations()[0].name).substr(0, 7), "thread ");
 }
 
 TEST(Recorder, BoundsWhatWaitsAndCountsWhatItDrops) {
@@ -89,14 +262,14 @@ TEST(Recorder, BoundsWhatWaitsAndCountsWhatItDrops) {
     EXPECT_EQ(recorder.lostRecords(), 15U);
     recorder.record(base::FreeEvent{5, 11});
     EXPECT_EQ(recorder.lostRecords(), 16U);
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : recorder.finish()) {
         builder.add(chunk);
     }
     const auto timeline = builder.snapshot();
-    EXPECT_EQ(timeline->events(), 20U);
-    EXPECT_EQ(timeline->peak(0, 10).maxTotal, 1000U);
-    EXPECT_TRUE(timeline->aliveAt(5).empty());
+    EXPECT_EQ(timeline->memory().events(), 20U);
+    EXPECT_EQ(timeline->memory().peak(0, 10).maxTotal, 1000U);
+    EXPECT_TRUE(timeline->memory().aliveAt(5).empty());
     // After a drain there is room again.
     recorder.record(event);
     EXPECT_EQ(recorder.events(), 21U);
@@ -164,38 +337,38 @@ TEST(Recorder, ScopesAndReplayedStepsAreExpanded) {
     recorder.record(base::StepReplayedEvent{1000, 1200, 0, 100, {1}, 3});
     recorder.record(base::StepReplayedEvent{2000, 2050, 0, 105, {1}, 4});
     recorder.record(base::ScopeEndEvent{3000, {1}, 0, 0});
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : recorder.finish()) {
         builder.add(chunk);
     }
     const auto timeline = builder.snapshot();
-    ASSERT_EQ(timeline->scopes().size(), 7U);
-    ASSERT_EQ(timeline->allocations().size(), 2U);
-    const AllocationRow second = timeline->allocations()[1];
+    ASSERT_EQ(timeline->scopes().all().size(), 7U);
+    ASSERT_EQ(timeline->memory().allocations().size(), 2U);
+    const AllocationRow second = timeline->memory().allocations()[1];
     EXPECT_EQ(second.id, 109U);
     EXPECT_EQ(second.scope, 107U);
     EXPECT_EQ(second.born, 2010);
     EXPECT_EQ(second.freed, 2020);
-    EXPECT_EQ(timeline->scopePath(second.scope), "decode / step 4 / layer 11 / ExpertMlp");
-    const ScopeRow* const scope = timeline->scope(102);
+    EXPECT_EQ(timeline->scopes().path(second.scope), "decode / step 4 / layer 11 / ExpertMlp");
+    const ScopeRow* const scope = timeline->scopes().find(102);
     ASSERT_NE(scope, nullptr);
     EXPECT_EQ(scope->begin, 1020);
     EXPECT_EQ(scope->end, 1100);
     EXPECT_EQ(scope->bytes, 7U);
     EXPECT_EQ(scope->flops, 8U);
-    EXPECT_EQ(timeline->scope(100)->parent, 1U);
-    EXPECT_EQ(timeline->scope(100)->index, 3);
-    EXPECT_EQ(timeline->scope(101)->parent, 100U);
-    EXPECT_EQ(timeline->scope(1)->end, 3000);
-    EXPECT_EQ(timeline->scope(104), nullptr);
-    EXPECT_EQ(timeline->scope(99), nullptr);
-    ASSERT_EQ(timeline->spans().size(), 2U);
-    EXPECT_EQ(timeline->spans()[1].begin, 2005);
-    EXPECT_EQ(timeline->spans()[1].end, 2025);
-    EXPECT_EQ(timeline->spans()[1].scope.value, 107U);
+    EXPECT_EQ(timeline->scopes().find(100)->parent, 1U);
+    EXPECT_EQ(timeline->scopes().find(100)->index, 3);
+    EXPECT_EQ(timeline->scopes().find(101)->parent, 100U);
+    EXPECT_EQ(timeline->scopes().find(1)->end, 3000);
+    EXPECT_EQ(timeline->scopes().find(104), nullptr);
+    EXPECT_EQ(timeline->scopes().find(99), nullptr);
+    ASSERT_EQ(timeline->kernels().spans().size(), 2U);
+    EXPECT_EQ(timeline->kernels().spans()[1].begin, 2005);
+    EXPECT_EQ(timeline->kernels().spans()[1].end, 2025);
+    EXPECT_EQ(timeline->kernels().spans()[1].scope.value, 107U);
     base::TimeNs before = 0;
     std::vector<std::uint64_t> steps, phases, kept;
-    for (const ScopeRow& row : timeline->scopes()) {
+    for (const ScopeRow& row : timeline->scopes().all()) {
         EXPECT_LE(before, row.begin);
         before = row.begin;
         if (row.kind == base::ScopeKind::Step || row.kind == base::ScopeKind::Phase) {
@@ -203,13 +376,13 @@ TEST(Recorder, ScopesAndReplayedStepsAreExpanded) {
         }
     }
     EXPECT_EQ(steps, (std::vector<std::uint64_t>{100, 105}));
-    for (const ScopeRow& row : timeline->steps()) {
+    for (const ScopeRow& row : timeline->scopes().steps()) {
         kept.push_back(row.id);
     }
     EXPECT_EQ(kept, steps);
     EXPECT_EQ(phases.size(), 1U);
-    ASSERT_EQ(timeline->phases().size(), 1U);
-    EXPECT_EQ(timeline->phases()[0].id, phases[0]);
+    ASSERT_EQ(timeline->scopes().phases().size(), 1U);
+    EXPECT_EQ(timeline->scopes().phases()[0].id, phases[0]);
 }
 
 } // namespace

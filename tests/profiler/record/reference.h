@@ -12,7 +12,7 @@
 
 #include "base/trace.h"
 #include "profiler/record/recorder.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler::testing {
 

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 #include "base/error.h"
 #include "profiler/record/recorder.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/record/stream_writer.h"
 #include "profiler/timeline/pyramid.h"
+#include "profiler/timeline/run_timeline.h"
 #include "tests/profiler/record/reference.h"
 
 namespace vitrine::profiler {
@@ -52,12 +54,14 @@ EventBatch fullBatch() {
                     base::ScopeEndEvent{100, {0}, 11, 12}};
     batch.templates = {step, std::make_shared<base::StepTemplate>()};
     batch.replays = {{2, {10, 110, 2, 500, {3}, 9}}};
-    batch.batchSteps = {{1, 9, 7, 3, 1, 2, 40, 5, 4, 6, 5, 1, 12, 2, 3, 20}, {9, 12, 8}};
-    batch.slotSpans = {{1, 9, 7, 4, 2, 11, base::SlotState::Prefill, 40, 5},
-                       {1, 9, 7, 4, 3, -1, base::SlotState::Preempted, 0, 0}};
-    batch.requests = {{-5, 11, base::RequestPhase::Arrived, -1, -1, 4, {}},
-                      {3, 11, base::RequestPhase::Refused, -1, -1, 4, {7}}};
-    batch.kvPages = {{4, 1, 99, base::PageState::Cached, -1, 0}, {5, 0, 0, base::PageState::Used, 3, 2}};
+    batch.of<base::BatchStepEvent>() = {{1, 9, 7, 3, 1, 2, 40, 5, 4, 6, 5, 1, 12, 2, 3, 20}, {9, 12, 8}};
+    batch.of<base::SlotSpanEvent>() = {{1, 9, 7, 4, 2, 11, base::SlotState::Prefill, 40, 5},
+                                       {1, 9, 7, 4, 3, -1, base::SlotState::Preempted, 0, 0}};
+    batch.of<base::RequestEvent>() = {{-5, 11, base::RequestPhase::Arrived, -1, -1, 4, {}},
+                                      {3, 11, base::RequestPhase::Refused, -1, -1, 4, {7}}};
+    batch.of<base::KvPageEvent>() = {{4, 1, 99, base::PageState::Cached, -1, 0},
+                                     {5, 0, 0, base::PageState::Used, 3, 2}};
+    batch.of<base::GapEvent>() = {{3, 9, 1000, 400}};
     return batch;
 }
 
@@ -129,21 +133,24 @@ std::string printed(const EventBatch& batch) {
         out << order << " R " << event.begin << ' ' << event.end << ' ' << event.stepTemplate << ' ' << event.firstId
             << ' ' << event.parent.value << ' ' << event.index << '\n';
     }
-    for (const auto& e : batch.batchSteps) {
+    for (const auto& e : batch.of<base::BatchStepEvent>()) {
         out << "step " << e.begin << ' ' << e.end << ' ' << e.index << ' ' << e.decodeRows << ' ' << e.prefillRows
             << ' ' << e.paddingRows << ' ' << e.prefillTokens << ' ' << e.paddingTokens << ' ' << e.sampled << ' '
             << e.queued << ' ' << e.running << ' ' << e.preempted << ' ' << e.usedPages << ' ' << e.sharedPages << ' '
             << e.cachedPages << ' ' << e.freePages << '\n';
     }
-    for (const auto& e : batch.slotSpans) {
+    for (const auto& e : batch.of<base::GapEvent>()) {
+        out << "gap " << e.begin << ' ' << e.end << ' ' << e.records << ' ' << e.memoryRecords << '\n';
+    }
+    for (const auto& e : batch.of<base::SlotSpanEvent>()) {
         out << "slot " << e.begin << ' ' << e.end << ' ' << e.firstStep << ' ' << e.steps << ' ' << e.slot << ' '
             << e.request << ' ' << static_cast<int>(e.state) << ' ' << e.tokens << ' ' << e.padding << '\n';
     }
-    for (const auto& e : batch.requests) {
+    for (const auto& e : batch.of<base::RequestEvent>()) {
         out << "request " << e.time << ' ' << e.request << ' ' << static_cast<int>(e.phase) << ' ' << e.slot << ' '
             << e.step << ' ' << e.tokens << ' ' << e.reason.value << '\n';
     }
-    for (const auto& e : batch.kvPages) {
+    for (const auto& e : batch.of<base::KvPageEvent>()) {
         out << "page " << e.time << ' ' << e.group << ' ' << e.page << ' ' << static_cast<int>(e.state) << ' '
             << e.owner << ' ' << e.sequences << '\n';
     }
@@ -160,6 +167,107 @@ TEST(Streams, ComeBackAsTheyWere) {
     }
     EXPECT_EQ(printed(back), printed(batch));
     EXPECT_EQ(encodeBatch(batch, numbers).front().sequence, 1U);
+}
+
+std::set<std::string> columnsOf(const std::vector<base::ColumnChunk>& chunks) {
+    std::set<std::string> columns;
+    for (const base::ColumnChunk& chunk : chunks) {
+        for (const base::Column& column : chunk.columns) {
+            columns.insert(column.name);
+        }
+    }
+    return columns;
+}
+
+TEST(Streams, SayTheDeviceOnlyInRunsOnSeveral) {
+    EventBatch batch = fullBatch();
+    ChunkNumbers numbers;
+    const std::set<std::string> columns = columnsOf(encodeBatch(batch, numbers));
+    EXPECT_FALSE(columns.contains("device"));
+    EXPECT_FALSE(columns.contains("stream"));
+    batch.allocations[1].event.device = 1;
+    batch.frees[0].event.device = 2;
+    batch.replays[0].event.device = 3;
+    batch.scopeBegins[0].device = 4;
+    batch.scopeEnds[0].device = 5;
+    batch.spans[0].device = 6;
+    batch.spans[0].stream = 13;
+    batch.counters[1].device = 7;
+    batch.outOfMemory[0].event.device = 8;
+    batch.of<base::KvPageEvent>()[0].device = 9;
+    EventBatch back;
+    for (const base::ColumnChunk& chunk : encodeBatch(batch, numbers)) {
+        EXPECT_TRUE(decodeInto(chunk, back));
+    }
+    EXPECT_EQ(back.allocations[0].event.device, 0);
+    EXPECT_EQ(back.allocations[1].event.device, 1);
+    EXPECT_EQ(back.frees[0].event.device, 2);
+    EXPECT_EQ(back.replays[0].event.device, 3);
+    EXPECT_EQ(back.scopeBegins[0].device, 4);
+    EXPECT_EQ(back.scopeEnds[0].device, 5);
+    EXPECT_EQ(back.spans[0].device, 6);
+    EXPECT_EQ(back.spans[0].stream, 13U);
+    EXPECT_EQ(back.counters[1].device, 7);
+    EXPECT_EQ(back.outOfMemory[0].event.device, 8);
+    EXPECT_EQ(back.of<base::KvPageEvent>()[0].device, 9);
+    EXPECT_EQ(pyramidLevel(pyramidStream(3, 0)), 3);
+    EXPECT_EQ(pyramidLevel(pyramidStream(3, 2)), -1) << "of another device";
+    EXPECT_EQ(pyramidLevel(pyramidStream(3, 2), 2), 3);
+    EXPECT_EQ(pyramidLevel(pyramidStream(3, 0), 2), -1);
+}
+
+// A new kind of event is a struct, a stream and a facet; nothing else has to know it.
+
+struct LossEvent {
+    base::TimeNs time = 0;
+    double loss = 0;
+};
+
+struct LossStream {
+    using Event = LossEvent;
+    static constexpr std::string_view kName = "training.loss";
+    static void write(ColumnWriter& out, std::span<const Event> events) {
+        out.timeColumn("time", events, [](const Event& e) { return e.time; });
+        out.realColumn("loss", events, [](const Event& e) { return e.loss; });
+    }
+    static void read(const ChunkReader& in, std::vector<Event>& events) {
+        const auto time = in.timeColumn("time");
+        const auto loss = in.realColumn("loss");
+        for (std::size_t row = 0; row < in.rows(); ++row) {
+            events.push_back({time[row], loss[row]});
+        }
+    }
+};
+
+class LossFacet {
+public:
+    explicit LossFacet(const std::vector<LossEvent>& events) {
+        for (const LossEvent& event : events) {
+            all_.insertOrdered(event, [](const LossEvent& e) { return e.time; });
+        }
+    }
+    double last() const { return all_[all_.size() - 1].loss; }
+
+private:
+    SharedVector<LossEvent> all_;
+};
+
+TEST(Streams, ANewKindOfEventIsAStructAStreamAndAFacet) {
+    using Streams = StreamList<GapStream, LossStream>;
+    Streams::Batch batch;
+    std::get<std::vector<LossEvent>>(batch) = {{20, 0.5}, {10, 2.0}};
+    ChunkNumbers numbers;
+    std::vector<base::ColumnChunk> chunks;
+    encodeEvents<Streams>(batch, numbers, chunks);
+    ASSERT_EQ(chunks.size(), 1U);
+    EXPECT_EQ(chunks[0].stream, "training.loss");
+    EXPECT_EQ(chunks[0].timeEnd, 20);
+    Streams::Batch back;
+    EXPECT_TRUE(decodeEvents<Streams>(chunks[0], back));
+    EXPECT_EQ(LossFacet(std::get<std::vector<LossEvent>>(back)).last(), 0.5);
+    RunTimelineBuilder builder;
+    builder.add(chunks[0]); // a program that does not know it yet opens the run all the same
+    EXPECT_EQ(builder.snapshot()->end(), 1);
 }
 
 TEST(Streams, CutsLongStreamsButNoTemplate) {
@@ -186,9 +294,9 @@ TEST(Streams, UnknownStreamsAreIgnored) {
     chunk.stream = "kernels";
     EventBatch batch;
     EXPECT_FALSE(decodeInto(chunk, batch));
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     builder.add(chunk);
-    EXPECT_EQ(builder.snapshot()->events(), 0U);
+    EXPECT_EQ(builder.snapshot()->memory().events(), 0U);
 }
 
 TEST(Streams, PyramidLevelsHaveNumbers) {
@@ -295,7 +403,7 @@ TEST(Streams, RandomDamageIsAnErrorAndNoCrash) {
                 break;
             }
         }
-        MemoryTimelineBuilder builder;
+        RunTimelineBuilder builder;
         for (const base::ColumnChunk& chunk : damaged) {
             try {
                 builder.add(chunk);
@@ -305,12 +413,12 @@ TEST(Streams, RandomDamageIsAnErrorAndNoCrash) {
         }
         try {
             const auto timeline = builder.snapshot();
-            timeline->query(0, timeline->end(), 100);
-            timeline->shapes(0, timeline->end(), 10, 100, round % 2 == 0);
-            timeline->aliveAt(timeline->end() / 2);
-            timeline->peaks(10);
-            for (const ScopeRow& row : timeline->scopes()) {
-                timeline->scopePath(row.id);
+            timeline->memory().query(0, timeline->end(), 100);
+            timeline->memory().shapes(0, timeline->end(), 10, 100, round % 2 == 0);
+            timeline->memory().aliveAt(timeline->end() / 2);
+            timeline->memory().peaks(10);
+            for (const ScopeRow& row : timeline->scopes().all()) {
+                timeline->scopes().path(row.id);
             }
         } catch (const base::BadInput&) {
             ++refused;
@@ -322,35 +430,35 @@ TEST(Streams, RandomDamageIsAnErrorAndNoCrash) {
 TEST(Streams, StoredPyramidsAnswerBeforeTheEvents) {
     const testing::RandomRun run = testing::makeRun(17, {.steps = 5000, .lateRecords = false});
     const std::vector<base::ColumnChunk> chunks = testing::record(run, 17);
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : chunks) {
         if (pyramidLevel(chunk.stream) >= 0) {
             builder.add(chunk);
         }
     }
     const auto first = builder.snapshot();
-    EXPECT_FALSE(first->complete());
+    EXPECT_FALSE(first->memory().complete());
     for (const base::ColumnChunk& chunk : chunks) {
         if (pyramidLevel(chunk.stream) < 0) {
             builder.add(chunk);
         }
     }
     const auto full = builder.snapshot();
-    ASSERT_TRUE(full->complete());
-    EXPECT_EQ(first->events(), full->events());
+    ASSERT_TRUE(full->memory().complete());
+    EXPECT_EQ(first->memory().events(), full->memory().events());
     EXPECT_EQ(first->end(), full->end());
-    const MemoryColumn stored = first->peak(0, first->end());
-    const MemoryColumn exact = full->peak(0, full->end());
+    const MemoryColumn stored = first->memory().peak(0, first->end());
+    const MemoryColumn exact = full->memory().peak(0, full->end());
     EXPECT_EQ(stored.maxTotal, exact.maxTotal);
     EXPECT_EQ(stored.maxTime, exact.maxTime);
     EXPECT_EQ(stored.atMax, exact.atMax);
-    EXPECT_EQ(first->at(first->end()), full->at(full->end()));
-    const auto peaks = first->peaks(1);
+    EXPECT_EQ(first->memory().at(first->end()), full->memory().at(full->end()));
+    const auto peaks = first->memory().peaks(1);
     ASSERT_EQ(peaks.size(), 1U);
-    EXPECT_EQ(peaks, full->peaks(1));
+    EXPECT_EQ(peaks, full->memory().peaks(1));
     // A column may show what happens within a leaf of it, and nothing else.
-    const auto columns = first->query(0, first->end(), 40);
-    const auto exactColumns = full->query(0, full->end(), 40);
+    const auto columns = first->memory().query(0, first->end(), 40);
+    const auto exactColumns = full->memory().query(0, full->end(), 40);
     for (std::size_t i = 0; i < columns.size(); ++i) {
         EXPECT_GE(columns[i].maxTotal, exactColumns[i].events > 0 ? exactColumns[i].maxTotal : 0);
         EXPECT_EQ(testing::Reference::total(columns[i].atMax), columns[i].maxTotal);

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "profiler/record/recorder.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::profiler {
 namespace {
@@ -82,18 +82,18 @@ TEST(CounterIndex, ATimelineAnswersFromIt) {
     const base::StringId name = recorder.intern("gpu.power_w");
     recorder.record(base::CounterEvent{10, name, 100});
     recorder.record(base::CounterEvent{30, name, 300});
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : recorder.finish()) {
         builder.add(chunk);
     }
     const auto timeline = builder.snapshot();
-    const std::vector<CounterColumn> columns = timeline->counterColumns("gpu.power_w", 0, 40, 4);
+    const std::vector<CounterColumn> columns = timeline->counters().columns("gpu.power_w", 0, 40, 4);
     ASSERT_EQ(columns.size(), 4U);
     EXPECT_FALSE(columns[0].known);
     EXPECT_EQ(columns[1].mean, 100);
     EXPECT_EQ(columns[2].mean, 100);
     EXPECT_EQ(columns[3].least, 300);
-    EXPECT_TRUE(timeline->counterColumns("nothing", 0, 40, 4)[3].known == false);
+    EXPECT_TRUE(timeline->counters().columns("nothing", 0, 40, 4)[3].known == false);
 }
 
 } // namespace

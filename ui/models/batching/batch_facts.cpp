@@ -31,8 +31,8 @@ bool numbered(std::int32_t value, std::int32_t most) {
     return value >= 0 && value < most;
 }
 
-void takeSteps(BatchSide& side, const profiler::MemoryTimeline& timeline) {
-    side.steps.assign(timeline.batchSteps().begin(), timeline.batchSteps().end());
+void takeSteps(BatchSide& side, const profiler::RunTimeline& timeline) {
+    side.steps.assign(timeline.requests().steps().begin(), timeline.requests().steps().end());
     for (base::BatchStepEvent& step : side.steps) {
         step.begin -= side.origin;
         step.end = std::max(step.begin, step.end - side.origin);
@@ -46,7 +46,7 @@ void takeSteps(BatchSide& side, const profiler::MemoryTimeline& timeline) {
     }
 }
 
-void takeBorder(BatchRequest& request, const base::RequestEvent& event, const profiler::MemoryTimeline& timeline) {
+void takeBorder(BatchRequest& request, const base::RequestEvent& event, const profiler::RunTimeline& timeline) {
     request.phase = event.phase;
     request.slot = event.slot >= 0 ? event.slot : request.slot;
     switch (event.phase) {
@@ -77,8 +77,8 @@ void takeBorder(BatchRequest& request, const base::RequestEvent& event, const pr
     }
 }
 
-void takeRequests(BatchSide& side, const profiler::MemoryTimeline& timeline) {
-    for (base::RequestEvent event : timeline.requests()) {
+void takeRequests(BatchSide& side, const profiler::RunTimeline& timeline) {
+    for (base::RequestEvent event : timeline.requests().events()) {
         if (!numbered(event.request, kMostRequests)) {
             continue;
         }
@@ -86,7 +86,7 @@ void takeRequests(BatchSide& side, const profiler::MemoryTimeline& timeline) {
         const auto at = static_cast<std::size_t>(event.request);
         // Numbers count from 0 without gaps; a hole would be a lost event, and many of them a damaged file.
         if (at >= side.requests.size()) {
-            if (at > side.requests.size() + timeline.requests().size()) {
+            if (at > side.requests.size() + timeline.requests().events().size()) {
                 continue;
             }
             const std::size_t known = side.requests.size();
@@ -195,8 +195,8 @@ void addOpenSpans(BatchSide& side) {
     addOpenEnds(side, covered, steps);
 }
 
-void takeSpans(BatchSide& side, const profiler::MemoryTimeline& timeline) {
-    for (base::SlotSpanEvent span : timeline.slotSpans()) {
+void takeSpans(BatchSide& side, const profiler::RunTimeline& timeline) {
+    for (base::SlotSpanEvent span : timeline.requests().slotSpans()) {
         if (!numbered(span.slot, kMostSlots)) {
             continue;
         }
@@ -327,10 +327,10 @@ void nameSides(BatchPair& pair) {
 }
 
 /// Number and hash of each request's tokens in their order.
-std::vector<std::pair<std::uint64_t, std::uint64_t>> tokenHashes(const profiler::MemoryTimeline& timeline,
+std::vector<std::pair<std::uint64_t, std::uint64_t>> tokenHashes(const profiler::RunTimeline& timeline,
                                                                  std::size_t requests) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> hashes(requests, {0, 14695981039346656037ULL});
-    for (const base::TokenEvent& token : timeline.tokens()) {
+    for (const base::TokenEvent& token : timeline.tokens().all()) {
         if (token.request >= 0 && static_cast<std::size_t>(token.request) < requests) {
             auto& [count, hash] = hashes[static_cast<std::size_t>(token.request)];
             ++count;
@@ -386,7 +386,7 @@ const BatchRequest* BatchSide::request(std::int32_t number) const {
                : nullptr;
 }
 
-BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::MemoryTimeline& timeline) {
+BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::RunTimeline& timeline) {
     auto side = std::make_shared<BatchSide>();
     side->run = run.id;
     const nlohmann::json spec = parsedObject(run.specJson);
@@ -399,8 +399,8 @@ BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::MemoryTimel
     side->live = run.status == sessions::RunStatus::Running;
     side->stopped = !side->live && run.status != sessions::RunStatus::Done;
     side->virtualTime = runFacts(run).virtualTime;
-    const auto steps = timeline.batchSteps();
-    const auto requests = timeline.requests();
+    const auto steps = timeline.requests().steps();
+    const auto requests = timeline.requests().events();
     side->origin = steps.empty() ? 0 : steps.front().begin;
     if (!requests.empty()) {
         side->origin = steps.empty() ? requests.front().time : std::min(side->origin, requests.front().time);
@@ -412,8 +412,8 @@ BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::MemoryTimel
     return side;
 }
 
-BatchPair batchPair(BatchSidePtr a, BatchSidePtr b, const profiler::MemoryTimeline* timelineA,
-                    const profiler::MemoryTimeline* timelineB) {
+BatchPair batchPair(BatchSidePtr a, BatchSidePtr b, const profiler::RunTimeline* timelineA,
+                    const profiler::RunTimeline* timelineB) {
     BatchPair pair{std::move(a), std::move(b), std::nullopt, 0, {}, {}};
     nameSides(pair);
     if (!pair.a || !pair.b || timelineA == nullptr || timelineB == nullptr) {

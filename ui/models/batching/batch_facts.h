@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "ui/models/batching/batch_runs.h"
 
@@ -99,7 +99,7 @@ struct BatchSide {
 };
 using BatchSidePtr = std::shared_ptr<const BatchSide>;
 
-BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::MemoryTimeline& timeline);
+BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::RunTimeline& timeline);
 
 struct BatchPair {
     BatchSidePtr a, b;              ///< either may be null
@@ -108,7 +108,7 @@ struct BatchPair {
     /// Of A and B: "Continuous, preemption swap" names what differs between the two; the heads of columns are one word.
     std::array<QString, 2> titles, heads;
 };
-BatchPair batchPair(BatchSidePtr a, BatchSidePtr b, const profiler::MemoryTimeline* timelineA,
-                    const profiler::MemoryTimeline* timelineB);
+BatchPair batchPair(BatchSidePtr a, BatchSidePtr b, const profiler::RunTimeline* timelineA,
+                    const profiler::RunTimeline* timelineB);
 
 } // namespace vitrine::ui

@@ -32,12 +32,12 @@ template <class TimeOf> void AxisMap::setKnots(double most, TimeOf timeOf) {
     knots_.push_back(range_.end);
 }
 
-AxisMap AxisMap::ofEvents(const profiler::MemoryTimeline& timeline, TimeRange range, double width) {
+AxisMap AxisMap::ofEvents(const profiler::RunTimeline& timeline, TimeRange range, double width) {
     AxisMap map = ofTime(range, width);
     if (range.length() > 0) {
-        map.firstEvent_ = timeline.eventsBefore(range.begin);
-        map.lastEvent_ = timeline.eventsBefore(range.end);
-        map.setKnots(map.width_, [&timeline](std::uint64_t event) { return timeline.eventTime(event); });
+        map.firstEvent_ = timeline.memory().eventsBefore(range.begin);
+        map.lastEvent_ = timeline.memory().eventsBefore(range.end);
+        map.setKnots(map.width_, [&timeline](std::uint64_t event) { return timeline.memory().eventTime(event); });
     }
     return map;
 }
@@ -101,12 +101,12 @@ double AxisMap::nsPerPixel() const {
                     static_cast<double>(range_.length()) / width_ / 256.0);
 }
 
-std::vector<profiler::MemoryColumn> AxisMap::columns(const profiler::MemoryTimeline& timeline, int count) const {
+std::vector<profiler::MemoryColumn> AxisMap::columns(const profiler::RunTimeline& timeline, int count) const {
     if (count <= 0 || range_.length() <= 0) {
         return {};
     }
-    return kind_ == AxisKind::Time ? timeline.query(range_.begin, range_.end, count)
-                                   : timeline.queryEvents(firstEvent_, lastEvent_, count);
+    return kind_ == AxisKind::Time ? timeline.memory().query(range_.begin, range_.end, count)
+                                   : timeline.memory().queryEvents(firstEvent_, lastEvent_, count);
 }
 
 TimeGrid timeGrid(TimeRange range, double width, double wanted) {

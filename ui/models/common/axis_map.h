@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/time_cursor.h"
 
 namespace vitrine::ui {
@@ -20,7 +20,7 @@ public:
     AxisMap() = default;
     static AxisMap ofTime(TimeRange range, double width);
     /// Falls back to time when the range holds fewer than two events.
-    static AxisMap ofEvents(const profiler::MemoryTimeline& timeline, TimeRange range, double width);
+    static AxisMap ofEvents(const profiler::RunTimeline& timeline, TimeRange range, double width);
     /// The same with other instants as events, by time: begins of kernels.
     static AxisMap ofTimes(const std::vector<base::TimeNs>& times, TimeRange range, double width);
 
@@ -35,7 +35,7 @@ public:
     std::uint64_t lastEvent() const { return lastEvent_; }
 
     /// The columns of the timeline for this axis, `count` of them.
-    std::vector<profiler::MemoryColumn> columns(const profiler::MemoryTimeline& timeline, int count) const;
+    std::vector<profiler::MemoryColumn> columns(const profiler::RunTimeline& timeline, int count) const;
 
 private:
     template <class TimeOf> void setKnots(double most, TimeOf timeOf);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/models/common/format.h"
 
+#include <QObject>
 #include <cmath>
 
 #include "base/units.h"
@@ -43,6 +44,10 @@ QString signedBytesText(std::int64_t bytes) {
     const auto magnitude =
         bytes < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
     return (bytes < 0 ? QString(kMinus) : QStringLiteral("+")) + bytesText(magnitude);
+}
+
+QString peakText(std::uint64_t bytes, bool incomplete) {
+    return incomplete ? QObject::tr("%1 (records lost)").arg(bytesText(bytes)) : bytesText(bytes);
 }
 
 QString exactBytesText(std::uint64_t bytes) {

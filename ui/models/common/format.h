@@ -20,9 +20,11 @@ QString bytesText(std::uint64_t bytes); ///< "12.83 GiB"
 QString bytesText(std::optional<std::uint64_t> bytes);
 QString signedBytesText(std::int64_t bytes); ///< "+12.66 GiB", "−16.67 GiB", "0"
 QString exactBytesText(std::uint64_t bytes); ///< "39,535,509,504 B"
-QString gibText(std::uint64_t bytes);        ///< "12.83", for columns whose head names GiB
-QString countText(std::int64_t value);       ///< "1,632"
-QString durationText(base::TimeNs ns);       ///< "41.2 ms"
+/// A peak, and that it is uncertain where records of memory were lost: "12.83 GiB (records lost)".
+QString peakText(std::uint64_t bytes, bool incomplete);
+QString gibText(std::uint64_t bytes);  ///< "12.83", for columns whose head names GiB
+QString countText(std::int64_t value); ///< "1,632"
+QString durationText(base::TimeNs ns); ///< "41.2 ms"
 /// An instant to the grid of a ruler whose step is `step`: "10.93 s".
 QString instantText(base::TimeNs time, base::TimeNs step);
 QString instantText(base::TimeNs time);     ///< three decimals of a second, fewer where that is exact enough

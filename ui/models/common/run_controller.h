@@ -10,7 +10,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::ui {
 
@@ -63,7 +63,7 @@ signals:
     /// `metricsJson` as of `vitrine plan --json`; `error` is empty when the price is good.
     void priced(quint64 ticket, const QString& metricsJson, const QString& error);
     /// Null when the plan failed; `error` says why.
-    void rehearsed(quint64 ticket, std::shared_ptr<const profiler::MemoryTimeline> timeline, const QString& error);
+    void rehearsed(quint64 ticket, std::shared_ptr<const profiler::RunTimeline> timeline, const QString& error);
 };
 
 inline quint64 RunController::rehearse(const nlohmann::json&) {

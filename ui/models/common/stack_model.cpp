@@ -20,7 +20,7 @@ std::uint64_t sum(const base::CategoryBytes& bytes) {
     return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
 }
 
-bool inside(const profiler::MemoryTimeline& timeline, base::TimeNs time) {
+bool inside(const profiler::RunTimeline& timeline, base::TimeNs time) {
     return time >= timeline.begin() && time <= std::max(timeline.end(), timeline.begin() + kShortestShown);
 }
 
@@ -34,7 +34,7 @@ std::uint64_t StackModel::largestTotal() const {
     return largest;
 }
 
-StackModelPtr categoryStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns) {
+StackModelPtr categoryStack(const profiler::RunTimeline& timeline, const AxisMap& axis, int columns) {
     auto model = std::make_shared<StackModel>();
     for (int i = 0; i < base::kCategoryCount; ++i) {
         model->layers.push_back({textOf(base::categoryName(static_cast<base::MemoryCategory>(i))), i, 0});
@@ -56,7 +56,7 @@ StackModelPtr categoryStack(const profiler::MemoryTimeline& timeline, const Axis
     return model;
 }
 
-StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns, GroupBy groupBy,
+StackModelPtr groupedStack(const profiler::RunTimeline& timeline, const AxisMap& axis, int columns, GroupBy groupBy,
                            std::size_t limit) {
     if (groupBy == GroupBy::Category) {
         return categoryStack(timeline, axis, columns);
@@ -69,7 +69,7 @@ StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisM
     }
     profiler::Grouping grouping(timeline, groupBy);
     std::vector<std::vector<std::int64_t>> change; // [group][column + 1]
-    for (const profiler::AllocationRow row : timeline.allocations()) {
+    for (const profiler::AllocationRow row : timeline.memory().allocations()) {
         if (row.space != base::MemorySpace::Device || times.empty() || row.born > times.back()) {
             continue;
         }

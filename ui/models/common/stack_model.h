@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/axis_map.h"
 
 namespace vitrine::ui {
@@ -40,10 +40,10 @@ using StackModelPtr = std::shared_ptr<const StackModel>;
 inline constexpr base::TimeNs kShortestShown = 1000;
 
 /// One layer for each category, in stacking order, from the pyramid alone. Columns outside the run are absent.
-StackModelPtr categoryStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns);
+StackModelPtr categoryStack(const profiler::RunTimeline& timeline, const AxisMap& axis, int columns);
 
 /// Layers by layer, op or dtype: the `limit` largest groups and the rest. Goes through the allocations once.
-StackModelPtr groupedStack(const profiler::MemoryTimeline& timeline, const AxisMap& axis, int columns,
+StackModelPtr groupedStack(const profiler::RunTimeline& timeline, const AxisMap& axis, int columns,
                            profiler::GroupBy groupBy, std::size_t limit = 11);
 
 /// "bfloat16" for the number that events carry.

@@ -88,13 +88,13 @@ FlatCell metricCell(const std::string& name, std::optional<double> value) {
 }
 
 std::map<std::string, std::uint64_t>
-groupsAtPeak(const profiler::MemoryTimeline* timeline, profiler::GroupBy groupBy, std::vector<std::string>& order,
+groupsAtPeak(const profiler::RunTimeline* timeline, profiler::GroupBy groupBy, std::vector<std::string>& order,
              std::map<std::string, std::optional<base::MemoryCategory>>& categories) {
     std::map<std::string, std::uint64_t> groups;
-    if (timeline == nullptr || timeline->events() == 0) {
+    if (timeline == nullptr || timeline->memory().events() == 0) {
         return groups;
     }
-    const profiler::MemoryColumn peak = timeline->peak(timeline->begin(), timeline->end());
+    const profiler::MemoryColumn peak = timeline->memory().peak(timeline->begin(), timeline->end());
     const auto add = [&](const std::string& name, std::uint64_t bytes, std::optional<base::MemoryCategory> category) {
         if (std::find(order.begin(), order.end(), name) == order.end()) {
             order.push_back(name);
@@ -282,7 +282,7 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
     return table;
 }
 
-FlatTreePtr peakTable(const profiler::MemoryTimeline* a, const profiler::MemoryTimeline* b, profiler::GroupBy groupBy) {
+FlatTreePtr peakTable(const profiler::RunTimeline* a, const profiler::RunTimeline* b, profiler::GroupBy groupBy) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {{QObject::tr("At the peak")},
                       {QObject::tr("A"), true},
@@ -329,8 +329,8 @@ FlatTreePtr peakTable(const profiler::MemoryTimeline* a, const profiler::MemoryT
     return table;
 }
 
-QString compareText(const std::vector<RunInfo>& shown, const std::vector<RunInfo>& all,
-                    const profiler::MemoryTimeline* a, const profiler::MemoryTimeline* b) {
+QString compareText(const std::vector<RunInfo>& shown, const std::vector<RunInfo>& all, const profiler::RunTimeline* a,
+                    const profiler::RunTimeline* b) {
     if (shown.size() < 2) {
         return {};
     }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "profiler/analysis/timeline_align.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/flat_tree.h"
 
@@ -26,7 +26,7 @@ FlatTreePtr metricTable(const std::vector<sessions::RunInfo>& shown, const std::
 
 /// Group, A, B, A to B: bytes at the peak of each run, largest change first. Categories come from the metrics where a
 /// timeline is missing.
-FlatTreePtr peakTable(const profiler::MemoryTimeline* a, const profiler::MemoryTimeline* b, profiler::GroupBy groupBy);
+FlatTreePtr peakTable(const profiler::RunTimeline* a, const profiler::RunTimeline* b, profiler::GroupBy groupBy);
 
 /// true: less is better (bytes, seconds); false: more is better (rates, context); nothing: neither.
 std::optional<bool> lowerIsBetter(std::string_view metric);
@@ -40,6 +40,6 @@ std::optional<double> noiseBand(const std::vector<sessions::RunInfo>& all, const
 
 /// All of it as Markdown.
 QString compareText(const std::vector<sessions::RunInfo>& shown, const std::vector<sessions::RunInfo>& all,
-                    const profiler::MemoryTimeline* a, const profiler::MemoryTimeline* b);
+                    const profiler::RunTimeline* a, const profiler::RunTimeline* b);
 
 } // namespace vitrine::ui

@@ -13,7 +13,7 @@
 namespace vitrine::ui {
 
 using base::ScopeKind;
-using profiler::MemoryTimeline;
+using profiler::RunTimeline;
 using profiler::ScopePlace;
 
 namespace {
@@ -96,7 +96,7 @@ private:
     std::map<std::tuple<std::uint32_t, std::int32_t, std::uint32_t>, std::int32_t> known_;
 };
 
-QString nameOf(const MemoryTimeline& timeline, std::uint64_t key) {
+QString nameOf(const RunTimeline& timeline, std::uint64_t key) {
     const auto value = static_cast<std::uint32_t>(key);
     if (key >> kLevelShift == Layer) {
         return tr("layer %1").arg(value);
@@ -107,11 +107,11 @@ QString nameOf(const MemoryTimeline& timeline, std::uint64_t key) {
     return textOf(timeline.text(value));
 }
 
-void sumKernels(const MemoryTimeline& timeline, TimeRange range, FlameBuilder& builder) {
+void sumKernels(const RunTimeline& timeline, TimeRange range, FlameBuilder& builder) {
     profiler::ScopePlaces places(timeline);
     FlamePaths paths(builder);
     std::uint32_t lane = 0;
-    for (const base::SpanEvent& span : timeline.spans()) {
+    for (const base::SpanEvent& span : timeline.kernels().spans()) {
         if (lane == 0 && timeline.text(span.lane.value) == "Kernels") {
             lane = span.lane.value;
         }
@@ -124,9 +124,9 @@ void sumKernels(const MemoryTimeline& timeline, TimeRange range, FlameBuilder& b
 
 /// Calls `take` with each op that begins in the range, the place of its parent and its length. Ops inside ops are left
 /// out: they would be counted twice.
-template <typename Take> void forEachOp(const MemoryTimeline& timeline, TimeRange range, Take take) {
+template <typename Take> void forEachOp(const RunTimeline& timeline, TimeRange range, Take take) {
     profiler::ScopePlaces places(timeline);
-    const auto scopes = timeline.scopes();
+    const auto scopes = timeline.scopes().all();
     for (std::size_t i = profiler::scopesUpTo(timeline, range.begin - 1); i < scopes.size(); ++i) {
         const profiler::ScopeRow row = scopes[i];
         if (row.begin >= range.end) {
@@ -139,14 +139,14 @@ template <typename Take> void forEachOp(const MemoryTimeline& timeline, TimeRang
     }
 }
 
-void sumOps(const MemoryTimeline& timeline, TimeRange range, FlameBuilder& builder) {
+void sumOps(const RunTimeline& timeline, TimeRange range, FlameBuilder& builder) {
     FlamePaths paths(builder);
     forEachOp(timeline, range, [&](const profiler::ScopeRow& row, const ScopePlace& outer, base::TimeNs length) {
         builder.add(paths.of(profiler::placeInside(outer, row)), length);
     });
 }
 
-FlameTreePtr laidOut(const MemoryTimeline& timeline, FlameBuilder& builder, bool ofKernels) {
+FlameTreePtr laidOut(const RunTimeline& timeline, FlameBuilder& builder, bool ofKernels) {
     auto flame = std::make_shared<FlameTree>();
     flame->ofKernels = ofKernels;
     const auto& nodes = builder.finish();
@@ -197,7 +197,7 @@ FlameTreePtr laidOut(const MemoryTimeline& timeline, FlameBuilder& builder, bool
 
 } // namespace
 
-FlameTreePtr flameTree(const MemoryTimeline& timeline, TimeRange range) {
+FlameTreePtr flameTree(const RunTimeline& timeline, TimeRange range) {
     FlameBuilder kernels;
     sumKernels(timeline, range, kernels);
     if (!kernels.empty()) {
@@ -208,7 +208,7 @@ FlameTreePtr flameTree(const MemoryTimeline& timeline, TimeRange range) {
     return laidOut(timeline, ops, false);
 }
 
-base::TimeNs timeOfOps(const MemoryTimeline& timeline, TimeRange range) {
+base::TimeNs timeOfOps(const RunTimeline& timeline, TimeRange range) {
     base::TimeNs time = 0;
     forEachOp(timeline, range,
               [&time](const profiler::ScopeRow&, const ScopePlace&, base::TimeNs length) { time += length; });

@@ -163,7 +163,7 @@ Ceilings ceilingsOf(const sessions::RunInfo& run) {
     return ceilings;
 }
 
-KernelStatsPtr kernelStats(const profiler::MemoryTimeline& timeline, const Ceilings& ceilings, TimeRange range) {
+KernelStatsPtr kernelStats(const profiler::RunTimeline& timeline, const Ceilings& ceilings, TimeRange range) {
     auto stats = std::make_shared<KernelStats>();
     stats->table = profiler::kernelTable(timeline, range.begin, range.end);
     stats->ceilings = ceilings;

@@ -49,7 +49,7 @@ struct KernelStats {
 };
 using KernelStatsPtr = std::shared_ptr<const KernelStats>;
 
-KernelStatsPtr kernelStats(const profiler::MemoryTimeline& timeline, const Ceilings& ceilings, TimeRange range);
+KernelStatsPtr kernelStats(const profiler::RunTimeline& timeline, const Ceilings& ceilings, TimeRange range);
 
 /// What one kernel did for all of its ops together; nothing when the name is not in the table.
 std::optional<profiler::KernelRow> kernelNamed(const profiler::KernelTable& table, const std::string& name);
@@ -89,9 +89,9 @@ struct FlameTree {
     int depth = 0;
 };
 using FlameTreePtr = std::shared_ptr<const FlameTree>;
-FlameTreePtr flameTree(const profiler::MemoryTimeline& timeline, TimeRange range);
+FlameTreePtr flameTree(const profiler::RunTimeline& timeline, TimeRange range);
 /// Time of the ops that begin in a range, those inside other ops left out.
-base::TimeNs timeOfOps(const profiler::MemoryTimeline& timeline, TimeRange range);
+base::TimeNs timeOfOps(const profiler::RunTimeline& timeline, TimeRange range);
 /// The icicle as a table: name, time, share, calls.
 FlatTreePtr flameTable(const FlameTree& flame);
 

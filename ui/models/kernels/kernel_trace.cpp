@@ -16,7 +16,7 @@ namespace vitrine::ui {
 using base::MemoryCategory;
 using base::ScopeKind;
 using base::TimeNs;
-using profiler::MemoryTimeline;
+using profiler::RunTimeline;
 using profiler::ScopeRow;
 
 namespace {
@@ -89,9 +89,9 @@ const LaneKind& laneKind(std::string_view lane) {
 /// the times of their kernels, up to the next op's first one.
 class Projection {
 public:
-    explicit Projection(const MemoryTimeline& timeline) : timeline_(timeline), places_(timeline) {
+    explicit Projection(const RunTimeline& timeline) : timeline_(timeline), places_(timeline) {
         std::uint32_t lane = 0;
-        for (const base::SpanEvent& span : timeline.spans()) {
+        for (const base::SpanEvent& span : timeline.kernels().spans()) {
             if (lane == 0 && timeline.text(span.lane.value) == "Kernels") {
                 lane = span.lane.value;
             }
@@ -124,7 +124,7 @@ private:
         }
         op.time.begin = std::min(op.time.begin, span.begin);
         op.time.end = std::max(op.time.end, span.end);
-        const std::optional<ScopeRow> row = fresh ? timeline_.findScope(op.scope) : std::nullopt;
+        const std::optional<ScopeRow> row = fresh ? timeline_.scopes().row(op.scope) : std::nullopt;
         if (op.step != 0 && row && row->kind == ScopeKind::Op && span.begin < row->begin) {
             steps_.insert(op.step);
         }
@@ -143,8 +143,8 @@ private:
             const TimeRange time{ops[i].time.begin,
                                  next ? std::min(ops[i].time.end, ops[i + 1].time.begin) : ops[i].time.end};
             at_[ops[i].scope] = time;
-            const std::optional<ScopeRow> row = timeline_.findScope(ops[i].scope);
-            const std::optional<ScopeRow> layer = row ? timeline_.findScope(row->parent) : std::nullopt;
+            const std::optional<ScopeRow> row = timeline_.scopes().row(ops[i].scope);
+            const std::optional<ScopeRow> layer = row ? timeline_.scopes().row(row->parent) : std::nullopt;
             if (layer && layer->kind == ScopeKind::Layer) {
                 TimeRange& whole = at_.try_emplace(layer->id, time).first->second;
                 whole.end = std::max(whole.end, time.end);
@@ -152,7 +152,7 @@ private:
         }
     }
 
-    const MemoryTimeline& timeline_;
+    const RunTimeline& timeline_;
     profiler::ScopePlaces places_;
     std::unordered_map<std::uint64_t, Op> ops_;
     std::unordered_set<std::uint64_t> steps_;
@@ -162,7 +162,7 @@ private:
 /// categoryOfOp by number, so that a name's text is looked at once and not for each of a million ops.
 class OpCategories {
 public:
-    explicit OpCategories(const MemoryTimeline& timeline) : timeline_(timeline) {}
+    explicit OpCategories(const RunTimeline& timeline) : timeline_(timeline) {}
 
     std::int8_t of(std::uint32_t op) {
         const auto [found, fresh] = known_.try_emplace(op, std::int8_t{0});
@@ -173,18 +173,18 @@ public:
     }
 
 private:
-    const MemoryTimeline& timeline_;
+    const RunTimeline& timeline_;
     std::unordered_map<std::uint32_t, std::int8_t> known_;
 };
 
-TraceTrack scopeTrack(const MemoryTimeline& timeline, KernelTrace& trace) {
+TraceTrack scopeTrack(const RunTimeline& timeline, KernelTrace& trace) {
     const Projection projection(timeline);
     trace.projected = projection.steps();
     RowPacker steps(tr("Step")), layers(tr("Layer")), ops(tr("Op")), inner(tr("Inside"));
     profiler::ScopePlaces places(timeline);
     std::vector<std::pair<TraceSpan, RowPacker*>> moved; // by the projection: no longer in the order of the scopes
     OpCategories categories(timeline);
-    for (const ScopeRow row : timeline.scopes()) {
+    for (const ScopeRow row : timeline.scopes().all()) {
         const bool inOp = places.around(row).op != 0;
         RowPacker* packer = row.kind == ScopeKind::Step    ? &steps
                             : row.kind == ScopeKind::Layer ? &layers
@@ -222,7 +222,7 @@ TraceTrack scopeTrack(const MemoryTimeline& timeline, KernelTrace& trace) {
     return track;
 }
 
-std::vector<TraceTrack> laneTracks(const MemoryTimeline& timeline) {
+std::vector<TraceTrack> laneTracks(const RunTimeline& timeline) {
     struct Item {
         std::uint32_t lane;
         TraceSpan span;
@@ -231,7 +231,7 @@ std::vector<TraceTrack> laneTracks(const MemoryTimeline& timeline) {
     OpCategories categories(timeline);
     std::map<std::uint32_t, LaneKind> lanes;
     std::vector<Item> items;
-    const auto spans = timeline.spans();
+    const auto spans = timeline.kernels().spans();
     items.reserve(spans.size());
     for (std::size_t i = 0; i < spans.size(); ++i) {
         const base::SpanEvent& event = spans[i];
@@ -348,7 +348,7 @@ std::optional<TracePlace> KernelTrace::placeOfScope(std::uint64_t scope) const {
                                                             : std::nullopt;
 }
 
-KernelTracePtr kernelTrace(const MemoryTimeline& timeline) {
+KernelTracePtr kernelTrace(const RunTimeline& timeline) {
     auto trace = std::make_shared<KernelTrace>();
     trace->tracks.push_back(scopeTrack(timeline, *trace));
     trace->scopesAt = indexByScope(trace->tracks.front());
@@ -394,7 +394,7 @@ MemoryCategory categoryOfOp(std::string_view op) {
     return MemoryCategory::Activations;
 }
 
-QString traceName(const MemoryTimeline& timeline, const TraceSpan& span) {
+QString traceName(const RunTimeline& timeline, const TraceSpan& span) {
     const QString name = textOf(timeline.text(span.name));
     return span.number >= 0 ? name + QLatin1Char(' ') + QString::number(span.number) : name;
 }

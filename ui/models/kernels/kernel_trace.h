@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/time_cursor.h"
 
 namespace vitrine::ui {
@@ -19,14 +19,14 @@ namespace vitrine::ui {
 struct TraceSpan {
     base::TimeNs begin = 0, end = 0;
     std::uint64_t scope = 0;   ///< a scope's own id; of work on a lane, the scope that launched it, 0: not known
-    std::uint32_t name = 0;    ///< for MemoryTimeline::text
+    std::uint32_t name = 0;    ///< for RunTimeline::text
     std::int32_t number = -1;  ///< of a step or layer
-    std::int64_t source = -1;  ///< index in MemoryTimeline::spans(); -1: a scope
+    std::int64_t source = -1;  ///< index in RunTimeline::spans(); -1: a scope
     std::int8_t category = -1; ///< base::MemoryCategory that it mostly writes; -1: none
 };
 
 /// Spans by begin. Their ends rise too: what overlaps lies on another row. Where more overlap than there are rows, the last
-/// row cuts a span at its successor's begin; timeline.spans()[source] has the whole.
+/// row cuts a span at its successor's begin; timeline.kernels().spans()[source] has the whole.
 struct TraceRow {
     QString title; ///< of the first row of its kind: "Layer"; empty below it
     std::vector<TraceSpan> spans;
@@ -75,12 +75,12 @@ struct KernelTrace {
 };
 using KernelTracePtr = std::shared_ptr<const KernelTrace>;
 
-KernelTracePtr kernelTrace(const profiler::MemoryTimeline& timeline);
+KernelTracePtr kernelTrace(const profiler::RunTimeline& timeline);
 
 /// What an op mostly writes, by its name; activations when the name tells nothing else.
 base::MemoryCategory categoryOfOp(std::string_view op);
 
 /// "step 214", "layer 11", "ExpertMlp", "mxfp4_gate_up"
-QString traceName(const profiler::MemoryTimeline& timeline, const TraceSpan& span);
+QString traceName(const profiler::RunTimeline& timeline, const TraceSpan& span);
 
 } // namespace vitrine::ui

@@ -165,7 +165,7 @@ std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run) {
     return geometry.groups.empty() ? std::nullopt : std::optional(geometry);
 }
 
-KvFacts kvFacts(const sessions::RunInfo& run, const profiler::MemoryTimeline* timeline) {
+KvFacts kvFacts(const sessions::RunInfo& run, const profiler::RunTimeline* timeline) {
     KvFacts facts;
     facts.geometry = kvGeometry(run);
     if (timeline == nullptr) {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/flat_tree.h"
 
@@ -64,7 +64,7 @@ struct KvFacts {
 };
 
 std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run);
-KvFacts kvFacts(const sessions::RunInfo& run, const profiler::MemoryTimeline* timeline);
+KvFacts kvFacts(const sessions::RunInfo& run, const profiler::RunTimeline* timeline);
 
 /// At most `count` samples, evenly over the tokens, with the first and the last.
 std::vector<KvSample> thinned(const std::vector<KvSample>& samples, std::size_t count);

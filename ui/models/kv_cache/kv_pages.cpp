@@ -23,14 +23,15 @@ std::size_t KvPages::count(std::size_t group) const {
         std::count_if(pages.begin(), pages.end(), [group](const KvPage& page) { return page.group == group; }));
 }
 
-KvPages kvPages(const KvFacts& facts, const profiler::MemoryTimeline& timeline, const KvSample& sample) {
+KvPages kvPages(const KvFacts& facts, const profiler::RunTimeline& timeline, const KvSample& sample) {
     KvPages found;
     if (!facts.geometry) {
         return found;
     }
-    std::vector<std::size_t> alive = timeline.aliveAt(sample.time);
-    std::erase_if(
-        alive, [&](std::size_t row) { return timeline.allocations()[row].category != base::MemoryCategory::KvCache; });
+    std::vector<std::size_t> alive = timeline.memory().aliveAt(sample.time);
+    std::erase_if(alive, [&](std::size_t row) {
+        return timeline.memory().allocations()[row].category != base::MemoryCategory::KvCache;
+    });
     std::sort(alive.begin(), alive.end()); // by birth
     for (const KvLayerGroup& group : facts.geometry->groups) {
         if (group.pageTokens <= 0) {
@@ -40,7 +41,7 @@ KvPages kvPages(const KvFacts& facts, const profiler::MemoryTimeline& timeline, 
         const std::size_t index = found.groups.size();
         std::int64_t left = keptTokens(group, sample.tokens), number = 0;
         for (const std::size_t row : alive) {
-            if (timeline.text(timeline.allocations()[row].name) != name) {
+            if (timeline.text(timeline.memory().allocations()[row].name) != name) {
                 continue;
             }
             KvPage page{row, index, number++, std::nullopt};
@@ -58,13 +59,13 @@ KvPages kvPages(const KvFacts& facts, const profiler::MemoryTimeline& timeline, 
     return found;
 }
 
-FlatTreePtr kvPageTable(const KvPages& pages, const profiler::MemoryTimeline& timeline, std::size_t limit) {
+FlatTreePtr kvPageTable(const KvPages& pages, const profiler::RunTimeline& timeline, std::size_t limit) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {{QObject::tr("Page"), true},    {QObject::tr("Group")},      {QObject::tr("Size"), true},
                       {QObject::tr("Address"), true}, {QObject::tr("Made"), true}, {QObject::tr("In use"), true}};
     for (std::size_t i = 0; i < std::min(limit, pages.pages.size()); ++i) {
         const KvPage& page = pages.pages[i];
-        const profiler::AllocationRow row = timeline.allocations()[page.row];
+        const profiler::AllocationRow row = timeline.memory().allocations()[page.row];
         FlatNode node;
         node.key = row.id;
         node.cells = {{countText(page.number), QVariant::fromValue<qlonglong>(page.number)},
@@ -80,12 +81,12 @@ FlatTreePtr kvPageTable(const KvPages& pages, const profiler::MemoryTimeline& ti
     return table;
 }
 
-QString kvPageWords(const KvPages& pages, const profiler::MemoryTimeline& timeline, std::size_t index) {
+QString kvPageWords(const KvPages& pages, const profiler::RunTimeline& timeline, std::size_t index) {
     const KvPage& page = pages.pages[index];
     const KvLayerGroup& group = pages.groups[page.group];
     const QString text = QObject::tr("Page %1, %2: %3 tokens, %4")
                              .arg(countText(page.number), group.name, countText(group.pageTokens),
-                                  bytesText(timeline.allocations()[page.row].bytes));
+                                  bytesText(timeline.memory().allocations()[page.row].bytes));
     return page.used ? QObject::tr("%1, %2 in use").arg(text, shareText(*page.used)) : text;
 }
 

@@ -24,12 +24,12 @@ struct KvPages {
 
 /// Blocks of the cache's groups that lived when it had seen sample.tokens tokens. Empty when the run does not say how its
 /// cache is laid out, and for caches that are one block a group.
-KvPages kvPages(const KvFacts& facts, const profiler::MemoryTimeline& timeline, const KvSample& sample);
+KvPages kvPages(const KvFacts& facts, const profiler::RunTimeline& timeline, const KvSample& sample);
 
 /// Page, Group, Size, Address, Made, In use: the table twin; at most `limit` rows.
-FlatTreePtr kvPageTable(const KvPages& pages, const profiler::MemoryTimeline& timeline, std::size_t limit = 5000);
+FlatTreePtr kvPageTable(const KvPages& pages, const profiler::RunTimeline& timeline, std::size_t limit = 5000);
 
 /// "Page 12, full: 256 tokens, 6.0 MiB, 57 % in use"
-QString kvPageWords(const KvPages& pages, const profiler::MemoryTimeline& timeline, std::size_t page);
+QString kvPageWords(const KvPages& pages, const profiler::RunTimeline& timeline, std::size_t page);
 
 } // namespace vitrine::ui

@@ -82,7 +82,7 @@ private:
 /// Which request a sequence of the cache works for; sequences of requests that are gone are used again. Times ascend.
 class Owners {
 public:
-    Owners(std::span<const base::RequestEvent> requests, const profiler::MemoryTimeline& timeline)
+    Owners(std::span<const base::RequestEvent> requests, const profiler::RunTimeline& timeline)
         : requests_(requests), timeline_(timeline) {}
 
     std::int32_t at(const base::KvPageEvent& page) {
@@ -103,7 +103,7 @@ public:
 
 private:
     std::span<const base::RequestEvent> requests_;
-    const profiler::MemoryTimeline& timeline_;
+    const profiler::RunTimeline& timeline_;
     std::size_t next_ = 0;
     std::unordered_map<std::int32_t, std::int32_t> known_;
 };
@@ -115,8 +115,8 @@ double KvPoolBytes::waste() const {
     return held > 0 ? std::clamp(1 - static_cast<double>(predicted()) / held, 0.0, 1.0) : 0;
 }
 
-std::shared_ptr<const KvPool> KvPool::make(const sessions::RunInfo& run, const profiler::MemoryTimeline& timeline) {
-    if (timeline.kvPages().empty()) {
+std::shared_ptr<const KvPool> KvPool::make(const sessions::RunInfo& run, const profiler::RunTimeline& timeline) {
+    if (timeline.pages().all().empty()) {
         return nullptr;
     }
     auto pool = std::make_shared<KvPool>();
@@ -128,7 +128,7 @@ std::shared_ptr<const KvPool> KvPool::make(const sessions::RunInfo& run, const p
         }
     }
     pool->end_ = timeline.end();
-    for (const base::BatchStepEvent& step : timeline.batchSteps()) {
+    for (const base::BatchStepEvent& step : timeline.requests().steps()) {
         const std::int64_t pages = step.usedPages + step.cachedPages + step.freePages;
         pool->poolPages_ = std::max(pool->poolPages_, pages);
         pool->backed_.add(step.begin, static_cast<double>(pages));
@@ -148,8 +148,8 @@ std::shared_ptr<const KvPool> KvPool::make(const sessions::RunInfo& run, const p
     return pool;
 }
 
-void KvPool::takePages(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps) {
-    for (const base::KvPageEvent& event : timeline.kvPages()) {
+void KvPool::takePages(const profiler::RunTimeline& timeline, const KvPoolSteps& steps) {
+    for (const base::KvPageEvent& event : timeline.pages().all()) {
         if (event.group < 0 || event.group >= kMostGroups || event.page < 0 || event.page >= kMostPages) {
             continue;
         }
@@ -170,7 +170,7 @@ void KvPool::takePages(const profiler::MemoryTimeline& timeline, const KvPoolSte
         now.emplace_back(group.pages);
         checkEvery_ = std::max(checkEvery_, group.pages); // whole states take no more than the events between them
     }
-    Owners who(timeline.requests(), timeline);
+    Owners who(timeline.requests().events(), timeline);
     requests_.reserve(events_.size());
     double used = 0, shared = 0, cached = 0, most = -1;
     std::vector<double> usedOf(groups_.size());
@@ -215,12 +215,12 @@ void KvPool::takePages(const profiler::MemoryTimeline& timeline, const KvPoolSte
     }
 }
 
-void KvPool::takeKept(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps) {
-    for (const base::RequestEvent& event : timeline.requests()) {
+void KvPool::takeKept(const profiler::RunTimeline& timeline, const KvPoolSteps& steps) {
+    for (const base::RequestEvent& event : timeline.requests().events()) {
         Life& life = lives_[event.request];
         life.prompt = event.phase == RequestPhase::Arrived ? event.tokens : life.prompt;
     }
-    for (const base::TokenEvent& token : timeline.tokens()) {
+    for (const base::TokenEvent& token : timeline.tokens().all()) {
         if (const auto life = lives_.find(token.request); life != lives_.end()) {
             life->second.tokens.push_back(token.time);
         }

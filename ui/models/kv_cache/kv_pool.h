@@ -53,7 +53,7 @@ struct KvPoolBytes {
 class KvPool {
 public:
     /// Null when the run told of no pages.
-    static std::shared_ptr<const KvPool> make(const sessions::RunInfo& run, const profiler::MemoryTimeline& timeline);
+    static std::shared_ptr<const KvPool> make(const sessions::RunInfo& run, const profiler::RunTimeline& timeline);
 
     const std::vector<KvPoolGroup>& groups() const { return groups_; }
     /// Pages of each group at `time`.
@@ -89,8 +89,8 @@ private:
         std::int64_t prompt = 0;
         std::vector<base::TimeNs> tokens; ///< when each came
     };
-    void takePages(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps);
-    void takeKept(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps);
+    void takePages(const profiler::RunTimeline& timeline, const KvPoolSteps& steps);
+    void takeKept(const profiler::RunTimeline& timeline, const KvPoolSteps& steps);
     void makeWaste();
     void makeMoments();
     std::vector<base::TimeNs> changes() const; ///< of pages or of tokens

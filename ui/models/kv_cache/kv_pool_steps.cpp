@@ -10,14 +10,14 @@ namespace vitrine::ui {
 
 using base::RequestPhase;
 
-KvPoolSteps::KvPoolSteps(const profiler::MemoryTimeline& timeline) : steps_(timeline.batchSteps()) {
+KvPoolSteps::KvPoolSteps(const profiler::RunTimeline& timeline) : steps_(timeline.requests().steps()) {
     // Each commit tells the tokens of the whole cache, whether pages have changed or not.
     std::vector<base::TimeNs> told;
-    for (const auto& [time, tokens] : timeline.counter("kv_tokens")) {
+    for (const auto& [time, tokens] : timeline.counters().samples("kv_tokens")) {
         told.push_back(time);
     }
     if (told.empty()) {
-        for (const base::KvPageEvent& event : timeline.kvPages()) {
+        for (const base::KvPageEvent& event : timeline.pages().all()) {
             if (told.empty() || told.back() != event.time) {
                 told.push_back(event.time);
             }
@@ -89,9 +89,9 @@ struct Change {
     std::int64_t tokens = 0;
 };
 
-void addBorders(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps, std::vector<Change>& out) {
+void addBorders(const profiler::RunTimeline& timeline, const KvPoolSteps& steps, std::vector<Change>& out) {
     std::unordered_map<std::int32_t, std::int64_t> prompts;
-    for (const base::RequestEvent& event : timeline.requests()) {
+    for (const base::RequestEvent& event : timeline.requests().events()) {
         switch (event.phase) {
         case RequestPhase::Arrived:
             prompts[event.request] = event.tokens;
@@ -116,9 +116,9 @@ void addBorders(const profiler::MemoryTimeline& timeline, const KvPoolSteps& ste
 }
 
 /// Pieces of prompts. Where a prompt is cut by the end of a step, that step's other prompts say how much of it was read.
-void addReading(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps, std::vector<Change>& out) {
+void addReading(const profiler::RunTimeline& timeline, const KvPoolSteps& steps, std::vector<Change>& out) {
     std::vector<base::SlotSpanEvent> spans;
-    for (const base::SlotSpanEvent& span : timeline.slotSpans()) {
+    for (const base::SlotSpanEvent& span : timeline.requests().slotSpans()) {
         if (span.state == base::SlotState::Prefill && span.request >= 0 && span.steps > 0 &&
             steps.begin(span.firstStep)) {
             spans.push_back(span);
@@ -127,7 +127,7 @@ void addReading(const profiler::MemoryTimeline& timeline, const KvPoolSteps& ste
     std::ranges::stable_sort(spans, {}, &base::SlotSpanEvent::firstStep);
     std::vector<base::SlotSpanEvent> open; // `tokens` is what is left to read
     std::size_t next = 0;
-    for (const base::BatchStepEvent& step : timeline.batchSteps()) {
+    for (const base::BatchStepEvent& step : timeline.requests().steps()) {
         for (; next < spans.size() && spans[next].firstStep <= step.index; ++next) {
             open.push_back(spans[next]);
         }
@@ -150,11 +150,11 @@ void addReading(const profiler::MemoryTimeline& timeline, const KvPoolSteps& ste
 
 } // namespace
 
-std::vector<KvHeldChange> kvHeldTokens(const profiler::MemoryTimeline& timeline, const KvPoolSteps& steps) {
+std::vector<KvHeldChange> kvHeldTokens(const profiler::RunTimeline& timeline, const KvPoolSteps& steps) {
     std::vector<Change> changes;
     addBorders(timeline, steps, changes);
     addReading(timeline, steps, changes);
-    for (const base::TokenEvent& token : timeline.tokens()) {
+    for (const base::TokenEvent& token : timeline.tokens().all()) {
         changes.push_back({steps.landed(token.time).value_or(token.time), token.request, Change::Kind::Sampled, 0});
     }
     std::ranges::stable_sort(changes, {}, &Change::time);
@@ -164,7 +164,7 @@ std::vector<KvHeldChange> kvHeldTokens(const profiler::MemoryTimeline& timeline,
         std::int64_t held = 0, prompt = 0, sampled = 0;
     };
     std::unordered_map<std::int32_t, Request> requests;
-    for (const base::RequestEvent& event : timeline.requests()) {
+    for (const base::RequestEvent& event : timeline.requests().events()) {
         if (event.phase == RequestPhase::Arrived) {
             requests[event.request].prompt = event.tokens;
         }

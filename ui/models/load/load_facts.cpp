@@ -56,7 +56,7 @@ struct LoadPhase {
     base::TimeNs begin = 0, end = 0;
 };
 
-std::vector<LoadPhase> phasesOf(const profiler::MemoryTimeline& timeline) {
+std::vector<LoadPhase> phasesOf(const profiler::RunTimeline& timeline) {
     std::vector<LoadPhase> phases;
     for (const profiler::ScopeRow& row : profiler::scopesOfKind(timeline, base::ScopeKind::Phase)) {
         if (timeline.text(row.name) == "load") {
@@ -68,10 +68,10 @@ std::vector<LoadPhase> phasesOf(const profiler::MemoryTimeline& timeline) {
 
 /// Blocks that the load made, and what the device held before it. A block that outlives the load holds on: the model that
 /// the next load replaces is not freed in this picture.
-std::vector<Change> changesOf(const profiler::MemoryTimeline& timeline, const LoadPhase& phase) {
+std::vector<Change> changesOf(const profiler::RunTimeline& timeline, const LoadPhase& phase) {
     std::vector<Change> changes;
     profiler::ScopePlaces places(timeline);
-    for (const profiler::AllocationRow& row : timeline.allocations()) {
+    for (const profiler::AllocationRow& row : timeline.memory().allocations()) {
         if (row.born > phase.end) {
             break;
         }
@@ -216,7 +216,7 @@ LoadChoice chooseLoads(const std::vector<sessions::RunInfo>& runs, sessions::Run
     return {left != runs.end() ? a : 0, 0, 0, 0, false};
 }
 
-LoadSide loadSide(const sessions::RunInfo& run, const profiler::MemoryTimeline& timeline, std::size_t variant) {
+LoadSide loadSide(const sessions::RunInfo& run, const profiler::RunTimeline& timeline, std::size_t variant) {
     LoadSide side;
     side.run = run.id;
     const Json metrics = parsedObject(run.metricsJson), spec = parsedObject(run.specJson);
@@ -261,7 +261,7 @@ LoadSide loadSide(const sessions::RunInfo& run, const profiler::MemoryTimeline& 
         stage.begin -= phase.begin;
         stage.end -= phase.begin;
     }
-    for (const base::SpanEvent& span : timeline.spans()) {
+    for (const base::SpanEvent& span : timeline.kernels().spans()) {
         if (span.begin >= phase.begin && (span.begin < phase.end || span.end <= phase.end)) {
             base::SpanEvent moved = span;
             moved.begin -= phase.begin;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "profiler/analysis/load_stages.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/stack_model.h"
@@ -70,7 +70,7 @@ struct LoadChoice {
     bool oneRun = false;
 };
 LoadChoice chooseLoads(const std::vector<sessions::RunInfo>& runs, sessions::RunId a, sessions::RunId b);
-LoadSide loadSide(const sessions::RunInfo& run, const profiler::MemoryTimeline& timeline, std::size_t variant);
+LoadSide loadSide(const sessions::RunInfo& run, const profiler::RunTimeline& timeline, std::size_t variant);
 
 /// Number of loads that the run's metrics speak of.
 std::size_t loadVariants(const sessions::RunInfo& run);

@@ -43,12 +43,12 @@ void muted(FlatNode& node) {
 }
 
 /// Blocks of one part below their row, at most `limit`.
-void addBlocks(FlatTree& tree, const profiler::MemoryTimeline& timeline, const profiler::MemoryGroup& part,
+void addBlocks(FlatTree& tree, const profiler::RunTimeline& timeline, const profiler::MemoryGroup& part,
                std::int32_t parent, const QString& path, std::uint64_t total, std::size_t limit) {
     const auto shareOf = [total](std::uint64_t bytes) {
         return total > 0 ? static_cast<double>(bytes) / static_cast<double>(total) : 0;
     };
-    const auto rows = timeline.allocations();
+    const auto rows = timeline.memory().allocations();
     std::uint64_t rest = part.bytes;
     for (std::size_t i = 0; i < std::min(limit, part.rows.size()); ++i) {
         const profiler::AllocationRow row = rows[part.rows[i]];
@@ -56,7 +56,7 @@ void addBlocks(FlatTree& tree, const profiler::MemoryTimeline& timeline, const p
         FlatNode node = makeNode(parent, shortTensorName(timeline.text(row.name)), row.bytes, shareOf(row.bytes), 1);
         node.key = row.id;
         node.category = static_cast<int>(row.category);
-        node.cells[0].tip = textOf(timeline.scopePath(row.scope));
+        node.cells[0].tip = textOf(timeline.scopes().path(row.scope));
         muted(node);
         tree.nodes.push_back(std::move(node));
     }
@@ -71,18 +71,18 @@ void addBlocks(FlatTree& tree, const profiler::MemoryTimeline& timeline, const p
     }
 }
 
-void addParts(FlatTree& tree, const profiler::MemoryTimeline& timeline, const profiler::MemoryGroup& group,
+void addParts(FlatTree& tree, const profiler::RunTimeline& timeline, const profiler::MemoryGroup& group,
               std::int32_t parent, std::uint64_t total, std::size_t limit) {
     for (const profiler::MemoryGroup& part : group.children) {
         const QString path = textOf(group.kind) + QLatin1Char('/') + textOf(part.kind);
         const bool single = part.rows.size() == 1;
         FlatNode node = makeNode(parent, textOf(part.name), part.bytes, part.share, part.blocks);
-        node.key = single ? timeline.allocations()[part.rows.front()].id : keyOf(path);
+        node.key = single ? timeline.memory().allocations()[part.rows.front()].id : keyOf(path);
         node.category = static_cast<int>(part.most);
         if (single) {
-            const profiler::AllocationRow row = timeline.allocations()[part.rows.front()];
+            const profiler::AllocationRow row = timeline.memory().allocations()[part.rows.front()];
             node.cells[0].tip =
-                textOf(timeline.text(row.name)) + QLatin1Char('\n') + textOf(timeline.scopePath(row.scope));
+                textOf(timeline.text(row.name)) + QLatin1Char('\n') + textOf(timeline.scopes().path(row.scope));
         }
         muted(node);
         tree.nodes.push_back(std::move(node));
@@ -124,7 +124,7 @@ QString tensorText(const profiler::AllocationRow& row) {
 
 namespace {
 
-FlatTreePtr treeOf(const profiler::MemoryTimeline& timeline, const profiler::MemoryGroup& root, std::size_t limit) {
+FlatTreePtr treeOf(const profiler::RunTimeline& timeline, const profiler::MemoryGroup& root, std::size_t limit) {
     auto tree = std::make_shared<FlatTree>();
     tree->columns = {{QObject::tr("Name"), false},
                      {QObject::tr("Size"), true},
@@ -150,12 +150,12 @@ FlatTreePtr treeOf(const profiler::MemoryTimeline& timeline, const profiler::Mem
 
 } // namespace
 
-FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs time, profiler::GroupBy groupBy,
+FlatTreePtr aliveTree(const profiler::RunTimeline& timeline, base::TimeNs time, profiler::GroupBy groupBy,
                       std::size_t limit) {
     return treeOf(timeline, profiler::groupAlive(timeline, time, groupBy), limit);
 }
 
-FlatTreePtr heldTree(const profiler::MemoryTimeline& timeline, std::size_t failure, profiler::GroupBy groupBy,
+FlatTreePtr heldTree(const profiler::RunTimeline& timeline, std::size_t failure, profiler::GroupBy groupBy,
                      std::size_t limit) {
     return treeOf(timeline, profiler::groupHeld(timeline, failure, groupBy), limit);
 }

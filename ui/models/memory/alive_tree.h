@@ -5,18 +5,18 @@
 // "Alive at 10.93 s": what holds the memory at one instant, as a tree of groups, their parts and single
 // blocks: profiler/analysis/memory_groups.h in words and cells.
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/flat_tree.h"
 
 namespace vitrine::ui {
 
 /// Columns Name, Size, Share, Blocks; the last row is the total. Keys: an allocation's id for a block, a hash with the
 /// top bit set for a group. Any thread. `limit` blocks at most are listed under one group, the rest in one row.
-FlatTreePtr aliveTree(const profiler::MemoryTimeline& timeline, base::TimeNs time, profiler::GroupBy groupBy,
+FlatTreePtr aliveTree(const profiler::RunTimeline& timeline, base::TimeNs time, profiler::GroupBy groupBy,
                       std::size_t limit = 200);
 
 /// The same at the moment of a failure, before what it held was freed.
-FlatTreePtr heldTree(const profiler::MemoryTimeline& timeline, std::size_t failure, profiler::GroupBy groupBy,
+FlatTreePtr heldTree(const profiler::RunTimeline& timeline, std::size_t failure, profiler::GroupBy groupBy,
                      std::size_t limit = 200);
 
 /// "mlp.experts.gate_up, layer 3" for "model.layers.3.mlp.experts.gate_up.weight": short enough for a table.

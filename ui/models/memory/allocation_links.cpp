@@ -11,7 +11,7 @@ namespace vitrine::ui {
 
 using base::ScopeKind;
 using profiler::AllocationRow;
-using profiler::MemoryTimeline;
+using profiler::RunTimeline;
 using profiler::ScopeRow;
 
 namespace {
@@ -19,8 +19,9 @@ namespace {
 constexpr std::size_t kScopesLookedAt = 200'000;
 constexpr std::size_t kRowsLookedAt = 200'000;
 
-bool isInside(const MemoryTimeline& timeline, std::uint64_t id, std::uint64_t ancestor) {
-    for (const ScopeRow* scope = timeline.scope(id); scope != nullptr; scope = timeline.scope(scope->parent)) {
+bool isInside(const RunTimeline& timeline, std::uint64_t id, std::uint64_t ancestor) {
+    for (const ScopeRow* scope = timeline.scopes().find(id); scope != nullptr;
+         scope = timeline.scopes().find(scope->parent)) {
         if (scope->id == ancestor) {
             return true;
         }
@@ -29,29 +30,29 @@ bool isInside(const MemoryTimeline& timeline, std::uint64_t id, std::uint64_t an
 }
 
 /// The innermost op around an instant, else the innermost layer, phase or step.
-const ScopeRow* innermostAt(const MemoryTimeline& timeline, base::TimeNs time) {
-    const auto scopes = timeline.scopes();
+const ScopeRow* innermostAt(const RunTimeline& timeline, base::TimeNs time) {
+    const auto scopes = timeline.scopes().all();
     std::size_t next = profiler::scopesUpTo(timeline, time);
     for (std::size_t looked = 0; next > 0 && looked < kScopesLookedAt; ++looked) {
         const ScopeRow row = scopes[--next];
         if (profiler::scopeEnd(timeline, row) >= time) {
-            return timeline.scope(row.id);
+            return timeline.scopes().find(row.id);
         }
     }
     return nullptr;
 }
 
-std::size_t firstBorn(const MemoryTimeline& timeline, base::TimeNs time) {
-    const auto rows = timeline.allocations();
+std::size_t firstBorn(const RunTimeline& timeline, base::TimeNs time) {
+    const auto rows = timeline.memory().allocations();
     return static_cast<std::size_t>(
         std::ranges::lower_bound(rows, time, {}, [](const AllocationRow& row) { return row.born; }) - rows.begin());
 }
 
 /// Rows of this name and category in [begin, end) that come before row `until`.
-std::vector<std::size_t> namesakes(const MemoryTimeline& timeline, const AllocationRow& like, base::TimeNs begin,
+std::vector<std::size_t> namesakes(const RunTimeline& timeline, const AllocationRow& like, base::TimeNs begin,
                                    base::TimeNs end, std::size_t until) {
     std::vector<std::size_t> found;
-    const auto rows = timeline.allocations();
+    const auto rows = timeline.memory().allocations();
     const std::size_t first = firstBorn(timeline, begin);
     const std::size_t last = std::min({rows.size(), until, first + kRowsLookedAt});
     for (std::size_t i = first; i < last; ++i) {
@@ -68,16 +69,16 @@ std::vector<std::size_t> namesakes(const MemoryTimeline& timeline, const Allocat
 
 } // namespace
 
-std::vector<AllocationLink> allocationLinks(const MemoryTimeline& timeline, std::size_t index, std::size_t limit) {
+std::vector<AllocationLink> allocationLinks(const RunTimeline& timeline, std::size_t index, std::size_t limit) {
     std::vector<AllocationLink> links;
-    const AllocationRow row = timeline.allocations()[index];
-    const ScopeRow* maker = timeline.scope(row.scope);
+    const AllocationRow row = timeline.memory().allocations()[index];
+    const ScopeRow* maker = timeline.scopes().find(row.scope);
     links.push_back({AllocationLink::Kind::Made, row.born, row.scope,
                      maker != nullptr ? textOf(timeline.text(maker->name)) : QString()});
     const base::TimeNs end = row.freed < 0 ? timeline.end() : row.freed;
     const ScopeRow* step = profiler::enclosingScope(timeline, row.scope, ScopeKind::Step);
     const base::TimeNs stepEnd = step != nullptr ? std::min(end, profiler::scopeEnd(timeline, *step)) : end;
-    const auto scopes = timeline.scopes();
+    const auto scopes = timeline.scopes().all();
     std::size_t at = profiler::scopesUpTo(timeline, row.born - 1);
     for (std::size_t looked = 0; at < scopes.size() && looked < kScopesLookedAt && links.size() <= limit; ++looked) {
         const ScopeRow scope = scopes[at++];
@@ -85,7 +86,7 @@ std::vector<AllocationLink> allocationLinks(const MemoryTimeline& timeline, std:
             break;
         }
         // What runs inside the maker is the maker; ops inside ops would tell the same thing twice.
-        const ScopeRow* parent = timeline.scope(scope.parent);
+        const ScopeRow* parent = timeline.scopes().find(scope.parent);
         if (scope.kind == ScopeKind::Op && scope.id != row.scope && !isInside(timeline, scope.id, row.scope) &&
             (parent == nullptr || parent->kind != ScopeKind::Op)) {
             links.push_back({AllocationLink::Kind::Used, scope.begin, scope.id, textOf(timeline.text(scope.name))});
@@ -99,8 +100,8 @@ std::vector<AllocationLink> allocationLinks(const MemoryTimeline& timeline, std:
     return links;
 }
 
-std::optional<EarlierTensor> earlierTensor(const MemoryTimeline& timeline, std::size_t index) {
-    const AllocationRow row = timeline.allocations()[index];
+std::optional<EarlierTensor> earlierTensor(const RunTimeline& timeline, std::size_t index) {
+    const AllocationRow row = timeline.memory().allocations()[index];
     const ScopeRow* step = profiler::enclosingScope(timeline, row.scope, ScopeKind::Step);
     const ScopeRow* before = step != nullptr ? profiler::stepBefore(timeline, *step) : nullptr;
     if (before == nullptr) {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::ui {
 
@@ -24,7 +24,7 @@ struct AllocationLink {
 
 /// Made, the ops of the same step that began while it lived (at most `limit`; the engine does not record who reads), and
 /// its end where it has one.
-std::vector<AllocationLink> allocationLinks(const profiler::MemoryTimeline& timeline, std::size_t row,
+std::vector<AllocationLink> allocationLinks(const profiler::RunTimeline& timeline, std::size_t row,
                                             std::size_t limit = 16);
 
 /// The same tensor in the step before.
@@ -33,6 +33,6 @@ struct EarlierTensor {
     QString step; ///< "step 2"
     std::int64_t tokens = 0;
 };
-std::optional<EarlierTensor> earlierTensor(const profiler::MemoryTimeline& timeline, std::size_t row);
+std::optional<EarlierTensor> earlierTensor(const profiler::RunTimeline& timeline, std::size_t row);
 
 } // namespace vitrine::ui

@@ -13,20 +13,20 @@ namespace vitrine::ui {
 namespace {
 
 using profiler::AllocationRow;
-using profiler::MemoryTimeline;
+using profiler::RunTimeline;
 
-base::TimeNs deathOf(const MemoryTimeline& timeline, const AllocationRow& row) {
+base::TimeNs deathOf(const RunTimeline& timeline, const AllocationRow& row) {
     return row.freed < 0 ? timeline.end() : row.freed;
 }
 
-std::vector<std::size_t> chosenRows(const MemoryTimeline& timeline, TimeRange range, int column, Qt::SortOrder order) {
+std::vector<std::size_t> chosenRows(const RunTimeline& timeline, TimeRange range, int column, Qt::SortOrder order) {
     struct Keyed {
         double number;
         std::uint32_t text;
         std::size_t row;
     };
     std::vector<Keyed> keyed;
-    const auto rows = timeline.allocations();
+    const auto rows = timeline.memory().allocations();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const AllocationRow row = rows[i];
         const base::TimeNs death = deathOf(timeline, row);
@@ -131,7 +131,7 @@ QVariant AllocationTableModel::data(const QModelIndex& index, int role) const {
     if (role == Qt::TextAlignmentRole) {
         return headerData(index.column(), Qt::Horizontal, role);
     }
-    const AllocationRow row = shown_->allocations()[allocation(index.row())];
+    const AllocationRow row = shown_->memory().allocations()[allocation(index.row())];
     if (role == CategoryRole) {
         return index.column() == Name ? QVariant(static_cast<int>(row.category)) : QVariant();
     }
@@ -158,7 +158,7 @@ QVariant AllocationTableModel::data(const QModelIndex& index, int role) const {
     case Tensor:
         return tensorText(row);
     case Scope:
-        return QString::fromStdString(shown_->scopePath(row.scope));
+        return QString::fromStdString(shown_->scopes().path(row.scope));
     case Address:
         return raw ? QString::number(row.address) : addressText(row.address);
     default:

@@ -26,9 +26,9 @@ int alignmentOf(int column) {
 
 EventTableModel::EventTableModel(QObject* parent) : QAbstractTableModel(parent), job_(this) {}
 
-EventTableModel::Found EventTableModel::collect(const profiler::MemoryTimeline& timeline, TimeRange range) {
+EventTableModel::Found EventTableModel::collect(const profiler::RunTimeline& timeline, TimeRange range) {
     Found found;
-    const auto rows = timeline.allocations();
+    const auto rows = timeline.memory().allocations();
     const auto inside = [&](base::TimeNs time) { return time >= range.begin && time < range.end; };
     const auto take = [&](std::size_t index, const AllocationRow& row) {
         if (inside(row.born)) {
@@ -38,9 +38,9 @@ EventTableModel::Found EventTableModel::collect(const profiler::MemoryTimeline& 
             found.rows.push_back({row.freed, Row::Kind::Death, index, 0});
         }
     };
-    const std::uint64_t before = range.begin > 0 ? totalBytes(timeline.at(range.begin - 1)) : 0;
+    const std::uint64_t before = range.begin > 0 ? totalBytes(timeline.memory().at(range.begin - 1)) : 0;
     if (range.begin > 0) {
-        for (const std::size_t index : timeline.aliveAt(range.begin - 1)) {
+        for (const std::size_t index : timeline.memory().aliveAt(range.begin - 1)) {
             take(index, rows[index]);
         }
     }
@@ -59,7 +59,7 @@ EventTableModel::Found EventTableModel::collect(const profiler::MemoryTimeline& 
             ++births;
         }
     }
-    const auto failures = timeline.outOfMemory();
+    const auto failures = timeline.memory().outOfMemory();
     for (std::size_t i = 0; i < failures.size(); ++i) {
         if (inside(failures[i].time)) {
             found.rows.push_back({failures[i].time, Row::Kind::Failure, i, 0});
@@ -68,7 +68,7 @@ EventTableModel::Found EventTableModel::collect(const profiler::MemoryTimeline& 
     std::ranges::stable_sort(found.rows, [](const Row& a, const Row& b) {
         return a.time != b.time ? a.time < b.time : a.kind == Row::Kind::Death && b.kind != Row::Kind::Death;
     });
-    const profiler::RangeTotals totals = timeline.totals(range.begin, range.end);
+    const profiler::RangeTotals totals = timeline.memory().totals(range.begin, range.end);
     found.all = std::max<std::size_t>(found.rows.size(), totals.births + totals.deaths);
     if (found.rows.size() > kLimit) {
         found.rows.resize(kLimit);
@@ -109,7 +109,7 @@ void EventTableModel::setSource(const TimelinePtr& timeline, TimeRange range) {
 
 std::uint64_t EventTableModel::allocation(int index) const {
     const Row& at = row(index);
-    return at.kind == Row::Kind::Failure ? 0 : shown_->allocations()[at.index].id;
+    return at.kind == Row::Kind::Failure ? 0 : shown_->memory().allocations()[at.index].id;
 }
 
 int EventTableModel::rowCount(const QModelIndex& parent) const {
@@ -128,7 +128,7 @@ QString EventTableModel::text(const Row& row, int column) const {
         return bytesText(row.total);
     }
     if (row.kind == Row::Kind::Failure) {
-        const base::OutOfMemoryEvent event = shown_->outOfMemory()[row.index];
+        const base::OutOfMemoryEvent event = shown_->memory().outOfMemory()[row.index];
         switch (column) {
         case Event:
             return tr("out of memory");
@@ -139,10 +139,10 @@ QString EventTableModel::text(const Row& row, int column) const {
         case Category:
             return textOf(base::categoryName(event.category));
         default:
-            return QString::fromStdString(shown_->scopePath(event.scope.value));
+            return QString::fromStdString(shown_->scopes().path(event.scope.value));
         }
     }
-    const AllocationRow block = shown_->allocations()[row.index];
+    const AllocationRow block = shown_->memory().allocations()[row.index];
     switch (column) {
     case Event:
         return row.kind == Row::Kind::Birth ? tr("allocate") : tr("free");
@@ -154,7 +154,7 @@ QString EventTableModel::text(const Row& row, int column) const {
     case Category:
         return textOf(base::categoryName(block.category));
     default:
-        return QString::fromStdString(shown_->scopePath(block.scope));
+        return QString::fromStdString(shown_->scopes().path(block.scope));
     }
 }
 
@@ -170,12 +170,12 @@ QVariant EventTableModel::data(const QModelIndex& index, int role) const {
         return alignmentOf(index.column());
     case CategoryRole:
         if (index.column() == Tensor && at.kind != Row::Kind::Failure) {
-            return static_cast<int>(shown_->allocations()[at.index].category);
+            return static_cast<int>(shown_->memory().allocations()[at.index].category);
         }
         return {};
     case Qt::ToolTipRole:
         return index.column() == Size && at.kind != Row::Kind::Failure
-                   ? exactBytesText(shown_->allocations()[at.index].bytes)
+                   ? exactBytesText(shown_->memory().allocations()[at.index].bytes)
                    : QVariant();
     default:
         return {};

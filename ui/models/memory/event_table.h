@@ -53,7 +53,7 @@ private:
         std::vector<Row> rows;
         std::size_t all = 0;
     };
-    static Found collect(const profiler::MemoryTimeline& timeline, TimeRange range);
+    static Found collect(const profiler::RunTimeline& timeline, TimeRange range);
     QString text(const Row& row, int column) const;
 
     TimelinePtr shown_;

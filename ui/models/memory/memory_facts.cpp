@@ -81,7 +81,7 @@ AllocationQuery AllocationQuery::parse(const QString& typedText) {
     return query;
 }
 
-bool AllocationQuery::matches(const profiler::MemoryTimeline& timeline, const profiler::AllocationRow& row) const {
+bool AllocationQuery::matches(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row) const {
     switch (kind_) {
     case Kind::None:
         return false;
@@ -100,13 +100,13 @@ bool AllocationQuery::matches(const profiler::MemoryTimeline& timeline, const pr
     return holds(timeline.text(row.name)) || holds(base::categoryName(row.category));
 }
 
-FoundAllocations findAllocations(const profiler::MemoryTimeline& timeline, const AllocationQuery& query,
+FoundAllocations findAllocations(const profiler::RunTimeline& timeline, const AllocationQuery& query,
                                  std::size_t limit) {
     FoundAllocations found;
     if (query.empty()) {
         return found;
     }
-    const auto rows = timeline.allocations();
+    const auto rows = timeline.memory().allocations();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         if (query.matches(timeline, rows[i])) {
             ++found.total;
@@ -118,21 +118,21 @@ FoundAllocations findAllocations(const profiler::MemoryTimeline& timeline, const
     return found;
 }
 
-std::optional<std::uint64_t> budgetAt(const profiler::MemoryTimeline& timeline, base::TimeNs time) {
+std::optional<std::uint64_t> budgetAt(const profiler::RunTimeline& timeline, base::TimeNs time) {
     std::optional<std::uint64_t> budget;
-    for (const auto& [when, value] : timeline.counter("budget_bytes")) {
+    for (const auto& [when, value] : timeline.counters().samples("budget_bytes")) {
         if ((when <= time || !budget) && value > 0) {
             budget = static_cast<std::uint64_t>(value);
         }
     }
-    if (!budget && !timeline.outOfMemory().empty() && timeline.outOfMemory().front().budget > 0) {
-        budget = timeline.outOfMemory().front().budget;
+    if (!budget && !timeline.memory().outOfMemory().empty() && timeline.memory().outOfMemory().front().budget > 0) {
+        budget = timeline.memory().outOfMemory().front().budget;
     }
     return budget;
 }
 
-const profiler::ScopeRow* scopeAt(const profiler::MemoryTimeline& timeline, base::TimeNs time, base::ScopeKind kind) {
-    const auto scopes = timeline.scopes();
+const profiler::ScopeRow* scopeAt(const profiler::RunTimeline& timeline, base::TimeNs time, base::ScopeKind kind) {
+    const auto scopes = timeline.scopes().all();
     auto next = static_cast<std::size_t>(
         std::ranges::upper_bound(scopes, time, {}, [](const profiler::ScopeRow& row) { return row.begin; }) -
         scopes.begin());
@@ -140,13 +140,13 @@ const profiler::ScopeRow* scopeAt(const profiler::MemoryTimeline& timeline, base
     for (std::size_t looked = 0; next > 0 && looked < 100'000; ++looked) {
         const profiler::ScopeRow row = scopes[--next];
         if (row.kind == kind && (row.end < 0 || row.end >= time)) {
-            return timeline.scope(row.id);
+            return timeline.scopes().find(row.id);
         }
     }
     return nullptr;
 }
 
-QString scopeTitle(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& scope, bool withTokens) {
+QString scopeTitle(const profiler::RunTimeline& timeline, const profiler::ScopeRow& scope, bool withTokens) {
     QString title = textOf(timeline.text(scope.name));
     if (title.isEmpty()) {
         title = scope.kind == base::ScopeKind::Step ? QObject::tr("step") : QObject::tr("scope");

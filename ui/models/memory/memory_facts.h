@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::ui {
 
@@ -20,7 +20,7 @@ class AllocationQuery {
 public:
     static AllocationQuery parse(const QString& typed);
     bool empty() const { return kind_ == Kind::None; }
-    bool matches(const profiler::MemoryTimeline& timeline, const profiler::AllocationRow& row) const;
+    bool matches(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row) const;
 
 private:
     enum class Kind : std::uint8_t { None, Text, Size, Address };
@@ -33,16 +33,16 @@ struct FoundAllocations {
     std::vector<std::size_t> rows; ///< by birth, at most the limit
     std::size_t total = 0;
 };
-FoundAllocations findAllocations(const profiler::MemoryTimeline& timeline, const AllocationQuery& query,
+FoundAllocations findAllocations(const profiler::RunTimeline& timeline, const AllocationQuery& query,
                                  std::size_t limit = 100'000);
 
 /// The budget at an instant: the counter's last value, or that of an out-of-memory event, or nothing.
-std::optional<std::uint64_t> budgetAt(const profiler::MemoryTimeline& timeline, base::TimeNs time);
+std::optional<std::uint64_t> budgetAt(const profiler::RunTimeline& timeline, base::TimeNs time);
 
 /// The step that encloses an instant, and its phase; null: none.
-const profiler::ScopeRow* scopeAt(const profiler::MemoryTimeline& timeline, base::TimeNs time, base::ScopeKind kind);
+const profiler::ScopeRow* scopeAt(const profiler::RunTimeline& timeline, base::TimeNs time, base::ScopeKind kind);
 
 /// "step 3", "step 3, 98,304 tokens", "prefill", "layer 11"
-QString scopeTitle(const profiler::MemoryTimeline& timeline, const profiler::ScopeRow& scope, bool withTokens);
+QString scopeTitle(const profiler::RunTimeline& timeline, const profiler::ScopeRow& scope, bool withTokens);
 
 } // namespace vitrine::ui

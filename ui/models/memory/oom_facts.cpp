@@ -39,9 +39,9 @@ FlatCell changeCell(std::int64_t change, const ByteGrid& grid, bool lessIsWorse)
 
 } // namespace
 
-OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure) {
+OomFacts oomFacts(const profiler::RunTimeline& timeline, std::size_t failure) {
     OomFacts facts;
-    if (failure >= timeline.outOfMemory().size()) {
+    if (failure >= timeline.memory().outOfMemory().size()) {
         return facts;
     }
     static_cast<profiler::OomReport&>(facts) = profiler::oomReport(timeline, failure);
@@ -74,11 +74,14 @@ OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure)
     QString where = place.join(QStringLiteral(", "));
     where[0] = where[0].toUpper();
     words << where + QLatin1Char('.');
+    if (facts.incomplete) {
+        words << QObject::tr("Records were lost before it, so what was held is uncertain.");
+    }
     facts.cause = words.join(QLatin1Char(' '));
     return facts;
 }
 
-FlatTreePtr holdersTree(const profiler::MemoryTimeline& timeline, const OomFacts& facts, profiler::GroupBy groupBy) {
+FlatTreePtr holdersTree(const profiler::RunTimeline& timeline, const OomFacts& facts, profiler::GroupBy groupBy) {
     const FlatTreePtr alive = heldTree(timeline, facts.failure, groupBy, 20);
     const double total = static_cast<double>(std::max<std::uint64_t>(1, totalBytes(facts.held)));
     auto tree = std::make_shared<FlatTree>();
@@ -100,7 +103,7 @@ FlatTreePtr holdersTree(const profiler::MemoryTimeline& timeline, const OomFacts
     return tree;
 }
 
-FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts& facts) {
+FlatTreePtr changeTable(const profiler::RunTimeline& timeline, const OomFacts& facts) {
     if (facts.before == nullptr || facts.step == nullptr) {
         return nullptr;
     }
@@ -165,7 +168,7 @@ FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts
     return table;
 }
 
-QString oomText(const profiler::MemoryTimeline& timeline, const OomFacts& facts) {
+QString oomText(const profiler::RunTimeline& timeline, const OomFacts& facts) {
     QStringList lines;
     lines << QObject::tr("%1 asked for %2 to hold %3. Only %4 of the %5 budget were free.")
                  .arg(facts.asker, bytesText(facts.event.requested), facts.tensor, bytesText(facts.free),

@@ -17,16 +17,16 @@ struct OomFacts : profiler::OomReport {
 };
 
 /// Without a failure of that number: a report of nothing.
-OomFacts oomFacts(const profiler::MemoryTimeline& timeline, std::size_t failure);
+OomFacts oomFacts(const profiler::RunTimeline& timeline, std::size_t failure);
 
 /// Holder, Size, Share, bar: by category, layer or op, two levels.
-FlatTreePtr holdersTree(const profiler::MemoryTimeline& timeline, const OomFacts& facts, profiler::GroupBy groupBy);
+FlatTreePtr holdersTree(const profiler::RunTimeline& timeline, const OomFacts& facts, profiler::GroupBy groupBy);
 
 /// GiB (or the unit that fits) by category in the step before and at the failure, with the change. Null without a step
 /// to compare with.
-FlatTreePtr changeTable(const profiler::MemoryTimeline& timeline, const OomFacts& facts);
+FlatTreePtr changeTable(const profiler::RunTimeline& timeline, const OomFacts& facts);
 
 /// The whole page as text for an issue or a mail.
-QString oomText(const profiler::MemoryTimeline& timeline, const OomFacts& facts);
+QString oomText(const profiler::RunTimeline& timeline, const OomFacts& facts);
 
 } // namespace vitrine::ui

@@ -31,7 +31,7 @@ void write(const QString& path, const std::function<void(std::ostream&)>& body) 
 
 } // namespace
 
-QStringList exportRun(const profiler::MemoryTimeline& timeline, const sessions::RunInfo& run, ExportFormat format,
+QStringList exportRun(const profiler::RunTimeline& timeline, const sessions::RunInfo& run, ExportFormat format,
                       const QString& path) {
     if (format == ExportFormat::ChromeTrace) {
         profiler::ChromeTraceOptions options;

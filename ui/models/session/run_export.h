@@ -7,7 +7,7 @@
 #include <QString>
 #include <QStringList>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::ui {
@@ -19,7 +19,7 @@ enum class ExportFormat : std::uint8_t {
 
 /// Writes on the calling thread, which is not the GUI's; returns the files. Throws BadInput that names a file which
 /// cannot be written.
-QStringList exportRun(const profiler::MemoryTimeline& timeline, const sessions::RunInfo& run, ExportFormat format,
+QStringList exportRun(const profiler::RunTimeline& timeline, const sessions::RunInfo& run, ExportFormat format,
                       const QString& path);
 
 } // namespace vitrine::ui

@@ -16,12 +16,12 @@
 #include <string>
 #include <vector>
 
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::ui {
 
-using TimelinePtr = std::shared_ptr<const profiler::MemoryTimeline>;
+using TimelinePtr = std::shared_ptr<const profiler::RunTimeline>;
 
 /// What is known of a run's events so far.
 struct TimelineState {

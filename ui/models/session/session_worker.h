@@ -56,7 +56,7 @@ public:
 
 private:
     struct Reader {
-        profiler::MemoryTimelineBuilder builder;
+        profiler::RunTimelineBuilder builder;
         std::map<std::string, std::uint64_t> next; ///< next sequence of each stream
         std::uint64_t chunks = 0;
         bool caughtUp = false;

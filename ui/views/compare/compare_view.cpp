@@ -294,7 +294,7 @@ void CompareView::updateTables() {
 
 void CompareView::updateLane() {
     const TimelinePtr a = timelineOf(a_), b = timelineOf(b_);
-    if (!a || !b || a_ == b_ || a->events() == 0 || b->events() == 0) {
+    if (!a || !b || a_ == b_ || a->memory().events() == 0 || b->memory().events() == 0) {
         lane_->setRuns(nullptr, nullptr, nullptr);
         lane_->setFacts(a_ != 0 && b_ != 0 && a_ != b_ && settled() ? tr("one of the runs recorded no memory")
                                                                     : QString());
@@ -329,9 +329,10 @@ void CompareView::updateLane() {
     }
     lane_->setRuns(a, b, alignment);
     const auto peakOf = [](const TimelinePtr& timeline) {
-        return timeline->peak(timeline->begin(), timeline->end()).maxTotal;
+        const profiler::MemoryColumn peak = timeline->memory().peak(timeline->begin(), timeline->end());
+        return peakText(peak.maxTotal, peak.incomplete);
     };
-    lane_->setFacts(tr("peak A %1, B %2").arg(bytesText(peakOf(a)), bytesText(peakOf(b))));
+    lane_->setFacts(tr("peak A %1, B %2").arg(peakOf(a), peakOf(b)));
 }
 
 void CompareView::updateDeltas() {

@@ -266,7 +266,7 @@ void KernelsView::updateCounters() {
     const RunInfo* run = context().document->run(run_);
     const double ceiling = run != nullptr ? ceilingsOf(*run).bytesPerSecond : 0;
     const TimeRange range = context().time->range();
-    const std::vector<std::string> recorded = timeline_ ? timeline_->counters() : std::vector<std::string>();
+    const std::vector<std::string> recorded = timeline_ ? timeline_->counters().names() : std::vector<std::string>();
     for (const CounterLane& counter : counterLanes_) {
         const bool rate = counter.counters.size() > 1;
         const double unit = rate ? 1e9 : 0.01;
@@ -275,7 +275,8 @@ void KernelsView::updateCounters() {
         QStringList facts;
         for (std::size_t i = 0; timeline_ && i < counter.counters.size(); ++i) {
             const std::string& name = counter.counters[i];
-            const auto whole = timeline_->counterColumns(name, range.begin, std::max(range.begin + 1, range.end), 1);
+            const auto whole =
+                timeline_->counters().columns(name, range.begin, std::max(range.begin + 1, range.end), 1);
             if (whole.empty() || !whole.front().known) {
                 continue;
             }
@@ -287,7 +288,7 @@ void KernelsView::updateCounters() {
                 for (int x = 0; x < columns; ++x) {
                     const base::TimeNs from = axis.time(static_cast<double>(x) / columns * axis.width());
                     const base::TimeNs to = axis.time((x + 1.0) / columns * axis.width());
-                    const auto column = timeline->counterColumns(name, from, std::max(from + 1, to), 1);
+                    const auto column = timeline->counters().columns(name, from, std::max(from + 1, to), 1);
                     if (!column.empty() && column.front().known) {
                         values[static_cast<std::size_t>(x)] = column.front().mean / unit;
                     }

@@ -30,8 +30,8 @@ std::uint64_t KernelsView::litScope() const {
     if (selection.scope != 0 || selection.allocation == 0 || !timeline_) {
         return selection.scope;
     }
-    const auto row = timeline_->findAllocation(selection.allocation);
-    return row ? timeline_->allocations()[*row].scope : 0;
+    const auto row = timeline_->memory().findAllocation(selection.allocation);
+    return row ? timeline_->memory().allocations()[*row].scope : 0;
 }
 
 void KernelsView::updateLit() {

@@ -293,7 +293,7 @@ void KvView::refresh() {
     const sessions::RunInfo* run = document != nullptr ? document->run(run_) : nullptr;
     const TimelineState state = run != nullptr ? document->timeline(run_) : TimelineState();
     showError(state.error);
-    batch_ = state.timeline && !state.timeline->requests().empty();
+    batch_ = state.timeline && !state.timeline->requests().events().empty();
     if (!state.timeline) {
         job_.cancel();
         shownRun_ = run_;

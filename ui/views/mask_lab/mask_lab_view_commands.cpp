@@ -41,7 +41,7 @@ std::vector<std::int64_t> requestLengths(const TimelinePtr& timeline) {
     constexpr std::size_t kMost = 4096;
     std::vector<std::int64_t> lengths;
     for (const base::RequestEvent& event :
-         timeline != nullptr ? timeline->requests() : std::span<const base::RequestEvent>()) {
+         timeline != nullptr ? timeline->requests().events() : std::span<const base::RequestEvent>()) {
         if (event.phase == base::RequestPhase::Arrived && event.tokens > 0 && lengths.size() < kMost) {
             lengths.push_back(event.tokens);
         }

@@ -74,8 +74,8 @@ AlivePanel::AlivePanel(TimeCursor* time, QWidget* parent) : QWidget(parent), tim
     connect(pinned_, &PinnedPanel::closed, this, [this] { time_->select({}); });
     connect(pinned_, &PinnedPanel::allocationWanted, this, [this](quint64 id) {
         time_->select({id, 0});
-        if (const auto row = timeline_ ? timeline_->findAllocation(id) : std::nullopt) {
-            time_->goTo(timeline_->allocations()[*row].born);
+        if (const auto row = timeline_ ? timeline_->memory().findAllocation(id) : std::nullopt) {
+            time_->goTo(timeline_->memory().allocations()[*row].born);
         }
     });
     const auto choose = [this](const QModelIndex& index) {
@@ -93,7 +93,7 @@ void AlivePanel::setTimeline(TimelinePtr timeline) {
     timeline_ = std::move(timeline);
     expandedOnce_ = expandedOnce_ && !other;
     if (timeline_) {
-        peakTime_ = timeline_->peak(timeline_->begin(), timeline_->end() + 1).maxTime;
+        peakTime_ = timeline_->memory().peak(timeline_->begin(), timeline_->end() + 1).maxTime;
     }
     refresh();
     showPinned();
@@ -162,7 +162,7 @@ void AlivePanel::fitColumns() {
 
 void AlivePanel::showPinned() {
     const std::uint64_t id = time_->selection().allocation;
-    const auto row = timeline_ && id != 0 ? timeline_->findAllocation(id) : std::nullopt;
+    const auto row = timeline_ && id != 0 ? timeline_->memory().findAllocation(id) : std::nullopt;
     if (!row) {
         pinned_->clear();
         tree_->clearSelection();

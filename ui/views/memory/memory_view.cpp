@@ -38,8 +38,8 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
     }
     connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& index) {
         const std::size_t row = tableModel_->allocation(index.row());
-        this->context().time->select({timeline_->allocations()[row].id, 0});
-        this->context().time->setCursor(timeline_->allocations()[row].born);
+        this->context().time->select({timeline_->memory().allocations()[row].id, 0});
+        this->context().time->setCursor(timeline_->memory().allocations()[row].born);
     });
     connect(header(), &ViewHeader::tableToggled, this, &MemoryView::updateTable);
     connect(context.document, &SessionDocument::selectionChanged, this, &MemoryView::onSelectedRun);
@@ -66,9 +66,9 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
     connect(alive_->pinned(), &PinnedPanel::scopeWanted, this, &MemoryView::goToScope);
     connect(alive_->pinned(), &PinnedPanel::onlyWanted, this, [this] {
         const auto row =
-            timeline_ ? timeline_->findAllocation(this->context().time->selection().allocation) : std::nullopt;
+            timeline_ ? timeline_->memory().findAllocation(this->context().time->selection().allocation) : std::nullopt;
         if (row) {
-            allocationLane_->setOnlyName(timeline_->allocations()[*row].name);
+            allocationLane_->setOnlyName(timeline_->memory().allocations()[*row].name);
         }
     });
     connect(oomPage_, &OomPage::goWanted, this, [this](qint64 time) {
@@ -144,7 +144,7 @@ QWidget* MemoryView::inspectorHeader() {
 }
 
 void MemoryView::goToScope(quint64 scope) {
-    if (const profiler::ScopeRow* row = timeline_ ? timeline_->scope(scope) : nullptr) {
+    if (const profiler::ScopeRow* row = timeline_ ? timeline_->scopes().find(scope) : nullptr) {
         const base::TimeNs end = row->end < 0 ? timeline_->end() : row->end;
         const base::TimeNs air = std::max<base::TimeNs>(1, (end - row->begin) / 4);
         context().time->setRange({row->begin - air, end + air});
@@ -194,18 +194,19 @@ void MemoryView::onTimeline() {
     updateReadout();
     if (timeline_) {
         std::vector<base::TimeNs> guides;
-        if (timeline_->phases().size() < 200) {
-            for (const profiler::ScopeRow phase : timeline_->phases()) {
+        if (timeline_->scopes().phases().size() < 200) {
+            for (const profiler::ScopeRow phase : timeline_->scopes().phases()) {
                 guides.push_back(phase.begin);
             }
         }
         stackLane_->setGuides(std::move(guides));
-        const profiler::MemoryColumn peak = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
-        header()->setFacts(peak.maxTotal > 0
-                               ? tr("Peak %1 at %2").arg(bytesText(peak.maxTotal), instantText(peak.maxTime))
-                               : QString(),
-                           QStringLiteral("P"));
-        reservedCheck_->setEnabled(!timeline_->counter("reserved_bytes").empty());
+        const profiler::MemoryColumn peak = timeline_->memory().peak(timeline_->begin(), timeline_->end() + 1);
+        header()->setFacts(
+            peak.maxTotal > 0
+                ? tr("Peak %1 at %2").arg(peakText(peak.maxTotal, peak.incomplete), instantText(peak.maxTime))
+                : QString(),
+            QStringLiteral("P"));
+        reservedCheck_->setEnabled(!timeline_->counters().samples("reserved_bytes").empty());
         reservedCheck_->setToolTip(reservedCheck_->isEnabled() ? QString()
                                                                : tr("This run has no counter of reserved bytes"));
     }
@@ -214,7 +215,7 @@ void MemoryView::onTimeline() {
     }
     const sessions::RunInfo* run = context().document->run(run_);
     const bool live = run != nullptr && run->status == sessions::RunStatus::Running;
-    if (timeline_ && timeline_->events() > 0) {
+    if (timeline_ && timeline_->memory().events() > 0) {
         showEmpty({});
     } else if (state.complete && live) {
         showEmpty(tr("The run has begun and holds no memory yet."));

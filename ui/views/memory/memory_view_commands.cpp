@@ -32,7 +32,7 @@ void MemoryView::goToPeak(int direction) {
     if (!timeline_) {
         return;
     }
-    std::vector<base::TimeNs> peaks = timeline_->peaks(kPeaks);
+    std::vector<base::TimeNs> peaks = timeline_->memory().peaks(kPeaks);
     if (peaks.empty()) {
         return;
     }
@@ -64,7 +64,7 @@ void MemoryView::walkLinks(int direction) {
     linkAt_ = linkAt_ < 0 ? (direction > 0 ? 0 : count - 1) : std::clamp(linkAt_ + direction, 0, count - 1);
     const AllocationLink& link = links[static_cast<std::size_t>(linkAt_)];
     time->select({linksOf_, link.scope});
-    if (const profiler::ScopeRow* scope = timeline_->scope(link.scope)) {
+    if (const profiler::ScopeRow* scope = timeline_->scopes().find(link.scope)) {
         time->setMeasured(TimeRange{scope->begin, scope->end < 0 ? timeline_->end() : scope->end});
     }
     time->goTo(link.time);
@@ -83,7 +83,7 @@ bool MemoryView::perform(const QString& action) {
         return true;
     }
     if (action == QLatin1String("go.oom")) {
-        if (timeline_ && !timeline_->outOfMemory().empty()) {
+        if (timeline_ && !timeline_->memory().outOfMemory().empty()) {
             oomShown() ? oomPage_->nextFailure() : showOom(true);
         }
         return true;
@@ -135,8 +135,8 @@ QString MemoryView::whyNot(const QString& action) const {
     }
     const bool needsEvents = action.startsWith(QLatin1String("go.peak")) || action == QLatin1String("select.next") ||
                              action == QLatin1String("select.previous");
-    return needsEvents && (!timeline_ || timeline_->events() == 0) ? tr("This run has no memory events")
-                                                                   : View::whyNot(action);
+    return needsEvents && (!timeline_ || timeline_->memory().events() == 0) ? tr("This run has no memory events")
+                                                                            : View::whyNot(action);
 }
 
 QString MemoryView::find(const QString& text, int direction) {
@@ -151,7 +151,7 @@ QString MemoryView::find(const QString& text, int direction) {
             takeFound({});
             return {};
         }
-        if (timeline_->allocations().size() > 200'000) {
+        if (timeline_->memory().allocations().size() > 200'000) {
             findJob_.start([timeline = timeline_, query] { return findAllocations(*timeline, query); },
                            [this](FoundAllocations found) { takeFound(std::move(found)); });
             return tr("…");
@@ -165,7 +165,7 @@ QString MemoryView::find(const QString& text, int direction) {
         return tr("none");
     }
     if (direction != 0) {
-        const profiler::AllocationRow row = timeline_->allocations()[found_.rows[foundAt_]];
+        const profiler::AllocationRow row = timeline_->memory().allocations()[found_.rows[foundAt_]];
         context().time->select({row.id, 0});
         context().time->goTo(row.born);
     }
@@ -193,8 +193,9 @@ void MemoryView::updateReadout() {
         const TimeRange measured = *time->measured();
         const profiler::RangeStatistics range = profiler::rangeStatistics(*timeline_, measured.begin, measured.end);
         setReadout(tr("Range %1: %2, peak %3 at %4, mean %5, %6 allocations, %7 frees")
-                       .arg(durationText(measured.length()), signedBytesText(range.change), bytesText(range.peak),
-                            instantText(range.peakTime), bytesText(static_cast<std::uint64_t>(range.mean)),
+                       .arg(durationText(measured.length()), signedBytesText(range.change),
+                            peakText(range.peak, range.incomplete), instantText(range.peakTime),
+                            bytesText(static_cast<std::uint64_t>(range.mean)),
                             countText(static_cast<qint64>(range.births)),
                             countText(static_cast<qint64>(range.deaths))));
         return;
@@ -211,7 +212,7 @@ void MemoryView::updateReadout() {
         setReadout({});
         return;
     }
-    const base::CategoryBytes split = timeline_->at(*at);
+    const base::CategoryBytes split = timeline_->memory().at(*at);
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < split.size(); ++i) {
         if (split[i] > 0) {
@@ -229,7 +230,7 @@ void MemoryView::updateReadout() {
         text += QStringLiteral(": ") + parts.join(QStringLiteral(", "));
     }
     if (const profiler::ScopeRow* step = scopeAt(*timeline_, *at, base::ScopeKind::Step)) {
-        text += QStringLiteral("; ") + QString::fromStdString(timeline_->scopePath(step->id));
+        text += QStringLiteral("; ") + QString::fromStdString(timeline_->scopes().path(step->id));
     }
     setReadout(text);
 }

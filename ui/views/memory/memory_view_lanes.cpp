@@ -42,7 +42,7 @@ void MemoryView::updateFreeLane() {
         return;
     }
     // With a counter of the allocator the curve is what it measured; without one it is the budget minus what is held.
-    const auto samples = timeline_->counter("largest_free_bytes");
+    const auto samples = timeline_->counters().samples("largest_free_bytes");
     const TimelinePtr timeline = timeline_;
     const std::uint64_t budget = *budget_;
     Curve curve;
@@ -78,7 +78,7 @@ void MemoryView::updateFreeLane() {
     freeLane_->setCurves({std::move(curve)}, static_cast<double>(budget), true);
     std::vector<base::TimeNs> failures;
     QString facts;
-    for (const base::OutOfMemoryEvent& failure : timeline_->outOfMemory()) {
+    for (const base::OutOfMemoryEvent& failure : timeline_->memory().outOfMemory()) {
         failures.push_back(failure.time);
         const double fragmentation = oomFacts(*timeline_, failures.size() - 1).fragmentation;
         facts = tr("%1 at the failure, fragmentation %2 %")
@@ -86,8 +86,8 @@ void MemoryView::updateFreeLane() {
                     .arg(std::lround(fragmentation * 100));
     }
     if (facts.isEmpty()) {
-        const profiler::MemoryColumn peak = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
-        facts = tr("%1 at the peak").arg(bytesText(budget - std::min(budget, peak.maxTotal)));
+        const profiler::MemoryColumn peak = timeline_->memory().peak(timeline_->begin(), timeline_->end() + 1);
+        facts = tr("%1 at the peak").arg(peakText(budget - std::min(budget, peak.maxTotal), peak.incomplete));
     }
     freeLane_->setFailures(std::move(failures));
     freeLane_->setFacts(facts);
@@ -96,8 +96,12 @@ void MemoryView::updateFreeLane() {
 void MemoryView::updateMarks() {
     std::vector<TimeMark> marks;
     if (timeline_) {
-        for (const base::OutOfMemoryEvent& failure : timeline_->outOfMemory()) {
+        for (const base::OutOfMemoryEvent& failure : timeline_->memory().outOfMemory()) {
             marks.push_back({failure.time, TimeMark::Kind::Failure, tr("OOM %1").arg(instantText(failure.time))});
+        }
+        for (const base::GapEvent& gap : timeline_->gaps().all()) {
+            marks.push_back({gap.begin, TimeMark::Kind::Loss,
+                             tr("%1 records lost").arg(countText(static_cast<qint64>(gap.records))), gap.end});
         }
         for (const sessions::TimelineNote& note : notes_) {
             QString text = QString::fromStdString(note.body);
@@ -105,7 +109,7 @@ void MemoryView::updateMarks() {
                              text.size() > 24 ? text.left(23) + QStringLiteral("…") : text, note.timeEnd, note.id});
         }
         for (std::size_t i = 0; i < std::min(found_.rows.size(), kFindMarks); ++i) {
-            marks.push_back({timeline_->allocations()[found_.rows[i]].born, TimeMark::Kind::Find, {}});
+            marks.push_back({timeline_->memory().allocations()[found_.rows[i]].born, TimeMark::Kind::Find, {}});
         }
     }
     lanes_->setMarks(marks);

@@ -214,18 +214,18 @@ void OomPage::showEvent(QShowEvent* event) {
 }
 
 void OomPage::nextFailure() {
-    if (timeline_ && !timeline_->outOfMemory().empty()) {
-        failure_ = (failure_ + 1) % timeline_->outOfMemory().size();
+    if (timeline_ && !timeline_->memory().outOfMemory().empty()) {
+        failure_ = (failure_ + 1) % timeline_->memory().outOfMemory().size();
         refresh();
     }
 }
 
 void OomPage::refresh() {
     stale_ = false;
-    if (!timeline_ || timeline_->outOfMemory().empty()) {
+    if (!timeline_ || timeline_->memory().outOfMemory().empty()) {
         return;
     }
-    const std::size_t count = timeline_->outOfMemory().size();
+    const std::size_t count = timeline_->memory().outOfMemory().size();
     failure_ = std::min(failure_, count - 1);
     facts_ = oomFacts(*timeline_, failure_);
     which_->setText(tr("%1 of %2").arg(failure_ + 1).arg(count));
@@ -283,8 +283,8 @@ void OomPage::refresh() {
 }
 
 QString OomPage::asText() const {
-    return timeline_ && !timeline_->outOfMemory().empty() ? oomText(*timeline_, oomFacts(*timeline_, failure_))
-                                                          : QString();
+    return timeline_ && !timeline_->memory().outOfMemory().empty() ? oomText(*timeline_, oomFacts(*timeline_, failure_))
+                                                                   : QString();
 }
 
 bool OomPage::waiting() const {

@@ -145,20 +145,20 @@ void PinnedPanel::addRow(const QString& name, const std::vector<Part>& parts) {
     text_ << name + QStringLiteral(": ") + words.join(QLatin1Char(' '));
 }
 
-void PinnedPanel::addWhere(const profiler::MemoryTimeline& timeline, const profiler::AllocationRow& row) {
+void PinnedPanel::addWhere(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row) {
     addRow(tr("Size"), {{bytesText(row.bytes)}, {exactBytesText(row.bytes), TextColor::Text3}});
     if (const QString tensor = tensorText(row); !tensor.isEmpty()) {
         addRow(tr("Tensor"), {{tensor, TextColor::Text1, true}});
     }
     addRow(tr("Category"), {{textOf(base::categoryName(row.category))}});
-    const std::string path = timeline.scopePath(row.scope);
+    const std::string path = timeline.scopes().path(row.scope);
     if (!path.empty()) {
         addRow(tr("Scope"), {{QString::fromStdString(path)}});
     }
     addRow(tr("Address"), {{addressText(row.address) + QStringLiteral(" + ") + bytesText(row.bytes)}});
 }
 
-void PinnedPanel::addLinks(const profiler::MemoryTimeline& timeline, const profiler::AllocationRow& row,
+void PinnedPanel::addLinks(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row,
                            std::size_t index) {
     links_ = allocationLinks(timeline, index);
     std::vector<Part> made{{instantText(row.born)}};
@@ -194,13 +194,13 @@ void PinnedPanel::addLinks(const profiler::MemoryTimeline& timeline, const profi
             freed.push_back({last.name, TextColor::Accent, false, last.scope});
         }
         addRow(tr("Freed"), freed);
-    } else if (!timeline.outOfMemory().empty()) {
+    } else if (!timeline.memory().outOfMemory().empty()) {
         addRow(tr("Freed"), {{tr("never: the run stopped at %1").arg(instantText(timeline.end())), TextColor::Warn}});
     } else {
         addRow(tr("Freed"), {{tr("at the end of the run")}});
     }
     if (const auto earlier = earlierTensor(timeline, index)) {
-        const profiler::AllocationRow before = timeline.allocations()[earlier->row];
+        const profiler::AllocationRow before = timeline.memory().allocations()[earlier->row];
         QString step = earlier->step;
         step[0] = step[0].toUpper();
         const QString more = earlier->tokens > 0 ? tr("the same tensor at %1 tokens").arg(countText(earlier->tokens))
@@ -211,9 +211,9 @@ void PinnedPanel::addLinks(const profiler::MemoryTimeline& timeline, const profi
     }
 }
 
-void PinnedPanel::show(const profiler::MemoryTimeline& timeline, std::size_t index) {
-    const profiler::AllocationRow row = timeline.allocations()[index];
-    const Shown now{&timeline, timeline.events(), row.id};
+void PinnedPanel::show(const profiler::RunTimeline& timeline, std::size_t index) {
+    const profiler::AllocationRow row = timeline.memory().allocations()[index];
+    const Shown now{&timeline, timeline.memory().events(), row.id};
     if (now == shown_ && form_->isVisibleTo(this)) {
         return; // the focus of a link stays
     }
@@ -230,7 +230,7 @@ void PinnedPanel::show(const profiler::MemoryTimeline& timeline, std::size_t ind
     scope_ = row.scope;
     addWhere(timeline, row);
     addLinks(timeline, row, index);
-    goButton_->setEnabled(timeline.scope(row.scope) != nullptr);
+    goButton_->setEnabled(timeline.scopes().find(row.scope) != nullptr);
     header_->setVisible(true);
     form_->setVisible(true);
     buttons_->setVisible(true);

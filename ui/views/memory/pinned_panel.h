@@ -20,7 +20,7 @@ class PinnedPanel final : public QWidget {
 
 public:
     explicit PinnedPanel(QWidget* parent);
-    void show(const profiler::MemoryTimeline& timeline, std::size_t row);
+    void show(const profiler::RunTimeline& timeline, std::size_t row);
     void clear();
     QString asText() const; ///< what "Copy as text" copies
     /// Made, used, freed of what is shown; empty when nothing is.
@@ -46,8 +46,8 @@ private:
         QString tip = {};
     };
     void addRow(const QString& name, const std::vector<Part>& parts);
-    void addWhere(const profiler::MemoryTimeline& timeline, const profiler::AllocationRow& row);
-    void addLinks(const profiler::MemoryTimeline& timeline, const profiler::AllocationRow& row, std::size_t index);
+    void addWhere(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row);
+    void addLinks(const profiler::RunTimeline& timeline, const profiler::AllocationRow& row, std::size_t index);
     DockHeader* header_;
     QWidget* form_;
     QFormLayout* rows_;

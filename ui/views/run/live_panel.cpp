@@ -42,7 +42,7 @@ void MemoryStrip::paintEvent(QPaintEvent*) {
     const ThemeTokens& t = themeTokens();
     QPainter painter(this);
     painter.fillRect(rect(), t.canvas);
-    if (!timeline_ || timeline_->events() == 0) {
+    if (!timeline_ || timeline_->memory().events() == 0) {
         drawText(painter, rect(), Qt::AlignCenter, tr("No memory was recorded yet"), t.text3,
                  Theme::instance().font(TypeRole::Table));
         return;
@@ -61,8 +61,8 @@ void MemoryStrip::paintEvent(QPaintEvent*) {
         image_ = paintStack(input, frame, t);
         drawn_ = timeline_;
         drawnTheme_ = t.name;
-        const profiler::MemoryColumn peak = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
-        setToolTip(tr("Peak %1 at %2").arg(bytesText(peak.maxTotal), instantText(peak.maxTime)));
+        const profiler::MemoryColumn peak = timeline_->memory().peak(timeline_->begin(), timeline_->end() + 1);
+        setToolTip(tr("Peak %1 at %2").arg(peakText(peak.maxTotal, peak.incomplete), instantText(peak.maxTime)));
     }
     painter.drawImage(QPointF(0, 0), image_);
 }

@@ -81,7 +81,8 @@ Drawer::Drawer(const ViewContext& context, QWidget* parent) : QTabWidget(parent)
         const TimelinePtr timeline = context_.document->timeline(context_.document->runA()).timeline;
         const base::TimeNs from = context_.time->cursor().value_or(-1);
         const base::SpanEvent* next = nullptr;
-        for (const base::SpanEvent& span : timeline ? timeline->spans() : std::span<const base::SpanEvent>()) {
+        for (const base::SpanEvent& span :
+             timeline ? timeline->kernels().spans() : std::span<const base::SpanEvent>()) {
             const bool later = next == nullptr || (span.begin > from) > (next->begin > from) ||
                                ((span.begin > from) == (next->begin > from) && span.begin < next->begin);
             if (later && textOf(timeline->text(span.name.value)) == name) {

@@ -191,7 +191,7 @@ void MainWindow::onTimeline(qint64 run) {
     if (state.timeline) {
         const base::TimeNs begin = state.timeline->begin();
         TimeRange extent{begin, std::max(state.timeline->end(), begin + kShortestShown)};
-        if (!state.timeline->outOfMemory().empty()) {
+        if (!state.timeline->memory().outOfMemory().empty()) {
             extent.end += extent.length() / 22; // room for the request that failed
         }
         if (time_->extent().length() <= 0) {
@@ -216,7 +216,7 @@ void MainWindow::showStatus() {
         return;
     }
     const TimelineState& state = document_->timeline(run->id);
-    const qint64 events = state.timeline ? static_cast<qint64>(state.timeline->events()) : 0;
+    const qint64 events = state.timeline ? static_cast<qint64>(state.timeline->memory().events()) : 0;
     events_->setText(!state.timeline ? QString()
                      : events == 1   ? tr("1 event")
                                      : tr("%1 events").arg(countText(events)));

@@ -329,10 +329,9 @@ void MainWindow::updateAvailability() {
     set("mark.keep", marked && !document_->readOnly() && run != nullptr,
         document_->readOnly() ? tr("The file is read only") : nothing);
     set("mark.remove", marked, nothing);
-    const bool oom =
-        run != nullptr &&
-        (run->status == sessions::RunStatus::OutOfMemory ||
-         (document_->timeline(run->id).timeline && !document_->timeline(run->id).timeline->outOfMemory().empty()));
+    const bool oom = run != nullptr && (run->status == sessions::RunStatus::OutOfMemory ||
+                                        (document_->timeline(run->id).timeline &&
+                                         !document_->timeline(run->id).timeline->memory().outOfMemory().empty()));
     set("go.oom", oom, tr("This run did not run out of memory"));
     // A button that goes hands its focus to the view: Qt would give it to the next field, where single keys are typed.
     const bool again = actions_->action(QStringLiteral("run.again"))->isEnabled();

@@ -28,10 +28,10 @@ AllocationLane::AllocationLane(const QString& title, TimeCursor* time, QWidget* 
     connect(&stacking_, &QTimer::timeout, this, [this] {
         if (!job_.busy() || byAddress_ || !timeline_) {
             stacking_.stop();
-        } else if (timeline_->stackedPart() < 1) {
+        } else if (timeline_->memory().stackedPart() < 1) {
             setFacts(tr("Stacking the blocks of %1 events, %2 %")
-                         .arg(countText(static_cast<qint64>(timeline_->events())))
-                         .arg(static_cast<int>(timeline_->stackedPart() * 100)));
+                         .arg(countText(static_cast<qint64>(timeline_->memory().events())))
+                         .arg(static_cast<int>(timeline_->memory().stackedPart() * 100)));
         }
     });
 }
@@ -89,7 +89,7 @@ ByteScale AllocationLane::scale() const {
 
 QImage AllocationLane::paint(const PlotFrame& frame) {
     const AllocationInput in = input(frame);
-    if (!timeline_ || timeline_->allocations().size() <= kPaintAtOnce) {
+    if (!timeline_ || timeline_->memory().allocations().size() <= kPaintAtOnce) {
         picture_ = paintAllocations(in, frame, themeTokens());
         pictureAxis_ = axis();
         pictureValid_ = true;
@@ -138,7 +138,7 @@ void AllocationLane::paintOver(QPainter& painter, const PlotFrame&) {
     if (const std::uint64_t pinned = time()->selection().allocation; pinned != 0 && timeline_) {
         painter.save();
         painter.setClipRect(plot);
-        const auto rows = timeline_->allocations();
+        const auto rows = timeline_->memory().allocations();
         for (const AllocationHit& hit : picture_.hits) {
             if (rows[hit.row].id == pinned) {
                 painter.setPen(QPen(themeTokens().text1, 2));
@@ -162,7 +162,7 @@ const AllocationHit* AllocationLane::hitAt(QPointF position) const {
 }
 
 QString AllocationLane::tipOf(const AllocationHit& hit) const {
-    const profiler::AllocationRow row = timeline_->allocations()[hit.row];
+    const profiler::AllocationRow row = timeline_->memory().allocations()[hit.row];
     if (hit.count > 1) {
         return tr("%1 allocations, too small to draw alone; the largest is %2 of %3")
             .arg(countText(hit.count), shortTensorName(timeline_->text(row.name)), bytesText(row.bytes));
@@ -175,7 +175,7 @@ QString AllocationLane::tipOf(const AllocationHit& hit) const {
     if (const QString tensor = tensorText(row); !tensor.isEmpty()) {
         lines << tensor;
     }
-    if (const std::string path = timeline_->scopePath(row.scope); !path.empty()) {
+    if (const std::string path = timeline_->scopes().path(row.scope); !path.empty()) {
         lines << QString::fromStdString(path);
     }
     lines << tr("%1, from %2").arg(durationText(freed - row.born), instantText(row.born));
@@ -185,12 +185,12 @@ QString AllocationLane::tipOf(const AllocationHit& hit) const {
 void AllocationLane::clickedAt(QPointF position, Qt::KeyboardModifiers modifiers) {
     Lane::clickedAt(position, modifiers);
     const AllocationHit* hit = hitAt(position);
-    time()->select({hit != nullptr ? timeline_->allocations()[hit->row].id : 0, 0});
+    time()->select({hit != nullptr ? timeline_->memory().allocations()[hit->row].id : 0, 0});
 }
 
 void AllocationLane::doubleClickedAt(QPointF position) {
     if (const AllocationHit* hit = hitAt(position)) {
-        const profiler::AllocationRow row = timeline_->allocations()[hit->row];
+        const profiler::AllocationRow row = timeline_->memory().allocations()[hit->row];
         const base::TimeNs freed = row.freed < 0 ? timeline_->end() : row.freed;
         const base::TimeNs air = std::max<base::TimeNs>(1, (freed - row.born) / 10);
         time()->setRange({row.born - air, freed + air});
@@ -216,14 +216,14 @@ bool AllocationLane::event(QEvent* event) {
 }
 
 bool AllocationLane::step(int direction) {
-    if (!timeline_ || timeline_->allocations().empty()) {
+    if (!timeline_ || timeline_->memory().allocations().empty()) {
         return false;
     }
-    const auto rows = timeline_->allocations();
+    const auto rows = timeline_->memory().allocations();
     const std::uint64_t pinned = time()->selection().allocation;
     std::ptrdiff_t at = -1;
     if (pinned != 0) {
-        const auto found = timeline_->findAllocation(pinned);
+        const auto found = timeline_->memory().findAllocation(pinned);
         at = found ? static_cast<std::ptrdiff_t>(*found) + direction : -1;
     } else {
         const base::TimeNs from = time()->cursor().value_or(time()->range().begin);
@@ -240,7 +240,7 @@ bool AllocationLane::step(int direction) {
 
 QString AllocationLane::spoken() const {
     if (timeline_ && time()->selection().allocation != 0) {
-        const auto rows = timeline_->allocations();
+        const auto rows = timeline_->memory().allocations();
         for (const AllocationHit& hit : picture_.hits) {
             if (rows[hit.row].id == time()->selection().allocation) {
                 return tipOf(hit).replace(QLatin1Char('\n'), QStringLiteral(", "));

@@ -16,7 +16,7 @@ namespace {
 constexpr double kLabelWidth = 70, kLabelHeight = 13, kSmallLine = 3, kThin = 8;
 
 std::uint64_t placeOf(const AllocationInput& input, std::uint64_t address) {
-    return input.byAddress ? input.timeline->compactAddress(address) : address;
+    return input.byAddress ? input.timeline->memory().compactAddress(address) : address;
 }
 
 void drawShape(QPainter& painter, const QRectF& rect, const profiler::AllocationRow& row, const AllocationInput& input,
@@ -50,7 +50,7 @@ void drawShape(QPainter& painter, const QRectF& rect, const profiler::Allocation
 void drawFailureRoom(QPainter& painter, const AllocationInput& input, const PlotFrame& frame, const ByteScale& scale,
                      const ThemeTokens& theme) {
     const QRectF plot = frame.plot();
-    for (const base::OutOfMemoryEvent& failure : input.timeline->outOfMemory()) {
+    for (const base::OutOfMemoryEvent& failure : input.timeline->memory().outOfMemory()) {
         const double x = plot.left() + input.axis.x(failure.time);
         if (x < plot.left() || x > plot.right() + 1) {
             continue;
@@ -83,7 +83,7 @@ void drawFailureRoom(QPainter& painter, const AllocationInput& input, const Plot
 } // namespace
 
 ByteScale allocationScale(const AllocationInput& input, double height) {
-    std::uint64_t top = input.timeline->extent(input.byAddress);
+    std::uint64_t top = input.timeline->memory().extent(input.byAddress);
     if (input.budget && *input.budget <= top * 6) {
         top = std::max(top, *input.budget);
     }
@@ -103,11 +103,11 @@ AllocationPicture paintAllocations(const AllocationInput& input, const PlotFrame
     const ByteScale scale = allocationScale(input, plot.height());
     drawByteScale(painter, frame, scale, theme);
     painter.setClipRect(plot);
-    const auto rows = input.timeline->allocations();
+    const auto rows = input.timeline->memory().allocations();
     const double nsPerPixel = input.axis.nsPerPixel();
     const double bytesPerPixel = static_cast<double>(scale.top) / std::max(1.0, plot.height());
-    const auto shapes = input.timeline->shapes(input.axis.range().begin, input.axis.range().end, nsPerPixel,
-                                               bytesPerPixel, input.byAddress);
+    const auto shapes = input.timeline->memory().shapes(input.axis.range().begin, input.axis.range().end, nsPerPixel,
+                                                        bytesPerPixel, input.byAddress);
     std::vector<AllocationHit> small;
     for (const profiler::AllocationShape& shape : shapes) {
         const profiler::AllocationRow row = rows[shape.row];

@@ -118,7 +118,7 @@ void CompareLane::setRuns(TimelinePtr a, TimelinePtr b, std::shared_ptr<const pr
     top_ = 1;
     for (const TimelinePtr& timeline : {a_, b_}) {
         if (timeline) {
-            top_ = std::max(top_, timeline->peak(timeline->begin(), timeline->end()).maxTotal);
+            top_ = std::max(top_, timeline->memory().peak(timeline->begin(), timeline->end()).maxTotal);
         }
     }
     invalidate();
@@ -148,7 +148,7 @@ QString CompareLane::spoken() const {
         if (!when) {
             return std::nullopt;
         }
-        const base::CategoryBytes split = timeline->at(*when);
+        const base::CategoryBytes split = timeline->memory().at(*when);
         return std::accumulate(split.begin(), split.end(), std::uint64_t{0});
     };
     const auto a = total(a_, alignment_->timeInA(*at)), b = total(b_, alignment_->timeInB(*at));

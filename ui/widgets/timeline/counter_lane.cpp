@@ -47,7 +47,7 @@ void CounterLane::setTimeline(TimelinePtr timeline) {
     for (const Line& line : lines_) {
         const profiler::CounterColumn whole =
             timeline_ && timeline_->end() > timeline_->begin()
-                ? timeline_->counterColumns(line.counter, timeline_->begin(), timeline_->end(), 1).front()
+                ? timeline_->counters().columns(line.counter, timeline_->begin(), timeline_->end(), 1).front()
                 : profiler::CounterColumn{};
         if (whole.known) {
             present_.push_back(line);
@@ -82,14 +82,14 @@ std::vector<profiler::CounterColumn> CounterLane::columns(const Line& line, int 
         return {};
     }
     if (axis().kind() == AxisKind::Time && axis().range().length() >= count) {
-        return timeline_->counterColumns(line.counter, axis().range().begin, axis().range().end, count);
+        return timeline_->counters().columns(line.counter, axis().range().begin, axis().range().end, count);
     }
     // Columns of the axis of events are not equally long.
     std::vector<profiler::CounterColumn> out;
     for (int i = 0; i < count; ++i) {
         const base::TimeNs begin = axis().time(i * axis().width() / count);
         const base::TimeNs end = std::max(begin + 1, axis().time((i + 1) * axis().width() / count));
-        out.push_back(timeline_->counterColumns(line.counter, begin, end, 1).front());
+        out.push_back(timeline_->counters().columns(line.counter, begin, end, 1).front());
     }
     return out;
 }
@@ -105,7 +105,7 @@ void CounterLane::showFacts() {
     for (const Line& line : present_) {
         const base::TimeNs begin = at ? *at : range.begin;
         const base::TimeNs end = at ? *at + 1 : std::max(range.end, range.begin + 1);
-        const profiler::CounterColumn value = timeline_->counterColumns(line.counter, begin, end, 1).front();
+        const profiler::CounterColumn value = timeline_->counters().columns(line.counter, begin, end, 1).front();
         words << line.name + QLatin1Char(' ') +
                      (!value.known ? unknownText()
                       : at         ? valueText(value.mean)

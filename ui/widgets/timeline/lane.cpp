@@ -9,9 +9,14 @@
 #include <QPushButton>
 #include <algorithm>
 
+#include "ui/models/common/format.h"
 #include "ui/widgets/base/icons.h"
+#include "ui/widgets/base/paint.h"
 
 namespace vitrine::ui {
+
+/// A gap is seen however short it was, px.
+constexpr double kLeastGapWidth = 3;
 
 /// The header: a chevron, the title, controls, facts and a pin.
 class Lane::Header final : public QWidget {
@@ -157,6 +162,42 @@ void Lane::setAxis(const AxisMap& axis) {
     invalidate();
 }
 
+void Lane::setGaps(std::vector<base::GapEvent> gaps) {
+    if (!gaps.empty() || !gaps_.empty()) {
+        gaps_ = std::move(gaps);
+        invalidate();
+    }
+}
+
+QImage Lane::paintWithGaps(const PlotFrame& frame) {
+    QImage image = paint(frame);
+    if (gaps_.empty()) {
+        return image;
+    }
+    const ThemeTokens& t = themeTokens();
+    const QRectF plot = frame.plot();
+    QPainter painter(&image);
+    painter.setClipRect(plot);
+    for (const base::GapEvent& gap : gaps_) {
+        const double left = plot.left() + axis().x(gap.begin);
+        const double right = std::max(left + kLeastGapWidth, plot.left() + axis().x(gap.end));
+        const QRectF band = QRectF(QPointF(left, plot.top()), QPointF(right, plot.bottom())).intersected(plot);
+        if (band.isEmpty()) {
+            continue;
+        }
+        painter.fillRect(band, withAlpha(t.canvas, 0.6));
+        painter.fillRect(band, hatchBrush(Hatch::BackDiagonal, 6, withAlpha(t.warn, 0.75), frame.dpr));
+        const QFont font = Theme::instance().font(TypeRole::Table);
+        const QString text = tr("%1 records lost").arg(countText(static_cast<qint64>(gap.records)));
+        const QRectF box(band.left() + 4, band.top() + 2, textWidth(text, font) + 8, 16);
+        if (band.contains(box)) {
+            painter.fillRect(box, withAlpha(t.canvas, 0.86));
+            drawText(painter, box, Qt::AlignCenter, text, t.text1, font);
+        }
+    }
+    return image;
+}
+
 void Lane::invalidate() {
     dirty_ = true;
     header_->title()->setText(title());
@@ -170,7 +211,7 @@ PlotFrame Lane::frame() const {
 QImage Lane::picture(double dpr) {
     PlotFrame wanted = frame();
     wanted.dpr = dpr;
-    return paint(wanted);
+    return paintWithGaps(wanted);
 }
 
 bool Lane::step(int) {
@@ -196,7 +237,7 @@ void Lane::paintEvent(QPaintEvent*) {
     if (dirty_ || cache_.isNull() || std::abs(cache_.devicePixelRatio() - wanted.dpr) > 1e-6) {
         QElapsedTimer clock;
         clock.start();
-        cache_ = paint(wanted);
+        cache_ = paintWithGaps(wanted);
         lastPictureMs_ = static_cast<double>(clock.nsecsElapsed()) / 1e6;
         ++pictures_;
         dirty_ = false;

@@ -6,7 +6,9 @@
 // its size or the theme change.
 
 #include <QHBoxLayout>
+#include <vector>
 
+#include "base/trace.h"
 #include "ui/widgets/base/controls.h"
 #include "ui/widgets/timeline/time_strip.h"
 
@@ -39,6 +41,8 @@ public:
     int stretch() const { return collapsed_ ? 0 : stretch_; }
 
     void setAxis(const AxisMap& axis) override;
+    /// Where records of the run were lost: hatched over the plot.
+    void setGaps(std::vector<base::GapEvent> gaps);
     void invalidate();
     /// Frames painted so far and the time of the last one, for the frame budget.
     int pictures() const { return pictures_; }
@@ -66,11 +70,13 @@ protected:
 private:
     class Header;
     void updateHeights();
+    QImage paintWithGaps(const PlotFrame& frame);
 
     Header* header_ = nullptr;
     bool headerHidden_ = false;
     bool collapsed_ = false, pinned_ = false;
     int plotHeight_ = 96, stretch_ = 1, mostPlotHeight_ = QWIDGETSIZE_MAX / 2;
+    std::vector<base::GapEvent> gaps_;
     QImage cache_;
     bool dirty_ = true;
     int pictures_ = 0;

@@ -63,7 +63,17 @@ void LaneStack::setTimeline(TimelinePtr timeline) {
         }
         bands_->setRows(std::move(rows));
     }
+    for (Lane* lane : lanes_) {
+        lane->setGaps(gaps());
+    }
     updateAxis();
+}
+
+std::vector<base::GapEvent> LaneStack::gaps() const {
+    if (!timeline_) {
+        return {};
+    }
+    return {timeline_->gaps().all().begin(), timeline_->gaps().all().end()};
 }
 
 void LaneStack::setAxisKind(AxisKind kind) {
@@ -108,6 +118,7 @@ void LaneStack::addLane(Lane* lane, const Lane* before) {
     lanes_.insert(at, lane);
     column_->insertWidget(row, lane, lane->stretch());
     adopt(lane);
+    lane->setGaps(gaps());
     if (before != nullptr) {
         std::rotate(std::find(strips_.begin(), strips_.end(), before), strips_.end() - 1, strips_.end());
     }

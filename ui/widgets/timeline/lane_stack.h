@@ -73,6 +73,7 @@ protected:
 
 private:
     void updateAxis();
+    std::vector<base::GapEvent> gaps() const;
     void adopt(TimeStrip* strip);
     void placeLanes();
 

@@ -23,7 +23,7 @@ void StackLane::setTimeline(TimelinePtr timeline) {
     peak_.reset();
     planCount_ = 0;
     if (timeline_ && timeline_->end() > timeline_->begin()) {
-        peak_ = timeline_->peak(timeline_->begin(), timeline_->end() + 1);
+        peak_ = timeline_->memory().peak(timeline_->begin(), timeline_->end() + 1);
         if (peak_->maxTotal == 0) {
             peak_.reset();
         }
@@ -59,7 +59,7 @@ void StackLane::setPlan(TimelinePtr plan) {
         return;
     }
     plan_ = std::move(plan);
-    planPeak_ = plan_ ? plan_->peak(plan_->begin(), plan_->end() + 1).maxTotal : 0;
+    planPeak_ = plan_ ? plan_->memory().peak(plan_->begin(), plan_->end() + 1).maxTotal : 0;
     planColumns_.clear();
     planCount_ = 0;
     invalidate();
@@ -80,7 +80,8 @@ const StackLane::PlanColumns& StackLane::planColumns(int columns) {
                     const auto first = alignment.timeInB(alignment.positionOfA(begin));
                     const auto last = alignment.timeInB(alignment.positionOfA(std::min(end, timeline->end() - 1)));
                     if (begin < timeline->end() && first && last) {
-                        values[static_cast<std::size_t>(i)] = plan->peak(*first, std::max(*first + 1, *last)).maxTotal;
+                        values[static_cast<std::size_t>(i)] =
+                            plan->memory().peak(*first, std::max(*first + 1, *last)).maxTotal;
                     }
                 }
                 return values;
@@ -163,7 +164,7 @@ StackInput StackLane::input(const PlotFrame& frame) {
     }
     if (timeline_ && marks_ && only_.empty()) {
         in.peak = peak_;
-        in.failures.assign(timeline_->outOfMemory().begin(), timeline_->outOfMemory().end());
+        in.failures.assign(timeline_->memory().outOfMemory().begin(), timeline_->memory().outOfMemory().end());
     }
     if (plan_ && only_.empty()) {
         in.plan = planColumns(columns);
@@ -171,7 +172,7 @@ StackInput StackLane::input(const PlotFrame& frame) {
         in.top = std::max(in.top, planPeak_);
     }
     if (timeline_ && reserved_) {
-        in.reserved = timeline_->counter("reserved_bytes");
+        in.reserved = timeline_->counters().samples("reserved_bytes");
     }
     return in;
 }
@@ -198,7 +199,7 @@ void StackLane::paintOver(QPainter& painter, const PlotFrame&) {
     const profiler::RangeStatistics range = profiler::rangeStatistics(*timeline_, measured.begin, measured.end);
     const QString text = QStringLiteral("%1   %2   %3")
                              .arg(durationText(measured.length()), signedBytesText(range.change),
-                                  tr("peak %1").arg(bytesText(range.peak)));
+                                  tr("peak %1").arg(peakText(range.peak, range.incomplete)));
     const QFont font = Theme::instance().font(TypeRole::Table, true);
     const double width = std::ceil(textWidth(text, font)) + 16;
     const double a = std::max(plot.left(), xOf(time()->measured()->begin));
@@ -222,7 +223,8 @@ void StackLane::doubleClickedAt(QPointF position) {
     // To the highest peak near the pointer: an eighth of the range around it.
     const base::TimeNs at = timeAt(position.x());
     const base::TimeNs around = std::max<base::TimeNs>(1, time()->range().length() / 8);
-    const profiler::MemoryColumn peak = timeline_->peak(std::max(timeline_->begin(), at - around), at + around);
+    const profiler::MemoryColumn peak =
+        timeline_->memory().peak(std::max(timeline_->begin(), at - around), at + around);
     time()->setMeasured({});
     time()->setCursor(peak.maxTime);
     time()->zoom(0.25, peak.maxTime);
@@ -234,7 +236,7 @@ ByteScale StackLane::scale() const {
 }
 
 std::uint64_t StackLane::totalAt(base::TimeNs when) const {
-    return timeline_ ? totalBytes(timeline_->at(when)) : 0;
+    return timeline_ ? totalBytes(timeline_->memory().at(when)) : 0;
 }
 
 std::vector<std::uint64_t> StackLane::valuesAt(base::TimeNs when) const {
@@ -244,7 +246,7 @@ std::vector<std::uint64_t> StackLane::valuesAt(base::TimeNs when) const {
     std::vector<std::uint64_t> values(model_->layers.size(), 0);
     const bool categories = !make_ && groupBy_ == profiler::GroupBy::Category && timeline_;
     if (categories) {
-        const base::CategoryBytes split = timeline_->at(when);
+        const base::CategoryBytes split = timeline_->memory().at(when);
         std::copy(split.begin(), split.end(), values.begin());
         return values;
     }

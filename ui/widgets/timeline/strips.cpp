@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kBandHeight = 16;
 
-std::vector<BandRow::Band> bandsOf(const profiler::MemoryTimeline& timeline,
+std::vector<BandRow::Band> bandsOf(const profiler::RunTimeline& timeline,
                                    const profiler::LazyRows<profiler::ScopeRow>& scopes) {
     std::vector<BandRow::Band> bands;
     bands.reserve(scopes.size());
@@ -148,7 +148,7 @@ void Ruler::paintTags(QPainter& painter) {
 }
 
 QString BandRow::label(const Band& band) const {
-    const profiler::ScopeRow* scope = timeline ? timeline->scope(band.scope) : nullptr;
+    const profiler::ScopeRow* scope = timeline ? timeline->scopes().find(band.scope) : nullptr;
     if (scope == nullptr) {
         return band.label;
     }
@@ -160,11 +160,11 @@ QString BandRow::label(const Band& band) const {
 }
 
 BandRow stepBands(const TimelinePtr& timeline) {
-    return {QObject::tr("Step"), bandsOf(*timeline, timeline->steps()), timeline, true};
+    return {QObject::tr("Step"), bandsOf(*timeline, timeline->scopes().steps()), timeline, true};
 }
 
 BandRow phaseBands(const TimelinePtr& timeline) {
-    return {QObject::tr("Phase"), bandsOf(*timeline, timeline->phases()), timeline, false};
+    return {QObject::tr("Phase"), bandsOf(*timeline, timeline->scopes().phases()), timeline, false};
 }
 
 BandStrip::BandStrip(TimeCursor* time, QWidget* parent) : TimeStrip(tr("Steps and phases"), time, parent) {

@@ -117,17 +117,17 @@ const TraceHit* TraceLane::hitAt(QPointF position) const {
 
 QString TraceLane::words(TracePlace place) const {
     const TraceSpan& here = span(place);
-    const profiler::MemoryTimeline& timeline = *input_.timeline;
+    const profiler::RunTimeline& timeline = *input_.timeline;
     // The last row of many that overlap may show a span shorter than it was.
-    const auto& spans = timeline.spans();
+    const auto& spans = timeline.kernels().spans();
     const base::TimeNs end = here.source >= 0 ? spans[static_cast<std::size_t>(here.source)].end : here.end;
     QString text =
         tr("%1, %2 from %3").arg(traceName(timeline, here), durationText(end - here.begin), instantText(here.begin));
     if (here.source >= 0 && spans[static_cast<std::size_t>(here.source)].bytes > 0) {
         text += QStringLiteral(", ") + bytesText(spans[static_cast<std::size_t>(here.source)].bytes);
     }
-    const std::uint64_t above = here.source >= 0 ? here.scope : timeline.scope(here.scope)->parent;
-    if (const std::string path = timeline.scopePath(above); !path.empty()) {
+    const std::uint64_t above = here.source >= 0 ? here.scope : timeline.scopes().find(here.scope)->parent;
+    if (const std::string path = timeline.scopes().path(above); !path.empty()) {
         text += tr("; %1").arg(QString::fromStdString(path));
     }
     return text;

@@ -47,7 +47,7 @@ public:
     }
 
     /// The run as if it had been stopped there: what later steps told is left out.
-    std::shared_ptr<const profiler::MemoryTimeline> timeline() { return run_.timeline(); }
+    std::shared_ptr<const profiler::RunTimeline> timeline() { return run_.timeline(); }
     int steps() const { return step_; }
     std::int64_t generated() const { return generated_; }
     double end() const { return now_ - start_; }

@@ -2,17 +2,19 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Runs made of the fake timeline, with the RunInfo that goes with them.
+// Runs told by scripts, with the RunInfo that goes with them.
+
+#include <numeric>
 
 #include "sessions/session_file.h"
-#include "tests/profiler/timeline/fake_timeline.h"
+#include "tests/profiler/timeline/timeline_script.h"
 
 namespace vitrine::test {
 
 namespace detail {
 
 struct Trainer {
-    FakeTimeline& t;
+    TimelineScript& t;
     static constexpr int kLayers = 24;
     static constexpr double kHidden = 2880, kVocabulary = 201088;
     using C = base::MemoryCategory;
@@ -75,70 +77,76 @@ struct Trainer {
 
 } // namespace detail
 
-inline std::shared_ptr<FakeTimeline> makeOutOfMemoryRun() {
+inline std::shared_ptr<const profiler::RunTimeline> makeOutOfMemoryRun() {
     using C = base::MemoryCategory;
-    auto t = std::make_shared<FakeTimeline>();
+    TimelineScript t;
     const double end = 11.08;
-    const std::uint64_t load = t->addScope(base::ScopeKind::Phase, "load", 0, 0.46);
-    t->alloc(C::Untracked, "context", 0.81 * kGiB, 0, -1);
+    const std::uint64_t load = t.addScope(base::ScopeKind::Phase, "load", 0, 0.46);
+    t.alloc(C::Untracked, "context", 0.81 * kGiB, 0, -1);
     for (int l = 0; l < 24; ++l) {
         const std::string p = "layers." + std::to_string(l) + ".";
         const double when = 0.02 + 0.44 * l / 24;
-        t->alloc(C::Weights, p + "mlp.experts", 9.47 * kGiB / 24, when, -1, load, {32, 2880, 5760});
-        t->alloc(C::Weights, p + "attention", 1.19 * kGiB / 24, when + 0.01, -1, load);
-        t->alloc(C::Weights, p + "lora", 15.2 * kMiB / 24, 0.5, -1, load);
+        t.alloc(C::Weights, p + "mlp.experts", 9.47 * kGiB / 24, when, -1, load, {32, 2880, 5760});
+        t.alloc(C::Weights, p + "attention", 1.19 * kGiB / 24, when + 0.01, -1, load);
+        t.alloc(C::Weights, p + "lora", 15.2 * kMiB / 24, 0.5, -1, load);
     }
-    t->alloc(C::Weights, "embedding", 1.08 * kGiB, 0.03, -1, load, {201088, 2880});
-    t->alloc(C::Weights, "lm_head", 1.08 * kGiB, 0.44, -1, load, {201088, 2880});
-    t->alloc(C::Workspace, "cublaslt_workspace", 64 * kMiB, 0.05, -1, load);
-    t->alloc(C::Workspace, "staging", 576 * kMiB, 0.05, -1, load);
-    t->alloc(C::Optimizer, "adamw", 91.1 * kMiB, 0.52, -1, load);
-    detail::Trainer trainer{*t};
+    t.alloc(C::Weights, "embedding", 1.08 * kGiB, 0.03, -1, load, {201088, 2880});
+    t.alloc(C::Weights, "lm_head", 1.08 * kGiB, 0.44, -1, load, {201088, 2880});
+    t.alloc(C::Workspace, "cublaslt_workspace", 64 * kMiB, 0.05, -1, load);
+    t.alloc(C::Workspace, "staging", 576 * kMiB, 0.05, -1, load);
+    t.alloc(C::Optimizer, "adamw", 91.1 * kMiB, 0.52, -1, load);
+    detail::Trainer trainer{t};
     trainer.step(1, 32768, .6, 2.05, false, end);
     trainer.step(2, 65536, 2.72, 5.2, false, end);
     trainer.step(3, 98304, 7.99, (10.78 - 7.99) / .29, true, end);
-    t->addCounter("budget_bytes", 0, 80.0 * kGiB);
-    t->finish(end);
+    t.addCounter("budget_bytes", 0, 80.0 * kGiB);
+    t.finish(end);
     base::OutOfMemoryEvent oom;
     oom.time = seconds(end);
     oom.requested = static_cast<std::uint64_t>(98304) * 201088 * 2;
     oom.budget = 80 * kGiB;
-    oom.held = FakeTimeline::total(t->at(seconds(end)));
+    const auto before = t.timeline();
+    const base::CategoryBytes held = before->memory().at(seconds(end));
+    oom.held = std::accumulate(held.begin(), held.end(), std::uint64_t{0});
     oom.largestFree = oom.budget - oom.held;
     oom.category = C::Logits;
-    oom.name.value = t->intern("grad_logits");
-    for (const auto& scope : t->scopes()) {
-        if (t->text(scope.name) == "LmHead") {
+    oom.name.value = t.intern("grad_logits");
+    for (const profiler::ScopeRow scope : before->scopes().all()) {
+        if (before->text(scope.name) == "LmHead") {
             oom.scope.value = scope.id;
         }
     }
-    t->addOom(oom);
-    return t;
+    t.add(oom);
+    return t.timeline();
 }
 
-inline std::shared_ptr<FakeTimeline> makeGenerateRun(int steps) {
+inline TimelineScript generateScript(int steps) {
     using C = base::MemoryCategory;
-    auto t = std::make_shared<FakeTimeline>();
-    const std::uint64_t load = t->addScope(base::ScopeKind::Phase, "load", 0, 0.4);
+    TimelineScript t;
+    const std::uint64_t load = t.addScope(base::ScopeKind::Phase, "load", 0, 0.4);
     for (int l = 0; l < 24; ++l) {
-        t->alloc(C::Weights, "layers." + std::to_string(l) + ".mlp.experts", 430 * kMiB, 0.4 * l / 24, -1, load);
+        t.alloc(C::Weights, "layers." + std::to_string(l) + ".mlp.experts", 430 * kMiB, 0.4 * l / 24, -1, load);
     }
-    t->alloc(C::KvCache, "kv_pages", 48 * kMiB, 0.41, -1);
+    t.alloc(C::KvCache, "kv_pages", 48 * kMiB, 0.41, -1);
     double now = 0.42;
     for (int s = 0; s < steps; ++s) {
         const double length = s == 0 ? 0.2 : 0.004;
         const std::uint64_t phase =
-            t->addScope(base::ScopeKind::Phase, s == 0 ? "prefill" : "decode", now, now + length);
+            t.addScope(base::ScopeKind::Phase, s == 0 ? "prefill" : "decode", now, now + length);
         const std::uint64_t step =
-            t->addScope(base::ScopeKind::Step, "step", now, now + length, phase, s, s == 0 ? 1024 : 1);
-        t->alloc(C::Activations, "hidden", (s == 0 ? 900 : 9) * static_cast<double>(kMiB), now, now + length * 0.9,
-                 step);
-        t->alloc(C::Logits, "logits", (s == 0 ? 80 : 1) * static_cast<double>(kMiB), now + length * 0.5,
-                 now + length * 0.95, step);
+            t.addScope(base::ScopeKind::Step, "step", now, now + length, phase, s, s == 0 ? 1024 : 1);
+        t.alloc(C::Activations, "hidden", (s == 0 ? 900 : 9) * static_cast<double>(kMiB), now, now + length * 0.9,
+                step);
+        t.alloc(C::Logits, "logits", (s == 0 ? 80 : 1) * static_cast<double>(kMiB), now + length * 0.5,
+                now + length * 0.95, step);
         now += length;
     }
-    t->finish(now);
+    t.finish(now);
     return t;
+}
+
+inline std::shared_ptr<const profiler::RunTimeline> makeGenerateRun(int steps) {
+    return generateScript(steps).timeline();
 }
 
 inline sessions::RunInfo runInfo(sessions::RunId id, const std::string& name, sessions::RunStatus status) {

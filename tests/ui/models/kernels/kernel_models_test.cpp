@@ -5,7 +5,7 @@
 #include <QTest>
 #include <nlohmann/json.hpp>
 
-#include "tests/profiler/timeline/fake_timeline.h"
+#include "tests/profiler/timeline/timeline_script.h"
 #include "tests/ui/models/kernels/kernel_run.h"
 #include "ui/models/common/format.h"
 #include "ui/models/kernels/kernel_stats.h"
@@ -61,7 +61,7 @@ private slots:
             QCOMPARE(track.cut, std::uint64_t(0));
             spans += track.kind == TraceTrack::Kind::Scopes ? 0 : here;
         }
-        QCOMPARE(spans, std::uint64_t(timeline->spans().size()));
+        QCOMPARE(spans, std::uint64_t(timeline->kernels().spans().size()));
         QCOMPARE(trace->kernels, std::uint64_t(2 + 3 * 4));
         const TraceTrack* kernels = trace->track(TraceTrack::Kind::Kernels);
         QVERIFY(kernels != nullptr);
@@ -210,32 +210,33 @@ private slots:
     /// A long run has millions of scopes. Each is looked at as it comes, none is looked up, and only those in the range.
     void longRunsAreWalkedWithoutSearching() {
         constexpr int kSteps = 400, kLayers = 4, kOps = 3;
-        test::FakeTimeline timeline;
-        timeline.intern({}); // 0 is no name
-        const auto phase = timeline.addScope(base::ScopeKind::Phase, "decode", 0, kSteps);
+        test::TimelineScript script;
+        const auto phase = script.addScope(base::ScopeKind::Phase, "decode", 0, kSteps);
         for (int step = 0; step < kSteps; ++step) {
-            const auto inStep = timeline.addScope(base::ScopeKind::Step, "decode", step, step + 0.9, phase, step);
+            const auto inStep = script.addScope(base::ScopeKind::Step, "decode", step, step + 0.9, phase, step);
             for (int layer = 0; layer < kLayers; ++layer) {
                 const double begin = step + 0.2 * layer;
                 const auto inLayer =
-                    timeline.addScope(base::ScopeKind::Layer, "layer", begin, begin + 0.2, inStep, layer);
+                    script.addScope(base::ScopeKind::Layer, "layer", begin, begin + 0.2, inStep, layer);
                 for (int op = 0; op < kOps; ++op) {
                     const double at = begin + 0.05 * op;
                     const auto inOp =
-                        timeline.addScope(base::ScopeKind::Op, "op " + std::to_string(op), at, at + 0.04, inLayer);
-                    timeline.addScope(base::ScopeKind::Op, "inner", at + 0.01, at + 0.02, inOp);
+                        script.addScope(base::ScopeKind::Op, "op " + std::to_string(op), at, at + 0.04, inLayer);
+                    script.addScope(base::ScopeKind::Op, "inner", at + 0.01, at + 0.02, inOp);
                 }
             }
         }
-        timeline.finish(kSteps);
-        const std::size_t scopes = timeline.scopes().size();
+        script.finish(kSteps);
+        const auto built = script.timeline();
+        const profiler::RunTimeline& timeline = *built;
+        const std::size_t scopes = timeline.scopes().all().size();
         const ui::FlameTreePtr flame = ui::flameTree(timeline, kAll);
         QCOMPARE(flame->nodes.front().calls, std::uint64_t(kSteps * kLayers * kOps));
         QCOMPARE(flame->nodes.size(), std::size_t(2 + kLayers * (1 + kOps)));
         const ui::KernelStatsPtr stats = ui::kernelStats(timeline, {}, kAll);
         QCOMPARE(static_cast<double>(stats->ops), flame->nodes.front().length);
         QCOMPARE(ui::kernelTrace(timeline)->ops, std::uint64_t(2 * kSteps * kLayers * kOps));
-        QVERIFY2(timeline.scopesLookedUp() < scopes / 20, qPrintable(QString::number(timeline.scopesLookedUp())));
+        QVERIFY2(timeline.scopes().lookups() < scopes / 20, qPrintable(QString::number(timeline.scopes().lookups())));
 
         base::TimeNs parts = 0;
         for (int part = 0; part < 10; ++part) {

@@ -11,7 +11,7 @@
 namespace vitrine::test {
 
 /// 14 kernels: two of prefill, twelve of decode. `slower` stretches the kernels of ExpertMlp.
-inline std::shared_ptr<const profiler::MemoryTimeline> makeKernelRun(double slower = 1) {
+inline std::shared_ptr<const profiler::RunTimeline> makeKernelRun(double slower = 1) {
     RecordedRun run;
     const auto prefill = run.scope(base::ScopeKind::Phase, "prefill", 0, 1);
     const auto first = run.scope(base::ScopeKind::Step, "prefill", 0, 1, prefill, 0);
@@ -46,7 +46,7 @@ inline std::shared_ptr<const profiler::MemoryTimeline> makeKernelRun(double slow
 }
 
 /// The same kind of run on a processor: ops, no kernels.
-inline std::shared_ptr<const profiler::MemoryTimeline> makeCpuRun() {
+inline std::shared_ptr<const profiler::RunTimeline> makeCpuRun() {
     RecordedRun run;
     const auto decode = run.scope(base::ScopeKind::Phase, "decode", 0, 1);
     const auto step = run.scope(base::ScopeKind::Step, "decode", 0, 1, decode, 1);

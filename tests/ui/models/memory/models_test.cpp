@@ -172,7 +172,7 @@ private slots:
                 QCOMPARE(sum, categories->columns[c].total);
             }
         }
-        QCOMPARE(categories->largestTotal(), run->peak(0, run->end() + 1).maxTotal);
+        QCOMPARE(categories->largestTotal(), run->memory().peak(0, run->end() + 1).maxTotal);
     }
 
     void aliveTreeAddsUp_data() {
@@ -186,7 +186,7 @@ private slots:
         QFETCH(int, by);
         const auto run = test::makeOutOfMemoryRun();
         const FlatTreePtr alive = aliveTree(*run, seconds(10.93), static_cast<GroupBy>(by));
-        const std::uint64_t total = totalBytes(run->at(seconds(10.93)));
+        const std::uint64_t total = totalBytes(run->memory().at(seconds(10.93)));
         std::uint64_t groups = 0;
         std::map<std::int32_t, std::uint64_t> children;
         for (const FlatNode& node : alive->nodes) {
@@ -243,7 +243,7 @@ private slots:
         const auto run = test::makeOutOfMemoryRun();
         const FoundAllocations found = findAllocations(*run, AllocationQuery::parse(typed));
         QVERIFY2(found.total >= static_cast<std::size_t>(least), qPrintable(QString::number(found.total)));
-        QCOMPARE(found.total == run->allocations().size(), all);
+        QCOMPARE(found.total == run->memory().allocations().size(), all);
         QVERIFY(std::is_sorted(found.rows.begin(), found.rows.end()));
         QVERIFY(AllocationQuery::parse(QStringLiteral("  ")).empty());
     }

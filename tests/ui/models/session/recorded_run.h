@@ -9,7 +9,7 @@
 #include <string>
 
 #include "profiler/record/recorder.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
 
 namespace vitrine::test {
@@ -67,8 +67,8 @@ public:
     void tell(const base::TraceEvent& event) { recorder_.record(event); }
     base::StringId word(const std::string& text) { return recorder_.intern(text); }
 
-    std::shared_ptr<const profiler::MemoryTimeline> timeline() {
-        profiler::MemoryTimelineBuilder builder;
+    std::shared_ptr<const profiler::RunTimeline> timeline() {
+        profiler::RunTimelineBuilder builder;
         for (const base::ColumnChunk& chunk : recorder_.finish()) {
             builder.add(chunk);
         }

@@ -72,8 +72,8 @@ private slots:
         const sessions::RunId run = document.runA();
         document.timeline(run);
         QTRY_VERIFY(document.timeline(run).complete);
-        QCOMPARE(document.timeline(run).timeline->events(), std::uint64_t(500));
-        QCOMPARE(document.timeline(run).timeline->peak(0, 1'000'000).maxTotal, std::uint64_t(512000));
+        QCOMPARE(document.timeline(run).timeline->memory().events(), std::uint64_t(500));
+        QCOMPARE(document.timeline(run).timeline->memory().peak(0, 1'000'000).maxTotal, std::uint64_t(512000));
         std::vector<sessions::RunText> texts;
         document.readTexts(run, this, [&](std::vector<sessions::RunText> read) { texts = std::move(read); });
         QTRY_COMPARE(texts.size(), std::size_t(1));
@@ -96,14 +96,14 @@ private slots:
         document.open(QString::fromStdString(path));
         QTRY_VERIFY(document.isOpen());
         document.timeline(run);
-        QTRY_VERIFY(document.timeline(run).timeline && document.timeline(run).timeline->events() == 1);
+        QTRY_VERIFY(document.timeline(run).timeline && document.timeline(run).timeline->memory().events() == 1);
         const ui::TimelinePtr before = document.timeline(run).timeline;
         for (int i = 2; i <= 20; ++i) {
             allocate(recorder, static_cast<std::uint64_t>(i), i * 1000, 1024);
             writer->appendChunks(run, recorder.drain());
         }
-        QTRY_COMPARE(document.timeline(run).timeline->events(), std::uint64_t(20));
-        QCOMPARE(before->events(), std::uint64_t(1)); // snapshots do not change
+        QTRY_COMPARE(document.timeline(run).timeline->memory().events(), std::uint64_t(20));
+        QCOMPARE(before->memory().events(), std::uint64_t(1)); // snapshots do not change
         QCOMPARE(document.run(run)->status, RunStatus::Running);
         writer->appendChunks(run, recorder.finish());
         writer->finishRun(run, RunStatus::OutOfMemory, "{}", "out of memory");

@@ -181,7 +181,7 @@ private slots:
 
     void anAllocationLightsTheOpThatMadeIt() {
         const auto timeline = window_->document()->timeline(1).timeline;
-        const profiler::AllocationRow row = timeline->allocations()[0];
+        const profiler::AllocationRow row = timeline->memory().allocations()[0];
         time()->select({row.id, 0});
         QCOMPARE(view()->whyNot(QStringLiteral("select.link-next")).isEmpty(), false); // LmHead launched none here
         time()->setRange({ns(2.9), ns(3)});

@@ -37,7 +37,7 @@ class MemoryViewTest final : public QObject {
 
     QTemporaryDir folder_;
     std::unique_ptr<MainWindow> window_;
-    std::shared_ptr<test::FakeTimeline> timeline_;
+    std::shared_ptr<const profiler::RunTimeline> timeline_;
 
     MemoryView* view() const { return static_cast<MemoryView*>(window_->view(QStringLiteral("memory"))); }
 
@@ -58,7 +58,7 @@ class MemoryViewTest final : public QObject {
 
     std::uint64_t idOf(const char* name) const {
         std::uint64_t id = 0;
-        const auto rows = timeline_->allocations();
+        const auto rows = timeline_->memory().allocations();
         for (std::size_t i = 0; i < rows.size(); ++i) {
             id = timeline_->text(rows[i].name) == name ? rows[i].id : id;
         }
@@ -79,7 +79,7 @@ class MemoryViewTest final : public QObject {
         lane->grab(); // paints, so that there is something to hit
         QRectF rect;
         for (const ui::AllocationHit& hit : lane->drawn().hits) {
-            rect = timeline_->allocations()[hit.row].id == idOf("logits") ? hit.rect : rect;
+            rect = timeline_->memory().allocations()[hit.row].id == idOf("logits") ? hit.rect : rect;
         }
         QTest::mouseClick(lane, Qt::LeftButton, {}, rect.center().toPoint() + QPoint(0, ui::Lane::kHeaderHeight));
         QCOMPARE(window_->timeCursor()->selection().allocation, idOf("logits"));
@@ -222,7 +222,7 @@ private slots:
         ui::StackLane* lane = view()->stackLane();
         ui::TimeCursor* time = window_->timeCursor();
         lane->setFocus();
-        const auto highest = timeline_->peak(0, timeline_->end() + 1);
+        const auto highest = timeline_->memory().peak(0, timeline_->end() + 1);
         QTest::keyClick(lane, Qt::Key_P);
         QVERIFY(time->cursor());
         QCOMPARE(*time->cursor(), highest.maxTime);
@@ -251,7 +251,7 @@ private slots:
         const std::uint64_t id = idOf("logits");
         QRectF rect;
         for (const ui::AllocationHit& hit : lane->drawn().hits) {
-            rect = timeline_->allocations()[hit.row].id == id ? hit.rect : rect;
+            rect = timeline_->memory().allocations()[hit.row].id == id ? hit.rect : rect;
         }
         QVERIFY(rect.width() > 4);
         const QPoint middle = rect.center().toPoint() + QPoint(0, ui::Lane::kHeaderHeight);
@@ -314,7 +314,7 @@ private slots:
         QTRY_VERIFY(view()->settled());
         auto* table = view()->findChild<QTreeView*>(QString(), Qt::FindDirectChildrenOnly);
         QVERIFY(table != nullptr);
-        QTRY_COMPARE(table->model()->rowCount(), int(timeline_->allocations().size()));
+        QTRY_COMPARE(table->model()->rowCount(), int(timeline_->memory().allocations().size()));
     }
 
     void tabReachesEverything() {
@@ -339,14 +339,14 @@ private slots:
         // The last link is the tensor of the step before.
         QTest::mouseClick(pinned->linkButtons().back(), Qt::LeftButton);
         QTRY_VERIFY(window_->timeCursor()->selection().allocation != idOf("logits"));
-        const auto row = timeline_->findAllocation(window_->timeCursor()->selection().allocation);
+        const auto row = timeline_->memory().findAllocation(window_->timeCursor()->selection().allocation);
         QVERIFY(row);
-        QCOMPARE(timeline_->allocations()[*row].bytes, std::uint64_t(65536) * 201088 * 2);
+        QCOMPARE(timeline_->memory().allocations()[*row].bytes, std::uint64_t(65536) * 201088 * 2);
         QTRY_VERIFY(pinned->asText().contains(QStringLiteral("Freed")));
         // Its first link leads to the op that made it.
         QTest::mouseClick(pinned->linkButtons().front(), Qt::LeftButton);
         QTRY_VERIFY(window_->timeCursor()->measured());
-        QVERIFY(window_->timeCursor()->measured()->begin <= timeline_->allocations()[*row].born);
+        QVERIFY(window_->timeCursor()->measured()->begin <= timeline_->memory().allocations()[*row].born);
     }
 
     void bracketsWalkTheLinks() {
@@ -355,10 +355,10 @@ private slots:
         QVERIFY(!window_->actionList()->action(QStringLiteral("select.link-next"))->isEnabled());
         // A tensor that came and went: made, used, freed.
         std::size_t row = 0;
-        for (std::size_t i = 0; i < timeline_->allocations().size(); ++i) {
-            row = timeline_->text(timeline_->allocations()[i].name) == "layers.3.qkv" ? i : row;
+        for (std::size_t i = 0; i < timeline_->memory().allocations().size(); ++i) {
+            row = timeline_->text(timeline_->memory().allocations()[i].name) == "layers.3.qkv" ? i : row;
         }
-        const profiler::AllocationRow wanted = timeline_->allocations()[row];
+        const profiler::AllocationRow wanted = timeline_->memory().allocations()[row];
         time->select({wanted.id, 0});
         lane->setFocus();
         QTest::keyClick(lane, Qt::Key_BracketRight);
@@ -519,8 +519,7 @@ private slots:
     }
 
     void emptyAndBrokenRuns() {
-        auto nothing = std::make_shared<test::FakeTimeline>();
-        nothing->finish(0);
+        const auto nothing = test::TimelineScript().timeline();
         window_->document()->show(QStringLiteral("x"), {test::runInfo(1, "x", sessions::RunStatus::Done)},
                                   {{1, nothing}});
         QVERIFY(view()->emptyText().contains(QStringLiteral("no memory events")));
@@ -540,7 +539,7 @@ private slots:
             window_->timeCursor()->setRange({seconds(2.42), seconds(11.08)});
             window_->timeCursor()->setMeasured(ui::TimeRange{seconds(7.99), seconds(10.78)});
             window_->timeCursor()->setCursor(seconds(10.93));
-            const auto rows = timeline_->allocations();
+            const auto rows = timeline_->memory().allocations();
             for (std::size_t i = 0; i < rows.size(); ++i) {
                 if (timeline_->text(rows[i].name) == "logits") {
                     window_->timeCursor()->select({rows[i].id, 0}); // the last one stays

@@ -15,7 +15,7 @@ namespace {
 
 struct Fixture {
     test::BatchRun flowing{test::BatchTrace::uniform(40, 4, 60, 0.004, 11), 8, false};
-    std::shared_ptr<const profiler::MemoryTimeline> flow = flowing.timeline();
+    std::shared_ptr<const profiler::RunTimeline> flow = flowing.timeline();
     sessions::RunInfo infoA = test::batchInfo(1, "continuous", 8);
 };
 

@@ -21,12 +21,13 @@ class CounterLaneTest final : public QObject {
 
     TimeCursor time_;
     QWidget parent_;
-    std::shared_ptr<test::FakeTimeline> run_;
+    test::TimelineScript run_;
+    base::TimeNs end_ = 0;
     std::vector<CounterLane*> lanes_;
 
     void show() {
         for (CounterLane* lane : lanes_) {
-            lane->setTimeline(run_);
+            lane->setTimeline(run_.timeline());
         }
     }
 
@@ -34,8 +35,9 @@ private slots:
     void initTestCase() { Theme::instance().install(); }
 
     void init() {
-        run_ = test::makeGenerateRun(3);
-        time_.reset({0, run_->end()});
+        run_ = test::generateScript(3);
+        end_ = run_.timeline()->end();
+        time_.reset({0, end_});
         lanes_ = makeGpuCounterLanes(&time_, &parent_);
         QCOMPARE(lanes_.size(), std::size_t{4});
     }
@@ -52,8 +54,8 @@ private slots:
     }
 
     void startFoldedAndSayMeanAndMost() {
-        run_->addCounter("gpu.power_w", 0, 100);
-        run_->addCounter("gpu.power_w", static_cast<double>(run_->end()) * 0.5e-9, 300);
+        run_.addCounter("gpu.power_w", 0, 100);
+        run_.addCounter("gpu.power_w", static_cast<double>(end_) * 0.5e-9, 300);
         show();
         CounterLane* power = lanes_[kPower];
         QVERIFY(power->recorded());
@@ -63,14 +65,14 @@ private slots:
         QCOMPARE(power->top(), 500.0);
         QVERIFY2(power->facts().contains(QStringLiteral("mean 200\u00A0W, most 300\u00A0W")),
                  qPrintable(power->facts()));
-        time_.setCursor(run_->end() / 4);
+        time_.setCursor(end_ / 4);
         QVERIFY2(power->facts().endsWith(QStringLiteral("100\u00A0W")), qPrintable(power->facts()));
         QVERIFY(power->spoken().contains(QStringLiteral("100\u00A0W")));
     }
 
     void twoCountersShareAScale() {
-        run_->addCounter("gpu.dram_read_bytes_per_second", 0, 3.1e12);
-        run_->addCounter("gpu.dram_write_bytes_per_second", 0, 0.4e12);
+        run_.addCounter("gpu.dram_read_bytes_per_second", 0, 3.1e12);
+        run_.addCounter("gpu.dram_write_bytes_per_second", 0, 0.4e12);
         show();
         QCOMPARE(lanes_[kMemory]->top(), 5e12);
         QVERIFY(lanes_[kMemory]->facts().contains(QStringLiteral("read")));
@@ -78,7 +80,7 @@ private slots:
     }
 
     void linesLieWhereTheValuesAre() {
-        run_->addCounter("gpu.sm_active", 0, 0.5);
+        run_.addCounter("gpu.sm_active", 0, 0.5);
         show();
         CounterLane* lane = lanes_[kActive];
         lane->setCollapsed(false);
@@ -97,9 +99,9 @@ private slots:
     }
 
     void absurdSamplesStayInsideTheLane() {
-        run_->addCounter("gpu.sm_active", 0, 1.04);
-        run_->addCounter("gpu.power_w", 0, 0);
-        run_->addCounter("gpu.temperature_c", 0, -4);
+        run_.addCounter("gpu.sm_active", 0, 1.04);
+        run_.addCounter("gpu.power_w", 0, 0);
+        run_.addCounter("gpu.temperature_c", 0, -4);
         show();
         QVERIFY(lanes_[kActive]->facts().contains(QStringLiteral("most 100\u00A0%")));
         for (CounterLane* lane : lanes_) {

@@ -6,7 +6,7 @@
 #include <QTest>
 
 #include "profiler/record/recorder.h"
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 #include "tests/ui/models/common/fake_runs.h"
 #include "tests/ui/models/session/recorded_run.h"
 #include "ui/models/batching/batch_map.h"
@@ -22,7 +22,7 @@ class FrameTimeTest final : public QObject {
 
     static ui::TimelinePtr manyEvents(std::uint64_t events) {
         profiler::Recorder recorder;
-        profiler::MemoryTimelineBuilder builder;
+        profiler::RunTimelineBuilder builder;
         const base::StringId name = recorder.intern("layers.0.mlp.gate_up");
         std::uint64_t id = 0;
         for (std::uint64_t i = 0; i < events; ++i) {
@@ -80,8 +80,8 @@ private slots:
             const double whole = static_cast<double>(clock.nsecsElapsed()) / 1e6;
             QTRY_VERIFY_WITH_TIMEOUT(!shapes->waiting(), 120'000);
             qInfo("%llu events, %5.1f %% of the run: frame %.1f ms, stack %.1f ms, allocations %.1f ms",
-                  static_cast<unsigned long long>(timeline->events()), part * 100, whole, layers->lastPictureMs(),
-                  shapes->lastPictureMs());
+                  static_cast<unsigned long long>(timeline->memory().events()), part * 100, whole,
+                  layers->lastPictureMs(), shapes->lastPictureMs());
             QVERIFY(!frame.isNull() && layers->model() && layers->model()->largestTotal() > 0);
         }
     }
@@ -178,8 +178,8 @@ private slots:
             told = shapes->facts().contains(QStringLiteral("Stacking")) ? shapes->facts() : told;
         }
         qInfo("%llu events: asking %.1f ms, longest turn of the event loop %.1f ms; %s",
-              static_cast<unsigned long long>(timeline->events()), asked, longest, qPrintable(told));
-        QCOMPARE(timeline->stackedPart(), 1.0);
+              static_cast<unsigned long long>(timeline->memory().events()), asked, longest, qPrintable(told));
+        QCOMPARE(timeline->memory().stackedPart(), 1.0);
         QVERIFY(shapes->drawn().shapes + shapes->drawn().small > 0);
     }
 };

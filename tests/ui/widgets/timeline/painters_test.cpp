@@ -20,7 +20,7 @@ class PaintersTest final : public QObject {
         return themeTokens();
     }
 
-    static StackInput input(const profiler::MemoryTimeline& run, double width, int columns) {
+    static StackInput input(const profiler::RunTimeline& run, double width, int columns) {
         StackInput in;
         in.axis = AxisMap::ofTime({0, run.end()}, width);
         in.model = categoryStack(run, in.axis, columns);
@@ -81,7 +81,7 @@ private slots:
         const auto run = test::makeGenerateRun(3);
         const PlotFrame frame{QSizeF(460, 300), 1, kGutter};
         StackInput in = input(*run, 400, 400);
-        in.peak = run->peak(0, run->end() + 1);
+        in.peak = run->memory().peak(0, run->end() + 1);
         in.peak->maxTime = in.axis.time(30);
         in.budget = in.peak->maxTotal + in.peak->maxTotal / 200;
         in.top = in.peak->maxTotal;
@@ -126,7 +126,7 @@ private slots:
         in.axis = AxisMap::ofTime({0, run->end() + run->end() / 10}, 600);
         in.model = categoryStack(*run, in.axis, 600);
         in.budget = 80 * test::kGiB;
-        in.failures.assign(run->outOfMemory().begin(), run->outOfMemory().end());
+        in.failures.assign(run->memory().outOfMemory().begin(), run->memory().outOfMemory().end());
         const ByteScale scale = stackScale(in, 300);
         QVERIFY(scale.top > in.failures[0].held + in.failures[0].requested); // the ghost is inside
         const QImage image = paintStack(in, frame, theme);
@@ -150,8 +150,7 @@ private slots:
             QVERIFY(!paintStack(in, frame, theme).isNull());
             QVERIFY(!paintAllocations({run, in.axis, true, in.budget, {}, {}, {}}, frame, theme).image.isNull());
         }
-        auto nothing = std::make_shared<test::FakeTimeline>();
-        nothing->finish(0);
+        const auto nothing = test::TimelineScript().timeline();
         const PlotFrame frame{QSizeF(400, 100), 1, kGutter};
         QVERIFY(!paintStack(input(*nothing, 340, 340), frame, theme).isNull());
         QCOMPARE(
@@ -169,7 +168,7 @@ private slots:
         const ByteScale scale = allocationScale(in, 400);
         std::uint64_t small = 0;
         for (const AllocationHit& hit : picture.hits) {
-            const auto row = run->allocations()[hit.row];
+            const auto row = run->memory().allocations()[hit.row];
             if (hit.count > 1) {
                 small += hit.count;
                 QVERIFY(hit.rect.height() >= 3); // never nothing

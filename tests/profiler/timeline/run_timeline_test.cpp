@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "profiler/timeline/memory_timeline.h"
+#include "profiler/timeline/run_timeline.h"
 
 #include <gtest/gtest.h>
 #include <numeric>
@@ -16,12 +16,12 @@ using testing::RandomRun;
 using testing::Reference;
 using testing::RunShape;
 
-std::shared_ptr<const MemoryTimeline> build(std::vector<base::ColumnChunk> chunks, std::uint64_t shuffleSeed = 0) {
+std::shared_ptr<const RunTimeline> build(std::vector<base::ColumnChunk> chunks, std::uint64_t shuffleSeed = 0) {
     if (shuffleSeed != 0) {
         std::mt19937_64 random(shuffleSeed);
         std::shuffle(chunks.begin(), chunks.end(), random);
     }
-    MemoryTimelineBuilder builder;
+    RunTimelineBuilder builder;
     for (const base::ColumnChunk& chunk : chunks) {
         builder.add(chunk);
     }
@@ -37,12 +37,12 @@ void expectColumn(const MemoryColumn& got, const MemoryColumn& want) {
     EXPECT_EQ(Reference::total(got.atMax), got.maxTotal);
 }
 
-void expectQueries(const MemoryTimeline& timeline, const Reference& reference, std::uint64_t seed) {
+void expectQueries(const RunTimeline& timeline, const Reference& reference, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const auto device = reference.states(true);
     const auto host = reference.states(false);
-    ASSERT_EQ(timeline.events(), reference.events.size());
-    ASSERT_TRUE(timeline.complete());
+    ASSERT_EQ(timeline.memory().events(), reference.events.size());
+    ASSERT_TRUE(timeline.memory().complete());
     for (int round = 0; round < 8; ++round) {
         const auto span = static_cast<std::uint64_t>(timeline.end()) + 20;
         base::TimeNs begin = round == 0 ? 0 : static_cast<base::TimeNs>(random() % span);
@@ -51,8 +51,8 @@ void expectQueries(const MemoryTimeline& timeline, const Reference& reference, s
             std::swap(begin, end);
         }
         const int columns = static_cast<int>(1 + random() % 40);
-        const auto got = timeline.query(begin, end, columns);
-        const auto gotHost = timeline.hostQuery(begin, end, columns);
+        const auto got = timeline.memory().query(begin, end, columns);
+        const auto gotHost = timeline.memory().hostQuery(begin, end, columns);
         ASSERT_EQ(got.size(), static_cast<std::size_t>(columns));
         for (int i = 0; i < columns; ++i) {
             const base::TimeNs low = begin + (end - begin) * i / columns;
@@ -60,8 +60,8 @@ void expectQueries(const MemoryTimeline& timeline, const Reference& reference, s
             expectColumn(got[static_cast<std::size_t>(i)], reference.window(device, low, high));
             expectColumn(gotHost[static_cast<std::size_t>(i)], reference.window(host, low, high));
         }
-        expectColumn(timeline.peak(begin, end), reference.window(device, begin, end));
-        const RangeTotals totals = timeline.totals(begin, end);
+        expectColumn(timeline.memory().peak(begin, end), reference.window(device, begin, end));
+        const RangeTotals totals = timeline.memory().totals(begin, end);
         const RangeTotals want = reference.totals(device, begin, end);
         EXPECT_EQ(totals.births, want.births);
         EXPECT_EQ(totals.deaths, want.deaths);
@@ -70,23 +70,23 @@ void expectQueries(const MemoryTimeline& timeline, const Reference& reference, s
         while (index < reference.events.size() && reference.events[index].time <= begin) {
             ++index;
         }
-        EXPECT_EQ(timeline.at(begin), device[index]);
-        EXPECT_EQ(timeline.hostAt(begin), host[index]);
+        EXPECT_EQ(timeline.memory().at(begin), device[index]);
+        EXPECT_EQ(timeline.memory().hostAt(begin), host[index]);
     }
 }
 
-void expectEventAxis(const MemoryTimeline& timeline, const Reference& reference) {
+void expectEventAxis(const RunTimeline& timeline, const Reference& reference) {
     const auto states = reference.states(true);
     const auto count = reference.events.size();
-    const auto columns = timeline.queryEvents(0, count, static_cast<int>(count));
+    const auto columns = timeline.memory().queryEvents(0, count, static_cast<int>(count));
     ASSERT_EQ(columns.size(), count);
     for (std::size_t i = 0; i < count; ++i) {
         EXPECT_EQ(columns[i].atMax, states[i + 1]);
         EXPECT_EQ(columns[i].maxTime, reference.events[i].time);
         EXPECT_EQ(columns[i].events, 1U);
-        EXPECT_EQ(timeline.eventTime(i), reference.events[i].time);
+        EXPECT_EQ(timeline.memory().eventTime(i), reference.events[i].time);
     }
-    const auto three = timeline.queryEvents(0, count, 3);
+    const auto three = timeline.memory().queryEvents(0, count, 3);
     for (std::size_t piece = 0; piece < 3; ++piece) {
         std::uint64_t highest = 0;
         for (std::size_t i = count * piece / 3; i < count * (piece + 1) / 3; ++i) {
@@ -96,8 +96,8 @@ void expectEventAxis(const MemoryTimeline& timeline, const Reference& reference)
     }
 }
 
-void expectRows(const MemoryTimeline& timeline, const Reference& reference) {
-    const auto rows = timeline.allocations();
+void expectRows(const RunTimeline& timeline, const Reference& reference) {
+    const auto rows = timeline.memory().allocations();
     ASSERT_EQ(rows.size(), reference.blocks.size());
     base::TimeNs before = 0;
     std::set<std::uint64_t> ids;
@@ -120,13 +120,13 @@ void expectRows(const MemoryTimeline& timeline, const Reference& reference) {
         EXPECT_EQ(row.rank, event.rank);
         EXPECT_EQ(row.shape, event.shape);
         if (i % (1 + rows.size() / 500) == 0) {
-            EXPECT_EQ(timeline.findAllocation(row.id), i);
+            EXPECT_EQ(timeline.memory().findAllocation(row.id), i);
         }
     }
     EXPECT_EQ(ids.size(), rows.size());
 }
 
-void expectAlive(const MemoryTimeline& timeline, const Reference& reference, std::uint64_t seed) {
+void expectAlive(const RunTimeline& timeline, const Reference& reference, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     for (int round = 0; round < 10; ++round) {
         const auto time = static_cast<base::TimeNs>(random() % static_cast<std::uint64_t>(timeline.end() + 1));
@@ -140,8 +140,8 @@ void expectAlive(const MemoryTimeline& timeline, const Reference& reference, std
         std::vector<std::uint64_t> got;
         std::uint64_t bytes = 0;
         std::uint64_t smallest = UINT64_MAX;
-        for (const std::size_t row : timeline.aliveAt(time)) {
-            const AllocationRow allocation = timeline.allocations()[row];
+        for (const std::size_t row : timeline.memory().aliveAt(time)) {
+            const AllocationRow allocation = timeline.memory().allocations()[row];
             got.push_back(allocation.id);
             EXPECT_LE(allocation.bytes, smallest);
             smallest = allocation.bytes;
@@ -149,11 +149,11 @@ void expectAlive(const MemoryTimeline& timeline, const Reference& reference, std
         }
         std::ranges::sort(got);
         EXPECT_EQ(got, want);
-        EXPECT_EQ(bytes, Reference::total(timeline.at(time)));
+        EXPECT_EQ(bytes, Reference::total(timeline.memory().at(time)));
     }
 }
 
-void expectShapes(const MemoryTimeline& timeline, std::uint64_t seed) {
+void expectShapes(const RunTimeline& timeline, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     for (int round = 0; round < 6; ++round) {
         base::TimeNs begin =
@@ -166,7 +166,7 @@ void expectShapes(const MemoryTimeline& timeline, std::uint64_t seed) {
         const bool byAddress = round % 2 == 0;
         const double nsPerPixel = static_cast<double>(end - begin + 1) / static_cast<double>(1 + random() % 200);
         const double bytesPerPixel = static_cast<double>(1 + random() % 20'000);
-        const auto shapes = timeline.shapes(begin, end, nsPerPixel, bytesPerPixel, byAddress);
+        const auto shapes = timeline.memory().shapes(begin, end, nsPerPixel, bytesPerPixel, byAddress);
         EXPECT_LE(shapes.size(), 20'000U);
         std::uint64_t drawn = 0;
         std::map<std::size_t, AllocationShape> alone;
@@ -177,17 +177,17 @@ void expectShapes(const MemoryTimeline& timeline, std::uint64_t seed) {
             }
         }
         std::uint64_t want = 0;
-        for (std::size_t i = 0; i < timeline.allocations().size(); ++i) {
-            const AllocationRow row = timeline.allocations()[i];
+        for (std::size_t i = 0; i < timeline.memory().allocations().size(); ++i) {
+            const AllocationRow row = timeline.memory().allocations()[i];
             const base::TimeNs death = row.freed < 0 ? timeline.end() : row.freed;
             if (row.space != base::MemorySpace::Device || row.born > end || death < begin ||
                 (byAddress && row.category == base::MemoryCategory::Untracked)) {
                 continue;
             }
             ++want;
-            const std::uint64_t address = byAddress ? row.address : timeline.stackedAddress(i);
-            EXPECT_LE(byAddress ? timeline.compactAddress(address) + row.bytes : address + row.bytes,
-                      timeline.extent(byAddress));
+            const std::uint64_t address = byAddress ? row.address : timeline.memory().stackedAddress(i);
+            EXPECT_LE(byAddress ? timeline.memory().compactAddress(address) + row.bytes : address + row.bytes,
+                      timeline.memory().extent(byAddress));
             const bool big = static_cast<double>(death - row.born) >= 2 * nsPerPixel &&
                              static_cast<double>(row.bytes) >= 2 * bytesPerPixel;
             if (big) {
@@ -208,8 +208,8 @@ void expectShapes(const MemoryTimeline& timeline, std::uint64_t seed) {
     }
 }
 
-void expectStack(const MemoryTimeline& timeline) {
-    const auto rows = timeline.allocations();
+void expectStack(const RunTimeline& timeline) {
+    const auto rows = timeline.memory().allocations();
     for (std::size_t i = 0; i < rows.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
             const AllocationRow a = rows[i];
@@ -218,8 +218,8 @@ void expectStack(const MemoryTimeline& timeline) {
                                   a.born < (b.freed < 0 ? timeline.end() : b.freed) &&
                                   b.born < (a.freed < 0 ? timeline.end() : a.freed);
             if (together && a.bytes > 0 && b.bytes > 0) {
-                const std::uint64_t at = timeline.stackedAddress(i);
-                const std::uint64_t other = timeline.stackedAddress(j);
+                const std::uint64_t at = timeline.memory().stackedAddress(i);
+                const std::uint64_t other = timeline.memory().stackedAddress(j);
                 EXPECT_TRUE(at + a.bytes <= other || other + b.bytes <= at);
             }
         }
@@ -227,14 +227,14 @@ void expectStack(const MemoryTimeline& timeline) {
 }
 
 /// Every prefix of the events: its split, and that the living blocks add up to it.
-void expectPrefixes(const MemoryTimeline& timeline, const Reference& reference) {
+void expectPrefixes(const RunTimeline& timeline, const Reference& reference) {
     const auto states = reference.states(true);
-    for (std::uint64_t count = 0; count <= timeline.events(); count += 1 + count / 16) {
-        EXPECT_EQ(timeline.atEvent(count), states[count]);
+    for (std::uint64_t count = 0; count <= timeline.memory().events(); count += 1 + count / 16) {
+        EXPECT_EQ(timeline.memory().atEvent(count), states[count]);
         base::CategoryBytes alive{};
         std::set<std::size_t> rows;
-        for (const std::size_t row : timeline.aliveAtEvent(count)) {
-            const AllocationRow allocation = timeline.allocations()[row];
+        for (const std::size_t row : timeline.memory().aliveAtEvent(count)) {
+            const AllocationRow allocation = timeline.memory().allocations()[row];
             alive[static_cast<std::size_t>(allocation.category)] += allocation.bytes;
             EXPECT_TRUE(rows.insert(row).second);
         }
@@ -273,7 +273,7 @@ TEST_P(RandomRuns, AgreeWithTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomRuns, ::testing::Range(0, 8));
 
-TEST(MemoryTimeline, ALiveTailEqualsAllAtOnceAndOldSnapshotsStay) {
+TEST(RunTimeline, ALiveTailEqualsAllAtOnceAndOldSnapshotsStay) {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         SCOPED_TRACE(seed);
         const RandomRun run = makeRun(seed, {.steps = 700});
@@ -282,12 +282,12 @@ TEST(MemoryTimeline, ALiveTailEqualsAllAtOnceAndOldSnapshotsStay) {
             // Streams one after the other, as a reader of a file may do.
             std::ranges::stable_sort(chunks, {}, &base::ColumnChunk::stream);
         }
-        MemoryTimelineBuilder builder;
-        std::vector<std::pair<std::shared_ptr<const MemoryTimeline>, std::vector<MemoryColumn>>> earlier;
+        RunTimelineBuilder builder;
+        std::vector<std::pair<std::shared_ptr<const RunTimeline>, std::vector<MemoryColumn>>> earlier;
         for (const base::ColumnChunk& chunk : chunks) {
             builder.add(chunk);
             auto snapshot = seed % 2 == 0 ? builder.preview() : builder.snapshot();
-            auto columns = snapshot->query(0, snapshot->end(), 17);
+            auto columns = snapshot->memory().query(0, snapshot->end(), 17);
             earlier.emplace_back(std::move(snapshot), std::move(columns));
         }
         const auto last = builder.snapshot();
@@ -297,7 +297,7 @@ TEST(MemoryTimeline, ALiveTailEqualsAllAtOnceAndOldSnapshotsStay) {
         expectAlive(*last, reference, seed);
         expectShapes(*last, seed);
         for (const auto& [snapshot, columns] : earlier) {
-            const auto now = snapshot->query(0, snapshot->end(), 17);
+            const auto now = snapshot->memory().query(0, snapshot->end(), 17);
             for (std::size_t i = 0; i < columns.size(); ++i) {
                 expectColumn(now[i], columns[i]);
             }
@@ -309,7 +309,7 @@ TEST(MemoryTimeline, ALiveTailEqualsAllAtOnceAndOldSnapshotsStay) {
 }
 
 /// Long enough for several levels and blocks, with much to take back.
-TEST(MemoryTimeline, ALongRunIsExactInAnyOrder) {
+TEST(RunTimeline, ALongRunIsExactInAnyOrder) {
     const RandomRun run = makeRun(99, {.steps = 60'000});
     const Reference reference(run);
     ASSERT_GT(reference.events.size(), 70'000U);
@@ -322,8 +322,8 @@ TEST(MemoryTimeline, ALongRunIsExactInAnyOrder) {
             std::mt19937_64 random(5);
             std::shuffle(chunks.begin(), chunks.end(), random);
         }
-        MemoryTimelineBuilder builder;
-        std::shared_ptr<const MemoryTimeline> kept;
+        RunTimelineBuilder builder;
+        std::shared_ptr<const RunTimeline> kept;
         std::vector<MemoryColumn> shown;
         for (std::size_t i = 0; i < chunks.size(); ++i) {
             builder.add(chunks[i]);
@@ -331,7 +331,7 @@ TEST(MemoryTimeline, ALongRunIsExactInAnyOrder) {
                 const auto snapshot = builder.snapshot();
                 if (i == 47) {
                     kept = snapshot;
-                    shown = kept->query(0, kept->end(), 300);
+                    shown = kept->memory().query(0, kept->end(), 300);
                 }
             }
         }
@@ -340,12 +340,12 @@ TEST(MemoryTimeline, ALongRunIsExactInAnyOrder) {
         expectRows(*timeline, reference);
         expectAlive(*timeline, reference, 7);
         ASSERT_NE(kept, nullptr);
-        const auto again = kept->query(0, kept->end(), 300);
+        const auto again = kept->memory().query(0, kept->end(), 300);
         for (std::size_t i = 0; i < shown.size(); ++i) {
             expectColumn(again[i], shown[i]);
         }
         std::uint64_t drawn = 0;
-        for (const AllocationShape& shape : timeline->shapes(0, timeline->end(), 1e4, 1e4, true)) {
+        for (const AllocationShape& shape : timeline->memory().shapes(0, timeline->end(), 1e4, 1e4, true)) {
             drawn += shape.count;
         }
         std::uint64_t device = 0;
@@ -359,7 +359,7 @@ TEST(MemoryTimeline, ALongRunIsExactInAnyOrder) {
     }
 }
 
-TEST(MemoryTimeline, APeakOfOneInstantCounts) {
+TEST(RunTimeline, APeakOfOneInstantCounts) {
     RandomRun run;
     for (std::uint64_t id = 1; id <= 3; ++id) {
         base::AllocationEvent event;
@@ -372,16 +372,16 @@ TEST(MemoryTimeline, APeakOfOneInstantCounts) {
     run.events.emplace_back(base::FreeEvent{5, 3});
     run.events.emplace_back(base::FreeEvent{5, 2});
     const auto timeline = build(testing::record(run, 1));
-    const MemoryColumn peak = timeline->peak(timeline->begin(), timeline->end());
+    const MemoryColumn peak = timeline->memory().peak(timeline->begin(), timeline->end());
     EXPECT_EQ(peak.maxTotal, 60U);
     EXPECT_EQ(peak.maxTime, 5);
     EXPECT_EQ(peak.atMax[static_cast<std::size_t>(base::MemoryCategory::Workspace)], 60U);
-    EXPECT_EQ(timeline->at(5)[static_cast<std::size_t>(base::MemoryCategory::Workspace)], 10U);
-    EXPECT_EQ(timeline->at(4), base::CategoryBytes{});
-    EXPECT_EQ(timeline->peaks(3), std::vector<base::TimeNs>{5});
+    EXPECT_EQ(timeline->memory().at(5)[static_cast<std::size_t>(base::MemoryCategory::Workspace)], 10U);
+    EXPECT_EQ(timeline->memory().at(4), base::CategoryBytes{});
+    EXPECT_EQ(timeline->memory().peaks(3), std::vector<base::TimeNs>{5});
 }
 
-TEST(MemoryTimeline, ADeathToldBeforeTheBirthHappensAtTheBirth) {
+TEST(RunTimeline, ADeathToldBeforeTheBirthHappensAtTheBirth) {
     RandomRun run;
     base::AllocationEvent event;
     event.time = 50;
@@ -389,24 +389,77 @@ TEST(MemoryTimeline, ADeathToldBeforeTheBirthHappensAtTheBirth) {
     event.bytes = 100;
     run.events = {event, base::FreeEvent{40, 7}, base::FreeEvent{60, 8}};
     const auto timeline = build(testing::record(run, 1));
-    EXPECT_EQ(timeline->events(), 2U);
-    EXPECT_EQ(timeline->allocations()[0].freed, 50);
-    EXPECT_EQ(timeline->at(60), base::CategoryBytes{});
-    EXPECT_EQ(timeline->peak(0, 100).maxTotal, 100U);
+    EXPECT_EQ(timeline->memory().events(), 2U);
+    EXPECT_EQ(timeline->memory().allocations()[0].freed, 50);
+    EXPECT_EQ(timeline->memory().at(60), base::CategoryBytes{});
+    EXPECT_EQ(timeline->memory().peak(0, 100).maxTotal, 100U);
 }
 
-TEST(MemoryTimeline, IsEmptyWithoutEvents) {
-    MemoryTimelineBuilder builder;
+TEST(RunTimeline, IsEmptyWithoutEvents) {
+    RunTimelineBuilder builder;
     const auto timeline = builder.snapshot();
-    EXPECT_EQ(timeline->events(), 0U);
-    EXPECT_EQ(timeline->query(0, 100, 4).size(), 4U);
-    EXPECT_TRUE(timeline->query(0, 100, 0).empty());
-    EXPECT_TRUE(timeline->allocations().empty());
-    EXPECT_TRUE(timeline->aliveAt(0).empty());
-    EXPECT_TRUE(timeline->shapes(0, 1, 1, 1, true).empty());
-    EXPECT_TRUE(timeline->peaks(5).empty());
-    EXPECT_EQ(timeline->scope(1), nullptr);
-    EXPECT_EQ(timeline->scopePath(1), "");
+    EXPECT_EQ(timeline->memory().events(), 0U);
+    EXPECT_EQ(timeline->memory().query(0, 100, 4).size(), 4U);
+    EXPECT_TRUE(timeline->memory().query(0, 100, 0).empty());
+    EXPECT_TRUE(timeline->memory().allocations().empty());
+    EXPECT_TRUE(timeline->memory().aliveAt(0).empty());
+    EXPECT_TRUE(timeline->memory().shapes(0, 1, 1, 1, true).empty());
+    EXPECT_TRUE(timeline->memory().peaks(5).empty());
+    EXPECT_EQ(timeline->scopes().find(1), nullptr);
+    EXPECT_EQ(timeline->scopes().path(1), "");
+}
+
+TEST(RunTimeline, EachDeviceOfARunHasItsOwn) {
+    Recorder recorder;
+    const base::StringId power = recorder.intern("gpu.power_w");
+    auto step = std::make_shared<base::StepTemplate>();
+    step->duration = 10;
+    step->idCount = 2;
+    base::AllocationEvent inside;
+    inside.time = 2;
+    inside.id = 1;
+    inside.bytes = 1000;
+    step->events = {base::ScopeBeginEvent{0, {0}, {0}, base::ScopeKind::Step, power, -1, 1}, inside,
+                    base::FreeEvent{8, 1}, base::ScopeEndEvent{10, {0}, 0, 0}};
+    recorder.record(base::StepTemplateEvent{step});
+    for (const base::DeviceRank device : {base::DeviceRank{0}, base::DeviceRank{1}}) {
+        base::AllocationEvent block;
+        block.time = 5;
+        block.id = 100 + device;
+        block.bytes = 50 + device;
+        block.device = device;
+        recorder.record(block);
+        recorder.record(base::StepReplayedEvent{20, 30, 0, 200 + 10u * device, {}, 7, device});
+        recorder.record(base::CounterEvent{6, power, 300.0 + device, device});
+    }
+    recorder.record(base::FreeEvent{40, 101, 1});
+    recorder.record(base::TokenEvent{35, 0, 1, 2, 0});
+    const std::vector<base::ColumnChunk> chunks = recorder.finish();
+    for (const base::DeviceRank device : {base::DeviceRank{0}, base::DeviceRank{1}}) {
+        RunTimelineBuilder builder(device);
+        for (const base::ColumnChunk& chunk : chunks) {
+            builder.add(chunk);
+        }
+        const auto preview = builder.preview();
+        EXPECT_TRUE(preview->memory().complete()) << "records of other devices leave no gap in the order";
+        const auto timeline = builder.snapshot();
+        EXPECT_EQ(timeline->memory().events(), device == 0 ? 3U : 4U);
+        EXPECT_EQ(timeline->memory().peak(0, 100).maxTotal, 1050U + device);
+        EXPECT_EQ(timeline->memory().peak(0, 100).maxTime, 22);
+        EXPECT_EQ(timeline->memory().aliveAt(50).size(), device == 0 ? 1U : 0U);
+        ASSERT_EQ(timeline->scopes().steps().size(), 1U);
+        EXPECT_EQ(timeline->scopes().steps()[0].id, 200U + 10U * device);
+        EXPECT_EQ(timeline->counters().samples("gpu.power_w"),
+                  (std::vector<std::pair<base::TimeNs, double>>{{6, 300.0 + device}}));
+        EXPECT_EQ(timeline->tokens().all().size(), 1U) << "of the run as a whole";
+        RunTimelineBuilder stored(device);
+        for (const base::ColumnChunk& chunk : chunks) {
+            if (pyramidLevel(chunk.stream, device) >= 0) {
+                stored.add(chunk);
+            }
+        }
+        EXPECT_EQ(stored.snapshot()->memory().peak(0, 100).maxTotal, 1050U + device);
+    }
 }
 
 } // namespace

@@ -1,20 +1,20 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// The blocks of a snapshot: rows, what is alive, layouts and shapes.
+// The blocks of the memory facet: rows, what is alive, layouts and shapes.
 
 #include <algorithm>
 #include <iterator>
 #include <set>
 
-#include "profiler/timeline/timeline_lazy.h"
-#include "profiler/timeline/timeline_snapshot.h"
+#include "profiler/timeline/memory_lazy.h"
+#include "profiler/timeline/ordered_search.h"
 
 namespace vitrine::profiler {
 
 using base::TimeNs;
 
-AllocationRow TimelineSnapshot::allocation(std::size_t index) const {
+AllocationRow MemoryFacet::allocation(std::size_t index) const {
     const HistoryViews& history = parts_.history;
     const BlockRow& row = history.rows[index];
     const BlockDef& def = history.defs[row.def];
@@ -35,11 +35,11 @@ AllocationRow TimelineSnapshot::allocation(std::size_t index) const {
     return out;
 }
 
-LazyRows<AllocationRow> TimelineSnapshot::allocations() const {
+LazyRows<AllocationRow> MemoryFacet::allocations() const {
     return LazyRows<AllocationRow>(lazy_->allocations);
 }
 
-std::optional<std::size_t> TimelineSnapshot::findAllocation(std::uint64_t id) const {
+std::optional<std::size_t> MemoryFacet::findAllocation(std::uint64_t id) const {
     const HistoryViews& history = parts_.history;
     for (std::size_t group = history.lives.size(); group-- > 0;) {
         if (id < history.lives[group].lowestId || id > history.lives[group].highestId) {
@@ -57,7 +57,7 @@ std::optional<std::size_t> TimelineSnapshot::findAllocation(std::uint64_t id) co
     return std::nullopt;
 }
 
-std::vector<std::size_t> TimelineSnapshot::aliveAt(TimeNs time) const {
+std::vector<std::size_t> MemoryFacet::aliveAt(TimeNs time) const {
     const HistoryViews& history = parts_.history;
     std::vector<std::size_t> alive;
     const auto born = static_cast<std::size_t>(
@@ -82,7 +82,7 @@ std::vector<std::size_t> TimelineSnapshot::aliveAt(TimeNs time) const {
     return largestFirst(std::move(alive));
 }
 
-std::vector<std::size_t> TimelineSnapshot::largestFirst(std::vector<std::size_t> rows) const {
+std::vector<std::size_t> MemoryFacet::largestFirst(std::vector<std::size_t> rows) const {
     const HistoryViews& history = parts_.history;
     std::vector<std::pair<std::uint64_t, std::size_t>> keys; // bytes, row
     keys.reserve(rows.size());
@@ -96,12 +96,12 @@ std::vector<std::size_t> TimelineSnapshot::largestFirst(std::vector<std::size_t>
     return rows;
 }
 
-base::CategoryBytes TimelineSnapshot::atEvent(std::uint64_t count) const {
+base::CategoryBytes MemoryFacet::atEvent(std::uint64_t count) const {
     const EventColumns& events = parts_.history.events;
     return parts_.history.device.stateBefore(events, std::min<std::uint64_t>(count, events.size())).bytes;
 }
 
-std::vector<std::size_t> TimelineSnapshot::aliveAtEvent(std::uint64_t count) const {
+std::vector<std::size_t> MemoryFacet::aliveAtEvent(std::uint64_t count) const {
     const EventColumns& events = parts_.history.events;
     count = std::min<std::uint64_t>(count, events.size());
     if (count == 0) {
@@ -123,7 +123,7 @@ std::vector<std::size_t> TimelineSnapshot::aliveAtEvent(std::uint64_t count) con
     return largestFirst(std::move(rows));
 }
 
-std::uint64_t TimelineSnapshot::eventsBeforeOutOfMemory(std::size_t index) const {
+std::uint64_t MemoryFacet::eventsBeforeOutOfMemory(std::size_t index) const {
     const FailurePlace& place = parts_.failures.begin()[index];
     std::uint64_t count = parts_.history.events.before(place.time);
     const EventColumns& events = parts_.history.events;
@@ -133,32 +133,32 @@ std::uint64_t TimelineSnapshot::eventsBeforeOutOfMemory(std::size_t index) const
     return count;
 }
 
-const StackLayout& TimelineSnapshot::stack() const {
+const StackLayout& MemoryFacet::stack() const {
     std::call_once(lazy_->stackOnce, [this] { lazy_->stack = stackLayout(parts_.history, lazy_->stackedEvents); });
     return lazy_->stack;
 }
 
-double TimelineSnapshot::stackedPart() const {
+double MemoryFacet::stackedPart() const {
     const auto all = static_cast<double>(std::max<std::uint64_t>(1, parts_.history.events.size()));
     return static_cast<double>(lazy_->stackedEvents.load(std::memory_order_relaxed)) / all;
 }
 
-std::uint64_t TimelineSnapshot::compactAddress(std::uint64_t address) const {
+std::uint64_t MemoryFacet::compactAddress(std::uint64_t address) const {
     return parts_.history.addresses.compact(address);
 }
 
-std::uint64_t TimelineSnapshot::extent(bool byAddress) const {
+std::uint64_t MemoryFacet::extent(bool byAddress) const {
     if (byAddress) {
         return parts_.history.addresses.extent();
     }
     return stack().extent;
 }
 
-std::uint64_t TimelineSnapshot::stackedAddress(std::size_t row) const {
+std::uint64_t MemoryFacet::stackedAddress(std::size_t row) const {
     return stack().addresses[row];
 }
 
-BlockBox TimelineSnapshot::box(std::uint32_t index, bool byAddress) const {
+BlockBox MemoryFacet::box(std::uint32_t index, bool byAddress) const {
     const HistoryViews& history = parts_.history;
     const BlockRow& row = history.rows[index];
     const BlockDef& def = history.defs[row.def];
@@ -167,8 +167,8 @@ BlockBox TimelineSnapshot::box(std::uint32_t index, bool byAddress) const {
             freed < 0 ? parts_.end : freed};
 }
 
-std::vector<AllocationShape> TimelineSnapshot::shapes(TimeNs begin, TimeNs end, double nsPerPixel, double bytesPerPixel,
-                                                      bool byAddress) const {
+std::vector<AllocationShape> MemoryFacet::shapes(TimeNs begin, TimeNs end, double nsPerPixel, double bytesPerPixel,
+                                                 bool byAddress) const {
     if (!byAddress) {
         stack();
     }

@@ -1,13 +1,15 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-
-// The scopes and names of a snapshot.
+#include "profiler/timeline/scope_facet.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fmt/format.h>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
 
-#include "profiler/timeline/timeline_lazy.h"
-#include "profiler/timeline/timeline_snapshot.h"
+#include "profiler/timeline/ordered_search.h"
 
 namespace vitrine::profiler {
 
@@ -15,15 +17,44 @@ namespace {
 constexpr int kMaxScopeDepth = 64;
 } // namespace
 
-ScopeRow TimelineSnapshot::scopeRow(const ScopeRef& ref) const {
+class ScopeFacet::Source final : public RowSource<ScopeRow> {
+public:
+    Source(const ScopeFacet& scopes, const ScopeRefs::View& refs) : scopes_(scopes), refs_(refs) {}
+    std::size_t rowCount() const override { return refs_.size(); }
+    ScopeRow rowAt(std::size_t index) const override { return scopes_.rowOf(refs_[index]); }
+
+private:
+    const ScopeFacet& scopes_;
+    const ScopeRefs::View& refs_; ///< of the facet
+};
+
+/// What is made when it is first asked for.
+struct ScopeFacet::Lazy {
+    explicit Lazy(const ScopeFacet& facet)
+        : all(facet, facet.parts_.scopes.all), steps(facet, facet.parts_.scopes.steps),
+          phases(facet, facet.parts_.scopes.phases) {}
+
+    Source all, steps, phases;
+    std::atomic<std::uint64_t> lookups{0};
+    std::mutex mutex; ///< of rows
+    std::unordered_map<std::uint64_t, std::unique_ptr<const ScopeRow>> rows;
+    std::once_flag scopeIdsOnce, replayIdsOnce;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> scopeIds, replayIds;
+};
+
+ScopeFacet::ScopeFacet(ScopeParts parts) : parts_(std::move(parts)), lazy_(std::make_unique<Lazy>(*this)) {}
+
+ScopeFacet::~ScopeFacet() = default;
+
+ScopeRow ScopeFacet::rowOf(const ScopeRef& ref) const {
     if (ref.replay == kNoReplay) {
         const ScopeDef& def = parts_.scopes.defs[ref.item];
         const ScopeFinish& finish = parts_.scopes.finishes[ref.item];
         return {def.id,     def.parent, def.kind,   def.name,     def.index,
                 def.tokens, def.begin,  finish.end, finish.bytes, finish.flops};
     }
-    const ReplayInfo& replay = parts_.history.replays[ref.replay];
-    const TemplateInfo& step = *parts_.history.templates[replay.step];
+    const ReplayInfo& replay = parts_.replays[ref.replay];
+    const TemplateInfo& step = *parts_.templates[replay.step];
     const TemplateInfo::Scope& scope = step.scopes[ref.item];
     const bool root = scope.begin.id.value == 0;
     return {replay.firstId + scope.begin.id.value,
@@ -38,20 +69,20 @@ ScopeRow TimelineSnapshot::scopeRow(const ScopeRef& ref) const {
             scope.flops};
 }
 
-LazyRows<ScopeRow> TimelineSnapshot::scopes() const {
-    return LazyRows<ScopeRow>(lazy_->scopes);
+LazyRows<ScopeRow> ScopeFacet::all() const {
+    return LazyRows<ScopeRow>(lazy_->all);
 }
 
-LazyRows<ScopeRow> TimelineSnapshot::steps() const {
+LazyRows<ScopeRow> ScopeFacet::steps() const {
     return LazyRows<ScopeRow>(lazy_->steps);
 }
 
-LazyRows<ScopeRow> TimelineSnapshot::phases() const {
+LazyRows<ScopeRow> ScopeFacet::phases() const {
     return LazyRows<ScopeRow>(lazy_->phases);
 }
 
-std::optional<std::uint32_t> TimelineSnapshot::replayOf(std::uint64_t id) const {
-    const auto& replays = parts_.history.replays;
+std::optional<std::uint32_t> ScopeFacet::replayOf(std::uint64_t id) const {
+    const auto& replays = parts_.replays;
     std::ptrdiff_t found = -1;
     if (parts_.scopes.replaysRise) {
         found = lastNotAbove(replays.size(), id, [&](std::size_t i) { return replays[i].firstId; });
@@ -70,13 +101,18 @@ std::optional<std::uint32_t> TimelineSnapshot::replayOf(std::uint64_t id) const 
         return std::nullopt;
     }
     const ReplayInfo& replay = replays[static_cast<std::size_t>(found)];
-    if (id - replay.firstId >= parts_.history.templates[replay.step]->idCount) {
+    if (id - replay.firstId >= parts_.templates[replay.step]->idCount) {
         return std::nullopt;
     }
     return static_cast<std::uint32_t>(found);
 }
 
-std::optional<ScopeRef> TimelineSnapshot::scopeRef(std::uint64_t id) const {
+std::uint64_t ScopeFacet::lookups() const {
+    return lazy_->lookups.load(std::memory_order_relaxed);
+}
+
+std::optional<ScopeRef> ScopeFacet::refOf(std::uint64_t id) const {
+    lazy_->lookups.fetch_add(1, std::memory_order_relaxed); // a statistic: orders nothing
     const auto& defs = parts_.scopes.defs;
     std::ptrdiff_t found = -1;
     if (parts_.scopes.idsRise) {
@@ -99,8 +135,8 @@ std::optional<ScopeRef> TimelineSnapshot::scopeRef(std::uint64_t id) const {
     if (!replay) {
         return std::nullopt;
     }
-    const ReplayInfo& info = parts_.history.replays[*replay];
-    const TemplateInfo& step = *parts_.history.templates[info.step];
+    const ReplayInfo& info = parts_.replays[*replay];
+    const TemplateInfo& step = *parts_.templates[info.step];
     const auto scope = std::ranges::find_if(
         step.scopes, [&](const TemplateInfo::Scope& s) { return info.firstId + s.begin.id.value == id; });
     if (scope == step.scopes.end()) {
@@ -110,40 +146,40 @@ std::optional<ScopeRef> TimelineSnapshot::scopeRef(std::uint64_t id) const {
                     static_cast<std::uint32_t>(std::distance(step.scopes.begin(), scope)), *replay};
 }
 
-const ScopeRow* TimelineSnapshot::scope(std::uint64_t id) const {
+const ScopeRow* ScopeFacet::find(std::uint64_t id) const {
     const std::lock_guard lock(lazy_->mutex);
-    const auto known = lazy_->scopeRows.find(id);
-    if (known != lazy_->scopeRows.end()) {
+    const auto known = lazy_->rows.find(id);
+    if (known != lazy_->rows.end()) {
         return known->second.get();
     }
-    const std::optional<ScopeRef> ref = scopeRef(id);
+    const std::optional<ScopeRef> ref = refOf(id);
     if (!ref) {
         return nullptr;
     }
-    auto& row = lazy_->scopeRows[id];
-    row = std::make_unique<const ScopeRow>(scopeRow(*ref));
+    auto& row = lazy_->rows[id];
+    row = std::make_unique<const ScopeRow>(rowOf(*ref));
     return row.get();
 }
 
-std::optional<ScopeRow> TimelineSnapshot::findScope(std::uint64_t id) const {
-    const std::optional<ScopeRef> ref = scopeRef(id);
-    return ref ? std::optional(scopeRow(*ref)) : std::nullopt;
+std::optional<ScopeRow> ScopeFacet::row(std::uint64_t id) const {
+    const std::optional<ScopeRef> ref = refOf(id);
+    return ref ? std::optional(rowOf(*ref)) : std::nullopt;
 }
 
-std::string TimelineSnapshot::scopePath(std::uint64_t id) const {
+std::string ScopeFacet::path(std::uint64_t id) const {
     std::vector<std::string> parts;
     for (int depth = 0; depth < kMaxScopeDepth; ++depth) {
-        const std::optional<ScopeRef> ref = scopeRef(id);
+        const std::optional<ScopeRef> ref = refOf(id);
         if (!ref) {
             break;
         }
-        const ScopeRow row = scopeRow(*ref);
+        const ScopeRow row = rowOf(*ref);
         if (row.kind == base::ScopeKind::Step && row.index >= 0) {
             parts.push_back(fmt::format("step {}", row.index));
         } else if (row.kind == base::ScopeKind::Layer && row.index >= 0) {
             parts.push_back(fmt::format("layer {}", row.index));
         } else if (row.kind != base::ScopeKind::Run) {
-            parts.emplace_back(text(row.name));
+            parts.emplace_back(parts_.names.text(row.name));
         }
         if (row.parent == 0 || row.parent == id) {
             break;
@@ -152,11 +188,6 @@ std::string TimelineSnapshot::scopePath(std::uint64_t id) const {
     }
     std::ranges::reverse(parts);
     return fmt::format("{}", fmt::join(parts, " / "));
-}
-
-std::string_view TimelineSnapshot::text(std::uint32_t name) const {
-    const auto found = parts_.strings->find(name);
-    return found == parts_.strings->end() ? std::string_view() : std::string_view(found->second);
 }
 
 } // namespace vitrine::profiler

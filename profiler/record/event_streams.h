@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Streams of events that need nothing but a place: recorder, chunks and readers carry them by their type alone. A new kind of
+// event is a struct in base/trace.h, a stream here and a facet that reads it (profiler/timeline).
+//
+// A stream has the Event, its kName in the session, write() for the columns of a chunk and read(), which adds the rows of a
+// chunk and throws BadInput for what write() would not write. docs/event-streams.md lists the columns.
+
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "base/trace.h"
+
+namespace vitrine::profiler {
+
+class ColumnWriter;
+class ChunkReader;
+
+/// The steps of a batch that serves requests.
+struct BatchStepStream {
+    using Event = base::BatchStepEvent;
+    static constexpr std::string_view kName = "batch.steps";
+    static void write(ColumnWriter& out, std::span<const Event> events);
+    static void read(const ChunkReader& in, std::vector<Event>& events);
+};
+
+/// What its slots did.
+struct SlotSpanStream {
+    using Event = base::SlotSpanEvent;
+    static constexpr std::string_view kName = "batch.slots";
+    static void write(ColumnWriter& out, std::span<const Event> events);
+    static void read(const ChunkReader& in, std::vector<Event>& events);
+};
+
+/// Borders in the lives of its requests.
+struct RequestStream {
+    using Event = base::RequestEvent;
+    static constexpr std::string_view kName = "batch.requests";
+    static void write(ColumnWriter& out, std::span<const Event> events);
+    static void read(const ChunkReader& in, std::vector<Event>& events);
+};
+
+/// Pages of the KV cache.
+struct KvPageStream {
+    using Event = base::KvPageEvent;
+    static constexpr std::string_view kName = "kv.pages";
+    static void write(ColumnWriter& out, std::span<const Event> events);
+    static void read(const ChunkReader& in, std::vector<Event>& events);
+};
+
+/// Where records were lost.
+struct GapStream {
+    using Event = base::GapEvent;
+    static constexpr std::string_view kName = "gaps";
+    static void write(ColumnWriter& out, std::span<const Event> events);
+    static void read(const ChunkReader& in, std::vector<Event>& events);
+};
+
+template <class... Streams> struct StreamList {
+    /// The events of each stream.
+    using Batch = std::tuple<std::vector<typename Streams::Event>...>;
+    /// Calls take.template operator()<Stream>() for each, in order.
+    template <class Take> static void each(Take take) { (take.template operator()<Streams>(), ...); }
+};
+
+using EventStreams = StreamList<BatchStepStream, SlotSpanStream, RequestStream, KvPageStream, GapStream>;
+
+} // namespace vitrine::profiler
