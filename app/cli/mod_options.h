@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/attention/mod_request.h"
+#include "engine/language/request.h"
 
 namespace vitrine::app {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/stop.h"
-#include "engine/attention/mod_request.h"
+#include "engine/language/request.h"
 
 namespace vitrine::app {
 

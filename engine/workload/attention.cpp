@@ -8,8 +8,8 @@
 
 #include "engine/attention/block_mask_cache.h"
 #include "engine/attention/device_blocks.h"
-#include "engine/attention/mod_request.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/language/request.h"
 #include "engine/workload/attention_run.h"
 #include "engine/workload/attention_tensors.h"
 #include "kernels/ops/attention/flex_attention.h"

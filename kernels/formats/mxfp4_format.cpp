@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/formats/mxfp4_format.h"
 
-#include "kernels/ops/linear/weight_product.h"
-
 namespace vitrine::kernels {
 
 float mxfp4Scale(std::uint8_t scale) {

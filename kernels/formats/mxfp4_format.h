@@ -22,4 +22,11 @@ constexpr std::uint32_t e8m0Bits(std::uint8_t scale) {
     return scale == 0 ? 0x00400000U : nonzero;
 }
 
+/// Elements [begin, begin + count) of a stored row of MXFP4 as float32; both are multiples of 32.
+void expandMxfp4(const std::uint8_t* blocks, const std::uint8_t* scales, std::int64_t begin, std::int64_t count,
+                 float* out);
+
+/// 2^(s - 127), NaN for 255.
+float mxfp4Scale(std::uint8_t scale);
+
 } // namespace vitrine::kernels

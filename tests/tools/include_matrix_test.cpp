@@ -40,7 +40,7 @@ TEST(IncludeMatrix, GoesDownTheRanks) {
                                                           {"ui/views/x.h", "\"ui/widgets/y.h\""},
                                                           {"app/runner/x.cpp", "\"profiler/y.h\""},
                                                           {"app/gui/x.cpp", "\"app/runner/y.h\""},
-                                                          {"kernels/a.h", "\"kernels/jit/b.h\""},
+                                                          {"kernels/ops/linear/a.h", "\"kernels/cuda/jit/b.h\""},
                                                           {"tests/engine/x_test.cpp", "\"engine/model/y.h\""}}) {
         EXPECT_EQ(problemOf(path, include), "") << path;
     }

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 #include <regex>
+#include <vector>
 
 #include "tests/tools/tree.h"
 
@@ -31,9 +32,27 @@ constexpr std::array<Folder, 12> kFolders = {{{"base", 0},
                                               {"app/cli", 8},
                                               {"app/gui", 8}}};
 
-constexpr std::array<std::string_view, 11> kEngineOrder = {"checkpoint", "tokenizer", "quant",   "attention",
-                                                           "cache",      "parallel",  "model",   "generation",
-                                                           "training",   "planning",  "workload"};
+/// Inner folders in their order: each uses only those before it. A folder may be named with its own inner folder.
+struct InnerOrder {
+    std::string_view folder;
+    std::vector<std::string_view> inner;
+};
+
+const std::array<InnerOrder, 5>& innerOrders() {
+    static const std::array<InnerOrder, 5> kOrders = {{
+        {"kernels",
+         {"core", "memory", "cuda", "context", "cpu", "formats", "program", "ops/common", "ops/rowwise", "ops/linear",
+          "ops/attention", "ops/experts", "ops/sampling", "ops/fused", "ops/loss", "ops/optimizer", "ops/comm", "ops"}},
+        {"engine",
+         {"checkpoint", "tokenizer", "quant", "language", "attention", "cache", "parallel", "model", "generation",
+          "training", "rl", "planning", "workload"}},
+        {"profiler", {"record", "timeline", "gpu", "analysis", "import", "export"}},
+        {"ui/models",
+         {"common", "session", "memory", "run", "kernels", "load", "batching", "kv_cache", "mask_lab", "compare"}},
+        {"ui/widgets", {"base", "forms", "plots", "block_map", "timeline"}},
+    }};
+    return kOrders;
+}
 
 /// Third-party headers: who may include what starts like this, and only in files that end like that.
 struct ThirdParty {
@@ -88,19 +107,38 @@ const Folder* folderOf(std::string_view path) {
     return found == kFolders.end() ? nullptr : &*found;
 }
 
-/// Place of engine/NAME/... in the order; none outside such a folder.
-std::optional<std::ptrdiff_t> enginePlace(std::string_view path) {
-    const std::size_t begin = path.find('/') + 1;
-    const std::size_t end = path.find('/', begin);
-    if (end == std::string_view::npos) {
-        return std::nullopt;
+/// Place of FOLDER/INNER/... in the order of its inner folders; none outside of them.
+std::optional<std::size_t> innerPlace(const InnerOrder& order, std::string_view path) {
+    const std::string_view rest = path.substr(order.folder.size() + 1);
+    for (std::size_t i = 0; i < order.inner.size(); ++i) {
+        if (rest.starts_with(order.inner[i]) && rest.substr(order.inner[i].size()).starts_with('/')) {
+            return i;
+        }
     }
-    const auto found = std::ranges::find(kEngineOrder, path.substr(begin, end - begin));
-    return found == kEngineOrder.end() ? std::nullopt : std::optional(found - kEngineOrder.begin());
+    return std::nullopt;
 }
 
 bool isDevice(std::string_view path) {
     return path.starts_with("kernels/device/") || path.starts_with("resources/kernel-packs/");
+}
+
+/// Why a file may not include another one of the same folder; empty when it may.
+std::string innerProblem(std::string_view folder, std::string_view path, std::string_view target) {
+    for (const InnerOrder& order : innerOrders()) {
+        if (order.folder != folder) {
+            continue;
+        }
+        const std::optional<std::size_t> from = innerPlace(order, path);
+        const std::optional<std::size_t> to = innerPlace(order, target);
+        if (!from || !to) {
+            return "is not in one of the folders of " + std::string(folder) + "/";
+        }
+        if (*to > *from) {
+            return std::string(folder) + "/" + std::string(order.inner[*from]) + " comes before " +
+                   std::string(folder) + "/" + std::string(order.inner[*to]);
+        }
+    }
+    return {};
 }
 
 /// Why `folder`'s file at `path` may not include `target` of this tree; empty when it may.
@@ -116,16 +154,8 @@ std::string edgeProblem(std::string_view path, const Folder& folder, const std::
         return std::string(folder.name) + " may not include " + std::string(other->name) +
                ": includes go down the ranks";
     }
-    if (folder.name == "engine" && other->name == "engine") {
-        const std::optional<std::ptrdiff_t> from = enginePlace(path);
-        const std::optional<std::ptrdiff_t> to = enginePlace(target);
-        if (!from || !to) {
-            return "is not in one of the folders of engine/";
-        }
-        if (*to > *from) {
-            return "engine/" + std::string(kEngineOrder[static_cast<std::size_t>(*from)]) + " comes before engine/" +
-                   std::string(kEngineOrder[static_cast<std::size_t>(*to)]);
-        }
+    if (other->name == folder.name && !isDevice(path) && !target.starts_with("kernels/device/")) {
+        return innerProblem(folder.name, path, target);
     }
     return {};
 }

@@ -77,11 +77,4 @@ void multiplyDouble(const Product& product, std::int64_t rowBegin, std::int64_t 
 /// Elements [begin, begin + count) of a row of a matrix that is not transposed, as float32.
 void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, std::int64_t count, float* out);
 
-/// Elements [begin, begin + count) of a stored row of MXFP4 as float32; both are multiples of 32.
-void expandMxfp4(const std::uint8_t* blocks, const std::uint8_t* scales, std::int64_t begin, std::int64_t count,
-                 float* out);
-
-/// 2^(s - 127), NaN for 255.
-float mxfp4Scale(std::uint8_t scale);
-
 } // namespace vitrine::kernels

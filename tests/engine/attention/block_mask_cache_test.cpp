@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "engine/attention/mod_source.h"
+#include "engine/language/source.h"
 #include "kernels/ops/attention/flex_source.h"
 
 namespace vitrine::engine {

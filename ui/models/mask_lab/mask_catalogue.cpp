@@ -10,8 +10,8 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
-#include "engine/attention/mod_catalogue.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/language/catalogue.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {

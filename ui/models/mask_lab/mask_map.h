@@ -13,7 +13,7 @@
 
 #include "base/stop.h"
 #include "base/thread_pool.h"
-#include "engine/attention/mod_source.h"
+#include "engine/language/source.h"
 #include "kernels/program/block_mask.h"
 #include "kernels/program/interpreter.h"
 #include "kernels/program/interval_analysis.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/attention/mod_request.h"
+#include "engine/language/request.h"
 
 namespace vitrine::ui {
 

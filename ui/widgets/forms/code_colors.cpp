@@ -5,7 +5,7 @@
 #include <QTextDocument>
 #include <algorithm>
 
-#include "engine/attention/mod_source.h"
+#include "engine/language/source.h"
 #include "ui/widgets/base/theme.h"
 
 namespace vitrine::ui {

@@ -1,0 +1,456 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// torch's functions that arrange the elements of constant tensors.
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include "engine/language/evaluate/arguments.h"
+#include "engine/language/evaluate/evaluator.h"
+
+namespace vitrine::engine {
+
+using kernels::DType;
+using kernels::ProgramOp;
+
+namespace {
+
+using E = ModEvaluator;
+using C = ModCall;
+
+std::vector<const ModTensor*> tensorList(E& e, C& c) {
+    std::vector<const ModTensor*> made;
+    for (const ModValue item : e.iterate(c.required(0, "tensors"))) {
+        made.push_back(e.tensor(item));
+    }
+    if (made.empty()) {
+        E::fail("no tensors to join");
+    }
+    return made;
+}
+
+ModValue cat(E& e, C& c) {
+    const std::vector<const ModTensor*> tensors = tensorList(e, c);
+    int rank = 1;
+    for (const ModTensor* const tensor : tensors) {
+        rank = std::max(rank, tensor->rank());
+    }
+    const int dim = dimArgument(e, c, 1, rank).value_or(0);
+    c.finish();
+    return catTensors(e.heap(), tensors, dim);
+}
+
+ModValue stack(E& e, C& c) {
+    bool symbolic = false;
+    const std::vector<ModValue> items = e.iterate(c.required(0, "tensors"));
+    for (const ModValue item : items) {
+        symbolic = symbolic || item.isSymbol();
+    }
+    if (symbolic) {
+        auto* const made = e.heap().make<ModArray>();
+        made->dims = {static_cast<std::int64_t>(items.size())};
+        made->narrow = e.narrowOf(items);
+        for (const ModValue item : items) {
+            made->elements.push_back(e.node(item));
+        }
+        return made;
+    }
+    std::vector<const ModTensor*> tensors = tensorList(e, c);
+    const int dim = dimArgument(e, c, 1, tensors[0]->rank() + 1).value_or(0);
+    c.finish();
+    for (const ModTensor*& tensor : tensors) {
+        if (dim > tensor->rank()) {
+            E::fail("tensors of different shapes cannot be stacked");
+        }
+        tensor = unsqueezeTensor(e.heap(), *tensor, dim);
+    }
+    return catTensors(e.heap(), tensors, dim);
+}
+
+ModValue interleave(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    if (c.arguments.size() == 1 && !c.keyword("repeats")) {
+        c.finish();
+        std::vector<std::int64_t> positions(static_cast<std::size_t>(tensor.count()));
+        for (std::size_t i = 0; i < positions.size(); ++i) {
+            positions[i] = static_cast<std::int64_t>(i);
+        }
+        return repeatInterleave(e.heap(), *fromIntegers(e.heap(), DType::I64, positions), tensor, 0);
+    }
+    const ModTensor& repeats = *e.tensorOf(e.concrete(c.required(1, "repeats")), DType::I64);
+    const std::optional<int> dim = dimArgument(e, c, 2, tensor.rank());
+    static_cast<void>(c.keyword("output_size"));
+    c.finish();
+    return repeatInterleave(e.heap(), tensor, repeats, dim);
+}
+
+/// Symbols of rank 0 have only one shape worth viewing them in.
+bool isOne(E& e, C& c) {
+    return c.required(0, "input").isSymbol() ||
+           (e.dimsOf(c.required(0, "input")).empty() && isSymbolic(e, c.required(0, "input")));
+}
+
+ModValue itself(E&, C& c) {
+    return c.required(0, "input");
+}
+
+ModValue view(E& e, C& c) {
+    if (isOne(e, c)) {
+        return itself(e, c);
+    }
+    if (c.arguments.size() == 2 && c.arguments[1].as<ModDtype>() != nullptr) {
+        E::fail("reading a tensor's bits as another type is not supported; use .to(dtype)");
+    }
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const ModDims dims = dimsArgument(e, c, 1, "shape");
+    c.finish();
+    return reshapeTensor(e.heap(), tensor, dims);
+}
+
+ModValue permute(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const ModDims order = dimsArgument(e, c, 1, "dims");
+    c.finish();
+    return permuteTensor(e.heap(), tensor, order);
+}
+
+ModValue transpose(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const bool isShort = c.arguments.size() == 1 && c.keywords.empty();
+    if (isShort && tensor.rank() < 2) {
+        return c.arguments[0];
+    }
+    const int a = wrappedDim(isShort ? -2 : e.integer(c.required(1, "dim0"), "a dimension"), tensor.rank());
+    const int b = wrappedDim(isShort ? -1 : e.integer(c.required(2, "dim1"), "a dimension"), tensor.rank());
+    c.finish();
+    ModDims order(tensor.dims.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        order[i] = static_cast<int>(i) == a ? b : static_cast<int>(i) == b ? a : static_cast<int>(i);
+    }
+    return tensor.dims.empty() ? c.arguments[0] : ModValue(permuteTensor(e.heap(), tensor, order));
+}
+
+ModValue expand(E& e, C& c) {
+    if (isOne(e, c)) {
+        return itself(e, c);
+    }
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const ModDims dims = dimsArgument(e, c, 1, "size");
+    c.finish();
+    return expandTensor(e.heap(), tensor, dims);
+}
+
+ModValue unsqueeze(E& e, C& c) {
+    if (isOne(e, c)) {
+        return itself(e, c);
+    }
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const std::int64_t dim = e.integer(c.required(1, "dim"), "a dimension");
+    c.finish();
+    return unsqueezeTensor(e.heap(), tensor, wrappedDim(dim, tensor.rank() + 1));
+}
+
+ModValue squeeze(E& e, C& c) {
+    if (isOne(e, c)) {
+        return itself(e, c);
+    }
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const std::optional<int> dim = dimArgument(e, c, 1, tensor.rank());
+    c.finish();
+    return squeezeTensor(e.heap(), tensor, dim);
+}
+
+ModValue flattenOf(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const auto first = c.optional(1, "start_dim");
+    const auto last = c.optional(2, "end_dim");
+    c.finish();
+    const int from = wrappedDim(first ? e.integer(*first, "a dimension") : 0, tensor.rank());
+    const int to = wrappedDim(last ? e.integer(*last, "a dimension") : -1, tensor.rank());
+    ModDims dims;
+    std::int64_t joined = 1;
+    for (int d = 0; d < tensor.rank(); ++d) {
+        if (d >= from && d <= to) {
+            joined *= tensor.dims[static_cast<std::size_t>(d)];
+        }
+        if (d == to || (tensor.rank() > 0 && (d < from || d > to))) {
+            dims.push_back(d == to ? joined : tensor.dims[static_cast<std::size_t>(d)]);
+        }
+    }
+    return reshapeTensor(e.heap(), tensor, tensor.dims.empty() ? ModDims{1} : dims);
+}
+
+ModValue diagonal(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const auto offset = c.optional(1, "offset");
+    const auto dim1 = c.optional(2, "dim1");
+    const auto dim2 = c.optional(3, "dim2");
+    c.finish();
+    return diagonalTensor(e.heap(), tensor, offset ? e.integer(*offset, "the offset") : 0,
+                          wrappedDim(dim1 ? e.integer(*dim1, "a dimension") : 0, tensor.rank()),
+                          wrappedDim(dim2 ? e.integer(*dim2, "a dimension") : 1, std::max(tensor.rank(), 2)));
+}
+
+ModValue repeat(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const ModDims times = dimsArgument(e, c, 1, "repeats");
+    c.finish();
+    return repeatTensor(e.heap(), tensor, times);
+}
+
+ModValue flip(E& e, C& c) {
+    const ModTensor* tensor = e.tensor(c.required(0, "input"));
+    const ModDims dims = dimsArgument(e, c, 1, "dims");
+    c.finish();
+    for (const std::int64_t dim : dims) {
+        const int d = wrappedDim(dim, tensor->rank());
+        const std::int64_t extent = tensor->dims.at(static_cast<std::size_t>(d));
+        tensor = sliceTensor(e.heap(), *tensor, d, extent - 1, -1, extent);
+    }
+    return castTensor(e.heap(), *tensor, tensor->dtype);
+}
+
+ModValue roll(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const std::int64_t shift = e.integer(c.required(1, "shifts"), "the shift");
+    const std::optional<int> dim = dimArgument(e, c, 2, tensor.rank());
+    c.finish();
+    const ModTensor& source = dim ? tensor : *reshapeTensor(e.heap(), tensor, {tensor.count()});
+    const int along = dim.value_or(0);
+    const std::int64_t extent = source.dims.at(static_cast<std::size_t>(along));
+    if (extent == 0) {
+        return c.arguments[0];
+    }
+    const std::int64_t cut = ((-(shift % extent)) % extent + extent) % extent;
+    const std::array<const ModTensor*, 2> parts = {sliceTensor(e.heap(), source, along, cut, 1, extent - cut),
+                                                   sliceTensor(e.heap(), source, along, 0, 1, cut)};
+    return reshapeTensor(e.heap(), *catTensors(e.heap(), parts, along), tensor.dims);
+}
+
+template <bool Upper> ModValue triangleOf(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const auto at = c.optional(1, "diagonal");
+    c.finish();
+    return triangle(e.heap(), tensor, at ? e.integer(*at, "the diagonal") : 0, Upper);
+}
+
+ModValue difference(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const auto prepend = c.keyword("prepend");
+    const auto append = c.keyword("append");
+    c.finish();
+    std::vector<const ModTensor*> parts;
+    if (prepend && !prepend->isNone()) {
+        parts.push_back(e.tensor(*prepend));
+    }
+    parts.push_back(&tensor);
+    if (append && !append->isNone()) {
+        parts.push_back(e.tensor(*append));
+    }
+    const int dim = wrappedDim(-1, tensor.rank());
+    const ModTensor& all = *catTensors(e.heap(), parts, dim);
+    const std::int64_t count = std::max<std::int64_t>(0, all.dims.at(static_cast<std::size_t>(dim)) - 1);
+    return e.binary(tensor.dtype == DType::Bool ? ProgramOp::Xor : ProgramOp::Sub,
+                    sliceTensor(e.heap(), all, dim, 1, 1, count), sliceTensor(e.heap(), all, dim, 0, 1, count));
+}
+
+ModValue outer(E& e, C& c) {
+    const ModTensor& a = *e.tensor(c.required(0, "input"));
+    const ModTensor& b = *e.tensor(c.required(1, "vec2"));
+    c.finish();
+    return e.binary(ProgramOp::Mul, unsqueezeTensor(e.heap(), a, a.rank()), const_cast<ModTensor*>(&b));
+}
+
+ModValue meshGrid(E& e, C& c) {
+    const auto indexing = c.keyword("indexing");
+    std::vector<const ModTensor*> axes;
+    for (std::size_t i = 0; i < c.arguments.size(); ++i) {
+        const ModValue axis = c.required(i, "");
+        for (const ModValue item : axis.as<ModSequence>() != nullptr ? e.iterate(axis) : std::vector<ModValue>{axis}) {
+            axes.push_back(e.tensor(item));
+        }
+    }
+    c.finish();
+    // "xy": the first axis runs along the second dimension.
+    const bool turned = indexing && e.text(*indexing, "indexing") == "xy" && axes.size() > 1;
+    const auto dimOf = [turned](std::size_t axis) { return turned && axis < 2 ? 1 - axis : axis; };
+    ModDims dims(axes.size());
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        dims[dimOf(i)] = axes[i]->count();
+    }
+    std::vector<ModValue> made;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        ModDims own(dims.size(), 1);
+        own[dimOf(i)] = axes[i]->count();
+        made.emplace_back(expandTensor(e.heap(), *reshapeTensor(e.heap(), *axes[i], own), dims));
+    }
+    return e.heap().tuple(std::move(made));
+}
+
+ModValue indexSelect(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const int dim = wrappedDim(e.integer(c.required(1, "dim"), "a dimension"), tensor.rank());
+    const ModTensor* const picked = e.tensor(c.required(2, "index"));
+    c.finish();
+    ModDims order = {dim};
+    ModDims back;
+    for (int d = 0; d < tensor.rank(); ++d) {
+        if (d != dim) {
+            order.push_back(d);
+        }
+        back.push_back(d < dim ? d + 1 : d == dim ? 0 : d);
+    }
+    return permuteTensor(e.heap(),
+                         *gatherTensor(e.heap(), *permuteTensor(e.heap(), tensor, order), std::span(&picked, 1)), back);
+}
+
+ModValue nonzero(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const auto tuple = c.keyword("as_tuple");
+    c.finish();
+    ModTensor* const made = nonzeroTensor(e.heap(), tensor);
+    if (!tuple || !e.truth(*tuple)) {
+        return made;
+    }
+    std::vector<ModValue> columns;
+    columns.reserve(static_cast<std::size_t>(tensor.rank()));
+    for (int d = 0; d < tensor.rank(); ++d) {
+        columns.emplace_back(selectTensor(e.heap(), *made, 1, d));
+    }
+    return e.heap().tuple(std::move(columns));
+}
+
+ModValue unbind(E& e, C& c) {
+    if (const ModValue value = c.required(0, "input"); isSymbolic(e, value)) {
+        const int rank = static_cast<int>(e.dimsOf(value).size());
+        if (dimArgument(e, c, 1, rank).value_or(0) != 0) {
+            E::fail("values that are known only for each element can be unbound along their first dimension only");
+        }
+        c.finish();
+        return e.heap().tuple(e.iterate(value));
+    }
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const int dim = dimArgument(e, c, 1, tensor.rank()).value_or(0);
+    c.finish();
+    std::vector<ModValue> made;
+    for (std::int64_t i = 0; i < tensor.dims.at(static_cast<std::size_t>(dim)); ++i) {
+        e.step();
+        made.emplace_back(selectTensor(e.heap(), tensor, dim, i));
+    }
+    return e.heap().tuple(std::move(made));
+}
+
+ModValue split(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const ModValue sizes = c.required(1, "split_size_or_sections");
+    const int dim = dimArgument(e, c, 2, tensor.rank()).value_or(0);
+    c.finish();
+    const std::int64_t extent = tensor.dims.at(static_cast<std::size_t>(dim));
+    std::vector<std::int64_t> counts;
+    if (sizes.as<ModSequence>() != nullptr) {
+        for (const ModValue item : e.iterate(sizes)) {
+            counts.push_back(e.integer(item, "a section"));
+        }
+    } else {
+        const std::int64_t size = e.integer(sizes, "a section");
+        for (std::int64_t at = 0; at < extent && size > 0; at += size) {
+            e.step();
+            counts.push_back(std::min(size, extent - at));
+        }
+    }
+    std::vector<ModValue> made;
+    std::int64_t at = 0;
+    for (const std::int64_t count : counts) {
+        if (count < 0 || count > extent - at) {
+            E::fail("sections that do not fit the tensor");
+        }
+        made.emplace_back(sliceTensor(e.heap(), tensor, dim, at, 1, count));
+        at += count;
+    }
+    return e.heap().tuple(std::move(made));
+}
+
+ModValue pad(E& e, C& c) {
+    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
+    const std::vector<ModValue> given = e.iterate(c.required(1, "pad"));
+    const auto mode = c.optional(2, "mode");
+    const auto value = c.optional(3, "value");
+    c.finish();
+    if ((mode && e.text(*mode, "mode") != "constant") || given.size() % 2 != 0 ||
+        given.size() / 2 > tensor.dims.size()) {
+        E::fail("pad() fills with a constant, with two numbers for each dimension from the last");
+    }
+    ModDims dims = tensor.dims;
+    ModDims before(dims.size(), 0);
+    for (std::size_t i = 0; i < given.size() / 2; ++i) {
+        const std::size_t d = dims.size() - 1 - i;
+        before[d] = e.integer(given[2 * i], "a padding");
+        const std::int64_t after = e.integer(given[2 * i + 1], "a padding");
+        if (before[d] < 0 || after < 0 || before[d] > kMaxModConstants || after > kMaxModConstants) {
+            E::fail("a padding below 0 or too large");
+        }
+        dims[d] += before[d] + after;
+    }
+    ModTensor* const made = newTensor(e.heap(), tensor.dtype, dims);
+    assignTensor(*made, {nullptr, kernels::floatConstant(
+                                      value && !value->isNone() ? e.real(*value, "the padding's value") : 0)});
+    ModTensor* inside = made;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+        inside = sliceTensor(e.heap(), *inside, static_cast<int>(d), before[d], 1, tensor.dims[d]);
+    }
+    assignTensor(*inside, {&tensor, {}});
+    return made;
+}
+
+constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+    {"torch.cat", cat},
+    {"torch.concat", cat},
+    {"torch.concatenate", cat},
+    {"torch.stack", stack},
+    {"torch.repeat_interleave", interleave},
+    {"torch.nonzero", nonzero},
+    {"torch.reshape", view},
+    {"torch.view", view},
+    {"torch.permute", permute},
+    {"torch.transpose", transpose},
+    {"torch.swapaxes", transpose},
+    {"torch.swapdims", transpose},
+    {"Tensor.t", transpose},
+    {"torch.t", transpose},
+    {"torch.expand", expand},
+    {"torch.broadcast_to", expand},
+    {"torch.expand_as",
+     [](E& e, C& c) -> ModValue {
+         return expandTensor(e.heap(), *e.tensor(c.required(0, "input")), e.dimsOf(c.required(1, "other")));
+     }},
+    {"torch.view_as",
+     [](E& e, C& c) -> ModValue {
+         return reshapeTensor(e.heap(), *e.tensor(c.required(0, "input")), e.dimsOf(c.required(1, "other")));
+     }},
+    {"torch.unsqueeze", unsqueeze},
+    {"torch.squeeze", squeeze},
+    {"torch.flatten", flattenOf},
+    {"torch.ravel", flattenOf},
+    {"torch.diagonal", diagonal},
+    {"torch.repeat", repeat},
+    {"torch.tile", repeat},
+    {"torch.flip", flip},
+    {"torch.roll", roll},
+    {"torch.tril", triangleOf<false>},
+    {"torch.triu", triangleOf<true>},
+    {"torch.diff", difference},
+    {"torch.outer", outer},
+    {"torch.meshgrid", meshGrid},
+    {"torch.index_select", indexSelect},
+    {"torch.unbind", unbind},
+    {"torch.split", split},
+    {"torch.pad", pad},
+});
+
+} // namespace
+
+std::span<const ModBuiltinEntry> viewBuiltins() {
+    return kTable;
+}
+
+} // namespace vitrine::engine
