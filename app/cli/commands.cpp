@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
-#include <numeric>
 #include <vector>
 
 #include "app/runner/environment.h"
 #include "app/runner/outcome.h"
+#include "base/edit_distance.h"
 
 namespace vitrine::app {
 
@@ -27,26 +27,12 @@ public:
     }
 };
 
-std::size_t editDistance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-        }
-    }
-    return row.back();
-}
-
 /// ", did you mean NAME?", or a mere semicolon when no name is near.
 std::string suggestion(const std::string& wrong, const std::vector<std::string>& names) {
     const auto nearest = std::min_element(names.begin(), names.end(), [&](const auto& x, const auto& y) {
-        return editDistance(wrong, x) < editDistance(wrong, y);
+        return base::editDistance(wrong, x) < base::editDistance(wrong, y);
     });
-    if (nearest == names.end() || editDistance(wrong, *nearest) > std::max<std::size_t>(2, wrong.size() / 2)) {
+    if (nearest == names.end() || base::editDistance(wrong, *nearest) > std::max<std::size_t>(2, wrong.size() / 2)) {
         return ";";
     }
     return fmt::format(", did you mean {}?", *nearest);

@@ -14,6 +14,7 @@
 #include "engine/workload/experiment.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
+#include "ui/models/common/json_values.h"
 
 namespace vitrine::app {
 
@@ -21,25 +22,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-QString textAt(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? QString::fromStdString(found->get<std::string>()) : QString();
-}
-
-double numberAt(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
 ui::StreamedToken tokenOf(const Json& message) {
     ui::StreamedToken token;
-    token.request = static_cast<int>(numberAt(message, "request"));
-    token.index = static_cast<int>(numberAt(message, "index"));
-    token.id = static_cast<int>(numberAt(message, "id"));
-    token.text = textAt(message, "text");
-    token.channel = textAt(message, "channel");
-    token.logprob = numberAt(message, "logprob");
-    token.seconds = numberAt(message, "time") * 1e-9;
+    token.request = static_cast<int>(ui::numberAt(message, "request").value_or(0));
+    token.index = static_cast<int>(ui::numberAt(message, "index").value_or(0));
+    token.id = static_cast<int>(ui::numberAt(message, "id").value_or(0));
+    token.text = ui::textAt(message, "text");
+    token.channel = ui::textAt(message, "channel");
+    token.logprob = ui::numberAt(message, "logprob").value_or(0);
+    token.seconds = ui::numberAt(message, "time").value_or(0) * 1e-9;
     if (const auto top = message.find("top"); top != message.end() && top->is_array()) {
         token.topJson = QString::fromStdString(top->dump());
     }
@@ -142,25 +133,25 @@ void HostRunController::onMessage(const std::string& line) {
     if (!message.is_object()) {
         return;
     }
-    const QString type = textAt(message, "type");
+    const QString type = ui::textAt(message, "type");
     if (type == QLatin1String("progress")) {
-        emit progress(textAt(message, "what"), static_cast<quint64>(numberAt(message, "done")),
-                      static_cast<quint64>(numberAt(message, "total")));
+        emit progress(ui::textAt(message, "what"), static_cast<quint64>(ui::numberAt(message, "done").value_or(0)),
+                      static_cast<quint64>(ui::numberAt(message, "total").value_or(0)));
     } else if (type == QLatin1String("token")) {
         emit token(tokenOf(message));
     } else if (type == QLatin1String("metric")) {
-        emit metric(textAt(message, "name"), numberAt(message, "value"));
+        emit metric(ui::textAt(message, "name"), ui::numberAt(message, "value").value_or(0));
     } else if (type == QLatin1String("started")) {
-        emit started(static_cast<qint64>(numberAt(message, "run")));
+        emit started(static_cast<qint64>(ui::numberAt(message, "run").value_or(0)));
     } else if (type == QLatin1String("notice")) {
-        emit notice(textAt(message, "text"));
+        emit notice(ui::textAt(message, "text"));
     } else if (type == QLatin1String("ended")) {
         running_ = false;
         if (host_ == worker_.get()) {
-            keptBytes_ = static_cast<quint64>(numberAt(message, "kept_bytes"));
+            keptBytes_ = static_cast<quint64>(ui::numberAt(message, "kept_bytes").value_or(0));
         }
         const auto metrics = message.find("metrics");
-        emit ended(textAt(message, "status"), textAt(message, "error"),
+        emit ended(ui::textAt(message, "status"), ui::textAt(message, "error"),
                    metrics != message.end() ? QString::fromStdString(metrics->dump()) : QString());
     }
 }

@@ -7,9 +7,8 @@
 #include <fmt/ranges.h>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
-#include <utility>
 
+#include "base/edit_distance.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "engine/workload/option_value.h"
@@ -20,25 +19,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::size_t editDistance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
-        }
-    }
-    return row.back();
-}
-
 std::string_view nearestKey(std::string_view key) {
     constexpr std::size_t kLongest = 64; // names longer than this are no typing mistake: compare their beginning
     std::string_view best;
     std::size_t bestDistance = std::numeric_limits<std::size_t>::max();
     for (const OptionSpec& option : optionTable()) {
-        const std::size_t distance = editDistance(key.substr(0, kLongest), option.key);
+        const std::size_t distance = base::editDistance(key.substr(0, kLongest), option.key);
         if (distance < bestDistance) {
             bestDistance = distance;
             best = option.key;

@@ -3,47 +3,25 @@
 #include "ui/models/common/format.h"
 
 #include <QObject>
-#include <cmath>
 
-#include "base/units.h"
+#include "profiler/analysis/number_text.h"
 
 namespace vitrine::ui {
-
-namespace {
-
-constexpr QChar kNoBreakSpace(0x00A0);
-constexpr QChar kMinus(0x2212);
-
-QString polished(const std::string& text) {
-    QString out = QString::fromStdString(text);
-    out.replace(QLatin1Char(' '), kNoBreakSpace);
-    if (out.startsWith(QLatin1Char('-'))) {
-        out[0] = kMinus;
-    }
-    return out;
-}
-
-} // namespace
 
 QString textOf(std::string_view utf8) {
     return QString::fromUtf8(utf8.data(), static_cast<qsizetype>(utf8.size()));
 }
 
 QString bytesText(std::uint64_t bytes) {
-    return polished(base::formatBytes(bytes));
+    return textOf(profiler::bytesText(bytes));
 }
 
 QString bytesText(std::optional<std::uint64_t> bytes) {
-    return bytes ? bytesText(*bytes) : unknownText();
+    return textOf(profiler::bytesText(bytes));
 }
 
 QString signedBytesText(std::int64_t bytes) {
-    if (bytes == 0) {
-        return QStringLiteral("0");
-    }
-    const auto magnitude =
-        bytes < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
-    return (bytes < 0 ? QString(kMinus) : QStringLiteral("+")) + bytesText(magnitude);
+    return textOf(profiler::signedBytesText(bytes));
 }
 
 QString peakText(std::uint64_t bytes, bool incomplete) {
@@ -51,78 +29,47 @@ QString peakText(std::uint64_t bytes, bool incomplete) {
 }
 
 QString exactBytesText(std::uint64_t bytes) {
-    return polished(base::formatGrouped(static_cast<std::int64_t>(bytes)) + " B");
+    return textOf(profiler::exactBytesText(bytes));
 }
 
 QString gibText(std::uint64_t bytes) {
-    return QString::number(static_cast<double>(bytes) / static_cast<double>(1ULL << 30), 'f', 2);
+    return textOf(profiler::gibText(bytes));
 }
 
 QString countText(std::int64_t value) {
-    return polished(base::formatGrouped(value));
+    return textOf(profiler::countText(value));
 }
 
 QString durationText(base::TimeNs ns) {
-    return polished(base::formatDuration(ns));
+    return textOf(profiler::durationText(ns));
 }
 
 QString instantText(base::TimeNs time, base::TimeNs step) {
-    struct Unit {
-        base::TimeNs ns;
-        const char* name;
-    };
-    static constexpr Unit kUnits[] = {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "µs"}, {1, "ns"}};
-    // Seconds down to steps of a millisecond; finer rulers name the unit that keeps few digits.
-    const Unit unit = step >= 1'000'000 ? kUnits[0] : step >= 1'000 ? kUnits[1] : step >= 1 ? kUnits[2] : kUnits[3];
-    int decimals = 0;
-    for (base::TimeNs grid = unit.ns; grid > step && decimals < 3; grid /= 10) {
-        ++decimals;
-    }
-    QString number = QString::number(static_cast<double>(time) / static_cast<double>(unit.ns), 'f', decimals);
-    if (number.startsWith(QLatin1Char('-'))) {
-        number[0] = kMinus;
-    }
-    return number + kNoBreakSpace + QString::fromUtf8(unit.name);
+    return textOf(profiler::instantText(time, step));
 }
 
 QString instantText(base::TimeNs time) {
-    const base::TimeNs size = time < 0 ? -time : time;
-    if (size >= 1'000'000'000) {
-        return instantText(time, size >= 100'000'000'000 ? 100'000'000 : 10'000'000);
-    }
-    return durationText(time);
+    return textOf(profiler::instantText(time));
 }
 
 QString shareText(double part) {
-    if (!std::isfinite(part)) {
-        return unknownText();
-    }
-    return QString::number(part * 100.0, 'f', 1) + kNoBreakSpace + QLatin1Char('%');
+    return textOf(profiler::shareText(part));
 }
 
 QString ratioText(double ratio) {
-    constexpr double kExact = 100, kMost = 1e15; // from kExact up decimals say nothing
-    if (!std::isfinite(ratio) || std::abs(ratio) >= kMost) {
-        return unknownText();
-    }
-    return (std::abs(ratio) < kExact ? QString::number(ratio, 'f', 2) : countText(std::llround(ratio))) +
-           QLatin1Char('x');
+    return textOf(profiler::ratioText(ratio));
 }
 
 QString rateText(double bytesPerSecond) {
-    return polished(base::formatBytesPerSecond(bytesPerSecond));
+    return textOf(profiler::rateText(bytesPerSecond));
 }
 
 QString addressText(std::uint64_t address) {
-    QString digits = QString::number(address, 16).rightJustified(12, QLatin1Char('0'));
-    for (qsizetype at = digits.size() - 4; at > 0; at -= 4) {
-        digits.insert(at, QLatin1Char('_'));
-    }
-    return QStringLiteral("0x") + digits;
+    return textOf(profiler::addressText(address));
 }
 
 QString unknownText() {
-    return QStringLiteral("–");
+    return textOf(profiler::unknownText());
 }
 
 } // namespace vitrine::ui

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Numbers as the screens write them: base/units with no-break spaces, U+2212 as minus and `–` for unknown. Exports use
-// the C locale and do not come here.
+// The number texts of profiler/analysis/number_text.h as QString.
 
 #include <QString>
 #include <cstdint>

@@ -13,6 +13,20 @@ Json parsedObject(const std::string& text) {
     return value.is_object() ? value : Json::object();
 }
 
+QString withSetting(const std::string& text, const char* key, const std::string& value) {
+    Json object = parsedObject(text);
+    object[key] = value;
+    return QString::fromStdString(object.dump());
+}
+
+QString firstTextIn(const std::string& text, const char* key) {
+    const Json object = parsedObject(text);
+    const auto found = object.find(key);
+    return found != object.end() && found->is_array() && !found->empty() && found->front().is_string()
+               ? QString::fromStdString(found->front().get<std::string>())
+               : QString();
+}
+
 QString textAt(const Json& object, const char* key) {
     const auto found = object.find(key);
     return found != object.end() && found->is_string() ? QString::fromStdString(found->get<std::string>()) : QString();

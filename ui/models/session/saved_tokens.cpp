@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "ui/models/common/json_values.h"
+
 namespace vitrine::ui {
 
 namespace {
@@ -15,16 +17,6 @@ constexpr std::string_view kPrefix = "tokens.";
 
 bool firstRequest(const std::string& kind) {
     return kind.starts_with(kPrefix) && kind.find('.', kPrefix.size()) == std::string::npos;
-}
-
-double numberAt(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-QString textAt(const Json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? QString::fromStdString(found->get<std::string>()) : QString();
 }
 
 } // namespace
@@ -49,11 +41,11 @@ std::vector<StreamedToken> savedTokens(const std::vector<sessions::RunText>& tex
             }
             StreamedToken token;
             token.index = static_cast<int>(tokens.size());
-            token.id = static_cast<int>(numberAt(line, "id"));
+            token.id = static_cast<int>(numberAt(line, "id").value_or(0));
             token.text = textAt(line, "text");
             token.channel = textAt(line, "channel");
-            token.logprob = numberAt(line, "logprob");
-            token.seconds = numberAt(line, "time") * 1e-9;
+            token.logprob = numberAt(line, "logprob").value_or(0);
+            token.seconds = numberAt(line, "time").value_or(0) * 1e-9;
             if (const auto top = line.find("top"); top != line.end() && top->is_array()) {
                 token.topJson = QString::fromStdString(top->dump(-1, ' ', false, Json::error_handler_t::replace));
             }

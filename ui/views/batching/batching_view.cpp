@@ -6,12 +6,10 @@
 #include <QCheckBox>
 #include <QStackedWidget>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "ui/models/batching/batch_tables.h"
 #include "ui/models/batching/request_choice.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/session/run_facts.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/widgets/base/legend_strip.h"
@@ -54,17 +52,8 @@ void BatchingView::setAxisOf(BatchAxis axis) {
     axisChoice_->setCurrent(axis == BatchAxis::Steps ? 1 : 0);
 }
 
-void BatchingView::reload() {
-    stale_ = true;
-    if (isVisible() || context().document == nullptr || !context().document->isOpen()) {
-        start();
-    }
-}
-
 void BatchingView::activated() {
-    if (stale_) {
-        start();
-    }
+    DocumentView::activated();
     takeShared();
     focusPlot();
     emit priced(batchAgreement(pair_)); // who leaves a view clears what it says
@@ -83,16 +72,14 @@ void BatchingView::focusPlot() {
 }
 
 /// Makes what is shown from the runs as they are: a side again only when its run, its events or its end are new.
-void BatchingView::start() {
-    stale_ = false;
-    SessionDocument* document = context().document;
+void BatchingView::refresh() {
     std::array<sessions::RunId, 2> wanted{};
-    if (document != nullptr && document->isOpen()) {
-        const auto pick = [document](sessions::RunId id) {
-            const RunInfo* run = document->run(id);
+    if (document() != nullptr && document()->isOpen()) {
+        const auto pick = [this](sessions::RunId id) {
+            const RunInfo* run = runInfo(id);
             return run != nullptr && isBatchRun(*run) ? id : 0;
         };
-        wanted = {pick(document->runA()), document->runB() != document->runA() ? pick(document->runB()) : 0};
+        wanted = {pick(runA()), pick(baseline())};
     }
     if (wanted != runs_) {
         runs_ = wanted;
@@ -110,12 +97,12 @@ void BatchingView::start() {
     QString error;
     bool any = false;
     for (std::size_t i = 0; i < 2; ++i) {
-        const RunInfo* run = runs_[i] != 0 ? document->run(runs_[i]) : nullptr;
+        const RunInfo* run = runInfo(runs_[i]);
         if (run == nullptr) {
             sources_[i] = {};
             continue;
         }
-        const TimelineState& state = document->timeline(runs_[i]);
+        const TimelineState state = timelineOf(runs_[i]);
         error = !state.error.isEmpty() ? state.error : error;
         Source now{runs_[i], state.timeline, run->status, nullptr};
         const Source& old = sources_[i];
@@ -150,7 +137,7 @@ void BatchingView::start() {
                 batchPair(sides[0], sides[1], inputs[0].source.timeline.get(), inputs[1].source.timeline.get());
             return built;
         },
-        [this](Built built) { take(std::move(built)); });
+        ifStill(runs_, [this](Built built) { take(std::move(built)); }));
     updateEmpty();
 }
 
@@ -180,8 +167,7 @@ void BatchingView::take(Built built) {
 }
 
 void BatchingView::updateEmpty() {
-    SessionDocument* document = context().document;
-    if (document == nullptr || showMissingRun()) {
+    if (document() == nullptr || showMissingRun()) {
         return;
     }
     if (pair_.a || pair_.b) {
@@ -191,13 +177,13 @@ void BatchingView::updateEmpty() {
     const sessions::RunId looked = runs_[0] != 0 ? runs_[0] : runs_[1];
     if (looked == 0) {
         sessions::RunId other = 0;
-        for (const RunInfo& run : document->runs()) {
+        for (const RunInfo& run : document()->runs()) {
             other = isBatchRun(run) ? run.id : other;
         }
         if (other != 0) {
-            showEmpty(tr("No requests were batched in this run."), tr("Open a batch run"), [document, other] {
-                document->setRunA(other);
-                document->setRunB(batchPartner(document->runs(), other));
+            showEmpty(tr("No requests were batched in this run."), tr("Open a batch run"), [this, other] {
+                document()->setRunA(other);
+                document()->setRunB(batchPartner(document()->runs(), other));
             });
         } else {
             showEmpty(tr("No requests were batched in this run. Batch runs replay a trace of requests, static or "
@@ -206,9 +192,8 @@ void BatchingView::updateEmpty() {
         }
         return;
     }
-    const TimelineState& state = document->timeline(looked);
-    const RunInfo* run = document->run(looked);
-    if ((!state.complete && state.error.isEmpty()) || job_.busy()) {
+    const RunInfo* run = runInfo(looked);
+    if (!read(looked) || job_.busy()) {
         showEmpty(tr("Reading the events of this run."));
     } else if (run->status == sessions::RunStatus::Running) {
         showEmpty(tr("The run has begun; no request has arrived yet."));
@@ -218,13 +203,7 @@ void BatchingView::updateEmpty() {
         showEmpty(tr("This run ended before its first step: %1").arg(QString::fromStdString(run->error)));
     } else {
         showEmpty(tr("This run recorded no steps. Run it again with the profile set to light."), tr("Prepare that run"),
-                  [this, looked] {
-                      if (const RunInfo* again = context().document->run(looked)) {
-                          nlohmann::json spec = parsedObject(again->specJson);
-                          spec["profile"] = "light";
-                          emit experimentWanted(QString::fromStdString(spec.dump()));
-                      }
-                  });
+                  [this, looked] { wantExperimentWith(looked, "profile", "light"); });
     }
 }
 

@@ -11,7 +11,7 @@
 #include "ui/models/batching/batch_map.h"
 #include "ui/models/batching/batch_sweep.h"
 #include "ui/models/common/latest_job.h"
-#include "ui/widgets/base/view.h"
+#include "ui/views/common/document_view.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/slot_lane.h"
 
@@ -30,7 +30,7 @@ class FactTable;
 class LegendStrip;
 class SweepPage;
 
-class BatchingView final : public View {
+class BatchingView final : public DocumentView {
     Q_OBJECT
 
 public:
@@ -45,7 +45,6 @@ public:
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
     QString find(const QString& text, int direction) override;
-    QList<QWidget*> focusStops() const override;
     bool settled() const override;
     void activated() override;
 
@@ -67,6 +66,15 @@ public:
     FactTable* latency() const { return latency_; }
     FactTable* detail() const { return detail_; }
 
+protected:
+    void refresh() override;
+    std::vector<sessions::RunId> shownRuns() const override { return {runs_[0], runs_[1]}; }
+    TimeCursor* ownAxis() const override { return time_; }
+    QList<LaneStack*> laneStacks() const override { return {lanes_}; }
+    QList<QWidget*> bodyStops() const override;
+    QString copyText() const override { return shownText(); }
+    QString whyText() const override;
+
 private:
     struct Built {
         BatchPair pair;
@@ -84,8 +92,6 @@ private:
     void buildLanes();
     void buildInspector();
     void connectLane(BatchLane* lane, int side);
-    void reload();
-    void start();
     void take(Built built);
     void updateEmpty();
     void updateVisible();
@@ -117,7 +123,6 @@ private:
     BatchPair pair_;
     std::array<BatchMapPtr, 2> maps_;
     Sweep sweep_;
-    bool stale_ = true;
     std::int32_t request_ = -1;
     std::int32_t slot_ = -1;
     int slotSide_ = 0;
@@ -137,8 +142,6 @@ private:
     Ruler* ruler_ = nullptr;
     CurveLane *rateLane_ = nullptr, *queueLane_ = nullptr, *runningLane_ = nullptr, *pageLane_ = nullptr;
     SweepPage* sweepPage_ = nullptr;
-    QTableView* twin_ = nullptr;
-    FlatTreeModel* twinModel_ = nullptr;
 
     QScrollArea* panel_ = nullptr;
     DockHeader* panelHeader_ = nullptr;

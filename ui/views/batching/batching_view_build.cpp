@@ -29,7 +29,7 @@ constexpr int kSharesLeast = 130, kSharesMost = 260;
 } // namespace
 
 BatchingView::BatchingView(const ViewContext& context, QWidget* parent)
-    : View(QStringLiteral("batching"), tr("Batching"), context, parent), job_(this) {
+    : DocumentView(QStringLiteral("batching"), tr("Batching"), context, parent), job_(this) {
     time_ = new TimeCursor(this);
     pageChoice_ = header()->addSegments({tr("Slots"), tr("Requests"), tr("Sweep")}, tr("What is shown"));
     axisChoice_ = header()->addSegments({tr("Time"), tr("Steps")}, tr("Horizontal axis"));
@@ -40,33 +40,18 @@ BatchingView::BatchingView(const ViewContext& context, QWidget* parent)
     connect(traceChoice_, &QComboBox::activated, this, &BatchingView::chooseTrace);
     buildBody();
     buildInspector();
-    twin_ = new QTableView(this);
-    twinModel_ = new FlatTreeModel(this);
-    setUpTwin(twin_, twinModel_, tr("What the plot shows, as a table"));
-    setTable(twin_);
+    makeTwin(tr("What the plot shows, as a table"));
 
     connect(pageChoice_, &SegmentedControl::currentChanged, this, [this](int index) { showPage(Page(index)); });
-    connect(axisChoice_, &SegmentedControl::currentChanged, this, [this] { start(); });
+    connect(axisChoice_, &SegmentedControl::currentChanged, this, [this] { refresh(); });
     connect(runningOnly_, &QCheckBox::toggled, this, &BatchingView::showRunning);
     connect(header(), &ViewHeader::tableToggled, this, &BatchingView::updateTwin);
-    connect(twin_, &QTableView::activated, this, [this](const QModelIndex& index) {
-        const FlatNode* node = twinModel_->node(index);
-        SessionDocument* open = this->context().document;
-        if (node != nullptr && page() == SweepOfSlots && open->run(static_cast<sessions::RunId>(node->key))) {
-            open->setRunA(static_cast<sessions::RunId>(node->key));
+    connect(twin(), &QTableView::activated, this, [this](const QModelIndex& index) {
+        const FlatNode* node = twinModel()->node(index);
+        if (node != nullptr && page() == SweepOfSlots && runInfo(static_cast<sessions::RunId>(node->key))) {
+            document()->setRunA(static_cast<sessions::RunId>(node->key));
         }
     });
-    if (SessionDocument* document = context.document) {
-        for (const auto signal : {&SessionDocument::selectionChanged, &SessionDocument::runsChanged,
-                                  &SessionDocument::opened, &SessionDocument::closed}) {
-            connect(document, signal, this, &BatchingView::reload);
-        }
-        connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
-            if (run == runs_[0] || run == runs_[1]) {
-                reload();
-            }
-        });
-    }
     connect(time_, &TimeCursor::rangeChanged, this, &BatchingView::updateCurves);
     connect(time_, &TimeCursor::cursorChanged, this, &BatchingView::updateReadout);
     connect(time_, &TimeCursor::cursorChanged, this, &BatchingView::shareCursor);
@@ -82,7 +67,7 @@ BatchingView::BatchingView(const ViewContext& context, QWidget* parent)
     connect(time_, &TimeCursor::measuredChanged, this, &BatchingView::updateReadout);
     connect(time_, &TimeCursor::followingChanged, this, &View::availabilityChanged);
     showPage(Slots);
-    reload();
+    followDocument();
 }
 
 BatchingView::~BatchingView() = default;
@@ -166,10 +151,9 @@ void BatchingView::buildInspector() {
     partnerRow->addWidget(partner_);
     partnerRow->addStretch(1);
     connect(partner_, &QPushButton::clicked, this, [this] {
-        SessionDocument* document = context().document;
-        if (const sessions::RunId wanted = batchPartner(document->runs(), runs_[0] != 0 ? runs_[0] : runs_[1]);
+        if (const sessions::RunId wanted = batchPartner(document()->runs(), runs_[0] != 0 ? runs_[0] : runs_[1]);
             wanted != 0) {
-            runs_[0] != 0 ? document->setRunB(wanted) : document->setRunA(wanted);
+            runs_[0] != 0 ? document()->setRunB(wanted) : document()->setRunA(wanted);
         }
     });
     throughput_ = new FactTable(tr("Throughput"), content);

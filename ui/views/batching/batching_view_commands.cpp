@@ -1,12 +1,9 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // Selection, commands, search and readout of the Batching view.
-#include <QApplication>
 #include <QCheckBox>
-#include <QClipboard>
 #include <QScrollArea>
 #include <QStackedWidget>
-#include <QTableView>
 #include <algorithm>
 
 #include "ui/models/batching/batch_tables.h"
@@ -118,13 +115,6 @@ bool BatchingView::perform(const QString& action) {
             ->step(action.endsWith(QLatin1String("next")) ? 1 : -1);
         return true;
     }
-    if (action == QLatin1String("zoom.fit") || action == QLatin1String("zoom.all") ||
-        action == QLatin1String("zoom.back")) {
-        action == QLatin1String("zoom.fit")   ? time_->fitSelection()
-        : action == QLatin1String("zoom.all") ? time_->fitAll()
-                                              : void(time_->back());
-        return true;
-    }
     if (action == QLatin1String("zoom.follow")) {
         time_->setFollowing(!time_->following());
         return true;
@@ -136,35 +126,24 @@ bool BatchingView::perform(const QString& action) {
         time_->setCursor(std::nullopt);
         return true;
     }
-    if (lanes_->perform(action)) {
-        return true;
+    return DocumentView::perform(action);
+}
+
+QString BatchingView::whyText() const {
+    QStringList parts{number_->text() + QLatin1Char(' ') + sentence_->text(), throughput_->asText(),
+                      latency_->asText()};
+    if (detail_->isVisibleTo(panel_)) {
+        parts << detail_->asText();
     }
-    if (action == QLatin1String("edit.copy")) {
-        QApplication::clipboard()->setText(
-            header()->tableShown() ? asTabSeparated(*twinModel_, twin_->selectionModel()->selectedRows()) : readout());
-        return true;
-    }
-    if (action == QLatin1String("edit.copy-why")) {
-        QStringList parts{number_->text() + QLatin1Char(' ') + sentence_->text(), throughput_->asText(),
-                          latency_->asText()};
-        if (detail_->isVisibleTo(panel_)) {
-            parts << detail_->asText();
-        }
-        QApplication::clipboard()->setText(parts.join(QStringLiteral("\n\n")));
-        return true;
-    }
-    return View::perform(action);
+    return parts.join(QStringLiteral("\n\n"));
 }
 
 QString BatchingView::whyNot(const QString& action) const {
     if (action.startsWith(QLatin1String("mark.")) || action == QLatin1String("measure.filter")) {
         return tr("Both runs have an axis of their own here: marks and filters belong to one run");
     }
-    if (const QString reason = lanes_->whyNot(action); !reason.isEmpty()) {
-        return reason;
-    }
     const bool spans = action == QLatin1String("select.next") || action == QLatin1String("select.previous");
-    return spans && emptyShown() ? tr("This run has no requests") : View::whyNot(action);
+    return spans && emptyShown() ? tr("This run has no requests") : DocumentView::whyNot(action);
 }
 
 /// A number finds the request; Enter goes to where it was worked on.
@@ -188,13 +167,7 @@ QString BatchingView::find(const QString& text, int direction) {
     return tr("request %1 of %2").arg(wanted).arg(countText(count));
 }
 
-QList<QWidget*> BatchingView::focusStops() const {
-    if (emptyShown()) {
-        return {};
-    }
-    if (header()->tableShown()) {
-        return {twin_};
-    }
+QList<QWidget*> BatchingView::bodyStops() const {
     if (page() == SweepOfSlots) {
         return sweepPage_->focusStops();
     }
@@ -202,13 +175,7 @@ QList<QWidget*> BatchingView::focusStops() const {
 }
 
 bool BatchingView::settled() const {
-    SessionDocument* document = context().document;
-    if (document == nullptr || job_.busy()) {
-        return document == nullptr;
-    }
-    return std::ranges::all_of(runs_, [document](sessions::RunId run) {
-        return run == 0 || document->timeline(run).complete || !document->timeline(run).error.isEmpty();
-    });
+    return document() == nullptr || (!job_.busy() && DocumentView::settled());
 }
 
 } // namespace vitrine::ui

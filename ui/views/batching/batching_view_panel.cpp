@@ -20,11 +20,10 @@ namespace vitrine::ui {
 using sessions::RunInfo;
 
 void BatchingView::updatePartner() {
-    SessionDocument* document = context().document;
-    const bool alone = (runs_[0] == 0) != (runs_[1] == 0) && document != nullptr;
+    const bool alone = (runs_[0] == 0) != (runs_[1] == 0) && document() != nullptr;
     const sessions::RunId self = runs_[0] != 0 ? runs_[0] : runs_[1];
-    const sessions::RunId other = alone ? batchPartner(document->runs(), self) : 0;
-    const RunInfo* run = other != 0 ? document->run(other) : nullptr;
+    const sessions::RunId other = alone ? batchPartner(document()->runs(), self) : 0;
+    const RunInfo* run = runInfo(other);
     partner_->setVisible(run != nullptr);
     if (run != nullptr) {
         partner_->setText(tr("Compare with %1").arg(QString::fromStdString(run->name)));
@@ -33,14 +32,13 @@ void BatchingView::updatePartner() {
 
 /// The traces of the session; that of A (else B) is the chosen one.
 void BatchingView::updateTraces() {
-    SessionDocument* document = context().document;
-    const RunInfo* shown = document != nullptr ? document->run(runs_[0] != 0 ? runs_[0] : runs_[1]) : nullptr;
+    const RunInfo* shown = runInfo(runs_[0] != 0 ? runs_[0] : runs_[1]);
     const QSignalBlocker quiet(traceChoice_);
     traceChoice_->clear();
     int chosen = -1;
     for (const sessions::RunId id :
-         document != nullptr ? batchTraces(document->runs()) : std::vector<sessions::RunId>()) {
-        const RunInfo* run = document->run(id);
+         document() != nullptr ? batchTraces(document()->runs()) : std::vector<sessions::RunId>()) {
+        const RunInfo* run = runInfo(id);
         const QString words = traceWords(*run);
         const QString model = runFacts(*run).model;
         traceChoice_->addItem(words.isEmpty() ? tr("requests over HTTP, %1").arg(model) : words,
@@ -55,13 +53,12 @@ void BatchingView::updateTraces() {
 }
 
 void BatchingView::chooseTrace(int index) {
-    SessionDocument* document = context().document;
     const auto run = static_cast<sessions::RunId>(traceChoice_->itemData(index).toLongLong());
-    if (document == nullptr || document->run(run) == nullptr) {
+    if (runInfo(run) == nullptr) {
         return;
     }
-    document->setRunA(run);
-    document->setRunB(batchPartner(document->runs(), run));
+    document()->setRunA(run);
+    document()->setRunB(batchPartner(document()->runs(), run));
 }
 
 void BatchingView::updateInspector() {
@@ -80,8 +77,7 @@ void BatchingView::updateInspector() {
     if (any) {
         showShares(*shares_, pair_);
     }
-    SessionDocument* document = context().document;
-    const RunInfo* run = document != nullptr ? document->run(runs_[0] != 0 ? runs_[0] : runs_[1]) : nullptr;
+    const RunInfo* run = runInfo(runs_[0] != 0 ? runs_[0] : runs_[1]);
     const RunFacts facts = run != nullptr ? runFacts(*run) : RunFacts();
     panelFacts_->setText(facts.virtualTime ? tr("predicted, %1").arg(facts.device) : facts.device);
     updateDetail();
@@ -104,11 +100,10 @@ void BatchingView::updateDetail() {
 }
 
 void BatchingView::updateSweep() {
-    SessionDocument* document = context().document;
-    if (document == nullptr || page() != SweepOfSlots) {
+    if (document() == nullptr || page() != SweepOfSlots) {
         return;
     }
-    sweep_ = batchSweep(document->runs(), runs_[0], runs_[1]);
+    sweep_ = batchSweep(document()->runs(), runs_[0], runs_[1]);
     sweepPage_->setSweep(sweep_);
     std::int32_t fewest = 0, most = 0;
     for (const SweepSeries& series : sweep_.series) {
@@ -117,8 +112,8 @@ void BatchingView::updateSweep() {
             most = std::max(most, point.slotCount);
         }
     }
-    const RunInfo* run = document->run(runs_[0] != 0 ? runs_[0] : runs_[1]);
-    sweepPage_->setSource(run != nullptr ? std::optional(*run) : std::nullopt, document->path());
+    const RunInfo* run = runInfo(runs_[0] != 0 ? runs_[0] : runs_[1]);
+    sweepPage_->setSource(run != nullptr ? std::optional(*run) : std::nullopt, document()->path());
     sweepPage_->setEmpty(
         run == nullptr || most > fewest
             ? QString()
@@ -129,10 +124,10 @@ void BatchingView::updateTwin() {
     if (!header()->tableShown()) {
         return;
     }
-    twinModel_->setTree(page() == SweepOfSlots ? sweepTable(sweep_)
-                        : page() == Requests   ? requestTwin(pair_)
-                                               : slotTwin(pair_));
-    twin_->resizeColumnsToContents();
+    twinModel()->setTree(page() == SweepOfSlots ? sweepTable(sweep_)
+                         : page() == Requests   ? requestTwin(pair_)
+                                                : slotTwin(pair_));
+    twin()->resizeColumnsToContents();
 }
 
 } // namespace vitrine::ui

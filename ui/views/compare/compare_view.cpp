@@ -3,9 +3,7 @@
 #include "ui/views/compare/compare_view.h"
 
 #include <QCheckBox>
-#include <QClipboard>
 #include <QComboBox>
-#include <QGuiApplication>
 #include <QHeaderView>
 #include <QMenu>
 #include <QPushButton>
@@ -36,25 +34,12 @@ void fitColumns(QTableView* view, int most) {
 } // namespace
 
 CompareView::CompareView(const ViewContext& context, QWidget* parent)
-    : View(QStringLiteral("compare"), tr("Compare"), context, parent) {
+    : DocumentView(QStringLiteral("compare"), tr("Compare"), context, parent) {
     buildHeader();
     buildBody();
     buildInspector();
-    twin_ = new QTableView(this);
-    twinModel_ = new FlatTreeModel(this);
-    setUpTwin(twin_, twinModel_, tr("Bytes at the peak of both runs"));
-    setTable(twin_);
-    if (SessionDocument* document = context.document) {
-        connect(document, &SessionDocument::selectionChanged, this, &CompareView::reload);
-        connect(document, &SessionDocument::runsChanged, this, &CompareView::reload);
-        connect(document, &SessionDocument::closed, this, &CompareView::reload);
-        connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
-            if (run == a_ || run == b_) {
-                reload();
-            }
-        });
-    }
-    refresh();
+    makeTwin(tr("Bytes at the peak of both runs"));
+    followDocument();
 }
 
 QWidget* CompareView::inspector() {
@@ -65,77 +50,20 @@ QWidget* CompareView::inspectorHeader() {
     return panelHeader_;
 }
 
-bool CompareView::perform(const QString& action) {
-    if (action == QLatin1String("edit.copy-why")) {
-        QGuiApplication::clipboard()->setText(asText());
-        return true;
-    }
-    if (action == QLatin1String("view.time-unit")) {
-        stack_->nextTimeUnit();
-        return true;
-    }
-    if (action == QLatin1String("zoom.fit")) {
-        time_->fitSelection();
-        return true;
-    }
-    if (action == QLatin1String("zoom.all")) {
-        time_->fitAll();
-        return true;
-    }
-    if (action == QLatin1String("zoom.back")) {
-        time_->back();
-        return true;
-    }
-    if (action == QLatin1String("select.clear") && (time_->cursor() || time_->measured())) {
-        time_->setMeasured(std::nullopt);
-        time_->setCursor(std::nullopt);
-        return true;
-    }
-    return View::perform(action);
-}
-
 QString CompareView::whyNot(const QString& action) const {
-    if (action == QLatin1String("edit.copy-why") && shownRuns().size() < 2) {
+    if (action == QLatin1String("edit.copy-why") && comparedRuns().size() < 2) {
         return tr("Two runs are needed: A and B");
     }
-    return View::whyNot(action);
+    return DocumentView::whyNot(action);
 }
 
-QList<QWidget*> CompareView::focusStops() const {
-    if (emptyShown()) {
-        return {};
-    }
-    if (header()->tableShown()) {
-        return {twin_};
-    }
+QList<QWidget*> CompareView::bodyStops() const {
     return QList<QWidget*>{specView_, metricView_} + stack_->focusStops();
 }
 
-bool CompareView::settled() const {
-    SessionDocument* document = context().document;
-    const auto done = [&](sessions::RunId id) {
-        return id == 0 || document->timeline(id).complete || !document->timeline(id).error.isEmpty();
-    };
-    return document == nullptr || (done(a_) && done(b_));
-}
-
-void CompareView::activated() {
-    if (stale_) {
-        refresh();
-    }
-}
-
-void CompareView::reload() {
-    stale_ = true;
-    if (isVisible() || context().document == nullptr || !context().document->isOpen()) {
-        refresh();
-    }
-}
-
-std::vector<sessions::RunInfo> CompareView::shownRuns() const {
+std::vector<sessions::RunInfo> CompareView::comparedRuns() const {
     std::vector<sessions::RunInfo> runs;
-    SessionDocument* document = context().document;
-    if (document == nullptr || a_ == 0 || b_ == 0 || a_ == b_) {
+    if (a_ == 0 || b_ == 0 || a_ == b_) {
         return runs;
     }
     std::vector<sessions::RunId> ids = {a_, b_};
@@ -145,15 +73,11 @@ std::vector<sessions::RunInfo> CompareView::shownRuns() const {
         }
     }
     for (const sessions::RunId id : ids) {
-        if (const sessions::RunInfo* run = document->run(id)) {
+        if (const sessions::RunInfo* run = runInfo(id)) {
             runs.push_back(*run);
         }
     }
     return runs;
-}
-
-TimelinePtr CompareView::timelineOf(sessions::RunId id) const {
-    return id != 0 && context().document != nullptr ? context().document->timeline(id).timeline : nullptr;
 }
 
 void CompareView::setExtraRuns(std::vector<sessions::RunId> runs) {
@@ -162,20 +86,18 @@ void CompareView::setExtraRuns(std::vector<sessions::RunId> runs) {
 }
 
 void CompareView::refresh() {
-    stale_ = false;
-    SessionDocument* document = context().document;
-    a_ = document != nullptr ? document->runA() : 0;
-    b_ = document != nullptr ? document->runB() : 0;
+    a_ = runA();
+    b_ = runB();
     fillPickers();
     fillMore();
-    const std::vector<sessions::RunInfo> runs = shownRuns();
+    const std::vector<sessions::RunInfo> runs = comparedRuns();
     QString error;
     if (runs.size() < 2) {
         sayWhyEmpty();
     } else {
         showEmpty({});
         for (const sessions::RunId id : {a_, b_}) {
-            const QString said = document->timeline(id).error;
+            const QString said = timelineOf(id).error;
             error = said.isEmpty() ? error : said;
         }
         const CompareWords words = compareWords(runs[0], runs[1]);
@@ -191,17 +113,16 @@ void CompareView::refresh() {
 
 void CompareView::fillPickers() {
     filling_ = true;
-    SessionDocument* document = context().document;
     for (QComboBox* box : {pickA_, pickB_}) {
         box->clear();
-        if (document == nullptr) {
+        if (document() == nullptr) {
             continue;
         }
         const bool first = box == pickA_;
         if (!first) {
             box->addItem(tr("no baseline"), QVariant::fromValue<qlonglong>(0));
         }
-        for (const sessions::RunInfo& run : document->runs()) {
+        for (const sessions::RunInfo& run : document()->runs()) {
             // The number tells runs of one name apart; how each ended is in its tool tip and in the words below.
             box->addItem(
                 tr("%1 %2: %3").arg(first ? QLatin1Char('A') : QLatin1Char('B')).arg(run.id).arg(textOf(run.name)),
@@ -216,10 +137,9 @@ void CompareView::fillPickers() {
 
 void CompareView::fillMore() {
     moreMenu_->clear();
-    SessionDocument* document = context().document;
     int count = 0;
-    if (document != nullptr) {
-        for (const sessions::RunInfo& run : document->runs()) {
+    if (document() != nullptr) {
+        for (const sessions::RunInfo& run : document()->runs()) {
             if (run.id == a_ || run.id == b_) {
                 continue;
             }
@@ -241,23 +161,22 @@ void CompareView::fillMore() {
 }
 
 void CompareView::sayWhyEmpty() {
-    SessionDocument* document = context().document;
-    const std::size_t count = document != nullptr ? document->runs().size() : 0;
+    const std::size_t count = document() != nullptr ? document()->runs().size() : 0;
     if (count >= 2 && a_ != 0) {
         // The run before A, of the same workload where there is one.
         sessions::RunId before = 0, other = 0;
-        const sessions::RunInfo* mine = document->run(a_);
-        for (const sessions::RunInfo& run : document->runs()) {
+        const sessions::RunInfo* mine = runInfo(a_);
+        for (const sessions::RunInfo& run : document()->runs()) {
             if (run.id != a_ && mine != nullptr) {
                 other = run.id;
                 before = run.workload == mine->workload ? run.id : before;
             }
         }
         const sessions::RunId id = before != 0 ? before : other;
-        const sessions::RunInfo* run = document->run(id);
+        const sessions::RunInfo* run = runInfo(id);
         showEmpty(tr("Two runs are needed: A and its baseline B. No baseline is chosen."),
                   tr("Compare with run %1, %2").arg(id).arg(run != nullptr ? textOf(run->name) : QString()),
-                  [document, id] { document->setRunB(id); });
+                  [this, id] { document()->setRunB(id); });
         return;
     }
     showEmpty(count == 1 ? tr("Two runs are needed: A and B. This session holds one.")
@@ -266,7 +185,7 @@ void CompareView::sayWhyEmpty() {
 }
 
 void CompareView::updateTables() {
-    const std::vector<sessions::RunInfo> runs = shownRuns();
+    const std::vector<sessions::RunInfo> runs = comparedRuns();
     if (runs.size() < 2) {
         specModel_->setTree(std::make_shared<FlatTree>());
         metricModel_->setTree(std::make_shared<FlatTree>());
@@ -274,7 +193,7 @@ void CompareView::updateTables() {
     }
     specModel_->setTree(specTable(runs[0], runs[1], changedOnly_->isChecked()));
     specTitle_->setText(specModel_->rowCount() == 0 ? tr("Settings: all are equal") : tr("Settings"));
-    metricModel_->setTree(metricTable(runs, context().document->runs(), changedOnly_->isChecked()));
+    metricModel_->setTree(metricTable(runs, document()->runs(), changedOnly_->isChecked()));
     fitColumns(specView_, kLongestSetting);
     fitColumns(metricView_, kLongestSetting);
     // Values of settings share what is left; names of metrics take it, so that numbers stay at the right edge. With many
@@ -293,7 +212,7 @@ void CompareView::updateTables() {
 }
 
 void CompareView::updateLane() {
-    const TimelinePtr a = timelineOf(a_), b = timelineOf(b_);
+    const TimelinePtr a = timelineOf(a_).timeline, b = timelineOf(b_).timeline;
     if (!a || !b || a_ == b_ || a->memory().events() == 0 || b->memory().events() == 0) {
         lane_->setRuns(nullptr, nullptr, nullptr);
         lane_->setFacts(a_ != 0 && b_ != 0 && a_ != b_ && settled() ? tr("one of the runs recorded no memory")
@@ -339,18 +258,19 @@ void CompareView::updateDeltas() {
     static constexpr profiler::GroupBy kGroups[] = {profiler::GroupBy::Category, profiler::GroupBy::Layer,
                                                     profiler::GroupBy::Op};
     const bool two = a_ != 0 && b_ != 0 && a_ != b_;
-    const TimelinePtr a = two ? timelineOf(a_) : nullptr, b = two ? timelineOf(b_) : nullptr;
+    const TimelinePtr a = two ? timelineOf(a_).timeline : nullptr, b = two ? timelineOf(b_).timeline : nullptr;
     const auto by = kGroups[std::clamp(groupBy_->currentIndex(), 0, 2)];
     const FlatTreePtr table = peakTable(a.get(), b.get(), by);
     deltas_->setTable(table, QStringLiteral(" AB "));
-    twinModel_->setTree(table);
-    fitColumns(twin_, kLongestSetting);
+    twinModel()->setTree(table);
+    fitColumns(twin(), kLongestSetting);
 }
 
 QString CompareView::asText() const {
-    const std::vector<sessions::RunInfo> runs = shownRuns();
-    return runs.size() < 2 ? QString()
-                           : compareText(runs, context().document->runs(), timelineOf(a_).get(), timelineOf(b_).get());
+    const std::vector<sessions::RunInfo> runs = comparedRuns();
+    return runs.size() < 2
+               ? QString()
+               : compareText(runs, document()->runs(), timelineOf(a_).timeline.get(), timelineOf(b_).timeline.get());
 }
 
 void CompareView::resizeEvent(QResizeEvent* event) {

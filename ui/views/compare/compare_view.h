@@ -5,7 +5,7 @@
 // What changed between runs A and B: in words, in settings, in results, over time and at the peak.
 
 #include "ui/models/compare/compare_facts.h"
-#include "ui/widgets/base/view.h"
+#include "ui/views/common/document_view.h"
 
 class QBoxLayout;
 class QComboBox;
@@ -20,7 +20,7 @@ class CompareLane;
 class FactTable;
 class LaneStack;
 
-class CompareView final : public View {
+class CompareView final : public DocumentView {
     Q_OBJECT
 
 public:
@@ -28,11 +28,7 @@ public:
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
-    bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
-    QList<QWidget*> focusStops() const override;
-    bool settled() const override;
-    void activated() override;
 
     TextLabel* sentence() const { return sentence_; }
     TextLabel* cause() const { return cause_; }
@@ -49,24 +45,27 @@ public:
     QString asText() const;
 
 protected:
+    void refresh() override;
+    std::vector<sessions::RunId> shownRuns() const override { return {a_, b_}; }
+    TimeCursor* ownAxis() const override { return time_; }
+    QList<LaneStack*> laneStacks() const override { return {stack_}; }
+    QList<QWidget*> bodyStops() const override;
+    QString whyText() const override { return asText(); }
     void resizeEvent(QResizeEvent* event) override;
 
 private:
     void buildHeader();
     void buildBody();
     void buildInspector();
-    void reload();
-    void refresh();
     void fillPickers();
     void fillMore();
     void updateTables();
     void updateLane();
     void updateDeltas();
     void sayWhyEmpty();
-    std::vector<sessions::RunInfo> shownRuns() const;
-    TimelinePtr timelineOf(sessions::RunId id) const;
+    std::vector<sessions::RunInfo> comparedRuns() const; ///< A, B and the extra ones; empty without both
 
-    bool stale_ = true, filling_ = false;
+    bool filling_ = false;
     sessions::RunId a_ = 0, b_ = 0;
     std::vector<sessions::RunId> extra_;
     QComboBox *pickA_ = nullptr, *pickB_ = nullptr, *groupBy_ = nullptr;
@@ -76,8 +75,8 @@ private:
     QCheckBox* changedOnly_ = nullptr;
     TextLabel *sentence_ = nullptr, *cause_ = nullptr, *specTitle_ = nullptr;
     QWidget* tables_ = nullptr;
-    QTableView *specView_ = nullptr, *metricView_ = nullptr, *twin_ = nullptr;
-    FlatTreeModel *specModel_ = nullptr, *metricModel_ = nullptr, *twinModel_ = nullptr;
+    QTableView *specView_ = nullptr, *metricView_ = nullptr;
+    FlatTreeModel *specModel_ = nullptr, *metricModel_ = nullptr;
     TimeCursor* time_ = nullptr;
     LaneStack* stack_ = nullptr;
     CompareLane* lane_ = nullptr;

@@ -62,12 +62,11 @@ void CompareView::buildHeader() {
     header()->addRightControl(copy_);
     const auto pick = [this](bool first) {
         return [this, first](int index) {
-            SessionDocument* document = context().document;
-            if (filling_ || document == nullptr || index < 0) {
+            if (filling_ || document() == nullptr || index < 0) {
                 return;
             }
             const auto id = (first ? pickA_ : pickB_)->itemData(index).toLongLong();
-            first ? document->setRunA(id) : document->setRunB(id);
+            first ? document()->setRunA(id) : document()->setRunB(id);
         };
     };
     connect(pickA_, &QComboBox::activated, this, pick(true));

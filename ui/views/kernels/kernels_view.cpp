@@ -5,7 +5,6 @@
 #include <QCheckBox>
 #include <QStackedWidget>
 #include <QTreeView>
-#include <nlohmann/json.hpp>
 
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_values.h"
@@ -47,11 +46,10 @@ KernelsView::Page KernelsView::page() const {
     return static_cast<Page>(pageChoice_->current());
 }
 
-void KernelsView::onSelectedRun() {
-    const SessionDocument& document = *context().document;
-    const bool other = document.runA() != run_;
-    run_ = document.runA();
-    baseline_ = document.runB() == run_ ? 0 : document.runB();
+void KernelsView::onSelection() {
+    const bool other = runA() != run_;
+    run_ = runA();
+    baseline_ = baseline();
     if (other) {
         found_.clear();
         timeline_.reset();
@@ -65,31 +63,44 @@ void KernelsView::onSelectedRun() {
         walkedAt_ = -1;
     }
     readShapes();
-    refresh();
+    reload();
     updateVariants();
 }
 
-/// Trace and statistics go over all events of a run, and while one is read they come anew many times: not for nobody.
-void KernelsView::refresh() {
-    stale_ = !isVisible() && context().document->isOpen();
-    if (!stale_) {
+/// Metrics, with them the variants, come when the run ends.
+void KernelsView::onRuns() {
+    updateVariants();
+    updateNote();
+}
+
+void KernelsView::onEvents(sessions::RunId run) {
+    if (!isVisible()) {
+        reload();
+    } else if (run == run_) {
         onTimeline();
+    } else {
         onBaseline();
     }
 }
 
+/// Trace and statistics go over all events of a run, and while one is read they come anew many times.
+void KernelsView::refresh() {
+    onTimeline();
+    onBaseline();
+}
+
 void KernelsView::readShapes() {
-    context().document->readTexts(run_, this, [this, run = run_](const std::vector<sessions::RunText>& texts) {
-        for (const sessions::RunText& text : texts) {
-            if (run == run_ && text.kind == "gpu.kernels") {
-                panel_->setShapes(launchShapes(text.body));
-            }
-        }
-    });
+    document()->readTexts(run_, this, ifStill(run_, [this](const std::vector<sessions::RunText>& texts) {
+                              for (const sessions::RunText& text : texts) {
+                                  if (text.kind == "gpu.kernels") {
+                                      panel_->setShapes(launchShapes(text.body));
+                                  }
+                              }
+                          }));
 }
 
 void KernelsView::onTimeline() {
-    const TimelineState state = run_ != 0 ? context().document->timeline(run_) : TimelineState{};
+    const TimelineState state = timelineOf(run_);
     timeline_ = state.timeline;
     lanes_->setTimeline(timeline_);
     if (!timeline_) {
@@ -99,13 +110,13 @@ void KernelsView::onTimeline() {
         takeStats(nullptr);
         return;
     }
-    const RunInfo* run = context().document->run(run_);
+    const RunInfo* run = runInfo(run_);
     const Ceilings ceilings = run != nullptr ? ceilingsOf(*run) : Ceilings();
     traceJob_.start([timeline = timeline_] { return kernelTrace(*timeline); },
-                    [this](KernelTracePtr trace) { takeTrace(std::move(trace)); });
+                    ifStill(run_, [this](KernelTracePtr trace) { takeTrace(std::move(trace)); }));
     statsJob_.start([timeline = timeline_,
                      ceilings] { return kernelStats(*timeline, ceilings, {timeline->begin(), timeline->end() + 1}); },
-                    [this](KernelStatsPtr stats) { takeStats(std::move(stats)); });
+                    ifStill(run_, [this](KernelStatsPtr stats) { takeStats(std::move(stats)); }));
     if (state.complete && run != nullptr && run->status != sessions::RunStatus::Running) {
         readShapes(); // written at the run's end
     }
@@ -114,8 +125,8 @@ void KernelsView::onTimeline() {
 }
 
 void KernelsView::onBaseline() {
-    const TimelineState state = baseline_ != 0 ? context().document->timeline(baseline_) : TimelineState{};
-    const RunInfo* run = context().document->run(baseline_);
+    const TimelineState state = timelineOf(baseline_);
+    const RunInfo* run = runInfo(baseline_);
     if (!state.timeline || run == nullptr) {
         statsJobB_.cancel();
         statsB_.reset();
@@ -126,10 +137,10 @@ void KernelsView::onBaseline() {
         [timeline = state.timeline, ceilings = ceilingsOf(*run)] {
             return kernelStats(*timeline, ceilings, {timeline->begin(), timeline->end() + 1});
         },
-        [this](KernelStatsPtr stats) {
+        ifStill(baseline_, [this](KernelStatsPtr stats) {
             statsB_ = std::move(stats);
             updateVariants();
-        });
+        }));
 }
 
 void KernelsView::takeTrace(KernelTracePtr trace) {
@@ -158,21 +169,21 @@ void KernelsView::takeStats(KernelStatsPtr stats) {
 }
 
 void KernelsView::updateVariants() {
-    const auto start = [this](LatestJob<VariantListPtr>& job, sessions::RunId id, VariantListPtr KernelsView::* list) {
-        const RunInfo* run = id != 0 ? context().document->run(id) : nullptr;
+    const auto start = [this](LatestJob<VariantListPtr>& job, const sessions::RunId& id,
+                              VariantListPtr KernelsView::* list) {
+        const RunInfo* run = runInfo(id);
         if (run == nullptr) {
             job.cancel();
             (this->*list).reset();
             return;
         }
-        job.start([info = *run] { return variantList(info); },
-                  [this, list](VariantListPtr found) {
+        job.start([info = *run] { return variantList(info); }, ifStill(id, [this, list](VariantListPtr found) {
                       this->*list = std::move(found);
                       panel_->setVariants(listA_);
                       variants_->setSides(listA_ ? std::optional(VariantSide{listA_, stats_}) : std::nullopt,
                                           listB_ ? std::optional(VariantSide{listB_, statsB_}) : std::nullopt);
                       updateEmpty();
-                  });
+                  }));
     };
     start(listJob_, run_, &KernelsView::listA_);
     start(listJobB_, baseline_, &KernelsView::listB_);
@@ -182,8 +193,8 @@ void KernelsView::updateEmpty() {
     if (showMissingRun()) {
         return;
     }
-    const TimelineState state = context().document->timeline(run_);
-    const RunInfo* run = context().document->run(run_);
+    const TimelineState state = timelineOf(run_);
+    const RunInfo* run = runInfo(run_);
     if ((trace_ && (trace_->ops > 0 || trace_->tracks.size() > 1)) || (listA_ && !listA_->used.empty())) {
         showEmpty({});
     } else if (!state.complete && state.error.isEmpty()) {
@@ -192,29 +203,22 @@ void KernelsView::updateEmpty() {
         showEmpty(tr("The run has begun and launched nothing yet."));
     } else if (trace_ || !timeline_) {
         showEmpty(tr("This run recorded neither kernels nor ops. Run it again with the profile set to full."),
-                  tr("Run in full"), [this] {
-                      if (const RunInfo* again = context().document->run(run_)) {
-                          nlohmann::json spec = parsedObject(again->specJson);
-                          spec["profile"] = "full";
-                          emit experimentWanted(QString::fromStdString(spec.dump()));
-                      }
-                  });
+                  tr("Run in full"), [this] { wantExperimentWith(run_, "profile", "full"); });
     }
 }
 
 void KernelsView::updateNote() {
-    const RunInfo* run = context().document->run(run_);
+    const RunInfo* run = runInfo(run_);
     QString note;
     if (run != nullptr && trace_ && trace_->kernels == 0) {
         const RunFacts facts = runFacts(*run);
-        const nlohmann::json metrics = parsedObject(run->metricsJson);
-        const auto notes = metrics.find("profiler_notes");
+        const QString said = firstTextIn(run->metricsJson, "profiler_notes");
         if (facts.backend == QLatin1String("meta") || facts.virtualTime) {
             note = tr("Kernels are recorded on a GPU. This run was planned on Meta: its ops have predicted times.");
         } else if (facts.backend != QLatin1String("cuda")) {
             note = tr("Kernels are recorded on a GPU. This run was on the CPU: its ops and their times are shown.");
-        } else if (notes != metrics.end() && notes->is_array() && !notes->empty() && notes->front().is_string()) {
-            note = QString::fromStdString(notes->front().get<std::string>());
+        } else if (!said.isEmpty()) {
+            note = said;
         } else if (trace_->graphs > 0) {
             note = tr("The light profile records whole graphs. Run with the profile set to full to see their kernels.");
         } else {
@@ -263,7 +267,7 @@ void KernelsView::updateRange() {
 }
 
 void KernelsView::updateCounters() {
-    const RunInfo* run = context().document->run(run_);
+    const RunInfo* run = runInfo(run_);
     const double ceiling = run != nullptr ? ceilingsOf(*run).bytesPerSecond : 0;
     const TimeRange range = context().time->range();
     const std::vector<std::string> recorded = timeline_ ? timeline_->counters().names() : std::vector<std::string>();
@@ -321,7 +325,7 @@ TimeRange KernelsView::countedRange() const {
 void KernelsView::updateTable() {
     const bool needed = page() == Table || (page() == Trace && header()->tableShown());
     if (needed) {
-        const RunInfo* run = context().document->run(run_);
+        const RunInfo* run = runInfo(run_);
         list_->setSource(timeline_, run != nullptr ? ceilingsOf(*run) : Ceilings(), countedRange(),
                          context().time->measured() ? tr("the measured range") : tr("the visible range"));
     }
@@ -332,11 +336,11 @@ void KernelsView::updateFlame() {
         return;
     }
     flameJob_.start([timeline = timeline_, range = countedRange()] { return flameTree(*timeline, range); },
-                    [this](FlameTreePtr flame) {
+                    ifStill(run_, [this](FlameTreePtr flame) {
                         flameTree_ = std::move(flame);
                         flame_->setFlame(flameTree_);
                         updateTwin();
-                    });
+                    }));
 }
 
 void KernelsView::updateTwin() {

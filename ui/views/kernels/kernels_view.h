@@ -7,8 +7,8 @@
 
 #include "ui/models/common/latest_job.h"
 #include "ui/models/kernels/kernel_variants.h"
+#include "ui/views/common/document_view.h"
 #include "ui/views/kernels/kernel_panel.h"
-#include "ui/widgets/base/view.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/trace_lane.h"
 
@@ -23,7 +23,7 @@ class KernelList;
 class TraceArrows;
 class VariantsPage;
 
-class KernelsView final : public View {
+class KernelsView final : public DocumentView {
     Q_OBJECT
 
 public:
@@ -38,7 +38,6 @@ public:
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
     QString find(const QString& text, int direction) override;
-    QList<QWidget*> focusStops() const override;
     bool settled() const override;
     void activated() override;
 
@@ -55,6 +54,18 @@ public:
     const KernelTracePtr& trace() const { return trace_; }
     QString note() const { return note_->text(); }
 
+protected:
+    void refresh() override;
+    std::vector<sessions::RunId> shownRuns() const override { return {run_, baseline_}; }
+    void onSelection() override;
+    void onRuns() override;
+    void onEvents(sessions::RunId run) override;
+    QList<LaneStack*> laneStacks() const override { return {lanes_}; }
+    QList<QWidget*> bodyStops() const override;
+    QList<QWidget*> tableStops() const override;
+    QString copyText() const override;
+    QString whyText() const override { return panel_->asText(); }
+
 private:
     struct CounterLane {
         CurveLane* lane = nullptr;
@@ -64,8 +75,6 @@ private:
     void buildTrace();
     void buildPages();
     void connectLane(TraceLane* lane);
-    void onSelectedRun();
-    void refresh();
     void onTimeline();
     void onBaseline();
     void takeTrace(KernelTracePtr trace);
@@ -88,12 +97,10 @@ private:
     TimeRange countedRange() const;
     std::uint64_t litScope() const;
     TraceLane* focusedTrace() const;
-    QString copyText() const;
     void contextMenu(const QPoint& position, base::TimeNs time);
 
     TimelinePtr timeline_;
     sessions::RunId run_ = 0, baseline_ = 0;
-    bool stale_ = false; ///< something came while nobody looked
     KernelTracePtr trace_;
     KernelStatsPtr stats_;
     VariantListPtr listA_, listB_;

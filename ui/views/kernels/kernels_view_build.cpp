@@ -26,7 +26,7 @@ constexpr int kCounterHeight = 48;
 } // namespace
 
 KernelsView::KernelsView(const ViewContext& context, QWidget* parent)
-    : View(QStringLiteral("kernels"), tr("Kernels"), context, parent), traceJob_(this), statsJob_(this),
+    : DocumentView(QStringLiteral("kernels"), tr("Kernels"), context, parent), traceJob_(this), statsJob_(this),
       statsJobB_(this), listJob_(this), listJobB_(this), flameJob_(this) {
     pageChoice_ = header()->addSegments({tr("Trace"), tr("Table"), tr("Flame"), tr("Variants")}, tr("What is shown"));
     axis_ = header()->addSegments({tr("Time"), tr("Events")}, tr("Horizontal axis"));
@@ -46,27 +46,6 @@ KernelsView::KernelsView(const ViewContext& context, QWidget* parent)
             [this](int index) { lanes_->setAxisKind(static_cast<AxisKind>(index)); });
     connect(arrowsCheck_, &QCheckBox::toggled, arrows_, &TraceArrows::setShown);
     connect(header(), &ViewHeader::tableToggled, this, &KernelsView::updateTwin);
-    SessionDocument* document = context.document;
-    for (const auto signal : {&SessionDocument::selectionChanged, &SessionDocument::opened, &SessionDocument::closed}) {
-        connect(document, signal, this, &KernelsView::onSelectedRun);
-    }
-    // Metrics, with them the variants, come when the run ends.
-    connect(document, &SessionDocument::runsChanged, this, [this] {
-        updateVariants();
-        updateNote();
-    });
-    connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
-        if (run != run_ && run != baseline_) {
-            return;
-        }
-        if (!isVisible()) {
-            refresh();
-        } else if (run == run_) {
-            onTimeline();
-        } else {
-            onBaseline();
-        }
-    });
     for (const auto signal : {&TimeCursor::rangeChanged, &TimeCursor::measuredChanged}) {
         connect(context.time, signal, this, [this] {
             if (isVisible()) {
@@ -78,7 +57,8 @@ KernelsView::KernelsView(const ViewContext& context, QWidget* parent)
     connect(context.time, &TimeCursor::measuredChanged, this, &KernelsView::updateReadout);
     connect(context.time, &TimeCursor::selectionChanged, this, &KernelsView::updateLit);
     showPage(Trace);
-    onSelectedRun();
+    onSelection();
+    followDocument();
 }
 
 KernelsView::~KernelsView() = default;

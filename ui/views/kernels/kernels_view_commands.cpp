@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // Selection, commands, search and readout of the Kernels view.
-#include <QApplication>
 #include <QCheckBox>
-#include <QClipboard>
 #include <QStackedWidget>
 #include <QTreeView>
 #include <algorithm>
@@ -125,13 +123,6 @@ bool KernelsView::perform(const QString& action) {
     if (action == QLatin1String("view.table") && (page() == Table || page() == Variants)) {
         return true; // they are tables
     }
-    if (lanes_->perform(action)) {
-        return true;
-    }
-    if (action == QLatin1String("edit.copy") || action == QLatin1String("edit.copy-why")) {
-        QApplication::clipboard()->setText(action == QLatin1String("edit.copy-why") ? panel_->asText() : copyText());
-        return true;
-    }
     const bool out = action == QLatin1String("select.clear") || action == QLatin1String("zoom.back");
     if (page() == Flame && out && flame_->zoomOut()) {
         return true;
@@ -140,7 +131,7 @@ bool KernelsView::perform(const QString& action) {
         flame_->zoomTo(0);
         return true;
     }
-    return View::perform(action);
+    return DocumentView::perform(action);
 }
 
 QString KernelsView::copyText() const {
@@ -151,9 +142,6 @@ QString KernelsView::copyText() const {
 }
 
 QString KernelsView::whyNot(const QString& action) const {
-    if (const QString reason = lanes_->whyNot(action); !reason.isEmpty()) {
-        return reason;
-    }
     if (action.startsWith(QLatin1String("select.link"))) {
         const bool any = trace_ && !trace_->kernelsOf(litScope()).empty();
         return any ? QString() : tr("Select an op that launched kernels first");
@@ -162,7 +150,7 @@ QString KernelsView::whyNot(const QString& action) const {
         return variants_->whyNot();
     }
     const bool spans = action == QLatin1String("select.next") || action == QLatin1String("select.previous");
-    return spans && emptyShown() ? tr("This run has no trace") : View::whyNot(action);
+    return spans && emptyShown() ? tr("This run has no trace") : DocumentView::whyNot(action);
 }
 
 QString KernelsView::find(const QString& text, int direction) {
@@ -250,13 +238,11 @@ void KernelsView::updateReadout() {
     setReadout({});
 }
 
-QList<QWidget*> KernelsView::focusStops() const {
-    if (emptyShown()) {
-        return {};
-    }
-    if (header()->tableShown()) {
-        return {twin_};
-    }
+QList<QWidget*> KernelsView::tableStops() const {
+    return {twin_};
+}
+
+QList<QWidget*> KernelsView::bodyStops() const {
     switch (page()) {
     case Trace:
         return lanes_->focusStops();
@@ -271,20 +257,12 @@ QList<QWidget*> KernelsView::focusStops() const {
 }
 
 bool KernelsView::settled() const {
-    if (run_ == 0) {
-        return true;
-    }
-    const TimelineState& state = context().document->timeline(run_);
-    return (state.complete || !state.error.isEmpty()) && !traceJob_.busy() && !statsJob_.busy() && !statsJobB_.busy() &&
-           !listJob_.busy() && !listJobB_.busy() && !flameJob_.busy() && !list_->waiting();
+    return read(run_) && !traceJob_.busy() && !statsJob_.busy() && !statsJobB_.busy() && !listJob_.busy() &&
+           !listJobB_.busy() && !flameJob_.busy() && !list_->waiting();
 }
 
 void KernelsView::activated() {
-    if (stale_) {
-        stale_ = false;
-        onTimeline();
-        onBaseline();
-    }
+    DocumentView::activated();
     updateRange();
     if (const QList<QWidget*> stops = focusStops(); page() == Trace && scopeLane_->isVisibleTo(lanes_)) {
         scopeLane_->setFocus();

@@ -40,7 +40,7 @@ QVBoxLayout* columnOf(QWidget* parent) {
 } // namespace
 
 KvView::KvView(const ViewContext& context, QWidget* parent)
-    : View(QStringLiteral("kv-cache"), tr("KV cache"), context, parent), job_(this) {
+    : DocumentView(QStringLiteral("kv-cache"), tr("KV cache"), context, parent), job_(this) {
     segments_ = header()->addSegments({tr("Curve"), tr("Pages"), tr("Layers")}, tr("What is shown"));
     predicted_ = header()->addCheck(tr("Predicted"), true);
     noWindow_ = header()->addCheck(tr("No-window line"), true);
@@ -79,17 +79,7 @@ KvView::KvView(const ViewContext& context, QWidget* parent)
     connect(chart_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(pageMap_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(bars_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
-    if (SessionDocument* document = context.document) {
-        connect(document, &SessionDocument::selectionChanged, this, &KvView::reload);
-        connect(document, &SessionDocument::runsChanged, this, &KvView::reload);
-        connect(document, &SessionDocument::closed, this, &KvView::reload);
-        connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
-            if (run == run_) {
-                reload();
-            }
-        });
-    }
-    refresh();
+    followDocument();
 }
 
 void KvView::buildPages() {
@@ -200,28 +190,22 @@ QWidget* KvView::inspectorHeader() {
     return panelHeader_;
 }
 
-QList<QWidget*> KvView::focusStops() const {
-    if (emptyShown()) {
-        return {};
-    }
-    if (header()->tableShown()) {
-        return {twins_->currentWidget()};
-    }
+QList<LaneStack*> KvView::laneStacks() const {
+    return {poolView_->lanes()};
+}
+
+QList<QWidget*> KvView::tableStops() const {
+    return {twins_->currentWidget()};
+}
+
+QList<QWidget*> KvView::bodyStops() const {
     return segments_->current() == 0   ? QList<QWidget*>{chart_}
            : segments_->current() == 1 ? (pool_ ? poolView_->focusStops() : QList<QWidget*>{pageMap_})
                                        : QList<QWidget*>{bars_, layerView_};
 }
 
 bool KvView::settled() const {
-    SessionDocument* document = context().document;
-    return document == nullptr || run_ == 0 ||
-           (!job_.busy() && (document->timeline(run_).complete || !document->timeline(run_).error.isEmpty()));
-}
-
-void KvView::activated() {
-    if (stale_) {
-        refresh();
-    }
+    return !job_.busy() && DocumentView::settled();
 }
 
 void KvView::deactivated() {
@@ -238,7 +222,7 @@ bool KvView::perform(const QString& action) {
         poolView_->step(next ? 1 : -1);
         return true;
     }
-    return poolView_->lanes()->perform(action) || View::perform(action);
+    return DocumentView::perform(action);
 }
 
 QString KvView::whyNot(const QString& action) const {
@@ -246,15 +230,13 @@ QString KvView::whyNot(const QString& action) const {
     if (steps && (!pool_ || segments_->current() != 1)) {
         return tr("Pages change in a pool only: show the pages of a paged cache");
     }
-    const QString reason = poolView_->lanes()->whyNot(action);
-    return reason.isEmpty() ? View::whyNot(action) : reason;
+    return DocumentView::whyNot(action);
 }
 
 void KvView::take(Built built) {
     facts_ = std::move(built.facts);
     pool_ = std::move(built.pool);
-    const sessions::RunInfo* run = context().document != nullptr ? context().document->run(run_) : nullptr;
-    poolView_->setPool(pool_, run != nullptr && run->status == sessions::RunStatus::Running);
+    poolView_->setPool(pool_, live(run_));
     pageKinds_->setCurrentIndex(pool_ ? 1 : 0);
     replay_->setVisible(pool_ && segments_->current() == 1);
     if (facts_.empty()) {
@@ -279,19 +261,10 @@ void KvView::updateSamples() {
     }
 }
 
-void KvView::reload() {
-    stale_ = true;
-    if (isVisible() || context().document == nullptr || !context().document->isOpen()) {
-        refresh();
-    }
-}
-
 void KvView::refresh() {
-    stale_ = false;
-    SessionDocument* document = context().document;
-    run_ = document != nullptr ? document->runA() : 0;
-    const sessions::RunInfo* run = document != nullptr ? document->run(run_) : nullptr;
-    const TimelineState state = run != nullptr ? document->timeline(run_) : TimelineState();
+    run_ = runA();
+    const sessions::RunInfo* run = runInfo(run_);
+    const TimelineState state = run != nullptr ? timelineOf(run_) : TimelineState();
     showError(state.error);
     batch_ = state.timeline && !state.timeline->requests().events().empty();
     if (!state.timeline) {
@@ -304,7 +277,7 @@ void KvView::refresh() {
         [info = *run, timeline = state.timeline] {
             return Built{kvFacts(info, timeline.get()), KvPool::make(info, *timeline)};
         },
-        [this](Built built) { take(std::move(built)); });
+        ifStill(run_, [this](Built built) { take(std::move(built)); }));
     if (run_ != shownRun_) { // what is shown belongs to another run
         shownRun_ = run_;
         take({});
@@ -312,19 +285,18 @@ void KvView::refresh() {
 }
 
 void KvView::sayWhyEmpty() {
-    SessionDocument* document = context().document;
-    const sessions::RunInfo* run = document != nullptr ? document->run(run_) : nullptr;
+    const sessions::RunInfo* run = runInfo(run_);
     if (run == nullptr) {
         showEmpty(tr("No KV cache to show: no run is chosen."), tr("Prepare a run"),
                   [this] { emit openView(QStringLiteral("run")); });
         return;
     }
-    if (!document->timeline(run_).complete || job_.busy()) {
+    if (!timelineOf(run_).complete || job_.busy()) {
         showEmpty(tr("Reading the events of this run."));
         return;
     }
     sessions::RunId generate = 0;
-    for (const sessions::RunInfo& other : document->runs()) {
+    for (const sessions::RunInfo& other : document()->runs()) {
         if (other.id != run_ && kvGeometry(other)) {
             generate = other.id;
         }
@@ -337,7 +309,7 @@ void KvView::sayWhyEmpty() {
                                                                         : tr("Its events hold no growth of a cache.");
     const QString text = tr("No KV cache in this run. %1").arg(why);
     if (generate != 0) {
-        showEmpty(text, tr("Open a generate run"), [document, generate] { document->setRunA(generate); });
+        showEmpty(text, tr("Open a generate run"), [this, generate] { document()->setRunA(generate); });
     } else {
         showEmpty(text, tr("Prepare a run"), [this] { emit openView(QStringLiteral("run")); });
     }
@@ -447,8 +419,7 @@ void KvView::updatePages() {
         }
         return;
     }
-    SessionDocument* document = context().document;
-    const TimelinePtr timeline = document != nullptr && run_ != 0 ? document->timeline(run_).timeline : nullptr;
+    const TimelinePtr timeline = timelineOf(run_).timeline;
     KvPages pages;
     if (timeline && !facts_.empty()) {
         pages = kvPages(facts_, *timeline, facts_.at(shownTokens()));

@@ -8,7 +8,7 @@
 #include "ui/models/common/latest_job.h"
 #include "ui/models/kv_cache/kv_facts.h"
 #include "ui/models/kv_cache/kv_pool.h"
-#include "ui/widgets/base/view.h"
+#include "ui/views/common/document_view.h"
 
 class QScrollArea;
 class QStackedWidget;
@@ -24,7 +24,7 @@ class LayerPlot;
 class LegendStrip;
 class PageMap;
 
-class KvView final : public View {
+class KvView final : public DocumentView {
     Q_OBJECT
 
 public:
@@ -32,9 +32,7 @@ public:
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
-    QList<QWidget*> focusStops() const override;
     bool settled() const override;
-    void activated() override;
     void deactivated() override;
     bool perform(const QString& action) override;
     QString whyNot(const QString& action) const override;
@@ -52,6 +50,12 @@ public:
     QTableView* layerTable() const { return layerView_; }
     QTableView* sampleTable() const { return sampleTwin_; }
 
+protected:
+    void refresh() override;
+    QList<LaneStack*> laneStacks() const override;
+    QList<QWidget*> bodyStops() const override;
+    QList<QWidget*> tableStops() const override;
+
 private:
     struct Built {
         KvFacts facts;
@@ -61,11 +65,9 @@ private:
     void buildTwins();
     void buildInspector();
     void connectPool();
-    void reload();
     void take(Built built);
     void setStops();
     bool overTime() const; ///< the curve of a batch, whose tokens come and go
-    void refresh();
     void updateChart();
     void updatePages();
     void updateLayers();
@@ -80,7 +82,6 @@ private:
     bool batch_ = false;
     LatestJob<Built> job_; ///< goes through all events of the run
     sessions::RunId run_ = 0, shownRun_ = 0;
-    bool stale_ = true;
     SegmentedControl* segments_;
     QCheckBox *predicted_, *noWindow_;
     QStackedWidget *pages_, *twins_, *pageKinds_;

@@ -27,17 +27,14 @@ constexpr int kRoomForSpans = 420;
 } // namespace
 
 LoadView::LoadView(const ViewContext& context, QWidget* parent)
-    : View(QStringLiteral("load"), tr("Load comparison"), context, parent) {
+    : DocumentView(QStringLiteral("load"), tr("Load comparison"), context, parent) {
     layout_ = header()->addSegments({tr("Side by side"), tr("Overlay")}, tr("Layout"));
     grouping_ = header()->addSegments({tr("Category"), tr("Part")}, tr("Group by"));
     grouping_->setCurrent(1);
     sameAxis_ = header()->addCheck(tr("Same time axis"), true);
     buildBody();
     buildInspector();
-    twin_ = new QTableView(this);
-    twinModel_ = new FlatTreeModel(this);
-    setUpTwin(twin_, twinModel_, tr("Both loads"));
-    setTable(twin_);
+    makeTwin(tr("Both loads"));
 
     connect(layout_, &SegmentedControl::currentChanged, this, [this](int index) {
         pages_->setCurrentIndex(index);
@@ -51,17 +48,7 @@ LoadView::LoadView(const ViewContext& context, QWidget* parent)
     connect(sameAxis_, &QCheckBox::toggled, this, [this] { updateExtents(); });
     mirror(sides_[0], sides_[1]);
     mirror(sides_[1], sides_[0]);
-    if (SessionDocument* document = context.document) {
-        connect(document, &SessionDocument::selectionChanged, this, &LoadView::reload);
-        connect(document, &SessionDocument::runsChanged, this, &LoadView::reload);
-        connect(document, &SessionDocument::closed, this, &LoadView::reload);
-        connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
-            if (run == choice_.a || run == choice_.b) {
-                reload();
-            }
-        });
-    }
-    refresh();
+    followDocument();
 }
 
 QWidget* LoadView::inspector() {
@@ -92,39 +79,21 @@ void LoadView::mirror(const Side& from, const Side& to) {
 }
 
 bool LoadView::perform(const QString& action) {
-    if (action == QLatin1String("view.time-unit")) {
-        for (const Side& side : sides_) {
-            side.stack->nextTimeUnit();
-        }
-        overlay_->nextTimeUnit();
-        return true;
-    }
-    TimeCursor* time = sides_[0].time;
-    const QString& id = action;
-    if (id == QLatin1String("zoom.fit") || id == QLatin1String("zoom.all") || id == QLatin1String("zoom.back")) {
-        id == QLatin1String("zoom.fit")   ? time->fitSelection()
-        : id == QLatin1String("zoom.all") ? time->fitAll()
-                                          : void(time->back());
-        return true;
-    }
-    if (id == QLatin1String("select.clear") && (time->cursor() || time->measured())) {
-        time->setMeasured(std::nullopt);
-        time->setCursor(std::nullopt);
-        return true;
-    }
     if (action == QLatin1String("compare.swap") && choice_.oneRun) {
         return true; // A and B are the two variants of one run: quantized stays A
     }
-    return View::perform(action);
+    return DocumentView::perform(action);
 }
 
-QList<QWidget*> LoadView::focusStops() const {
-    if (emptyShown()) {
-        return {};
-    }
-    if (header()->tableShown()) {
-        return {twin_};
-    }
+std::vector<sessions::RunId> LoadView::shownRuns() const {
+    return {choice_.a, choice_.b};
+}
+
+QList<LaneStack*> LoadView::laneStacks() const {
+    return {sides_[0].stack, sides_[1].stack, overlay_};
+}
+
+QList<QWidget*> LoadView::bodyStops() const {
     QList<QWidget*> stops;
     if (layout_->current() == 0) {
         for (const Side& side : sides_) {
@@ -141,44 +110,18 @@ QList<QWidget*> LoadView::focusStops() const {
     return stops;
 }
 
-bool LoadView::settled() const {
-    SessionDocument* document = context().document;
-    if (document == nullptr) {
-        return true;
-    }
-    const auto done = [&](sessions::RunId id) {
-        return id == 0 || document->timeline(id).complete || !document->timeline(id).error.isEmpty();
-    };
-    return done(choice_.a) && done(choice_.b);
-}
-
-void LoadView::activated() {
-    if (stale_) {
-        refresh();
-    }
-}
-
-void LoadView::reload() {
-    stale_ = true;
-    if (isVisible() || context().document == nullptr || !context().document->isOpen()) {
-        refresh();
-    }
-}
-
 void LoadView::refresh() {
-    stale_ = false;
     pair_ = {};
     choice_ = {};
-    SessionDocument* document = context().document;
     QString error;
-    if (document != nullptr && document->isOpen()) {
-        choice_ = chooseLoads(document->runs(), document->runA(), document->runB());
+    if (document() != nullptr && document()->isOpen()) {
+        choice_ = chooseLoads(document()->runs(), runA(), runB());
         const auto read = [&](sessions::RunId id, std::size_t index) -> std::optional<LoadSide> {
-            const sessions::RunInfo* run = id != 0 ? document->run(id) : nullptr;
+            const sessions::RunInfo* run = runInfo(id);
             if (run == nullptr) {
                 return std::nullopt;
             }
-            const TimelineState& state = document->timeline(id);
+            const TimelineState state = timelineOf(id);
             error = !state.error.isEmpty() ? state.error : error;
             if (!state.timeline) {
                 return std::nullopt;
@@ -205,25 +148,24 @@ void LoadView::refresh() {
     updateBars();
     updateInspector();
     updateReadout();
-    twinModel_->setTree(pair_.a ? loadTwin(pair_) : nullptr);
-    twin_->resizeColumnsToContents();
+    twinModel()->setTree(pair_.a ? loadTwin(pair_) : nullptr);
+    twin()->resizeColumnsToContents();
     placeParts();
 }
 
 void LoadView::sayWhyEmpty() {
-    SessionDocument* document = context().document;
-    if (document != nullptr && choice_.a != 0 && !settled()) {
+    if (choice_.a != 0 && !settled()) {
         showEmpty(tr("Reading the events of this run."));
         return;
     }
     sessions::RunId load = 0;
-    if (document != nullptr) {
-        for (const sessions::RunInfo& run : document->runs()) {
+    if (document() != nullptr) {
+        for (const sessions::RunInfo& run : document()->runs()) {
             load = loadVariants(run) > 0 ? run.id : load;
         }
     }
     if (load != 0 && load != choice_.a) {
-        showEmpty(tr("No load in this run."), tr("Open a load run"), [document, load] { document->setRunA(load); });
+        showEmpty(tr("No load in this run."), tr("Open a load run"), [this, load] { document()->setRunA(load); });
     } else {
         showEmpty(tr("No load to compare. Load a model with both kinds of weights."), tr("Prepare a run"),
                   [this] { emit openView(QStringLiteral("run")); });
@@ -322,15 +264,14 @@ void LoadView::updateBars() {
 }
 
 void LoadView::updateInspector() {
-    SessionDocument* document = context().document;
     const auto after = [&](const std::optional<LoadSide>& side, std::size_t variant) {
-        const sessions::RunInfo* run = side && document != nullptr ? document->run(side->run) : nullptr;
+        const sessions::RunInfo* run = side ? runInfo(side->run) : nullptr;
         if (run == nullptr) {
             return AfterLoad();
         }
         // What the load measured itself; else what other runs of the same model say.
         const auto measured = measuredAfterLoad(*run, variant);
-        return measured ? *measured : afterLoad(document->runs(), *run, side->weights);
+        return measured ? *measured : afterLoad(document()->runs(), *run, side->weights);
     };
     const AfterLoad a = after(pair_.a, choice_.indexA), b = after(pair_.b, choice_.indexB);
     const LoadWords words = loadWords(pair_, a, b);
@@ -346,13 +287,13 @@ void LoadView::updateInspector() {
     fill(loadTable_, pair_.a ? loadTable(pair_) : nullptr, badges);
     fill(memoryTable_, pair_.a ? loadMemoryTable(pair_) : nullptr, badges);
     fill(afterTable_, pair_.b ? withHeads(afterLoadTable(a, b), loadTable(pair_)) : nullptr, badges);
-    const sessions::RunInfo* both = choice_.oneRun && document != nullptr ? document->run(choice_.a) : nullptr;
+    const sessions::RunInfo* both = choice_.oneRun ? runInfo(choice_.a) : nullptr;
     const FlatTreePtr measured = both != nullptr ? measuredAgreement(*both) : nullptr;
     fill(agreementTable_, measured ? measured : pair_.b ? agreementTable(a, b) : nullptr, {});
     costHead_->setVisible(!words.cost.isEmpty());
     cost_->setVisible(!words.cost.isEmpty());
     cost_->setText(words.cost);
-    const sessions::RunInfo* run = pair_.a && document != nullptr ? document->run(pair_.a->run) : nullptr;
+    const sessions::RunInfo* run = pair_.a ? runInfo(pair_.a->run) : nullptr;
     const RunFacts facts = run != nullptr ? runFacts(*run) : RunFacts();
     panelFacts_->setText(facts.dtype.isEmpty() ? facts.device : facts.device + QStringLiteral(", ") + facts.dtype);
     QStringList said;

@@ -6,7 +6,7 @@
 // weights buys and costs.
 
 #include "ui/models/load/load_facts.h"
-#include "ui/widgets/base/view.h"
+#include "ui/views/common/document_view.h"
 #include "ui/widgets/timeline/load_lane.h"
 
 class QScrollArea;
@@ -24,7 +24,7 @@ class LegendStrip;
 class SpanLane;
 class Ruler;
 
-class LoadView final : public View {
+class LoadView final : public DocumentView {
     Q_OBJECT
 
 public:
@@ -33,9 +33,6 @@ public:
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
     bool perform(const QString& action) override;
-    QList<QWidget*> focusStops() const override;
-    bool settled() const override;
-    void activated() override;
 
     const LoadPair& pair() const { return pair_; }
     TimeCursor* timeA() const { return sides_[0].time; }
@@ -47,6 +44,11 @@ public:
     QCheckBox* sameAxis() const { return sameAxis_; }
 
 protected:
+    void refresh() override;
+    std::vector<sessions::RunId> shownRuns() const override;
+    TimeCursor* ownAxis() const override { return sides_[0].time; }
+    QList<LaneStack*> laneStacks() const override;
+    QList<QWidget*> bodyStops() const override;
     void resizeEvent(QResizeEvent* event) override;
 
 private:
@@ -60,8 +62,6 @@ private:
     void buildBody();
     void buildInspector();
     void mirror(const Side& from, const Side& to);
-    void reload();
-    void refresh();
     void sayWhyEmpty();
     void updateLanes();
     void updateExtents();
@@ -74,7 +74,7 @@ private:
 
     LoadChoice choice_;
     LoadPair pair_;
-    bool stale_ = true, mirroring_ = false;
+    bool mirroring_ = false;
     SegmentedControl *layout_, *grouping_;
     QCheckBox* sameAxis_;
     QStackedWidget* pages_;
@@ -85,8 +85,6 @@ private:
     QWidget* barsHead_;
     TextLabel* barsFacts_;
     BarPlot* bars_;
-    QTableView* twin_;
-    FlatTreeModel* twinModel_;
     QScrollArea* panel_;
     DockHeader* panelHeader_;
     TextLabel *panelFacts_, *number_, *sentence_, *cost_;

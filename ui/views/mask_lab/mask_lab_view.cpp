@@ -6,13 +6,11 @@
 #include <QComboBox>
 #include <QKeyEvent>
 #include <QPushButton>
-#include <QSettings>
 #include <QSplitter>
 #include <QTableView>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
@@ -210,9 +208,10 @@ void MaskLabView::updateTable() {
 void MaskLabView::updateMeasure() {
     const MaskLab::Side& side = lab_->side(shown_);
     const bool running = context().runs != nullptr && context().runs->running();
-    measure_->setText(measuring_.mine ? tr("Stop") : tr("Measure"));
-    measure_->setEnabled(measuring_.mine || whyNot(QStringLiteral("mask.measure")).isEmpty());
-    const bool gpu = measureDevice().first == QLatin1String("cuda");
+    measure_->setText(runs_->measuring() ? tr("Stop") : tr("Measure"));
+    const QString reason = runs_->whyNotMeasure(shown_);
+    measure_->setEnabled(runs_->measuring() || reason.isEmpty());
+    const bool gpu = runs_->device().first == QLatin1String("cuda");
     QString smaller;
     measuredSizes(lab_->sizes(), gpu, &smaller);
     QString tip =
@@ -220,9 +219,8 @@ void MaskLabView::updateMeasure() {
     if (!smaller.isEmpty()) {
         tip += QLatin1Char('\n') + tr("Smaller than what is shown: %1").arg(smaller);
     }
-    const QString reason = whyNot(QStringLiteral("mask.measure"));
-    measure_->setToolTip(measuring_.mine ? tr("Stop measuring") : reason.isEmpty() ? tip : reason);
-    if (!measuring_.mine && !running && side.study && !side.times) {
+    measure_->setToolTip(runs_->measuring() ? tr("Stop measuring") : reason.isEmpty() ? tip : reason);
+    if (!runs_->measuring() && !running && side.study && !side.times) {
         panel_->setMeasuring({});
     }
 }
@@ -277,46 +275,6 @@ bool MaskLabView::eventFilter(QObject* watched, QEvent* event) {
         showSide(before_);
     }
     return View::eventFilter(watched, event);
-}
-
-void MaskLabView::restoreDrafts() {
-    MaskSource sources[] = {exampleSource(lab_->sizes().keys), causalSource()};
-    if (!context().settingsFile.isEmpty()) {
-        const QSettings kept(context().settingsFile, QSettings::IniFormat);
-        MaskSizes sizes = lab_->sizes();
-        for (int i = 0; i < MaskLab::kSides; ++i) {
-            const QByteArray text = kept.value(QStringLiteral("mask/%1").arg(i)).toByteArray();
-            const nlohmann::json spec = nlohmann::json::parse(text.toStdString(), nullptr, false);
-            if (spec.is_object() && spec.contains("program")) {
-                sources[i] = sourceOfExperiment(spec, {});
-                sources[i].name = spec.value("name", std::string());
-                sources[i].mask = spec.value("mask", std::string());
-                sources[i].score = spec.value("score", std::string());
-                sizes = sizesOfExperiment(spec, sizes);
-            }
-        }
-        lab_->setSizes(sizes);
-    }
-    for (int i = 0; i < MaskLab::kSides; ++i) {
-        lab_->setSource(i, sources[i]);
-    }
-}
-
-void MaskLabView::keepDrafts() {
-    if (context().settingsFile.isEmpty()) {
-        return;
-    }
-    QSettings kept(context().settingsFile, QSettings::IniFormat);
-    for (int i = 0; i < MaskLab::kSides; ++i) {
-        const MaskSource& source = lab_->side(i).source;
-        nlohmann::json spec = maskExperiment(source, source.mask, source.score, lab_->sizes());
-        spec["name"] = source.name;
-        for (const auto& [key, text] : {std::pair{"mask", source.mask}, std::pair{"score", source.score}}) {
-            spec[key] = text; // also "none" and "the text's own"
-        }
-        kept.setValue(QStringLiteral("mask/%1").arg(i),
-                      QByteArray::fromStdString(spec.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
-    }
 }
 
 } // namespace vitrine::ui

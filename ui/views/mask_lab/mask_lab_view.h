@@ -11,6 +11,7 @@
 #include "ui/models/mask_lab/mask_catalogue.h"
 #include "ui/models/mask_lab/mask_lab.h"
 #include "ui/models/mask_lab/mask_reasons.h"
+#include "ui/models/mask_lab/mask_runs.h"
 #include "ui/widgets/base/view.h"
 #include "ui/widgets/block_map/block_map.h"
 
@@ -73,31 +74,19 @@ public:
 
     /// Writes PyTorch's arrays of the shown mask, on a worker; says in the status bar how it went.
     void exportArrays(const QString& path);
-    void measure();
-    /// "lengths of run A" as documents; empty when it has none.
-    std::vector<std::int64_t> lengthsOfRun(sessions::RunId run) const;
+    MaskRuns* runs() const { return runs_; }
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
 
 private:
-    struct Measurement {
-        int side = 0;
-        MaskSource source;
-        QString title;
-        sessions::RunId run = 0;
-        bool mine = false; ///< a run of this view is going on
-    };
-
     void buildHeader();
     QWidget* buildLeft();
     void buildTable();
     void connectLab();
     void connectPanels();
     void connectRuns();
-    void restoreDrafts();
-    void keepDrafts();
 
     void showSide(BlockMap::Side side);
     void updateStudy();
@@ -112,22 +101,18 @@ private:
     void updateNarrow();
     void setDockOpen(bool open);
 
-    void onRuns();
-    void loadRun(int side, const sessions::RunInfo& run);
-    void takeRun(int side, const sessions::RunInfo& run, const std::vector<std::string>& modTexts);
     void readModel(const std::string& name, const std::map<std::string, std::string>& overrides);
     void chooseModelFolder();
     void chooseTensors();
     void chooseExport();
     void savePicture(bool vector);
     void copyPicture();
-    void takeLengthsOfRun(const QString& capture);
-    std::pair<QString, int> measureDevice() const; ///< backend and its number
     QString copyText() const;
 
     static constexpr int kLeftWidth = 350; ///< of the editor
 
     MaskLab* lab_;
+    MaskRuns* runs_;
     int shown_ = 0;
     BlockMap::Side before_ = BlockMap::Side::A; ///< that Space flips back to
     bool flipping_ = false;
@@ -149,13 +134,9 @@ private:
     QTableView* twin_ = nullptr;
     FlatTreeModel* twinModel_ = nullptr;
     std::optional<MaskReasons> reasons_;
-    Measurement measuring_;
-    std::array<sessions::RunId, 2> loaded_{}, wantedRun_{};
-    std::array<bool, 2> timesPending_{};
     std::string modelName_;
     std::optional<MaskModel> model_;
-    QString said_;       ///< of the last export
-    QString lengthsFor_; ///< the capture that waits for the requests of run A
+    QString said_; ///< of the last export
     bool narrow_ = false;
     std::optional<bool> dockOpen_; ///< as somebody chose; none: open where the map loses nothing by it
 

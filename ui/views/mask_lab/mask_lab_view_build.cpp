@@ -14,6 +14,7 @@
 #include <QVBoxLayout>
 
 #include "ui/models/common/flat_tree.h"
+#include "ui/models/mask_lab/mask_drafts.h"
 #include "ui/views/mask_lab/capture_panel.h"
 #include "ui/views/mask_lab/heads_panel.h"
 #include "ui/views/mask_lab/mask_inspector.h"
@@ -124,13 +125,8 @@ void MaskLabView::buildHeader() {
     connect(link_, &QCheckBox::toggled, this, [this](bool on) { map_->setLinked(on); });
     connect(export_, &QPushButton::clicked, context().actions->action(QStringLiteral("mask.export")),
             &QAction::trigger);
-    connect(measure_, &QPushButton::clicked, this, [this] {
-        if (measuring_.mine) {
-            context().runs->stop();
-        } else {
-            measure();
-        }
-    });
+    connect(measure_, &QPushButton::clicked, this,
+            [this] { runs_->measuring() ? runs_->stop() : runs_->measure(shown_); });
 }
 
 QWidget* MaskLabView::buildLeft() {
@@ -183,7 +179,8 @@ void MaskLabView::buildTable() {
 }
 
 MaskLabView::MaskLabView(const ViewContext& context, QWidget* parent)
-    : View(QStringLiteral("mask"), tr("Mask Lab"), context, parent), lab_(new MaskLab(this)), modelJob_(this),
+    : View(QStringLiteral("mask"), tr("Mask Lab"), context, parent), lab_(new MaskLab(this)),
+      runs_(new MaskRuns(lab_, context.document, context.runs, context.devices, this)), modelJob_(this),
       exportJob_(this) {
     panel_ = new MaskInspector(this);
     map_ = new BlockMap(this);
@@ -215,13 +212,13 @@ MaskLabView::MaskLabView(const ViewContext& context, QWidget* parent)
     connectPanels();
     connectRuns();
     updateSizes();
-    restoreDrafts();
+    restoreDrafts(*lab_, context.settingsFile);
     updateMeasure();
     readModel({}, {});
 }
 
 MaskLabView::~MaskLabView() {
-    keepDrafts();
+    keepDrafts(*lab_, context().settingsFile);
 }
 
 void MaskLabView::connectLab() {
@@ -278,7 +275,8 @@ void MaskLabView::connectPanels() {
     connect(captures_, &CapturePanel::edited, this, [this](const QString& name, const QString& line) {
         lab_->setCapture(shown_, name.toStdString(), line.toStdString());
     });
-    connect(captures_, &CapturePanel::fromRunWanted, this, &MaskLabView::takeLengthsOfRun);
+    connect(captures_, &CapturePanel::fromRunWanted, this,
+            [this](const QString& capture) { runs_->takeLengths(shown_, capture); });
     connect(captures_, &CapturePanel::fileWanted, this, &MaskLabView::chooseTensors);
     connect(heads_, &HeadsPanel::planeChosen, this, [this](qint64 batch, qint64 head) {
         lab_->setPlane(batch, head);
@@ -297,58 +295,17 @@ void MaskLabView::connectPanels() {
 }
 
 void MaskLabView::connectRuns() {
-    SessionDocument* document = context().document;
-    for (const auto signal : {&SessionDocument::selectionChanged, &SessionDocument::opened, &SessionDocument::closed,
-                              &SessionDocument::runsChanged}) {
-        connect(document, signal, this, &MaskLabView::onRuns);
-    }
-    connect(document, &SessionDocument::timelineChanged, this, [this, document](qint64 run) {
-        if (!lengthsFor_.isEmpty() && run == document->runA()) {
-            takeLengthsOfRun(QString(lengthsFor_));
-        }
-    });
-    RunController* runs = context().runs;
-    if (runs == nullptr) {
-        return;
-    }
-    connect(runs, &RunController::started, this, [this](qint64 run) {
-        if (measuring_.mine) {
-            measuring_.run = run;
-            if (run != 0) {
-                loaded_[static_cast<std::size_t>(measuring_.side)] = run;
-                wantedRun_[static_cast<std::size_t>(measuring_.side)] = run;
-                context().document->edit([run, title = measuring_.title.toStdString()](sessions::SessionFile& file) {
-                    file.renameRun(run, title);
-                });
-            }
-        }
-        updateMeasure();
-    });
-    connect(runs, &RunController::refused, this, [this] {
-        measuring_.mine = false;
-        panel_->setMeasuring({});
-        updateMeasure();
-    });
-    connect(runs, &RunController::progress, this, [this](const QString& what, quint64 done, quint64 total) {
-        if (measuring_.mine) {
-            panel_->setMeasuring(total > 0 ? tr("Measuring: %1, %2 of %3").arg(what).arg(done).arg(total)
-                                           : tr("Measuring: %1").arg(what));
-        }
-    });
-    connect(runs, &RunController::ended, this,
-            [this](const QString& status, const QString& error, const QString& metrics) {
-                if (measuring_.mine) {
-                    measuring_.mine = false;
-                    panel_->setMeasuring({});
-                    if (const auto times = maskTimes(metrics.toStdString())) {
-                        lab_->setTimes(measuring_.side, times, measuring_.run, measuring_.source);
-                    }
-                    if (status != QLatin1String("done") && status != QLatin1String("cancelled")) {
-                        showError(error);
-                    }
+    connect(runs_, &MaskRuns::sidesSwapped, this, &MaskLabView::updateStudy);
+    connect(runs_, &MaskRuns::modelNamed, this,
+            [this](const std::string& name, const std::map<std::string, std::string>& overrides) {
+                if (name != modelName_) {
+                    readModel(name, overrides);
                 }
-                updateMeasure();
             });
+    connect(runs_, &MaskRuns::measuringChanged, this, &MaskLabView::updateMeasure);
+    connect(runs_, &MaskRuns::measuringSaid, panel_, &MaskInspector::setMeasuring);
+    connect(runs_, &MaskRuns::failed, this, [this](const QString& sentence) { showError(sentence); });
+    connect(runs_, &MaskRuns::waiting, this, [this](const QString& sentence) { setReadout(sentence); });
 }
 
 QWidget* MaskLabView::inspector() {

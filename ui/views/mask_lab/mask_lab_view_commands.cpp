@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// What the Mask Lab does when it is told to: commands, runs of the session, files.
+// Commands of the Mask Lab, and the files it reads and writes.
 #include <QCheckBox>
 #include <QClipboard>
 #include <QComboBox>
@@ -15,13 +15,11 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "engine/attention/block_mask_file.h"
-#include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
+#include "ui/models/mask_lab/mask_drafts.h"
 #include "ui/views/mask_lab/capture_panel.h"
 #include "ui/views/mask_lab/heads_panel.h"
 #include "ui/views/mask_lab/mask_inspector.h"
@@ -32,34 +30,10 @@
 
 namespace vitrine::ui {
 
-using sessions::RunInfo;
-
-namespace {
-
-/// Tokens of the prompts in the order in which they arrived, as many as documents can be.
-std::vector<std::int64_t> requestLengths(const TimelinePtr& timeline) {
-    constexpr std::size_t kMost = 4096;
-    std::vector<std::int64_t> lengths;
-    for (const base::RequestEvent& event :
-         timeline != nullptr ? timeline->requests().events() : std::span<const base::RequestEvent>()) {
-        if (event.phase == base::RequestPhase::Arrived && event.tokens > 0 && lengths.size() < kMost) {
-            lengths.push_back(event.tokens);
-        }
-    }
-    return lengths;
-}
-
-bool isAttention(const RunInfo& run) {
-    const engine::Workload* workload = engine::workloadOfRun(run.workload);
-    return workload != nullptr && engine::showsIn(*workload, "mask");
-}
-
-} // namespace
-
 bool MaskLabView::perform(const QString& action) {
     const std::map<QString, std::function<void()>> commands = {
         {"mask.go", [this] { emit searchWanted(); }},
-        {"mask.measure", [this] { measure(); }},
+        {"mask.measure", [this] { runs_->measure(shown_); }},
         {"mask.a", [this] { showSide(BlockMap::Side::A); }},
         {"mask.b", [this] { showSide(BlockMap::Side::B); }},
         {"mask.difference", [this] { showSide(BlockMap::Side::Difference); }},
@@ -80,7 +54,7 @@ bool MaskLabView::perform(const QString& action) {
         {"mask.copy-picture", [this] { copyPicture(); }},
         {"mask.save-png", [this] { savePicture(false); }},
         {"mask.save-svg", [this] { savePicture(true); }},
-        {"run.start", [this] { measure(); }},
+        {"run.start", [this] { runs_->measure(shown_); }},
         {"edit.undo", [this] { program_->editor()->undo(); }},
         {"edit.redo", [this] { program_->editor()->redo(); }},
         {"edit.copy", [this] { copyPicture(); }},
@@ -90,9 +64,7 @@ bool MaskLabView::perform(const QString& action) {
         {"zoom.all", [this] { map_->showAll(); }},
         {"select.clear",
          [this] {
-             if (measuring_.mine) {
-                 context().runs->stop();
-             }
+             runs_->stop();
              map_->unpin();
          }},
     };
@@ -109,16 +81,7 @@ bool MaskLabView::perform(const QString& action) {
 QString MaskLabView::whyNot(const QString& action) const {
     const MaskLab::Side& side = lab_->side(shown_);
     if (action == QLatin1String("mask.measure") || action == QLatin1String("run.start")) {
-        if (context().runs == nullptr) {
-            return tr("Nothing can be started here");
-        }
-        if (context().runs->running()) {
-            return tr("A run is in progress");
-        }
-        if (!side.study || side.study->problem) {
-            return tr("The program has an error");
-        }
-        return {};
+        return runs_->whyNotMeasure(shown_);
     }
     if (action == QLatin1String("mask.export") || action == QLatin1String("mask.copy-picture") ||
         action.startsWith(QLatin1String("mask.save"))) {
@@ -203,179 +166,16 @@ void MaskLabView::activated() {
 }
 
 void MaskLabView::deactivated() {
-    keepDrafts();
+    keepDrafts(*lab_, context().settingsFile);
 }
 
 void MaskLabView::takeExperiment(const QString& experimentJson) {
-    const nlohmann::json spec = parsedObject(experimentJson.toStdString());
-    lab_->setSizes(sizesOfExperiment(spec, lab_->sizes()));
-    lab_->setSource(shown_, withCatalogueText(sourceOfExperiment(spec, {})));
+    runs_->takeExperiment(shown_, experimentJson);
 }
 
 void MaskLabView::takeFolder(const QString& path) {
     readModel(path.toStdString(), {});
 }
-
-// Runs.
-
-void MaskLabView::onRuns() {
-    SessionDocument* document = context().document;
-    // A run of this view becomes the run of its side as soon as the session shows it.
-    for (std::size_t i = 0; i < wantedRun_.size(); ++i) {
-        if (wantedRun_[i] != 0 && document->run(wantedRun_[i]) != nullptr) {
-            const sessions::RunId run = std::exchange(wantedRun_[i], 0);
-            i == 0 ? document->setRunA(run) : document->setRunB(run);
-        }
-    }
-    const sessions::RunId now[] = {document->runA(), document->runB()};
-    if (now[0] != 0 && now[1] != 0 && loaded_[0] == now[1] && loaded_[1] == now[0]) {
-        std::swap(loaded_[0], loaded_[1]);
-        lab_->swapSides();
-        updateStudy();
-        return;
-    }
-    for (int i = 0; i < MaskLab::kSides; ++i) {
-        const RunInfo* run = document->run(now[i]);
-        auto& loaded = loaded_[static_cast<std::size_t>(i)];
-        if (run == nullptr || !isAttention(*run)) {
-            continue;
-        }
-        if (run->id != loaded) {
-            loaded = run->id;
-            loadRun(i, *run);
-        } else if (timesPending_[static_cast<std::size_t>(i)] && run->status != sessions::RunStatus::Running) {
-            timesPending_[static_cast<std::size_t>(i)] = false;
-            lab_->setTimes(i, maskTimes(run->metricsJson), run->id, lab_->side(i).source);
-        }
-    }
-    const RunInfo* a = document->run(now[0]);
-    const nlohmann::json spec = a != nullptr ? parsedObject(a->specJson) : nlohmann::json::object();
-    const std::string model = textAt(spec, "model").toStdString();
-    if (!model.empty() && model != modelName_) {
-        std::map<std::string, std::string> overrides;
-        if (const auto set = spec.find("set"); set != spec.end() && set->is_object()) {
-            for (const auto& [key, value] : set->items()) {
-                overrides[key] = value.is_string() ? value.get<std::string>() : value.dump();
-            }
-        }
-        readModel(model, overrides);
-    }
-}
-
-void MaskLabView::loadRun(int side, const RunInfo& run) {
-    const nlohmann::json spec = parsedObject(run.specJson);
-    if (!spec.contains("mods") || spec["mods"].empty()) {
-        takeRun(side, run, {});
-        return;
-    }
-    // Texts of files stand in the session as they were when the run began.
-    context().document->readTexts(run.id, this, [this, side, run](const std::vector<sessions::RunText>& texts) {
-        std::vector<std::string> mods;
-        for (const sessions::RunText& text : texts) {
-            if (text.kind.starts_with("mods.")) {
-                mods.push_back(text.body);
-            }
-        }
-        if (loaded_[static_cast<std::size_t>(side)] == run.id) {
-            takeRun(side, run, mods);
-        }
-    });
-}
-
-void MaskLabView::takeRun(int side, const RunInfo& run, const std::vector<std::string>& modTexts) {
-    const nlohmann::json spec = parsedObject(run.specJson);
-    MaskSource source = withCatalogueText(sourceOfExperiment(spec, modTexts));
-    source.name = run.name;
-    const auto times = maskTimes(run.metricsJson);
-    MaskSizes sizes = sizesOfExperiment(spec, lab_->sizes());
-    if (!spec.contains("random") && times) {
-        const std::int64_t block = sizes.block;
-        sizes = times->sizes; // tensors of a file
-        sizes.block = block;
-    }
-    lab_->setSizes(sizes);
-    lab_->setSource(side, source);
-    lab_->setTimes(side, times, run.id, source);
-    timesPending_[static_cast<std::size_t>(side)] = run.status == sessions::RunStatus::Running;
-}
-
-std::pair<QString, int> MaskLabView::measureDevice() const {
-    const DeviceFeed* devices = context().devices;
-    const int chosen = devices != nullptr ? devices->chosen() : -1;
-    if (chosen < 0) {
-        return {QStringLiteral("cpu"), 0};
-    }
-    const DeviceEntry device = devices->devices()[static_cast<std::size_t>(chosen)];
-    return {device.backend, device.ordinal};
-}
-
-void MaskLabView::measure() {
-    if (!whyNot(QStringLiteral("mask.measure")).isEmpty()) {
-        return;
-    }
-    lab_->flush();
-    const MaskLab::Side& side = lab_->side(shown_);
-    const auto [backend, device] = measureDevice();
-    measuring_ = {shown_, side.source, side.study->title(), 0, true};
-    showError({});
-    panel_->setMeasuring(tr("Measuring"));
-    context().runs->start(
-        measureExperiment(side.source, side.study->maskName, side.study->scoreName, lab_->sizes(), backend, device),
-        context().document->isOpen() ? context().document->path() : QString());
-    updateMeasure();
-}
-
-std::vector<std::int64_t> MaskLabView::lengthsOfRun(sessions::RunId id) const {
-    const RunInfo* run = context().document->run(id);
-    std::vector<std::int64_t> lengths;
-    if (run == nullptr) {
-        return lengths;
-    }
-    const nlohmann::json spec = parsedObject(run->specJson);
-    for (const std::string& line : sourceOfExperiment(spec, {}).captures) {
-        if (const auto found = captureLengths(line); !found.empty()) {
-            return found;
-        }
-    }
-    const nlohmann::json metrics = parsedObject(run->metricsJson);
-    const auto prompts = metrics.find("prompt_tokens");
-    if (prompts != metrics.end() && prompts->is_array()) {
-        for (const nlohmann::json& length : *prompts) {
-            if (length.is_number_integer() && length.get<std::int64_t>() > 0) {
-                lengths.push_back(length.get<std::int64_t>());
-            }
-        }
-    } else if (prompts != metrics.end() && prompts->is_number_integer() && prompts->get<std::int64_t>() > 0) {
-        const auto batch = static_cast<std::size_t>(numberAt(spec, "batch").value_or(1));
-        lengths.assign(std::clamp<std::size_t>(batch, 1, 4096), prompts->get<std::int64_t>());
-    }
-    return lengths;
-}
-
-void MaskLabView::takeLengthsOfRun(const QString& capture) {
-    SessionDocument* document = context().document;
-    lengthsFor_.clear();
-    std::vector<std::int64_t> lengths = lengthsOfRun(document->runA());
-    if (lengths.empty() && document->runA() != 0) {
-        // Of a run that served requests the events say it; they may have to be read first.
-        const TimelineState& state = document->timeline(document->runA());
-        lengths = requestLengths(state.timeline);
-        if (lengths.empty() && !state.complete && state.error.isEmpty()) {
-            lengthsFor_ = capture;
-            setReadout(tr("Reading the requests of run A"));
-            return;
-        }
-    }
-    if (lengths.empty()) {
-        showError(tr("Run A tells no lengths of sequences. Choose a run that served requests or generated from several "
-                     "prompts, or one of attention with documents."));
-        return;
-    }
-    showError({});
-    lab_->setCapture(shown_, capture.toStdString(), engine::documentsText(capture.toStdString(), lengths));
-}
-
-// Models and files.
 
 void MaskLabView::readModel(const std::string& name, const std::map<std::string, std::string>& overrides) {
     modelName_ = name;

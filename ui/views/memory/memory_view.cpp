@@ -16,7 +16,7 @@
 namespace vitrine::ui {
 
 MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
-    : View(QStringLiteral("memory"), tr("Memory"), context, parent), findJob_(this) {
+    : DocumentView(QStringLiteral("memory"), tr("Memory"), context, parent), findJob_(this) {
     pages_ = new QStackedWidget(this);
     alive_ = new AlivePanel(context.time, this);
     buildLanes();
@@ -42,14 +42,6 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
         this->context().time->setCursor(timeline_->memory().allocations()[row].born);
     });
     connect(header(), &ViewHeader::tableToggled, this, &MemoryView::updateTable);
-    connect(context.document, &SessionDocument::selectionChanged, this, &MemoryView::onSelectedRun);
-    connect(context.document, &SessionDocument::opened, this, &MemoryView::onSelectedRun);
-    connect(context.document, &SessionDocument::closed, this, &MemoryView::onSelectedRun);
-    connect(context.document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
-        if (run == run_) {
-            onTimeline();
-        }
-    });
     connect(context.time, &TimeCursor::cursorChanged, this, [this] {
         updateLegend();
         updateReadout();
@@ -77,7 +69,7 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
     });
     connect(oomPage_, &OomPage::experimentWanted, this, &View::experimentWanted);
     connect(oomPage_, &OomPage::backWanted, this, [this] { showOom(false); });
-    onSelectedRun();
+    followDocument();
 }
 
 MemoryView::~MemoryView() = default;
@@ -152,14 +144,13 @@ void MemoryView::goToScope(quint64 scope) {
     }
 }
 
-void MemoryView::onSelectedRun() {
-    const SessionDocument& document = *context().document;
-    if (document.runA() != run_) {
+void MemoryView::refresh() {
+    if (runA() != run_) {
         showOom(false);
         found_ = {};
         notes_.clear();
     }
-    run_ = document.runA();
+    run_ = runA();
     showMissingRun();
     plan_->setRun(run_);
     updatePlan();
@@ -168,16 +159,14 @@ void MemoryView::onSelectedRun() {
 }
 
 void MemoryView::readNotes() {
-    context().document->readNotes(run_, this, [this, run = run_](std::vector<sessions::TimelineNote> notes) {
-        if (run == run_) {
-            notes_ = std::move(notes);
-            updateMarks();
-        }
-    });
+    document()->readNotes(run_, this, ifStill(run_, [this](std::vector<sessions::TimelineNote> notes) {
+                              notes_ = std::move(notes);
+                              updateMarks();
+                          }));
 }
 
 void MemoryView::onTimeline() {
-    const TimelineState state = run_ != 0 ? context().document->timeline(run_) : TimelineState{};
+    const TimelineState state = timelineOf(run_);
     timeline_ = state.timeline;
     lanes_->setTimeline(timeline_);
     stackLane_->setTimeline(timeline_);
@@ -213,11 +202,9 @@ void MemoryView::onTimeline() {
     if (run_ == 0) {
         return;
     }
-    const sessions::RunInfo* run = context().document->run(run_);
-    const bool live = run != nullptr && run->status == sessions::RunStatus::Running;
     if (timeline_ && timeline_->memory().events() > 0) {
         showEmpty({});
-    } else if (state.complete && live) {
+    } else if (state.complete && live(run_)) {
         showEmpty(tr("The run has begun and holds no memory yet."));
     } else if (state.complete) {
         showEmpty(tr("This run recorded no memory events. Run it again with the profile set to light or full."),
@@ -259,12 +246,8 @@ QList<QWidget*> MemoryView::focusStops() const {
 }
 
 bool MemoryView::settled() const {
-    if (run_ == 0) {
-        return true;
-    }
-    const TimelineState& state = context().document->timeline(run_);
-    return (state.complete || !state.error.isEmpty()) && !stackLane_->waiting() && !allocationLane_->waiting() &&
-           !alive_->waiting() && !plan_->waiting() && !tableModel_->waiting() && !oomPage_->waiting();
+    return run_ == 0 || (read(run_) && !stackLane_->waiting() && !allocationLane_->waiting() && !alive_->waiting() &&
+                         !plan_->waiting() && !tableModel_->waiting() && !oomPage_->waiting());
 }
 
 void MemoryView::activated() {

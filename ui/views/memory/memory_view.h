@@ -9,7 +9,7 @@
 
 #include "ui/models/memory/allocation_table.h"
 #include "ui/models/memory/memory_facts.h"
-#include "ui/widgets/base/view.h"
+#include "ui/views/common/document_view.h"
 #include "ui/widgets/timeline/counter_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
@@ -23,7 +23,7 @@ class AlivePanel;
 class OomPage;
 class PlanOverlay;
 
-class MemoryView final : public View {
+class MemoryView final : public DocumentView {
     Q_OBJECT
 
 public:
@@ -51,11 +51,19 @@ public:
     QCheckBox* planCheck() const { return planCheck_; }
     bool oomShown() const;
 
+protected:
+    void refresh() override;
+    void onSelection() override { refresh(); } // also while hidden: the window asks it why memory ran out
+    void onRuns() override {}                  // names and metrics are not shown
+    void onEvents(sessions::RunId) override { onTimeline(); }
+    QList<LaneStack*> laneStacks() const override { return {lanes_}; }
+    QString copyText() const override;
+    QString whyText() const override { return copyText(); }
+
 private:
     void buildHeader();
     void buildLanes();
     void onTimeline();
-    void onSelectedRun();
     void goToScope(quint64 scope);
     void setGroupBy(int index);
     void updateBudget();
@@ -71,7 +79,6 @@ private:
     void showOom(bool shown);
     void contextMenu(const QPoint& position, base::TimeNs time);
     void takeFound(FoundAllocations found);
-    QString copyText() const;
 
     TimelinePtr timeline_;
     sessions::RunId run_ = 0;

@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // Commands, search and readout of the Memory view.
-#include <QApplication>
 #include <QCheckBox>
-#include <QClipboard>
 #include <QHeaderView>
 #include <QStackedWidget>
 #include <QTreeView>
@@ -105,14 +103,7 @@ bool MemoryView::perform(const QString& action) {
         walkLinks(action.endsWith(QLatin1String("next")) ? 1 : -1);
         return true;
     }
-    if (lanes_->perform(action)) {
-        return true;
-    }
-    if (action == QLatin1String("edit.copy-why") || action == QLatin1String("edit.copy")) {
-        QApplication::clipboard()->setText(copyText());
-        return true;
-    }
-    return View::perform(action);
+    return DocumentView::perform(action);
 }
 
 QString MemoryView::copyText() const {
@@ -126,9 +117,6 @@ QString MemoryView::copyText() const {
 }
 
 QString MemoryView::whyNot(const QString& action) const {
-    if (const QString reason = lanes_->whyNot(action); !reason.isEmpty()) {
-        return reason;
-    }
     const bool links = action.startsWith(QLatin1String("select.link"));
     if (links && context().time->selection().allocation == 0) {
         return tr("Pin an allocation first");
@@ -136,7 +124,7 @@ QString MemoryView::whyNot(const QString& action) const {
     const bool needsEvents = action.startsWith(QLatin1String("go.peak")) || action == QLatin1String("select.next") ||
                              action == QLatin1String("select.previous");
     return needsEvents && (!timeline_ || timeline_->memory().events() == 0) ? tr("This run has no memory events")
-                                                                            : View::whyNot(action);
+                                                                            : DocumentView::whyNot(action);
 }
 
 QString MemoryView::find(const QString& text, int direction) {

@@ -16,23 +16,20 @@
 #include <QMessageBox>
 #include <QMimeData>
 #include <QPlainTextEdit>
-#include <QProgressBar>
 #include <QPushButton>
 #include <QSettings>
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/common/stack_model.h"
 #include "ui/models/session/run_facts.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/rail.h"
 #include "ui/views/shell/shortcuts_page.h"
+#include "ui/views/shell/status_row.h"
 #include "ui/views/shell/view_list.h"
 #include "ui/widgets/base/focus_order.h"
 #include "ui/widgets/base/icons.h"
@@ -67,7 +64,8 @@ MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget
     }
     buildMenus();
     buildToolBar();
-    buildStatusBar();
+    status_ = new StatusRow(document_, this);
+    setStatusBar(status_);
     buildRailAndViews();
     buildDocks();
     palette_ = new CommandPalette(*actions_, this);
@@ -127,7 +125,7 @@ void MainWindow::connectDocument() {
         shownRun_ = 0;
         time_->reset({});
         updateTitle();
-        showStatus();
+        status_->refresh();
     });
     connect(document_, &SessionDocument::openFailed, this, [this](const QString&, const QString& error) {
         updateTitle();
@@ -137,23 +135,10 @@ void MainWindow::connectDocument() {
             [this](const QString& error) { currentView()->showError(error); });
     connect(document_, &SessionDocument::runsChanged, this, [this] {
         updateAvailability();
-        showStatus();
+        status_->refresh();
     });
     connect(document_, &SessionDocument::selectionChanged, this, &MainWindow::onSelection);
     connect(document_, &SessionDocument::timelineChanged, this, &MainWindow::onTimeline);
-    connect(document_, &SessionDocument::progress, this, [this](const QString& what, quint64 done, quint64 total) {
-        const bool on = !what.isEmpty();
-        progressText_->setVisible(on);
-        progressStop_->setVisible(on);
-        progressBar_->setVisible(on && total > 0);
-        progressText_->setText(
-            total > 0 ? tr("%1, %2 of %3")
-                            .arg(what, countText(static_cast<qint64>(done)), countText(static_cast<qint64>(total)))
-                      : tr("%1, %2 chunks").arg(what, countText(static_cast<qint64>(done))));
-        progressBar_->setRange(0, 1000);
-        progressBar_->setValue(
-            total > 0 ? static_cast<int>(1000.0 * static_cast<double>(done) / static_cast<double>(total)) : 0);
-    });
     connect(time_, &TimeCursor::measuredChanged, this, &MainWindow::updateAvailability);
     connect(time_, &TimeCursor::filtersChanged, this, &MainWindow::updateAvailability);
     connect(time_, &TimeCursor::markChanged, this, &MainWindow::updateAvailability);
@@ -180,7 +165,7 @@ void MainWindow::onSelection() {
     }
     document_->timeline(document_->runB());
     updateAvailability();
-    showStatus();
+    status_->refresh();
 }
 
 void MainWindow::onTimeline(qint64 run) {
@@ -203,36 +188,8 @@ void MainWindow::onTimeline(qint64 run) {
     if (!state.error.isEmpty()) {
         currentView()->showError(state.error);
     }
-    showStatus();
+    status_->refresh();
     updateAvailability();
-}
-
-void MainWindow::showStatus() {
-    const sessions::RunInfo* run = document_->run(document_->runA());
-    if (run == nullptr) {
-        events_->clear();
-        losses_->clear();
-        saved_->clear();
-        return;
-    }
-    const TimelineState& state = document_->timeline(run->id);
-    const qint64 events = state.timeline ? static_cast<qint64>(state.timeline->memory().events()) : 0;
-    events_->setText(!state.timeline ? QString()
-                     : events == 1   ? tr("1 event")
-                                     : tr("%1 events").arg(countText(events)));
-    QString losses = run->lostRecords == 0
-                         ? tr("No records lost")
-                         : tr("%1 records lost").arg(countText(static_cast<qint64>(run->lostRecords)));
-    const auto dropped = numberAt(parsedObject(run->metricsJson), "dropped_parts").value_or(0);
-    if (dropped > 0) {
-        losses = dropped == 1 ? tr("%1, 1 older part deleted").arg(losses)
-                              : tr("%1, %2 older parts deleted").arg(losses, countText(static_cast<qint64>(dropped)));
-    }
-    losses_->setText(losses);
-    losses_->setColor(run->lostRecords == 0 ? TextColor::Text2 : TextColor::Warn);
-    const bool live = run->status == sessions::RunStatus::Running;
-    saved_->setText(live ? tr("Recording") : document_->readOnly() ? tr("Read only") : tr("Saved"));
-    saved_->setColor(live ? TextColor::Accent : document_->readOnly() ? TextColor::Text2 : TextColor::Good);
 }
 
 void MainWindow::openFile(const QString& path) {
@@ -282,8 +239,8 @@ void MainWindow::openView(const QString& id) {
         inspectorHeads_->setCurrentIndex(page->second);
     }
     restoreLayout(id);
-    readout_->setText(next->readout());
-    priced_->clear();
+    status_->readout()->setText(next->readout());
+    status_->priced()->clear();
     setSearchHint({});
     if (!walkingBack_ && (visited_.empty() || visited_[visitedAt_] != id)) {
         visited_.resize(visited_.empty() ? 0 : visitedAt_ + 1);

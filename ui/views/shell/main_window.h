@@ -16,7 +16,6 @@
 #include "ui/widgets/base/view.h"
 
 class QLineEdit;
-class QProgressBar;
 class QPushButton;
 class QSettings;
 class QStackedWidget;
@@ -31,6 +30,7 @@ class EdgeBar;
 class Rail;
 class RunPicker;
 class ShortcutsPage;
+class StatusRow;
 
 class MainWindow final : public QMainWindow {
     Q_OBJECT
@@ -70,7 +70,6 @@ private:
     void buildToolBar();
     void buildRailAndViews();
     void buildDocks();
-    void buildStatusBar();
     void connectDocument();
     void onAction(const QString& id);
     using Commands = std::map<QString, std::function<void()>>;
@@ -90,7 +89,6 @@ private:
     void updateForSize();
     void onTimeline(qint64 run);
     void onSelection();
-    void showStatus();
     void saveLayout(const QString& view);
     void restoreLayout(const QString& view);
     void defaultLayout();
@@ -136,10 +134,7 @@ private:
     Drawer* drawer_ = nullptr;
     QMenu* recentMenu_ = nullptr;
     TextLabel* sessionName_ = nullptr;
-    TextLabel *readout_ = nullptr, *events_ = nullptr, *losses_ = nullptr, *saved_ = nullptr, *priced_ = nullptr;
-    TextLabel* progressText_ = nullptr;
-    QProgressBar* progressBar_ = nullptr;
-    QPushButton* progressStop_ = nullptr;
+    StatusRow* status_ = nullptr;
     CommandPalette* palette_ = nullptr;
     ShortcutsPage* shortcuts_ = nullptr;
     bool narrow_ = false, hadCursor_ = false;

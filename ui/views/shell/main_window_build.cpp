@@ -10,10 +10,8 @@
 #include <QListView>
 #include <QMenu>
 #include <QMenuBar>
-#include <QProgressBar>
 #include <QPushButton>
 #include <QStackedWidget>
-#include <QStatusBar>
 #include <nlohmann/json.hpp>
 
 #include "engine/workload/workload_table.h"
@@ -25,6 +23,7 @@
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
 #include "ui/views/shell/shortcuts_page.h"
+#include "ui/views/shell/status_row.h"
 #include "ui/views/shell/view_list.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/paint.h"
@@ -35,22 +34,6 @@ namespace vitrine::ui {
 namespace {
 
 /// The status bar of 24 px with a line above it.
-class StatusBar final : public QStatusBar {
-public:
-    explicit StatusBar(QWidget* parent) : QStatusBar(parent) {
-        setSizeGripEnabled(false);
-        setFixedHeight(24);
-        setContentsMargins(10, 1, 6, 0);
-    }
-
-protected:
-    void paintEvent(QPaintEvent*) override {
-        QPainter painter(this);
-        painter.fillRect(rect(), themeTokens().window);
-        hairline(painter, 0, width(), 0, themeTokens().line1);
-    }
-};
-
 /// A dock whose content sits on a panel with a line at the window's side.
 QDockWidget* makeDock(const QString& name, const QString& title, QWidget* content, QWidget* head, QMainWindow* window) {
     auto* dock = new QDockWidget(title, window);
@@ -236,12 +219,12 @@ void MainWindow::buildRailAndViews() {
         });
         connect(made, &View::readoutChanged, this, [this, made](const QString& text) {
             if (made == currentView()) {
-                readout_->setText(text);
+                status_->readout()->setText(text);
             }
         });
         connect(made, &View::priced, this, [this, made](const QString& text) {
             if (made == currentView()) {
-                priced_->setText(text);
+                status_->priced()->setText(text);
             }
         });
     }
@@ -306,39 +289,6 @@ void MainWindow::buildDocks() {
         QAction* action = actions_->action(QString::fromLatin1(id));
         connect(dock->toggleViewAction(), &QAction::toggled, action, &QAction::setChecked);
     }
-}
-
-void MainWindow::buildStatusBar() {
-    auto* bar = new StatusBar(this);
-    setStatusBar(bar);
-    readout_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, bar);
-    readout_->setElide(true);
-    readout_->setAccessibleName(tr("Readout"));
-    bar->addWidget(readout_, 1);
-    progressText_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, bar);
-    progressBar_ = new QProgressBar(bar);
-    progressBar_->setFixedSize(160, 6);
-    progressBar_->setTextVisible(false);
-    progressStop_ = new QPushButton(tr("Stop (Esc)"), bar);
-    setControlHeight(progressStop_, 18);
-    priced_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, bar);
-    events_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, bar);
-    losses_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, bar);
-    saved_ = new TextLabel({}, TypeRole::Table, TextColor::Good, false, bar);
-    for (TextLabel* label : {progressText_, priced_, events_, losses_, saved_}) {
-        label->setContentsMargins(6, 0, 6, 0);
-    }
-    bar->addPermanentWidget(progressText_);
-    bar->addPermanentWidget(progressBar_);
-    bar->addPermanentWidget(progressStop_);
-    bar->addPermanentWidget(priced_);
-    bar->addPermanentWidget(events_);
-    bar->addPermanentWidget(losses_);
-    bar->addPermanentWidget(saved_);
-    progressText_->hide();
-    progressBar_->hide();
-    progressStop_->hide();
-    connect(progressStop_, &QPushButton::clicked, document_, &SessionDocument::stopReading);
 }
 
 } // namespace vitrine::ui

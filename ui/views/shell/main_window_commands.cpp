@@ -19,7 +19,6 @@
 #include <QPushButton>
 #include <QSettings>
 #include <QStackedWidget>
-#include <QStatusBar>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -31,6 +30,7 @@
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
 #include "ui/views/shell/shortcuts_page.h"
+#include "ui/views/shell/status_row.h"
 #include "ui/views/shell/view_list.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/theme.h"
@@ -117,7 +117,7 @@ MainWindow::Commands MainWindow::timeCommands() {
         {"pan.right", [this] { time_->pan(0.15); }},
         {"select.clear",
          [this] {
-             if (progressStop_->isVisible()) {
+             if (status_->reading()) {
                  document_->stopReading();
              }
              time_->setMeasured({});
