@@ -86,6 +86,15 @@ build() {
     cmake --build "build/$preset" --parallel "$(nproc)" ${1:+--target "$@"}
 }
 
+# slowest FOLDER [N]: the N (10) files of a build that took longest to compile when they were compiled last.
+slowest() {
+    local folder=$1 count=${2:-10}
+    say "The slowest files of $folder, in seconds:"
+    # Columns of Ninja's log: begin and end in ms, time stamp, output, hash of the command. The last line of a file counts.
+    awk -F '\t' '$4 ~ /[.](o|gch)$/ { time[$4] = ($2 - $1) / 1000 } END { for (f in time) printf "%8.1f  %s\n", time[f], f }' \
+        "$folder/.ninja_log" | sort -rn | head -n "$count" | sed -E 's#CMakeFiles/[^/]+[.]dir/##'
+}
+
 # run_tests FOLDER [CTEST ARGS]: the tests of a build. A few that fail beside others get a second run, alone: a machine that
 # stood still for a moment must not refuse a change. A sanitizer's report counts whenever it comes, and who needed the
 # second run is named.
