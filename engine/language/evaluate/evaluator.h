@@ -187,6 +187,8 @@ private:
     ModValue sliderResult(ModValue number, ModNode node);
     ModOperand operand(ModValue value);
     ModValue operateObjects(PyOperator op, ModValue a, ModValue b);
+    ModValue repeated(const ModSequence& sequence, ModValue count);
+    ModValue combinedSets(PyOperator op, const ModSequence& left, const ModSequence& right);
 
     // Indexing.
     ModValue indexTensor(ModTensor& tensor, ModValue index);

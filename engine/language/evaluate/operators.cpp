@@ -286,6 +286,44 @@ ModValue ModEvaluator::operate(PyOperator op, ModValue a, ModValue b) {
     return meaning->swapped ? binary(meaning->op, b, a) : binary(meaning->op, a, b);
 }
 
+// A list or tuple that is repeated.
+ModValue ModEvaluator::repeated(const ModSequence& sequence, ModValue count) {
+    const std::int64_t times = std::max<std::int64_t>(0, integer(count, "the number of repetitions"));
+    const auto length = static_cast<std::int64_t>(sequence.items.size());
+    if (length > 0 && times > kMaxModConstants / length) {
+        heap_.charge(kMaxModConstants + 1);
+    }
+    std::vector<ModValue> items;
+    heap_.charge(length * times);
+    for (std::int64_t i = 0; i < times && length > 0; ++i) {
+        items.insert(items.end(), sequence.items.begin(), sequence.items.end());
+    }
+    return sequence.kind == ModKind::List ? heap_.list(std::move(items)) : heap_.tuple(std::move(items));
+}
+
+// Union, intersection and difference of two sets.
+ModValue ModEvaluator::combinedSets(PyOperator op, const ModSequence& left, const ModSequence& right) {
+    auto* const made = heap_.make<ModSequence>(ModKind::Set);
+    const auto has = [this](const ModSequence& items, ModValue value) {
+        return std::any_of(items.items.begin(), items.items.end(), [&](ModValue item) {
+            step();
+            return equal(item, value);
+        });
+    };
+    for (const ModValue item : left.items) {
+        if (op == PyOperator::Or || has(right, item) == (op == PyOperator::And)) {
+            made->items.push_back(item);
+        }
+    }
+    for (const ModValue item : right.items) {
+        if (op == PyOperator::Or && !has(left, item)) {
+            made->items.push_back(item);
+        }
+    }
+    heap_.charge(static_cast<std::int64_t>(made->items.size()));
+    return made;
+}
+
 // Strings, lists and tuples.
 ModValue ModEvaluator::operateObjects(PyOperator op, ModValue a, ModValue b) {
     if (const auto own = overloaded(op, a, b)) {
@@ -312,19 +350,7 @@ ModValue ModEvaluator::operateObjects(PyOperator op, ModValue a, ModValue b) {
         return findBuiltin("str.__mod__")->call(*this, format);
     }
     if (op == PyOperator::Mul && (left != nullptr || right != nullptr)) {
-        const ModSequence& sequence = left != nullptr ? *left : *right;
-        const std::int64_t times =
-            std::max<std::int64_t>(0, integer(left != nullptr ? b : a, "the number of repetitions"));
-        const auto length = static_cast<std::int64_t>(sequence.items.size());
-        if (length > 0 && times > kMaxModConstants / length) {
-            heap_.charge(kMaxModConstants + 1);
-        }
-        std::vector<ModValue> items;
-        heap_.charge(length * times);
-        for (std::int64_t i = 0; i < times && length > 0; ++i) {
-            items.insert(items.end(), sequence.items.begin(), sequence.items.end());
-        }
-        return sequence.kind == ModKind::List ? heap_.list(std::move(items)) : heap_.tuple(std::move(items));
+        return repeated(left != nullptr ? *left : *right, left != nullptr ? b : a);
     }
     const auto* const entries = a.as<ModDict>();
     if (op == PyOperator::Or && entries != nullptr && b.as<ModDict>() != nullptr) {
@@ -337,25 +363,7 @@ ModValue ModEvaluator::operateObjects(PyOperator op, ModValue a, ModValue b) {
     }
     const bool sets = left != nullptr && right != nullptr && left->kind == ModKind::Set && right->kind == ModKind::Set;
     if (sets && (op == PyOperator::Or || op == PyOperator::And || op == PyOperator::Sub)) {
-        auto* const made = heap_.make<ModSequence>(ModKind::Set);
-        const auto has = [this](const ModSequence& items, ModValue value) {
-            return std::any_of(items.items.begin(), items.items.end(), [&](ModValue item) {
-                step();
-                return equal(item, value);
-            });
-        };
-        for (const ModValue item : left->items) {
-            if (op == PyOperator::Or || has(*right, item) == (op == PyOperator::And)) {
-                made->items.push_back(item);
-            }
-        }
-        for (const ModValue item : right->items) {
-            if (op == PyOperator::Or && !has(*left, item)) {
-                made->items.push_back(item);
-            }
-        }
-        heap_.charge(static_cast<std::int64_t>(made->items.size()));
-        return made;
+        return combinedSets(op, *left, *right);
     }
     const bool ordered = left != nullptr && right != nullptr && left->kind == right->kind && left->kind != ModKind::Set;
     if (op >= PyOperator::Lt && op <= PyOperator::Ge && ordered) {

@@ -32,21 +32,21 @@ constexpr int kTightest = 5;
 
 } // namespace
 
-PyExprExtra& PyRules::extra(PyExpr& expr) {
+PyExprExtra& PyExpressionRules::extra(PyExpr& expr) {
     if (!expr.extra) {
         expr.extra = std::make_unique<PyExprExtra>();
     }
     return *expr.extra;
 }
 
-PyExprPtr PyRules::make(PyExprKind kind, std::uint32_t begin) const {
+PyExprPtr PyExpressionRules::make(PyExprKind kind, std::uint32_t begin) const {
     auto made = std::make_unique<PyExpr>();
     made->kind = kind;
     made->range = {begin, begin};
     return made;
 }
 
-PyExprPtr PyRules::finish(PyExprPtr expr) const {
+PyExprPtr PyExpressionRules::finish(PyExprPtr expr) const {
     expr->range.end = lastEnd();
     int depth = 0;
     for (const PyExprPtr& item : expr->items) {
@@ -71,7 +71,7 @@ PyExprPtr PyRules::finish(PyExprPtr expr) const {
     return expr;
 }
 
-PyExprPtr PyRules::expressions(bool starred) {
+PyExprPtr PyExpressionRules::expressions(bool starred) {
     const std::uint32_t begin = peek().begin;
     PyExprPtr first = starred ? starredOrNamed() : expression();
     if (!is(",")) {
@@ -91,7 +91,7 @@ PyExprPtr PyRules::expressions(bool starred) {
     return finish(std::move(tuple));
 }
 
-PyExprPtr PyRules::starredOrNamed() {
+PyExprPtr PyExpressionRules::starredOrNamed() {
     if (!is("*")) {
         return namedExpression();
     }
@@ -100,7 +100,7 @@ PyExprPtr PyRules::starredOrNamed() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::namedExpression() {
+PyExprPtr PyExpressionRules::namedExpression() {
     if (peek().kind == PyTokenKind::Name && is(":=", 1) && !isPythonKeyword(text(peek()))) {
         PyExprPtr made = make(PyExprKind::Walrus, peek().begin);
         made->name = text(take());
@@ -111,7 +111,7 @@ PyExprPtr PyRules::namedExpression() {
     return expression();
 }
 
-PyExprPtr PyRules::expression() {
+PyExprPtr PyExpressionRules::expression() {
     const Nested nested(*this);
     if (is("lambda")) {
         return lambda();
@@ -130,7 +130,7 @@ PyExprPtr PyRules::expression() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::lambda() {
+PyExprPtr PyExpressionRules::lambda() {
     PyExprPtr made = make(PyExprKind::Lambda, take().begin);
     auto function = std::make_unique<PyFunction>();
     parameters(*function, ":", false);
@@ -142,7 +142,7 @@ PyExprPtr PyRules::lambda() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::disjunction() {
+PyExprPtr PyExpressionRules::disjunction() {
     const std::uint32_t begin = peek().begin;
     PyExprPtr first = conjunction();
     if (!is("or")) {
@@ -156,7 +156,7 @@ PyExprPtr PyRules::disjunction() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::conjunction() {
+PyExprPtr PyExpressionRules::conjunction() {
     const std::uint32_t begin = peek().begin;
     PyExprPtr first = inversion();
     if (!is("and")) {
@@ -170,7 +170,7 @@ PyExprPtr PyRules::conjunction() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::inversion() {
+PyExprPtr PyExpressionRules::inversion() {
     if (!is("not")) {
         return comparison();
     }
@@ -180,7 +180,7 @@ PyExprPtr PyRules::inversion() {
     return finish(std::move(made));
 }
 
-PyOperator PyRules::comparisonOperator() {
+PyOperator PyExpressionRules::comparisonOperator() {
     struct Comparison {
         std::string_view text;
         PyOperator op;
@@ -208,7 +208,7 @@ PyOperator PyRules::comparisonOperator() {
     return PyOperator::None;
 }
 
-PyExprPtr PyRules::comparison() {
+PyExprPtr PyExpressionRules::comparison() {
     const std::uint32_t begin = peek().begin;
     PyExprPtr first = binary(0);
     PyOperator op = comparisonOperator();
@@ -224,7 +224,7 @@ PyExprPtr PyRules::comparison() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::binary(int level) {
+PyExprPtr PyExpressionRules::binary(int level) {
     const std::uint32_t begin = peek().begin;
     PyExprPtr left = unary();
     for (;;) {
@@ -243,7 +243,7 @@ PyExprPtr PyRules::binary(int level) {
     }
 }
 
-PyExprPtr PyRules::unary() {
+PyExprPtr PyExpressionRules::unary() {
     const PyOperator op = is("-")   ? PyOperator::Minus
                           : is("+") ? PyOperator::Plus
                           : is("~") ? PyOperator::Invert
@@ -258,7 +258,7 @@ PyExprPtr PyRules::unary() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::power() {
+PyExprPtr PyExpressionRules::power() {
     const std::uint32_t begin = peek().begin;
     PyExprPtr base = primary();
     if (!is("**")) {
@@ -273,7 +273,7 @@ PyExprPtr PyRules::power() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::primary() {
+PyExprPtr PyExpressionRules::primary() {
     const std::uint32_t begin = peek().begin;
     if (is("await")) {
         const Nested nested(*this);
@@ -298,7 +298,7 @@ PyExprPtr PyRules::primary() {
     }
 }
 
-PyExprPtr PyRules::call(PyExprPtr callee) {
+PyExprPtr PyExpressionRules::call(PyExprPtr callee) {
     PyExprPtr made = make(PyExprKind::Call, callee->range.begin);
     made->items.push_back(std::move(callee));
     extra(*made);
@@ -314,7 +314,7 @@ PyExprPtr PyRules::call(PyExprPtr callee) {
     return finish(std::move(made));
 }
 
-void PyRules::callArgument(PyExpr& call, bool& keywords) {
+void PyExpressionRules::callArgument(PyExpr& call, bool& keywords) {
     std::string_view keyword;
     if (is("**") || is("*")) {
         keyword = text(take());
@@ -347,7 +347,7 @@ void PyRules::callArgument(PyExpr& call, bool& keywords) {
     call.extra->keywords.push_back(keyword);
 }
 
-PyExprPtr PyRules::subscript(PyExprPtr object) {
+PyExprPtr PyExpressionRules::subscript(PyExprPtr object) {
     PyExprPtr made = make(PyExprKind::Subscript, object->range.begin);
     made->items.push_back(std::move(object));
     const std::uint32_t open = take().begin;
@@ -371,7 +371,7 @@ PyExprPtr PyRules::subscript(PyExprPtr object) {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::sliceItem() {
+PyExprPtr PyExpressionRules::sliceItem() {
     const std::uint32_t begin = peek().begin;
     PyExprPtr first;
     if (!is(":")) {
@@ -389,7 +389,7 @@ PyExprPtr PyRules::sliceItem() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::atom() {
+PyExprPtr PyExpressionRules::atom() {
     const PyToken token = peek();
     switch (token.kind) {
     case PyTokenKind::Number: {
@@ -438,11 +438,11 @@ PyExprPtr PyRules::atom() {
     fail(token, "expected an expression");
 }
 
-bool PyRules::startsComprehension() const {
+bool PyExpressionRules::startsComprehension() const {
     return is("for") || (is("async") && is("for", 1));
 }
 
-PyExprPtr PyRules::parenthesized() {
+PyExprPtr PyExpressionRules::parenthesized() {
     const std::uint32_t begin = take().begin;
     if (accept(")")) {
         return finish(make(PyExprKind::Tuple, begin));
@@ -468,7 +468,7 @@ PyExprPtr PyRules::parenthesized() {
     return finish(std::move(value));
 }
 
-PyExprPtr PyRules::listDisplay() {
+PyExprPtr PyExpressionRules::listDisplay() {
     PyExprPtr made = make(PyExprKind::List, take().begin);
     while (!is("]")) {
         made->items.push_back(starredOrNamed());
@@ -485,7 +485,7 @@ PyExprPtr PyRules::listDisplay() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::braceDisplay() {
+PyExprPtr PyExpressionRules::braceDisplay() {
     PyExprPtr made = make(PyExprKind::Dict, take().begin);
     bool dict = is("}");
     for (bool first = true; !is("}"); first = false) {
@@ -517,7 +517,7 @@ PyExprPtr PyRules::braceDisplay() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::yieldExpression() {
+PyExprPtr PyExpressionRules::yieldExpression() {
     PyExprPtr made = make(PyExprKind::Yield, take().begin);
     sawYield_ = true;
     accept("from");
@@ -527,7 +527,7 @@ PyExprPtr PyRules::yieldExpression() {
     return finish(std::move(made));
 }
 
-PyExprPtr PyRules::targetList() {
+PyExprPtr PyExpressionRules::targetList() {
     const std::uint32_t begin = peek().begin;
     // "in" ends the targets: a comparison would take it for its operator.
     const auto target = [this] {
@@ -551,7 +551,7 @@ PyExprPtr PyRules::targetList() {
     return first;
 }
 
-std::vector<PyClause> PyRules::clauses() {
+std::vector<PyClause> PyExpressionRules::clauses() {
     std::vector<PyClause> made;
     while (startsComprehension()) {
         accept("async");

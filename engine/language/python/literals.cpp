@@ -67,7 +67,7 @@ std::uint32_t plainEnd(std::string_view source, std::uint32_t at, std::uint32_t 
 
 } // namespace
 
-PyExprPtr PyRules::number(const PyToken& token) const {
+PyExprPtr PyExpressionRules::number(const PyToken& token) const {
     PyExprPtr made = make(PyExprKind::Integer, token.begin);
     std::string digits;
     for (const char c : text(token)) {
@@ -97,7 +97,7 @@ PyExprPtr PyRules::number(const PyToken& token) const {
     return made;
 }
 
-PyExprPtr PyRules::strings() {
+PyExprPtr PyExpressionRules::strings() {
     PyExprPtr made = make(PyExprKind::String, peek().begin);
     std::string plain;
     bool formatted = false;
@@ -133,7 +133,7 @@ PyExprPtr PyRules::strings() {
     return finish(std::move(made));
 }
 
-std::string PyRules::decoded(const PyToken& token, std::uint32_t begin, std::uint32_t end, bool raw) const {
+std::string PyExpressionRules::decoded(const PyToken& token, std::uint32_t begin, std::uint32_t end, bool raw) const {
     const std::string_view source = std::string_view(file_.text).substr(begin, end - begin);
     if (raw || source.find('\\') == std::string_view::npos) {
         return std::string(source);
@@ -188,7 +188,7 @@ std::string PyRules::decoded(const PyToken& token, std::uint32_t begin, std::uin
     return out;
 }
 
-PyRules::PyRules(const ModFile& file, std::uint32_t begin, std::uint32_t end, int nesting)
+PyCursor::PyCursor(const ModFile& file, std::uint32_t begin, std::uint32_t end, int nesting)
     : file_(file), nesting_(nesting) {
     PyScanner scanner(std::string_view(file.text).substr(0, end), begin);
     for (PyToken token = scanner.next(); token.kind != PyTokenKind::End; token = scanner.next()) {
@@ -202,7 +202,7 @@ PyRules::PyRules(const ModFile& file, std::uint32_t begin, std::uint32_t end, in
     tokens_.push_back({PyTokenKind::End, end, end});
 }
 
-PyExprPtr PyRules::formattedField() {
+PyExprPtr PyExpressionRules::formattedField() {
     const Nested nested(*this);
     PyExprPtr value = is("yield") ? yieldExpression() : expressions(true);
     accept("="); // f"{x=}" shows the text too, which means nothing here
@@ -212,7 +212,7 @@ PyExprPtr PyRules::formattedField() {
     return value;
 }
 
-void PyRules::formattedParts(PyExpr& target, const PyToken& token) {
+void PyExpressionRules::formattedParts(PyExpr& target, const PyToken& token) {
     const std::string_view source = file_.text;
     const Quoted inner = quoted(source, token);
     std::string plain;
@@ -254,7 +254,7 @@ void PyRules::formattedParts(PyExpr& target, const PyToken& token) {
                     : single && (c == ')' || c == ']' || c == '}') ? -1
                                                                    : 0;
         }
-        PyRules field(file_, at + 1, valueEnd, nesting_);
+        PyExpressionRules field(file_, at + 1, valueEnd, nesting_);
         PyExprPtr part = make(PyExprKind::Formatted, at);
         part->items.push_back(field.formattedField());
         std::uint32_t end = valueEnd;

@@ -15,39 +15,39 @@ PyTree parsePython(const ModFile& file) {
 }
 
 PyExprPtr parsePythonExpression(const ModFile& file) {
-    return PyRules(file).onlyExpression();
+    return PyExpressionRules(file).onlyExpression();
 }
 
-PyRules::Nested::Nested(PyRules& rules) : rules_(rules) {
+PyCursor::Nested::Nested(PyCursor& cursor) : cursor_(cursor) {
     // A level of the text passes through at most four counted rules.
-    if (++rules_.nesting_ > 4 * kMaxModNesting) {
-        const PyToken token = rules_.peek();
-        --rules_.nesting_; // the destructor of an object that was never made does not run
-        rules_.fail(token, "the text is nested too deeply");
+    if (++cursor_.nesting_ > 4 * kMaxModNesting) {
+        const PyToken token = cursor_.peek();
+        --cursor_.nesting_; // the destructor of an object that was never made does not run
+        cursor_.fail(token, "the text is nested too deeply");
     }
 }
 
-const PyToken& PyRules::peek(std::size_t ahead) const {
+const PyToken& PyCursor::peek(std::size_t ahead) const {
     return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
 }
 
-std::string_view PyRules::text(const PyToken& token) const {
+std::string_view PyCursor::text(const PyToken& token) const {
     return std::string_view(file_.text).substr(token.begin, token.end - token.begin);
 }
 
-bool PyRules::is(std::string_view op, std::size_t ahead) const {
+bool PyCursor::is(std::string_view op, std::size_t ahead) const {
     const PyToken& token = peek(ahead);
     return (token.kind == PyTokenKind::Operator || token.kind == PyTokenKind::Name) && text(token) == op;
 }
 
-int PyRules::bracketStep(std::size_t ahead) const {
+int PyCursor::bracketStep(std::size_t ahead) const {
     if (is("(", ahead) || is("[", ahead) || is("{", ahead)) {
         return 1;
     }
     return is(")", ahead) || is("]", ahead) || is("}", ahead) ? -1 : 0;
 }
 
-bool PyRules::accept(std::string_view op) {
+bool PyCursor::accept(std::string_view op) {
     if (!is(op)) {
         return false;
     }
@@ -55,20 +55,20 @@ bool PyRules::accept(std::string_view op) {
     return true;
 }
 
-PyToken PyRules::take() {
+PyToken PyCursor::take() {
     const PyToken token = peek();
     at_ = std::min(at_ + 1, tokens_.size() - 1);
     return token;
 }
 
-PyToken PyRules::expect(std::string_view op, std::string_view where) {
+PyToken PyCursor::expect(std::string_view op, std::string_view where) {
     if (!is(op)) {
         fail(peek(), fmt::format("expected '{}' {}", op, where));
     }
     return take();
 }
 
-PyToken PyRules::expectName(std::string_view what) {
+PyToken PyCursor::expectName(std::string_view what) {
     const PyToken token = peek();
     if (token.kind != PyTokenKind::Name || isPythonKeyword(text(token))) {
         fail(token, fmt::format("expected {}", what));
@@ -76,7 +76,7 @@ PyToken PyRules::expectName(std::string_view what) {
     return take();
 }
 
-void PyRules::fail(const PyToken& token, const std::string& what) const {
+void PyCursor::fail(const PyToken& token, const std::string& what) const {
     const std::string_view found = token.kind == PyTokenKind::End       ? "the end of the text"
                                    : token.kind == PyTokenKind::Newline ? "the end of the line"
                                    : token.kind == PyTokenKind::Indent  ? "an indented line"
@@ -86,11 +86,11 @@ void PyRules::fail(const PyToken& token, const std::string& what) const {
     throw errorAt(file_, token.begin, token.end, fmt::format("{}, found {}", what, shown));
 }
 
-void PyRules::failAt(PyRange range, const std::string& what) const {
+void PyCursor::failAt(PyRange range, const std::string& what) const {
     throw errorAt(file_, range.begin, range.end, what);
 }
 
-void PyRules::lenient(PyRange range, const std::string& what) {
+void PyCursor::lenient(PyRange range, const std::string& what) {
     const ModPlace place = placeOf(file_, range.begin, range.end);
     leniencies_.push_back(fmt::format("{}:{}:{}: {}", place.file, place.line, place.column, what));
 }
@@ -107,7 +107,7 @@ PyTree PyRules::module() {
     return tree;
 }
 
-PyExprPtr PyRules::onlyExpression() {
+PyExprPtr PyExpressionRules::onlyExpression() {
     if (peek().kind == PyTokenKind::Indent) {
         take(); // spaces in front
     }
@@ -290,7 +290,7 @@ std::unique_ptr<PyStmt> PyRules::expressionStatement() {
     return made;
 }
 
-void PyRules::checkTarget(const PyExpr& target) const {
+void PyExpressionRules::checkTarget(const PyExpr& target) const {
     switch (target.kind) {
     case PyExprKind::Name:
     case PyExprKind::Attribute:
@@ -443,7 +443,7 @@ void PyRules::skipTypeParameters() {
     } while (open > 0 && peek().kind != PyTokenKind::End);
 }
 
-void PyRules::parameters(PyFunction& function, std::string_view close, bool annotated) {
+void PyExpressionRules::parameters(PyFunction& function, std::string_view close, bool annotated) {
     bool keywordOnly = false;
     while (!is(close)) {
         PyParameter parameter;

@@ -3,8 +3,8 @@
 #pragma once
 
 // Recursive descent over tokens: one member for each rule of the grammar. Private to the parser's sources.
-// Statements are in python_parser.cpp and python_patterns.cpp, expressions in python_expressions.cpp, literals in
-// python_literals.cpp.
+// PyCursor reads tokens, PyExpressionRules adds the rules of expressions (expressions.cpp, literals.cpp), PyRules those of
+// statements (parser.cpp, patterns.cpp).
 
 #include <string>
 #include <string_view>
@@ -18,18 +18,14 @@ namespace vitrine::engine {
 /// Of one expression's tree: evaluation and destruction follow it.
 inline constexpr int kMaxExpressionDepth = 250;
 
-class PyRules {
+/// The tokens of a text, the place that the rules have come to, and errors at tokens.
+class PyCursor {
 public:
-    explicit PyRules(const ModFile& file) : file_(file), tokens_(tokenizePython(file)) {}
+    explicit PyCursor(const ModFile& file) : file_(file), tokens_(tokenizePython(file)) {}
     /// For a field of an f-string: tokens of [begin, end) of the same text.
-    PyRules(const ModFile& file, std::uint32_t begin, std::uint32_t end, int nesting);
+    PyCursor(const ModFile& file, std::uint32_t begin, std::uint32_t end, int nesting);
 
-    PyTree module();
-    PyExprPtr onlyExpression();
-    PyExprPtr formattedField();
-
-private:
-    // Tokens.
+protected:
     const PyToken& peek(std::size_t ahead = 0) const;
     std::string_view text(const PyToken& token) const;
     bool is(std::string_view op, std::size_t ahead = 0) const; ///< an operator or keyword
@@ -45,7 +41,82 @@ private:
 
     class Nested;
 
-    // Statements.
+    const ModFile& file_;
+    std::vector<PyToken> tokens_;
+    std::size_t at_ = 0;
+    int nesting_ = 0;
+    bool sawYield_ = false;
+    std::vector<std::string> leniencies_;
+};
+
+/// Counts nested rules against kMaxModNesting.
+class PyCursor::Nested {
+public:
+    explicit Nested(PyCursor& cursor);
+    ~Nested() { --cursor_.nesting_; }
+    Nested(const Nested&) = delete; // counts once
+    Nested& operator=(const Nested&) = delete;
+
+private:
+    PyCursor& cursor_;
+};
+
+class PyExpressionRules : public PyCursor {
+public:
+    using PyCursor::PyCursor;
+
+    PyExprPtr onlyExpression();
+    PyExprPtr formattedField();
+
+protected:
+    // Expressions, from weak to strong.
+    PyExprPtr expressions(bool starred); ///< one, or a tuple without parentheses
+    PyExprPtr namedExpression();         ///< with :=
+    PyExprPtr expression();              ///< lambda, conditional
+    PyExprPtr starredOrNamed();
+    PyExprPtr lambda();
+    PyExprPtr disjunction();
+    PyExprPtr conjunction();
+    PyExprPtr inversion();
+    PyExprPtr comparison();
+    PyExprPtr binary(int level);
+    PyExprPtr unary();
+    PyExprPtr power();
+    PyExprPtr primary();
+    PyExprPtr call(PyExprPtr callee);
+    void callArgument(PyExpr& call, bool& keywords);
+    PyExprPtr subscript(PyExprPtr object);
+    PyExprPtr sliceItem();
+    PyExprPtr atom();
+    PyExprPtr parenthesized();
+    PyExprPtr listDisplay();
+    PyExprPtr braceDisplay();
+    PyExprPtr yieldExpression();
+    void parameters(PyFunction& function, std::string_view close, bool annotated);
+    void checkTarget(const PyExpr& target) const;
+    PyExprPtr targetList(); ///< behind "for": stops at "in"
+    std::vector<PyClause> clauses();
+    bool startsComprehension() const;
+    PyOperator comparisonOperator();
+    PyExprPtr make(PyExprKind kind, std::uint32_t begin) const;
+    PyExprPtr finish(PyExprPtr expr) const; ///< sets its end and depth
+    static PyExprExtra& extra(PyExpr& expr);
+
+private:
+    // Literals.
+    PyExprPtr number(const PyToken& token) const;
+    PyExprPtr strings();
+    std::string decoded(const PyToken& token, std::uint32_t begin, std::uint32_t end, bool raw) const;
+    void formattedParts(PyExpr& target, const PyToken& token);
+};
+
+class PyRules : public PyExpressionRules {
+public:
+    explicit PyRules(const ModFile& file) : PyExpressionRules(file) {}
+
+    PyTree module();
+
+private:
     void statement(PyBlock& block);
     void simpleStatements(PyBlock& block);
     std::unique_ptr<PyStmt> simpleStatement();
@@ -72,65 +143,7 @@ private:
     void skipTypeParameters();
     void dottedName(std::string_view& name);
     PyBlock block(std::string_view where, bool colonMayMiss = false);
-    void parameters(PyFunction& function, std::string_view close, bool annotated);
-    void checkTarget(const PyExpr& target) const;
     std::unique_ptr<PyStmt> makeStatement(PyStmtKind kind) const;
-
-    // Expressions, from weak to strong.
-    PyExprPtr expressions(bool starred); ///< one, or a tuple without parentheses
-    PyExprPtr namedExpression();         ///< with :=
-    PyExprPtr expression();              ///< lambda, conditional
-    PyExprPtr starredOrNamed();
-    PyExprPtr lambda();
-    PyExprPtr disjunction();
-    PyExprPtr conjunction();
-    PyExprPtr inversion();
-    PyExprPtr comparison();
-    PyExprPtr binary(int level);
-    PyExprPtr unary();
-    PyExprPtr power();
-    PyExprPtr primary();
-    PyExprPtr call(PyExprPtr callee);
-    void callArgument(PyExpr& call, bool& keywords);
-    PyExprPtr subscript(PyExprPtr object);
-    PyExprPtr sliceItem();
-    PyExprPtr atom();
-    PyExprPtr parenthesized();
-    PyExprPtr listDisplay();
-    PyExprPtr braceDisplay();
-    PyExprPtr yieldExpression();
-    PyExprPtr targetList(); ///< behind "for": stops at "in"
-    std::vector<PyClause> clauses();
-    bool startsComprehension() const;
-    PyOperator comparisonOperator();
-    PyExprPtr make(PyExprKind kind, std::uint32_t begin) const;
-    PyExprPtr finish(PyExprPtr expr) const; ///< sets its end and depth
-    static PyExprExtra& extra(PyExpr& expr);
-
-    // Literals.
-    PyExprPtr number(const PyToken& token) const;
-    PyExprPtr strings();
-    std::string decoded(const PyToken& token, std::uint32_t begin, std::uint32_t end, bool raw) const;
-    void formattedParts(PyExpr& target, const PyToken& token);
-
-    const ModFile& file_;
-    std::vector<PyToken> tokens_;
-    std::size_t at_ = 0;
-    int nesting_ = 0;
-    bool sawYield_ = false;
-    std::vector<std::string> leniencies_;
-};
-
-/// Counts nested rules against kMaxModNesting.
-class PyRules::Nested {
-public:
-    explicit Nested(PyRules& rules);
-    ~Nested() { --rules_.nesting_; }
-    Nested(const Nested&) = delete; // counts once
-    Nested& operator=(const Nested&) = delete;
-
-private:
-    PyRules& rules_;
 };
 
 } // namespace vitrine::engine

@@ -90,10 +90,7 @@ OomPage::OomPage(const ViewContext& context, QWidget* parent) : QWidget(parent),
     connect(&Theme::instance(), &Theme::changed, this, &OomPage::refresh);
 }
 
-void OomPage::build() {
-    auto* page = new QVBoxLayout(this);
-    page->setContentsMargins(0, 0, 0, 0);
-    page->setSpacing(0);
+QWidget* OomPage::makeHead() {
     auto* head = new Surface(Surface::Fill::Window, Surface::Bottom, this);
     head->setFixedHeight(32);
     auto* row = new QHBoxLayout(head);
@@ -111,19 +108,13 @@ void OomPage::build() {
     setControlHeight(copy, 24);
     row->addWidget(copy);
     row->addWidget(new KeyHint(tr("Esc"), head));
-    page->addWidget(head);
     connect(back, &QPushButton::clicked, this, &OomPage::backWanted);
     connect(copy, &QPushButton::clicked, this, [this] { QApplication::clipboard()->setText(asText()); });
+    return head;
+}
 
-    auto* area = new QScrollArea(this);
-    area->setFrameShape(QFrame::NoFrame);
-    area->setWidgetResizable(true);
-    area->setFocusPolicy(Qt::NoFocus);
-    auto* content = new Surface(Surface::Fill::Window, Surface::None, area);
-    auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
-    auto* top = new Surface(Surface::Fill::Panel, Surface::Bottom, content);
+QWidget* OomPage::makeTop(QWidget* parent) {
+    auto* top = new Surface(Surface::Fill::Panel, Surface::Bottom, parent);
     auto* topColumn = new QVBoxLayout(top);
     topColumn->setContentsMargins(24, 10, 24, 8);
     topColumn->setSpacing(6);
@@ -137,9 +128,11 @@ void OomPage::build() {
     topColumn->addWidget(cause_);
     topColumn->addSpacing(6);
     topColumn->addWidget(bar_);
-    column->addWidget(top);
+    return top;
+}
 
-    auto* middle = new QWidget(content);
+QWidget* OomPage::makeMiddle(QWidget* parent) {
+    auto* middle = new QWidget(parent);
     columns_ = new QGridLayout(middle);
     columns_->setContentsMargins(24, 10, 16, 8);
     columns_->setHorizontalSpacing(12);
@@ -168,11 +161,28 @@ void OomPage::build() {
         divider->setFixedWidth(1);
     }
     arrange();
-    column->addWidget(middle, 1);
     holders_->viewport()->installEventFilter(this);
     changes_->viewport()->installEventFilter(this);
     connect(group_, &SegmentedControl::currentChanged, this, &OomPage::refresh);
+    return middle;
+}
 
+void OomPage::build() {
+    auto* page = new QVBoxLayout(this);
+    page->setContentsMargins(0, 0, 0, 0);
+    page->setSpacing(0);
+    page->addWidget(makeHead());
+
+    auto* area = new QScrollArea(this);
+    area->setFrameShape(QFrame::NoFrame);
+    area->setWidgetResizable(true);
+    area->setFocusPolicy(Qt::NoFocus);
+    auto* content = new Surface(Surface::Fill::Window, Surface::None, area);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(makeTop(content));
+    column->addWidget(makeMiddle(content), 1);
     stripTime_ = new TimeCursor(this);
     strip_ = new LaneStack(stripTime_, LaneStack::WithBands, content);
     strip_->setFixedHeight(199);

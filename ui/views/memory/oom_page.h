@@ -50,6 +50,9 @@ protected:
 
 private:
     void build();
+    QWidget* makeHead();
+    QWidget* makeTop(QWidget* parent);
+    QWidget* makeMiddle(QWidget* parent);
     void refresh();
     void fitColumns();
     void arrange();

@@ -61,6 +61,58 @@ std::uint64_t PhasePlot::lowestValue() const {
     return lowest;
 }
 
+/// The totals of both steps over their phases. Returns where the line of the step that failed ends.
+QPointF PhasePlot::drawTotals(QPainter& painter, const QRectF& plot, const std::function<double(double)>& yOf) const {
+    const ThemeTokens& t = themeTokens();
+    QPointF lastNow;
+    for (const bool now : {false, true}) {
+        QPolygonF line;
+        for (const profiler::PhasePair& phase : phases_) {
+            const std::vector<std::uint64_t>& values = now ? phase.now : phase.before;
+            const std::size_t longest = std::max(phase.now.size(), phase.before.size());
+            for (std::size_t i = 0; i < values.size(); ++i) {
+                const double place =
+                    phase.from + (phase.to - phase.from) * static_cast<double>(i) / static_cast<double>(longest);
+                line << QPointF(plot.left() + place * plot.width(), yOf(static_cast<double>(values[i])));
+            }
+        }
+        painter.setPen(QPen(now ? t.accent : t.text3, now ? 1.5 : 1));
+        painter.drawPolyline(line);
+        lastNow = line.isEmpty() ? QPointF() : line.back();
+    }
+    return lastNow;
+}
+
+/// What was asked for, on top of what was held.
+void PhasePlot::drawAsked(QPainter& painter, const QPointF& lastNow, double asked) const {
+    const ThemeTokens& t = themeTokens();
+    QPen up(t.bad, 1.5);
+    up.setDashPattern({2, 2});
+    painter.setPen(up);
+    painter.drawLine(lastNow, QPointF(lastNow.x(), asked - 2));
+    painter.setPen(QPen(t.bad, 1.5));
+    painter.drawPolyline(
+        QPolygonF({{lastNow.x() - 3, asked + 2}, {lastNow.x(), asked - 2}, {lastNow.x() + 3, asked + 2}}));
+}
+
+void PhasePlot::drawPhaseNames(QPainter& painter, const QRectF& plot) const {
+    const ThemeTokens& t = themeTokens();
+    const QFont axis = Theme::instance().font(TypeRole::Axis);
+    LabelPlaces places;
+    for (const profiler::PhasePair& phase : phases_) {
+        const double x = plot.left() + phase.from * plot.width();
+        if (phase.from > 0) {
+            plumbline(painter, x, plot.top(), plot.bottom(), t.line1);
+        }
+        const QString name = scopeTitle(*timeline_, phase.phase, false);
+        const double w = textWidth(name, axis);
+        const QRectF box(std::min(x + 3, plot.right() - w), plot.bottom() + 2, w + 1, 14);
+        if (places.take(box)) {
+            drawText(painter, box, Qt::AlignVCenter, name, t.text3, axis);
+        }
+    }
+}
+
 void PhasePlot::paintEvent(QPaintEvent*) {
     if (phases_.empty()) {
         return;
@@ -103,44 +155,9 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     const double budgetY = std::floor(yOf(static_cast<double>(facts_.event.budget))) + 0.5;
     painter.setPen(dashed);
     painter.drawLine(QPointF(plot.left(), budgetY), QPointF(plot.right(), budgetY));
-    QPointF lastNow;
-    for (const bool now : {false, true}) {
-        QPolygonF line;
-        for (const profiler::PhasePair& phase : phases_) {
-            const std::vector<std::uint64_t>& values = now ? phase.now : phase.before;
-            const std::size_t longest = std::max(phase.now.size(), phase.before.size());
-            for (std::size_t i = 0; i < values.size(); ++i) {
-                const double place =
-                    phase.from + (phase.to - phase.from) * static_cast<double>(i) / static_cast<double>(longest);
-                line << QPointF(plot.left() + place * plot.width(), yOf(static_cast<double>(values[i])));
-            }
-        }
-        painter.setPen(QPen(now ? t.accent : t.text3, now ? 1.5 : 1));
-        painter.drawPolyline(line);
-        lastNow = line.isEmpty() ? QPointF() : line.back();
-    }
-    // What was asked for on top of what was held.
-    const double asked = yOf(static_cast<double>(totalBytes(facts_.held) + facts_.event.requested));
-    QPen up(t.bad, 1.5);
-    up.setDashPattern({2, 2});
-    painter.setPen(up);
-    painter.drawLine(lastNow, QPointF(lastNow.x(), asked - 2));
-    painter.setPen(QPen(t.bad, 1.5));
-    painter.drawPolyline(
-        QPolygonF({{lastNow.x() - 3, asked + 2}, {lastNow.x(), asked - 2}, {lastNow.x() + 3, asked + 2}}));
-    LabelPlaces places;
-    for (const profiler::PhasePair& phase : phases_) {
-        const double x = plot.left() + phase.from * plot.width();
-        if (phase.from > 0) {
-            plumbline(painter, x, plot.top(), plot.bottom(), t.line1);
-        }
-        const QString name = scopeTitle(*timeline_, phase.phase, false);
-        const double w = textWidth(name, axis);
-        const QRectF box(std::min(x + 3, plot.right() - w), plot.bottom() + 2, w + 1, 14);
-        if (places.take(box)) {
-            drawText(painter, box, Qt::AlignVCenter, name, t.text3, axis);
-        }
-    }
+    const QPointF lastNow = drawTotals(painter, plot, yOf);
+    drawAsked(painter, lastNow, yOf(static_cast<double>(totalBytes(facts_.held) + facts_.event.requested)));
+    drawPhaseNames(painter, plot);
     const double words = std::max(textWidth(stepNow_, strong), textWidth(stepBefore_, strong));
     const double right = width() - 8 - words;
     drawText(painter, QRectF(right - textWidth(stepBefore_, strong) - 16, 0, width(), 16), Qt::AlignVCenter,

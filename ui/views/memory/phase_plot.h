@@ -6,6 +6,7 @@
 // in each time runs evenly.
 
 #include <QWidget>
+#include <functional>
 
 #include "ui/models/memory/oom_facts.h"
 #include "ui/models/session/session_document.h"
@@ -29,6 +30,9 @@ protected:
 
 private:
     std::uint64_t lowestValue() const;
+    QPointF drawTotals(QPainter& painter, const QRectF& plot, const std::function<double(double)>& yOf) const;
+    void drawAsked(QPainter& painter, const QPointF& lastNow, double asked) const;
+    void drawPhaseNames(QPainter& painter, const QRectF& plot) const;
     TimelinePtr timeline_;
     std::vector<profiler::PhasePair> phases_;
     OomFacts facts_;
