@@ -29,7 +29,7 @@ constexpr std::array kOptions = {
     OptionSpec{"kernel_pack", OptionType::TextList, "", "", 0, 0, "", "", "Device",
                "Folder of a kernel pack to take GPU kernels from; it is code that runs on the GPU", kDeviceOptions},
     OptionSpec{"kernel", OptionType::TextList, "", "", 0, 0, "", "", "Device",
-               "Kernel variant of an op, as RmsNorm=builtin/rows; `vitrine kernels` lists them", kDeviceOptions},
+               "Kernel variant of an op, as RmsNorm=builtin/registers; `vitrine kernels` lists them", kDeviceOptions},
     OptionSpec{"threads", OptionType::Integer, "0", "", 0, 4096, "", "threads", "Device",
                "CPU threads; 0: one for each core", kDeviceOptions},
     OptionSpec{"simd", OptionType::Choice, "auto", "", 0, 0, "auto|scalar|avx2|avx512", "", "Device",
