@@ -17,16 +17,13 @@
 
 class QCheckBox;
 class QComboBox;
-class QPushButton;
-class QScrollArea;
 class QStackedWidget;
 class QTableView;
 
 namespace vitrine::ui {
 
-class Chart;
+class BatchPanel;
 class CurveLane;
-class FactTable;
 class LegendStrip;
 class SweepPage;
 
@@ -58,13 +55,9 @@ public:
     RequestLane* requestLane(int side) const { return requestLanes_[static_cast<std::size_t>(side)]; }
     SweepPage* sweepPage() const { return sweepPage_; }
     std::int32_t chosenRequest() const { return request_; }
-    TextLabel* number() const { return number_; }
-    TextLabel* sentence() const { return sentence_; }
     QComboBox* traceChoice() const { return traceChoice_; }
     QCheckBox* runningOnly() const { return runningOnly_; }
-    FactTable* throughput() const { return throughput_; }
-    FactTable* latency() const { return latency_; }
-    FactTable* detail() const { return detail_; }
+    BatchPanel* panel() const { return panel_; }
 
 protected:
     void refresh() override;
@@ -104,7 +97,6 @@ private:
     void updateRunning();
     void updateInspector();
     void updateDetail();
-    void updatePartner();
     void updateTraces();
     void chooseTrace(int index);
     void updateSweep();
@@ -115,7 +107,6 @@ private:
     void shareCursor();
     void chooseSlot(int side, std::int32_t slot);
     QString placeText(base::TimeNs place) const;
-    QString badges() const;
     BatchAxis axisOf() const;
 
     std::array<sessions::RunId, 2> runs_{};
@@ -143,13 +134,7 @@ private:
     CurveLane *rateLane_ = nullptr, *queueLane_ = nullptr, *runningLane_ = nullptr, *pageLane_ = nullptr;
     SweepPage* sweepPage_ = nullptr;
 
-    QScrollArea* panel_ = nullptr;
-    DockHeader* panelHeader_ = nullptr;
-    TextLabel *panelFacts_ = nullptr, *number_ = nullptr, *sentence_ = nullptr;
-    QPushButton* partner_ = nullptr;
-    FactTable *detail_ = nullptr, *throughput_ = nullptr, *latency_ = nullptr;
-    QWidget* sharesHead_ = nullptr;
-    Chart* shares_ = nullptr;
+    BatchPanel* panel_ = nullptr;
 
     QElapsedTimer told_; ///< since the inspector was filled last
     LatestJob<Built> job_;

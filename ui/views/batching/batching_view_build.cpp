@@ -4,19 +4,15 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QHBoxLayout>
-#include <QPushButton>
-#include <QScrollArea>
 #include <QStackedWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 
 #include "ui/models/batching/request_choice.h"
+#include "ui/views/batching/batch_panel.h"
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/batching/sweep_page.h"
 #include "ui/widgets/base/legend_strip.h"
-#include "ui/widgets/plots/chart.h"
-#include "ui/widgets/plots/fact_table.h"
-#include "ui/widgets/plots/result_panel.h"
 #include "ui/widgets/timeline/lanes.h"
 
 namespace vitrine::ui {
@@ -24,7 +20,6 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kCurveHeight = 40;
-constexpr int kSharesLeast = 130, kSharesMost = 260;
 
 } // namespace
 
@@ -136,51 +131,14 @@ void BatchingView::connectLane(BatchLane* lane, int) {
 }
 
 void BatchingView::buildInspector() {
-    auto* panel = new ResultPanel;
-    panel_ = panel;
-    number_ = panel->number();
-    sentence_ = panel->sentence();
-    QWidget* content = panel->content();
-    QVBoxLayout* column = panel->column();
-    detail_ = new FactTable(tr("The chosen request or slot"), content);
-    detail_->setNumberWidth(96);
-    detail_->hide();
-    partner_ = new QPushButton(content);
-    auto* partnerRow = new QHBoxLayout;
-    partnerRow->setContentsMargins(12, 0, 12, 10);
-    partnerRow->addWidget(partner_);
-    partnerRow->addStretch(1);
-    connect(partner_, &QPushButton::clicked, this, [this] {
+    panel_ = new BatchPanel;
+    connect(panel_, &BatchPanel::partnerWanted, this, [this] {
         if (const sessions::RunId wanted = batchPartner(document()->runs(), runs_[0] != 0 ? runs_[0] : runs_[1]);
             wanted != 0) {
             runs_[0] != 0 ? document()->setRunB(wanted) : document()->setRunA(wanted);
         }
     });
-    throughput_ = new FactTable(tr("Throughput"), content);
-    latency_ = new FactTable(tr("Latency"), content);
-    for (FactTable* table : {throughput_, latency_}) {
-        table->setNumberWidth(72);
-    }
-    sharesHead_ = new Surface(Surface::Fill::Panel, Surface::Top, content);
-    sharesHead_->setFixedHeight(25);
-    auto* head = new QHBoxLayout(sharesHead_);
-    head->setContentsMargins(12, 0, 12, 0);
-    head->addWidget(
-        new TextLabel(tr("End to end, share of requests done"), TypeRole::Table, TextColor::Text1, true, sharesHead_));
-    shares_ = new Chart(tr("End to end, share of requests done"), content);
-    shares_->setMinimumHeight(kSharesLeast);
-    shares_->setMaximumHeight(kSharesMost);
-    connect(shares_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });
-    column->insertWidget(0, detail_);
-    column->addLayout(partnerRow);
-    column->addWidget(throughput_);
-    column->addWidget(latency_);
-    column->addWidget(sharesHead_);
-    column->addWidget(shares_, 1);
-    column->addStretch(0);
-    panelHeader_ = new DockHeader(tr("Result"));
-    panelFacts_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, panelHeader_);
-    panelHeader_->addControl(panelFacts_);
+    connect(panel_, &BatchPanel::readoutChanged, this, [this](const QString& text) { setReadout(text); });
 }
 
 QWidget* BatchingView::inspector() {
@@ -188,7 +146,7 @@ QWidget* BatchingView::inspector() {
 }
 
 QWidget* BatchingView::inspectorHeader() {
-    return panelHeader_;
+    return panel_->header();
 }
 
 } // namespace vitrine::ui

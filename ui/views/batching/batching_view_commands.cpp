@@ -9,6 +9,7 @@
 #include "ui/models/batching/batch_tables.h"
 #include "ui/models/batching/request_choice.h"
 #include "ui/models/common/format.h"
+#include "ui/views/batching/batch_panel.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/batching/sweep_page.h"
@@ -130,12 +131,7 @@ bool BatchingView::perform(const QString& action) {
 }
 
 QString BatchingView::whyText() const {
-    QStringList parts{number_->text() + QLatin1Char(' ') + sentence_->text(), throughput_->asText(),
-                      latency_->asText()};
-    if (detail_->isVisibleTo(panel_)) {
-        parts << detail_->asText();
-    }
-    return parts.join(QStringLiteral("\n\n"));
+    return panel_->asText();
 }
 
 QString BatchingView::whyNot(const QString& action) const {

@@ -12,7 +12,7 @@ class QVBoxLayout;
 
 namespace vitrine::ui {
 
-class ResultPanel final : public QScrollArea {
+class ResultPanel : public QScrollArea {
 public:
     explicit ResultPanel(QWidget* parent = nullptr);
 

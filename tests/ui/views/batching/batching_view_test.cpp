@@ -25,6 +25,7 @@
 #include "ui/models/batching/request_choice.h"
 #include "ui/models/batching/sweep_runner.h"
 #include "ui/models/common/format.h"
+#include "ui/views/batching/batch_panel.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/views/batching/sweep_page.h"
 #include "ui/widgets/plots/chart.h"
@@ -289,9 +290,9 @@ private slots:
         QVERIFY(s.view.slotLane(1)->y() < s.view.slotLane(0)->y()); // the baseline above
         QVERIFY(!s.view.requestLane(0)->isVisible());
         QCOMPARE(s.view.slotLane(1)->title(), QStringLiteral("Static"));
-        QVERIFY(s.view.number()->text().endsWith(QLatin1Char('x')));
-        QVERIFY(s.view.throughput()->model()->rowCount() >= 4);
-        QCOMPARE(s.view.latency()->model()->rowCount(), 12);
+        QVERIFY(s.view.panel()->number()->text().endsWith(QLatin1Char('x')));
+        QVERIFY(s.view.panel()->throughput()->model()->rowCount() >= 4);
+        QCOMPARE(s.view.panel()->latency()->model()->rowCount(), 12);
         QVERIFY(s.view.slotLane(0)->facts().contains(QStringLiteral("decode steps")));
     }
 
@@ -301,11 +302,11 @@ private slots:
         QVERIFY(!s.view.emptyShown());
         QVERIFY(s.view.slotLane(0)->isVisible());
         QVERIFY(!s.view.slotLane(1)->isVisible());
-        QVERIFY(s.view.sentence()->text().contains(QLatin1Char('B')));
+        QVERIFY(s.view.panel()->sentence()->text().contains(QLatin1Char('B')));
         QCOMPARE(ui::batchPartner(s.document.runs(), 1), 2);
         // One column of numbers: there is nothing to compare with.
-        QCOMPARE(s.view.throughput()->model()->columnCount(), 2);
-        QCOMPARE(s.view.latency()->model()->columnCount(), 2);
+        QCOMPARE(s.view.panel()->throughput()->model()->columnCount(), 2);
+        QCOMPARE(s.view.panel()->latency()->model()->columnCount(), 2);
         // Only runs of the same trace are partners.
         QCOMPARE(ui::batchPartner({test::batchInfo(1, "continuous", 8),
                                    test::batchInfo(2, "static", 8, 0, R"(, "new_tokens": "1-9")")},
@@ -376,7 +377,7 @@ private slots:
         QTest::mouseClick(lane, Qt::LeftButton, {}, box->center().toPoint());
         QCOMPARE(s.view.chosenRequest(), side->spans[span].request);
         QCOMPARE(s.view.slotLane(1)->chosen(), side->spans[span].request);
-        QVERIFY(s.view.detail()->model()->rowCount() > 6);
+        QVERIFY(s.view.panel()->detail()->model()->rowCount() > 6);
         QVERIFY(s.view.perform(QStringLiteral("select.clear")));
         QCOMPARE(s.view.chosenRequest(), -1);
         lane->setFocus(Qt::TabFocusReason);
@@ -629,7 +630,7 @@ private slots:
         s.document.show(QStringLiteral("x.vitrine"), {silent}, {{6, plain}});
         QTRY_VERIFY(s.view.settled());
         QVERIFY2(s.view.emptyText().contains(QStringLiteral("recorded no steps")), qPrintable(s.view.emptyText()));
-        QVERIFY(!s.view.throughput()->isVisibleTo(s.view.inspector())); // a head without rows says nothing
+        QVERIFY(!s.view.panel()->throughput()->isVisibleTo(s.view.inspector())); // a head without rows says nothing
         silent.metricsJson = R"({"requests": 0})";
         s.document.show(QStringLiteral("x.vitrine"), {silent}, {{6, plain}});
         QTRY_VERIFY(s.view.settled());
