@@ -70,7 +70,7 @@ TEST_F(RunImport, AnImporterFromOutsideLosesNothing) {
     EXPECT_EQ(runs[0].status, sessions::RunStatus::Done);
     EXPECT_EQ(runs[0].lostRecords, 0U);
     EXPECT_EQ(loadTimeline(*file, id)->memory().events(), 2 * kCount);
-    EXPECT_EQ(runs[0].metricsJson, "{\"allocations\":1500000}");
+    EXPECT_EQ(runs[0].metricsJson, R"({"allocations": 1500000})");
 }
 
 TEST_F(RunImport, AFailureStaysInTheSession) {
