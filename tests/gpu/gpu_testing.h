@@ -117,22 +117,39 @@ inline double relativeDifference(const std::vector<double>& actual, const std::v
     return high > low ? worst / (high - low) : worst;
 }
 
-/// Runs make(at) on the CPU and on the device, where `at` gives the views of test tensors, and compares the outputs:
-/// their difference is at most `tolerance` of their spread (0: equal). Outputs that are inputs too keep their values.
+/// An output, and how large its difference may be: a share of its spread, 0 when it must be equal.
+struct ComparedOutput {
+    TestTensor* tensor;
+    double tolerance;
+};
+
+/// Runs make(at) on the CPU and on the device, where `at` gives the views of test tensors, and compares the outputs.
+/// Outputs that are inputs too keep their values.
 template <class Make>
-void expectSameOnGpu(CudaContext& context, const Make& make, const std::vector<TestTensor*>& outputs,
-                     double tolerance) {
+void expectSameOnGpu(CudaContext& context, const Make& make, const std::vector<ComparedOutput>& outputs) {
     OnDevice device(context);
     auto op = make(device);
     device.run(op);
     CpuContext cpu(2);
     runOp(cpu, make([](const TestTensor& tensor) { return tensor.view(); }));
-    for (TestTensor* output : outputs) {
-        const std::vector<double> expected = output->values();
-        device.download(*output);
-        EXPECT_TRUE(output->guardsIntact()) << "the device wrote outside an output";
-        EXPECT_LE(relativeDifference(output->values(), expected), tolerance);
+    for (const ComparedOutput& output : outputs) {
+        const std::vector<double> expected = output.tensor->values();
+        device.download(*output.tensor);
+        EXPECT_TRUE(output.tensor->guardsIntact()) << "the device wrote outside an output";
+        EXPECT_LE(relativeDifference(output.tensor->values(), expected), output.tolerance);
     }
+}
+
+/// The same with one tolerance for all outputs.
+template <class Make>
+void expectSameOnGpu(CudaContext& context, const Make& make, const std::vector<TestTensor*>& outputs,
+                     double tolerance) {
+    std::vector<ComparedOutput> compared;
+    compared.reserve(outputs.size());
+    for (TestTensor* output : outputs) {
+        compared.push_back({output, tolerance});
+    }
+    expectSameOnGpu(context, make, compared);
 }
 
 } // namespace vitrine::kernels::testing
