@@ -29,9 +29,9 @@ std::string_view advice(std::string_view category) {
 }
 
 /// Layers of a category together, largest first: one layer of many would mislead in a sentence.
-std::vector<OutOfMemoryFacts::Holder> byCategory(const std::vector<OutOfMemoryFacts::Holder>& holders) {
-    std::vector<OutOfMemoryFacts::Holder> out;
-    for (const OutOfMemoryFacts::Holder& holder : holders) {
+std::vector<OutOfMemoryDetails::Holder> byCategory(const std::vector<OutOfMemoryDetails::Holder>& holders) {
+    std::vector<OutOfMemoryDetails::Holder> out;
+    for (const OutOfMemoryDetails::Holder& holder : holders) {
         const auto it =
             std::find_if(out.begin(), out.end(), [&](const auto& other) { return other.category == holder.category; });
         if (it == out.end()) {
@@ -44,7 +44,7 @@ std::vector<OutOfMemoryFacts::Holder> byCategory(const std::vector<OutOfMemoryFa
     return out;
 }
 
-std::string outOfMemorySentence(const OutOfMemoryFacts& facts) {
+std::string outOfMemorySentence(const OutOfMemoryDetails& facts) {
     const std::uint64_t free = facts.budget > facts.held ? facts.budget - facts.held : 0;
     std::string text =
         fmt::format("{}: out of memory: {} asked for, {} of {} free", facts.what.empty() ? "allocation" : facts.what,
@@ -52,7 +52,7 @@ std::string outOfMemorySentence(const OutOfMemoryFacts& facts) {
     if (facts.largestFree < free) {
         text += fmt::format(" (largest free block {})", formatBytes(facts.largestFree));
     }
-    const std::vector<OutOfMemoryFacts::Holder> holders = byCategory(facts.holders);
+    const std::vector<OutOfMemoryDetails::Holder> holders = byCategory(facts.holders);
     const std::size_t shown = std::min(kHoldersInMessage, holders.size());
     for (std::size_t i = 0; i < shown; ++i) {
         text +=
@@ -100,7 +100,7 @@ int exitCode(ErrorKind kind) {
     return 1;
 }
 
-OutOfMemory::OutOfMemory(OutOfMemoryFacts facts)
+OutOfMemory::OutOfMemory(OutOfMemoryDetails facts)
     : Error(ErrorKind::OutOfMemory, outOfMemorySentence(facts)), facts_(std::move(facts)) {
     if (facts_.holders.size() > kHoldersKept) {
         facts_.holders.resize(kHoldersKept);

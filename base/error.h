@@ -67,7 +67,7 @@ public:
 };
 
 /// What a failed allocation knew. Sizes are bytes.
-struct OutOfMemoryFacts {
+struct OutOfMemoryDetails {
     struct Holder {
         std::string category;
         std::string layer;
@@ -85,11 +85,11 @@ struct OutOfMemoryFacts {
 /// A memory budget or the device itself is exhausted. Recoverable: the next run works.
 class OutOfMemory : public Error {
 public:
-    explicit OutOfMemory(OutOfMemoryFacts facts);
-    const OutOfMemoryFacts& facts() const noexcept { return facts_; }
+    explicit OutOfMemory(OutOfMemoryDetails facts);
+    const OutOfMemoryDetails& facts() const noexcept { return facts_; }
 
 private:
-    OutOfMemoryFacts facts_;
+    OutOfMemoryDetails facts_;
 };
 
 } // namespace vitrine::base

@@ -203,7 +203,7 @@ struct SlotSpanEvent {
     std::int64_t padding = 0; ///< tokens computed for nothing
 };
 
-enum class RequestPhase : std::uint8_t {
+enum class RequestChange : std::uint8_t {
     Arrived,
     Admitted, ///< got a slot for the first time
     FirstToken,
@@ -213,13 +213,13 @@ enum class RequestPhase : std::uint8_t {
     Cancelled,
     Refused,
 };
-inline constexpr int kRequestPhaseCount = 8;
+inline constexpr int kRequestChangeCount = 8;
 
 /// A change in the life of one request.
 struct RequestEvent {
     TimeNs time = 0; ///< below 0: before this part of the run began
     std::int32_t request = 0;
-    RequestPhase phase = RequestPhase::Arrived;
+    RequestChange phase = RequestChange::Arrived;
     std::int32_t slot = -1;
     std::int64_t step = -1;  ///< -1: between steps
     std::int64_t tokens = 0; ///< Arrived: of the prompt; Resumed: kept from before; else: generated so far

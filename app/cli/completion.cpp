@@ -16,7 +16,7 @@ namespace vitrine::app {
 
 namespace {
 
-struct OptionWords {
+struct OptionText {
     std::vector<std::string> flags;
     std::vector<std::string> choices;
     bool takesValue = false;
@@ -24,11 +24,11 @@ struct OptionWords {
     std::string help;
 };
 
-struct CommandWords {
+struct CommandText {
     std::string path; ///< "plan generate", empty for the program itself
     std::string help;
     std::vector<std::string> subcommands;
-    std::vector<OptionWords> options;
+    std::vector<OptionText> options;
     std::vector<std::string> arguments; ///< choices of the positional argument
 };
 
@@ -45,8 +45,8 @@ std::vector<std::string> splitChoices(const std::string& type) {
     return words;
 }
 
-OptionWords wordsOf(const CLI::Option& option) {
-    OptionWords words;
+OptionText wordsOf(const CLI::Option& option) {
+    OptionText words;
     for (const std::string& name : option.get_snames()) {
         words.flags.push_back("-" + name);
     }
@@ -61,9 +61,9 @@ OptionWords wordsOf(const CLI::Option& option) {
     return words;
 }
 
-void collect(const CLI::App& app, const std::string& path, const std::vector<OptionWords>& inherited,
-             std::vector<CommandWords>& out) {
-    CommandWords command;
+void collect(const CLI::App& app, const std::string& path, const std::vector<OptionText>& inherited,
+             std::vector<CommandText>& out) {
+    CommandText command;
     command.path = path;
     command.help = app.get_description();
     command.options = inherited;
@@ -79,9 +79,9 @@ void collect(const CLI::App& app, const std::string& path, const std::vector<Opt
         command.subcommands.push_back(sub->get_name());
     }
     // The program's --json and -v may stand after a command; every command has its own --help.
-    std::vector<OptionWords> passedOn = inherited;
+    std::vector<OptionText> passedOn = inherited;
     if (path.empty()) {
-        for (const OptionWords& option : command.options) {
+        for (const OptionText& option : command.options) {
             if (option.flags.back() == "--json" || option.flags.back() == "--verbose") {
                 passedOn.push_back(option);
             }
@@ -93,16 +93,16 @@ void collect(const CLI::App& app, const std::string& path, const std::vector<Opt
     }
 }
 
-std::string words(const CommandWords& command) {
+std::string words(const CommandText& command) {
     std::vector<std::string> all = command.subcommands;
     all.insert(all.end(), command.arguments.begin(), command.arguments.end());
-    for (const OptionWords& option : command.options) {
+    for (const OptionText& option : command.options) {
         all.insert(all.end(), option.flags.begin(), option.flags.end());
     }
     return fmt::format("{}", fmt::join(all, " "));
 }
 
-std::string bashScript(const std::vector<CommandWords>& commands) {
+std::string bashScript(const std::vector<CommandText>& commands) {
     std::string script = R"(# bash completion for vitrine
 _vitrine() {
     local cur prev path word i
@@ -114,7 +114,7 @@ _vitrine() {
         word="${path:+$path }${COMP_WORDS[i]}"
         case "$word" in
 )";
-    for (const CommandWords& command : commands) {
+    for (const CommandText& command : commands) {
         if (!command.path.empty()) {
             script += fmt::format("            \"{}\") path=\"$word\" ;;\n", command.path);
         }
@@ -123,8 +123,8 @@ _vitrine() {
     done
     case "$path:$prev" in
 )";
-    for (const CommandWords& command : commands) {
-        for (const OptionWords& option : command.options) {
+    for (const CommandText& command : commands) {
+        for (const OptionText& option : command.options) {
             std::vector<std::string> patterns;
             patterns.reserve(option.flags.size());
             for (const std::string& flag : option.flags) {
@@ -142,7 +142,7 @@ _vitrine() {
         }
     }
     script += "    esac\n    case \"$path\" in\n";
-    for (const CommandWords& command : commands) {
+    for (const CommandText& command : commands) {
         script += fmt::format("        \"{}\") COMPREPLY=($(compgen -W \"{}\" -- \"$cur\")) ;;\n", command.path,
                               words(command));
     }
@@ -165,7 +165,7 @@ std::string plain(std::string text) {
     return text;
 }
 
-std::string zshScript(const std::vector<CommandWords>& commands) {
+std::string zshScript(const std::vector<CommandText>& commands) {
     std::string script = R"(#compdef vitrine
 _vitrine() {
     local path="" word i
@@ -176,13 +176,13 @@ _vitrine() {
 )";
     std::string choices;
     std::string candidates;
-    for (const CommandWords& command : commands) {
+    for (const CommandText& command : commands) {
         if (!command.path.empty()) {
             script += fmt::format("            '{}') path=\"$word\" ;;\n", command.path);
         }
         std::string list;
         for (const std::string& sub : command.subcommands) {
-            const auto same = std::find_if(commands.begin(), commands.end(), [&](const CommandWords& other) {
+            const auto same = std::find_if(commands.begin(), commands.end(), [&](const CommandText& other) {
                 return other.path == (command.path.empty() ? sub : command.path + " " + sub);
             });
             list += fmt::format(" '{}:{}'", sub, plain(same->help));
@@ -190,7 +190,7 @@ _vitrine() {
         for (const std::string& argument : command.arguments) {
             list += fmt::format(" '{}'", argument);
         }
-        for (const OptionWords& option : command.options) {
+        for (const OptionText& option : command.options) {
             for (const std::string& flag : option.flags) {
                 list += fmt::format(" '{}:{}'", flag, plain(option.help));
                 if (!option.choices.empty()) {
@@ -215,15 +215,15 @@ compdef _vitrine vitrine
     return script;
 }
 
-std::string fishScript(const std::vector<CommandWords>& commands) {
+std::string fishScript(const std::vector<CommandText>& commands) {
     std::string script = "# fish completion for vitrine\n";
     std::vector<std::string> top;
-    for (const CommandWords& command : commands) {
+    for (const CommandText& command : commands) {
         if (!command.path.empty() && command.path.find(' ') == std::string::npos) {
             top.push_back(command.path);
         }
     }
-    for (const CommandWords& command : commands) {
+    for (const CommandText& command : commands) {
         std::string condition = fmt::format("not __fish_seen_subcommand_from {}", fmt::join(top, " "));
         if (!command.path.empty()) {
             condition.clear();
@@ -237,7 +237,7 @@ std::string fishScript(const std::vector<CommandWords>& commands) {
         for (const std::string& sub : command.subcommands) {
             script += fmt::format("complete -c vitrine -n '{}' -a '{}'\n", condition, sub);
         }
-        for (const OptionWords& option : command.options) {
+        for (const OptionText& option : command.options) {
             std::string line = fmt::format("complete -c vitrine -n '{}'", condition);
             for (const std::string& flag : option.flags) {
                 line += flag.starts_with("--") ? " -l " + flag.substr(2) : " -s " + flag.substr(1);
@@ -267,7 +267,7 @@ void addCompletion(CLI::App& app, CommandLine& line) {
         ->required();
     command->callback([&app, &line, shell] {
         line.action = [&app, shell] {
-            std::vector<CommandWords> commands;
+            std::vector<CommandText> commands;
             collect(app, "", {}, commands);
             printOut(*shell == "bash"  ? bashScript(commands)
                      : *shell == "zsh" ? zshScript(commands)

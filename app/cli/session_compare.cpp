@@ -94,7 +94,7 @@ json comparisonJson(const RunComparison& comparison) {
     }
     json result = {{"spec", std::move(spec)}, {"metrics", std::move(metrics)}};
     json phases = json::array();
-    for (const MemoryStep& step : comparison.memory.phases) {
+    for (const MemoryChange& step : comparison.memory.phases) {
         phases.push_back(
             {{"phase", step.label}, {"peak_bytes_a", valueJson(step.a)}, {"peak_bytes_b", valueJson(step.b)}});
     }
@@ -118,7 +118,7 @@ std::string comparisonText(const RunComparison& comparison, const std::string& a
     text += "\n" + engine::tableText(metrics);
     if (!comparison.memory.phases.empty()) {
         std::vector<std::vector<std::string>> memory{{"phase", a, b, "change"}};
-        for (const MemoryStep& step : comparison.memory.phases) {
+        for (const MemoryChange& step : comparison.memory.phases) {
             const sessions::MetricDifference row{"peak_bytes", step.a, step.b};
             memory.push_back(
                 {step.label, numberText("peak_bytes", step.a), numberText("peak_bytes", step.b), signedChange(row)});

@@ -16,7 +16,7 @@ namespace {
 using sessions::OpenMode;
 using sessions::SessionFile;
 
-struct ExportWords {
+struct ExportText {
     std::string file;
     std::string run;
     std::string format = "sqlite";
@@ -25,7 +25,7 @@ struct ExportWords {
 };
 
 /// The run that was named; else all runs for formats that hold several, the last one for others.
-std::vector<sessions::RunId> chosenRuns(const SessionFile& session, const ExportWords& words) {
+std::vector<sessions::RunId> chosenRuns(const SessionFile& session, const ExportText& words) {
     const bool severalFit = words.format == "sqlite" || words.format == "session";
     if (!words.run.empty() || !severalFit) {
         return {resolveRun(session, words.run.empty() ? std::nullopt : std::optional(parseRun(words.run)))};
@@ -37,7 +37,7 @@ std::vector<sessions::RunId> chosenRuns(const SessionFile& session, const Export
     return runs;
 }
 
-int exportRuns(const ExportWords& words, const GlobalOptions& options) {
+int exportRuns(const ExportText& words, const GlobalOptions& options) {
     const auto session = SessionFile::open(words.file, OpenMode::ReadOnly);
     const std::vector<sessions::RunId> runs = chosenRuns(*session, words);
     std::error_code different;
@@ -72,7 +72,7 @@ int exportRuns(const ExportWords& words, const GlobalOptions& options) {
 void addSessionExport(CLI::App& session, CommandLine& line) {
     CLI::App* command = addCommand(session, "export", "Write runs for other tools",
                                    "vitrine session export runs.vitrine 3 --format chrome --output run3.json");
-    const auto words = std::make_shared<ExportWords>();
+    const auto words = std::make_shared<ExportText>();
     command->add_option("file", words->file, "Session file")->type_name("FILE")->required();
     command->add_option("run", words->run, "Number of the run; left out: the last one, for sqlite and session all")
         ->type_name("RUN");

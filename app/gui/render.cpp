@@ -18,7 +18,7 @@
 #include "app/gui/machine_device_feed.h"
 #include "engine/workload/workload_table.h"
 #include "profiler/analysis/scope_places.h"
-#include "ui/models/batching/batch_facts.h"
+#include "ui/models/batching/batch_summary.h"
 #include "ui/models/session/session_document.h"
 #include "ui/views/kernels/kernels_view.h"
 #include "ui/views/mask_lab/mask_lab_view.h"

@@ -30,7 +30,7 @@ RunOutcome failure(base::ErrorKind kind, std::string_view sentence) {
     return outcome;
 }
 
-json factsJson(const base::OutOfMemoryFacts& facts) {
+json factsJson(const base::OutOfMemoryDetails& facts) {
     json holders = json::array();
     for (const auto& holder : facts.holders) {
         holders.push_back({{"category", holder.category}, {"layer", holder.layer}, {"bytes", holder.bytes}});

@@ -113,13 +113,13 @@ void PartTrace::keep(const base::StepTemplateEvent& event) {
 
 void PartTrace::keep(const base::RequestEvent& event) {
     switch (event.phase) {
-    case base::RequestPhase::Arrived:
+    case base::RequestChange::Arrived:
         underWay_[event.request] = {};
         requests_ = std::max(requests_, event.request + 1);
         break;
-    case base::RequestPhase::Finished:
-    case base::RequestPhase::Cancelled:
-    case base::RequestPhase::Refused:
+    case base::RequestChange::Finished:
+    case base::RequestChange::Cancelled:
+    case base::RequestChange::Refused:
         underWay_.erase(event.request);
         return;
     default:
@@ -129,9 +129,9 @@ void PartTrace::keep(const base::RequestEvent& event) {
     if (found == underWay_.end()) {
         return;
     }
-    if (event.phase == base::RequestPhase::Preempted) {
+    if (event.phase == base::RequestChange::Preempted) {
         // The sequence in its reason is another request's from now on.
-        for (const base::RequestPhase phase : {base::RequestPhase::Admitted, base::RequestPhase::Resumed}) {
+        for (const base::RequestChange phase : {base::RequestChange::Admitted, base::RequestChange::Resumed}) {
             if (auto& held = found->second[static_cast<std::size_t>(phase)]; held) {
                 held->reason = {};
             }

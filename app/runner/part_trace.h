@@ -51,7 +51,7 @@ public:
 
 private:
     /// The last event of each phase that a request under way has come to.
-    using Request = std::array<std::optional<base::RequestEvent>, base::kRequestPhaseCount>;
+    using Request = std::array<std::optional<base::RequestEvent>, base::kRequestChangeCount>;
 
     void keep(const base::AllocationEvent& event);
     void keep(const base::FreeEvent& event) { blocks_.death(event.id, event); }

@@ -17,14 +17,14 @@
 namespace vitrine::app {
 
 /// The largest total of both runs in one phase ("load", "prefill", "decode") of the common axis.
-struct MemoryStep {
+struct MemoryChange {
     std::string label;
     std::optional<double> a, b; ///< bytes; unset when that run has no such phase
 };
 
 struct MemoryComparison {
     std::string sentence; ///< "A uses 61.9 GiB less at its peak"; empty when a run recorded no memory
-    std::vector<MemoryStep> phases;
+    std::vector<MemoryChange> phases;
 };
 
 struct RunComparison {

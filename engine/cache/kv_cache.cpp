@@ -17,13 +17,13 @@ KvCache::KvCache(kernels::Context& context, const ModelConfig& config, const KvC
     }
     groups_ = kvGroups(config, options_);
     layerGroup_.resize(config.layers.size());
-    layerSlot_.resize(config.layers.size());
+    layerPlace_.resize(config.layers.size());
     for (std::size_t group = 0; group < groups_.size(); ++group) {
         names_.push_back("kv_cache." + groups_[group].name);
         for (std::size_t slot = 0; slot < groups_[group].layers.size(); ++slot) {
             const auto layer = static_cast<std::size_t>(groups_[group].layers[slot]);
             layerGroup_[layer] = static_cast<int>(group);
-            layerSlot_[layer] = static_cast<int>(slot);
+            layerPlace_[layer] = static_cast<int>(slot);
         }
     }
     reserveRanges();

@@ -196,7 +196,7 @@ private:
     std::int64_t headDim_ = 0;
     std::vector<KvGroup> groups_;
     std::vector<int> layerGroup_;
-    std::vector<int> layerSlot_;          ///< place of a layer inside its group's page
+    std::vector<int> layerPlace_;         ///< place of a layer inside its group's page
     std::vector<std::string> names_;      ///< by group: what its memory is called
     std::vector<std::uint64_t> reported_; ///< by group: the last value of its counter
     PageBook book_{{}};

@@ -170,7 +170,7 @@ void KvCache::growSequence(int sequence, std::int64_t tokens) {
 
 /// No group has pages enough for `tokens` more tokens.
 void KvCache::throwShort(int sequence, std::int64_t tokens) {
-    base::OutOfMemoryFacts facts;
+    base::OutOfMemoryDetails facts;
     for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
         const auto index = static_cast<std::size_t>(group);
         const std::int64_t missing = book_.missing(sequence, group, tokens);

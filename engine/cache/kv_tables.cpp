@@ -61,7 +61,7 @@ kernels::KvView KvCache::layerView(int layer) const {
     const KvGroup& kind = groups_[static_cast<std::size_t>(group)];
     const auto elementBytes = static_cast<std::int64_t>(kernels::bytesOf(options_.dtype, 1));
     const std::int64_t block = kind.pageTokens * kvHeads_ * headDim_ * elementBytes;
-    const std::int64_t slot = layerSlot_[static_cast<std::size_t>(layer)];
+    const std::int64_t slot = layerPlace_[static_cast<std::size_t>(layer)];
     std::byte* base = ranges_[static_cast<std::size_t>(group)]->data();
 
     kernels::KvView view;

@@ -170,7 +170,7 @@ private:
         std::int32_t page = 0;
         std::uint64_t chain = 0;
     };
-    struct KeptRings {
+    struct SavedRings {
         std::vector<std::vector<std::int32_t>> pages; ///< by group, those of rings
         std::uint64_t lastUse = 0;
     };
@@ -200,7 +200,7 @@ private:
     std::unordered_map<ChainKey, Known, ChainHash> known_;
     std::unordered_map<std::uint64_t, ChainKey> keys_;        ///< by chain number
     std::set<std::pair<std::uint64_t, std::int32_t>> cached_; ///< (last use, page): the first goes first
-    std::map<std::uint64_t, KeptRings> rings_;                ///< by the chain number of the last page before them
+    std::map<std::uint64_t, SavedRings> rings_;               ///< by the chain number of the last page before them
     std::uint64_t nextChain_ = 1;
     std::uint64_t clock_ = 0;
     std::uint64_t evictions_ = 0;

@@ -90,7 +90,7 @@ std::int64_t PageBook::adoptPrefix(int sequence, std::span<const std::int32_t> p
         fresh.chains.push_back(one.chain);
     }
     if (sharesRings()) {
-        KeptRings& rings = rings_.at(known.back().chain);
+        SavedRings& rings = rings_.at(known.back().chain);
         rings.lastUse = ++clock_;
         for (std::size_t ring = 0; ring < groups_.size(); ++ring) {
             for (const std::int32_t page : rings.pages[ring]) {

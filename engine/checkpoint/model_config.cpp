@@ -170,7 +170,7 @@ void parseQuantization(ConfigReader& reader, ModelConfig& config) {
 }
 
 void parseGptOss(ConfigReader& reader, ModelConfig& config) {
-    config.normForm = kernels::RmsNormForm::ScaleThenCast;
+    config.normForm = kernels::RmsNormOrder::ScaleThenCast;
     config.qkvBias = config.outBias = reader.boolean("attention_bias", true);
     config.routerBias = config.expertBias = config.sinks = true;
     const std::string activation = reader.text("hidden_act", "silu");
@@ -216,7 +216,7 @@ void parseQwen3Moe(ConfigReader& reader, ModelConfig& config) {
 }
 
 void parseGemma2(ConfigReader& reader, ModelConfig& config) {
-    config.normForm = kernels::RmsNormForm::OnePlusWeight;
+    config.normForm = kernels::RmsNormOrder::OnePlusWeight;
     config.postNorms = config.scaleEmbedding = true;
     config.qkvBias = config.outBias = reader.boolean("attention_bias", false);
     parseActivation(reader, "hidden_activation", "gelu_pytorch_tanh", config);

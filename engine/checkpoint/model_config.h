@@ -58,7 +58,7 @@ struct ModelConfig {
     RopeConfig rope;
 
     double normEps = 1e-5;
-    kernels::RmsNormForm normForm = kernels::RmsNormForm::CastThenScale;
+    kernels::RmsNormOrder normForm = kernels::RmsNormOrder::CastThenScale;
     bool qkvBias = false, outBias = false, mlpBias = false; ///< mlpBias: dense MLP; gpt-oss experts always have biases
     bool routerBias = false, expertBias = false;
     bool qkNorm = false;         ///< Qwen3: norms over headDim before RoPE

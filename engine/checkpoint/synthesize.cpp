@@ -113,7 +113,7 @@ RandomRule randomRule(const ModelConfig& config, const TensorSpec& spec) {
     }
     if (spec.part == ModelPart::Norm) {
         // Gemma multiplies by one plus the weight.
-        return {config.normForm == kernels::RmsNormForm::OnePlusWeight ? 0.0F : 1.0F, 0.05F};
+        return {config.normForm == kernels::RmsNormOrder::OnePlusWeight ? 0.0F : 1.0F, 0.05F};
     }
     if (endsWith(name, ".sinks")) {
         return {0, 1};

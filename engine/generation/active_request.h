@@ -48,7 +48,7 @@ public:
     /// A token was sampled: the trace is told, result and history have it from here on. Does not end the request.
     TakenToken take(kernels::Tracer& tracer, std::int32_t id, float logprob,
                     std::vector<std::pair<std::int32_t, float>> top = {});
-    /// Tokens that are not computed (plans): their ids and logprobs are 0.
+    /// Tokens that are not computed (on Meta): their ids and logprobs are 0.
     void skip(std::int64_t tokens);
     /// It ends here.
     void end(FinishReason finish);

@@ -17,9 +17,9 @@ void AnswerText::show(AnswerPiece& piece, const std::string& text) {
     }
 }
 
-AnswerPiece AnswerText::take(const std::vector<ChannelChunk>& chunks) {
+AnswerPiece AnswerText::take(const std::vector<ChannelText>& chunks) {
     AnswerPiece piece;
-    for (const ChannelChunk& chunk : chunks) {
+    for (const ChannelText& chunk : chunks) {
         if (stop_.hit()) {
             break;
         }

@@ -36,7 +36,7 @@ public:
 
 private:
     void show(AnswerPiece& piece, const std::string& text);
-    AnswerPiece take(const std::vector<ChannelChunk>& chunks);
+    AnswerPiece take(const std::vector<ChannelText>& chunks);
 
     ChannelParser parser_;
     StopText stop_;

@@ -74,8 +74,8 @@ ActiveRequest* BatchEngine::unended(std::int32_t request) const {
     return row == nullptr ? nullptr : &row->request;
 }
 
-bool BatchEngine::lives(const PlannedRow& planned) const {
-    return cache_->book()->live(planned.sequence);
+bool BatchEngine::lives(const ScheduledRow& scheduled) const {
+    return cache_->book()->live(scheduled.sequence);
 }
 
 const BatchResult& BatchEngine::result(std::int32_t request) const {
@@ -96,7 +96,7 @@ BatchResult BatchEngine::takeResult(std::int32_t request) {
 std::int32_t BatchEngine::add(GenerateRequest request, base::TimeNs arrival) {
     const std::int32_t number = scheduler_->add(request.prompt, request.maxNewTokens);
     const auto promptTokens = static_cast<std::int64_t>(request.prompt.size());
-    trace_->request(number, base::RequestPhase::Arrived, arrival, -1, -1, promptTokens);
+    trace_->request(number, base::RequestChange::Arrived, arrival, -1, -1, promptTokens);
     if (scheduler_->state(number) == RequestState::Refused) {
         addRefused(number, scheduler_->reason(number), arrival).result.promptTokens = promptTokens;
         return number;
@@ -111,13 +111,13 @@ BatchResult& BatchEngine::addRefused(std::int32_t number, const std::string& rea
     auto row = std::make_unique<Row>(GenerateRequest{}, number, nullptr, options_.chatFormat);
     row->out.arrival = arrival;
     row->out.refusal = reason;
-    trace_->request(number, base::RequestPhase::Refused, now(), -1, -1, 0, reason);
+    trace_->request(number, base::RequestChange::Refused, now(), -1, -1, 0, reason);
     return rows_.emplace(number, std::move(row)).first->second->out;
 }
 
 std::int32_t BatchEngine::refuse(const std::string& reason, base::TimeNs arrival) {
     const std::int32_t number = scheduler_->refuse(reason);
-    trace_->request(number, base::RequestPhase::Arrived, arrival, -1, -1, 0);
+    trace_->request(number, base::RequestChange::Arrived, arrival, -1, -1, 0);
     addRefused(number, reason, arrival);
     return number;
 }
@@ -143,31 +143,31 @@ void BatchEngine::abandon(FinishReason reason) {
 
 // --- steps
 
-bool BatchEngine::launch(const StepFlight& flight) {
+bool BatchEngine::launch(const PendingStep& pending) {
     // Rotary tables that follow the lengths are made for each step: such steps are no graphs.
-    const bool graph = flight.decodes && !options_.scheduler.oneByOne;
-    const bool launched = model_.launch(flight.batch, *cache_, graph ? Launch::Graph : Launch::Ops);
+    const bool graph = pending.decodes && !options_.scheduler.oneByOne;
+    const bool launched = model_.launch(pending.batch, *cache_, graph ? Launch::Graph : Launch::Ops);
     counts_.aheadSteps += launched && underWay() != nullptr ? 1 : 0;
     return launched;
 }
 
-void BatchEngine::ran(const StepFlight& flight) {
+void BatchEngine::ran(const PendingStep& pending) {
     if (swap_ != nullptr && buckets_) {
         // Meta runs it at once. A device would have it launched: the host asks for the next step's moves while it runs.
-        swap_->askedAt(mayLaunch(flight) ? flight.launched : now());
+        swap_->askedAt(mayLaunch(pending) ? pending.launched : now());
     }
 }
 
-void BatchEngine::entered(const StepFlight& flight) {
+void BatchEngine::entered(const PendingStep& pending) {
     growBack();
-    publish(flight);
+    publish(pending);
 }
 
 bool BatchEngine::step() {
     model_.context().throwIfStopped();
     backNextStep();
-    BatchPlan plan = scheduler_->next();
-    if (plan.empty() && underWay() == nullptr) {
+    StepSchedule schedule = scheduler_->next();
+    if (schedule.empty() && underWay() == nullptr) {
         if (std::exchange(pagesMoved_, false)) {
             cache_->commit({}); // tells what those who ended gave back
         }
@@ -176,17 +176,17 @@ bool BatchEngine::step() {
         return false;
     }
     pagesMoved_ = true;
-    if (plan.empty()) {
+    if (schedule.empty()) {
         landLast();
         return true;
     }
     if (std::exchange(idle_, false) && swap_ != nullptr) {
         swap_->askedAt(now());
     }
-    cache_->backPages(); // of those that the plan took; what is under way goes on meanwhile
-    makeMoves(plan);
-    tellPlan(plan);
-    std::unique_ptr<StepFlight> next = prepareFlight(std::move(plan));
+    cache_->backPages(); // of those that the schedule took; what is under way goes on meanwhile
+    makeMoves(schedule);
+    reportSchedule(schedule);
+    std::unique_ptr<PendingStep> next = preparePendingStep(std::move(schedule));
     try {
         advance(next);
     } catch (const base::OutOfMemory& error) {
@@ -198,12 +198,12 @@ bool BatchEngine::step() {
     return true;
 }
 
-void BatchEngine::makeMoves(BatchPlan& plan) {
-    for (const PageMove& move : plan.moves) {
+void BatchEngine::makeMoves(StepSchedule& schedule) {
+    for (const PageMove& move : schedule.moves) {
         if (move.kind == PageMove::Kind::Copy) {
             cache_->copyPage(move.copy);
         } else if (move.kind == PageMove::Kind::SwapOut) {
-            moveOut(move, plan);
+            moveOut(move, schedule);
         } else {
             counts_.swapBytes += bytesOf(move);
             swap_->in(move.request, move.pages);
@@ -212,7 +212,7 @@ void BatchEngine::makeMoves(BatchPlan& plan) {
 }
 
 /// Where the host has no memory for them, the request reads its tokens again when its turn comes.
-void BatchEngine::moveOut(const PageMove& move, BatchPlan& plan) {
+void BatchEngine::moveOut(const PageMove& move, StepSchedule& schedule) {
     try {
         swap_->out(move.request, move.pages);
         ++counts_.swaps;
@@ -221,7 +221,7 @@ void BatchEngine::moveOut(const PageMove& move, BatchPlan& plan) {
         lastOutOfMemory_ = error.message();
         ++counts_.lostSwaps;
         scheduler_->loseSwapped(move.request);
-        const auto change = std::find_if(plan.preempted.begin(), plan.preempted.end(),
+        const auto change = std::find_if(schedule.preempted.begin(), schedule.preempted.end(),
                                          [&](const SlotChange& item) { return item.request == move.request; });
         change->swapped = false;
     }
@@ -237,17 +237,17 @@ std::uint64_t BatchEngine::bytesOf(const PageMove& move) const {
     return bytes;
 }
 
-void BatchEngine::tellPlan(const BatchPlan& plan) {
+void BatchEngine::reportSchedule(const StepSchedule& schedule) {
     const base::TimeNs time = now();
-    for (const SlotChange& change : plan.preempted) {
+    for (const SlotChange& change : schedule.preempted) {
         Row& row = rowOf(change.request);
         ++row.out.preemptions;
         ++counts_.preemptions;
         trace_->preempted(change.slot, change.request);
-        trace_->request(change.request, base::RequestPhase::Preempted, time, change.slot, plan.index,
+        trace_->request(change.request, base::RequestChange::Preempted, time, change.slot, schedule.index,
                         static_cast<std::int64_t>(row.out.result.ids.size()), change.swapped ? "swap" : "recompute");
     }
-    for (const SlotChange& change : plan.admitted) {
+    for (const SlotChange& change : schedule.admitted) {
         Row& row = rowOf(change.request);
         if (!change.swapped && change.kept > 0) {
             counts_.sharedTokens += change.kept;
@@ -256,13 +256,13 @@ void BatchEngine::tellPlan(const BatchPlan& plan) {
         // Pages are told by sequences: this says whose those are from now on.
         const std::string sequence = std::to_string(scheduler_->sequence(change.request));
         if (change.again) {
-            trace_->request(change.request, base::RequestPhase::Resumed, time, change.slot, plan.index, change.kept,
-                            sequence);
+            trace_->request(change.request, base::RequestChange::Resumed, time, change.slot, schedule.index,
+                            change.kept, sequence);
         } else {
             row.out.admitted = time;
             row.out.sharedTokens = change.kept;
-            trace_->request(change.request, base::RequestPhase::Admitted, time, change.slot, plan.index, change.kept,
-                            sequence);
+            trace_->request(change.request, base::RequestChange::Admitted, time, change.slot, schedule.index,
+                            change.kept, sequence);
         }
     }
 }

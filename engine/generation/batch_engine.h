@@ -5,7 +5,7 @@
 // Serves requests that come at any time with one model: a Scheduler says what each step is made of, this runs it.
 //
 // Prompt pieces and single tokens go into one ragged step. On CUDA a step is launched before the host has read the ids of the
-// step before it (they stay on the device), and the host plans while the device works; it then sees a stop token or a stop
+// step before it (they stay on the device), and the host schedules while the device works; it then sees a stop token or a stop
 // text one step late, and what was sampled behind it is dropped. That holds for steps that read prompts too, whether they
 // sample or not; only steps with repetition penalties, the first ones of a kind and those that need a larger arena wait.
 // Steps of single tokens have as many rows as the next bucket, filled up with rows that count for nothing, so that few captured
@@ -17,7 +17,7 @@
 //
 // What steps and pool may have is decided when the engine is made (fitBatch): memory that is too small for both means smaller steps
 // and fewer pages from the beginning, or OutOfMemory there. What a step needs beyond the pages is known before its first kernel
-// too. Where that does not fit, because others took memory meanwhile, and `endures` is set, the step is planned again with half
+// too. Where that does not fit, because others took memory meanwhile, and `endures` is set, the step is scheduled again with half
 // the tokens, down to one token of one request, which then ends with OutOfMemory; the others go on. Steps stay small for a while
 // then. Without `endures` the step throws and the engine is at its end.
 // A pool that finds no memory stays as it is for a while; requests that it cannot hold even alone end likewise.
@@ -85,7 +85,7 @@ struct BatchCounts {
     std::uint64_t kvBytes = 0;     ///< largest sum over tokens kept
     std::uint64_t kvPageBytes = 0; ///< largest sum of pages in use
     double worstFragmentation = 0;
-    std::int64_t outOfMemorySteps = 0; ///< that did not fit memory and were planned again
+    std::int64_t outOfMemorySteps = 0; ///< that did not fit memory and were scheduled again
     std::int64_t failedRequests = 0;   ///< a single token of theirs did not fit
     std::int64_t lostSwaps = 0;        ///< preempted requests whose pages found no host memory
     double prefillSeconds = 0;         ///< of steps that read prompts
@@ -141,29 +141,29 @@ public:
 private:
     struct Row;
 
-    void makeMoves(BatchPlan& plan);
-    void moveOut(const PageMove& move, BatchPlan& plan);
+    void makeMoves(StepSchedule& schedule);
+    void moveOut(const PageMove& move, StepSchedule& schedule);
     std::uint64_t bytesOf(const PageMove& move) const;
     ActiveRequest* unended(std::int32_t request) const override;
-    bool lives(const PlannedRow& planned) const override;
-    void complete(StepFlight& flight) override;
-    bool launch(const StepFlight& flight) override;
-    void ran(const StepFlight& flight) override;
-    void entered(const StepFlight& flight) override;
-    void landed(const StepFlight& flight, base::TimeNs begin) override;
+    bool lives(const ScheduledRow& scheduled) const override;
+    void complete(PendingStep& pending) override;
+    bool launch(const PendingStep& pending) override;
+    void ran(const PendingStep& pending) override;
+    void entered(const PendingStep& pending) override;
+    void landed(const PendingStep& pending, base::TimeNs begin) override;
     void accept(ActiveRequest& request, std::int32_t id, float logprob,
                 std::vector<std::pair<std::int32_t, float>> top) override;
-    void giveWay(const StepFlight& flight, const base::OutOfMemory& error);
+    void giveWay(const PendingStep& pending, const base::OutOfMemory& error);
     void growBack();
     void backPool();
     void backNextStep();
     void endUnholdable(int group, std::int64_t pages);
     void liftPool();
-    void tellPlan(const BatchPlan& plan);
-    std::unique_ptr<StepFlight> prepareFlight(BatchPlan plan);
-    std::vector<CarriedIds> carriedBy(const StepFlight& flight) const;
+    void reportSchedule(const StepSchedule& schedule);
+    std::unique_ptr<PendingStep> preparePendingStep(StepSchedule schedule);
+    std::vector<CarriedIds> carriedBy(const PendingStep& pending) const;
     void endRow(Row& row, FinishReason finish, base::TimeNs time, std::string_view reason);
-    void publish(const StepFlight& flight);
+    void publish(const PendingStep& pending);
     void noteCache();
     std::int32_t mostDecodes() const; ///< rows of a step of single tokens, those that fill it up included
     Row& rowOf(std::int32_t request) { return *rows_.at(request); }

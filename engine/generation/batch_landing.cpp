@@ -9,14 +9,14 @@
 
 namespace vitrine::engine {
 
-void BatchEngine::publish(const StepFlight& flight) {
+void BatchEngine::publish(const PendingStep& pending) {
     carryHalf_ = 1 - carryHalf_;
     if (cache_->book()->sharesPrefixes()) {
-        for (const PlannedRow& planned : flight.plan.rows) {
-            if (const ActiveRequest* request = unended(planned.request); request != nullptr) {
-                cache_->book()->publish(planned.sequence, request->history());
-                if (planned.keepsRings) {
-                    cache_->book()->keepRings(planned.sequence);
+        for (const ScheduledRow& scheduled : pending.schedule.rows) {
+            if (const ActiveRequest* request = unended(scheduled.request); request != nullptr) {
+                cache_->book()->publish(scheduled.sequence, request->history());
+                if (scheduled.keepsRings) {
+                    cache_->book()->keepRings(scheduled.sequence);
                 }
             }
         }
@@ -32,29 +32,29 @@ void BatchEngine::noteCache() {
     counts_.worstFragmentation = std::max(counts_.worstFragmentation, book.fragmentation());
 }
 
-void BatchEngine::landed(const StepFlight& flight, base::TimeNs begin) {
+void BatchEngine::landed(const PendingStep& pending, base::TimeNs begin) {
     std::int32_t sampled = 0;
-    for (const std::int32_t request : flight.sampled) {
+    for (const std::int32_t request : pending.sampled) {
         sampled += unended(request) != nullptr ? 1 : 0;
     }
     bool samples = false;
-    for (const PlannedRow& planned : flight.plan.rows) {
-        samples = samples || planned.samples;
-        if (planned.kind == RowKind::Padding) {
-            counts_.paddingTokens += planned.tokens;
+    for (const ScheduledRow& scheduled : pending.schedule.rows) {
+        samples = samples || scheduled.samples;
+        if (scheduled.kind == RowKind::Padding) {
+            counts_.paddingTokens += scheduled.tokens;
             continue;
         }
-        counts_.prefillTokens += planned.kind == RowKind::Prefill ? planned.tokens : 0;
-        if (Row* const row = unendedRow(planned.request); row != nullptr) {
-            counts_.recomputedTokens += std::clamp<std::int64_t>(row->computed - planned.begin, 0, planned.tokens);
-            row->computed = std::max(row->computed, planned.begin + planned.tokens);
+        counts_.prefillTokens += scheduled.kind == RowKind::Prefill ? scheduled.tokens : 0;
+        if (Row* const row = unendedRow(scheduled.request); row != nullptr) {
+            counts_.recomputedTokens += std::clamp<std::int64_t>(row->computed - scheduled.begin, 0, scheduled.tokens);
+            row->computed = std::max(row->computed, scheduled.begin + scheduled.tokens);
         }
     }
-    counts_.paddingTokens += flight.fill;
+    counts_.paddingTokens += pending.fill;
     ++counts_.steps;
     counts_.samplingSteps += samples ? 1 : 0;
-    (flight.decodes ? counts_.decodeSeconds : counts_.prefillSeconds) += static_cast<double>(landedAt_ - begin) * 1e-9;
-    trace_->step(flight.plan, flight.moment, begin, landedAt_, sampled, flight.fill);
+    (pending.decodes ? counts_.decodeSeconds : counts_.prefillSeconds) += static_cast<double>(landedAt_ - begin) * 1e-9;
+    trace_->step(pending.schedule, pending.moment, begin, landedAt_, sampled, pending.fill);
 }
 
 void BatchEngine::accept(ActiveRequest& request, std::int32_t id, float logprob,
@@ -67,7 +67,7 @@ void BatchEngine::accept(ActiveRequest& request, std::int32_t id, float logprob,
     ++counts_.generated;
     if (taken.token.index == 0) {
         row.out.firstToken = time;
-        trace_->request(number, base::RequestPhase::FirstToken, time, -1, counts_.steps - 1, 1);
+        trace_->request(number, base::RequestChange::FirstToken, time, -1, counts_.steps - 1, 1);
     }
     if (onToken_) {
         onToken_(taken.token);
@@ -89,7 +89,7 @@ void BatchEngine::endRow(Row& row, FinishReason finish, base::TimeNs time, std::
         swap_->drop(number);
     }
     const bool cancelled = finish == FinishReason::Cancelled || finish == FinishReason::OutOfMemory;
-    trace_->request(number, cancelled ? base::RequestPhase::Cancelled : base::RequestPhase::Finished, time, -1,
+    trace_->request(number, cancelled ? base::RequestChange::Cancelled : base::RequestChange::Finished, time, -1,
                     counts_.steps > 0 ? counts_.steps - 1 : -1, static_cast<std::int64_t>(row.out.result.ids.size()),
                     reason);
     if (onEnd_) {

@@ -95,16 +95,16 @@ void BatchEngine::liftPool() {
 }
 
 /// A step did not fit memory: the next one is smaller, and who is alone with one token ends.
-void BatchEngine::giveWay(const StepFlight& flight, const base::OutOfMemory& error) {
-    scheduler_->undo(flight.plan);
+void BatchEngine::giveWay(const PendingStep& pending, const base::OutOfMemory& error) {
+    scheduler_->undo(pending.schedule);
     ++counts_.outOfMemorySteps;
     lastOutOfMemory_ = error.message();
     fitting_ = 0;
     std::int64_t tokens = 0;
     Row* only = nullptr;
-    for (const PlannedRow& planned : flight.plan.rows) {
-        if (Row* const row = unendedRow(planned.request); row != nullptr) {
-            tokens += planned.tokens;
+    for (const ScheduledRow& scheduled : pending.schedule.rows) {
+        if (Row* const row = unendedRow(scheduled.request); row != nullptr) {
+            tokens += scheduled.tokens;
             only = row;
         }
     }

@@ -9,12 +9,12 @@ namespace vitrine::engine {
 BatchTrace::BatchTrace(kernels::Tracer& tracer, std::int32_t slots)
     : tracer_(tracer), open_(static_cast<std::size_t>(slots)), lost_(static_cast<std::size_t>(slots), -1) {}
 
-void BatchTrace::step(const BatchPlan& plan, const BatchMoment& moment, base::TimeNs begin, base::TimeNs end,
+void BatchTrace::step(const StepSchedule& schedule, const BatchMoment& moment, base::TimeNs begin, base::TimeNs end,
                       std::int32_t sampled, std::int32_t fill) {
     base::BatchStepEvent told;
     told.begin = begin;
     told.end = end;
-    told.index = plan.index;
+    told.index = schedule.index;
     told.sampled = sampled;
     told.queued = moment.queued;
     told.running = moment.running;
@@ -31,7 +31,7 @@ void BatchTrace::step(const BatchPlan& plan, const BatchMoment& moment, base::Ti
         now[slot].state = lost_[slot] >= 0 ? base::SlotState::Preempted : base::SlotState::Idle;
         now[slot].request = lost_[slot];
     }
-    for (const PlannedRow& row : plan.rows) {
+    for (const ScheduledRow& row : schedule.rows) {
         base::SlotSpanEvent& cell = now[static_cast<std::size_t>(row.slot)];
         lost_[static_cast<std::size_t>(row.slot)] = -1;
         if (row.kind == RowKind::Padding) {
@@ -60,7 +60,7 @@ void BatchTrace::step(const BatchPlan& plan, const BatchMoment& moment, base::Ti
         }
         if (open.steps == 0) {
             open.begin = begin;
-            open.firstStep = plan.index;
+            open.firstStep = schedule.index;
             open.slot = static_cast<std::int32_t>(slot);
             open.state = now[slot].state;
             open.request = now[slot].request;
@@ -72,7 +72,7 @@ void BatchTrace::step(const BatchPlan& plan, const BatchMoment& moment, base::Ti
     }
 }
 
-void BatchTrace::request(std::int32_t request, base::RequestPhase phase, base::TimeNs time, std::int32_t slot,
+void BatchTrace::request(std::int32_t request, base::RequestChange phase, base::TimeNs time, std::int32_t slot,
                          std::int64_t step, std::int64_t tokens, std::string_view reason) {
     tracer_.request({time, request, phase, slot, step, tokens, {}}, reason);
 }

@@ -13,7 +13,7 @@
 
 namespace vitrine::engine {
 
-/// What stood around a step when it was planned.
+/// What stood around a step when it was scheduled.
 struct BatchMoment {
     std::int32_t queued = 0, running = 0, preempted = 0;
     PageCounts pages;
@@ -24,9 +24,9 @@ public:
     BatchTrace(kernels::Tracer& tracer, std::int32_t slots);
 
     /// A step has ended. `fill`: rows without a slot that only made the batch as large as a bucket.
-    void step(const BatchPlan& plan, const BatchMoment& moment, base::TimeNs begin, base::TimeNs end,
+    void step(const StepSchedule& schedule, const BatchMoment& moment, base::TimeNs begin, base::TimeNs end,
               std::int32_t sampled, std::int32_t fill);
-    void request(std::int32_t request, base::RequestPhase phase, base::TimeNs time, std::int32_t slot,
+    void request(std::int32_t request, base::RequestChange phase, base::TimeNs time, std::int32_t slot,
                  std::int64_t step, std::int64_t tokens, std::string_view reason = {});
     /// The slot's request lost its place before the coming step.
     void preempted(std::int32_t slot, std::int32_t request);

@@ -96,7 +96,7 @@ struct GenerateOptions {
     std::int32_t topLogprobs = 0;
     base::ProgressSink* progress = nullptr;             ///< of compiling kernels, and of a prefill of several steps
     ChatFormatKind chatFormat = ChatFormatKind::ChatMl; ///< how the answer is parted into channels
-    /// Planning on Meta: decode steps that repeat the last one's allocations are not run; the clock moves on by their
+    /// Scheduling on Meta: decode steps that repeat the last one's allocations are not run; the clock moves on by their
     /// time. Ids of such tokens are 0.
     bool jumpEqualSteps = false;
     /// Measurements: so many tokens with random keys and values stand before every prompt, nothing is computed for them.

@@ -11,9 +11,9 @@
 
 namespace vitrine::engine {
 
-std::int64_t BatchPlan::tokens() const {
+std::int64_t StepSchedule::tokens() const {
     return std::accumulate(rows.begin(), rows.end(), std::int64_t{0},
-                           [](std::int64_t sum, const PlannedRow& row) { return sum + row.tokens; });
+                           [](std::int64_t sum, const ScheduledRow& row) { return sum + row.tokens; });
 }
 
 Scheduler::Scheduler(const SchedulerOptions& options, PageBook& book)
@@ -244,23 +244,23 @@ void Scheduler::releaseEnded() {
     dropForgotten();
 }
 
-BatchPlan Scheduler::next() {
+StepSchedule Scheduler::next() {
     releaseEnded();
-    BatchPlan plan;
-    plan.index = steps_;
+    StepSchedule schedule;
+    schedule.index = steps_;
     budget_ = options_.tokenBudget;
     lost_.clear();
     if (options_.mode == BatchMode::Static) {
-        planStatic(plan);
+        scheduleStatic(schedule);
     } else {
-        planContinuous(plan);
+        scheduleContinuous(schedule);
     }
-    takeCopies(plan);
-    std::stable_sort(plan.rows.begin(), plan.rows.end(), [](const PlannedRow& a, const PlannedRow& b) {
+    takeCopies(schedule);
+    std::stable_sort(schedule.rows.begin(), schedule.rows.end(), [](const ScheduledRow& a, const ScheduledRow& b) {
         return std::tuple(a.kind != RowKind::Decode, a.slot) < std::tuple(b.kind != RowKind::Decode, b.slot);
     });
-    steps_ += plan.empty() ? 0 : 1;
-    return plan;
+    steps_ += schedule.empty() ? 0 : 1;
+    return schedule;
 }
 
 } // namespace vitrine::engine

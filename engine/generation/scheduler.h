@@ -4,7 +4,7 @@
 
 // Which requests get which tokens of the next step: continuous batching, and static batching as what it is measured against.
 //
-// A value over a PageBook: it knows lengths and pages, no tensors and no clock. `next` plans one step and takes its pages;
+// A value over a PageBook: it knows lengths and pages, no tensors and no clock. `next` schedules one step and takes its pages;
 // who runs the step commits its tokens to the book (KvCache::commit does) before it asks for the next one.
 //
 // Continuous: each step gives every running request its next token and fills what is left of the token budget with pieces
@@ -71,7 +71,7 @@ enum class RowKind : std::uint8_t {
     Padding, ///< for nothing: padding of a static batch (request -1), or a request of it that has ended
 };
 
-struct PlannedRow {
+struct ScheduledRow {
     std::int32_t request = -1;
     std::int32_t slot = 0;
     int sequence = 0; ///< of the cache
@@ -82,7 +82,7 @@ struct PlannedRow {
     bool keepsRings = false; ///< what the sequence holds behind the row is worth keeping for prompts that begin like it
 };
 
-/// What happens to page contents before the step, in the order of the plan's list: a page may be given from one to the other.
+/// What happens to page contents before the step, in the order of the schedule's list: a page may be given from one to the other.
 struct PageMove {
     enum class Kind : std::uint8_t { Copy, SwapOut, SwapIn };
     Kind kind = Kind::Copy;
@@ -100,10 +100,10 @@ struct SlotChange {
     std::int64_t kept = 0; ///< tokens that are in the cache: those of a shared prefix, or those that come back
 };
 
-struct BatchPlan {
+struct StepSchedule {
     std::int64_t index = 0;
     /// Decode rows by slot, then the others by slot.
-    std::vector<PlannedRow> rows;
+    std::vector<ScheduledRow> rows;
     std::vector<PageMove> moves;
     std::vector<SlotChange> preempted;
     std::vector<SlotChange> admitted;
@@ -127,14 +127,14 @@ public:
     /// No more requests will come.
     void close() { closed_ = true; }
 
-    /// Plans the next step; empty when nothing can run before a request arrives.
-    BatchPlan next();
-    /// The last plan will not be run: its tokens are to be planned again. What it moved, whom it admitted and who lost its
+    /// Schedules the next step; empty when nothing can run before a request arrives.
+    StepSchedule next();
+    /// The last schedule will not be run: its tokens are to be scheduled again. What it moved, whom it admitted and who lost its
     /// place stays so. Continuous only, before anything else is asked of the scheduler.
-    void undo(const BatchPlan& plan);
+    void undo(const StepSchedule& schedule);
     /// From here on a step has at most so many tokens.
     void limitTokens(std::int64_t tokens) { options_.tokenBudget = std::max<std::int64_t>(tokens, 1); }
-    /// The host has no room for the pages of a request that the last plan swapped out: it will be computed again, and no more
+    /// The host has no room for the pages of a request that the last schedule swapped out: it will be computed again, and no more
     /// pages go there than do now.
     void loseSwapped(std::int32_t request);
     /// A stop condition ended the request: tokens sampled after it are dropped. Its slot and pages are free at once.
@@ -146,8 +146,10 @@ public:
 
     RequestState state(std::int32_t request) const { return at(request).state; }
     const std::string& reason(std::int32_t request) const { return at(request).reason; }
-    std::int64_t generated(std::int32_t request) const { return at(request).generated; } ///< the planned ones included
-    int sequence(std::int32_t request) const { return at(request).sequence; }            ///< -1: in no slot
+    std::int64_t generated(std::int32_t request) const {
+        return at(request).generated;
+    }                                                                         ///< the scheduled ones included
+    int sequence(std::int32_t request) const { return at(request).sequence; } ///< -1: in no slot
     bool ended(std::int32_t request) const;
     std::int32_t requests() const {
         return first_ + static_cast<std::int32_t>(entries_.size());
@@ -176,7 +178,7 @@ private:
         std::int64_t prompt = 0;
         std::int64_t maxNew = 0;
         std::vector<std::int32_t> tokens; ///< of the prompt, where prefixes are shared
-        std::int64_t computed = 0;        ///< tokens in the cache, or planned to be
+        std::int64_t computed = 0;        ///< tokens in the cache, or scheduled to be
         std::int64_t generated = 0;
         std::int32_t slot = -1;
         int sequence = -1;
@@ -184,7 +186,7 @@ private:
         std::int64_t padded = 0, toPad = 0;
         std::int32_t idle = 0;      ///< steps without tokens
         std::int32_t overtaken = 0; ///< requests that arrived later and came in before it
-        bool ending = false;        ///< its last token is planned
+        bool ending = false;        ///< its last token is scheduled
         bool ran = false;
         bool forgotten = false;
         std::int64_t swapped = 0;         ///< tokens whose pages are on the host
@@ -211,21 +213,21 @@ private:
     void releaseEnded();
     void dropForgotten();
     std::vector<std::int32_t> runningOrder() const;
-    bool makeRoom(std::int32_t request, std::int64_t tokens, std::vector<Claim>& claims, BatchPlan& plan);
-    void takeCopies(BatchPlan& plan);
-    void preempt(std::int32_t request, std::vector<Claim>& claims, BatchPlan& plan);
-    void claim(std::int32_t request, std::vector<Claim>& claims, BatchPlan& plan);
+    bool makeRoom(std::int32_t request, std::int64_t tokens, std::vector<Claim>& claims, StepSchedule& schedule);
+    void takeCopies(StepSchedule& schedule);
+    void preempt(std::int32_t request, std::vector<Claim>& claims, StepSchedule& schedule);
+    void claim(std::int32_t request, std::vector<Claim>& claims, StepSchedule& schedule);
     bool gathers(bool anyDecodes);
     bool admits(const Entry& entry) const;
-    void admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow);
-    void planContinuous(BatchPlan& plan);
-    void addRow(const Claim& claim, BatchPlan& plan);
+    void admit(std::vector<Claim>& claims, StepSchedule& schedule, bool claimNow);
+    void scheduleContinuous(StepSchedule& schedule);
+    void addRow(const Claim& claim, StepSchedule& schedule);
     std::vector<std::int64_t> keptLengths(const Entry& entry) const;
-    void startStatic(BatchPlan& plan);
+    void startStatic(StepSchedule& schedule);
     bool staticFits(std::span<const std::int32_t> batch) const;
-    void readStatic(std::int32_t request, BatchPlan& plan);
+    void readStatic(std::int32_t request, StepSchedule& schedule);
     void takePages(int sequence, std::int64_t tokens);
-    void planStatic(BatchPlan& plan);
+    void scheduleStatic(StepSchedule& schedule);
     std::int64_t pagesInSwap(const Entry& entry) const;
 
     SchedulerOptions options_;
@@ -237,8 +239,8 @@ private:
     bool closed_ = false;
     std::int64_t steps_ = 0;
     std::int32_t gathered_ = 0;
-    std::int64_t budget_ = 0;        ///< of the step that is being planned
-    std::vector<std::int32_t> lost_; ///< who lost its place in the step that is being planned
+    std::int64_t budget_ = 0;        ///< of the step that is being scheduled
+    std::vector<std::int32_t> lost_; ///< who lost its place in the step that is being scheduled
     std::int64_t swapUsed_ = 0;
     std::int64_t staticNewTokens_ = 0; ///< of the longest answer of a static batch
 };

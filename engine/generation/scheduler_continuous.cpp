@@ -31,13 +31,13 @@ std::vector<std::int32_t> Scheduler::runningOrder() const {
     return order;
 }
 
-void Scheduler::takeCopies(BatchPlan& plan) {
+void Scheduler::takeCopies(StepSchedule& schedule) {
     for (const PageCopy& copy : book_->takeCopies()) {
-        plan.moves.emplace_back().copy = copy;
+        schedule.moves.emplace_back().copy = copy;
     }
 }
 
-void Scheduler::preempt(std::int32_t request, std::vector<Claim>& claims, BatchPlan& plan) {
+void Scheduler::preempt(std::int32_t request, std::vector<Claim>& claims, StepSchedule& schedule) {
     const auto mine = std::find_if(claims.begin(), claims.end(), [&](const Claim& c) { return c.request == request; });
     Entry& entry = at(request);
     if (mine != claims.end()) {
@@ -47,12 +47,12 @@ void Scheduler::preempt(std::int32_t request, std::vector<Claim>& claims, BatchP
     lost_.push_back(request);
     queue_.insert(std::lower_bound(queue_.begin(), queue_.end(), request), request);
     const auto isMine = [&](const auto& item) { return item.request == request; };
-    const bool fromHost = std::erase_if(plan.moves, isMine) > 0;
-    const auto admitted = std::find_if(plan.admitted.begin(), plan.admitted.end(), isMine);
-    if (admitted != plan.admitted.end()) {
+    const bool fromHost = std::erase_if(schedule.moves, isMine) > 0;
+    const auto admitted = std::find_if(schedule.admitted.begin(), schedule.admitted.end(), isMine);
+    if (admitted != schedule.admitted.end()) {
         // It came in with this step and goes as it came; what is on the host is still there.
         entry.ran = admitted->again;
-        plan.admitted.erase(admitted);
+        schedule.admitted.erase(admitted);
         const std::int64_t computed = entry.computed;
         leaveSlot(request, fromHost ? RequestState::Swapped : RequestState::Preempted);
         entry.swapped = fromHost ? computed : 0;
@@ -77,19 +77,20 @@ void Scheduler::preempt(std::int32_t request, std::vector<Claim>& claims, BatchP
     if (change.swapped) {
         entry.swapped = entry.computed;
         swapUsed_ += count;
-        takeCopies(plan); // what was copied into its pages goes with them
-        plan.moves.push_back(std::move(move));
+        takeCopies(schedule); // what was copied into its pages goes with them
+        schedule.moves.push_back(std::move(move));
     } else {
         entry.computed = 0;
     }
-    plan.preempted.push_back(change);
+    schedule.preempted.push_back(change);
 }
 
 /// Takes the pages for `tokens` more tokens, from requests that arrived later if need be. False when it lost its own place.
-bool Scheduler::makeRoom(std::int32_t request, std::int64_t tokens, std::vector<Claim>& claims, BatchPlan& plan) {
+bool Scheduler::makeRoom(std::int32_t request, std::int64_t tokens, std::vector<Claim>& claims,
+                         StepSchedule& schedule) {
     while (!book_->grow(at(request).sequence, tokens)) {
         const std::int32_t youngest = *std::max_element(slots_.begin(), slots_.end());
-        preempt(youngest, claims, plan);
+        preempt(youngest, claims, schedule);
         if (youngest == request) {
             return false;
         }
@@ -97,7 +98,7 @@ bool Scheduler::makeRoom(std::int32_t request, std::int64_t tokens, std::vector<
     return true;
 }
 
-void Scheduler::claim(std::int32_t request, std::vector<Claim>& claims, BatchPlan& plan) {
+void Scheduler::claim(std::int32_t request, std::vector<Claim>& claims, StepSchedule& schedule) {
     const Entry& entry = at(request);
     std::int64_t tokens = std::min(entry.need(), budget_);
     if (options_.oneByOne) {
@@ -107,7 +108,7 @@ void Scheduler::claim(std::int32_t request, std::vector<Claim>& claims, BatchPla
     if (border != entry.keepAt.end()) {
         tokens = std::min(tokens, *border - entry.computed);
     }
-    if (tokens > 0 && makeRoom(request, tokens, claims, plan)) {
+    if (tokens > 0 && makeRoom(request, tokens, claims, schedule)) {
         budget_ -= tokens;
         claims.push_back({request, tokens});
     }
@@ -155,7 +156,7 @@ bool Scheduler::admits(const Entry& entry) const {
 }
 
 /// `claimNow`: who comes in takes tokens of what the others left; else only its slot.
-void Scheduler::admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow) {
+void Scheduler::admit(std::vector<Claim>& claims, StepSchedule& schedule, bool claimNow) {
     while (!queue_.empty() && budget_ > 0) {
         const std::int32_t request = nextInQueue(1).front();
         const std::int32_t slot = freeSlot();
@@ -185,16 +186,16 @@ void Scheduler::admit(std::vector<Claim>& claims, BatchPlan& plan, bool claimNow
             }
             swapUsed_ -= pagesInSwap(entry);
             entry.swapped = 0;
-            takeCopies(plan); // a page that was copied into may be one of these by now
-            plan.moves.push_back(std::move(move));
+            takeCopies(schedule); // a page that was copied into may be one of these by now
+            schedule.moves.push_back(std::move(move));
         } else {
             entry.computed = book_->adoptPrefix(entry.sequence, entry.tokens);
             entry.keepAt = keptLengths(entry);
         }
-        plan.admitted.push_back({request, slot, entry.ran, comesBack, entry.computed});
+        schedule.admitted.push_back({request, slot, entry.ran, comesBack, entry.computed});
         entry.ran = true;
         if (claimNow) {
-            claim(request, claims, plan);
+            claim(request, claims, schedule);
         }
     }
 }
@@ -215,9 +216,9 @@ std::vector<std::int64_t> Scheduler::keptLengths(const Entry& entry) const {
     return out;
 }
 
-void Scheduler::addRow(const Claim& claim, BatchPlan& plan) {
+void Scheduler::addRow(const Claim& claim, StepSchedule& schedule) {
     Entry& entry = at(claim.request);
-    PlannedRow row;
+    ScheduledRow row;
     row.request = claim.request;
     row.slot = entry.slot;
     row.sequence = entry.sequence;
@@ -231,11 +232,11 @@ void Scheduler::addRow(const Claim& claim, BatchPlan& plan) {
         ++entry.generated;
         entry.ending = entry.generated == entry.maxNew;
     }
-    plan.rows.push_back(row);
+    schedule.rows.push_back(row);
 }
 
-void Scheduler::undo(const BatchPlan& plan) {
-    for (const PlannedRow& row : plan.rows) {
+void Scheduler::undo(const StepSchedule& schedule) {
+    for (const ScheduledRow& row : schedule.rows) {
         if (row.request < first_ || ended(row.request)) {
             continue;
         }
@@ -244,7 +245,7 @@ void Scheduler::undo(const BatchPlan& plan) {
         entry.generated -= row.samples ? 1 : 0;
         entry.ending = false;
     }
-    steps_ = plan.index;
+    steps_ = schedule.index;
 }
 
 void Scheduler::loseSwapped(std::int32_t request) {
@@ -256,22 +257,22 @@ void Scheduler::loseSwapped(std::int32_t request) {
     options_.swapPages = std::min(options_.swapPages, swapUsed_);
 }
 
-void Scheduler::planContinuous(BatchPlan& plan) {
+void Scheduler::scheduleContinuous(StepSchedule& schedule) {
     std::vector<Claim> claims;
     const bool anyDecodes = std::any_of(slots_.begin(), slots_.end(),
                                         [this](std::int32_t request) { return request >= 0 && at(request).decodes(); });
     const bool gather = gathers(anyDecodes);
     const bool prefillFirst = options_.order == BatchOrder::PrefillFirst;
     if (prefillFirst && !gather) {
-        admit(claims, plan, false);
+        admit(claims, schedule, false);
     }
     for (const std::int32_t request : runningOrder()) {
         if (at(request).state == RequestState::Running) { // it may have lost its place to one before it
-            claim(request, claims, plan);
+            claim(request, claims, schedule);
         }
     }
     if (!prefillFirst && !gather) {
-        admit(claims, plan, true);
+        admit(claims, schedule, true);
     }
     for (const std::int32_t request : slots_) {
         if (request >= 0) {
@@ -280,7 +281,7 @@ void Scheduler::planContinuous(BatchPlan& plan) {
     }
     for (const Claim& claim : claims) {
         at(claim.request).idle = 0;
-        addRow(claim, plan);
+        addRow(claim, schedule);
     }
 }
 

@@ -35,7 +35,7 @@ bool Scheduler::staticFits(std::span<const std::int32_t> batch) const {
     return true;
 }
 
-void Scheduler::startStatic(BatchPlan& plan) {
+void Scheduler::startStatic(StepSchedule& schedule) {
     if (queue_.empty() || (queued() < options_.slots && !closed_)) {
         return;
     }
@@ -60,27 +60,28 @@ void Scheduler::startStatic(BatchPlan& plan) {
         entry.sequence = book_->addSequence();
         entry.toPad = longest - entry.prompt;
         entry.padding = entry.toPad > 0 ? book_->addSequence() : -1;
-        plan.admitted.push_back({request, slot, false, false, 0});
+        schedule.admitted.push_back({request, slot, false, false, 0});
     }
 }
 
 /// The padding of a prompt, then the prompt itself, as far as the budget goes.
-void Scheduler::readStatic(std::int32_t request, BatchPlan& plan) {
+void Scheduler::readStatic(std::int32_t request, StepSchedule& schedule) {
     Entry& entry = at(request);
     const std::int64_t padding = std::min(entry.toPad - entry.padded, budget_);
     if (padding > 0) {
         takePages(entry.padding, padding);
-        plan.rows.push_back({-1, entry.slot, entry.padding, RowKind::Padding, entry.padded, padding, false});
+        schedule.rows.push_back({-1, entry.slot, entry.padding, RowKind::Padding, entry.padded, padding, false});
         entry.padded += padding;
     }
     const std::int64_t tokens = std::min(entry.prompt - entry.computed, budget_);
     if (tokens > 0) {
         takePages(entry.sequence, tokens);
         if (entry.ending) { // a stop came before its first token
-            plan.rows.push_back({request, entry.slot, entry.sequence, RowKind::Padding, entry.computed, tokens, false});
+            schedule.rows.push_back(
+                {request, entry.slot, entry.sequence, RowKind::Padding, entry.computed, tokens, false});
             entry.computed += tokens;
         } else {
-            addRow({request, tokens}, plan);
+            addRow({request, tokens}, schedule);
         }
     }
 }
@@ -92,9 +93,9 @@ void Scheduler::takePages(int sequence, std::int64_t tokens) {
     budget_ -= tokens;
 }
 
-void Scheduler::planStatic(BatchPlan& plan) {
+void Scheduler::scheduleStatic(StepSchedule& schedule) {
     if (running() == 0) {
-        startStatic(plan);
+        startStatic(schedule);
     }
     std::vector<std::int32_t> batch;
     std::copy_if(slots_.begin(), slots_.end(), std::back_inserter(batch), [](int request) { return request >= 0; });
@@ -102,7 +103,7 @@ void Scheduler::planStatic(BatchPlan& plan) {
                                    [this](int request) { return at(request).computed < at(request).prompt; });
     if (reads) {
         for (const std::int32_t request : batch) {
-            readStatic(request, plan);
+            readStatic(request, schedule);
         }
         return;
     }
@@ -117,10 +118,10 @@ void Scheduler::planStatic(BatchPlan& plan) {
         }
         if (!entry.ending) {
             takePages(entry.sequence, 1);
-            addRow({request, 1}, plan);
+            addRow({request, 1}, schedule);
         } else if (entry.computed < entry.prompt + staticNewTokens_ - 1) {
             takePages(entry.sequence, 1);
-            plan.rows.push_back({request, entry.slot, entry.sequence, RowKind::Padding, entry.computed, 1, false});
+            schedule.rows.push_back({request, entry.slot, entry.sequence, RowKind::Padding, entry.computed, 1, false});
             ++entry.computed;
         }
     }

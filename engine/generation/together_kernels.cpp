@@ -66,17 +66,17 @@ void TogetherRun::prepare(const KvCacheOptions& cacheOptions) {
         step.sampling = samplings.emplace_back(std::move(sampling));
         step.topLogprobs = options_.topLogprobs;
     };
-    for (BatchPlan plan = nextPrefill(); !plan.empty(); plan = nextPrefill()) {
+    for (StepSchedule schedule = nextPrefill(); !schedule.empty(); schedule = nextPrefill()) {
         std::vector<StepSequence> sequences;
         std::vector<kernels::SampleParameters> sampling;
-        for (const PlannedRow& planned : plan.rows) {
-            const Row& row = *rows_[static_cast<std::size_t>(planned.request)];
+        for (const ScheduledRow& scheduled : schedule.rows) {
+            const Row& row = *rows_[static_cast<std::size_t>(scheduled.request)];
             const std::span<const std::int32_t> prompt = row.request().prompt;
             sequences.push_back(
                 {row.number(),
-                 prompt.subspan(static_cast<std::size_t>(planned.begin), static_cast<std::size_t>(planned.tokens)),
-                 planned.samples, row.result().promptTokens});
-            if (planned.samples) {
+                 prompt.subspan(static_cast<std::size_t>(scheduled.begin), static_cast<std::size_t>(scheduled.tokens)),
+                 scheduled.samples, row.result().promptTokens});
+            if (scheduled.samples) {
                 sampling.push_back(row.sampling());
             }
         }

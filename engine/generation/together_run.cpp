@@ -10,7 +10,7 @@
 namespace vitrine::engine {
 namespace {
 
-/// Longest stretch of equal steps that planning jumps over: attention costs more as the cache grows.
+/// Longest stretch of equal steps that scheduling jumps over: attention costs more as the cache grows.
 constexpr std::int64_t kLongestJump = 1024;
 
 } // namespace
@@ -105,11 +105,11 @@ std::vector<TogetherRun::Row*> TogetherRun::liveRows() const {
     return rows;
 }
 
-// --- plans
+// --- schedules
 
 /// As many tokens as a step takes of the first rows that have not had all of theirs.
-BatchPlan TogetherRun::nextPrefill() {
-    BatchPlan plan;
+StepSchedule TogetherRun::nextPrefill() {
+    StepSchedule schedule;
     std::int64_t room = chunk_;
     for (const auto& row : rows_) {
         const std::int64_t length = row->result().promptTokens;
@@ -118,41 +118,41 @@ BatchPlan TogetherRun::nextPrefill() {
             continue;
         }
         const bool last = row->prefilled + count == length;
-        plan.rows.push_back({row->number(), 0, row->sequence, RowKind::Prefill, row->prefilled, count, last});
+        schedule.rows.push_back({row->number(), 0, row->sequence, RowKind::Prefill, row->prefilled, count, last});
         row->prefilled += count;
         room -= count;
     }
-    return plan;
+    return schedule;
 }
 
 /// A token for every row that has not ended. Empty where there is none, and where a row may end with the step under way: the
 /// next one would have other rows.
-BatchPlan TogetherRun::nextDecode() const {
-    BatchPlan plan;
-    plan.index = decodeIndex_;
-    const StepFlight* const last = underWay();
+StepSchedule TogetherRun::nextDecode() const {
+    StepSchedule schedule;
+    schedule.index = decodeIndex_;
+    const PendingStep* const last = underWay();
     if (last != nullptr) {
         for (const std::int32_t request : last->sampled) {
             const ActiveRequest* const row = unended(request);
             if (row == nullptr || row->remaining() <= 1) {
-                return plan;
+                return schedule;
             }
         }
     }
     for (const Row* row : liveRows()) {
         const auto known = static_cast<std::int64_t>(row->history().size());
-        plan.rows.push_back(
+        schedule.rows.push_back(
             {row->number(), 0, row->sequence, RowKind::Decode, last == nullptr ? known - 1 : known, 1, true});
     }
-    return plan;
+    return schedule;
 }
 
 // --- steps
 
-void TogetherRun::advanceTo(BatchPlan plan) {
-    auto flight = std::make_unique<StepFlight>();
-    flight->plan = std::move(plan);
-    advance(flight);
+void TogetherRun::advanceTo(StepSchedule schedule) {
+    auto pending = std::make_unique<PendingStep>();
+    pending->schedule = std::move(schedule);
+    advance(pending);
 }
 
 void TogetherRun::prefill() {
@@ -164,10 +164,10 @@ void TogetherRun::prefill() {
         total += row->result().promptTokens;
     }
     std::int64_t index = 0;
-    for (BatchPlan plan = nextPrefill(); !plan.empty(); plan = nextPrefill()) {
-        plan.index = index++;
-        done += plan.tokens();
-        advanceTo(std::move(plan));
+    for (StepSchedule schedule = nextPrefill(); !schedule.empty(); schedule = nextPrefill()) {
+        schedule.index = index++;
+        done += schedule.tokens();
+        advanceTo(std::move(schedule));
         report_.prefillSeconds = seconds() - begin;
         if (options_.progress != nullptr && total > chunk_) {
             options_.progress->progress("Reading the prompt", static_cast<std::uint64_t>(done),
@@ -180,10 +180,10 @@ void TogetherRun::decode() {
     decodeBegin_ = seconds();
     const kernels::TraceScope phase(model_.context().tracer(), base::ScopeKind::Phase, "decode");
     for (;;) {
-        BatchPlan plan = nextDecode();
-        if (!plan.empty()) {
+        StepSchedule schedule = nextDecode();
+        if (!schedule.empty()) {
             ++decodeIndex_;
-            advanceTo(std::move(plan));
+            advanceTo(std::move(schedule));
         } else if (underWay() != nullptr) {
             landLast();
         } else {
@@ -196,22 +196,22 @@ void TogetherRun::decode() {
     }
 }
 
-void TogetherRun::complete(StepFlight& flight) {
-    StepBatch& batch = flight.batch;
+void TogetherRun::complete(PendingStep& pending) {
+    StepBatch& batch = pending.batch;
     batch.repeats = true;
     batch.topLogprobs = options_.topLogprobs;
-    const bool counts = flight.decodes && options_.expertUse != nullptr && batch.index < options_.countedSteps;
+    const bool counts = pending.decodes && options_.expertUse != nullptr && batch.index < options_.countedSteps;
     batch.expertUse = counts ? options_.expertUse : nullptr;
 }
 
 /// Only steps of single tokens, which have graphs; what is counted is run. What the step under way gives is kept if this one
 /// fails.
-bool TogetherRun::launch(const StepFlight& flight) {
-    if (!flight.decodes || flight.batch.expertUse != nullptr) {
+bool TogetherRun::launch(const PendingStep& pending) {
+    if (!pending.decodes || pending.batch.expertUse != nullptr) {
         return false;
     }
     try {
-        return model_.launch(flight.batch, *cache_, underWay() != nullptr ? Launch::GraphOnLast : Launch::Graph);
+        return model_.launch(pending.batch, *cache_, underWay() != nullptr ? Launch::GraphOnLast : Launch::Graph);
     } catch (...) {
         if (underWay() != nullptr) {
             landLast();
@@ -221,7 +221,7 @@ bool TogetherRun::launch(const StepFlight& flight) {
     }
 }
 
-void TogetherRun::entered(const StepFlight&) {
+void TogetherRun::entered(const PendingStep&) {
     report_.kvBytes = std::max(report_.kvBytes, cache_->usedBytes());
     const std::uint64_t pages = cache_->bytes();
     if (pages > report_.kvPageBytes) {
@@ -233,15 +233,15 @@ void TogetherRun::entered(const StepFlight&) {
     }
 }
 
-void TogetherRun::landed(const StepFlight& flight, base::TimeNs begin) {
+void TogetherRun::landed(const PendingStep& pending, base::TimeNs begin) {
     const double stepSeconds = static_cast<double>(landedAt_) * 1e-9 - static_cast<double>(begin) * 1e-9;
-    if (!flight.decodes) {
+    if (!pending.decodes) {
         report_.stepSeconds = std::max(report_.stepSeconds, stepSeconds);
         return;
     }
     report_.stepSeconds = stepSeconds;
     ++report_.decodeSteps;
-    report_.decodedTokens += std::count_if(flight.sampled.begin(), flight.sampled.end(),
+    report_.decodedTokens += std::count_if(pending.sampled.begin(), pending.sampled.end(),
                                            [this](std::int32_t request) { return unended(request) != nullptr; });
 }
 
@@ -285,7 +285,7 @@ void TogetherRun::jump(double stepSeconds) {
     model_.context().passTime(stepSeconds * static_cast<double>(count));
     model_.context().joinStreams();
     cache_->commit(appends);
-    StepFlight none;
+    PendingStep none;
     entered(none);
     report_.decodeSteps += count;
     report_.decodedTokens += count * static_cast<std::int64_t>(rows.size());

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Requests that begin together, planned for the steps of a StepEngine: their prompts are read in chunks, the first ones first,
+// Requests that begin together, scheduled for the steps of a StepEngine: their prompts are read in chunks, the first ones first,
 // then every request that has not ended gets a token in each step.
 
 #include <cstdint>
@@ -30,16 +30,16 @@ private:
         using ActiveRequest::ActiveRequest;
 
         int sequence = -1;          ///< of the cache; -1: not in it
-        std::int64_t prefilled = 0; ///< tokens of its prompt that were planned
+        std::int64_t prefilled = 0; ///< tokens of its prompt that were scheduled
     };
 
     ActiveRequest* unended(std::int32_t request) const override;
-    bool lives(const PlannedRow& planned) const override { return unended(planned.request) != nullptr; }
-    void complete(StepFlight& flight) override;
-    bool launch(const StepFlight& flight) override;
-    void ran(const StepFlight&) override {}
-    void entered(const StepFlight& flight) override;
-    void landed(const StepFlight& flight, base::TimeNs begin) override;
+    bool lives(const ScheduledRow& scheduled) const override { return unended(scheduled.request) != nullptr; }
+    void complete(PendingStep& pending) override;
+    bool launch(const PendingStep& pending) override;
+    void ran(const PendingStep&) override {}
+    void entered(const PendingStep& pending) override;
+    void landed(const PendingStep& pending, base::TimeNs begin) override;
     void accept(ActiveRequest& request, std::int32_t id, float logprob,
                 std::vector<std::pair<std::int32_t, float>> top) override;
 
@@ -47,9 +47,9 @@ private:
     void abandon(FinishReason reason);
     void prefill();
     void decode();
-    void advanceTo(BatchPlan plan);
-    BatchPlan nextPrefill();
-    BatchPlan nextDecode() const;
+    void advanceTo(StepSchedule schedule);
+    StepSchedule nextPrefill();
+    StepSchedule nextDecode() const;
     std::vector<Row*> liveRows() const;
     void jump(double stepSeconds);
     double seconds() const { return static_cast<double>(now()) * 1e-9; }

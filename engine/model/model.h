@@ -41,7 +41,7 @@ struct ModelOptions {
 
 struct StepGraph;
 struct LaunchedStep;
-struct StepPlan;
+struct StepInputs;
 
 /// Bytes of a model's weights by who reads them.
 struct WeightBytes {
@@ -160,20 +160,20 @@ public:
 
 private:
     friend class StepRunner;
-    friend struct StepPlan;
+    friend struct StepInputs;
     struct Layer;
 
     void bindLayers();
     void bindPrograms();
-    std::uint64_t arenaBytes(const StepPlan& plan, const KvCache& cache);
+    std::uint64_t arenaBytes(const StepInputs& stepInputs, const KvCache& cache);
     kernels::Context& dryContext();
-    std::uint64_t dryRun(const StepPlan& plan, const KvCache& cache, bool compile);
-    std::unique_ptr<LaunchedStep> planStep(const StepBatch& batch, KvCache& cache) const;
+    std::uint64_t dryRun(const StepInputs& stepInputs, const KvCache& cache, bool compile);
+    std::unique_ptr<LaunchedStep> prepareStep(const StepBatch& batch, KvCache& cache) const;
     StepOutput runOps(LaunchedStep& step, KvCache& cache, bool ahead);
-    bool canBeGraph(const StepPlan& plan) const;
-    std::vector<std::int64_t> graphKey(const StepPlan& plan, const KvCache& cache) const;
-    StepGraph* graphOf(const StepPlan& plan, const KvCache& cache);
-    StepGraph* readyGraph(const StepPlan& plan, const KvCache& cache) const;
+    bool canBeGraph(const StepInputs& stepInputs) const;
+    std::vector<std::int64_t> graphKey(const StepInputs& stepInputs, const KvCache& cache) const;
+    StepGraph* graphOf(const StepInputs& stepInputs, const KvCache& cache);
+    StepGraph* readyGraph(const StepInputs& stepInputs, const KvCache& cache) const;
     void replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs);
     void wait(const LaunchedStep& step);
     void reserveResults(LaunchedStep& step, const std::array<kernels::TensorView, 4>& results);

@@ -58,7 +58,7 @@ std::vector<KvAppend> appendsOf(const StepBatch& batch) {
 } // namespace
 
 /// Makes room in the cache, and what the device needs to know.
-std::unique_ptr<LaunchedStep> Model::planStep(const StepBatch& batch, KvCache& cache) const {
+std::unique_ptr<LaunchedStep> Model::prepareStep(const StepBatch& batch, KvCache& cache) const {
     // A cache that grows here does so beside the step under way, and nothing moves.
     cache.reserve(appendsOf(batch));
     return std::make_unique<LaunchedStep>(*this, batch, cache);
@@ -69,8 +69,8 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
     if (!launched_.empty()) {
         throw base::Internal("a step began while launched ones are under way");
     }
-    std::unique_ptr<LaunchedStep> step = planStep(batch, cache);
-    step->graph = readyGraph(step->plan, cache);
+    std::unique_ptr<LaunchedStep> step = prepareStep(batch, cache);
+    step->graph = readyGraph(step->stepInputs, cache);
     if (step->graph != nullptr) {
         replay(*step, cache, 0);
         launched_.push_back(std::move(step));
@@ -79,7 +79,7 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
     StepOutput out = runOps(*step, cache, false);
     if (batch.expertUse != nullptr && context_.can().computesValues) {
         ++batch.expertUse->steps;
-        batch.expertUse->tokens += step->plan.tokens;
+        batch.expertUse->tokens += step->stepInputs.tokens;
     }
     return out;
 }
@@ -91,31 +91,32 @@ bool Model::launch(const StepBatch& batch, KvCache& cache, Launch how) {
     if (!context_.can().runsAhead || launched_.size() >= resultSlots_.size() || !possible) {
         return false;
     }
-    std::unique_ptr<LaunchedStep> step = planStep(batch, cache);
-    const StepPlan& plan = step->plan;
+    std::unique_ptr<LaunchedStep> step = prepareStep(batch, cache);
+    const StepInputs& stepInputs = step->stepInputs;
     if (how == Launch::Ops) {
-        if (plan.rows != static_cast<std::int64_t>(batch.sampling.size()) ||
-            arenaBytes(plan, cache) > context_.memory().step().capacity()) {
+        if (stepInputs.rows != static_cast<std::int64_t>(batch.sampling.size()) ||
+            arenaBytes(stepInputs, cache) > context_.memory().step().capacity()) {
             return false; // a larger arena takes the place of the one that steps under way use
         }
         runOps(*step, cache, true);
     } else {
-        step->graph = readyGraph(plan, cache);
+        step->graph = readyGraph(stepInputs, cache);
         if (step->graph == nullptr || step->graph->ids.empty()) {
             return false;
         }
         const bool onLast = how == Launch::GraphOnLast;
-        if (onLast && (plan.ids.offset != 0 || launched_.back()->views[0].shape.count() != plan.ids.count)) {
+        if (onLast &&
+            (stepInputs.ids.offset != 0 || launched_.back()->views[0].shape.count() != stepInputs.ids.count)) {
             return false;
         }
-        replay(*step, cache, onLast ? plan.ids.count : 0);
+        replay(*step, cache, onLast ? stepInputs.ids.count : 0);
     }
     launched_.push_back(std::move(step));
     return true;
 }
 
-std::vector<std::int64_t> Model::graphKey(const StepPlan& plan, const KvCache& cache) const {
-    std::vector<std::int64_t> key = plan.signature();
+std::vector<std::int64_t> Model::graphKey(const StepInputs& stepInputs, const KvCache& cache) const {
+    std::vector<std::int64_t> key = stepInputs.signature();
     // The arena's address changes only when it grows; where it could not, the graphs were dropped.
     key.push_back(static_cast<std::int64_t>(context_.memory().step().capacity()));
     for (const KvGroup& group : cache.groups()) {
@@ -129,21 +130,22 @@ std::vector<std::int64_t> Model::graphKey(const StepPlan& plan, const KvCache& c
     return key;
 }
 
-bool Model::canBeGraph(const StepPlan& plan) const {
+bool Model::canBeGraph(const StepInputs& stepInputs) const {
     // By name too: a prompt of one token runs the same kernels, but is told as another step.
-    const bool decode = plan.batch.name == "decode" && plan.tokens == static_cast<std::int64_t>(plan.appends.size()) &&
-                        plan.rows == plan.tokens && plan.batch.logits == StepLogits::Last &&
-                        plan.batch.logitsOut == nullptr && plan.batch.expertUse == nullptr;
-    return context_.can().replaysGraphs && decode && plan.frequencies.empty() && !context_.memory().guarded() &&
+    const bool decode = stepInputs.batch.name == "decode" &&
+                        stepInputs.tokens == static_cast<std::int64_t>(stepInputs.appends.size()) &&
+                        stepInputs.rows == stepInputs.tokens && stepInputs.batch.logits == StepLogits::Last &&
+                        stepInputs.batch.logitsOut == nullptr && stepInputs.batch.expertUse == nullptr;
+    return context_.can().replaysGraphs && decode && stepInputs.frequencies.empty() && !context_.memory().guarded() &&
            context_.tracer().foldsSteps();
 }
 
 /// Made where there is none; null where the step cannot be one.
-StepGraph* Model::graphOf(const StepPlan& plan, const KvCache& cache) {
-    if (!canBeGraph(plan)) {
+StepGraph* Model::graphOf(const StepInputs& stepInputs, const KvCache& cache) {
+    if (!canBeGraph(stepInputs)) {
         return nullptr;
     }
-    std::vector<std::int64_t> key = graphKey(plan, cache);
+    std::vector<std::int64_t> key = graphKey(stepInputs, cache);
     if (graphs_.size() >= kMaxGraphs && graphs_.count(key) == 0) {
         graphs_.clear();
     }
@@ -155,15 +157,15 @@ StepGraph* Model::graphOf(const StepPlan& plan, const KvCache& cache) {
 }
 
 /// One that was captured, and that the trace knows how to tell; null where there is none.
-StepGraph* Model::readyGraph(const StepPlan& plan, const KvCache& cache) const {
-    if (!canBeGraph(plan)) {
+StepGraph* Model::readyGraph(const StepInputs& stepInputs, const KvCache& cache) const {
+    if (!canBeGraph(stepInputs)) {
         return nullptr;
     }
-    const auto size = arenaSizes_.find(plan.signature());
+    const auto size = arenaSizes_.find(stepInputs.signature());
     if (size == arenaSizes_.end() || size->second > context_.memory().step().capacity()) {
         return nullptr;
     }
-    const auto found = graphs_.find(graphKey(plan, cache));
+    const auto found = graphs_.find(graphKey(stepInputs, cache));
     return found == graphs_.end() || found->second->graph.empty() ||
                    !context_.tracer().canReplay(found->second->stepTemplate)
                ? nullptr
@@ -172,11 +174,11 @@ StepGraph* Model::readyGraph(const StepPlan& plan, const KvCache& cache) const {
 
 /// Runs the step's ops, or launches them (`ahead`). The second time that a step is run they become a graph.
 StepOutput Model::runOps(LaunchedStep& step, KvCache& cache, bool ahead) {
-    const StepPlan& plan = step.plan;
+    const StepInputs& stepInputs = step.stepInputs;
     StepGraph* graph = nullptr;
     StepOutput out;
     {
-        const TracedStep traced(context_.tracer(), plan.batch, plan.tokens);
+        const TracedStep traced(context_.tracer(), stepInputs.batch, stepInputs.tokens);
         StepWay way;
         if (ahead) {
             way.fetchLater = [&](const std::array<kernels::TensorView, 4>& results) {
@@ -185,24 +187,24 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache& cache, bool ahead) {
             };
         } else {
             try {
-                context_.memory().step().ensureCapacity(arenaBytes(plan, cache));
+                context_.memory().step().ensureCapacity(arenaBytes(stepInputs, cache));
             } catch (const base::OutOfMemory&) {
                 graphs_.clear(); // the arena may be as large as before now, but elsewhere
                 throw;
             }
-            graph = graphOf(plan, cache);
+            graph = graphOf(stepInputs, cache);
             // The first of its kind compiles and loads what it needs, which a capture should not.
             way.capture = graph != nullptr && graph->known && graph->graph.empty() ? graph : nullptr;
         }
-        out = StepRunner(*this, plan, cache, context_, way).run();
+        out = StepRunner(*this, stepInputs, cache, context_, way).run();
         if (way.capture != nullptr) {
             graph->books = context_.memory().stepBooks();
         }
-        if (ahead && plan.rows == 0) {
+        if (ahead && stepInputs.rows == 0) {
             fetch(step); // nothing was sampled: only its end counts
         }
         context_.joinStreams();
-        cache.commit(plan.appends);
+        cache.commit(stepInputs.appends);
     }
     if (graph != nullptr) {
         graph->known = true;
@@ -213,28 +215,28 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache& cache, bool ahead) {
 
 /// Launches the step's graph. `knownInputs`: of the first inputs, ids that the step launched before it samples.
 void Model::replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs) {
-    const StepPlan& plan = step.plan;
+    const StepInputs& stepInputs = step.stepInputs;
     const kernels::TensorView& inputs = step.graph->inputs;
     reserveResults(step, step.graph->results());
-    step.replay = context_.tracer().beginReplay(step.graph->stepTemplate, plan.batch.index);
+    step.replay = context_.tracer().beginReplay(step.graph->stepTemplate, stepInputs.batch.index);
     {
         const kernels::ReplayScope scope(context_.tracer(), step.replay);
         if (knownInputs > 0) {
             const kernels::TensorView& ids = launched_.back()->views[0];
             context_.copy(ids.data, inputs.data, ids.bytes());
         }
-        context_.upload(plan.inputs.data() + knownInputs, inputs.as<std::int32_t>() + knownInputs,
+        context_.upload(stepInputs.inputs.data() + knownInputs, inputs.as<std::int32_t>() + knownInputs,
                         inputs.bytes() - static_cast<std::uint64_t>(knownInputs) * sizeof(std::int32_t));
-        copyCarried(context_, plan, inputs);
+        copyCarried(context_, stepInputs, inputs);
         context_.replay(step.graph->graph);
-        if (plan.batch.idsOut != nullptr) {
-            context_.copy(step.graph->ids.data, plan.batch.idsOut, step.graph->ids.bytes());
+        if (stepInputs.batch.idsOut != nullptr) {
+            context_.copy(step.graph->ids.data, stepInputs.batch.idsOut, step.graph->ids.bytes());
         }
         fetch(step);
     }
     // The books are kept while the device works.
     context_.memory().repeatStep(step.graph->books);
-    cache.commit(plan.appends);
+    cache.commit(stepInputs.appends);
 }
 
 /// Takes a slot of pinned memory for what the step samples.
@@ -305,14 +307,14 @@ void Model::dropLaunched() noexcept {
     launched_.clear();
 }
 
-std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
-    std::vector<std::int64_t> signature = plan.signature();
+std::uint64_t Model::arenaBytes(const StepInputs& stepInputs, const KvCache& cache) {
+    std::vector<std::int64_t> signature = stepInputs.signature();
     const auto known = arenaSizes_.find(signature);
     if (known != arenaSizes_.end()) {
         return known->second;
     }
     const bool compile = context_.can().compilesKernels;
-    const std::uint64_t bytes = dryRun(plan, cache, compile);
+    const std::uint64_t bytes = dryRun(stepInputs, cache, compile);
     if (compile) {
         context_.waitForKernels(nullptr);
     }
@@ -324,12 +326,12 @@ std::uint64_t Model::arenaBytes(const StepPlan& plan, const KvCache& cache) {
 }
 
 /// Bytes of the step arena that the step takes. `compile`: what it would launch is compiled meanwhile.
-std::uint64_t Model::dryRun(const StepPlan& plan, const KvCache& cache, bool compile) {
+std::uint64_t Model::dryRun(const StepInputs& stepInputs, const KvCache& cache, bool compile) {
     kernels::Context& dry = dryContext();
     std::optional<kernels::Prefetch> prefetch;
     StepWay way;
     way.compile = compile ? &prefetch.emplace(context_) : nullptr;
-    StepRunner(*this, plan, cache, dry, way).run();
+    StepRunner(*this, stepInputs, cache, dry, way).run();
     return dry.memory().step().highWater();
 }
 
@@ -359,7 +361,7 @@ std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t behind, cons
         cache.commit({&before, 1});
     }
     cache.reserve(appendsOf(batch));
-    return dryRun(StepPlan(*this, batch, cache), cache, false);
+    return dryRun(StepInputs(*this, batch, cache), cache, false);
 }
 
 void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& options, base::ProgressSink* progress) {
@@ -376,9 +378,9 @@ void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& opti
             }
         }
         cache.reserve(appendsOf(batch));
-        const StepPlan plan(*this, batch, cache);
-        dryRun(plan, cache, true);
-        cache.commit(plan.appends);
+        const StepInputs stepInputs(*this, batch, cache);
+        dryRun(stepInputs, cache, true);
+        cache.commit(stepInputs.appends);
     }
     context_.waitForKernels(progress);
 }

@@ -18,9 +18,9 @@ using kernels::DType;
 using kernels::Shape;
 using kernels::TensorView;
 
-// --- StepPlan
+// --- StepInputs
 
-StepPlan::StepPlan(const Model& model, const StepBatch& stepBatch, const KvCache& cache) : batch(stepBatch) {
+StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvCache& cache) : batch(stepBatch) {
     std::vector<std::int32_t> idList, positionList, sequenceList, offsetList = {0}, rowList;
     for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
         const StepSequence& item = batch.sequences[s];
@@ -64,13 +64,13 @@ StepPlan::StepPlan(const Model& model, const StepBatch& stepBatch, const KvCache
     }
 }
 
-StepPlan::Slice StepPlan::append(const std::vector<std::int32_t>& values) {
+StepInputs::Slice StepInputs::append(const std::vector<std::int32_t>& values) {
     const Slice slice{static_cast<std::int64_t>(inputs.size()), static_cast<std::int64_t>(values.size())};
     inputs.insert(inputs.end(), values.begin(), values.end());
     return slice;
 }
 
-void StepPlan::addRope(const Model& model, const KvCache& cache) {
+void StepInputs::addRope(const Model& model, const KvCache& cache) {
     if (!model.ropeFrequencies_.empty()) {
         ropeSpans.push_back({0, tokens, 0, model.ropeScale_});
         return;
@@ -88,7 +88,7 @@ void StepPlan::addRope(const Model& model, const KvCache& cache) {
     }
 }
 
-std::vector<std::int64_t> StepPlan::signature() const {
+std::vector<std::int64_t> StepInputs::signature() const {
     std::vector<std::int64_t> out = {tokens,
                                      static_cast<std::int64_t>(appends.size()),
                                      rows,
@@ -103,9 +103,9 @@ std::vector<std::int64_t> StepPlan::signature() const {
     return out;
 }
 
-void copyCarried(kernels::Context& context, const StepPlan& plan, const TensorView& inputs) {
-    for (const CarriedIds& part : plan.batch.carried) {
-        context.copy(part.ids, inputs.as<std::int32_t>() + plan.ids.offset + part.token,
+void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const TensorView& inputs) {
+    for (const CarriedIds& part : stepInputs.batch.carried) {
+        context.copy(part.ids, inputs.as<std::int32_t>() + stepInputs.ids.offset + part.token,
                      static_cast<std::uint64_t>(part.count) * sizeof(std::int32_t));
     }
 }
@@ -150,7 +150,7 @@ void StepRunner::upload(const void* host, const TensorView& device) {
     context_.upload(host, device.data, device.bytes());
 }
 
-TensorView StepRunner::input(const StepPlan::Slice& slice) const {
+TensorView StepRunner::input(const StepInputs::Slice& slice) const {
     TensorView view = inputs_.view();
     view.data = view.as<std::int32_t>() + slice.offset;
     view.shape = Shape{slice.count};
@@ -158,10 +158,10 @@ TensorView StepRunner::input(const StepPlan::Slice& slice) const {
 }
 
 kernels::KvView StepRunner::kvView(int layer) const {
-    const StepPlan::GroupSlices& group = plan_.groups[static_cast<std::size_t>(cache_.groupOf(layer))];
+    const StepInputs::GroupSlices& group = stepInputs_.groups[static_cast<std::size_t>(cache_.groupOf(layer))];
     kernels::KvView view = cache_.layerView(layer);
-    view.blockTable =
-        kernels::reshaped(input(group.pages), Shape{static_cast<std::int64_t>(plan_.appends.size()), group.columns});
+    view.blockTable = kernels::reshaped(input(group.pages),
+                                        Shape{static_cast<std::int64_t>(stepInputs_.appends.size()), group.columns});
     view.first = input(group.first);
     view.lengths = input(group.lengths);
     view.totalTokens = group.totalTokens;
@@ -172,21 +172,21 @@ StepOutput StepRunner::run() {
     const ModelConfig& config = model_.config();
     context_.memory().step().beginStep();
     inputs_ = make(MemoryCategory::Activations, "step.inputs", DType::I32,
-                   Shape{static_cast<std::int64_t>(plan_.inputs.size())});
-    upload(plan_.inputs.data(), inputs_.view());
-    copyCarried(context_, plan_, inputs_.view());
-    if (!plan_.frequencies.empty()) {
+                   Shape{static_cast<std::int64_t>(stepInputs_.inputs.size())});
+    upload(stepInputs_.inputs.data(), inputs_.view());
+    copyCarried(context_, stepInputs_, inputs_.view());
+    if (!stepInputs_.frequencies.empty()) {
         frequencies_ = make(MemoryCategory::Activations, "rope.inverse_frequency", DType::F32,
-                            Shape{static_cast<std::int64_t>(plan_.frequencies.size())});
-        upload(plan_.frequencies.data(), frequencies_.view());
+                            Shape{static_cast<std::int64_t>(stepInputs_.frequencies.size())});
+        upload(stepInputs_.frequencies.data(), frequencies_.view());
     }
     std::optional<kernels::GraphCapture> capture;
     if (way_.capture != nullptr) {
         way_.capture->inputs = inputs_.view();
         capture_ = &capture.emplace(context_);
     }
-    const kernels::Tensor x = activation("hidden", Shape{plan_.tokens, config.hidden});
-    kernels::Embedding embedding{input(plan_.ids), model_.embedding_, x.view()};
+    const kernels::Tensor x = activation("hidden", Shape{stepInputs_.tokens, config.hidden});
+    kernels::Embedding embedding{input(stepInputs_.ids), model_.embedding_, x.view()};
     embedding.scale = model_.embeddingScale_;
     execute(embedding);
     for (std::size_t i = 0; i < model_.layers_.size(); ++i) {
@@ -196,7 +196,7 @@ StepOutput StepRunner::run() {
         attention(static_cast<int>(i), x.view());
         mlp(model_.layers_[i], x.view());
     }
-    if (plan_.rows == 0) {
+    if (stepInputs_.rows == 0) {
         return {};
     }
     return head(x.view());
@@ -206,8 +206,8 @@ void StepRunner::attention(int index, const TensorView& x) {
     const ModelConfig& config = model_.config();
     const Model::Layer& layer = model_.layers_[static_cast<std::size_t>(index)];
     const kernels::KvView view = kvView(index);
-    const Shape queryShape{plan_.tokens, config.heads, config.headDim};
-    const Shape keyShape{plan_.tokens, config.kvHeads, config.headDim};
+    const Shape queryShape{stepInputs_.tokens, config.heads, config.headDim};
+    const Shape keyShape{stepInputs_.tokens, config.kvHeads, config.headDim};
     kernels::Tensor q = activation("query", queryShape);
     const DType keyType = newKeyType(view);
     kernels::Tensor k = make(MemoryCategory::Activations, "key", keyType, keyShape);
@@ -217,11 +217,11 @@ void StepRunner::attention(int index, const TensorView& x) {
     const kernels::Tensor out = activation("attention", queryShape);
     kernels::Attention op;
     op.q = q.view();
-    op.offsets = input(plan_.offsets);
-    op.positions = input(plan_.positions);
+    op.offsets = input(stepInputs_.offsets);
+    op.positions = input(stepInputs_.positions);
     op.cache = view;
     // Many rows of a quantized cache's own tokens are read faster as they are.
-    const bool manyRows = plan_.tokens > static_cast<std::int64_t>(plan_.appends.size());
+    const bool manyRows = stepInputs_.tokens > static_cast<std::int64_t>(stepInputs_.appends.size());
     if (view.ring || (view.quantized() && manyRows)) {
         op.newK = k.view();
         op.newV = v.view();
@@ -240,7 +240,7 @@ void StepRunner::attention(int index, const TensorView& x) {
     v.reset();
 
     kernels::OutProject project;
-    project.x = kernels::reshaped(out.view(), Shape{plan_.tokens, config.queryWidth()});
+    project.x = kernels::reshaped(out.view(), Shape{stepInputs_.tokens, config.queryWidth()});
     project.o = layer.o;
     project.postNorm = layer.attentionPostNorm;
     project.residual = x;
@@ -260,14 +260,14 @@ DType StepRunner::newKeyType(const kernels::KvView& view) const {
 /// not.
 bool StepRunner::writesBeforeAttention(int index) const {
     const KvGroup& group = cache_.groups()[static_cast<std::size_t>(cache_.groupOf(index))];
-    const bool single = plan_.tokens == static_cast<std::int64_t>(plan_.appends.size());
+    const bool single = stepInputs_.tokens == static_cast<std::int64_t>(stepInputs_.appends.size());
     return !group.ring() || (single && group.ringPages * group.pageTokens >= group.window);
 }
 
 /// The cache with the new tokens in it, for who writes them.
 kernels::KvView StepRunner::viewAfter(int index, kernels::KvView view) const {
     if (view.ring) {
-        const StepPlan::GroupSlices& group = plan_.groups[static_cast<std::size_t>(cache_.groupOf(index))];
+        const StepInputs::GroupSlices& group = stepInputs_.groups[static_cast<std::size_t>(cache_.groupOf(index))];
         view.first = input(group.firstAfter);
         view.lengths = input(group.lengthsAfter);
     }
@@ -277,7 +277,7 @@ kernels::KvView StepRunner::viewAfter(int index, kernels::KvView view) const {
 void StepRunner::project(int index, const kernels::KvView& view, const TensorView& x, const TensorView& q,
                          const TensorView& k, const TensorView& v) {
     const Model::Layer& layer = model_.layers_[static_cast<std::size_t>(index)];
-    for (const RopeSpan& span : plan_.ropeSpans) {
+    for (const RopeSpan& span : stepInputs_.ropeSpans) {
         const auto rows = [&](const TensorView& tensor) { return kernels::sliceRows(tensor, span.begin, span.end); };
         kernels::QkvProject op;
         op.x = rows(x);
@@ -287,9 +287,9 @@ void StepRunner::project(int index, const kernels::KvView& view, const TensorVie
         op.v = layer.v;
         op.qNorm = layer.qNorm;
         op.kNorm = layer.kNorm;
-        op.positions = rows(input(plan_.positions));
-        op.sequence = rows(input(plan_.sequence));
-        if (plan_.frequencies.empty()) {
+        op.positions = rows(input(stepInputs_.positions));
+        op.sequence = rows(input(stepInputs_.sequence));
+        if (stepInputs_.frequencies.empty()) {
             op.inverseFrequency = model_.ropeFrequencies_.view();
         } else {
             const std::int64_t half = model_.config().headDim / 2;
@@ -309,8 +309,8 @@ void StepRunner::writeRing(const kernels::KvView& after, const TensorView& k, co
     kernels::KvWrite op;
     op.k = k;
     op.v = v;
-    op.sequence = input(plan_.sequence);
-    op.positions = input(plan_.positions);
+    op.sequence = input(stepInputs_.sequence);
+    op.positions = input(stepInputs_.positions);
     op.cache = after;
     execute(op);
 }
@@ -334,8 +334,8 @@ void StepRunner::mlp(const Model::Layer& layer, const TensorView& x) {
 
 void StepRunner::experts(const Model::Layer& layer, const TensorView& x) {
     const ModelConfig& config = model_.config();
-    const Shape choice{plan_.tokens, config.expertsPerToken};
-    const kernels::Tensor normed = activation("normed", Shape{plan_.tokens, config.hidden});
+    const Shape choice{stepInputs_.tokens, config.expertsPerToken};
+    const kernels::Tensor normed = activation("normed", Shape{stepInputs_.tokens, config.hidden});
     const kernels::Tensor chosen = make(MemoryCategory::Activations, "expert_ids", DType::I32, choice);
     const kernels::Tensor weights = make(MemoryCategory::Activations, "expert_weights", DType::F32, choice);
     kernels::Route route;
@@ -348,7 +348,7 @@ void StepRunner::experts(const Model::Layer& layer, const TensorView& x) {
     route.ids = chosen.view();
     route.weights = weights.view();
     runWithScratch(route);
-    if (plan_.batch.expertUse != nullptr && context_.can().computesValues) {
+    if (stepInputs_.batch.expertUse != nullptr && context_.can().computesValues) {
         countExperts(chosen.view());
     }
 
@@ -371,7 +371,7 @@ void StepRunner::countExperts(const TensorView& ids) {
     std::vector<std::int32_t> chosen(static_cast<std::size_t>(ids.shape.count()));
     context_.download(ids.data, chosen.data(), ids.bytes());
     std::sort(chosen.begin(), chosen.end());
-    plan_.batch.expertUse->experts += std::unique(chosen.begin(), chosen.end()) - chosen.begin();
+    stepInputs_.batch.expertUse->experts += std::unique(chosen.begin(), chosen.end()) - chosen.begin();
 }
 
 void StepRunner::endCapture() {
@@ -384,41 +384,41 @@ void StepRunner::endCapture() {
 
 StepOutput StepRunner::head(const TensorView& x) {
     const kernels::Tensor logits =
-        make(MemoryCategory::Logits, "logits", DType::F32, Shape{plan_.rows, model_.config().vocab});
+        make(MemoryCategory::Logits, "logits", DType::F32, Shape{stepInputs_.rows, model_.config().vocab});
     kernels::LmHead op;
     op.x = x;
-    if (plan_.rowIds.count > 0) {
-        op.rows = input(plan_.rowIds);
+    if (stepInputs_.rowIds.count > 0) {
+        op.rows = input(stepInputs_.rowIds);
     }
     op.norm = model_.finalNorm_;
     op.head = model_.head_;
     op.softCap = static_cast<float>(model_.config().finalSoftCap);
     op.logits = logits.view();
     runWithScratch(op);
-    if (plan_.batch.sampling.empty()) {
+    if (stepInputs_.batch.sampling.empty()) {
         endCapture();
     }
-    if (plan_.batch.logitsOut != nullptr && context_.can().computesValues) {
-        context_.download(logits.view().data, plan_.batch.logitsOut, logits.view().bytes());
+    if (stepInputs_.batch.logitsOut != nullptr && context_.can().computesValues) {
+        context_.download(logits.view().data, stepInputs_.batch.logitsOut, logits.view().bytes());
     }
-    return plan_.batch.sampling.empty() ? StepOutput{} : sample(logits.view());
+    return stepInputs_.batch.sampling.empty() ? StepOutput{} : sample(logits.view());
 }
 
 StepOutput StepRunner::sample(const TensorView& logits) {
-    const std::int32_t best = plan_.batch.topLogprobs;
-    const kernels::Tensor ids = make(MemoryCategory::Logits, "sampled_ids", DType::I32, Shape{plan_.rows});
-    const kernels::Tensor logprobs = make(MemoryCategory::Logits, "logprobs", DType::F32, Shape{plan_.rows});
+    const std::int32_t best = stepInputs_.batch.topLogprobs;
+    const kernels::Tensor ids = make(MemoryCategory::Logits, "sampled_ids", DType::I32, Shape{stepInputs_.rows});
+    const kernels::Tensor logprobs = make(MemoryCategory::Logits, "logprobs", DType::F32, Shape{stepInputs_.rows});
     kernels::Tensor topIds;
     kernels::Tensor topLogprobs;
     if (best > 0) {
-        topIds = make(MemoryCategory::Logits, "top_ids", DType::I32, Shape{plan_.rows, best});
-        topLogprobs = make(MemoryCategory::Logits, "top_logprobs", DType::F32, Shape{plan_.rows, best});
+        topIds = make(MemoryCategory::Logits, "top_ids", DType::I32, Shape{stepInputs_.rows, best});
+        topLogprobs = make(MemoryCategory::Logits, "top_logprobs", DType::F32, Shape{stepInputs_.rows, best});
     }
     kernels::Sample op;
     op.logits = logits;
-    op.parameters = plan_.batch.sampling;
-    if (plan_.sampling.count > 0) {
-        op.packed = input(plan_.sampling);
+    op.parameters = stepInputs_.batch.sampling;
+    if (stepInputs_.sampling.count > 0) {
+        op.packed = input(stepInputs_.sampling);
     }
     op.ids = ids.view();
     op.logprobs = logprobs.view();
@@ -428,8 +428,8 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     const kernels::Tensor space = takeScratch(op);
     execute(op);
     endCapture();
-    if (plan_.batch.idsOut != nullptr) {
-        context_.copy(ids.view().data, plan_.batch.idsOut, ids.view().bytes());
+    if (stepInputs_.batch.idsOut != nullptr) {
+        context_.copy(ids.view().data, stepInputs_.batch.idsOut, ids.view().bytes());
     }
     if (way_.capture != nullptr) {
         way_.capture->ids = ids.view();
@@ -455,7 +455,7 @@ StepOutput StepRunner::sample(const TensorView& logits) {
     fetch(topLogprobs, out.topLogprobs);
     if (!context_.can().computesValues) {
         for (std::size_t row = 0; row < out.ids.size(); ++row) {
-            out.ids[row] = kernels::metaToken(plan_.batch.sampling[row], model_.config().vocab);
+            out.ids[row] = kernels::metaToken(stepInputs_.batch.sampling[row], model_.config().vocab);
         }
     }
     return out;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// One step of a model: its host-side arrays (StepPlan) and its ops (StepRunner), which the dry run and the run share.
+// One step of a model: its host-side arrays (StepInputs) and its ops (StepRunner), which the dry run and the run share.
 
 #include <array>
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace vitrine::engine {
 /// Tokens that share one table of rotary frequencies.
 struct RopeSpan {
     std::int64_t begin = 0, end = 0;
-    std::int64_t offset = 0; ///< of its frequencies in StepPlan::frequencies
+    std::int64_t offset = 0; ///< of its frequencies in StepInputs::frequencies
     float scale = 1;
 };
 
 /// Everything that the device needs to know of a step, made on the host once its cache pages are reserved.
-struct StepPlan {
-    StepPlan(const Model& model, const StepBatch& batch, const KvCache& cache);
+struct StepInputs {
+    StepInputs(const Model& model, const StepBatch& batch, const KvCache& cache);
 
     /// Where an array lies in `inputs`.
     struct Slice {
@@ -55,7 +55,7 @@ private:
 };
 
 /// Puts the ids that the device holds into the step's uploaded inputs.
-void copyCarried(kernels::Context& context, const StepPlan& plan, const kernels::TensorView& inputs);
+void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const kernels::TensorView& inputs);
 
 /// The kernels of a decode step as a CUDA graph, from the embedding to the sampled ids. A step's allocations have the same
 /// addresses whenever its signature and the arena are the same, so a later step uploads its inputs and replays the graph:
@@ -63,7 +63,7 @@ void copyCarried(kernels::Context& context, const StepPlan& plan, const kernels:
 struct StepGraph {
     bool known = false; ///< such a step ran before: everything it needs is compiled and loaded
     kernels::CudaGraph graph;
-    kernels::StepBooks books;
+    kernels::StepMemory books;
     std::optional<std::uint32_t> stepTemplate; ///< of the last step that ran its ops on the host
     kernels::TensorView inputs;
     kernels::TensorView ids, logprobs, topIds, topLogprobs; ///< of the sampled rows; empty where nothing is sampled
@@ -71,10 +71,11 @@ struct StepGraph {
     std::array<kernels::TensorView, 4> results() const { return {ids, logprobs, topIds, topLogprobs}; }
 };
 
-/// A step from its plan until its results were read.
+/// A step from its inputs until its results were read.
 struct LaunchedStep {
     LaunchedStep(const Model& model, const StepBatch& stepBatch, const KvCache& cache)
-        : batch(stepBatch), sampling(stepBatch.sampling.begin(), stepBatch.sampling.end()), plan(model, batch, cache) {
+        : batch(stepBatch), sampling(stepBatch.sampling.begin(), stepBatch.sampling.end()),
+          stepInputs(model, batch, cache) {
         batch.sampling = sampling;
     }
     ~LaunchedStep() = default;
@@ -83,7 +84,7 @@ struct LaunchedStep {
 
     StepBatch batch;
     std::vector<kernels::SampleParameters> sampling;
-    StepPlan plan;
+    StepInputs stepInputs;
     std::array<kernels::TensorView, 4> views; ///< ids, logprobs, topIds, topLogprobs on the device
     StepGraph* graph = nullptr;               ///< null: its ops were launched one by one
     kernels::StepReplay replay;               ///< of the graph
@@ -105,9 +106,9 @@ struct StepWay {
 /// Runs the ops of a planned step on a context: the model's own, or a Meta context that only wants to know sizes.
 class StepRunner {
 public:
-    StepRunner(const Model& model, const StepPlan& plan, const KvCache& cache, kernels::Context& context,
+    StepRunner(const Model& model, const StepInputs& stepInputs, const KvCache& cache, kernels::Context& context,
                const StepWay& way)
-        : model_(model), plan_(plan), cache_(cache), context_(context), way_(way) {}
+        : model_(model), stepInputs_(stepInputs), cache_(cache), context_(context), way_(way) {}
 
     StepOutput run();
 
@@ -120,7 +121,7 @@ private:
     template <class Op> void runWithScratch(Op op);
     void upload(const void* host, const kernels::TensorView& device);
 
-    kernels::TensorView input(const StepPlan::Slice& slice) const;
+    kernels::TensorView input(const StepInputs::Slice& slice) const;
     kernels::KvView kvView(int layer) const;
     void attention(int index, const kernels::TensorView& x);
     kernels::DType newKeyType(const kernels::KvView& view) const;
@@ -137,7 +138,7 @@ private:
     StepOutput sample(const kernels::TensorView& logits);
 
     const Model& model_;
-    const StepPlan& plan_;
+    const StepInputs& stepInputs_;
     const KvCache& cache_;
     kernels::Context& context_;
     const StepWay& way_;

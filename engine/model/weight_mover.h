@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/model/weight_plan.h"
+#include "engine/model/weight_layout.h"
 #include "kernels/context/upload_port.h"
 
 namespace vitrine::engine {

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/checkpoint/synthesize.h"
+#include "engine/model/weight_layout.h"
 #include "engine/model/weight_mover.h"
-#include "engine/model/weight_plan.h"
 #include "kernels/ops/linear/weights.h"
 
 namespace vitrine::engine {
@@ -232,10 +232,10 @@ void Loader::fillExperts(const WeightSource& source, std::int64_t begin, std::in
 }
 
 /// The kernels that fill synthetic tensors are compiled side by side; there is one for each kind of values.
-void prefetchFills(kernels::Context& context, const ModelSource& source, const WeightPlan& plan,
+void prefetchFills(kernels::Context& context, const ModelSource& source, const WeightLayout& layout,
                    const LoadOptions& options) {
     kernels::Prefetch prefetch(context);
-    for (const WeightPiece& piece : plan.pieces) {
+    for (const WeightPiece& piece : layout.pieces) {
         for (const WeightSource& from : piece.sources) {
             const RandomRule rule = randomRule(source.config, from.spec);
             kernels::FillRandom op;
@@ -269,10 +269,10 @@ private:
 };
 
 /// Everything that the bytes of the arena depend on.
-std::string weightsKey(kernels::Context& context, const ModelSource& source, const WeightPlan& plan,
+std::string weightsKey(kernels::Context& context, const ModelSource& source, const WeightLayout& layout,
                        std::uint64_t seed) {
     return fmt::format("{} {} {}", kernels::backendName(context.backend()), context.traits().name,
-                       contentDigest(plan, source, seed));
+                       contentDigest(layout, source, seed));
 }
 
 } // namespace
@@ -289,24 +289,24 @@ void fillSynthetic(kernels::Context& context, const TensorSpec& spec, const Mode
 
 bool WeightStore::wouldKeep(kernels::Context& context, const ModelSource& source, const LoadOptions& options) {
     return context.kept() != nullptr && context.kept()->hasWeights(weightsKey(
-                                            context, source, planWeights(source, options.dequantize), options.seed));
+                                            context, source, layOutWeights(source, options.dequantize), options.seed));
 }
 
 WeightStore::WeightStore(kernels::Context& context, const ModelSource& source, const LoadOptions& options,
                          base::ProgressSink* progress)
     : context_(context) {
-    const WeightPlan plan = planWeights(source, options.dequantize);
-    report_.residentBytes = plan.residentBytes;
-    owned_.reserve(plan.pieces.size());
+    const WeightLayout layout = layOutWeights(source, options.dequantize);
+    report_.residentBytes = layout.residentBytes;
+    owned_.reserve(layout.pieces.size());
     kernels::KeptState* const kept = context.kept();
-    const std::string key = kept != nullptr ? weightsKey(context, source, plan, options.seed) : std::string();
+    const std::string key = kept != nullptr ? weightsKey(context, source, layout, options.seed) : std::string();
     if (kept != nullptr && kept->hasWeights(key)) {
-        adopt(plan, kept->weights());
+        adopt(layout, kept->weights());
     } else {
         if (kept != nullptr) {
             kept->releaseWeights();
         }
-        load(plan, source, options, progress);
+        load(layout, source, options, progress);
     }
     key_ = key;
 }
@@ -325,11 +325,11 @@ WeightStore::~WeightStore() {
     }
 }
 
-void WeightStore::adopt(const WeightPlan& plan, kernels::KeptBlock& block) {
+void WeightStore::adopt(const WeightLayout& layout, kernels::KeptReservation& block) {
     const base::TimeNs begin = context_.clock().now();
     arena_ = context_.memory().adoptArena(block, "weights");
     LayerScope scope(context_.tracer());
-    for (const WeightPiece& piece : plan.pieces) {
+    for (const WeightPiece& piece : layout.pieces) {
         scope.enter(piece.layer);
         add(piece);
     }
@@ -345,23 +345,23 @@ const kernels::Tensor& WeightStore::add(const WeightPiece& piece) {
     return tensor;
 }
 
-void WeightStore::load(const WeightPlan& plan, const ModelSource& source, const LoadOptions& options,
+void WeightStore::load(const WeightLayout& layout, const ModelSource& source, const LoadOptions& options,
                        base::ProgressSink* progress) {
     kernels::Context& context = context_;
-    arena_ = context.memory().reserveArena(plan.arenaBytes, "weights");
+    arena_ = context.memory().reserveArena(layout.arenaBytes, "weights");
     kernels::Tensor staging;
-    if (plan.stagingBytes > 0) {
+    if (layout.stagingBytes > 0) {
         staging = kernels::Tensor(context.memory().general(), base::MemoryCategory::Workspace, "load.staging",
-                                  DType::U8, kernels::Shape{static_cast<std::int64_t>(plan.stagingBytes)});
+                                  DType::U8, kernels::Shape{static_cast<std::int64_t>(layout.stagingBytes)});
     }
     if (context.can().compilesKernels && source.synthetic()) {
-        prefetchFills(context, source, plan, options);
+        prefetchFills(context, source, layout, options);
     }
     // Behind the staging buffer: what is on its way there ends before the buffer goes.
-    Loader loader(context, source, options, plan.sourceBytes, staging.view().data, plan.stagingBytes, progress);
+    Loader loader(context, source, options, layout.sourceBytes, staging.view().data, layout.stagingBytes, progress);
     {
         LayerScope scope(context.tracer());
-        for (const WeightPiece& piece : plan.pieces) {
+        for (const WeightPiece& piece : layout.pieces) {
             scope.enter(piece.layer);
             const kernels::Tensor& tensor = add(piece);
             if (piece.expand) {

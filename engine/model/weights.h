@@ -33,7 +33,7 @@ struct LoadOptions {
 };
 
 struct WeightPiece;
-struct WeightPlan;
+struct WeightLayout;
 
 struct LoadReport {
     double seconds = 0;              ///< on the context's clock
@@ -63,9 +63,9 @@ public:
     const LoadReport& report() const { return report_; }
 
 private:
-    void load(const WeightPlan& plan, const ModelSource& source, const LoadOptions& options,
+    void load(const WeightLayout& layout, const ModelSource& source, const LoadOptions& options,
               base::ProgressSink* progress);
-    void adopt(const WeightPlan& plan, kernels::KeptBlock& block);
+    void adopt(const WeightLayout& layout, kernels::KeptReservation& block);
     const kernels::Tensor& add(const WeightPiece& piece);
 
     kernels::Context& context_;

@@ -48,17 +48,17 @@ ChannelParser::ChannelParser(ChatFormatKind kind, std::shared_ptr<const Tokenize
     call_ = id("<|call|>");
 }
 
-std::vector<ChannelChunk> ChannelParser::push(std::int32_t id) {
+std::vector<ChannelText> ChannelParser::push(std::int32_t id) {
     if (harmony_) {
         return pushHarmony(id);
     }
-    std::vector<ChannelChunk> out;
+    std::vector<ChannelText> out;
     bodyText(decoder_.push(id), out);
     return out;
 }
 
-std::vector<ChannelChunk> ChannelParser::pushHarmony(std::int32_t id) {
-    std::vector<ChannelChunk> out;
+std::vector<ChannelText> ChannelParser::pushHarmony(std::int32_t id) {
+    std::vector<ChannelText> out;
     if (control(id, out)) {
         return out;
     }
@@ -77,7 +77,7 @@ std::vector<ChannelChunk> ChannelParser::pushHarmony(std::int32_t id) {
 }
 
 /// Handles the tokens that structure a message. Returns false for text.
-bool ChannelParser::control(std::int32_t id, std::vector<ChannelChunk>& out) {
+bool ChannelParser::control(std::int32_t id, std::vector<ChannelText>& out) {
     if (id < 0) {
         return false;
     }
@@ -107,7 +107,7 @@ bool ChannelParser::control(std::int32_t id, std::vector<ChannelChunk>& out) {
     return true;
 }
 
-void ChannelParser::headerText(std::int32_t id, std::vector<ChannelChunk>& out) {
+void ChannelParser::headerText(std::int32_t id, std::vector<ChannelText>& out) {
     const std::string text = decoder_.push(id);
     std::string& header = state_ == State::Header ? role_ : state_ == State::Channel ? channel_ : contentType_;
     header += text;
@@ -126,7 +126,7 @@ void ChannelParser::headerText(std::int32_t id, std::vector<ChannelChunk>& out) 
     }
 }
 
-void ChannelParser::beginBody(std::vector<ChannelChunk>& out) {
+void ChannelParser::beginBody(std::vector<ChannelText>& out) {
     ChannelMessage message;
     message.recipient = takeRecipient(channel_);
     if (message.recipient.empty()) {
@@ -148,7 +148,7 @@ void ChannelParser::beginBody(std::vector<ChannelChunk>& out) {
     state_ = State::Body;
 }
 
-void ChannelParser::bodyText(std::string text, std::vector<ChannelChunk>& out) {
+void ChannelParser::bodyText(std::string text, std::vector<ChannelText>& out) {
     if (text.empty()) {
         return;
     }
@@ -165,7 +165,7 @@ void ChannelParser::bodyText(std::string text, std::vector<ChannelChunk>& out) {
     }
 }
 
-void ChannelParser::endBody(bool complete, std::vector<ChannelChunk>& out) {
+void ChannelParser::endBody(bool complete, std::vector<ChannelText>& out) {
     if (state_ == State::Body) {
         bodyText(decoder_.finish(), out);
         messages_.back().complete = complete;
@@ -175,8 +175,8 @@ void ChannelParser::endBody(bool complete, std::vector<ChannelChunk>& out) {
     contentType_.clear();
 }
 
-std::vector<ChannelChunk> ChannelParser::finish() {
-    std::vector<ChannelChunk> out;
+std::vector<ChannelText> ChannelParser::finish() {
+    std::vector<ChannelText> out;
     if (!harmony_) {
         bodyText(decoder_.finish(), out);
     } else {

@@ -15,7 +15,7 @@
 namespace vitrine::engine {
 
 /// Text that has just become certain. Texts of one message come in order; a new message begins with `startsMessage`.
-struct ChannelChunk {
+struct ChannelText {
     std::string channel;   ///< "analysis", "commentary", "final" or what the model wrote
     std::string recipient; ///< "functions.NAME" for a tool call, else empty
     std::string text;      ///< whole code points; may be empty at the start of a message
@@ -36,9 +36,9 @@ class ChannelParser {
 public:
     ChannelParser(ChatFormatKind kind, std::shared_ptr<const Tokenizer> tokenizer);
 
-    std::vector<ChannelChunk> push(std::int32_t id);
+    std::vector<ChannelText> push(std::int32_t id);
     /// Returns the text that was held back. Nothing may be pushed afterwards.
-    std::vector<ChannelChunk> finish();
+    std::vector<ChannelText> finish();
 
     const std::vector<ChannelMessage>& messages() const { return messages_; }
     /// The answer as a message of the history: final text as content, analysis as thinking, calls as tool calls.
@@ -47,12 +47,12 @@ public:
 private:
     enum class State { Header, Channel, ContentType, Body, Between };
 
-    std::vector<ChannelChunk> pushHarmony(std::int32_t id);
-    bool control(std::int32_t id, std::vector<ChannelChunk>& out);
-    void headerText(std::int32_t id, std::vector<ChannelChunk>& out);
-    void beginBody(std::vector<ChannelChunk>& out);
-    void bodyText(std::string text, std::vector<ChannelChunk>& out);
-    void endBody(bool complete, std::vector<ChannelChunk>& out);
+    std::vector<ChannelText> pushHarmony(std::int32_t id);
+    bool control(std::int32_t id, std::vector<ChannelText>& out);
+    void headerText(std::int32_t id, std::vector<ChannelText>& out);
+    void beginBody(std::vector<ChannelText>& out);
+    void bodyText(std::string text, std::vector<ChannelText>& out);
+    void endBody(bool complete, std::vector<ChannelText>& out);
 
     std::shared_ptr<const Tokenizer> tokenizer_;
     StreamDecoder decoder_;

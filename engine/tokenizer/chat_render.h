@@ -29,7 +29,7 @@ public:
 
 private:
     const Tokenizer& tokenizer_;
-    std::vector<PromptPart> parts_;
+    std::vector<PromptPiece> parts_;
     std::string text_;
 };
 

@@ -123,7 +123,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool addSpeci
     return ids;
 }
 
-std::vector<std::int32_t> Tokenizer::encodeParts(std::span<const PromptPart> parts) const {
+std::vector<std::int32_t> Tokenizer::encodeParts(std::span<const PromptPiece> parts) const {
     std::vector<std::int32_t> ids;
     std::string text;
     bool atStart = true;
@@ -150,7 +150,7 @@ std::vector<std::int32_t> Tokenizer::encodeParts(std::span<const PromptPart> par
         }
         text.clear();
     };
-    for (const PromptPart& part : parts) {
+    for (const PromptPiece& part : parts) {
         if (part.id < 0) {
             text += part.text;
             continue;

@@ -17,7 +17,7 @@
 namespace vitrine::engine {
 
 /// A part of a prompt: one token by its id, or text in which no special token is looked for.
-struct PromptPart {
+struct PromptPiece {
     std::int32_t id = -1; ///< -1: `text` counts
     std::string text;     ///< UTF-8
 };
@@ -42,7 +42,7 @@ public:
     /// A prompt made of tokens and texts. Special tokens come only from parts with an id; in texts they are plain
     /// characters. Neighbouring texts are joined first, so that the ids do not depend on how a text was cut. Throws
     /// BadInput for an id that no token has.
-    std::vector<std::int32_t> encodeParts(std::span<const PromptPart> parts) const;
+    std::vector<std::int32_t> encodeParts(std::span<const PromptPiece> parts) const;
 
     /// Ids that no token has are left out. No clean-up of spaces. Linear in the text.
     std::string decode(std::span<const std::int32_t> ids, bool skipSpecialTokens = false) const;

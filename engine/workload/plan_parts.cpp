@@ -9,7 +9,7 @@ namespace vitrine::engine {
 using Json = nlohmann::json;
 
 Json outOfMemoryJson(const base::OutOfMemory& error) {
-    const base::OutOfMemoryFacts& facts = error.facts();
+    const base::OutOfMemoryDetails& facts = error.facts();
     Json holders = Json::array();
     for (const auto& holder : facts.holders) {
         holders.push_back({{"category", holder.category}, {"layer", holder.layer}, {"bytes", holder.bytes}});

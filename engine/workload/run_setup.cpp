@@ -258,10 +258,10 @@ void addKernelMetrics(Json& metrics, kernels::Context& context) {
                     {"compile_seconds", use.compileSeconds},
                     {"calls", use.calls}};
         // A variant of several launches is as heavy as its heaviest.
-        kernels::KernelFacts most;
+        kernels::KernelResources most;
         std::int64_t cubinBytes = 0;
         Json entries = Json::array();
-        for (const kernels::KernelFacts& facts : use.kernels) {
+        for (const kernels::KernelResources& facts : use.kernels) {
             entries.push_back(facts.entry);
             most.registers = std::max(most.registers, facts.registers);
             most.spillBytes = std::max(most.spillBytes, facts.spillBytes);

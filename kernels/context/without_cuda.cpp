@@ -39,7 +39,7 @@ const std::string& Nvrtc::whyMissing() {
     return kReason;
 }
 
-CompiledKernel Nvrtc::compile(const CompileRequest&) const {
+CompiledKernel Nvrtc::compile(const CompileJob&) const {
     refuse();
 }
 

@@ -10,14 +10,14 @@
 namespace vitrine::kernels {
 namespace {
 
-struct DTypeFacts {
+struct DTypeTraits {
     int bits;
     std::string_view name;
     std::string_view safetensors;
 };
 
 // Indexed by the enumerator's number.
-constexpr std::array<DTypeFacts, 23> kFacts{{
+constexpr std::array<DTypeTraits, 23> kFacts{{
     {0, "none", ""},
     {64, "float64", "F64"},
     {32, "float32", "F32"},
@@ -43,7 +43,7 @@ constexpr std::array<DTypeFacts, 23> kFacts{{
     {8, "float8_e5m2fnuz", "F8_E5M2FNUZ"},
 }};
 
-const DTypeFacts& factsOf(DType dtype) {
+const DTypeTraits& factsOf(DType dtype) {
     const auto index = static_cast<std::size_t>(dtype);
     if (index >= kFacts.size()) {
         throw base::Internal(fmt::format("dtype number {} is unknown", index));
@@ -58,7 +58,7 @@ int bitsOf(DType dtype) {
 }
 
 std::uint64_t bytesOf(DType dtype, std::int64_t count) {
-    const DTypeFacts& facts = factsOf(dtype);
+    const DTypeTraits& facts = factsOf(dtype);
     std::uint64_t bits = 0;
     if (count < 0 ||
         __builtin_mul_overflow(static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(facts.bits), &bits)) {

@@ -87,7 +87,7 @@ void CudaDevice::check(CUresult code, std::string_view call) {
     }
     throwIfFaulted();
     if (code == CUDA_ERROR_OUT_OF_MEMORY) {
-        base::OutOfMemoryFacts facts;
+        base::OutOfMemoryDetails facts;
         facts.what = std::string(call);
         throw base::OutOfMemory(std::move(facts));
     }

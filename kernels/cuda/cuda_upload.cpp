@@ -11,7 +11,7 @@ namespace vitrine::kernels {
 
 namespace {
 
-struct Slot {
+struct UploadBuffer {
     std::byte* memory = nullptr;
     CUevent begin = nullptr;
     CUevent end = nullptr;
@@ -22,7 +22,7 @@ struct Slot {
 struct Worker {
     CUstream stream = nullptr;
     CUevent joined = nullptr;
-    std::array<Slot, CudaUpload::kBuffersPerWorker> slots;
+    std::array<UploadBuffer, CudaUpload::kBuffersPerWorker> buffers;
     std::size_t next = 0;
 };
 
@@ -50,9 +50,9 @@ struct CudaUpload::State {
                 driver.cuStreamDestroy(worker.stream);
             }
             destroy(worker.joined);
-            for (Slot& slot : worker.slots) {
-                destroy(slot.begin);
-                destroy(slot.end);
+            for (UploadBuffer& buffer : worker.buffers) {
+                destroy(buffer.begin);
+                destroy(buffer.end);
             }
         }
         destroy(origin);
@@ -74,20 +74,20 @@ struct CudaUpload::State {
         check(device->driver().cuEventCreate(&event, flags), "cuEventCreate");
         return event;
     }
-    /// Waits for the slot's copy and notes when it was.
-    void retire(Slot& slot) {
-        if (!slot.used) {
+    /// Waits for the buffer's copy and notes when it was.
+    void retire(UploadBuffer& buffer) {
+        if (!buffer.used) {
             return;
         }
         const CudaDriver& driver = device->driver();
-        check(driver.cuEventSynchronize(slot.end), "cuEventSynchronize");
-        slot.used = false;
+        check(driver.cuEventSynchronize(buffer.end), "cuEventSynchronize");
+        buffer.used = false;
         float begin = 0;
         float end = 0;
-        check(driver.cuEventElapsedTime(&begin, origin, slot.begin), "cuEventElapsedTime");
-        check(driver.cuEventElapsedTime(&end, origin, slot.end), "cuEventElapsedTime");
+        check(driver.cuEventElapsedTime(&begin, origin, buffer.begin), "cuEventElapsedTime");
+        check(driver.cuEventElapsedTime(&end, origin, buffer.end), "cuEventElapsedTime");
         const std::lock_guard lock(mutex);
-        copied.push_back({slot.tag, static_cast<double>(begin) * 1e-3, static_cast<double>(end) * 1e-3});
+        copied.push_back({buffer.tag, static_cast<double>(begin) * 1e-3, static_cast<double>(end) * 1e-3});
     }
 };
 
@@ -103,11 +103,11 @@ CudaUpload::CudaUpload(CudaContext& context, MemoryResource& pinned, int workers
     for (Worker& worker : state.workers) {
         state.check(driver.cuStreamCreate(&worker.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
         worker.joined = state.makeEvent(CU_EVENT_DISABLE_TIMING);
-        for (Slot& slot : worker.slots) {
-            slot.memory = memory;
+        for (UploadBuffer& buffer : worker.buffers) {
+            buffer.memory = memory;
             memory += bufferBytes;
-            slot.begin = state.makeEvent(CU_EVENT_DEFAULT);
-            slot.end = state.makeEvent(CU_EVENT_DEFAULT);
+            buffer.begin = state.makeEvent(CU_EVENT_DEFAULT);
+            buffer.end = state.makeEvent(CU_EVENT_DEFAULT);
         }
     }
     state.computed = state.makeEvent(CU_EVENT_DISABLE_TIMING);
@@ -125,21 +125,21 @@ std::uint64_t CudaUpload::bufferBytes() const {
 void* CudaUpload::buffer(int worker) {
     Worker& own = state_->workers[static_cast<std::size_t>(worker)];
     state_->device->makeCurrent();
-    Slot& slot = own.slots[own.next % kBuffersPerWorker];
-    state_->retire(slot);
-    return slot.memory;
+    UploadBuffer& buffer = own.buffers[own.next % kBuffersPerWorker];
+    state_->retire(buffer);
+    return buffer.memory;
 }
 
 void CudaUpload::send(int worker, const void* from, void* device, std::uint64_t bytes, std::uint64_t tag) {
     Worker& own = state_->workers[static_cast<std::size_t>(worker)];
     const CudaDriver& driver = state_->device->driver();
-    Slot& slot = own.slots[own.next++ % kBuffersPerWorker];
-    state_->check(driver.cuEventRecord(slot.begin, own.stream), "cuEventRecord");
+    UploadBuffer& buffer = own.buffers[own.next++ % kBuffersPerWorker];
+    state_->check(driver.cuEventRecord(buffer.begin, own.stream), "cuEventRecord");
     state_->check(driver.cuMemcpyHtoDAsync(reinterpret_cast<CUdeviceptr>(device), from, bytes, own.stream),
                   "cuMemcpyHtoDAsync");
-    state_->check(driver.cuEventRecord(slot.end, own.stream), "cuEventRecord");
-    slot.used = true;
-    slot.tag = tag;
+    state_->check(driver.cuEventRecord(buffer.end, own.stream), "cuEventRecord");
+    buffer.used = true;
+    buffer.tag = tag;
 }
 
 void CudaUpload::beforeCompute() {
@@ -168,8 +168,8 @@ std::vector<CudaUpload::Copied> CudaUpload::takeCopied() {
 void CudaUpload::finish() {
     for (Worker& worker : state_->workers) {
         state_->check(state_->device->driver().cuStreamSynchronize(worker.stream), "cuStreamSynchronize");
-        for (Slot& slot : worker.slots) {
-            state_->retire(slot);
+        for (UploadBuffer& buffer : worker.buffers) {
+            state_->retire(buffer);
         }
     }
 }

@@ -80,7 +80,7 @@ void KeptState::giveCuda(CudaContext&& cuda) noexcept {
     }
 }
 
-void KeptState::giveWeights(std::string key, KeptBlock block) noexcept {
+void KeptState::giveWeights(std::string key, KeptReservation block) noexcept {
     weightsKey_ = std::move(key);
     weights_ = std::move(block);
 }

@@ -31,8 +31,8 @@ public:
     /// `key` names everything that the bytes depend on.
     bool hasWeights(const std::string& key) const { return !weights_.empty() && weightsKey_ == key; }
     /// For Memory::adoptArena, which empties it.
-    KeptBlock& weights() { return weights_; }
-    void giveWeights(std::string key, KeptBlock block) noexcept;
+    KeptReservation& weights() { return weights_; }
+    void giveWeights(std::string key, KeptReservation block) noexcept;
     std::uint64_t weightBytes() const { return weights_.bytes(); }
 
     void releaseWeights() noexcept;
@@ -43,7 +43,7 @@ private:
     std::optional<CudaContext> cuda_;
     std::string cudaKey_; ///< of the context that is kept or was taken last
     std::string weightsKey_;
-    KeptBlock weights_;
+    KeptReservation weights_;
 };
 
 } // namespace vitrine::kernels

@@ -19,7 +19,7 @@ namespace vitrine::kernels {
 namespace {
 
 [[noreturn]] void throwExhausted(std::uint64_t bytes, std::uint64_t largestFree, const Tag& tag) {
-    base::OutOfMemoryFacts facts;
+    base::OutOfMemoryDetails facts;
     facts.what = std::string(tag.name);
     facts.requested = bytes;
     facts.largestFree = largestFree;

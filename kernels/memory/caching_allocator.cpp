@@ -100,7 +100,7 @@ CachingAllocator::~CachingAllocator() {
 
 void* CachingAllocator::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
     if (bytes > (std::uint64_t{1} << 60)) {
-        base::OutOfMemoryFacts facts;
+        base::OutOfMemoryDetails facts;
         facts.what = std::string(tag.name);
         facts.requested = bytes;
         throw base::OutOfMemory(std::move(facts));

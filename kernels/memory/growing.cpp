@@ -21,7 +21,7 @@ std::uint64_t wholeUnits(std::uint64_t bytes, std::uint64_t unit) {
 
 } // namespace
 
-GrowingRange::GrowingRange(const RangeParts& parts, std::uint64_t capacity, const Tag& tag) : parts_(parts) {
+GrowingRange::GrowingRange(const RangeServices& parts, std::uint64_t capacity, const Tag& tag) : parts_(parts) {
     if (parts_.space != nullptr && capacity <= kMostAddresses) {
         capacity_ = wholeUnits(std::max<std::uint64_t>(capacity, 1), parts_.unit);
         data_ = parts_.space->reserve(capacity_);

@@ -40,7 +40,7 @@ class FailingResource;
 class Ledger;
 
 /// What the ranges of one Memory share; it outlives them.
-struct RangeParts {
+struct RangeServices {
     AddressSpace* space = nullptr;
     FailingResource& failing;
     BudgetResource& budget;
@@ -54,7 +54,7 @@ struct RangeParts {
 class GrowingRange {
 public:
     /// `capacity`: addresses, rounded up to whole units. Throws OutOfMemory where there are not so many addresses.
-    GrowingRange(const RangeParts& parts, std::uint64_t capacity, const Tag& tag);
+    GrowingRange(const RangeServices& parts, std::uint64_t capacity, const Tag& tag);
     ~GrowingRange();
     GrowingRange(const GrowingRange&) = delete; // owns a range
     GrowingRange& operator=(const GrowingRange&) = delete;
@@ -77,7 +77,7 @@ public:
 private:
     bool mapTo(std::uint64_t bytes);
 
-    const RangeParts& parts_;
+    const RangeServices& parts_;
     std::byte* data_ = nullptr;
     std::uint64_t capacity_ = 0;
     std::uint64_t backed_ = 0;

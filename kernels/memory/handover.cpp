@@ -6,7 +6,7 @@
 
 namespace vitrine::kernels {
 
-void KeptBlock::reset() noexcept {
+void KeptReservation::reset() noexcept {
     if (owner_ != nullptr) {
         owner_->deallocate(address_, bytes_, StreamRef{});
         owner_.reset();
@@ -15,7 +15,7 @@ void KeptBlock::reset() noexcept {
     }
 }
 
-void KeptBlock::swap(KeptBlock& other) noexcept {
+void KeptReservation::swap(KeptReservation& other) noexcept {
     std::swap(owner_, other.owner_);
     std::swap(address_, other.address_);
     std::swap(bytes_, other.bytes_);
@@ -39,7 +39,7 @@ void HandoverResource::deallocate(void* address, std::uint64_t bytes, StreamRef 
         }
         adopted_.erase(adopted);
     } else if (keep) {
-        kept_ = KeptBlock(upstream_, address, bytes);
+        kept_ = KeptReservation(upstream_, address, bytes);
     } else {
         upstream_->deallocate(address, bytes, stream);
     }

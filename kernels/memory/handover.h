@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// How a reservation goes from one Memory to the next. Its bytes are not moved. Between the two, its KeptBlock is the
+// How a reservation goes from one Memory to the next. Its bytes are not moved. Between the two, its KeptReservation is the
 // only owner.
 
 #include <cstdint>
@@ -14,25 +14,25 @@
 namespace vitrine::kernels {
 
 /// An owned reservation of a physical resource that counts against no budget. Move-only; the destructor frees it.
-class KeptBlock {
+class KeptReservation {
 public:
-    KeptBlock() = default;
-    KeptBlock(std::shared_ptr<MemoryResource> owner, void* address, std::uint64_t bytes)
+    KeptReservation() = default;
+    KeptReservation(std::shared_ptr<MemoryResource> owner, void* address, std::uint64_t bytes)
         : owner_(std::move(owner)), address_(address), bytes_(bytes) {}
-    ~KeptBlock() { reset(); }
-    KeptBlock(KeptBlock&& other) noexcept { swap(other); }
-    KeptBlock& operator=(KeptBlock&& other) noexcept {
-        KeptBlock(std::move(other)).swap(*this);
+    ~KeptReservation() { reset(); }
+    KeptReservation(KeptReservation&& other) noexcept { swap(other); }
+    KeptReservation& operator=(KeptReservation&& other) noexcept {
+        KeptReservation(std::move(other)).swap(*this);
         return *this;
     }
-    KeptBlock(const KeptBlock&) = delete; // owns memory
-    KeptBlock& operator=(const KeptBlock&) = delete;
+    KeptReservation(const KeptReservation&) = delete; // owns memory
+    KeptReservation& operator=(const KeptReservation&) = delete;
 
     void* address() const { return address_; }
     std::uint64_t bytes() const { return bytes_; }
     bool empty() const { return owner_ == nullptr; }
     void reset() noexcept;
-    void swap(KeptBlock& other) noexcept;
+    void swap(KeptReservation& other) noexcept;
 
 private:
     std::shared_ptr<MemoryResource> owner_;
@@ -52,18 +52,18 @@ public:
     std::uint64_t largestFree() const override { return upstream_->largestFree(); }
     AddressSpace* addressSpace() override { return upstream_->addressSpace(); }
 
-    void offer(KeptBlock block) { offered_ = std::move(block); }
+    void offer(KeptReservation block) { offered_ = std::move(block); }
     /// The reservation that was offered, if no request took it.
-    KeptBlock withdraw() { return std::move(offered_); }
+    KeptReservation withdraw() { return std::move(offered_); }
     /// The reservation that is freed next is kept; takeKept() returns it.
     void keepNext() { keepNext_ = true; }
-    KeptBlock takeKept() { return std::move(kept_); }
+    KeptReservation takeKept() { return std::move(kept_); }
 
 private:
     std::shared_ptr<MemoryResource> upstream_;
-    KeptBlock offered_, kept_;
+    KeptReservation offered_, kept_;
     bool keepNext_ = false;
-    std::unordered_map<void*, KeptBlock> adopted_; ///< in use; each goes back to where it came from
+    std::unordered_map<void*, KeptReservation> adopted_; ///< in use; each goes back to where it came from
 };
 
 } // namespace vitrine::kernels

@@ -58,7 +58,7 @@ void Ledger::beginStep() {
     stepBaseTotal_ = statistics_.current;
 }
 
-void Ledger::repeatStep(const StepBooks& books) {
+void Ledger::repeatStep(const StepMemory& books) {
     const base::CategoryBytes& current = statistics_.currentByCategory;
     const base::CategoryBytes most = sum(current, books.maxByCategory);
     std::transform(most.begin(), most.end(), statistics_.maxByCategory.begin(), statistics_.maxByCategory.begin(),
@@ -111,7 +111,7 @@ void Ledger::reserved(std::int64_t change) {
 
 base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::uint64_t budget,
                                   std::uint64_t largestFree) {
-    base::OutOfMemoryFacts facts;
+    base::OutOfMemoryDetails facts;
     facts.what = std::string(tag.name);
     facts.category = std::string(base::categoryName(tag.category));
     facts.requested = requested;

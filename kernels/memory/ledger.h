@@ -31,8 +31,8 @@ public:
 
     /// Starts counting a step, in addition to the run.
     void beginStep();
-    const StepBooks& stepBooks() const { return step_; }
-    void repeatStep(const StepBooks& books);
+    const StepMemory& stepBooks() const { return step_; }
+    void repeatStep(const StepMemory& books);
 
     const MemoryStatistics& statistics() const { return statistics_; }
 
@@ -52,7 +52,7 @@ private:
     Tracer& tracer_;
     base::MemorySpace space_;
     MemoryStatistics statistics_;
-    StepBooks step_;
+    StepMemory step_;
     base::CategoryBytes stepBase_{}; ///< what was alive when the step began
     std::uint64_t stepBaseTotal_ = 0;
     std::unordered_map<void*, Live> live_;

@@ -137,7 +137,7 @@ struct Memory::State {
     GuardResource guard;
     RecordingResource general;
     RecordingResource hostRecording;
-    RangeParts ranges;
+    RangeServices ranges;
     std::unique_ptr<RecordedStepArena> step;
     bool guarded = false;
 };
@@ -181,7 +181,7 @@ std::unique_ptr<Arena> Memory::reserveArena(std::uint64_t bytes, std::string_vie
     throw state_->ledger.failure(bytes, tag, state_->budget.limit(), state_->budget.largestFree());
 }
 
-std::unique_ptr<Arena> Memory::adoptArena(KeptBlock& block, std::string_view name) {
+std::unique_ptr<Arena> Memory::adoptArena(KeptReservation& block, std::string_view name) {
     const std::uint64_t bytes = block.bytes();
     const Tag tag{base::MemoryCategory::Weights, name, DType::U8, {}};
     state_->handover.offer(std::move(block));
@@ -193,7 +193,7 @@ std::unique_ptr<Arena> Memory::adoptArena(KeptBlock& block, std::string_view nam
     throw state_->ledger.failure(bytes, tag, state_->budget.limit(), state_->budget.largestFree());
 }
 
-KeptBlock Memory::detachArena(std::unique_ptr<Arena> arena) noexcept {
+KeptReservation Memory::detachArena(std::unique_ptr<Arena> arena) noexcept {
     state_->handover.keepNext();
     arena.reset();
     return state_->handover.takeKept();
@@ -215,11 +215,11 @@ const MemoryStatistics& Memory::hostStatistics() const {
     return state_->hostLedger.statistics();
 }
 
-const StepBooks& Memory::stepBooks() const {
+const StepMemory& Memory::stepBooks() const {
     return state_->ledger.stepBooks();
 }
 
-void Memory::repeatStep(const StepBooks& books) {
+void Memory::repeatStep(const StepMemory& books) {
     state_->ledger.repeatStep(books);
 }
 

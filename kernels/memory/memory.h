@@ -34,7 +34,7 @@ struct MemoryStatistics {
 };
 
 /// What the tensors of a step added to what was allocated before it. All of them are freed inside the step.
-struct StepBooks {
+struct StepMemory {
     std::uint64_t peak = 0;
     base::CategoryBytes peakByCategory{}; ///< the split at the first instant of `peak`
     base::CategoryBytes maxByCategory{};
@@ -96,9 +96,9 @@ public:
     std::unique_ptr<Arena> reserveArena(std::uint64_t bytes, std::string_view name);
     /// Makes an empty arena in a reservation that another Memory gave up. The budget and the statistics count it like a
     /// new reservation. Takes `block`; where the budget refuses it, throws OutOfMemory and leaves `block` as it was.
-    std::unique_ptr<Arena> adoptArena(KeptBlock& block, std::string_view name);
+    std::unique_ptr<Arena> adoptArena(KeptReservation& block, std::string_view name);
     /// Gives an arena up without freeing it. Its pieces must be gone.
-    KeptBlock detachArena(std::unique_ptr<Arena> arena) noexcept;
+    KeptReservation detachArena(std::unique_ptr<Arena> arena) noexcept;
 
     /// Reserves addresses on the device for up to `capacity` bytes that grow in place. No memory is taken yet. Throws
     /// OutOfMemory.
@@ -109,10 +109,10 @@ public:
 
     const MemoryStatistics& statistics() const;
     const MemoryStatistics& hostStatistics() const;
-    const StepBooks& stepBooks() const; ///< of the current or last step in step()
+    const StepMemory& stepBooks() const; ///< of the current or last step in step()
     /// Counts a step that ran without allocating its tensors, because a captured graph ran at their addresses. `books`
     /// are those of the captured step.
-    void repeatStep(const StepBooks& books);
+    void repeatStep(const StepMemory& books);
     std::uint64_t budget() const;
     /// How many pieces had a write outside of their bounds; 0 without guard bytes.
     std::uint64_t guardViolations() const;

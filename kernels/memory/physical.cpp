@@ -23,7 +23,7 @@ constexpr std::uint64_t kMetaRanges = 4096;
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 
 [[noreturn]] void throwExhausted(std::uint64_t bytes, const Tag& tag) {
-    base::OutOfMemoryFacts facts;
+    base::OutOfMemoryDetails facts;
     facts.what = std::string(tag.name);
     facts.requested = bytes;
     throw base::OutOfMemory(std::move(facts));

@@ -22,7 +22,7 @@ constexpr unsigned char kGuardPattern = 0xFD;
 
 void* FailingResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
     if (refuses()) {
-        base::OutOfMemoryFacts facts;
+        base::OutOfMemoryDetails facts;
         facts.what = std::string(tag.name);
         facts.requested = bytes;
         throw base::OutOfMemory(std::move(facts));
@@ -32,7 +32,7 @@ void* FailingResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag
 
 void* BudgetResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
     if (!fits(bytes)) {
-        base::OutOfMemoryFacts facts;
+        base::OutOfMemoryDetails facts;
         facts.what = std::string(tag.name);
         facts.requested = bytes;
         facts.budget = limit_;

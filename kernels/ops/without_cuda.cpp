@@ -5,7 +5,7 @@
 
 #include "kernels/ops/attention/block_counts.h"
 #include "kernels/ops/attention/flex_attention.h"
-#include "kernels/ops/fused/block_plans.h"
+#include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/linear/weights.h"
 #include "kernels/ops/sampling/sample.h"
 

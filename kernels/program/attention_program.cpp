@@ -68,7 +68,7 @@ std::optional<LinearBound> linearBound(const Program& bound) {
 
 } // namespace
 
-ProgramFacts::ProgramFacts(const Program& program) : key(programKey(program)) {
+ProgramAnalysis::ProgramAnalysis(const Program& program) : key(programKey(program)) {
     if (!program.isMask()) {
         return;
     }

@@ -21,8 +21,8 @@ struct LinearBound {
 };
 
 /// The results of analysis that hold for all contents of the captured tensors.
-struct ProgramFacts {
-    explicit ProgramFacts(const Program& program);
+struct ProgramAnalysis {
+    explicit ProgramAnalysis(const Program& program);
 
     std::string key;      ///< programKey
     IntervalRows rows;    ///< of a mask: every key that a row sees lies inside (hullRows)
@@ -40,7 +40,7 @@ struct ProgramFacts {
 struct BoundProgram {
     const Program* program = nullptr; ///< null: none
     CaptureBinding captures;
-    const ProgramFacts* facts = nullptr; ///< of `program`, when its owner keeps them; null: found anew at each use
+    const ProgramAnalysis* facts = nullptr; ///< of `program`, when its owner keeps them; null: found anew at each use
 
     bool empty() const { return program == nullptr; }
 };
@@ -52,7 +52,7 @@ struct KnownProgram {
     BoundProgram bound(CaptureBinding captures = {}) const { return {&program, std::move(captures), &facts}; }
 
     Program program;
-    ProgramFacts facts;
+    ProgramAnalysis facts;
 };
 
 /// The analysis of a bound program: that of its owner, or a new one.
@@ -62,12 +62,12 @@ public:
     ~FactsOf() = default;
     FactsOf(const FactsOf&) = delete; // points at its own
     FactsOf& operator=(const FactsOf&) = delete;
-    const ProgramFacts& operator*() const { return *facts_; }
-    const ProgramFacts* operator->() const { return facts_; }
+    const ProgramAnalysis& operator*() const { return *facts_; }
+    const ProgramAnalysis* operator->() const { return facts_; }
 
 private:
-    std::optional<ProgramFacts> own_;
-    const ProgramFacts* facts_;
+    std::optional<ProgramAnalysis> own_;
+    const ProgramAnalysis* facts_;
 };
 
 } // namespace vitrine::kernels

@@ -69,7 +69,7 @@ std::string partName(const Part& part) {
     return part.word;
 }
 
-struct GroupParts {
+struct GroupMembers {
     std::uint64_t bytes = 0;
     base::CategoryBytes byCategory{};
     std::map<std::string, Part> parts;
@@ -86,7 +86,7 @@ public:
         const ScopePlace place = places_.of(row.scope);
         const std::int32_t named = layerInName(name);
         const std::int32_t layer = named >= 0 ? named : place.layer;
-        GroupParts& group = groups_[grouping_.name(grouping_.groupOf(row))];
+        GroupMembers& group = groups_[grouping_.name(grouping_.groupOf(row))];
         const bool weights = row.category == MemoryCategory::Weights;
         const std::string word = weights ? weightPart(name, row.dtype) : wordFor(row, name, place);
         Part& part = group.parts[word];
@@ -137,7 +137,7 @@ private:
         std::ranges::stable_sort(groups, std::greater(), &MemoryGroup::bytes);
     }
 
-    void addBytes(GroupParts& group, std::size_t category, std::uint64_t bytes) {
+    void addBytes(GroupMembers& group, std::size_t category, std::uint64_t bytes) {
         group.bytes += bytes;
         group.byCategory[category] += bytes;
         total_ += bytes;
@@ -147,7 +147,7 @@ private:
         return total_ > 0 ? static_cast<double>(bytes) / static_cast<double>(total_) : 0;
     }
 
-    MemoryGroup groupOf(const std::string& name, const GroupParts& parts) const {
+    MemoryGroup groupOf(const std::string& name, const GroupMembers& parts) const {
         MemoryGroup group;
         group.name = group.kind = name;
         group.bytes = parts.bytes;
@@ -196,7 +196,7 @@ private:
     GroupBy by_;
     std::uint64_t total_ = 0;
     base::CategoryBytes named_{};
-    std::map<std::string, GroupParts> groups_;
+    std::map<std::string, GroupMembers> groups_;
 };
 
 MemoryGroup groupRows(const RunTimeline& timeline, const std::vector<std::size_t>& rows,

@@ -15,9 +15,9 @@ constexpr std::string_view slotStateName(base::SlotState state) {
     return kNames[static_cast<std::size_t>(state)];
 }
 
-constexpr std::string_view requestPhaseName(base::RequestPhase phase) {
-    constexpr std::string_view kNames[base::kRequestPhaseCount] = {"arrived", "admitted", "first_token", "preempted",
-                                                                   "resumed", "finished", "cancelled",   "refused"};
+constexpr std::string_view requestPhaseName(base::RequestChange phase) {
+    constexpr std::string_view kNames[base::kRequestChangeCount] = {"arrived", "admitted", "first_token", "preempted",
+                                                                    "resumed", "finished", "cancelled",   "refused"};
     return kNames[static_cast<std::size_t>(phase)];
 }
 

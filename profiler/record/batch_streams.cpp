@@ -131,14 +131,14 @@ void RequestStream::read(const ChunkReader& in, std::vector<Event>& events) {
         }
     }
     const auto request = in.signedColumn("request", 0, kMaxInt32);
-    const auto phase = in.unsignedColumn("phase", base::kRequestPhaseCount - 1);
+    const auto phase = in.unsignedColumn("phase", base::kRequestChangeCount - 1);
     const auto slot = in.signedColumn("slot", -1, kMaxInt32);
     const auto step = in.signedColumn("step", -1, kMaxCount);
     const auto tokens = in.signedColumn("tokens", 0, kMaxCount);
     const auto reason = in.unsignedColumn("reason", kMaxName);
     for (std::size_t row = 0; row < in.rows(); ++row) {
         events.push_back({time[row], static_cast<std::int32_t>(request[row]),
-                          static_cast<base::RequestPhase>(phase[row]), static_cast<std::int32_t>(slot[row]), step[row],
+                          static_cast<base::RequestChange>(phase[row]), static_cast<std::int32_t>(slot[row]), step[row],
                           tokens[row], base::StringId{static_cast<std::uint32_t>(reason[row])}});
     }
 }

@@ -19,12 +19,12 @@ public:
 
     /// Sets the value of `id`, replacing an earlier one.
     void put(std::uint64_t id, const Value& value) {
-        if ((size_ + 1) * 2 > slots_.size()) {
+        if ((size_ + 1) * 2 > cells_.size()) {
             rehash();
         }
         const std::size_t at = find(id);
-        size_ += slots_[at].used ? 0 : 1;
-        slots_[at] = {id, value, true};
+        size_ += cells_[at].used ? 0 : 1;
+        cells_[at] = {id, value, true};
     }
 
     const Value* get(std::uint64_t id) const {
@@ -32,14 +32,14 @@ public:
             return nullptr;
         }
         const std::size_t at = find(id);
-        return slots_[at].used ? &slots_[at].value : nullptr;
+        return cells_[at].used ? &cells_[at].value : nullptr;
     }
 
     /// Every entry as take(id, value), in no order.
     template <class Take> void each(Take take) const {
-        for (const Slot& slot : slots_) {
-            if (slot.used) {
-                take(slot.id, slot.value);
+        for (const Cell& cell : cells_) {
+            if (cell.used) {
+                take(cell.id, cell.value);
             }
         }
     }
@@ -50,53 +50,53 @@ public:
             return std::nullopt;
         }
         std::size_t hole = find(id);
-        if (!slots_[hole].used) {
+        if (!cells_[hole].used) {
             return std::nullopt;
         }
-        const Value value = slots_[hole].value;
-        const std::size_t mask = slots_.size() - 1;
-        for (std::size_t next = (hole + 1) & mask; slots_[next].used; next = (next + 1) & mask) {
+        const Value value = cells_[hole].value;
+        const std::size_t mask = cells_.size() - 1;
+        for (std::size_t next = (hole + 1) & mask; cells_[next].used; next = (next + 1) & mask) {
             // An entry may move back to the hole only if its own place is not between the hole and it.
-            if (((next - home(slots_[next].id)) & mask) >= ((next - hole) & mask)) {
-                slots_[hole] = slots_[next];
+            if (((next - home(cells_[next].id)) & mask) >= ((next - hole) & mask)) {
+                cells_[hole] = cells_[next];
                 hole = next;
             }
         }
-        slots_[hole].used = false;
+        cells_[hole].used = false;
         --size_;
         return value;
     }
 
 private:
-    struct Slot {
+    struct Cell {
         std::uint64_t id = 0;
         Value value{};
         bool used = false;
     };
 
     std::size_t home(std::uint64_t id) const {
-        return static_cast<std::size_t>((id * 0x9E3779B97F4A7C15u) >> 20) & (slots_.size() - 1);
+        return static_cast<std::size_t>((id * 0x9E3779B97F4A7C15u) >> 20) & (cells_.size() - 1);
     }
 
-    /// The slot of `id`, or the free one where it would go.
+    /// The cell of `id`, or the free one where it would go.
     std::size_t find(std::uint64_t id) const {
         std::size_t at = home(id);
-        while (slots_[at].used && slots_[at].id != id) {
-            at = (at + 1) & (slots_.size() - 1);
+        while (cells_[at].used && cells_[at].id != id) {
+            at = (at + 1) & (cells_.size() - 1);
         }
         return at;
     }
 
     void rehash() {
-        std::vector<Slot> before = std::exchange(slots_, std::vector<Slot>(slots_.empty() ? 64 : slots_.size() * 2));
-        for (const Slot& slot : before) {
-            if (slot.used) {
-                slots_[find(slot.id)] = slot;
+        std::vector<Cell> before = std::exchange(cells_, std::vector<Cell>(cells_.empty() ? 64 : cells_.size() * 2));
+        for (const Cell& cell : before) {
+            if (cell.used) {
+                cells_[find(cell.id)] = cell;
             }
         }
     }
 
-    std::vector<Slot> slots_;
+    std::vector<Cell> cells_;
     std::size_t size_ = 0;
 };
 

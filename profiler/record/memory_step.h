@@ -12,10 +12,10 @@
 namespace vitrine::profiler {
 
 /// What one event does to the totals, in 64 bits: bytes (57), space (2), category (4), death (1).
-class MemoryStep {
+class MemoryChange {
 public:
-    MemoryStep() = default;
-    MemoryStep(std::uint64_t bytes, base::MemorySpace space, base::MemoryCategory category, bool death)
+    MemoryChange() = default;
+    MemoryChange(std::uint64_t bytes, base::MemorySpace space, base::MemoryCategory category, bool death)
         : bits_(bytes << 7 | static_cast<std::uint64_t>(space) << 5 | static_cast<std::uint64_t>(category) << 1 |
                 (death ? 1 : 0)) {}
     std::uint64_t bytes() const { return bits_ >> 7; }
@@ -38,7 +38,7 @@ struct MemoryState {
     std::uint64_t total = 0;
     base::CategoryBytes bytes{};
 
-    void apply(MemoryStep step) {
+    void apply(MemoryChange step) {
         const std::uint64_t change = step.death() ? std::uint64_t{0} - step.bytes() : step.bytes();
         total += change;
         bytes[step.category()] += change;

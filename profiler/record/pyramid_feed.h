@@ -75,16 +75,16 @@ private:
     struct Waiting {
         base::TimeNs time = 0;
         std::uint64_t order = 0, id = 0;
-        MemoryStep step;
+        MemoryChange step;
     };
     struct Step {
         base::TimeNs duration = 0;
         std::vector<TemplateMemory> memory;
-        std::vector<MemoryStep> births;
+        std::vector<MemoryChange> births;
     };
-    static inline const MemoryStep kDeath{0, base::MemorySpace::Device, {}, true};
+    static inline const MemoryChange kDeath{0, base::MemorySpace::Device, {}, true};
 
-    static MemoryStep stepOf(const base::AllocationEvent& event) {
+    static MemoryChange stepOf(const base::AllocationEvent& event) {
         return {event.bytes, event.space, event.category, false};
     }
 
@@ -124,14 +124,14 @@ private:
         }
     }
 
-    void die(MemoryStep block) {
-        writer_.add(
-            time_, MemoryStep(block.bytes(), block.space(), static_cast<base::MemoryCategory>(block.category()), true));
+    void die(MemoryChange block) {
+        writer_.add(time_, MemoryChange(block.bytes(), block.space(),
+                                        static_cast<base::MemoryCategory>(block.category()), true));
     }
 
     base::DeviceRank device_;
     PyramidWriter writer_;
-    LiveBlocks<MemoryStep, MemoryStep> alive_;
+    LiveBlocks<MemoryChange, MemoryChange> alive_;
     std::vector<Waiting> waiting_;
     std::unordered_map<std::uint32_t, Step> steps_;
     base::TimeNs time_ = 0;

@@ -37,7 +37,7 @@ void addToNode(PyramidNode& node, const PyramidNode& next) {
     }
 }
 
-void PyramidWriter::add(base::TimeNs time, MemoryStep step) {
+void PyramidWriter::add(base::TimeNs time, MemoryChange step) {
     if (step.space() == base::MemorySpace::Device) {
         state_.apply(step);
     }

@@ -26,7 +26,7 @@ void addToNode(PyramidNode& node, const PyramidNode& next);
 class PyramidWriter {
 public:
     /// Adds an event of device memory (others change nothing but the count).
-    void add(base::TimeNs time, MemoryStep step);
+    void add(base::TimeNs time, MemoryChange step);
     /// Adds the nodes that are not full yet, up to a single top node.
     void finish();
 

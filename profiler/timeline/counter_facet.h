@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/record/block_vector.h"
+#include "profiler/record/segmented_vector.h"
 #include "profiler/timeline/counter_index.h"
 
 namespace vitrine::profiler {

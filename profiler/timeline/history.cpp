@@ -211,12 +211,12 @@ void MemoryHistory::settle(bool onlyUnbroken) {
     }
 }
 
-std::uint64_t MemoryHistory::idOf(const BlockRow& row) const {
+std::uint64_t MemoryHistory::idOf(const AllocationLife& row) const {
     const std::uint64_t id = defs_[row.def].id;
     return row.replay == kNoReplay ? id : replays_[row.replay].firstId + id;
 }
 
-void MemoryHistory::putEvent(base::TimeNs time, MemoryStep step, std::uint32_t row, std::uint32_t order) {
+void MemoryHistory::putEvent(base::TimeNs time, MemoryChange step, std::uint32_t row, std::uint32_t order) {
     times_.push(time);
     steps_.push(step);
     eventRows_.push(row);
@@ -231,20 +231,20 @@ void MemoryHistory::apply(const Record& record) {
         if (!row) {
             return; // it waits for its birth
         }
-        const BlockRow& block = rows_[*row];
-        const BlockDef& def = defs_[block.def];
+        const AllocationLife& block = rows_[*row];
+        const AllocationDef& def = defs_[block.def];
         freed_.writable(*row) = record.time;
         HistoryViews::Lives& lives = lives_[*row / kLivesRows];
         --lives.open;
         lives.latest = std::max(lives.latest, record.time);
         if (hasAddress(def)) {
             blockShapes_.add(*row, {def.address, def.bytes, block.born, record.time}, [this](std::uint32_t r) {
-                const BlockRow& other = rows_[r];
-                const BlockDef& what = defs_[other.def];
+                const AllocationLife& other = rows_[r];
+                const AllocationDef& what = defs_[other.def];
                 return BlockBox{what.address, what.bytes, other.born, freed_[r]};
             });
         }
-        putEvent(record.time, MemoryStep(def.bytes, def.space, def.category, true), *row, record.order);
+        putEvent(record.time, MemoryChange(def.bytes, def.space, def.category, true), *row, record.order);
         return;
     }
     const auto row = static_cast<std::uint32_t>(rows_.size());
@@ -260,8 +260,8 @@ void MemoryHistory::apply(const Record& record) {
     lives.lowestId = std::min(lives.lowestId, id);
     lives.highestId = std::max(lives.highestId, id);
     const std::optional<Record> early = alive_.birth(id, row);
-    const BlockDef& what = defs_[def];
-    putEvent(record.time, MemoryStep(what.bytes, what.space, what.category, false), row, record.order);
+    const AllocationDef& what = defs_[def];
+    putEvent(record.time, MemoryChange(what.bytes, what.space, what.category, false), row, record.order);
     if (early) {
         // Clocks of two threads may disagree: a death told for an earlier time happens at the birth.
         Record death = *early;
@@ -274,8 +274,8 @@ MemoryHistory::Record MemoryHistory::takeBack() {
     const std::size_t last = times_.size() - 1;
     Record record{times_[last], orders_[last], kNoReplay, 0};
     const std::uint32_t row = eventRows_[last];
-    const BlockRow block = rows_[row];
-    const BlockDef& def = defs_[block.def];
+    const AllocationLife block = rows_[row];
+    const AllocationDef& def = defs_[block.def];
     const std::uint64_t id = idOf(block);
     if (steps_[last].death()) {
         record.replay = kDeath;

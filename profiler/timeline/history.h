@@ -6,7 +6,7 @@
 //
 // Records may come in any order. settle() merges what came: it takes back the events behind the earliest new one and
 // applies everything again from there, so a live tail costs what is new and a little overlap.
-// A block is described once (BlockDef); a block of a replayed step is a row of 28 bytes that points to its template's.
+// A block is described once (AllocationDef); a block of a replayed step is a row of 28 bytes that points to its template's.
 // Not thread-safe; the views are immutable.
 
 #include <array>
@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "profiler/record/block_vector.h"
 #include "profiler/record/live_blocks.h"
+#include "profiler/record/segmented_vector.h"
 #include "profiler/record/streams.h"
 #include "profiler/timeline/address_ranges.h"
 #include "profiler/timeline/pyramid.h"
@@ -33,7 +33,7 @@ inline constexpr std::uint32_t kNoReplay = std::numeric_limits<std::uint32_t>::m
 inline constexpr std::uint64_t kMaxExpandedEvents = std::uint64_t{1} << 28;
 
 /// What does not change about a block. Of a template: id and scope are relative to the replay.
-struct BlockDef {
+struct AllocationDef {
     std::uint64_t id = 0, address = 0, bytes = 0, scope = 0;
     std::uint32_t name = 0;
     base::MemoryCategory category = base::MemoryCategory::Other;
@@ -43,13 +43,13 @@ struct BlockDef {
 };
 
 /// Device memory with an address: what the context and libraries hold has none.
-inline bool hasAddress(const BlockDef& def) {
+inline bool hasAddress(const AllocationDef& def) {
     return def.space == base::MemorySpace::Device && def.category != base::MemoryCategory::Untracked;
 }
 
 using Dims = std::array<std::int64_t, base::kMaxTraceRank>;
 
-struct BlockRow {
+struct AllocationLife {
     base::TimeNs born = 0;
     std::uint32_t def = 0;
     std::uint32_t replay = kNoReplay;
@@ -72,7 +72,7 @@ struct TemplateInfo {
     std::uint32_t id = 0;
     base::TimeNs duration = 0;
     std::uint64_t idCount = 0;
-    std::vector<TemplateMemory> memory; ///< blocks are indices of BlockDef
+    std::vector<TemplateMemory> memory; ///< blocks are indices of AllocationDef
     std::vector<Scope> scopes;          ///< by begin
     std::vector<base::SpanEvent> spans;
 };
@@ -89,8 +89,8 @@ struct HistoryViews {
     EventColumns events;
     BlockView<std::uint32_t, EventColumns::kBlock> orders; ///< of each event's record
     PyramidView device, host;
-    BlockView<BlockDef, 512> defs;
-    BlockView<BlockRow, 1024> rows;
+    BlockView<AllocationDef, 512> defs;
+    BlockView<AllocationLife, 1024> rows;
     BlockView<base::TimeNs, 512> freed;
     BlockView<Dims, 64> shapes;
     BlockView<ReplayInfo, 256> replays;
@@ -149,8 +149,8 @@ private:
     void apply(const Record& record);
     Record takeBack();
     void takeBackTo(const Record& first, std::vector<Record>& again);
-    std::uint64_t idOf(const BlockRow& row) const;
-    void putEvent(base::TimeNs time, MemoryStep step, std::uint32_t row, std::uint32_t order);
+    std::uint64_t idOf(const AllocationLife& row) const;
+    void putEvent(base::TimeNs time, MemoryChange step, std::uint32_t row, std::uint32_t order);
 
     base::DeviceRank rank_;
 
@@ -166,18 +166,18 @@ private:
     std::uint64_t expandedEvents_ = 0;
 
     // The history.
-    BlockVector<base::TimeNs, EventColumns::kBlock> times_;
-    BlockVector<MemoryStep, EventColumns::kBlock> steps_;
-    BlockVector<std::uint32_t, EventColumns::kBlock> eventRows_;
-    BlockVector<std::uint32_t, EventColumns::kBlock> orders_;
+    SegmentedVector<base::TimeNs, EventColumns::kBlock> times_;
+    SegmentedVector<MemoryChange, EventColumns::kBlock> steps_;
+    SegmentedVector<std::uint32_t, EventColumns::kBlock> eventRows_;
+    SegmentedVector<std::uint32_t, EventColumns::kBlock> orders_;
     PyramidBuilder device_{MemorySide::Device}, host_{MemorySide::Host};
-    BlockVector<BlockDef, 512> defs_;
-    BlockVector<BlockRow, 1024> rows_;
-    BlockVector<base::TimeNs, 512> freed_;
+    SegmentedVector<AllocationDef, 512> defs_;
+    SegmentedVector<AllocationLife, 1024> rows_;
+    SegmentedVector<base::TimeNs, 512> freed_;
     std::vector<HistoryViews::Lives> lives_;
-    BlockVector<Dims, 64> shapes_;
+    SegmentedVector<Dims, 64> shapes_;
     std::unordered_map<std::uint64_t, std::uint32_t> shapeByHash_;
-    BlockVector<ReplayInfo, 256> replays_;
+    SegmentedVector<ReplayInfo, 256> replays_;
     std::vector<std::shared_ptr<const TemplateInfo>> templates_;
     std::unordered_map<std::uint32_t, std::uint32_t> templateById_;
     LiveBlocks<std::uint32_t, Record> alive_; ///< rows

@@ -9,8 +9,8 @@
 #include <span>
 #include <utility>
 
-#include "profiler/record/block_vector.h"
 #include "profiler/record/event_times.h"
+#include "profiler/record/segmented_vector.h"
 #include "profiler/record/streams.h"
 
 namespace vitrine::profiler {

@@ -16,8 +16,8 @@ using base::TimeNs;
 
 AllocationRow MemoryFacet::allocation(std::size_t index) const {
     const HistoryViews& history = parts_.history;
-    const BlockRow& row = history.rows[index];
-    const BlockDef& def = history.defs[row.def];
+    const AllocationLife& row = history.rows[index];
+    const AllocationDef& def = history.defs[row.def];
     const std::uint64_t base = row.replay == kNoReplay ? 0 : history.replays[row.replay].firstId;
     AllocationRow out;
     out.id = base + def.id;
@@ -47,7 +47,7 @@ std::optional<std::size_t> MemoryFacet::findAllocation(std::uint64_t id) const {
         }
         const std::size_t first = group * kLivesRows;
         for (std::size_t index = std::min(first + kLivesRows, history.rows.size()); index-- > first;) {
-            const BlockRow& row = history.rows[index];
+            const AllocationLife& row = history.rows[index];
             const std::uint64_t base = row.replay == kNoReplay ? 0 : history.replays[row.replay].firstId;
             if (base + history.defs[row.def].id == id) {
                 return index;
@@ -73,7 +73,7 @@ std::vector<std::size_t> MemoryFacet::aliveAt(TimeNs time) const {
             if (freed >= 0 && freed <= time) {
                 continue;
             }
-            const BlockDef& def = history.defs[history.rows[index].def];
+            const AllocationDef& def = history.defs[history.rows[index].def];
             if (def.space == base::MemorySpace::Device) {
                 alive.push_back(index);
             }
@@ -160,8 +160,8 @@ std::uint64_t MemoryFacet::stackedAddress(std::size_t row) const {
 
 BlockBox MemoryFacet::box(std::uint32_t index, bool byAddress) const {
     const HistoryViews& history = parts_.history;
-    const BlockRow& row = history.rows[index];
-    const BlockDef& def = history.defs[row.def];
+    const AllocationLife& row = history.rows[index];
+    const AllocationDef& def = history.defs[row.def];
     const TimeNs freed = history.freed[index];
     return {byAddress ? def.address : lazy_->stack.addresses[index], def.bytes, row.born,
             freed < 0 ? parts_.end : freed};

@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "profiler/record/block_vector.h"
+#include "profiler/record/segmented_vector.h"
 #include "profiler/timeline/history.h"
 #include "profiler/timeline/lazy_rows.h"
 #include "profiler/timeline/stack_layout.h"

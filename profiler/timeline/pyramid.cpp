@@ -35,7 +35,7 @@ constexpr std::uint64_t spanOf(std::size_t level) {
 
 static_assert(EventColumns::kBlock % kLeafEvents == 0);
 
-std::uint64_t changeOf(MemoryStep step, MemorySide side) {
+std::uint64_t changeOf(MemoryChange step, MemorySide side) {
     const std::uint64_t bytes = sideOf(step.space()) == side ? step.bytes() : 0;
     return step.death() ? std::uint64_t{0} - bytes : bytes;
 }
@@ -89,7 +89,7 @@ MemoryState PyramidView::stateBefore(const EventColumns& events, std::uint64_t i
     const std::uint64_t leaf = std::min<std::uint64_t>(index / kLeafEvents, levels_.empty() ? 0 : levels_[0].size());
     MemoryState state = leaf == 0 ? MemoryState{} : stateAfter(levels_[0][leaf - 1]);
     for (std::uint64_t i = leaf * kLeafEvents; i < index; ++i) {
-        const MemoryStep step = events.steps[i];
+        const MemoryChange step = events.steps[i];
         if (sideOf(step.space()) == side_) {
             state.apply(step);
         }
@@ -108,7 +108,7 @@ std::uint64_t PyramidView::totalBefore(const EventColumns& events, std::uint64_t
 
 void PyramidView::scan(const EventColumns& events, std::uint64_t first, std::uint64_t last, Fold& fold) const {
     std::uint64_t total = totalBefore(events, first);
-    const MemoryStep* const steps = events.steps.from(first); // a leaf never crosses a block
+    const MemoryChange* const steps = events.steps.from(first); // a leaf never crosses a block
     const base::TimeNs* const times = events.times.from(first);
     for (std::uint64_t i = 0; i < last - first; ++i) {
         total += changeOf(steps[i], side_);
@@ -156,12 +156,12 @@ LeafSums PyramidView::sumsBefore(const EventColumns& events, std::uint64_t last)
 
 void PyramidView::extend(const EventColumns& events, std::uint64_t first, std::uint64_t last, LeafSums& sums) const {
     for (std::uint64_t i = first; i < last; ++i) {
-        const MemoryStep step = events.steps[i];
+        const MemoryChange step = events.steps[i];
         sums.add(events.times[i], sums.total + changeOf(step, side_), sideOf(step.space()) == side_, step.death());
     }
 }
 
-void PyramidBuilder::add(base::TimeNs time, MemoryStep step) {
+void PyramidBuilder::add(base::TimeNs time, MemoryChange step) {
     const bool ours = sideOf(step.space()) == side_;
     if (ours) {
         state_.apply(step);

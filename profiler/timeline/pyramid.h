@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "profiler/record/block_vector.h"
 #include "profiler/record/memory_step.h"
 #include "profiler/record/pyramid_writer.h"
+#include "profiler/record/segmented_vector.h"
 #include "profiler/record/streams.h"
 #include "profiler/timeline/timeline_rows.h"
 
@@ -25,7 +25,7 @@ namespace vitrine::profiler {
 struct EventColumns {
     static constexpr std::size_t kBlock = 4096;
     BlockView<base::TimeNs, kBlock> times;
-    BlockView<MemoryStep, kBlock> steps;
+    BlockView<MemoryChange, kBlock> steps;
     BlockView<std::uint32_t, kBlock> rows; ///< of the allocation
     std::size_t size() const { return times.size(); }
 
@@ -87,7 +87,7 @@ class PyramidBuilder {
 public:
     explicit PyramidBuilder(MemorySide side) : side_(side) {}
 
-    void add(base::TimeNs time, MemoryStep step);
+    void add(base::TimeNs time, MemoryChange step);
     std::uint64_t size() const { return size_; }
     const MemoryState& state() const { return state_; }
 
@@ -114,8 +114,8 @@ private:
     MemoryState state_;
     PyramidNode leaf_;
     LeafSums current_;
-    std::vector<BlockVector<PyramidNode, 256>> levels_;
-    BlockVector<LeafSums, 256> sums_;
+    std::vector<SegmentedVector<PyramidNode, 256>> levels_;
+    SegmentedVector<LeafSums, 256> sums_;
 };
 
 } // namespace vitrine::profiler

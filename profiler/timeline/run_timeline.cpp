@@ -13,7 +13,7 @@ namespace vitrine::profiler {
 
 using base::TimeNs;
 
-RunTimeline::RunTimeline(RunTimelineParts parts)
+RunTimeline::RunTimeline(RunTimelineFields parts)
     : end_(parts.memory.end), names_(std::move(parts.names)), memory_(std::move(parts.memory)),
       scopes_(std::move(parts.scopes)), counters_(std::move(parts.counters)), tokens_(std::move(parts.tokens)),
       requests_(std::move(parts.requests)), pages_(std::move(parts.pages)), kernels_(std::move(parts.kernels)),
@@ -119,9 +119,9 @@ std::shared_ptr<const RunTimeline> RunTimelineBuilder::State::snapshot(bool prev
     const NameTable names(sharedTexts);
     MemoryParts parts = memory.parts(preview, latest() + 1, lost.memoryFrom());
     ScopeParts scopeParts{scopes.views(), parts.history.replays, parts.history.templates, names};
-    return std::make_shared<const RunTimeline>(RunTimelineParts{names, std::move(parts), std::move(scopeParts),
-                                                                counterSamples(), tokens.facet(), requests.facet(),
-                                                                pages.facet(), kernels.facet(), lost});
+    return std::make_shared<const RunTimeline>(RunTimelineFields{names, std::move(parts), std::move(scopeParts),
+                                                                 counterSamples(), tokens.facet(), requests.facet(),
+                                                                 pages.facet(), kernels.facet(), lost});
 }
 
 RunTimelineBuilder::RunTimelineBuilder(base::DeviceRank rank) : state_(std::make_unique<State>(rank)) {}

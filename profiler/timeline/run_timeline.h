@@ -24,7 +24,7 @@
 
 namespace vitrine::profiler {
 
-struct RunTimelineParts {
+struct RunTimelineFields {
     NameTable names;
     MemoryParts memory;
     ScopeParts scopes;
@@ -38,7 +38,7 @@ struct RunTimelineParts {
 
 class RunTimeline {
 public:
-    explicit RunTimeline(RunTimelineParts parts);
+    explicit RunTimeline(RunTimelineFields parts);
     RunTimeline(const RunTimeline&) = delete; // facets hold their addresses
     RunTimeline& operator=(const RunTimeline&) = delete;
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "profiler/record/block_vector.h"
 #include "profiler/record/id_map.h"
+#include "profiler/record/segmented_vector.h"
 #include "profiler/timeline/history.h"
 
 namespace vitrine::profiler {
@@ -35,7 +35,7 @@ struct ScopeRef {
     std::uint32_t replay = kNoReplay;
 };
 
-using ScopeRefs = BlockVector<ScopeRef, 1024>;
+using ScopeRefs = SegmentedVector<ScopeRef, 1024>;
 
 struct ScopeViews {
     BlockView<ScopeDef, 512> defs;
@@ -68,8 +68,8 @@ public:
 private:
     void add(base::ScopeKind kind, const ScopeRef& ref);
 
-    BlockVector<ScopeDef, 512> defs_;
-    BlockVector<ScopeFinish, 256> finishes_;
+    SegmentedVector<ScopeDef, 512> defs_;
+    SegmentedVector<ScopeFinish, 256> finishes_;
     ScopeOrder all_, steps_, phases_;
     IdMap<std::uint32_t> open_; ///< id to def
     IdMap<ScopeFinish> early_;  ///< ends whose begin has not come

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "profiler/record/block_vector.h"
+#include "profiler/record/segmented_vector.h"
 #include "profiler/timeline/timeline_rows.h"
 
 namespace vitrine::profiler {
@@ -67,8 +67,8 @@ public:
     ShapeList view();
 
 private:
-    BlockVector<std::uint32_t, 256> rows_;
-    std::vector<BlockVector<ShapeNode, 16>> levels_;
+    SegmentedVector<std::uint32_t, 256> rows_;
+    std::vector<SegmentedVector<ShapeNode, 16>> levels_;
 };
 
 class ShapeIndexBuilder {

@@ -189,7 +189,7 @@ StackLayout stackLayout(const HistoryViews& history, std::atomic<std::uint64_t>&
         if (event % kTellEvery == 0) {
             eventsDone.store(event, std::memory_order_relaxed);
         }
-        const MemoryStep step = history.events.steps[event];
+        const MemoryChange step = history.events.steps[event];
         if (step.space() != base::MemorySpace::Device) {
             continue;
         }

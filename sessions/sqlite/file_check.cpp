@@ -113,7 +113,7 @@ bool hasContent(const std::string& path) {
 }
 
 /// A file without a log or journal must be as long as its header says; with one, SQLite itself knows.
-bool hasAllPages(const FileFacts& facts, const std::array<unsigned char, kHeaderBytes>& bytes) {
+bool hasAllPages(const FileHeader& facts, const std::array<unsigned char, kHeaderBytes>& bytes) {
     if (facts.walFile || facts.journal) {
         return true;
     }
@@ -138,12 +138,12 @@ bool sessionFileExists(const std::string& path) {
     return true;
 }
 
-FileFacts checkSessionFile(const std::string& path) {
+FileHeader checkSessionFile(const std::string& path) {
     // A writer may be between two states of the file (its log just merged): look again before calling it cut off.
     constexpr int kLooks = 5;
     for (int look = 1;; ++look) {
         VfsFile file(path);
-        FileFacts facts;
+        FileHeader facts;
         facts.bytes = file.size();
         const auto bytes = file.header();
         if (facts.bytes == 0) {

@@ -9,7 +9,7 @@
 
 namespace vitrine::sessions {
 
-struct FileFacts {
+struct FileHeader {
     std::uint64_t bytes = 0;
     std::uint32_t pageSize = 0;
     std::int64_t version = 0; ///< user_version
@@ -24,6 +24,6 @@ bool sessionFileExists(const std::string& path);
 /// Reads the first 100 bytes and compares them with what a session file of a known version has; also its size.
 /// Throws BadInput "PATH: what". The read goes through SQLite's file layer: closing a descriptor of our own would drop
 /// the locks that other connections of this process hold on the file (POSIX advisory locks).
-FileFacts checkSessionFile(const std::string& path);
+FileHeader checkSessionFile(const std::string& path);
 
 } // namespace vitrine::sessions

@@ -82,7 +82,7 @@ void createSessionFile(const std::string& path) {
 }
 
 /// Reads the places at which a damaged file would fail, before anything is written to it.
-void checkStructure(const Database& database, const FileFacts& facts) {
+void checkStructure(const Database& database, const FileHeader& facts) {
     if (facts.version > 0) {
         for (const char* table : {"runs", "texts", "notes", "tags", "images", "chunks", "timeline_notes"}) {
             const bool exists =
@@ -137,7 +137,7 @@ void rollBack(const std::string& path) {
     database.queryInteger("SELECT count(*) FROM sqlite_schema");
 }
 
-std::unique_ptr<Database> openReadOnly(const std::string& path, const FileFacts& facts) {
+std::unique_ptr<Database> openReadOnly(const std::string& path, const FileHeader& facts) {
     const std::string file = resolved(path);
     const bool lockable = ::access(folderOf(file).c_str(), W_OK) == 0;
     if (facts.wal && !lockable) {
@@ -165,7 +165,7 @@ std::unique_ptr<SessionFile> SessionFile::open(const std::string& path, OpenMode
         }
         createSessionFile(path);
     }
-    const FileFacts facts = checkSessionFile(path);
+    const FileHeader facts = checkSessionFile(path);
     if (facts.journal) {
         rollBack(path);
     }

@@ -97,7 +97,7 @@ TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
     EXPECT_EQ(timeline->requests().events().size(), 9U * 4) << "arrived, admitted, first token, finished";
     EXPECT_FALSE(timeline->pages().all().empty());
     for (const base::RequestEvent& event : timeline->requests().events()) {
-        if (event.phase == base::RequestPhase::Admitted) {
+        if (event.phase == base::RequestChange::Admitted) {
             EXPECT_THAT(std::string(timeline->text(event.reason.value)), testing::MatchesRegex("[0-9]+"))
                 << "the sequence by which its pages are told";
         }

@@ -30,8 +30,8 @@ TEST(Outcome, SentencesStayOneLine) {
     EXPECT_EQ(outcomeOf(std::make_exception_ptr(base::BadInput("f: x\ny"))).error, "f: x y");
 }
 
-TEST(Outcome, OutOfMemoryKeepsItsFacts) {
-    base::OutOfMemoryFacts facts;
+TEST(Outcome, OutOfMemoryKeepsItsDetails) {
+    base::OutOfMemoryDetails facts;
     facts.requested = 10;
     facts.budget = 20;
     facts.holders.push_back({"weights", "layer 3", 15});

@@ -9,7 +9,7 @@
 namespace vitrine::app {
 namespace {
 
-using base::RequestPhase;
+using base::RequestChange;
 
 std::shared_ptr<const profiler::RunTimeline> timelineOf(profiler::Recorder& recorder) {
     profiler::RunTimelineBuilder builder;
@@ -43,12 +43,12 @@ TEST(PartTrace, APartBeginsWithWhatIsAliveAndCountsFromItsBeginning) {
     trace.record(base::KvPageEvent{55, 0, 4, base::PageState::Used, 0, 1});
     trace.record(base::KvPageEvent{56, 0, 4, base::PageState::Free, -1, 0});
     for (const std::int32_t request : {0, 1, 2}) {
-        trace.record(base::RequestEvent{60, request, RequestPhase::Arrived, -1, -1, 9, {}});
+        trace.record(base::RequestEvent{60, request, RequestChange::Arrived, -1, -1, 9, {}});
     }
-    trace.record(base::RequestEvent{61, 0, RequestPhase::Admitted, 0, 0, 0, {}});
-    trace.record(base::RequestEvent{61, 1, RequestPhase::Admitted, 1, 0, 0, {}});
-    trace.record(base::RequestEvent{70, 1, RequestPhase::FirstToken, -1, 1, 1, {}});
-    trace.record(base::RequestEvent{80, 0, RequestPhase::Finished, -1, 2, 3, {}});
+    trace.record(base::RequestEvent{61, 0, RequestChange::Admitted, 0, 0, 0, {}});
+    trace.record(base::RequestEvent{61, 1, RequestChange::Admitted, 1, 0, 0, {}});
+    trace.record(base::RequestEvent{70, 1, RequestChange::FirstToken, -1, 1, 1, {}});
+    trace.record(base::RequestEvent{80, 0, RequestChange::Finished, -1, 2, 3, {}});
     base::BatchStepEvent batch;
     batch.begin = 60;
     batch.end = 90;
@@ -75,7 +75,7 @@ TEST(PartTrace, APartBeginsWithWhatIsAliveAndCountsFromItsBeginning) {
     span.request = 1;
     trace.record(span);
     trace.record(base::TokenEvent{110, 2, 9, 5, 0});
-    trace.record(base::RequestEvent{130, 1, RequestPhase::Finished, -1, 42, 7, {}});
+    trace.record(base::RequestEvent{130, 1, RequestChange::Finished, -1, 42, 7, {}});
     trace.record(base::ScopeEndEvent{140, {7}});
 
     const auto before = timelineOf(*first);
@@ -108,20 +108,20 @@ TEST(PartTrace, APartBeginsWithWhatIsAliveAndCountsFromItsBeginning) {
     EXPECT_EQ(after->tokens().all()[0].request, 1);
     const auto requests = after->requests().events();
     ASSERT_EQ(requests.size(), 5U);
-    EXPECT_EQ(requests[0].phase, RequestPhase::Arrived);
+    EXPECT_EQ(requests[0].phase, RequestChange::Arrived);
     EXPECT_EQ(requests[0].request, 0);
     EXPECT_EQ(requests[0].tokens, 9);
     EXPECT_EQ(requests[0].time, 60 - 90);
-    EXPECT_EQ(requests[1].phase, RequestPhase::Arrived);
+    EXPECT_EQ(requests[1].phase, RequestChange::Arrived);
     EXPECT_EQ(requests[1].request, 1);
-    EXPECT_EQ(requests[2].phase, RequestPhase::Admitted);
+    EXPECT_EQ(requests[2].phase, RequestChange::Admitted);
     EXPECT_EQ(requests[2].slot, 1);
     EXPECT_EQ(requests[2].step, -1) << "no step of this part";
     EXPECT_EQ(requests[2].time, 61 - 90);
-    EXPECT_EQ(requests[3].phase, RequestPhase::FirstToken);
+    EXPECT_EQ(requests[3].phase, RequestChange::FirstToken);
     EXPECT_EQ(requests[3].time, 70 - 90);
     EXPECT_EQ(requests[3].tokens, 1);
-    EXPECT_EQ(requests[4].phase, RequestPhase::Finished);
+    EXPECT_EQ(requests[4].phase, RequestChange::Finished);
     EXPECT_EQ(requests[4].time, 40);
 }
 
@@ -138,42 +138,42 @@ TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
         trace.next();
     };
     const auto told = [](PartTrace& parts) {
-        std::vector<std::pair<RequestPhase, base::TimeNs>> out;
+        std::vector<std::pair<RequestChange, base::TimeNs>> out;
         const auto timeline = timelineOf(*parts.recorder());
         for (const base::RequestEvent& event : timeline->requests().events()) {
             out.emplace_back(event.phase, event.time);
         }
         return out;
     };
-    using Told = std::vector<std::pair<RequestPhase, base::TimeNs>>;
-    trace.record(base::RequestEvent{10, 0, RequestPhase::Arrived, -1, -1, 9, {}});
+    using Told = std::vector<std::pair<RequestChange, base::TimeNs>>;
+    trace.record(base::RequestEvent{10, 0, RequestChange::Arrived, -1, -1, 9, {}});
     cutAt(100, 0);
-    trace.record(base::RequestEvent{110, 0, RequestPhase::Admitted, 2, 1, 0, three});
+    trace.record(base::RequestEvent{110, 0, RequestChange::Admitted, 2, 1, 0, three});
     cutAt(200, 1);
-    trace.record(base::RequestEvent{210, 0, RequestPhase::FirstToken, -1, 2, 1, {}});
-    trace.record(base::RequestEvent{220, 0, RequestPhase::Preempted, 2, 2, 3, swap});
+    trace.record(base::RequestEvent{210, 0, RequestChange::FirstToken, -1, 2, 1, {}});
+    trace.record(base::RequestEvent{220, 0, RequestChange::Preempted, 2, 2, 3, swap});
     cutAt(300, 2);
-    EXPECT_EQ(told(trace), (Told{{RequestPhase::Arrived, -290},
-                                 {RequestPhase::Admitted, -190},
-                                 {RequestPhase::FirstToken, -90},
-                                 {RequestPhase::Preempted, -80}}));
-    trace.record(base::RequestEvent{310, 0, RequestPhase::Resumed, 1, 3, 11, five});
+    EXPECT_EQ(told(trace), (Told{{RequestChange::Arrived, -290},
+                                 {RequestChange::Admitted, -190},
+                                 {RequestChange::FirstToken, -90},
+                                 {RequestChange::Preempted, -80}}));
+    trace.record(base::RequestEvent{310, 0, RequestChange::Resumed, 1, 3, 11, five});
     cutAt(400, 3);
     const auto timeline = timelineOf(*trace.recorder());
     const auto requests = timeline->requests().events();
     ASSERT_EQ(requests.size(), 5U);
     EXPECT_EQ(timeline->text(requests[1].reason.value), "") << "its first pages may be another's by now";
-    EXPECT_EQ(requests[4].phase, RequestPhase::Resumed);
+    EXPECT_EQ(requests[4].phase, RequestChange::Resumed);
     EXPECT_EQ(requests[4].time, -90);
     EXPECT_EQ(timeline->text(requests[4].reason.value), "5");
     cutAt(500, 4);
-    trace.record(base::RequestEvent{510, 0, RequestPhase::Finished, -1, 5, 20, {}});
-    EXPECT_EQ(told(trace), (Told{{RequestPhase::Arrived, -490},
-                                 {RequestPhase::Admitted, -390},
-                                 {RequestPhase::FirstToken, -290},
-                                 {RequestPhase::Preempted, -280},
-                                 {RequestPhase::Resumed, -190},
-                                 {RequestPhase::Finished, 10}}));
+    trace.record(base::RequestEvent{510, 0, RequestChange::Finished, -1, 5, 20, {}});
+    EXPECT_EQ(told(trace), (Told{{RequestChange::Arrived, -490},
+                                 {RequestChange::Admitted, -390},
+                                 {RequestChange::FirstToken, -290},
+                                 {RequestChange::Preempted, -280},
+                                 {RequestChange::Resumed, -190},
+                                 {RequestChange::Finished, 10}}));
     cutAt(600, 5);
     EXPECT_TRUE(told(trace).empty());
 }

@@ -41,13 +41,13 @@ public:
     /// One request with some text; the next part when this one is full.
     void request() {
         base::TraceSink& trace = recording_.trace();
-        trace.record(base::RequestEvent{time_, requests_, base::RequestPhase::Arrived, -1, -1, 3, {}});
+        trace.record(base::RequestEvent{time_, requests_, base::RequestChange::Arrived, -1, -1, 3, {}});
         recording_.appendTexts(requests_, [&](const PartOrigin& origin) {
             return std::vector<sessions::RunText>{
                 {"output." + std::to_string(requests_ - origin.request), std::string(2000, 'x')}};
         });
         recording_.closeTexts(requests_);
-        trace.record(base::RequestEvent{time_ + 10, requests_, base::RequestPhase::Finished, -1, -1, 5, {}});
+        trace.record(base::RequestEvent{time_ + 10, requests_, base::RequestChange::Finished, -1, -1, 5, {}});
         ++requests_;
         time_ += 100;
         if (recording_.partIsFull()) {

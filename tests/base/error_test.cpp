@@ -31,8 +31,8 @@ TEST(Error, CaughtByItsBaseKeepsKindAndText) {
     }
 }
 
-OutOfMemoryFacts lowFacts() {
-    OutOfMemoryFacts facts;
+OutOfMemoryDetails lowFacts() {
+    OutOfMemoryDetails facts;
     facts.what = "grad_logits";
     facts.requested = std::uint64_t{12} << 30;
     facts.budget = std::uint64_t{16} << 30;
@@ -56,7 +56,7 @@ TEST(Error, OutOfMemorySaysWhatWasAskedAndWhoHoldsIt) {
 }
 
 TEST(Error, OutOfMemoryWithoutHoldersOrFreeMemory) {
-    OutOfMemoryFacts facts;
+    OutOfMemoryDetails facts;
     facts.requested = 100;
     facts.budget = 50;
     facts.held = 70; // untracked bytes may exceed the budget
@@ -66,7 +66,7 @@ TEST(Error, OutOfMemoryWithoutHoldersOrFreeMemory) {
 }
 
 TEST(Error, AdviceFollowsTheLargestHolder) {
-    OutOfMemoryFacts facts = lowFacts();
+    OutOfMemoryDetails facts = lowFacts();
     facts.holders.front().category = "kv_cache";
     EXPECT_NE(OutOfMemory(facts).message().find("shorter context"), std::string::npos);
     facts.holders.front().category = "optimizer";
@@ -74,13 +74,13 @@ TEST(Error, AdviceFollowsTheLargestHolder) {
 }
 
 TEST(Error, AdviceFollowsWhatWasAskedForWhenThatIsKnown) {
-    OutOfMemoryFacts facts = lowFacts();
+    OutOfMemoryDetails facts = lowFacts();
     facts.category = "kv_cache";
     EXPECT_NE(OutOfMemory(facts).message().find("shorter context"), std::string::npos);
 }
 
 TEST(Error, OutOfMemoryKeepsTheLargestHolders) {
-    OutOfMemoryFacts facts = lowFacts();
+    OutOfMemoryDetails facts = lowFacts();
     for (int layer = 0; layer < 40; ++layer) {
         facts.holders.push_back({"activations", "layer " + std::to_string(layer), 1});
     }

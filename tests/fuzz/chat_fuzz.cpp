@@ -69,8 +69,8 @@ void readBack(engine::ChatFormatKind kind, const std::shared_ptr<const engine::T
               const std::vector<std::int32_t>& ids) {
     engine::ChannelParser parser(kind, tokenizer);
     std::size_t streamed = 0;
-    const auto count = [&streamed](const std::vector<engine::ChannelChunk>& chunks) {
-        for (const engine::ChannelChunk& chunk : chunks) {
+    const auto count = [&streamed](const std::vector<engine::ChannelText>& chunks) {
+        for (const engine::ChannelText& chunk : chunks) {
             streamed += chunk.text.size();
         }
     };

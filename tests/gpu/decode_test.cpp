@@ -48,8 +48,8 @@ const std::vector<Sizes> kSizes{
 TEST_F(Decode, LmHeadOfChosenRows) {
     VITRINE_NEEDS_GPU();
     for (const Sizes& size : kSizes) {
-        for (const RmsNormForm form :
-             {RmsNormForm::CastThenScale, RmsNormForm::ScaleThenCast, RmsNormForm::OnePlusWeight}) {
+        for (const RmsNormOrder form :
+             {RmsNormOrder::CastThenScale, RmsNormOrder::ScaleThenCast, RmsNormOrder::OnePlusWeight}) {
             const TestTensor x = random(size.type, Shape{20, size.dim});
             const TestTensor norm = random(size.type, Shape{size.dim});
             const TestTensor head = matrix(size.type, 333, size.dim);
@@ -68,7 +68,7 @@ TEST_F(Decode, LmHeadOfChosenRows) {
                     op.rows = at(rows);
                     op.norm = {at(norm), 1e-5F, form};
                     op.head = linear(at, head, none_);
-                    op.softCap = form == RmsNormForm::OnePlusWeight ? 20.0F : 0.0F;
+                    op.softCap = form == RmsNormOrder::OnePlusWeight ? 20.0F : 0.0F;
                     op.logits = at(logits);
                     return op;
                 },
@@ -182,7 +182,7 @@ TEST_F(Decode, QkvProjectWritesPagesAndRings) {
                 [&](auto&& at) {
                     QkvProject op;
                     op.x = at(x);
-                    op.norm = {at(norm), 1e-5F, RmsNormForm::ScaleThenCast};
+                    op.norm = {at(norm), 1e-5F, RmsNormOrder::ScaleThenCast};
                     op.q = linear(at, q, bias);
                     op.k = linear(at, k, none_);
                     op.v = linear(at, v, none_);
@@ -216,7 +216,7 @@ TEST_F(Decode, DenseMlp) {
                 [&](auto&& at) {
                     DenseMlp op;
                     op.x = at(x);
-                    op.norm = {at(norm), 1e-6F, RmsNormForm::CastThenScale};
+                    op.norm = {at(norm), 1e-6F, RmsNormOrder::CastThenScale};
                     op.gate = linear(at, gate, none_);
                     op.up = linear(at, up, none_);
                     op.down = linear(at, down, none_);
@@ -247,7 +247,7 @@ TEST_F(Decode, RouteInBothOrders) {
                 [&](auto&& at) {
                     Route op;
                     op.x = at(x);
-                    op.norm = {at(norm), 1e-5F, RmsNormForm::ScaleThenCast};
+                    op.norm = {at(norm), 1e-5F, RmsNormOrder::ScaleThenCast};
                     op.router = linear(at, router, bias);
                     op.order = order;
                     op.normalize = true;

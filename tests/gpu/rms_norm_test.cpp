@@ -24,8 +24,8 @@ TEST(RmsNormGpu, AsOnTheCpuInEveryForm) {
                                   {2, 32768, narrow, narrow, narrow}, {0, 64, narrow, narrow, narrow}};
     std::mt19937 random(5);
     for (const Case& item : cases) {
-        for (const RmsNormForm form :
-             {RmsNormForm::CastThenScale, RmsNormForm::ScaleThenCast, RmsNormForm::OnePlusWeight}) {
+        for (const RmsNormOrder form :
+             {RmsNormOrder::CastThenScale, RmsNormOrder::ScaleThenCast, RmsNormOrder::OnePlusWeight}) {
             SCOPED_TRACE(::testing::Message() << item.rows << " x " << item.dim);
             TestTensor x(item.x, Shape{item.rows, item.dim}, item.dim + item.extraStride);
             TestTensor weight(item.weight, Shape{item.dim});
@@ -47,7 +47,7 @@ TEST(RmsNormGpu, InPlace) {
     weight.fillNormal(random);
     testing::expectSameOnGpu(
         *testing::gpu(),
-        [&](auto&& at) { return RmsNorm{at(x), at(weight), at(x), 1e-6F, RmsNormForm::ScaleThenCast}; }, {&x}, 4e-3);
+        [&](auto&& at) { return RmsNorm{at(x), at(weight), at(x), 1e-6F, RmsNormOrder::ScaleThenCast}; }, {&x}, 4e-3);
 }
 
 TEST(RmsNormGpu, DoublesAreRefusedByName) {

@@ -38,7 +38,7 @@ TEST(RouterTopKGpu, TiesGoToTheLowerExpertInBothOrders) {
 struct RouteCase {
     std::int64_t tokens, dim, experts, k;
     RouterOrder order;
-    RmsNormForm form;
+    RmsNormOrder form;
     DType bias = DType::BF16, type = DType::BF16;
 };
 
@@ -99,19 +99,19 @@ TEST(RouteGpu, AsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(14);
     for (const RouteCase& c :
-         std::vector<RouteCase>{{65, 96, 5, 2, kChosen, RmsNormForm::OnePlusWeight},
-                                {300, 2880, 32, 4, kChosen, RmsNormForm::ScaleThenCast},
-                                {513, 2048, 128, 8, kAll, RmsNormForm::CastThenScale, DType::None},
-                                {70, 160, 33, 4, kAll, RmsNormForm::CastThenScale, DType::F32},
-                                {100, 72, 8, 2, kChosen, RmsNormForm::ScaleThenCast},
-                                {100, 64, 8, 2, kChosen, RmsNormForm::ScaleThenCast, DType::F32, DType::F32},
-                                {64, 2880, 32, 4, kChosen, RmsNormForm::ScaleThenCast},
-                                {33, 1024, 128, 8, kAll, RmsNormForm::CastThenScale, DType::None},
-                                {50, 8192, 8, 2, kAll, RmsNormForm::OnePlusWeight, DType::F32},
-                                {49, 32, 3, 3, kChosen, RmsNormForm::ScaleThenCast},
-                                {27, 2880, 32, 4, kChosen, RmsNormForm::CastThenScale},
-                                {1025, 96, 5, 2, kChosen, RmsNormForm::OnePlusWeight},
-                                {1100, 2880, 32, 4, kChosen, RmsNormForm::ScaleThenCast}}) {
+         std::vector<RouteCase>{{65, 96, 5, 2, kChosen, RmsNormOrder::OnePlusWeight},
+                                {300, 2880, 32, 4, kChosen, RmsNormOrder::ScaleThenCast},
+                                {513, 2048, 128, 8, kAll, RmsNormOrder::CastThenScale, DType::None},
+                                {70, 160, 33, 4, kAll, RmsNormOrder::CastThenScale, DType::F32},
+                                {100, 72, 8, 2, kChosen, RmsNormOrder::ScaleThenCast},
+                                {100, 64, 8, 2, kChosen, RmsNormOrder::ScaleThenCast, DType::F32, DType::F32},
+                                {64, 2880, 32, 4, kChosen, RmsNormOrder::ScaleThenCast},
+                                {33, 1024, 128, 8, kAll, RmsNormOrder::CastThenScale, DType::None},
+                                {50, 8192, 8, 2, kAll, RmsNormOrder::OnePlusWeight, DType::F32},
+                                {49, 32, 3, 3, kChosen, RmsNormOrder::ScaleThenCast},
+                                {27, 2880, 32, 4, kChosen, RmsNormOrder::CastThenScale},
+                                {1025, 96, 5, 2, kChosen, RmsNormOrder::OnePlusWeight},
+                                {1100, 2880, 32, 4, kChosen, RmsNormOrder::ScaleThenCast}}) {
         SCOPED_TRACE(::testing::Message() << c.tokens << " tokens, dim " << c.dim << ", " << c.experts << " experts");
         RouteScene scene(c, random);
         testing::expectSameOnGpu(*testing::gpu(), scene, {&scene.normed}, c.type == DType::F32 ? 1e-5 : 4e-3);
@@ -134,7 +134,7 @@ TEST(RouteGpu, AsOnTheCpu) {
 TEST(RouteGpu, TokensDoNotDependOnTheBatch) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(15);
-    RouteScene scene({64, 2880, 32, 4, kChosen, RmsNormForm::ScaleThenCast}, random);
+    RouteScene scene({64, 2880, 32, 4, kChosen, RmsNormOrder::ScaleThenCast}, random);
     const auto all = scene.runOnGpu(64);
     for (const std::int64_t tokens : {63, 41, 32, 25}) {
         const auto some = scene.runOnGpu(tokens);

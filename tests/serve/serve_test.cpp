@@ -363,22 +363,22 @@ TEST(Serve, ASmallBudgetIsToldAtTheStartOrEnoughForAllThatIsTaken) {
 
 /// Who ends in a part has an arrival, an admission and a first token in it, and they are what the part's numbers say.
 void expectWholeRequests(const profiler::RunTimeline& timeline, const json& metrics, bool last) {
-    using base::RequestPhase;
-    std::map<std::int32_t, std::map<RequestPhase, base::TimeNs>> requests;
+    using base::RequestChange;
+    std::map<std::int32_t, std::map<RequestChange, base::TimeNs>> requests;
     for (const base::RequestEvent& event : timeline.requests().events()) {
         requests[event.request].emplace(event.phase, event.time);
     }
     std::vector<double> ttft;
     std::vector<double> whole;
     for (const auto& [number, times] : requests) {
-        if (const auto end = times.find(RequestPhase::Finished); end != times.end()) {
-            ASSERT_TRUE(times.contains(RequestPhase::Arrived) && times.contains(RequestPhase::Admitted) &&
-                        times.contains(RequestPhase::FirstToken))
+        if (const auto end = times.find(RequestChange::Finished); end != times.end()) {
+            ASSERT_TRUE(times.contains(RequestChange::Arrived) && times.contains(RequestChange::Admitted) &&
+                        times.contains(RequestChange::FirstToken))
                 << "request " << number;
-            const base::TimeNs arrived = times.at(RequestPhase::Arrived);
-            EXPECT_LE(arrived, times.at(RequestPhase::Admitted));
-            EXPECT_LT(times.at(RequestPhase::Admitted), times.at(RequestPhase::FirstToken));
-            ttft.push_back(static_cast<double>(times.at(RequestPhase::FirstToken) - arrived) * 1e-9);
+            const base::TimeNs arrived = times.at(RequestChange::Arrived);
+            EXPECT_LE(arrived, times.at(RequestChange::Admitted));
+            EXPECT_LT(times.at(RequestChange::Admitted), times.at(RequestChange::FirstToken));
+            ttft.push_back(static_cast<double>(times.at(RequestChange::FirstToken) - arrived) * 1e-9);
             whole.push_back(static_cast<double>(end->second - arrived) * 1e-9);
         }
     }

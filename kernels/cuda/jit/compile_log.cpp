@@ -57,7 +57,7 @@ void readCompileLog(std::string_view log, CompiledKernel& out) {
             out.facts.emplace_back().entry = quoted(line);
             out.facts.back().cubinBytes = static_cast<std::int64_t>(out.image.size());
         } else if (line.find("spill stores") != std::string_view::npos && !out.facts.empty()) {
-            KernelFacts& facts = out.facts.back();
+            KernelResources& facts = out.facts.back();
             const auto spills = static_cast<int>(numberBefore(line, "bytes spill stores"));
             facts.spillBytes += spills;
             if (spills > 0) {

@@ -33,7 +33,7 @@ constexpr std::uint64_t kMaxFile = std::uint64_t{256} << 20;
 /// magic, checksum of the rest, length of the facts as 8 hexadecimal digits, facts as JSON, image.
 std::string packed(const CompiledKernel& kernel) {
     json facts = json::array();
-    for (const KernelFacts& item : kernel.facts) {
+    for (const KernelResources& item : kernel.facts) {
         facts.push_back({{"entry", item.entry},
                          {"registers", item.registers},
                          {"spill_bytes", item.spillBytes},
@@ -70,7 +70,7 @@ std::optional<CompiledKernel> unpacked(std::string_view text) {
         kernel.seconds = head.at("seconds").get<double>();
         kernel.warnings = head.at("warnings").get<std::vector<std::string>>();
         for (const json& item : head.at("facts")) {
-            KernelFacts facts;
+            KernelResources facts;
             facts.entry = item.at("entry").get<std::string>();
             facts.registers = item.at("registers").get<int>();
             facts.spillBytes = item.at("spill_bytes").get<int>();
@@ -82,7 +82,7 @@ std::optional<CompiledKernel> unpacked(std::string_view text) {
     }
     const std::string_view image = rest.substr(8 + headSize);
     kernel.image.assign(image.begin(), image.end());
-    for (KernelFacts& facts : kernel.facts) {
+    for (KernelResources& facts : kernel.facts) {
         facts.cubinBytes = static_cast<std::int64_t>(image.size());
     }
     return kernel;

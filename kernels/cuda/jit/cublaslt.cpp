@@ -72,7 +72,7 @@ void check(cublasStatus_t status, std::string_view what) {
         throw base::Unsupported(fmt::format("cuBLASLt: {}: is not supported on this device", what));
     }
     if (status == CUBLAS_STATUS_ALLOC_FAILED) {
-        base::OutOfMemoryFacts facts;
+        base::OutOfMemoryDetails facts;
         facts.what = fmt::format("cuBLASLt: {}", what);
         throw base::OutOfMemory(std::move(facts));
     }

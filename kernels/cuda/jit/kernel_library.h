@@ -34,7 +34,7 @@ struct CudaDeviceInfo;
 DeviceArch archOf(const CudaDeviceInfo& device);
 
 /// One compiled entry of a variant, as the compiler and the driver report it.
-struct KernelFacts {
+struct KernelResources {
     std::string entry;
     int registers = 0;
     int spillBytes = 0; ///< local memory of a thread that ptxas spilled
@@ -49,7 +49,7 @@ struct KernelUse {
     std::string specialization; ///< "dim=2880 x_dtype=BF16"
     std::string origin;         ///< "cubin cache", "compiled in 0.61 s", "cubin file"
     double compileSeconds = 0;
-    std::vector<KernelFacts> kernels;
+    std::vector<KernelResources> kernels;
     std::uint64_t calls = 0; ///< launches asked for by ops, replays of graphs not counted
 };
 

@@ -72,7 +72,7 @@ const Loaded& loaded() {
 /// Destroys the program however the compilation ends.
 class Program {
 public:
-    Program(const Functions& functions, const CompileRequest& request) : functions_(functions) {
+    Program(const Functions& functions, const CompileJob& request) : functions_(functions) {
         std::vector<const char*> texts;
         std::vector<const char*> names;
         for (const auto& [name, text] : request.headers) {
@@ -157,7 +157,7 @@ const std::string& Nvrtc::whyMissing() {
     return loaded().missing;
 }
 
-CompiledKernel Nvrtc::compile(const CompileRequest& request) const {
+CompiledKernel Nvrtc::compile(const CompileJob& request) const {
     const auto begin = std::chrono::steady_clock::now();
     // -modify-stack-limit=false: other threads run meanwhile, and the limit is the process's.
     std::vector<std::string> options{"--gpu-architecture=" + request.arch, "-std=c++20", "--ptxas-options=-v",

@@ -26,7 +26,7 @@ private:
     std::string log_;
 };
 
-struct CompileRequest {
+struct CompileJob {
     std::string name;   ///< of the source, in messages: "device/rowwise/rms_norm.cuh"
     std::string source; ///< what is compiled
     std::vector<std::pair<std::string, std::string>> headers; ///< by the name in #include
@@ -43,7 +43,7 @@ public:
     static const std::string& whyMissing();
 
     /// Throws KernelCompileError.
-    CompiledKernel compile(const CompileRequest& request) const;
+    CompiledKernel compile(const CompileJob& request) const;
     const std::string& version() const { return version_; } ///< "13.0"
     const std::string& path() const { return path_; }
 

@@ -111,8 +111,8 @@ Specialization specialize(const KernelPack& pack, const KernelVariant& variant, 
     return out;
 }
 
-CompileRequest compileRequest(const Specialization& what) {
-    CompileRequest request;
+CompileJob compileRequest(const Specialization& what) {
+    CompileJob request;
     const KernelFile& main = what.variant->files.front();
     request.name = what.pack->isBuiltin() ? main.path : what.pack->place() + "/" + main.path;
     request.source = what.pack->files().at(main.path);
@@ -130,7 +130,7 @@ CompileRequest compileRequest(const Specialization& what) {
     return request;
 }
 
-std::string cubinKey(const CompileRequest& request, const std::string& compilerVersion) {
+std::string cubinKey(const CompileJob& request, const std::string& compilerVersion) {
     base::Sha256 hash;
     const auto add = [&hash](std::string_view text) {
         hash.add(fmt::format("{}:", text.size()));
@@ -164,7 +164,7 @@ CompiledVariant compileVariant(const Specialization& what, CubinCache& cache) {
         out.origin = main.kind == KernelFileKind::Ptx ? "ptx file" : "cubin file";
         return out;
     }
-    const CompileRequest request = compileRequest(what);
+    const CompileJob request = compileRequest(what);
     const Nvrtc* compiler = Nvrtc::find();
     const std::string key = compiler == nullptr ? std::string() : cubinKey(request, compiler->version());
     if (compiler == nullptr) {

@@ -35,10 +35,10 @@ Specialization specialize(const KernelPack& pack, const KernelVariant& variant, 
                           const std::string& arch, const GeneratedSource* generated = nullptr);
 
 /// What the compiler gets: the first file, the files that it includes (transitively), macros.
-CompileRequest compileRequest(const Specialization& what);
+CompileJob compileRequest(const Specialization& what);
 
 /// The key of everything that the result depends on.
-std::string cubinKey(const CompileRequest& request, const std::string& compilerVersion);
+std::string cubinKey(const CompileJob& request, const std::string& compilerVersion);
 
 struct CompiledVariant {
     CompiledKernel kernel;

@@ -37,7 +37,7 @@ public:
     __device__ __forceinline__ int last() const { return last_; }
     __device__ __forceinline__ const KvSequence& kept() const { return kept_; }
 
-    /// Where a position's key and value lie: a slot of a page, a row of the step's own tokens, or nowhere.
+    /// Where a position's key and value lie: a place of a page, a row of the step's own tokens, or nowhere.
     struct Place {
         i64 page; ///< or kNew, kNowhere
         int at;
@@ -56,16 +56,16 @@ public:
         if (position < first_ || position > last_) {
             return {kNowhere, 0};
         }
-        const KvSequence::Slot slot = kept_.slot(position);
-        return {slot.page < 0 ? kNowhere : slot.page, slot.inPage};
+        const KvSequence::Place place = kept_.place(position);
+        return {place.page < 0 ? kNowhere : place.page, place.inPage};
     }
     /// The place of the first of 16 positions that lie next to one another in a page; nowhere if they do not, all of them.
     __device__ __forceinline__ Place locateRun(int position) const {
         if (position < first_ || position + 15 > last_ || position + 15 >= newBegin_ || kept_.pageTokens() % 16 != 0) {
             return nowhere();
         }
-        const KvSequence::Slot slot = kept_.slot(position);
-        return slot.page < 0 || slot.inPage % 16 != 0 ? nowhere() : Place{slot.page, slot.inPage};
+        const KvSequence::Place place = kept_.place(position);
+        return place.page < 0 || place.inPage % 16 != 0 ? nowhere() : Place{place.page, place.inPage};
     }
     /// Elements of kvHead 0 of a key or value, or null where there are none.
     template <class T>

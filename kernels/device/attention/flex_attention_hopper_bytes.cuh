@@ -24,15 +24,15 @@ struct ByteSlots {
     static_assert(kSlotBytes % 128 == 0, "copies begin there");
 
     u32 slots, barriers; ///< of the first warp
-    int next = 0;        ///< the slot of the next tile's bytes
+    int next = 0;        ///< the place of the next tile's bytes
     u32 phases = 0;      ///< of the slots' barriers, a bit each
 
-    static __device__ __forceinline__ int number(int slot, bool isValue) { return slot * 2 + (isValue ? 1 : 0); }
-    __device__ __forceinline__ u32 at(int slot, bool isValue) const {
-        return slots + static_cast<u32>(freshThread() / 32 * kWarpBytes + number(slot, isValue) * kSlotBytes);
+    static __device__ __forceinline__ int number(int place, bool isValue) { return place * 2 + (isValue ? 1 : 0); }
+    __device__ __forceinline__ u32 at(int place, bool isValue) const {
+        return slots + static_cast<u32>(freshThread() / 32 * kWarpBytes + number(place, isValue) * kSlotBytes);
     }
-    __device__ __forceinline__ u32 full(int slot, bool isValue) const {
-        return barriers + static_cast<u32>(freshThread() / 32 * kWarpBarriers + number(slot, isValue) * 8);
+    __device__ __forceinline__ u32 full(int place, bool isValue) const {
+        return barriers + static_cast<u32>(freshThread() / 32 * kWarpBarriers + number(place, isValue) * 8);
     }
 };
 
@@ -54,36 +54,36 @@ public:
         }
     }
     /// Starts copying what was looked up.
-    __device__ __forceinline__ void fetch(int slot, bool isValue) const {
+    __device__ __forceinline__ void fetch(int place, bool isValue) const {
         if (way_ == Way::Run) {
-            fetchRun(slots_.at(slot, isValue), slots_.full(slot, isValue), isValue);
+            fetchRun(slots_.at(place, isValue), slots_.full(place, isValue), isValue);
         } else if (way_ == Way::Rows) {
-            fetchRows(slots_.at(slot, isValue), isValue);
+            fetchRows(slots_.at(place, isValue), isValue);
         }
     }
-    /// The tile at `begin` into `to`, its bytes from the slot that they were fetched to. `full` completes when all threads
+    /// The tile at `begin` into `to`, its bytes from the place that they were fetched to. `full` completes when all threads
     /// have brought their part.
-    __device__ __forceinline__ void bring(int begin, int slot, u32 to, bool isValue, u32 full) const {
+    __device__ __forceinline__ void bring(int begin, int place, u32 to, bool isValue, u32 full) const {
         if (isNew(begin)) {
             bringNew(begin, to, isValue, full);
             return;
         }
         if (isRun(begin)) {
-            const int number = ByteSlots::number(slot, isValue);
-            barrier::wait(slots_.full(slot, isValue), slots_.phases >> number & 1);
+            const int number = ByteSlots::number(place, isValue);
+            barrier::wait(slots_.full(place, isValue), slots_.phases >> number & 1);
             slots_.phases ^= 1U << number;
         } else {
             copyAsyncWait<0>();
         }
         __syncwarp(); // scales that other lanes have cleared or copied
-        convert(slots_.at(slot, isValue), to);
+        convert(slots_.at(place, isValue), to);
         if (isBeside(min(begin + kKeys - 1, scene_.keys.last()))) {
             __syncwarp(); // zeros lie where those rows go
             addNewRows(begin + warpRow(), to, isValue);
         }
         fenceAsyncProxy();
         barrier::arrive(full);
-        __syncwarp(); // the slot has been read
+        __syncwarp(); // the place has been read
     }
 
 private:

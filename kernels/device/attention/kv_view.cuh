@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// From a logical position of a sequence to its slot in the pages of a KV cache. A position that the tables do not hold
-// has no slot: nothing is read or written there.
+// From a logical position of a sequence to its place in the pages of a KV cache. A position that the tables do not hold
+// has no place: nothing is read or written there.
 
 #include "device/abi/kv_view.h"
 #include "device/lib/types.cuh"
@@ -12,8 +12,8 @@ namespace vt {
 
 class KvSequence {
 public:
-    struct Slot {
-        i64 page; ///< page number, -1 when there is no such slot
+    struct Place {
+        i64 page; ///< page number, -1 when there is no such place
         int inPage;
     };
 
@@ -41,7 +41,7 @@ public:
     /// One past the last position kept.
     __device__ __forceinline__ int end() const { return end_; }
 
-    __device__ __forceinline__ Slot slot(int position) const {
+    __device__ __forceinline__ Place place(int position) const {
         const int at = capacity_ < 0 ? position - first_ : capacity_ == 0 ? -1 : position % capacity_;
         const int column = pageShift_ >= 0 ? at >> pageShift_ : at / pageTokens_;
         if (at < 0 || column >= columns_) {
@@ -72,16 +72,16 @@ template <class T> struct KvRows {
         if (position < kept.first() || position >= kept.end()) {
             return;
         }
-        const KvSequence::Slot slot = kept.slot(position);
-        if (slot.page < 0) {
+        const KvSequence::Place place = kept.place(position);
+        if (place.page < 0) {
             return;
         }
-        const i64 inPage = static_cast<i64>(slot.inPage) * view.tokenStride;
-        key = static_cast<T*>(view.keys) + slot.page * view.keyPageStride + inPage;
-        value = static_cast<T*>(view.values) + slot.page * view.valuePageStride + inPage;
+        const i64 inPage = static_cast<i64>(place.inPage) * view.tokenStride;
+        key = static_cast<T*>(view.keys) + place.page * view.keyPageStride + inPage;
+        value = static_cast<T*>(view.values) + place.page * view.valuePageStride + inPage;
         if constexpr (sizeof(T) == 1) {
-            keyScale = view.keyScales + slot.page * view.keyScaleStride + slot.inPage;
-            valueScale = view.valueScales + slot.page * view.valueScaleStride + slot.inPage;
+            keyScale = view.keyScales + place.page * view.keyScaleStride + place.inPage;
+            valueScale = view.valueScales + place.page * view.valueScaleStride + place.inPage;
         }
     }
 };

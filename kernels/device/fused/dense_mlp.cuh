@@ -3,7 +3,7 @@
 #pragma once
 
 // Gate and up products of up to 16 rows with norm and activation; see weight_stream.cuh. A unit is four gate rows and
-// the four up rows of the same numbers. VT_FORM is RmsNormForm, or 3 for no norm.
+// the four up rows of the same numbers. VT_FORM is RmsNormOrder, or 3 for no norm.
 
 #include "device/abi/dense_mlp.h"
 #include "device/linear/weight_stream.cuh"

@@ -4,7 +4,7 @@
 
 // Norm, the q, k and v products with bias, RoPE and the cache write of up to 16 tokens in one launch; see
 // weight_stream.cuh. The rows of the three matrices are taken in pairs (i, i + headDim / 2) of a head; a unit is four
-// pairs. VT_FORM is RmsNormForm, or 3 for no norm.
+// pairs. VT_FORM is RmsNormOrder, or 3 for no norm.
 
 #include "device/abi/qkv_project.h"
 #include "device/attention/kv_view.cuh"
@@ -65,10 +65,10 @@ public:
         }
         const bf16 value = fromFloat<bf16>(result);
         static_cast<bf16*>(p_.out[at.part])[token * p_.outStride[at.part] + at.row] = value;
-        if (at.part > 0 && p_.writeCache != 0 && slot_[i].page >= 0) {
+        if (at.part > 0 && p_.writeCache != 0 && place_[i].page >= 0) {
             using Cache = StorageOf<VT_CACHE_DTYPE>;
-            const i64 page = slot_[i].page * (at.part == 1 ? p_.cache.keyPageStride : p_.cache.valuePageStride);
-            const i64 inPage = static_cast<i64>(slot_[i].inPage) * p_.cache.tokenStride;
+            const i64 page = place_[i].page * (at.part == 1 ? p_.cache.keyPageStride : p_.cache.valuePageStride);
+            const i64 inPage = static_cast<i64>(place_[i].inPage) * p_.cache.tokenStride;
             static_cast<Cache*>(at.part == 1 ? p_.cache.keys : p_.cache.values)[page + inPage + at.row] =
                 fromFloat<Cache>(toFloat(value));
         }
@@ -82,11 +82,11 @@ private:
 #pragma unroll
         for (int i = 0; i < stream::kOutputs; ++i) {
             const int token = (i * 32 + static_cast<int>(threadIdx.x) % 32) / stream::kUnit;
-            slot_[i] = {-1, 0};
+            place_[i] = {-1, 0};
             if (token < p_.tokens) {
                 const KvSequence sequence(p_.cache, p_.sequence[token]);
                 if (position_[i] >= sequence.first() && position_[i] < sequence.end()) {
-                    slot_[i] = sequence.slot(position_[i]);
+                    place_[i] = sequence.place(position_[i]);
                 }
             }
         }
@@ -117,7 +117,7 @@ private:
     Bias bias_{};
     float frequency_ = 0;
     int position_[stream::kOutputs]{};
-    KvSequence::Slot slot_[stream::kOutputs]; ///< of the lane's tokens; found once
+    KvSequence::Place place_[stream::kOutputs]; ///< of the lane's tokens; found once
     bool found_ = false;
 };
 

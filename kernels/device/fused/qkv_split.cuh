@@ -4,7 +4,7 @@
 
 // Norm, the q, k and v products with bias, RoPE and the cache write of up to 64 tokens in one launch; see
 // split_rows.cuh. A tile is chunks of 64 weight rows: 32 of the first half of a head, and the 32 of the second half that
-// RoPE pairs with them. VT_FORM is RmsNormForm, or 3 for no norm.
+// RoPE pairs with them. VT_FORM is RmsNormOrder, or 3 for no norm.
 
 #include "device/abi/qkv_split.h"
 #include "device/attention/kv_view.cuh"
@@ -57,11 +57,11 @@ public:
             high_[i] = bias != nullptr ? toFloat(bias[chunk.row + pair + i + kHalfHead]) : 0.0F;
             const int token = min(split::rowOf(i), p_.tokens - 1);
             const int position = p_.positions[token];
-            slot_[i] = {-1, 0};
+            place_[i] = {-1, 0};
             if (chunk.part > 0 && p_.writeCache != 0) {
                 const KvSequence sequence(p_.cache, p_.sequence[token]);
                 if (position >= sequence.first() && position < sequence.end()) {
-                    slot_[i] = sequence.slot(position);
+                    place_[i] = sequence.place(position);
                 }
             }
 #pragma unroll
@@ -99,12 +99,12 @@ public:
             bf16* out = static_cast<bf16*>(p_.out[chunk.part]) + token * p_.outStride[chunk.part] + row;
             storePair(out, first);
             storePair(out + kHalfHead, second);
-            if (slot_[i].page >= 0) {
+            if (place_[i].page >= 0) {
                 using Cache = StorageOf<VT_CACHE_DTYPE>;
                 const bool keys = chunk.part == 1;
                 auto* to = static_cast<Cache*>(keys ? p_.cache.keys : p_.cache.values) +
-                           slot_[i].page * (keys ? p_.cache.keyPageStride : p_.cache.valuePageStride) +
-                           static_cast<i64>(slot_[i].inPage) * p_.cache.tokenStride + row;
+                           place_[i].page * (keys ? p_.cache.keyPageStride : p_.cache.valuePageStride) +
+                           static_cast<i64>(place_[i].inPage) * p_.cache.tokenStride + row;
 #pragma unroll
                 for (int j = 0; j < 2; ++j) {
                     to[j] = fromFloat<Cache>(rounded<bf16>(first[j]));
@@ -140,7 +140,7 @@ private:
     int first_, count_;          ///< chunks of the tile
     float low_[2]{}, high_[2]{}; ///< biases
     CosSin angle_[2][2]{};       ///< of the lane's tokens and pairs
-    KvSequence::Slot slot_[2]{}; ///< of its tokens
+    KvSequence::Place place_[2]{}; ///< of its tokens
 };
 
 extern "C" __global__ void __launch_bounds__(split::kThreads, 1) qkv_split(const __grid_constant__ QkvSplitParams p) {

@@ -3,7 +3,7 @@
 #pragma once
 
 // Norm, router product and top-k of a token. VT_CLUSTER blocks (one before sm_90) share the experts of a token; the
-// first of them chooses. VT_FORM is RmsNormForm. VT_ORDER 0: choose, then softmax over the chosen; 1: softmax over
+// first of them chooses. VT_FORM is RmsNormOrder. VT_ORDER 0: choose, then softmax over the chosen; 1: softmax over
 // all, then choose. Router weights are loaded before pdl::wait().
 
 #include "device/abi/route.h"

@@ -95,7 +95,7 @@ struct PlainRows {
 };
 
 /// Rows times the weight of an RMSNorm; the sums of squares of each warp's pieces go to squares[row][warp]. The
-/// weights are loaded by the constructor, before pdl::wait(). `form` is RmsNormForm.
+/// weights are loaded by the constructor, before pdl::wait(). `form` is RmsNormOrder.
 template <int form, int kIn, int kThreads, class W> class ScaledRows {
     using S = SharedRows<kIn, kThreads>;
 

@@ -3,7 +3,7 @@
 #pragma once
 
 // BF16 x of up to 64 rows times BF16 weights, the contracted axis split between the blocks of a cluster; see
-// split_rows.cuh. VT_FORM is RmsNormForm, or 3 for no norm.
+// split_rows.cuh. VT_FORM is RmsNormOrder, or 3 for no norm.
 
 #include "device/abi/gemv_split.h"
 #include "device/linear/split_rows.cuh"

@@ -3,7 +3,7 @@
 #pragma once
 
 // BF16 x of up to 16 rows times BF16 weights through the weight stream; see weight_stream.cuh. VT_FORM is
-// RmsNormForm, or 3 for no norm.
+// RmsNormOrder, or 3 for no norm.
 
 #include "device/abi/gemv.h"
 #include "device/linear/weight_stream.cuh"

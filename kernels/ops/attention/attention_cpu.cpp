@@ -78,26 +78,26 @@ public:
     }
 
 private:
-    void start(const Segment& segment, std::int64_t group, std::int64_t index, Query<C>& query, std::int64_t slot) {
+    void start(const Segment& segment, std::int64_t group, std::int64_t index, Query<C>& query, std::int64_t place) {
         const std::int64_t dim = op_.q.shape[2];
         query.row = segment.rowBegin + index / group;
         query.at = {segment.sequence, segment.kvHead * group + index % group,
                     op_.positions.template as<const std::int32_t>()[query.row]};
-        if (slot > 0 && queries_[slot - 1].row == query.row && !scores_.mask().perHead()) {
-            query.reach = queries_[slot - 1].reach;
+        if (place > 0 && queries_[place - 1].row == query.row && !scores_.mask().perHead()) {
+            query.reach = queries_[place - 1].reach;
         } else {
             query.reach = scores_.mask().reach(query.at);
             query.reach.low = std::max(query.reach.low, segment.firstKey);
             query.reach.high = std::min(query.reach.high, segment.lastKey);
         }
-        C* q = q_ + slot * kMaxHeadDim;
+        C* q = q_ + place * kMaxHeadDim;
         loadFloats(op_.q.dtype, op_.q.data, query.row * op_.q.stride0() + query.at.head * dim, dim, q);
         query.q = q;
         C sink = 0;
         if (!op_.sinks.empty()) {
             loadFloats(op_.sinks.dtype, op_.sinks.data, query.at.head, 1, &sink);
         }
-        query.softmax.start(op_.sinks.empty() ? nullptr : &sink, dim, results_ + slot * kMaxHeadDim);
+        query.softmax.start(op_.sinks.empty() ? nullptr : &sink, dim, results_ + place * kMaxHeadDim);
     }
 
     void visitKeys(const Segment& segment, std::int64_t count) {
@@ -169,12 +169,12 @@ private:
                 at = (segment.newRow + position - segment.newBegin) * stride;
                 run = end - position;
             } else {
-                const KvPages::Slot slot = pages_.slot(segment.sequence, position);
+                const KvPages::Place place = pages_.place(segment.sequence, position);
                 stride = pages_.tokenStride();
-                at = isKey ? slot.key : slot.value;
-                run = std::min({slot.run, end - position, segment.newBegin - position});
+                at = isKey ? place.key : place.value;
+                run = std::min({place.run, end - position, segment.newBegin - position});
                 if (op_.cache.quantized()) {
-                    const std::int64_t scale = isKey ? slot.keyScale : slot.valueScale;
+                    const std::int64_t scale = isKey ? place.keyScale : place.valueScale;
                     scales = (isKey ? op_.cache.keyScales : op_.cache.valueScales).template as<const float>() + scale +
                              segment.kvHead * pages_.scaleStride();
                 }

@@ -93,23 +93,23 @@ public:
     }
 
 private:
-    C* rowOf(std::vector<C>& tile, std::int64_t slot) { return tile.data() + slot * sizes_.dim; }
+    C* rowOf(std::vector<C>& tile, std::int64_t place) { return tile.data() + place * sizes_.dim; }
 
     void start(std::int64_t batch, std::int64_t head, std::int64_t query0, std::int64_t rows, std::int64_t g) {
         loadFloats(op_.q.dtype, op_.q.data, sizes_.row(batch, head, query0) * sizes_.dim, rows * sizes_.dim,
                    rowOf(q_, g * kFlexRows));
         const C sink = op_.sinks.empty() ? C(0) : sinkOf<C>(op_, head);
-        for (std::int64_t slot = g * kFlexRows; slot < g * kFlexRows + rows; ++slot) {
-            rows_[static_cast<std::size_t>(slot)].start(op_.sinks.empty() ? nullptr : &sink, sizes_.dim,
-                                                        rowOf(out_, slot));
+        for (std::int64_t place = g * kFlexRows; place < g * kFlexRows + rows; ++place) {
+            rows_[static_cast<std::size_t>(place)].start(op_.sinks.empty() ? nullptr : &sink, sizes_.dim,
+                                                         rowOf(out_, place));
         }
     }
 
-    void visit(const ProgramRow& row, std::int64_t slot, std::int64_t key, int count) {
+    void visit(const ProgramRow& row, std::int64_t place, std::int64_t key, int count) {
         C scores[kFlexKeys];
-        if (scores_.compute(row, scores_.mask().reach(row), rowOf(q_, slot), keys_.data(), sizes_.dim, key, count,
+        if (scores_.compute(row, scores_.mask().reach(row), rowOf(q_, place), keys_.data(), sizes_.dim, key, count,
                             scores) != FlexAllowed::None) {
-            rows_[static_cast<std::size_t>(slot)].add(simd_, scores, count, values_.data(), sizes_.dim, sizes_.dim);
+            rows_[static_cast<std::size_t>(place)].add(simd_, scores, count, values_.data(), sizes_.dim, sizes_.dim);
         }
     }
 
@@ -340,12 +340,12 @@ private:
         loadRows(op_.forward.v, sizes_.key(batch, kvHead, key), keyEnd - key, values_);
     }
 
-    bool compute(const ProgramRow& row, std::int64_t slot, std::int64_t key, int count, C* p, C* ds) {
+    bool compute(const ProgramRow& row, std::int64_t place, std::int64_t key, int count, C* p, C* ds) {
         const std::int64_t at = sizes_.row(row.batch, row.head, row.query);
         const double delta = scratch_.delta.template as<const double>()[at];
         const auto lse = static_cast<C>(scratch_.lse.template as<const double>()[at]);
-        return rows_.compute(row, q_.data() + slot * sizes_.dim, gradOut_.data() + slot * sizes_.dim, lse, delta, keys_,
-                             values_, key, count, p, ds);
+        return rows_.compute(row, q_.data() + place * sizes_.dim, gradOut_.data() + place * sizes_.dim, lse, delta,
+                             keys_, values_, key, count, p, ds);
     }
 
     /// Rows of P and dS are gathered key by key, so that each key's sum runs over rows in order.

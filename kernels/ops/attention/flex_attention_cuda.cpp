@@ -184,19 +184,19 @@ void launchPasses(CudaContext& context, const FlexAttentionBackward& op, const F
 }
 
 /// Tiles of 128 queries that see the same 128 keys.
-struct ColumnFacts {
+struct ColumnSpread {
     std::int64_t longest = 0;
     std::int64_t drop = 0; ///< how much shorter keys' columns are than those behind them, at most
 };
 
-ColumnFacts columnFacts(const FlexAttention& op) {
+ColumnSpread columnFacts(const FlexAttention& op) {
     if (op.blocks == nullptr) {
         return {(op.q.shape[2] + kFlexTileRows - 1) / kFlexTileRows, 0};
     }
     const BlockMaskShape& shape = op.blocks->shape;
     const std::vector<std::int64_t>& offsets = op.blocks->columnOffsets;
     const std::int64_t columns = (shape.keys + shape.keyBlock - 1) / shape.keyBlock;
-    ColumnFacts facts;
+    ColumnSpread facts;
     std::int64_t before = 0;
     for (std::size_t list = 0; list + 1 < offsets.size(); ++list) {
         std::int64_t tiles = 0;
@@ -214,7 +214,7 @@ ColumnFacts columnFacts(const FlexAttention& op) {
 
 /// Into how many pieces of work the heads that share 128 keys are divided: a guess at which number takes least time, counted in
 /// tiles of 128 queries. Pieces come in rounds; the longest come last; parts of dk and dv cost about two.
-std::int64_t groupPartsOf(const FlexAttention& op, const ColumnFacts& columns, std::int64_t pieces,
+std::int64_t groupPartsOf(const FlexAttention& op, const ColumnSpread& columns, std::int64_t pieces,
                           std::int64_t multiprocessors) {
     constexpr double kAddition = 2;
     const std::int64_t group = op.q.shape[1] / op.k.shape[1];
@@ -242,7 +242,7 @@ std::int64_t groupPartsOf(const FlexAttention& op, const ColumnFacts& columns, s
 void launchHopper(CudaContext& context, const FlexAttentionBackward& op, const FlexSource& source,
                   const FlexBackwardScratch& scratch, abi::FlexAttentionParams& parameters) {
     const std::int64_t pieces = scratch.keyTiles * op.forward.k.shape[0] * op.forward.k.shape[1];
-    const ColumnFacts columns = columnFacts(op.forward);
+    const ColumnSpread columns = columnFacts(op.forward);
     const std::int64_t parts = groupPartsOf(op.forward, columns, pieces, context.device().multiprocessors);
     constexpr std::int64_t kMostDrop = 4;
     parameters.headsInside = source.gradients.empty() && parameters.maskHeads <= 1 && columns.drop > kMostDrop ? 1 : 0;

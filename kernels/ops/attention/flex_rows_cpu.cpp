@@ -44,7 +44,7 @@ FlexMaskRows::FlexMaskRows(const FlexPrograms& programs, std::int64_t keys) : pr
     if (programs.mask.empty()) {
         return;
     }
-    const ProgramFacts& facts = **programs.facts;
+    const ProgramAnalysis& facts = **programs.facts;
     if (programs.blocks == nullptr) {
         bounded_ = !facts.rows.lowUnbounded || !facts.rows.highUnbounded;
         if (!facts.low) {
@@ -69,7 +69,7 @@ FlexReach FlexMaskRows::reach(const ProgramRow& row) {
             program->run(row, 0, 1, nullptr);
             return program->integers()[0];
         };
-        const ProgramFacts& facts = **programs_.facts;
+        const ProgramAnalysis& facts = **programs_.facts;
         out.low = std::max(out.low, end(facts.low, low_));
         out.high = std::min(out.high, end(facts.high, high_));
     }

@@ -49,7 +49,7 @@ std::int64_t KvPages::pagesOf(std::int64_t sequence) const {
     return pages;
 }
 
-KvPages::Slot KvPages::slot(std::int64_t sequence, std::int64_t position) const {
+KvPages::Place KvPages::place(std::int64_t sequence, std::int64_t position) const {
     std::int64_t at = position - first_[sequence];
     if (ring_) {
         const std::int64_t capacity = pagesOf(sequence) * pageTokens_;

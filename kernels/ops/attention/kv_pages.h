@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Reading a KvView on the CPU: from a logical position to a slot of a page. Everything that the view's tables say is
+// Reading a KvView on the CPU: from a logical position to a place of a page. Everything that the view's tables say is
 // checked, because a wrong page number would write anywhere.
 
 #include <cstdint>
@@ -25,14 +25,14 @@ public:
     std::int64_t end(std::int64_t sequence) const { return first_[sequence] + lengths_[sequence]; }
 
     /// Element offset of (position, kvHead 0) in keys and in values. Throws Internal for a page that cannot be.
-    struct Slot {
+    struct Place {
         std::int64_t key = 0;
         std::int64_t value = 0;
         std::int64_t run = 0;      ///< positions from here on that follow in the same page without a wrap
         std::int64_t keyScale = 0; ///< of a quantized cache: element offset of kvHead 0's scale
         std::int64_t valueScale = 0;
     };
-    Slot slot(std::int64_t sequence, std::int64_t position) const;
+    Place place(std::int64_t sequence, std::int64_t position) const;
 
     std::int64_t tokenStride() const { return tokenStride_; }
     std::int64_t scaleStride() const { return pageTokens_; } ///< between the scales of a token's heads

@@ -6,7 +6,7 @@
 // Page n starts stride0() * n elements after `keys.data` (and `values.data`): always multiply by the stride. It may be
 // smaller than a page, because pages are separate allocations that lie anywhere at multiples of it; shape[0] bounds
 // nothing then, and the table holds the only page numbers that may be used.
-// Logical position p of sequence b lives in page table[b][(p - first[b]) / pageTokens], slot (p - first[b]) % pageTokens.
+// Logical position p of sequence b lives in page table[b][(p - first[b]) / pageTokens], place (p - first[b]) % pageTokens.
 // Only a tile loader translates; masks and programs see logical positions.
 //
 // Keys and values are floats, or bytes with a scale for each row, which is one token's head: element = byte * scale. Scales
@@ -29,7 +29,7 @@ struct KvView {
     TensorView first;   ///< (sequences) I32: logical position of the first token kept (0 unless a window dropped some)
     TensorView lengths; ///< (sequences) I32: tokens kept, the current ones included
     std::int64_t totalTokens = 0; ///< the host's count of tokens kept over all sequences, for costs only; 0: unknown
-    bool ring = false;      ///< a sliding layer's ring: slot = p % (pagesOfSequence * pageTokens), `first` still holds
+    bool ring = false;      ///< a sliding layer's ring: place = p % (pagesOfSequence * pageTokens), `first` still holds
     TensorView keyScales;   ///< (pages, kvHeads, pageTokens) F32 of keys in bytes, else empty; pages as those of keys
     TensorView valueScales; ///< of values
 

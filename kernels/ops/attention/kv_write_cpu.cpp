@@ -22,7 +22,7 @@ struct Half {
     const TensorView& rows;
     const TensorView& pool;
     const TensorView& scales;
-    std::int64_t slot = 0, scale = 0; ///< of the token in the pool; -1: it is not kept
+    std::int64_t place = 0, scale = 0; ///< of the token in the pool; -1: it is not kept
 };
 
 void writeFloats(const KvWrite& op, const Half& half, std::int64_t token) {
@@ -30,8 +30,8 @@ void writeFloats(const KvWrite& op, const Half& half, std::int64_t token) {
     float values[kRowPiece];
     forPieces(from.shape[1] * from.shape[2], [&](std::int64_t begin, std::int64_t count) {
         loadFloats(from.dtype, from.data, token * from.stride0() + begin, count, values);
-        if (op.writes && half.slot >= 0) {
-            storeFloats(half.pool.dtype, values, count, half.pool.data, half.slot + begin);
+        if (op.writes && half.place >= 0) {
+            storeFloats(half.pool.dtype, values, count, half.pool.data, half.place + begin);
         }
         if (op.rounds) {
             roundFloats(half.pool.dtype, values, count);
@@ -49,8 +49,8 @@ void writeBytes(const KvWrite& op, const Half& half, std::int64_t token) {
         const std::int64_t at = token * from.stride0() + head * dim;
         loadFloats(from.dtype, from.data, at, dim, row.data());
         const float scale = quantizeKvRow(half.pool.dtype, row.data(), dim, bytes.data());
-        if (op.writes && half.slot >= 0) {
-            std::copy(bytes.begin(), bytes.end(), half.pool.as<std::uint8_t>() + half.slot + head * dim);
+        if (op.writes && half.place >= 0) {
+            std::copy(bytes.begin(), bytes.end(), half.pool.as<std::uint8_t>() + half.place + head * dim);
             half.scales.as<float>()[half.scale + head * half.scales.shape[2]] = scale;
         }
         if (op.rounds) {
@@ -68,8 +68,8 @@ void writeHalf(const KvWrite& op, const Half& half, std::int64_t token) {
     }
 }
 
-/// Where a token goes; its key is -1 where the window has passed it already: in a ring its slot belongs to a later token.
-KvPages::Slot slotOf(const KvPages& pages, std::int64_t sequence, std::int64_t position) {
+/// Where a token goes; its key is -1 where the window has passed it already: in a ring its place belongs to a later token.
+KvPages::Place placeOf(const KvPages& pages, std::int64_t sequence, std::int64_t position) {
     if (sequence < 0 || sequence >= pages.sequences()) {
         throw base::Internal(fmt::format("KvWrite: sequence: {} of {} sequences", sequence, pages.sequences()));
     }
@@ -80,7 +80,7 @@ KvPages::Slot slotOf(const KvPages& pages, std::int64_t sequence, std::int64_t p
         throw base::Internal(fmt::format("KvWrite: positions: {} is behind the end {} of sequence {}", position,
                                          pages.end(sequence), sequence));
     }
-    return pages.slot(sequence, position);
+    return pages.place(sequence, position);
 }
 
 } // namespace
@@ -90,10 +90,10 @@ void execute(CpuContext& context, const KvWrite& op) {
     const std::int32_t* sequences = op.sequence.as<const std::int32_t>();
     const std::int32_t* positions = op.positions.as<const std::int32_t>();
     forRows(context, op.k.shape[0], op.k.shape[1] * op.k.shape[2] * 2, [&](std::int64_t token) {
-        const KvPages::Slot slot =
-            op.writes ? slotOf(pages, sequences[token], positions[token]) : KvPages::Slot{-1, -1, 0, 0, 0};
-        writeHalf(op, {op.k, op.cache.keys, op.cache.keyScales, slot.key, slot.keyScale}, token);
-        writeHalf(op, {op.v, op.cache.values, op.cache.valueScales, slot.value, slot.valueScale}, token);
+        const KvPages::Place place =
+            op.writes ? placeOf(pages, sequences[token], positions[token]) : KvPages::Place{-1, -1, 0, 0, 0};
+        writeHalf(op, {op.k, op.cache.keys, op.cache.keyScales, place.key, place.keyScale}, token);
+        writeHalf(op, {op.v, op.cache.values, op.cache.valueScales, place.value, place.valueScale}, token);
     });
 }
 

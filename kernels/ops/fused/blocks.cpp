@@ -6,30 +6,30 @@
 
 #include "kernels/cpu/row_loop.h"
 #include "kernels/ops/common/op_check.h"
-#include "kernels/ops/fused/block_plans.h"
+#include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/fused/expert_mlp_tiles.h"
 
 namespace vitrine::kernels {
 
 namespace {
 
-/// For views that are only measured: a plan needs an address that is not null.
-template <class Plan, class Op> std::uint64_t planBytes(const Op& op) {
-    return Plan(op, ScratchLayout()).bytes;
+/// For views that are only measured: a list of primitives needs an address that is not null.
+template <class Primitives, class Op> std::uint64_t primitiveBytes(const Op& op) {
+    return Primitives(op, ScratchLayout()).bytes;
 }
 
-template <class Plan, class Op> void checkPlan(const OpCheck& rule, const Op& op) {
-    const std::uint64_t bytes = planBytes<Plan>(op);
+template <class Primitives, class Op> void checkPrimitives(const OpCheck& rule, const Op& op) {
+    const std::uint64_t bytes = primitiveBytes<Primitives>(op);
     rule.scratch(op.scratch, bytes);
-    const Plan plan(op, bytes == 0 ? ScratchLayout() : ScratchLayout(op.scratch.data));
-    plan.forEach([](const auto& part) { check(part); });
+    const Primitives primitives(op, bytes == 0 ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    primitives.forEach([](const auto& part) { check(part); });
 }
 
-template <class Plan, class Op> Cost planCost(const Op& op, const DeviceTraits& traits) {
+template <class Primitives, class Op> Cost primitiveCost(const Op& op, const DeviceTraits& traits) {
     Cost sum;
     sum.launches = 0;
     sum.computeType = op.x.dtype;
-    Plan(op, ScratchLayout()).forEach([&](const auto& part) { addCost(sum, cost(part, traits)); });
+    Primitives(op, ScratchLayout()).forEach([&](const auto& part) { addCost(sum, cost(part, traits)); });
     return sum;
 }
 
@@ -54,76 +54,76 @@ void check(const QkvProject& op) {
     if (!op.kNorm.weight.empty()) {
         rule.contiguous(op.outK, "outK");
     }
-    checkPlan<QkvProjectPlan>(rule, op);
+    checkPrimitives<QkvProjectPrimitives>(rule, op);
 }
 
 Cost cost(const QkvProject& op, const DeviceTraits& traits) {
-    return planCost<QkvProjectPlan>(op, traits);
+    return primitiveCost<QkvProjectPrimitives>(op, traits);
 }
 
 std::uint64_t scratch(const QkvProject& op, const DeviceTraits&) {
-    return planBytes<QkvProjectPlan>(op);
+    return primitiveBytes<QkvProjectPrimitives>(op);
 }
 
 void check(const OutProject& op) {
     const OpCheck rule(OutProject::kName);
     matrix(rule, op.x, "x");
     matrix(rule, op.residual, "residual");
-    checkPlan<OutProjectPlan>(rule, op);
+    checkPrimitives<OutProjectPrimitives>(rule, op);
 }
 
 Cost cost(const OutProject& op, const DeviceTraits& traits) {
-    return planCost<OutProjectPlan>(op, traits);
+    return primitiveCost<OutProjectPrimitives>(op, traits);
 }
 
 std::uint64_t scratch(const OutProject& op, const DeviceTraits&) {
-    return planBytes<OutProjectPlan>(op);
+    return primitiveBytes<OutProjectPrimitives>(op);
 }
 
 void check(const DenseMlp& op) {
     const OpCheck rule(DenseMlp::kName);
     matrix(rule, op.x, "x");
     rule.require(op.gate.weight.outFeatures() == op.up.weight.outFeatures(), "up", "its width differs from gate's");
-    checkPlan<DenseMlpPlan>(rule, op);
+    checkPrimitives<DenseMlpPrimitives>(rule, op);
 }
 
 Cost cost(const DenseMlp& op, const DeviceTraits& traits) {
-    return planCost<DenseMlpPlan>(op, traits);
+    return primitiveCost<DenseMlpPrimitives>(op, traits);
 }
 
 std::uint64_t scratch(const DenseMlp& op, const DeviceTraits&) {
-    return planBytes<DenseMlpPlan>(op);
+    return primitiveBytes<DenseMlpPrimitives>(op);
 }
 
 void check(const Route& op) {
     const OpCheck rule(Route::kName);
     matrix(rule, op.x, "x");
-    checkPlan<RoutePlan>(rule, op);
+    checkPrimitives<RoutePrimitives>(rule, op);
 }
 
 Cost cost(const Route& op, const DeviceTraits& traits) {
-    return planCost<RoutePlan>(op, traits);
+    return primitiveCost<RoutePrimitives>(op, traits);
 }
 
 std::uint64_t scratch(const Route& op, const DeviceTraits&) {
-    return planBytes<RoutePlan>(op);
+    return primitiveBytes<RoutePrimitives>(op);
 }
 
 void check(const ExpertMlp& op) {
     const OpCheck rule(ExpertMlp::kName);
     matrix(rule, op.x, "x");
     rule.shape(op.ids, "ids", {op.x.shape[0], OpCheck::kAny});
-    checkPlan<ExpertMlpPlan>(rule, op);
+    checkPrimitives<ExpertMlpPrimitives>(rule, op);
 }
 
 Cost cost(const ExpertMlp& op, const DeviceTraits& traits) {
-    return planCost<ExpertMlpPlan>(op, traits);
+    return primitiveCost<ExpertMlpPrimitives>(op, traits);
 }
 
 std::uint64_t scratch(const ExpertMlp& op, const DeviceTraits& traits) {
-    const std::uint64_t plan = planBytes<ExpertMlpPlan>(op);
+    const std::uint64_t primitives = primitiveBytes<ExpertMlpPrimitives>(op);
     const bool tiles = traits.features.kernelScratch && ExpertMlpTiles::fits(op);
-    return tiles ? std::max(plan, ExpertMlpTiles(op, ScratchLayout()).bytes) : plan;
+    return tiles ? std::max(primitives, ExpertMlpTiles(op, ScratchLayout()).bytes) : primitives;
 }
 
 void check(const LmHead& op) {
@@ -131,15 +131,15 @@ void check(const LmHead& op) {
     matrix(rule, op.x, "x");
     rule.dtype(op.logits, "logits", DType::F32);
     rule.require(op.softCap >= 0, "softCap", "it is negative");
-    checkPlan<LmHeadPlan>(rule, op);
+    checkPrimitives<LmHeadPrimitives>(rule, op);
 }
 
 Cost cost(const LmHead& op, const DeviceTraits& traits) {
-    return planCost<LmHeadPlan>(op, traits);
+    return primitiveCost<LmHeadPrimitives>(op, traits);
 }
 
 std::uint64_t scratch(const LmHead& op, const DeviceTraits&) {
-    return planBytes<LmHeadPlan>(op);
+    return primitiveBytes<LmHeadPrimitives>(op);
 }
 
 } // namespace vitrine::kernels

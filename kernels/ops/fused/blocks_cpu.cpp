@@ -2,32 +2,32 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/fused/blocks.h"
 
-#include "kernels/ops/fused/block_plans.h"
+#include "kernels/ops/fused/block_primitives.h"
 
 namespace vitrine::kernels {
 
 void execute(CpuContext& context, const QkvProject& op) {
-    executePlan<QkvProjectPlan>(context, op);
+    executePrimitives<QkvProjectPrimitives>(context, op);
 }
 
 void execute(CpuContext& context, const OutProject& op) {
-    executePlan<OutProjectPlan>(context, op);
+    executePrimitives<OutProjectPrimitives>(context, op);
 }
 
 void execute(CpuContext& context, const DenseMlp& op) {
-    executePlan<DenseMlpPlan>(context, op);
+    executePrimitives<DenseMlpPrimitives>(context, op);
 }
 
 void execute(CpuContext& context, const Route& op) {
-    executePlan<RoutePlan>(context, op);
+    executePrimitives<RoutePrimitives>(context, op);
 }
 
 void execute(CpuContext& context, const ExpertMlp& op) {
-    executePlan<ExpertMlpPlan>(context, op);
+    executePrimitives<ExpertMlpPrimitives>(context, op);
 }
 
 void execute(CpuContext& context, const LmHead& op) {
-    executePlan<LmHeadPlan>(context, op);
+    executePrimitives<LmHeadPrimitives>(context, op);
 }
 
 } // namespace vitrine::kernels

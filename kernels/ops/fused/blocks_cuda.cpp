@@ -8,7 +8,7 @@
 #include "kernels/device/abi/rope_write.h"
 #include "kernels/ops/attention/kv_call.h"
 #include "kernels/ops/common/cuda_call.h"
-#include "kernels/ops/fused/block_plans.h"
+#include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/fused/decode_cuda.h"
 #include "kernels/ops/fused/expert_mlp_tiles.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
@@ -60,14 +60,14 @@ bool rotateAndWrite(CudaContext& context, const QkvProject& op, bool writes) {
 } // namespace
 
 void execute(CudaContext& context, const QkvProject& op) {
-    const QkvProjectPlan plan(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
-    if (projectFewTokens(context, op, plan)) {
+    const QkvProjectPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    if (projectFewTokens(context, op, primitives)) {
         return;
     }
-    const bool rounds = plan.write && plan.write->rounds; // a row's scale is known when all of it is
+    const bool rounds = primitives.write && primitives.write->rounds; // a row's scale is known when all of it is
     bool fused = false;
-    plan.forEach([&](const auto& part) {
-        if (static_cast<const void*>(&part) == &plan.ropeQ) {
+    primitives.forEach([&](const auto& part) {
+        if (static_cast<const void*>(&part) == &primitives.ropeQ) {
             fused = rotateAndWrite(context, op, op.writeCache && !rounds);
         }
         const bool last = std::is_same_v<std::decay_t<decltype(part)>, Rope> ||
@@ -79,16 +79,16 @@ void execute(CudaContext& context, const QkvProject& op) {
 }
 
 void execute(CudaContext& context, const OutProject& op) {
-    executePlan<OutProjectPlan>(context, op);
+    executePrimitives<OutProjectPrimitives>(context, op);
 }
 
 void execute(CudaContext& context, const DenseMlp& op) {
-    const DenseMlpPlan plan(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
-    const bool activated = activateFewTokens(context, op, plan.activation.out);
-    plan.forEach([&](const auto& part) {
+    const DenseMlpPrimitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    const bool activated = activateFewTokens(context, op, primitives.activation.out);
+    primitives.forEach([&](const auto& part) {
         const void* at = static_cast<const void*>(&part);
-        const bool done = at == &plan.gate || at == &plan.up || at == &plan.activation ||
-                          (plan.norm.has_value() && at == &*plan.norm);
+        const bool done = at == &primitives.gate || at == &primitives.up || at == &primitives.activation ||
+                          (primitives.norm.has_value() && at == &*primitives.norm);
         if (!activated || !done) {
             execute(context, part);
         }
@@ -97,20 +97,20 @@ void execute(CudaContext& context, const DenseMlp& op) {
 
 void execute(CudaContext& context, const Route& op) {
     if (!routeTokens(context, op)) {
-        executePlan<RoutePlan>(context, op);
+        executePrimitives<RoutePrimitives>(context, op);
     }
 }
 
 void execute(CudaContext& context, const ExpertMlp& op) {
     if (!runExpertsOfFewTokens(context, op) && !multiplyInTiles(context, op)) {
-        executePlan<ExpertMlpPlan>(context, op);
+        executePrimitives<ExpertMlpPrimitives>(context, op);
     }
 }
 
 void execute(CudaContext& context, const LmHead& op) {
     const FewRowsProduct product{op.x, op.rows, op.norm, op.head, {}, op.logits, op.softCap};
     if (!multiplyFewRows(context, product)) {
-        executePlan<LmHeadPlan>(context, op);
+        executePrimitives<LmHeadPrimitives>(context, op);
     }
 }
 

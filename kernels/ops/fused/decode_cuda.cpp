@@ -42,7 +42,7 @@ bool projectInStream(CudaContext& context, const QkvProject& op, const abi::QkvP
 
 } // namespace
 
-bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProjectPlan& plan) {
+bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProjectPrimitives& primitives) {
     const std::int64_t tokens = op.x.shape[0];
     const std::array<const LinearView*, 3> linears{&op.q, &op.k, &op.v};
     const std::array<const TensorView*, 3> outs{&op.outQ, &op.outK, &op.outV};
@@ -71,7 +71,7 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProje
     params.inverseFrequency = op.inverseFrequency.as<const float>();
     params.xStride = op.x.stride0();
     const bool writesApart =
-        plan.write && plan.write->rounds; // warps hold parts of rows, and a scale needs a whole one
+        primitives.write && primitives.write->rounds; // warps hold parts of rows, and a scale needs a whole one
     const bool writes = op.writeCache && !writesApart;
     params.cache = writes ? kvParameters(op.cache, QkvProject::kName) : abi::KvViewParams{};
     params.tokens = static_cast<int>(tokens);
@@ -83,7 +83,7 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProje
     const bool done = (same && projectSplit(context, op, params, biasType)) ||
                       (tokens <= kMaxStreamRows && projectInStream(context, op, params, same, biasType));
     if (done && writesApart) {
-        execute(context, *plan.write);
+        execute(context, *primitives.write);
     }
     return done;
 }

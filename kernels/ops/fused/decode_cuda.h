@@ -6,13 +6,13 @@
 // true, or does nothing and says false when shapes, types, alignment or the kernel packs do not allow it.
 
 #include "kernels/device/abi/qkv_project.h"
-#include "kernels/ops/fused/block_plans.h"
+#include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/fused/blocks.h"
 
 namespace vitrine::kernels {
 
-/// `plan` is the op's: its cache write is launched apart where the cache is quantized.
-bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProjectPlan& plan);
+/// `primitives` is the op's: its cache write is launched apart where the cache is quantized.
+bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProjectPrimitives& primitives);
 /// norm, gate, up and activation; the down product is the caller's.
 bool activateFewTokens(CudaContext& context, const DenseMlp& op, const TensorView& active);
 /// `params` are the op's; its weights are packedMatrix(), weights and results BF16, biases of `biasType` (0: there are none).

@@ -5,7 +5,7 @@
 
 #include "kernels/device/abi/mxfp4_gemv.h"
 #include "kernels/ops/common/cuda_call.h"
-#include "kernels/ops/fused/block_plans.h"
+#include "kernels/ops/fused/block_primitives.h"
 #include "kernels/ops/fused/decode_cuda.h"
 
 namespace vitrine::kernels {
@@ -113,7 +113,7 @@ bool runExpertsOfFewTokens(CudaContext& context, const ExpertMlp& op) {
         !packedStack(op.down.weight) || !packedBias(op.gateUp.bias) || !packedBias(op.down.bias)) {
         return false;
     }
-    const ExpertMlpPlan plan(op, ScratchLayout(op.scratch.data));
+    const ExpertMlpPrimitives primitives(op, ScratchLayout(op.scratch.data));
     const std::int64_t dim = op.x.shape[1];
     const std::int64_t width = op.down.weight.inFeatures();
     abi::Mxfp4GemvParams params{};
@@ -126,8 +126,8 @@ bool runExpertsOfFewTokens(CudaContext& context, const ExpertMlp& op) {
     params.downBlocks = op.down.weight.mxfp4.blocks.as<const unsigned char>();
     params.downScales = op.down.weight.mxfp4.scales.as<const unsigned char>();
     params.downBias = op.down.bias.data;
-    params.active = plan.activation.out.data;
-    params.results = plan.combine.x.data;
+    params.active = primitives.activation.out.data;
+    params.results = primitives.combine.x.data;
     params.residual = op.residual.data;
     params.out = op.out.data;
     params.xStride = op.x.stride0();

@@ -30,7 +30,7 @@ inline bool packedMatrix(const WeightView& weight) {
            weight.dense.stride0() == weight.dense.shape[1];
 }
 
-/// VT_FORM: RmsNormForm, or 3 for no norm.
+/// VT_FORM: RmsNormOrder, or 3 for no norm.
 inline std::int64_t formOf(const NormWeights& norm) {
     constexpr std::int64_t kNoNorm = 3;
     return norm.weight.empty() ? kNoNorm : static_cast<std::int64_t>(norm.form);

@@ -12,7 +12,7 @@ namespace vitrine::kernels {
 struct NormWeights {
     TensorView weight; ///< (hidden) or empty: no norm
     float eps = 1e-5F;
-    RmsNormForm form = RmsNormForm::CastThenScale;
+    RmsNormOrder form = RmsNormOrder::CastThenScale;
 };
 
 struct LinearView {

@@ -9,7 +9,7 @@
 
 namespace vitrine::kernels {
 
-enum class RmsNormForm : std::uint8_t {
+enum class RmsNormOrder : std::uint8_t {
     CastThenScale, ///< cast(y) * w: Llama, Mistral, Qwen
     ScaleThenCast, ///< cast(w32 * y): gpt-oss
     OnePlusWeight, ///< cast(y * (1 + w32)): Gemma
@@ -22,7 +22,7 @@ struct RmsNorm {
     TensorView weight; ///< (dim)
     TensorView out;    ///< (rows, dim)
     float eps = 1e-5F;
-    RmsNormForm form = RmsNormForm::CastThenScale;
+    RmsNormOrder form = RmsNormOrder::CastThenScale;
 };
 
 void check(const RmsNorm& op);

@@ -46,10 +46,10 @@ template <class C> void normRow(const RmsNorm& op, std::int64_t row) {
         for (std::int64_t i = 0; i < count; ++i) {
             values[i] *= inverse;
         }
-        if (op.form == RmsNormForm::CastThenScale) {
+        if (op.form == RmsNormOrder::CastThenScale) {
             roundFloats(op.out.dtype, values, count);
         }
-        const C one = op.form == RmsNormForm::OnePlusWeight ? C(1) : C(0);
+        const C one = op.form == RmsNormOrder::OnePlusWeight ? C(1) : C(0);
         for (std::int64_t i = 0; i < count; ++i) {
             values[i] *= one + weights[i];
         }

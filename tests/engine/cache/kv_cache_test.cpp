@@ -411,7 +411,7 @@ TEST(KvCache, RandomHistoriesInABudget) {
     }
 }
 
-TEST(PagedKvCache, AnEmptyPoolIsOutOfMemoryWithItsFacts) {
+TEST(PagedKvCache, AnEmptyPoolIsOutOfMemoryWithItsDetails) {
     const auto context = test::makeContext(kernels::Backend::Meta);
     KvCache cache(*context, twoGroups(), poolOf(4, 3, 1));
     const int sequence = cache.addSequence();

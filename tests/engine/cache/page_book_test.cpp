@@ -179,7 +179,7 @@ TEST(PageBook, RingsAreSharedWhereTheyWereKept) {
     expectSound(book);
 }
 
-TEST(PageBook, KeptRingsGiveWay) {
+TEST(PageBook, SavedRingsGiveWay) {
     PageBook book({{4, 0, 20}, {4, 2, 2}}, true);
     const auto prompt = tokensFrom(1, 30);
     const int a = book.addSequence();

@@ -40,7 +40,7 @@ TEST(ConfigFixtures, GptOssInBothForms) {
         EXPECT_TRUE(config.qkvBias && config.outBias && config.routerBias && config.expertBias && config.sinks);
         EXPECT_TRUE(config.layers[3].moe);
         EXPECT_EQ(config.attentionScale, 0.25);
-        EXPECT_EQ(config.normForm, kernels::RmsNormForm::ScaleThenCast);
+        EXPECT_EQ(config.normForm, kernels::RmsNormOrder::ScaleThenCast);
         EXPECT_EQ(config.activation, kernels::Activation::ClampedSwiglu);
         EXPECT_EQ(config.gateLayout, kernels::GateLayout::Interleaved);
         EXPECT_TRUE(config.eosTokens.empty());
@@ -99,7 +99,7 @@ TEST(ConfigFixtures, Gemma2) {
     EXPECT_EQ(config.finalSoftCap, 30);
     EXPECT_EQ(config.attentionScale, 0.25);
     EXPECT_EQ(config.activation, kernels::Activation::GeluTanh);
-    EXPECT_EQ(config.normForm, kernels::RmsNormForm::OnePlusWeight);
+    EXPECT_EQ(config.normForm, kernels::RmsNormOrder::OnePlusWeight);
     EXPECT_TRUE(config.postNorms && config.scaleEmbedding && config.tiedEmbeddings);
     EXPECT_EQ(config.padToken, 0);
 }

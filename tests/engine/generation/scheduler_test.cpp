@@ -37,38 +37,38 @@ public:
         return static_cast<std::int32_t>(bits[0] % 1000);
     }
 
-    /// One step. False when there was nothing to do. `late` is called when the step is planned and its moves are made, and
+    /// One step. False when there was nothing to do. `late` is called when the step is scheduled and its moves are made, and
     /// before it runs: what the host learns of the step before it.
     bool step(const std::function<void()>& late = {}) {
-        BatchPlan plan = scheduler_.next();
-        if (plan.empty()) {
-            EXPECT_TRUE(plan.moves.empty() && plan.preempted.empty()) << "a change that nobody tells";
+        StepSchedule schedule = scheduler_.next();
+        if (schedule.empty()) {
+            EXPECT_TRUE(schedule.moves.empty() && schedule.preempted.empty()) << "a change that nobody tells";
             return false;
         }
         if (scheduler_.options().preemption == Preemption::Swap) {
             EXPECT_LE(scheduler_.swappedPages(), scheduler_.options().swapPages);
         }
-        EXPECT_LE(plan.tokens(), scheduler_.options().tokenBudget);
+        EXPECT_LE(schedule.tokens(), scheduler_.options().tokenBudget);
         EXPECT_LE(scheduler_.running(), scheduler_.options().slots);
-        for (const PageMove& move : plan.moves) {
+        for (const PageMove& move : schedule.moves) {
             make(move);
         }
-        preemptions_ += static_cast<std::int64_t>(plan.preempted.size());
-        for (const SlotChange& change : plan.admitted) {
+        preemptions_ += static_cast<std::int64_t>(schedule.preempted.size());
+        for (const SlotChange& change : schedule.admitted) {
             EXPECT_EQ(change.again, !admitted_.insert(change.request).second)
                 << "request " << change.request << " was told to come back and had not been told to come";
         }
         if (late) {
             late();
-            std::erase_if(plan.rows, [&](const PlannedRow& row) { return !book_.live(row.sequence); });
+            std::erase_if(schedule.rows, [&](const ScheduledRow& row) { return !book_.live(row.sequence); });
         }
         std::set<std::pair<std::int32_t, std::int32_t>> slots;
-        for (const PlannedRow& row : plan.rows) {
+        for (const ScheduledRow& row : schedule.rows) {
             EXPECT_TRUE(slots.emplace(row.slot, row.request).second) << "two rows of one request";
             run(row);
         }
-        noteWaits(plan);
-        noteOvertakes(plan);
+        noteWaits(schedule);
+        noteOvertakes(schedule);
         ++steps_;
         return true;
     }
@@ -171,7 +171,7 @@ private:
         return cell(group, pages[index], position % kind.pageTokens);
     }
 
-    void run(const PlannedRow& row) {
+    void run(const ScheduledRow& row) {
         EXPECT_EQ(book_.length(row.sequence), row.begin);
         if (row.request >= 0 && row.kind != RowKind::Padding) {
             auto& history = histories_[row.request];
@@ -203,25 +203,25 @@ private:
         }
     }
 
-    void noteWaits(const BatchPlan& plan) {
+    void noteWaits(const StepSchedule& schedule) {
         for (std::int32_t request = 0; request < scheduler_.requests(); ++request) {
             const bool runs = scheduler_.state(request) == RequestState::Running;
-            const bool served = std::any_of(plan.rows.begin(), plan.rows.end(),
-                                            [&](const PlannedRow& row) { return row.request == request; });
+            const bool served = std::any_of(schedule.rows.begin(), schedule.rows.end(),
+                                            [&](const ScheduledRow& row) { return row.request == request; });
             waits_[request] = runs && !served ? waits_[request] + 1 : 0;
             longestWait_ = std::max(longestWait_, waits_[request]);
         }
     }
 
     /// For each request that waits, those that arrived later and came in for the first time before it.
-    void noteOvertakes(const BatchPlan& plan) {
-        for (std::size_t i = 0; i < plan.admitted.size(); ++i) {
-            const std::int32_t request = plan.admitted[i].request;
+    void noteOvertakes(const StepSchedule& schedule) {
+        for (std::size_t i = 0; i < schedule.admitted.size(); ++i) {
+            const std::int32_t request = schedule.admitted[i].request;
             const auto comesLater = [&](std::int32_t other) {
-                return std::any_of(plan.admitted.begin() + static_cast<std::ptrdiff_t>(i), plan.admitted.end(),
+                return std::any_of(schedule.admitted.begin() + static_cast<std::ptrdiff_t>(i), schedule.admitted.end(),
                                    [&](const SlotChange& change) { return change.request == other; });
             };
-            for (std::int32_t other = 0; other < request && !plan.admitted[i].again; ++other) {
+            for (std::int32_t other = 0; other < request && !schedule.admitted[i].again; ++other) {
                 if (scheduler_.state(other) == RequestState::Waiting || comesLater(other)) {
                     mostOvertaken_ = std::max(mostOvertaken_, ++overtaken_[other]);
                 }
@@ -263,12 +263,12 @@ TEST(Scheduler, ReadsPromptsInPiecesBesideDecodes) {
     rig.add(promptOf(4, 0), 5);
     ASSERT_TRUE(rig.step());
     rig.add(promptOf(25, 1), 2);
-    const BatchPlan plan = rig.scheduler().next();
-    ASSERT_EQ(plan.rows.size(), 2U);
-    EXPECT_EQ(plan.rows[0].kind, RowKind::Decode);
-    EXPECT_EQ(plan.rows[1].kind, RowKind::Prefill);
-    EXPECT_EQ(plan.rows[1].tokens, 9);
-    EXPECT_FALSE(plan.rows[1].samples);
+    const StepSchedule schedule = rig.scheduler().next();
+    ASSERT_EQ(schedule.rows.size(), 2U);
+    EXPECT_EQ(schedule.rows[0].kind, RowKind::Decode);
+    EXPECT_EQ(schedule.rows[1].kind, RowKind::Prefill);
+    EXPECT_EQ(schedule.rows[1].tokens, 9);
+    EXPECT_FALSE(schedule.rows[1].samples);
 }
 
 TEST(Scheduler, PrefillFirstLetsDecodesWait) {
@@ -278,10 +278,10 @@ TEST(Scheduler, PrefillFirstLetsDecodesWait) {
     rig.add(promptOf(4, 0), 5);
     ASSERT_TRUE(rig.step());
     rig.add(promptOf(25, 1), 2);
-    const BatchPlan plan = rig.scheduler().next();
-    ASSERT_EQ(plan.rows.size(), 1U);
-    EXPECT_EQ(plan.rows[0].kind, RowKind::Prefill);
-    EXPECT_EQ(plan.rows[0].tokens, 10);
+    const StepSchedule schedule = rig.scheduler().next();
+    ASSERT_EQ(schedule.rows.size(), 1U);
+    EXPECT_EQ(schedule.rows[0].kind, RowKind::Prefill);
+    EXPECT_EQ(schedule.rows[0].tokens, 10);
 }
 
 /// Steps that two slots need for answers of these lengths.
@@ -343,22 +343,22 @@ TEST(Scheduler, StaticWaitsForAFullBatchPadsAndStepsOn) {
     rig.add(promptOf(3, 0), 1);
     EXPECT_FALSE(rig.step()) << "one of two waits";
     rig.add(promptOf(8, 1), 4);
-    BatchPlan plan = rig.scheduler().next();
-    ASSERT_EQ(plan.rows.size(), 3U);
-    EXPECT_EQ(plan.tokens(), 16) << "2 x the longest prompt";
-    EXPECT_TRUE(std::any_of(plan.rows.begin(), plan.rows.end(), [](const PlannedRow& row) {
+    StepSchedule schedule = rig.scheduler().next();
+    ASSERT_EQ(schedule.rows.size(), 3U);
+    EXPECT_EQ(schedule.tokens(), 16) << "2 x the longest prompt";
+    EXPECT_TRUE(std::any_of(schedule.rows.begin(), schedule.rows.end(), [](const ScheduledRow& row) {
         return row.kind == RowKind::Padding && row.request == -1 && row.tokens == 5 && row.slot == 0;
     }));
-    for (const PlannedRow& row : plan.rows) {
+    for (const ScheduledRow& row : schedule.rows) {
         rig.book().commit(row.sequence, row.tokens);
     }
     rig.add(promptOf(2, 2), 1);
     for (int step = 0; step < 3; ++step) {
-        plan = rig.scheduler().next();
-        ASSERT_EQ(plan.rows.size(), 2U) << "the one that has ended steps on, nobody else is let in";
-        EXPECT_EQ(plan.rows[0].kind, RowKind::Decode);
-        EXPECT_EQ(plan.rows[1].kind, RowKind::Padding);
-        for (const PlannedRow& row : plan.rows) {
+        schedule = rig.scheduler().next();
+        ASSERT_EQ(schedule.rows.size(), 2U) << "the one that has ended steps on, nobody else is let in";
+        EXPECT_EQ(schedule.rows[0].kind, RowKind::Decode);
+        EXPECT_EQ(schedule.rows[1].kind, RowKind::Padding);
+        for (const ScheduledRow& row : schedule.rows) {
             rig.book().commit(row.sequence, row.tokens);
         }
     }
@@ -460,9 +460,9 @@ TEST(Scheduler, WhatIsForgottenTakesNoMemory) {
         scheduler.forget(2 * i + 1);
         EXPECT_FALSE(scheduler.ended(2 * i));
         scheduler.forget(2 * i); // while it runs: it gets on all the same
-        const BatchPlan plan = scheduler.next();
-        ASSERT_EQ(plan.rows.size(), 1U);
-        book.commit(plan.rows[0].sequence, 3);
+        const StepSchedule schedule = scheduler.next();
+        ASSERT_EQ(schedule.rows.size(), 1U);
+        book.commit(schedule.rows[0].sequence, 3);
         EXPECT_TRUE(scheduler.next().empty());
         EXPECT_TRUE(scheduler.ended(2 * i));
         EXPECT_EQ(scheduler.remembered(), 0U);
@@ -522,7 +522,7 @@ TEST(Scheduler, RandomTracesEndWithoutLeaksOrStarvation) {
         const std::int32_t requests = 1 + below(25);
         const std::uint32_t calm = 12 + static_cast<std::uint32_t>(below(60));
         std::int32_t added = 0;
-        // Whenever a step is planned or over, whoever it hits.
+        // Whenever a step is scheduled or over, whoever it hits.
         const auto disturb = [&] {
             const std::int32_t request = added > 0 ? below(static_cast<std::uint32_t>(added)) : 0;
             if (added > 0 && below(calm) == 0) {

@@ -18,8 +18,8 @@ protected:
     /// Feeds the text's tokens one at a time and joins the chunks of each message again.
     void feed(const std::string& text) {
         std::vector<ChannelMessage> shown;
-        const auto take = [&](const std::vector<ChannelChunk>& chunks) {
-            for (const ChannelChunk& chunk : chunks) {
+        const auto take = [&](const std::vector<ChannelText>& chunks) {
+            for (const ChannelText& chunk : chunks) {
                 if (chunk.startsMessage) {
                     shown.push_back({chunk.channel, chunk.recipient, "", "", false});
                 }
@@ -119,7 +119,7 @@ TEST(OtherChannels, haveOneFinalMessage) {
     ChannelParser parser(ChatFormatKind::ChatMl, tokenizer);
     std::string text;
     for (const std::int32_t id : tokenizer->encode("a <|channel|> b<|im_end|>", false)) {
-        for (const ChannelChunk& chunk : parser.push(id)) {
+        for (const ChannelText& chunk : parser.push(id)) {
             EXPECT_EQ(chunk.channel, "final");
             EXPECT_EQ(chunk.startsMessage, text.empty());
             text += chunk.text;

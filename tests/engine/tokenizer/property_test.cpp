@@ -84,8 +84,8 @@ TEST(TokenizerProperties, cutsBetweenNeighbouringPartsLeaveNoTrace) {
         for (int i = 0; i < 200; ++i) {
             const std::string text = texts.next();
             const std::size_t cut = texts.below(text.size() + 1);
-            const std::vector<PromptPart> whole = {{-1, text}};
-            const std::vector<PromptPart> halves = {{-1, text.substr(0, cut)}, {-1, ""}, {-1, text.substr(cut)}};
+            const std::vector<PromptPiece> whole = {{-1, text}};
+            const std::vector<PromptPiece> halves = {{-1, text.substr(0, cut)}, {-1, ""}, {-1, text.substr(cut)}};
             EXPECT_EQ(tokenizer->encodeParts(halves), tokenizer->encodeParts(whole)) << text << " at " << cut;
         }
     }
@@ -103,7 +103,7 @@ TEST(TokenizerProperties, partsEqualTheTextWithItsTokensWrittenOut) {
         }
         ASSERT_FALSE(specials.empty());
         for (int i = 0; i < 200; ++i) {
-            std::vector<PromptPart> parts;
+            std::vector<PromptPiece> parts;
             std::string written;
             for (std::size_t k = texts.below(4) + 1; k > 0; --k) {
                 std::string text = texts.next();

@@ -184,7 +184,7 @@ TEST_F(MemoryFixture, ARepeatedStepCountsAsTheStepThatItRepeats) {
             const Tensor c = tensor(arena, 7000, MemoryCategory::Logits);
         };
         step();
-        const StepBooks books = memory->stepBooks();
+        const StepMemory books = memory->stepBooks();
         EXPECT_EQ(books.allocations, 3U);
         EXPECT_EQ(books.peak, 14000U);
         const Tensor grown = tensor(memory->general(), 4000, MemoryCategory::KvCache);
@@ -238,7 +238,7 @@ TEST_F(MemoryFixture, WeightsArenaIsReservedAtOnceAndFilledPieceByPiece) {
 }
 
 TEST_F(MemoryFixture, AnArenaGoesFromOneMemoryToTheNext) {
-    KeptBlock block;
+    KeptReservation block;
     {
         const auto first = make(false, {});
         auto arena = first->reserveArena(3 * kMiB, "weights");

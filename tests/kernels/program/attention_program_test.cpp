@@ -9,13 +9,13 @@
 namespace vitrine::kernels {
 namespace {
 
-TEST(ProgramFacts, OfTheModelsPrograms) {
-    const ProgramFacts causal(causalMask());
+TEST(ProgramAnalysis, OfTheModelsPrograms) {
+    const ProgramAnalysis causal(causalMask());
     EXPECT_TRUE(causal.exact);
     EXPECT_TRUE(causal.rows.lowUnbounded);
     EXPECT_EQ(causal.ahead, 0);
     EXPECT_FALSE(causal.behind.has_value());
-    const ProgramFacts window(slidingWindowMask(128));
+    const ProgramAnalysis window(slidingWindowMask(128));
     EXPECT_TRUE(window.exact);
     EXPECT_EQ(window.behind, 127);
     EXPECT_EQ(window.ahead, 0);
@@ -26,11 +26,11 @@ TEST(ProgramFacts, OfTheModelsPrograms) {
     EXPECT_EQ(window.key, programKey(slidingWindowMask(128)));
     EXPECT_NE(window.key, causal.key);
     const Program cap = softCapScore(30);
-    EXPECT_EQ(ProgramFacts(cap).key, programKey(cap));
+    EXPECT_EQ(ProgramAnalysis(cap).key, programKey(cap));
 }
 
 /// Every key that a mask allows lies in its interval, and an exact one allows nothing else.
-TEST(ProgramFacts, IntervalsHoldWhatRowsSee) {
+TEST(ProgramAnalysis, IntervalsHoldWhatRowsSee) {
     constexpr std::int64_t kBatch = 3, kHeads = 4, kLongest = 96;
     for (const std::string_view name : testing::AttentionPrograms::kNames) {
         SCOPED_TRACE(name);
@@ -61,7 +61,7 @@ TEST(ProgramFacts, IntervalsHoldWhatRowsSee) {
     }
 }
 
-TEST(ProgramFacts, WhatDecidesTheEnds) {
+TEST(ProgramAnalysis, WhatDecidesTheEnds) {
     const auto factsOf = [](std::string_view name) {
         return testing::AttentionPrograms(name, 2, 4, 64).maskProgram()->facts;
     };
@@ -77,7 +77,7 @@ TEST(ProgramFacts, WhatDecidesTheEnds) {
     EXPECT_EQ(factsOf("shifted_window").behind, 25);
 }
 
-TEST(ProgramFacts, OwnersFactsAreTaken) {
+TEST(ProgramAnalysis, OwnersFactsAreTaken) {
     const KnownProgram known(causalMask());
     EXPECT_EQ(&*FactsOf(known.bound()), &known.facts);
     const BoundProgram bare{&known.program, {}};

@@ -119,14 +119,14 @@ TEST(Emitter, EveryProgramCompilesWithoutSpills) {
     pool.parallelFor(static_cast<std::int64_t>(problems.size()), 1, [&](std::int64_t begin, std::int64_t end, int) {
         for (std::int64_t i = begin; i < end; ++i) {
             const Item& item = items[static_cast<std::size_t>(i / 2)];
-            CompileRequest request;
+            CompileJob request;
             request.name = item.name;
             request.source = sourceOf(item);
             request.headers = {files.begin(), files.end()};
             request.arch = i % 2 == 0 ? "sm_80" : "sm_90a";
             std::string& problem = problems[static_cast<std::size_t>(i)];
             try {
-                for (const KernelFacts& facts : compiler->compile(request).facts) {
+                for (const KernelResources& facts : compiler->compile(request).facts) {
                     problem = facts.spillBytes > 0 ? std::to_string(facts.spillBytes) + " bytes spilled" : "";
                 }
             } catch (const KernelCompileError& error) {

@@ -80,8 +80,8 @@ TEST(Csv, WritesWhatABatchDid) {
     run.record(base::BatchStepEvent{10, 20, 0, 3, 1, 2, 40, 5, 4, 6, 5, 1, 12, 2, 3, 20});
     run.record(base::SlotSpanEvent{10, 20, 0, 1, 2, 7, base::SlotState::Prefill, 40, 5});
     run.record(base::SlotSpanEvent{10, 20, 0, 1, 3, -1, base::SlotState::Idle, 0, 0});
-    run.record(base::RequestEvent{-5, 7, base::RequestPhase::Arrived, -1, -1, 40, {}});
-    run.record(base::RequestEvent{10, 7, base::RequestPhase::Admitted, 2, 0, 0, run.intern("1, \"x\"")});
+    run.record(base::RequestEvent{-5, 7, base::RequestChange::Arrived, -1, -1, 40, {}});
+    run.record(base::RequestEvent{10, 7, base::RequestChange::Admitted, 2, 0, 0, run.intern("1, \"x\"")});
     run.record(base::KvPageEvent{10, 0, 9, base::PageState::Used, 1, 2});
     run.record(base::KvPageEvent{20, 0, 9, base::PageState::Cached, -1, 0});
     const auto timeline = run.timeline();

@@ -57,8 +57,8 @@ EventBatch fullBatch() {
     batch.of<base::BatchStepEvent>() = {{1, 9, 7, 3, 1, 2, 40, 5, 4, 6, 5, 1, 12, 2, 3, 20}, {9, 12, 8}};
     batch.of<base::SlotSpanEvent>() = {{1, 9, 7, 4, 2, 11, base::SlotState::Prefill, 40, 5},
                                        {1, 9, 7, 4, 3, -1, base::SlotState::Preempted, 0, 0}};
-    batch.of<base::RequestEvent>() = {{-5, 11, base::RequestPhase::Arrived, -1, -1, 4, {}},
-                                      {3, 11, base::RequestPhase::Refused, -1, -1, 4, {7}}};
+    batch.of<base::RequestEvent>() = {{-5, 11, base::RequestChange::Arrived, -1, -1, 4, {}},
+                                      {3, 11, base::RequestChange::Refused, -1, -1, 4, {7}}};
     batch.of<base::KvPageEvent>() = {{4, 1, 99, base::PageState::Cached, -1, 0},
                                      {5, 0, 0, base::PageState::Used, 3, 2}};
     batch.of<base::GapEvent>() = {{3, 9, 1000, 400}};

@@ -117,14 +117,14 @@ void BatchMap::placePieces() {
 
 void BatchMap::makeCurves() {
     const BatchSide& facts = *side_;
-    using base::RequestPhase;
+    using base::RequestChange;
     std::vector<bool> waits(facts.requests.size()), runs(facts.requests.size());
     double waiting = 0, running = 0;
     for (const base::RequestEvent& event : facts.borders) {
         const auto request = static_cast<std::size_t>(event.request);
-        const bool nowWaits = event.phase == RequestPhase::Arrived || event.phase == RequestPhase::Preempted;
-        const bool nowRuns = event.phase == RequestPhase::Admitted || event.phase == RequestPhase::Resumed ||
-                             event.phase == RequestPhase::FirstToken;
+        const bool nowWaits = event.phase == RequestChange::Arrived || event.phase == RequestChange::Preempted;
+        const bool nowRuns = event.phase == RequestChange::Admitted || event.phase == RequestChange::Resumed ||
+                             event.phase == RequestChange::FirstToken;
         waiting += (nowWaits ? 1 : 0) - (waits[request] ? 1 : 0);
         running += (nowRuns ? 1 : 0) - (runs[request] ? 1 : 0);
         waits[request] = nowWaits;

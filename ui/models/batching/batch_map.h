@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ui/models/batching/batch_curve.h"
-#include "ui/models/batching/batch_facts.h"
+#include "ui/models/batching/batch_summary.h"
 #include "ui/models/batching/slot_holders.h"
 
 namespace vitrine::ui {

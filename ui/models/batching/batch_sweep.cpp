@@ -9,7 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/batching/batch_facts.h"
+#include "ui/models/batching/batch_summary.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_values.h"
 

@@ -80,19 +80,19 @@ QString lengthText(Value seconds) {
 
 QString phaseWord(const BatchRequest& request) {
     switch (request.phase) {
-    case base::RequestPhase::Arrived:
+    case base::RequestChange::Arrived:
         return QObject::tr("waits");
-    case base::RequestPhase::Admitted:
-    case base::RequestPhase::Resumed:
-    case base::RequestPhase::FirstToken:
+    case base::RequestChange::Admitted:
+    case base::RequestChange::Resumed:
+    case base::RequestChange::FirstToken:
         return QObject::tr("runs");
-    case base::RequestPhase::Preempted:
+    case base::RequestChange::Preempted:
         return QObject::tr("preempted");
-    case base::RequestPhase::Cancelled:
+    case base::RequestChange::Cancelled:
         return QObject::tr("cancelled");
-    case base::RequestPhase::Refused:
+    case base::RequestChange::Refused:
         return QObject::tr("refused");
-    case base::RequestPhase::Finished:
+    case base::RequestChange::Finished:
         break;
     }
     return request.reason == QLatin1String("length")       ? QObject::tr("length")
@@ -135,7 +135,7 @@ QString slotStateWord(base::SlotState state) {
 QString requestWords(const BatchRequest& request) {
     QStringList words{QObject::tr("prompt %1, output %2 tokens")
                           .arg(countText(request.promptTokens), countText(request.outputTokens))};
-    if (request.phase == base::RequestPhase::Refused) {
+    if (request.phase == base::RequestChange::Refused) {
         words = {request.reason.isEmpty() ? QObject::tr("refused") : QObject::tr("refused: %1").arg(request.reason)};
     }
     if (const Value ttft = request.ttft()) {
@@ -169,13 +169,13 @@ QString sideWords(const BatchSide& side) {
     return words.join(QStringLiteral(", "));
 }
 
-BatchWords batchWords(const BatchPair& pair) {
+BatchText batchWords(const BatchPair& pair) {
     const BatchSidePtr one = pair.a ? pair.a : pair.b;
     if (!one) {
         return {};
     }
     if ((!pair.a || !pair.b) && one->generated == 0 && one->refused > 0) {
-        const auto refused = std::ranges::find(one->requests, base::RequestPhase::Refused, &BatchRequest::phase);
+        const auto refused = std::ranges::find(one->requests, base::RequestChange::Refused, &BatchRequest::phase);
         return {countText(0), QObject::tr("tokens. %1 of %2 requests were refused, request %3 because: %4")
                                   .arg(countText(one->refused), countText(static_cast<qint64>(one->requests.size())))
                                   .arg(refused->number)

@@ -5,16 +5,16 @@
 // Tables and sentences about batches: two of them side by side, one request, one slot, and the twins of the pictures.
 // Pure functions; any thread.
 
-#include "ui/models/batching/batch_facts.h"
+#include "ui/models/batching/batch_summary.h"
 #include "ui/models/common/flat_tree.h"
 
 namespace vitrine::ui {
 
 /// "1.65x" and the sentence below it.
-struct BatchWords {
+struct BatchText {
     QString number, sentence;
 };
-BatchWords batchWords(const BatchPair& pair);
+BatchText batchWords(const BatchPair& pair);
 /// "64 of 64 finished in both   Same tokens: yes"
 QString batchAgreement(const BatchPair& pair);
 /// "971 decode steps, slot utilization 52.2 %, 17 preempted, done at 4.03 s"

@@ -23,7 +23,7 @@ std::size_t KvPages::count(std::size_t group) const {
         std::count_if(pages.begin(), pages.end(), [group](const KvPage& page) { return page.group == group; }));
 }
 
-KvPages kvPages(const KvFacts& facts, const profiler::RunTimeline& timeline, const KvSample& sample) {
+KvPages kvPages(const KvSummary& facts, const profiler::RunTimeline& timeline, const KvSample& sample) {
     KvPages found;
     if (!facts.geometry) {
         return found;

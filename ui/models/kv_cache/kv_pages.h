@@ -4,7 +4,7 @@
 
 // The pages of a KV cache at one instant: the blocks that the cache held then. Pure functions; any thread.
 
-#include "ui/models/kv_cache/kv_facts.h"
+#include "ui/models/kv_cache/kv_summary.h"
 
 namespace vitrine::ui {
 
@@ -24,7 +24,7 @@ struct KvPages {
 
 /// Blocks of the cache's groups that lived when it had seen sample.tokens tokens. Empty when the run does not say how its
 /// cache is laid out, and for caches that are one block a group.
-KvPages kvPages(const KvFacts& facts, const profiler::RunTimeline& timeline, const KvSample& sample);
+KvPages kvPages(const KvSummary& facts, const profiler::RunTimeline& timeline, const KvSample& sample);
 
 /// Page, Group, Size, Address, Made, In use: the table twin; at most `limit` rows.
 FlatTreePtr kvPageTable(const KvPages& pages, const profiler::RunTimeline& timeline, std::size_t limit = 5000);

@@ -18,7 +18,7 @@ namespace vitrine::ui {
 namespace {
 
 using base::PageState;
-using base::RequestPhase;
+using base::RequestChange;
 
 constexpr std::int32_t kMostPages = 1 << 22;
 constexpr std::int32_t kMostGroups = 16;
@@ -57,9 +57,9 @@ std::vector<KvPoolGroup> groupsOf(const sessions::RunInfo& run) {
 }
 
 /// Tokens that a request has in the cache, and those of it that sliding layers keep.
-class KeptTokens {
+class HeldTokens {
 public:
-    KeptTokens(std::int64_t window, BatchCurve& full, BatchCurve& sliding)
+    HeldTokens(std::int64_t window, BatchCurve& full, BatchCurve& sliding)
         : window_(window), full_(full), sliding_(sliding) {}
 
     void set(std::int32_t request, base::TimeNs time, std::int64_t tokens) {
@@ -88,7 +88,7 @@ public:
     std::int32_t at(const base::KvPageEvent& page) {
         for (; next_ < requests_.size() && requests_[next_].time <= page.time; ++next_) {
             const base::RequestEvent& event = requests_[next_];
-            if (event.phase != RequestPhase::Admitted && event.phase != RequestPhase::Resumed) {
+            if (event.phase != RequestChange::Admitted && event.phase != RequestChange::Resumed) {
                 continue;
             }
             bool number = false;
@@ -163,7 +163,7 @@ void KvPool::takePages(const profiler::RunTimeline& timeline, const KvPoolSteps&
     }
     std::ranges::stable_sort(events_, {}, &base::KvPageEvent::time);
     begin_ = events_.empty() ? 0 : events_.front().time;
-    std::vector<std::vector<KvPoolPage>> now;
+    std::vector<std::vector<KvPoolPanel>> now;
     now.reserve(groups_.size());
     checkEvery_ = kCheckEvery;
     for (const KvPoolGroup& group : groups_) {
@@ -180,7 +180,7 @@ void KvPool::takePages(const profiler::RunTimeline& timeline, const KvPoolSteps&
         }
         const base::KvPageEvent& event = events_[i];
         const auto group = static_cast<std::size_t>(event.group);
-        KvPoolPage& page = now[group][static_cast<std::size_t>(event.page)];
+        KvPoolPanel& page = now[group][static_cast<std::size_t>(event.page)];
         const auto count = [&](double sign) {
             used += page.state == PageState::Used ? sign : 0;
             usedOf[group] += page.state == PageState::Used ? sign : 0;
@@ -218,14 +218,14 @@ void KvPool::takePages(const profiler::RunTimeline& timeline, const KvPoolSteps&
 void KvPool::takeKept(const profiler::RunTimeline& timeline, const KvPoolSteps& steps) {
     for (const base::RequestEvent& event : timeline.requests().events()) {
         Life& life = lives_[event.request];
-        life.prompt = event.phase == RequestPhase::Arrived ? event.tokens : life.prompt;
+        life.prompt = event.phase == RequestChange::Arrived ? event.tokens : life.prompt;
     }
     for (const base::TokenEvent& token : timeline.tokens().all()) {
         if (const auto life = lives_.find(token.request); life != lives_.end()) {
             life->second.tokens.push_back(token.time);
         }
     }
-    KeptTokens kept(window_, fullTokens_, slidingTokens_);
+    HeldTokens kept(window_, fullTokens_, slidingTokens_);
     for (const KvHeldChange& change : kvHeldTokens(timeline, steps)) {
         kept.set(change.request, change.time, change.tokens.value_or(0));
     }
@@ -302,12 +302,12 @@ std::optional<KvPoolRequest> KvPool::requestAt(std::int32_t request, base::TimeN
     return KvPoolRequest{life->second.prompt, std::upper_bound(tokens.begin(), tokens.end(), time) - tokens.begin()};
 }
 
-std::vector<std::vector<KvPoolPage>> KvPool::at(base::TimeNs time) const {
+std::vector<std::vector<KvPoolPanel>> KvPool::at(base::TimeNs time) const {
     const auto after = std::upper_bound(events_.begin(), events_.end(), time,
                                         [](base::TimeNs t, const base::KvPageEvent& event) { return t < event.time; });
     const auto count = static_cast<std::size_t>(after - events_.begin());
     const Check& check = checks_[std::min(count / checkEvery_, checks_.size() - 1)];
-    std::vector<std::vector<KvPoolPage>> pages = check.pages;
+    std::vector<std::vector<KvPoolPanel>> pages = check.pages;
     for (std::size_t i = check.event; i < count; ++i) {
         const base::KvPageEvent& event = events_[i];
         pages[static_cast<std::size_t>(event.group)][static_cast<std::size_t>(event.page)] = {

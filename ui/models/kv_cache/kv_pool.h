@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "ui/models/batching/batch_map.h"
-#include "ui/models/kv_cache/kv_facts.h"
+#include "ui/models/kv_cache/kv_summary.h"
 
 namespace vitrine::ui {
 
 class KvPoolSteps;
 
-struct KvPoolPage {
+struct KvPoolPanel {
     base::PageState state = base::PageState::Free;
     std::int32_t owner = -1;    ///< sequence of the cache that took it first
     std::int32_t sequences = 0; ///< that hold it
@@ -57,7 +57,7 @@ public:
 
     const std::vector<KvPoolGroup>& groups() const { return groups_; }
     /// Pages of each group at `time`.
-    std::vector<std::vector<KvPoolPage>> at(base::TimeNs time) const;
+    std::vector<std::vector<KvPoolPanel>> at(base::TimeNs time) const;
     KvPoolBytes bytesAt(base::TimeNs time) const;
     /// Nothing for one that the run told nothing of.
     std::optional<KvPoolRequest> requestAt(std::int32_t request, base::TimeNs time) const;
@@ -83,7 +83,7 @@ public:
 private:
     struct Check {
         std::size_t event = 0;
-        std::vector<std::vector<KvPoolPage>> pages;
+        std::vector<std::vector<KvPoolPanel>> pages;
     };
     struct Life {
         std::int64_t prompt = 0;
@@ -122,9 +122,9 @@ FlatTreePtr kvPoolOwners(const KvPool& pool, base::TimeNs time, std::size_t limi
 /// Name, value: what a request has and holds at an instant; null for one that the run told nothing of.
 FlatTreePtr kvPoolRequestTable(const KvPool& pool, std::int32_t request, base::TimeNs time);
 /// "request 3", "padding"; "sequence 5" where the run does not name requests; `–` for nobody.
-QString kvPoolWho(const KvPool& pool, const KvPoolPage& page);
+QString kvPoolWho(const KvPool& pool, const KvPoolPanel& page);
 /// "Page 12 of the 12 full layers: request 3 (prompt 139, 40 tokens generated), room for 64 tokens, 1.5 MiB"
-QString kvPoolPageWords(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPage& page,
+QString kvPoolPageWords(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPanel& page,
                         base::TimeNs time);
 
 } // namespace vitrine::ui

@@ -8,7 +8,7 @@
 
 namespace vitrine::ui {
 
-using base::RequestPhase;
+using base::RequestChange;
 
 KvPoolSteps::KvPoolSteps(const profiler::RunTimeline& timeline) : steps_(timeline.requests().steps()) {
     // Each commit tells the tokens of the whole cache, whether pages have changed or not.
@@ -93,22 +93,22 @@ void addBorders(const profiler::RunTimeline& timeline, const KvPoolSteps& steps,
     std::unordered_map<std::int32_t, std::int64_t> prompts;
     for (const base::RequestEvent& event : timeline.requests().events()) {
         switch (event.phase) {
-        case RequestPhase::Arrived:
+        case RequestChange::Arrived:
             prompts[event.request] = event.tokens;
             break;
-        case RequestPhase::Admitted:
-        case RequestPhase::Resumed: // without steps nobody says when the prompt is read
+        case RequestChange::Admitted:
+        case RequestChange::Resumed: // without steps nobody says when the prompt is read
             out.push_back({steps.begin(event.step).value_or(event.time), event.request, Change::Kind::Start,
                            steps.empty() ? prompts[event.request] : event.tokens});
             break;
-        case RequestPhase::FirstToken:
+        case RequestChange::FirstToken:
             break;
-        case RequestPhase::Preempted:
+        case RequestChange::Preempted:
             out.push_back({steps.begin(event.step).value_or(event.time), event.request, Change::Kind::Stop, 0});
             break;
-        case RequestPhase::Finished:
-        case RequestPhase::Cancelled:
-        case RequestPhase::Refused:
+        case RequestChange::Finished:
+        case RequestChange::Cancelled:
+        case RequestChange::Refused:
             out.push_back({steps.behind(event.step).value_or(event.time), event.request, Change::Kind::Stop, 0});
             break;
         }
@@ -165,7 +165,7 @@ std::vector<KvHeldChange> kvHeldTokens(const profiler::RunTimeline& timeline, co
     };
     std::unordered_map<std::int32_t, Request> requests;
     for (const base::RequestEvent& event : timeline.requests().events()) {
-        if (event.phase == RequestPhase::Arrived) {
+        if (event.phase == RequestChange::Arrived) {
             requests[event.request].prompt = event.tokens;
         }
     }

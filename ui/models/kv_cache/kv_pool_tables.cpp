@@ -22,7 +22,7 @@ FlatNode factRow(const QString& name, const QString& value, const QString& raw, 
     return node;
 }
 
-QString stateWord(const KvPoolPage& page) {
+QString stateWord(const KvPoolPanel& page) {
     return page.state == PageState::Used     ? (page.shared() ? QObject::tr("shared") : QObject::tr("used"))
            : page.state == PageState::Cached ? QObject::tr("kept for its prefix")
                                              : QObject::tr("free");
@@ -30,14 +30,14 @@ QString stateWord(const KvPoolPage& page) {
 
 } // namespace
 
-QString kvPoolWho(const KvPool& pool, const KvPoolPage& page) {
+QString kvPoolWho(const KvPool& pool, const KvPoolPanel& page) {
     return page.request >= 0                         ? QObject::tr("request %1").arg(page.request)
            : page.owner >= 0 && pool.namesRequests() ? QObject::tr("padding")
            : page.owner >= 0                         ? QObject::tr("sequence %1").arg(page.owner)
                                                      : unknownText();
 }
 
-QString kvPoolPageWords(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPage& page,
+QString kvPoolPageWords(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPanel& page,
                         base::TimeNs time) {
     const KvPoolGroup& of = pool.groups()[group];
     const QString place = QObject::tr("Page %1").arg(countText(static_cast<qint64>(number)));
@@ -75,7 +75,7 @@ FlatTreePtr kvPoolTable(const KvPool& pool, base::TimeNs time, std::size_t limit
     const auto pages = pool.at(time);
     for (std::size_t g = 0; g < pages.size(); ++g) {
         for (std::size_t i = 0; i < pages[g].size() && table->nodes.size() < limit; ++i) {
-            const KvPoolPage& page = pages[g][i];
+            const KvPoolPanel& page = pages[g][i];
             FlatNode node;
             node.key = (static_cast<quint64>(g) << 32U) + i;
             node.cells = {FlatCell(pool.groups()[g].name),
@@ -138,14 +138,14 @@ FlatTreePtr kvPoolValues(const KvPool& pool, base::TimeNs time) {
 
 FlatTreePtr kvPoolOwners(const KvPool& pool, base::TimeNs time, std::size_t limit) {
     struct Row {
-        KvPoolPage of;
+        KvPoolPanel of;
         std::size_t pages = 0, shared = 0;
         std::uint64_t bytes = 0;
     };
     std::map<std::int32_t, Row> rows;
     const auto pages = pool.at(time);
     for (std::size_t g = 0; g < pages.size(); ++g) {
-        for (const KvPoolPage& page : pages[g]) {
+        for (const KvPoolPanel& page : pages[g]) {
             if (page.state == PageState::Used) {
                 Row& row = rows[pool.namesRequests() ? page.request : page.owner];
                 row.of = page;
@@ -194,7 +194,7 @@ FlatTreePtr kvPoolRequestTable(const KvPool& pool, std::int32_t request, base::T
     const auto pages = pool.at(time);
     std::uint64_t bytes = 0;
     for (std::size_t g = 0; g < pages.size(); ++g) {
-        const auto held = std::ranges::count(pages[g], request, &KvPoolPage::request);
+        const auto held = std::ranges::count(pages[g], request, &KvPoolPanel::request);
         add(QObject::tr("pages, %1 layers").arg(pool.groups()[g].name), held);
         bytes += static_cast<std::uint64_t>(held) * pool.groups()[g].pageBytes;
     }

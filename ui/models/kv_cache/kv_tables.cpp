@@ -27,7 +27,7 @@ FlatNode bytesFact(const QString& name, std::uint64_t bytes, bool strong = false
 
 } // namespace
 
-FlatTreePtr kvValuesTable(const KvFacts& facts, std::int64_t tokens) {
+FlatTreePtr kvValuesTable(const KvSummary& facts, std::int64_t tokens) {
     auto values = std::make_shared<FlatTree>();
     values->columns = {{QObject::tr("Bytes")}, {QString(), true}};
     if (facts.empty()) {
@@ -62,7 +62,7 @@ FlatTreePtr kvValuesTable(const KvFacts& facts, std::int64_t tokens) {
     return values;
 }
 
-FlatTreePtr kvLayoutTable(const KvFacts& facts) {
+FlatTreePtr kvLayoutTable(const KvSummary& facts) {
     auto shape = std::make_shared<FlatTree>();
     shape->columns = {{QObject::tr("Layout")}, {QString(), true}};
     if (!facts.geometry) {
@@ -86,7 +86,7 @@ FlatTreePtr kvLayoutTable(const KvFacts& facts) {
     return shape;
 }
 
-std::vector<KvGroupBytes> kvGroupBytes(const KvFacts& facts, const KvPool& pool, base::TimeNs time) {
+std::vector<KvGroupBytes> kvGroupBytes(const KvSummary& facts, const KvPool& pool, base::TimeNs time) {
     std::vector<KvGroupBytes> out;
     if (!facts.geometry) {
         return out;

@@ -10,13 +10,13 @@
 namespace vitrine::ui {
 
 /// Full, sliding, measured, predicted, error, without window: at a number of tokens. Empty for empty facts.
-FlatTreePtr kvValuesTable(const KvFacts& facts, std::int64_t tokens);
+FlatTreePtr kvValuesTable(const KvSummary& facts, std::int64_t tokens);
 
 /// Which layers, bytes of a token, pages, window, dtype. Empty when the run does not say how its cache is laid out.
-FlatTreePtr kvLayoutTable(const KvFacts& facts);
+FlatTreePtr kvLayoutTable(const KvSummary& facts);
 
 /// What the groups of the geometry hold of a pool at an instant; empty without a geometry.
-std::vector<KvGroupBytes> kvGroupBytes(const KvFacts& facts, const KvPool& pool, base::TimeNs time);
+std::vector<KvGroupBytes> kvGroupBytes(const KvSummary& facts, const KvPool& pool, base::TimeNs time);
 
 /// Time, Full, Sliding, Measured, Predicted, Fragmentation, Without window: the table twin of a pool's curve, `rows` instants
 /// from its begin to its end.

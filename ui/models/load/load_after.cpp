@@ -10,7 +10,7 @@
 #include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_values.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 
 namespace vitrine::ui {
 

@@ -203,11 +203,11 @@ FlatTreePtr loadTwin(const LoadPair& pair) {
                       ratioCell(asDouble(a), asDouble(b), lower)};
         table->nodes.push_back(std::move(node));
     };
-    for (std::size_t part = 0; part < kLoadParts; ++part) {
+    for (std::size_t part = 0; part < kLoadShares; ++part) {
         const auto bytes = [&](const LoadSide& side) { return side.resident[part]; };
         const OptionalBytes a = of(pair.a, bytes), b = of(pair.b, bytes);
         if (a.value_or(0) > 0 || b.value_or(0) > 0) {
-            add(QObject::tr("resident, %1").arg(loadPartName(static_cast<LoadPart>(part))), a, b, bytesText(a),
+            add(QObject::tr("resident, %1").arg(loadPartName(static_cast<LoadShare>(part))), a, b, bytesText(a),
                 bytesText(b), true);
         }
     }

@@ -5,15 +5,15 @@
 // Two loads as tables and sentences. Pure functions; any thread.
 
 #include "ui/models/load/load_after.h"
-#include "ui/models/load/load_facts.h"
+#include "ui/models/load/load_summary.h"
 
 namespace vitrine::ui {
 
 /// "3.04x" and the sentence below it.
-struct LoadWords {
+struct LoadText {
     QString number, sentence, cost;
 };
-LoadWords loadWords(const LoadPair& pair, const AfterLoad& a, const AfterLoad& b);
+LoadText loadWords(const LoadPair& pair, const AfterLoad& a, const AfterLoad& b);
 
 /// Name, A, B, A to B: the inspector's tables. Null where there is no row.
 FlatTreePtr loadTable(const LoadPair& pair);

@@ -109,7 +109,7 @@ ElementGrid elementGrid(const MaskMap& map, std::int64_t query, int rows, std::i
     grid.allowed.resize(count);
     grid.part.resize(count);
     std::vector<std::int32_t> roots{map.mask->program.result};
-    for (const MaskPart& part : map.parts) {
+    for (const MaskOperand& part : map.parts) {
         if (part.node >= 0) {
             roots.push_back(part.node);
         }

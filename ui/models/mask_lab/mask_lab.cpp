@@ -216,7 +216,7 @@ MaskLab::Built MaskLab::build(const MaskSource& source, const MaskSizes& sizes, 
     }
     try {
         base::ThreadPool pool;
-        MaskMapRequest request;
+        MaskMapQuery request;
         request.name = built.study->title();
         request.mask = built.study->mask;
         request.shape = {sizes.batch, sizes.heads, sizes.queries, sizes.keys, sizes.block, sizes.block};

@@ -209,7 +209,7 @@ MaskProgramPtr maskProgram(engine::ModProgram program) {
     return made;
 }
 
-MaskMapPtr makeMaskMap(const MaskMapRequest& request, base::ThreadPool& pool, base::ProgressSink* progress,
+MaskMapPtr makeMaskMap(const MaskMapQuery& request, base::ThreadPool& pool, base::ProgressSink* progress,
                        const base::StopToken& stop) {
     auto map = std::make_shared<MaskMap>();
     map->name = request.name;

@@ -46,7 +46,7 @@ struct MaskScores {
     std::shared_ptr<const void> owner; ///< keeps what q and k point into
 };
 
-struct MaskMapRequest {
+struct MaskMapQuery {
     QString name;                  ///< "sliding + document"
     MaskProgramPtr mask;           ///< null: everything is allowed
     MaskScores scores;             ///< for score mode
@@ -55,7 +55,7 @@ struct MaskMapRequest {
 };
 
 /// One of the conditions that the mask consists of: conjuncts of `a & b & c`, or alternatives of `a | b | c`.
-struct MaskPart {
+struct MaskOperand {
     QString name;           ///< from the source: variable or function ("causal", "document"), else its text
     QString text;           ///< "q_idx >= kv_idx"
     std::int32_t node = -1; ///< of the mask's program
@@ -91,8 +91,8 @@ struct MaskMap {
     bool usesBatch = false, usesHead = false; ///< whether the program reads b, h
     std::vector<MaskHead> heads;              ///< of `batch`; one entry when the program ignores h
 
-    std::vector<MaskPart> parts; ///< at most kMostMaskParts; those behind are in the last
-    bool alternatives = false;   ///< parts are joined by `|`: each allows; else by `&`: each blocks
+    std::vector<MaskOperand> parts; ///< at most kMostMaskOperands; those behind are in the last
+    bool alternatives = false;      ///< parts are joined by `|`: each allows; else by `&`: each blocks
     std::vector<MaskStrip> strips;
 
     /// Blocks of each block column of the plane, and the largest sum of both.
@@ -110,11 +110,11 @@ struct MaskMap {
 };
 using MaskMapPtr = std::shared_ptr<const MaskMap>;
 
-inline constexpr int kMostMaskParts = 6;
+inline constexpr int kMostMaskOperands = 6;
 inline constexpr int kMostMaskStrips = 3;
 
 /// Builds the block mask and what goes with it. For a worker thread. Throws BadInput (program, sizes, tensors) and Cancelled.
-MaskMapPtr makeMaskMap(const MaskMapRequest& request, base::ThreadPool& pool, base::ProgressSink* progress = nullptr,
+MaskMapPtr makeMaskMap(const MaskMapQuery& request, base::ThreadPool& pool, base::ProgressSink* progress = nullptr,
                        const base::StopToken& stop = {});
 /// The same mask seen at another batch entry and head: no blocks are built again.
 MaskMapPtr maskMapAt(const MaskMap& map, std::int64_t batch, std::int64_t head);
@@ -122,7 +122,7 @@ MaskMapPtr maskMapAt(const MaskMap& map, std::int64_t batch, std::int64_t head);
 MaskMapPtr maskMapWithScores(const MaskMap& map, MaskScores scores);
 
 /// The mask's parts with names from its source; none when it allows everything.
-std::vector<MaskPart> maskParts(const kernels::Program& mask, bool& alternatives);
+std::vector<MaskOperand> maskParts(const kernels::Program& mask, bool& alternatives);
 
 /// Allowed elements over all elements. For a worker thread: seconds on large masks without a closed form.
 double maskDensity(const MaskMap& map, base::ThreadPool& pool, const base::StopToken& stop = {});

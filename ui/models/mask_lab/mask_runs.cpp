@@ -22,7 +22,7 @@ std::vector<std::int64_t> requestLengths(const TimelinePtr& timeline) {
     std::vector<std::int64_t> lengths;
     for (const base::RequestEvent& event :
          timeline != nullptr ? timeline->requests().events() : std::span<const base::RequestEvent>()) {
-        if (event.phase == base::RequestPhase::Arrived && event.tokens > 0 && lengths.size() < kMost) {
+        if (event.phase == base::RequestChange::Arrived && event.tokens > 0 && lengths.size() < kMost) {
             lengths.push_back(event.tokens);
         }
     }

@@ -7,7 +7,7 @@
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
-#include "ui/models/memory/memory_facts.h"
+#include "ui/models/memory/memory_summary.h"
 
 namespace vitrine::ui {
 

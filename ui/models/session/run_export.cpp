@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "profiler/export/chrome_trace.h"
 #include "profiler/export/csv.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/models/session/session_document.h"
 
 namespace vitrine::ui {

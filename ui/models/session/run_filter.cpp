@@ -61,7 +61,7 @@ QString tagsOf(const sessions::RunInfo& run) {
     return tags.join(QLatin1Char('\n'));
 }
 
-QString textValue(const QString& key, const sessions::RunInfo& run, const RunFacts& facts) {
+QString textValue(const QString& key, const sessions::RunInfo& run, const RunSummary& facts) {
     if (key == QLatin1String("name")) {
         return QString::fromStdString(run.name);
     }
@@ -89,7 +89,7 @@ QString textValue(const QString& key, const sessions::RunInfo& run, const RunFac
     return QString::fromStdString(key == QLatin1String("note") ? run.note : run.error);
 }
 
-std::optional<double> numberValue(const QString& key, const sessions::RunInfo& run, const RunFacts& facts) {
+std::optional<double> numberValue(const QString& key, const sessions::RunInfo& run, const RunSummary& facts) {
     if (key == QLatin1String("peak")) {
         return facts.peak ? std::optional(static_cast<double>(*facts.peak)) : std::nullopt;
     }
@@ -189,7 +189,7 @@ bool RunFilter::readTerm(QString word) {
     return true;
 }
 
-bool RunFilter::holds(const Term& term, const sessions::RunInfo& run, const RunFacts& facts) {
+bool RunFilter::holds(const Term& term, const sessions::RunInfo& run, const RunSummary& facts) {
     if (term.key.isEmpty()) {
         for (const char* key : {"name", "model", "workload", "tag", "state", "device", "note", "error"}) {
             if (textValue(QString::fromLatin1(key), run, facts).contains(term.text, Qt::CaseInsensitive)) {
@@ -223,7 +223,7 @@ bool RunFilter::holds(const Term& term, const sessions::RunInfo& run, const RunF
     }
 }
 
-bool RunFilter::accepts(const sessions::RunInfo& run, const RunFacts& facts) const {
+bool RunFilter::accepts(const sessions::RunInfo& run, const RunSummary& facts) const {
     for (const Term& term : terms_) {
         if (holds(term, run, facts) == term.negated) {
             return false;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sessions/session_file.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 
 namespace vitrine::ui {
 
@@ -25,7 +25,7 @@ public:
 
     bool empty() const { return terms_.empty(); }
     const QString& error() const { return error_; }
-    bool accepts(const sessions::RunInfo& run, const RunFacts& facts) const;
+    bool accepts(const sessions::RunInfo& run, const RunSummary& facts) const;
 
 private:
     enum class Operator : std::uint8_t { Contains, Less, LessEqual, Greater, GreaterEqual, Equal };
@@ -37,7 +37,7 @@ private:
         bool negated = false;
     };
     bool readTerm(QString word);
-    static bool holds(const Term& term, const sessions::RunInfo& run, const RunFacts& facts);
+    static bool holds(const Term& term, const sessions::RunInfo& run, const RunSummary& facts);
 
     std::vector<Term> terms_;
     QString error_;

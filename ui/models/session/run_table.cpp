@@ -110,14 +110,14 @@ void RunTable::setRuns(const std::vector<sessions::RunInfo>& runs) {
     }
 }
 
-const RunFacts& RunTable::factsOf(const Row& row) const {
+const RunSummary& RunTable::factsOf(const Row& row) const {
     if (!row.facts) {
         row.facts = runFacts(row.run);
     }
     return *row.facts;
 }
 
-const RunFacts& RunTable::facts(int row) const {
+const RunSummary& RunTable::facts(int row) const {
     return factsOf(rows_[static_cast<std::size_t>(row)]);
 }
 

@@ -46,7 +46,7 @@ public:
     void setRuns(const std::vector<sessions::RunInfo>& runs);
     void setEditable(bool on) { editable_ = on; }
     const sessions::RunInfo& run(int row) const { return rows_[static_cast<std::size_t>(row)].run; }
-    const RunFacts& facts(int row) const;
+    const RunSummary& facts(int row) const;
     int rowOf(sessions::RunId id) const; ///< -1: none
     static bool numeric(int column);
     static QString title(int column);
@@ -66,11 +66,11 @@ signals:
 private:
     struct Row {
         sessions::RunInfo run;
-        mutable std::optional<RunFacts> facts;
+        mutable std::optional<RunSummary> facts;
     };
     QString text(const Row& row, int column) const;
     QVariant sortValue(const Row& row, int column) const;
-    const RunFacts& factsOf(const Row& row) const;
+    const RunSummary& factsOf(const Row& row) const;
 
     std::vector<Row> rows_;
     bool editable_ = true;

@@ -5,7 +5,7 @@
 // The inspector of the Batching view: what one batch gains over the other, all about the chosen request or slot, and the
 // tables of throughput and latency. GUI thread.
 
-#include "ui/models/batching/batch_facts.h"
+#include "ui/models/batching/batch_summary.h"
 #include "ui/widgets/plots/result_panel.h"
 
 class QPushButton;

@@ -10,7 +10,7 @@
 #include "ui/models/batching/batch_tables.h"
 #include "ui/models/batching/request_choice.h"
 #include "ui/models/common/format.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/timeline/lanes.h"

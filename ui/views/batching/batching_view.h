@@ -25,7 +25,7 @@ namespace vitrine::ui {
 class BatchPanel;
 class CurveLane;
 class LegendStrip;
-class SweepPage;
+class SweepPanel;
 
 class BatchingView final : public DocumentView {
     Q_OBJECT
@@ -33,7 +33,7 @@ class BatchingView final : public DocumentView {
 public:
     enum Page { Slots, Requests, SweepOfSlots };
 
-    explicit BatchingView(const ViewContext& context, QWidget* parent = nullptr);
+    explicit BatchingView(const ViewServices& context, QWidget* parent = nullptr);
     ~BatchingView() override;
 
     QWidget* inspector() override;
@@ -53,7 +53,7 @@ public:
     TimeCursor* time() const { return time_; }
     SlotLane* slotLane(int side) const { return slotLanes_[static_cast<std::size_t>(side)]; }
     RequestLane* requestLane(int side) const { return requestLanes_[static_cast<std::size_t>(side)]; }
-    SweepPage* sweepPage() const { return sweepPage_; }
+    SweepPanel* sweepPage() const { return sweepPage_; }
     std::int32_t chosenRequest() const { return request_; }
     QComboBox* traceChoice() const { return traceChoice_; }
     QCheckBox* runningOnly() const { return runningOnly_; }
@@ -132,7 +132,7 @@ private:
     std::array<RequestLane*, 2> requestLanes_{};
     Ruler* ruler_ = nullptr;
     CurveLane *rateLane_ = nullptr, *queueLane_ = nullptr, *runningLane_ = nullptr, *pageLane_ = nullptr;
-    SweepPage* sweepPage_ = nullptr;
+    SweepPanel* sweepPage_ = nullptr;
 
     BatchPanel* panel_ = nullptr;
 

@@ -11,7 +11,7 @@
 #include "ui/models/batching/request_choice.h"
 #include "ui/views/batching/batch_panel.h"
 #include "ui/views/batching/batching_view.h"
-#include "ui/views/batching/sweep_page.h"
+#include "ui/views/batching/sweep_panel.h"
 #include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/timeline/lanes.h"
 
@@ -23,7 +23,7 @@ constexpr int kCurveHeight = 40;
 
 } // namespace
 
-BatchingView::BatchingView(const ViewContext& context, QWidget* parent)
+BatchingView::BatchingView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("batching"), tr("Batching"), context, parent), job_(this) {
     time_ = new TimeCursor(this);
     pageChoice_ = header()->addSegments({tr("Slots"), tr("Requests"), tr("Sweep")}, tr("What is shown"));
@@ -77,11 +77,11 @@ void BatchingView::buildBody() {
     pages_ = new QStackedWidget(body);
     column->addWidget(pages_, 1);
     buildLanes();
-    sweepPage_ = new SweepPage(context().runs, pages_);
+    sweepPage_ = new SweepPanel(context().runs, pages_);
     pages_->addWidget(lanes_);
     pages_->addWidget(sweepPage_);
-    connect(sweepPage_, &SweepPage::failed, this, [this](const QString& reason) { showError(reason); });
-    connect(sweepPage_, &SweepPage::readoutChanged, this, [this](const QString& text) { setReadout(text); });
+    connect(sweepPage_, &SweepPanel::failed, this, [this](const QString& reason) { showError(reason); });
+    connect(sweepPage_, &SweepPanel::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     setBody(body);
 }
 

@@ -12,7 +12,7 @@
 #include "ui/views/batching/batch_panel.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/views/batching/batching_view.h"
-#include "ui/views/batching/sweep_page.h"
+#include "ui/views/batching/sweep_panel.h"
 #include "ui/widgets/plots/chart.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/lanes.h"

@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "ui/models/batching/batch_tables.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/views/batching/batch_panel.h"
 #include "ui/views/batching/batch_plots.h"
 #include "ui/views/batching/batching_view.h"
-#include "ui/views/batching/sweep_page.h"
+#include "ui/views/batching/sweep_panel.h"
 
 namespace vitrine::ui {
 
@@ -50,7 +50,7 @@ void BatchingView::chooseTrace(int index) {
 void BatchingView::updateInspector() {
     const sessions::RunId self = runs_[0] != 0 ? runs_[0] : runs_[1];
     const RunInfo* run = runInfo(self);
-    const RunFacts facts = run != nullptr ? runFacts(*run) : RunFacts();
+    const RunSummary facts = run != nullptr ? runFacts(*run) : RunSummary();
     panel_->setPair(pair_, facts.virtualTime ? tr("predicted, %1").arg(facts.device) : facts.device);
     const bool alone = (runs_[0] == 0) != (runs_[1] == 0) && document() != nullptr;
     const RunInfo* partner = runInfo(alone ? batchPartner(document()->runs(), self) : 0);

@@ -10,7 +10,7 @@
 #include <QTableView>
 
 #include "ui/models/common/format.h"
-#include "ui/models/compare/compare_words.h"
+#include "ui/models/compare/compare_text.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
@@ -33,7 +33,7 @@ void fitColumns(QTableView* view, int most) {
 
 } // namespace
 
-CompareView::CompareView(const ViewContext& context, QWidget* parent)
+CompareView::CompareView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("compare"), tr("Compare"), context, parent) {
     buildHeader();
     buildBody();
@@ -100,7 +100,7 @@ void CompareView::refresh() {
             const QString said = timelineOf(id).error;
             error = said.isEmpty() ? error : said;
         }
-        const CompareWords words = compareWords(runs[0], runs[1]);
+        const CompareText words = compareWords(runs[0], runs[1]);
         sentence_->setText(words.sentence);
         cause_->setText(words.cause);
     }

@@ -4,7 +4,7 @@
 
 // What changed between runs A and B: in words, in settings, in results, over time and at the peak.
 
-#include "ui/models/compare/compare_facts.h"
+#include "ui/models/compare/compare_summary.h"
 #include "ui/views/common/document_view.h"
 
 class QBoxLayout;
@@ -24,7 +24,7 @@ class CompareView final : public DocumentView {
     Q_OBJECT
 
 public:
-    explicit CompareView(const ViewContext& context, QWidget* parent = nullptr);
+    explicit CompareView(const ViewServices& context, QWidget* parent = nullptr);
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;

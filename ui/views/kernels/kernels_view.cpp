@@ -8,9 +8,9 @@
 
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_values.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/views/kernels/kernel_list.h"
-#include "ui/views/kernels/variants_page.h"
+#include "ui/views/kernels/variants_panel.h"
 #include "ui/widgets/plots/flame_plot.h"
 #include "ui/widgets/timeline/lanes.h"
 #include "ui/widgets/timeline/trace_arrows.h"
@@ -211,7 +211,7 @@ void KernelsView::updateNote() {
     const RunInfo* run = runInfo(run_);
     QString note;
     if (run != nullptr && trace_ && trace_->kernels == 0) {
-        const RunFacts facts = runFacts(*run);
+        const RunSummary facts = runFacts(*run);
         const QString said = firstTextIn(run->metricsJson, "profiler_notes");
         if (facts.backend == QLatin1String("meta") || facts.virtualTime) {
             note = tr("Kernels are recorded on a GPU. This run was planned on Meta: its ops have predicted times.");

@@ -21,7 +21,7 @@ class CurveLane;
 class FlamePlot;
 class KernelList;
 class TraceArrows;
-class VariantsPage;
+class VariantsPanel;
 
 class KernelsView final : public DocumentView {
     Q_OBJECT
@@ -29,7 +29,7 @@ class KernelsView final : public DocumentView {
 public:
     enum Page { Trace, Table, Flame, Variants };
 
-    explicit KernelsView(const ViewContext& context, QWidget* parent = nullptr);
+    explicit KernelsView(const ViewServices& context, QWidget* parent = nullptr);
     ~KernelsView() override;
 
     QWidget* inspector() override;
@@ -49,7 +49,7 @@ public:
     TraceArrows* arrows() const { return arrows_; }
     KernelList* list() const { return list_; }
     FlamePlot* flame() const { return flame_; }
-    VariantsPage* variants() const { return variants_; }
+    VariantsPanel* variants() const { return variants_; }
     KernelPanel* panel() const { return panel_; }
     const KernelTracePtr& trace() const { return trace_; }
     QString note() const { return note_->text(); }
@@ -118,7 +118,7 @@ private:
     TraceArrows* arrows_ = nullptr;
     KernelList* list_ = nullptr;
     FlamePlot* flame_ = nullptr;
-    VariantsPage* variants_ = nullptr;
+    VariantsPanel* variants_ = nullptr;
     KernelPanel* panel_ = nullptr;
     QTreeView* twin_ = nullptr;
     FlatTreeModel* twinModel_ = nullptr;

@@ -10,7 +10,7 @@
 
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/views/kernels/kernels_view.h"
-#include "ui/views/kernels/variants_page.h"
+#include "ui/views/kernels/variants_panel.h"
 #include "ui/widgets/base/delegates.h"
 #include "ui/widgets/plots/flame_plot.h"
 #include "ui/widgets/plots/kernel_roofline.h"
@@ -25,7 +25,7 @@ constexpr int kCounterHeight = 48;
 
 } // namespace
 
-KernelsView::KernelsView(const ViewContext& context, QWidget* parent)
+KernelsView::KernelsView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("kernels"), tr("Kernels"), context, parent), traceJob_(this), statsJob_(this),
       statsJobB_(this), listJob_(this), listJobB_(this), flameJob_(this) {
     pageChoice_ = header()->addSegments({tr("Trace"), tr("Table"), tr("Flame"), tr("Variants")}, tr("What is shown"));
@@ -114,7 +114,7 @@ void KernelsView::buildPages() {
     column->addWidget(pages_, 1);
     list_ = new KernelList(false, pages_);
     flame_ = new FlamePlot(tr("Device time by step type, layer, op and kernel"), pages_);
-    variants_ = new VariantsPage(context(), pages_);
+    variants_ = new VariantsPanel(context(), pages_);
     pages_->addWidget(lanes_);
     pages_->addWidget(list_);
     pages_->addWidget(flame_);
@@ -122,8 +122,8 @@ void KernelsView::buildPages() {
     setBody(body);
     connect(list_, &KernelList::kernelChosen, this, &KernelsView::chooseKernel);
     connect(list_, &KernelList::rebuilt, this, &KernelsView::updateTwin);
-    connect(variants_, &VariantsPage::kernelChosen, this, &KernelsView::chooseKernel);
-    connect(variants_, &VariantsPage::availabilityChanged, this, &View::availabilityChanged);
+    connect(variants_, &VariantsPanel::kernelChosen, this, &KernelsView::chooseKernel);
+    connect(variants_, &VariantsPanel::availabilityChanged, this, &View::availabilityChanged);
     connect(panel_, &KernelPanel::kernelChosen, this, &KernelsView::chooseKernel);
     connect(panel_, &KernelPanel::readoutChanged, this, [this](const QString& text) { setReadout(text); });
     connect(flame_, &PlotWidget::readoutChanged, this, [this](const QString& text) { setReadout(text); });

@@ -9,7 +9,7 @@
 #include "ui/models/common/format.h"
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/views/kernels/kernels_view.h"
-#include "ui/views/kernels/variants_page.h"
+#include "ui/views/kernels/variants_panel.h"
 #include "ui/views/memory/timeline_menu.h"
 #include "ui/widgets/plots/flame_plot.h"
 #include "ui/widgets/timeline/trace_arrows.h"

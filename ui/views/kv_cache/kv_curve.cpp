@@ -64,7 +64,7 @@ ChartAxis axisUpTo(const QString& title, double top, int lines, double begin = 0
     return axis;
 }
 
-double largestPage(const KvFacts& facts) {
+double largestPage(const KvSummary& facts) {
     std::int64_t most = 1;
     if (facts.geometry) {
         for (const KvLayerGroup& group : facts.geometry->groups) {
@@ -87,11 +87,11 @@ CategoryStyle kvShade(const ThemeTokens& t, bool sliding) {
     return style;
 }
 
-bool kvSlides(const KvFacts& facts) {
+bool kvSlides(const KvSummary& facts) {
     return facts.geometry ? facts.geometry->window() > 0 : facts.at(facts.maxTokens()).sliding > 0;
 }
 
-std::vector<LegendItem> kvLegend(const KvFacts& facts, KvCurveParts parts) {
+std::vector<LegendItem> kvLegend(const KvSummary& facts, KvCurveWidgets parts) {
     const bool slides = kvSlides(facts);
     std::vector<LegendItem> items = {
         {tr("full layers"), LegendItem::Mark::Swatch, [](const ThemeTokens& t) { return kvShade(t, false); }}};
@@ -109,7 +109,7 @@ std::vector<LegendItem> kvLegend(const KvFacts& facts, KvCurveParts parts) {
     return items;
 }
 
-KvCurve kvCurve(const KvFacts& facts, KvCurveParts parts) {
+KvCurve kvCurve(const KvSummary& facts, KvCurveWidgets parts) {
     const auto& geometry = facts.geometry;
     const auto most = static_cast<double>(facts.maxTokens());
     const bool slides = kvSlides(facts);
@@ -185,7 +185,7 @@ base::TimeNs kvPoolTime(const KvPool& pool, double seconds) {
     return std::clamp(static_cast<base::TimeNs>(std::llround(seconds * 1e9)), pool.begin(), pool.end() - 1);
 }
 
-KvCurve kvCurve(const KvPool& pool, KvCurveParts parts) {
+KvCurve kvCurve(const KvPool& pool, KvCurveWidgets parts) {
     const double first = static_cast<double>(pool.begin()) * 1e-9, end = static_cast<double>(pool.end()) * 1e-9;
     std::vector<std::pair<double, KvPoolBytes>> moments;
     bool slides = false;
@@ -256,7 +256,7 @@ QString kvWords(const KvPool& pool, double seconds) {
              bytesText(bytes.measured()), bytesText(bytes.predicted()), shareText(bytes.waste()));
 }
 
-QString kvWords(const KvFacts& facts, double tokens) {
+QString kvWords(const KvSummary& facts, double tokens) {
     const KvSample& sample = facts.at(static_cast<std::int64_t>(tokens));
     QString words = tr("%1 tokens: full %2, sliding %3, measured %4")
                         .arg(countText(sample.tokens), bytesText(sample.full), bytesText(sample.sliding),

@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "ui/models/kv_cache/kv_facts.h"
 #include "ui/models/kv_cache/kv_pool.h"
+#include "ui/models/kv_cache/kv_summary.h"
 #include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/plots/chart.h"
 
@@ -17,7 +17,7 @@ namespace vitrine::ui {
 /// The two shades of the category: full layers have its colour, sliding ones a darker one with a hatch.
 CategoryStyle kvShade(const ThemeTokens& theme, bool sliding);
 
-struct KvCurveParts {
+struct KvCurveWidgets {
     bool predicted = true;
     bool noWindow = true;
 };
@@ -30,16 +30,16 @@ struct KvCurve {
 };
 
 /// `facts` must not be empty.
-KvCurve kvCurve(const KvFacts& facts, KvCurveParts parts);
+KvCurve kvCurve(const KvSummary& facts, KvCurveWidgets parts);
 /// The same over time, for batches, whose tokens come and go: seconds since the run began.
-KvCurve kvCurve(const KvPool& pool, KvCurveParts parts);
+KvCurve kvCurve(const KvPool& pool, KvCurveWidgets parts);
 /// What the cursor says at such a second.
 QString kvWords(const KvPool& pool, double seconds);
 base::TimeNs kvPoolTime(const KvPool& pool, double seconds);
-std::vector<LegendItem> kvLegend(const KvFacts& facts, KvCurveParts parts);
+std::vector<LegendItem> kvLegend(const KvSummary& facts, KvCurveWidgets parts);
 /// Some layers keep a window only.
-bool kvSlides(const KvFacts& facts);
+bool kvSlides(const KvSummary& facts);
 /// What the cursor says at a number of tokens.
-QString kvWords(const KvFacts& facts, double tokens);
+QString kvWords(const KvSummary& facts, double tokens);
 
 } // namespace vitrine::ui

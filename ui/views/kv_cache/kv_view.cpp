@@ -15,9 +15,9 @@
 #include "ui/models/common/format.h"
 #include "ui/models/kv_cache/kv_pages.h"
 #include "ui/models/kv_cache/kv_tables.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/views/kv_cache/kv_curve.h"
-#include "ui/views/kv_cache/kv_pool_page.h"
+#include "ui/views/kv_cache/kv_pool_panel.h"
 #include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/plots/chart.h"
 #include "ui/widgets/plots/fact_table.h"
@@ -39,7 +39,7 @@ QVBoxLayout* columnOf(QWidget* parent) {
 
 } // namespace
 
-KvView::KvView(const ViewContext& context, QWidget* parent)
+KvView::KvView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("kv-cache"), tr("KV cache"), context, parent), job_(this) {
     segments_ = header()->addSegments({tr("Curve"), tr("Pages"), tr("Layers")}, tr("What is shown"));
     predicted_ = header()->addCheck(tr("Predicted"), true);
@@ -317,7 +317,7 @@ void KvView::sayWhyEmpty() {
 
 namespace {
 
-std::vector<LayerBar> kvLayerBars(const KvFacts& facts, const std::vector<KvGroupBytes>& held) {
+std::vector<LayerBar> kvLayerBars(const KvSummary& facts, const std::vector<KvGroupBytes>& held) {
     std::vector<LayerBar> bars;
     for (std::size_t i = 0; i < held.size(); ++i) {
         const KvLayerGroup& group = facts.geometry->groups[i];
@@ -365,7 +365,7 @@ void KvView::updateHeader() {
 }
 
 void KvView::updateChart() {
-    const KvCurveParts parts{predicted_->isChecked(), noWindow_->isChecked()};
+    const KvCurveWidgets parts{predicted_->isChecked(), noWindow_->isChecked()};
     const QString kept =
         facts_.geometry && kvSlides(facts_)
             ? tr("sliding layers keep %1 tokens of a sequence").arg(countText(facts_.geometry->window() - 1))

@@ -6,8 +6,8 @@
 // and a row for each group of layers.
 
 #include "ui/models/common/latest_job.h"
-#include "ui/models/kv_cache/kv_facts.h"
 #include "ui/models/kv_cache/kv_pool.h"
+#include "ui/models/kv_cache/kv_summary.h"
 #include "ui/views/common/document_view.h"
 
 class QScrollArea;
@@ -28,7 +28,7 @@ class KvView final : public DocumentView {
     Q_OBJECT
 
 public:
-    explicit KvView(const ViewContext& context, QWidget* parent = nullptr);
+    explicit KvView(const ViewServices& context, QWidget* parent = nullptr);
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;
@@ -42,7 +42,7 @@ public:
     LayerPlot* bars() const { return bars_; }
     SegmentedControl* segments() const { return segments_; }
     FactTable* values() const { return values_; }
-    const KvFacts& facts() const { return facts_; }
+    const KvSummary& facts() const { return facts_; }
     const KvPoolPtr& pool() const { return pool_; }
     KvPoolView* poolView() const { return poolView_; }
     FactTable* owners() const { return owners_; }
@@ -58,7 +58,7 @@ protected:
 
 private:
     struct Built {
-        KvFacts facts;
+        KvSummary facts;
         KvPoolPtr pool;
     };
     void buildPages();
@@ -77,7 +77,7 @@ private:
     void sayWhyEmpty();
     std::int64_t shownTokens() const;
 
-    KvFacts facts_;
+    KvSummary facts_;
     KvPoolPtr pool_; ///< null: the cache has no pool of pages
     bool batch_ = false;
     LatestJob<Built> job_; ///< goes through all events of the run

@@ -77,12 +77,12 @@ std::vector<LegendItem> loadLegend(const LoadPair& pair, LoadContent content) {
             items.push_back({pair.b->title, LegendItem::Mark::BadgeB, {}});
         }
     } else if (content == LoadContent::Parts) {
-        for (const LoadPart part : {LoadPart::Experts, LoadPart::Mlp, LoadPart::Embedding, LoadPart::Attention,
-                                    LoadPart::Small, LoadPart::Workspace, LoadPart::Untracked}) {
+        for (const LoadShare part : {LoadShare::Experts, LoadShare::Mlp, LoadShare::Embedding, LoadShare::Attention,
+                                     LoadShare::Small, LoadShare::Workspace, LoadShare::Untracked}) {
             bool present = false;
             for (const std::optional<LoadSide>* side : {&pair.a, &pair.b}) {
                 present = present || (*side && std::any_of((*side)->steps.begin(), (*side)->steps.end(),
-                                                           [&](const LoadStep& step) {
+                                                           [&](const LoadPoint& step) {
                                                                return step.parts[static_cast<std::size_t>(part)] > 0;
                                                            }));
             }
@@ -104,17 +104,17 @@ std::vector<LegendItem> loadLegend(const LoadPair& pair, LoadContent content) {
 
 std::vector<BarGroup> loadBars(const LoadPair& pair, const ThemeTokens& t) {
     std::vector<BarGroup> groups;
-    for (const LoadPart part :
-         {LoadPart::Experts, LoadPart::Mlp, LoadPart::Embedding, LoadPart::Attention, LoadPart::Small}) {
+    for (const LoadShare part :
+         {LoadShare::Experts, LoadShare::Mlp, LoadShare::Embedding, LoadShare::Attention, LoadShare::Small}) {
         const auto i = static_cast<std::size_t>(part);
         const std::uint64_t a = pair.a->resident[i], b = pair.b ? pair.b->resident[i] : 0;
         if (a == 0 && b == 0) {
             continue;
         }
         BarGroup group;
-        group.name = part == LoadPart::Embedding ? tr("embed, head")
-                     : part == LoadPart::Small   ? tr("other")
-                                                 : loadPartName(part);
+        group.name = part == LoadShare::Embedding ? tr("embed, head")
+                     : part == LoadShare::Small   ? tr("other")
+                                                  : loadPartName(part);
         const CategoryStyle style = layerStyle(loadPartLayer(part), t);
         group.rows.push_back({static_cast<double>(a), tr("A %1").arg(bytesText(a)), style, QLatin1Char('A'), false});
         if (pair.b) {

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "ui/models/load/load_facts.h"
+#include "ui/models/load/load_summary.h"
 #include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/plots/bar_plot.h"
 #include "ui/widgets/timeline/lanes.h"

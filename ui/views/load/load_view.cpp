@@ -9,7 +9,7 @@
 
 #include "ui/models/common/format.h"
 #include "ui/models/load/load_tables.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/views/load/load_plots.h"
 #include "ui/widgets/base/legend_strip.h"
 #include "ui/widgets/plots/bar_plot.h"
@@ -26,7 +26,7 @@ constexpr int kRoomForSpans = 420;
 
 } // namespace
 
-LoadView::LoadView(const ViewContext& context, QWidget* parent)
+LoadView::LoadView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("load"), tr("Load comparison"), context, parent) {
     layout_ = header()->addSegments({tr("Side by side"), tr("Overlay")}, tr("Layout"));
     grouping_ = header()->addSegments({tr("Category"), tr("Part")}, tr("Group by"));
@@ -274,7 +274,7 @@ void LoadView::updateInspector() {
         return measured ? *measured : afterLoad(document()->runs(), *run, side->weights);
     };
     const AfterLoad a = after(pair_.a, choice_.indexA), b = after(pair_.b, choice_.indexB);
-    const LoadWords words = loadWords(pair_, a, b);
+    const LoadText words = loadWords(pair_, a, b);
     number_->setText(words.number);
     sentence_->setText(words.sentence);
     const auto fill = [](FactTable* table, FlatTreePtr content, const QString& badges) {
@@ -294,7 +294,7 @@ void LoadView::updateInspector() {
     cost_->setVisible(!words.cost.isEmpty());
     cost_->setText(words.cost);
     const sessions::RunInfo* run = pair_.a ? runInfo(pair_.a->run) : nullptr;
-    const RunFacts facts = run != nullptr ? runFacts(*run) : RunFacts();
+    const RunSummary facts = run != nullptr ? runFacts(*run) : RunSummary();
     panelFacts_->setText(facts.dtype.isEmpty() ? facts.device : facts.device + QStringLiteral(", ") + facts.dtype);
     QStringList said;
     if (pair_.a && pair_.a->repeats > 1) {

@@ -5,7 +5,7 @@
 // Two loads side by side or over each other: what is resident over time, the stages, bytes by part, and what the choice of
 // weights buys and costs.
 
-#include "ui/models/load/load_facts.h"
+#include "ui/models/load/load_summary.h"
 #include "ui/views/common/document_view.h"
 #include "ui/widgets/timeline/load_lane.h"
 
@@ -28,7 +28,7 @@ class LoadView final : public DocumentView {
     Q_OBJECT
 
 public:
-    explicit LoadView(const ViewContext& context, QWidget* parent = nullptr);
+    explicit LoadView(const ViewServices& context, QWidget* parent = nullptr);
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;

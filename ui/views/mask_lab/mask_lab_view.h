@@ -35,7 +35,7 @@ class MaskLabView final : public View {
     Q_OBJECT
 
 public:
-    explicit MaskLabView(const ViewContext& context, QWidget* parent = nullptr);
+    explicit MaskLabView(const ViewServices& context, QWidget* parent = nullptr);
     ~MaskLabView() override;
     MaskLabView(const MaskLabView&) = delete; // keeps its drafts once
     MaskLabView& operator=(const MaskLabView&) = delete;

@@ -178,7 +178,7 @@ void MaskLabView::buildTable() {
     connect(header(), &ViewHeader::tableToggled, this, &MaskLabView::updateTable);
 }
 
-MaskLabView::MaskLabView(const ViewContext& context, QWidget* parent)
+MaskLabView::MaskLabView(const ViewServices& context, QWidget* parent)
     : View(QStringLiteral("mask"), tr("Mask Lab"), context, parent), lab_(new MaskLab(this)),
       runs_(new MaskRuns(lab_, context.document, context.runs, context.devices, this)), modelJob_(this),
       exportJob_(this) {

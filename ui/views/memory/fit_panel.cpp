@@ -10,7 +10,7 @@
 
 #include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
-#include "ui/models/memory/memory_facts.h"
+#include "ui/models/memory/memory_summary.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"
@@ -116,7 +116,7 @@ std::vector<FitPanel::Change> possibleChanges(const std::string& specJson) {
     return changes;
 }
 
-FitPanel::FitPanel(const ViewContext& context, QWidget* parent) : QWidget(parent), context_(context) {
+FitPanel::FitPanel(const ViewServices& context, QWidget* parent) : QWidget(parent), context_(context) {
     note_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
@@ -141,7 +141,7 @@ FitPanel::FitPanel(const ViewContext& context, QWidget* parent) : QWidget(parent
     }
 }
 
-void FitPanel::setFailure(sessions::RunId run, const OomFacts& facts) {
+void FitPanel::setFailure(sessions::RunId run, const OomSummary& facts) {
     facts_ = facts;
     const bool same = run == run_ && facts.event.time == shownTime_;
     run_ = run;

@@ -8,7 +8,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "ui/models/memory/oom_facts.h"
+#include "ui/models/memory/oom_summary.h"
 #include "ui/widgets/base/view.h"
 
 class QGridLayout;
@@ -19,11 +19,11 @@ class FitPanel final : public QWidget {
     Q_OBJECT
 
 public:
-    FitPanel(const ViewContext& context, QWidget* parent);
+    FitPanel(const ViewServices& context, QWidget* parent);
 
     /// The label at the right of the title: how the rows were priced.
     QWidget* note() const { return note_; }
-    void setFailure(sessions::RunId run, const OomFacts& facts);
+    void setFailure(sessions::RunId run, const OomSummary& facts);
     bool waiting() const { return ticket_ != 0; }
 
     struct Change {
@@ -44,12 +44,12 @@ private:
     void takePrice(quint64 ticket, const QString& metrics, const QString& error);
     void addHead();
     void rebuild();
-    ViewContext context_;
+    ViewServices context_;
     TextLabel* note_;
     QGridLayout* grid_;
     TextLabel* last_;
     std::vector<Change> changes_;
-    OomFacts facts_;
+    OomSummary facts_;
     sessions::RunId run_ = 0;
     base::TimeNs shownTime_ = -1;
     quint64 ticket_ = 0;

@@ -9,19 +9,19 @@
 
 #include "ui/models/common/format.h"
 #include "ui/views/memory/alive_panel.h"
-#include "ui/views/memory/oom_page.h"
+#include "ui/views/memory/oom_panel.h"
 #include "ui/views/memory/plan_overlay.h"
 #include "ui/widgets/base/delegates.h"
 
 namespace vitrine::ui {
 
-MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
+MemoryView::MemoryView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("memory"), tr("Memory"), context, parent), findJob_(this) {
     pages_ = new QStackedWidget(this);
     alive_ = new AlivePanel(context.time, this);
     buildLanes();
     buildHeader();
-    oomPage_ = new OomPage(context, pages_);
+    oomPage_ = new OomPanel(context, pages_);
     pages_->addWidget(lanes_);
     pages_->addWidget(oomPage_);
     setBody(pages_);
@@ -63,12 +63,12 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
             allocationLane_->setOnlyName(timeline_->memory().allocations()[*row].name);
         }
     });
-    connect(oomPage_, &OomPage::goWanted, this, [this](qint64 time) {
+    connect(oomPage_, &OomPanel::goWanted, this, [this](qint64 time) {
         showOom(false);
         this->context().time->goTo(time);
     });
-    connect(oomPage_, &OomPage::experimentWanted, this, &View::experimentWanted);
-    connect(oomPage_, &OomPage::backWanted, this, [this] { showOom(false); });
+    connect(oomPage_, &OomPanel::experimentWanted, this, &View::experimentWanted);
+    connect(oomPage_, &OomPanel::backWanted, this, [this] { showOom(false); });
     followDocument();
 }
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "ui/models/memory/allocation_table.h"
-#include "ui/models/memory/memory_facts.h"
+#include "ui/models/memory/memory_summary.h"
 #include "ui/views/common/document_view.h"
 #include "ui/widgets/timeline/counter_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
@@ -20,14 +20,14 @@ class QTreeView;
 namespace vitrine::ui {
 
 class AlivePanel;
-class OomPage;
+class OomPanel;
 class PlanOverlay;
 
 class MemoryView final : public DocumentView {
     Q_OBJECT
 
 public:
-    explicit MemoryView(const ViewContext& context, QWidget* parent = nullptr);
+    explicit MemoryView(const ViewServices& context, QWidget* parent = nullptr);
     ~MemoryView() override;
 
     QWidget* inspector() override;
@@ -47,7 +47,7 @@ public:
     CurveLane* freeLane() const { return freeLane_; }
     const std::vector<CounterLane*>& counterLanes() const { return counterLanes_; }
     AlivePanel* alive() const { return alive_; }
-    OomPage* oomPage() const { return oomPage_; }
+    OomPanel* oomPage() const { return oomPage_; }
     QCheckBox* planCheck() const { return planCheck_; }
     bool oomShown() const;
 
@@ -90,7 +90,7 @@ private:
     CurveLane* freeLane_ = nullptr;
     AllocationLane* allocationLane_ = nullptr;
     std::vector<CounterLane*> counterLanes_;
-    OomPage* oomPage_ = nullptr;
+    OomPanel* oomPage_ = nullptr;
     PlanOverlay* plan_ = nullptr;
     AlivePanel* alive_ = nullptr;
     QTreeView* table_ = nullptr;

@@ -11,10 +11,10 @@
 #include "profiler/analysis/range_statistics.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/memory_view.h"
-#include "ui/views/memory/oom_page.h"
+#include "ui/views/memory/oom_panel.h"
 #include "ui/views/memory/timeline_menu.h"
 #include "ui/widgets/base/delegates.h"
 

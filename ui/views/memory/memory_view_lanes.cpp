@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "ui/models/common/format.h"
-#include "ui/models/memory/oom_facts.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/memory/oom_summary.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/memory/plan_overlay.h"

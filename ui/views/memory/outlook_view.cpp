@@ -4,7 +4,7 @@
 
 namespace vitrine::ui {
 
-OutlookView::OutlookView(const QString& id, const QString& title, const QString& words, const ViewContext& context,
+OutlookView::OutlookView(const QString& id, const QString& title, const QString& words, const ViewServices& context,
                          QWidget* parent)
     : View(id, title, context, parent) {
     showEmpty(words, tr("Open the run list"), [this] { emit openView(QStringLiteral("sessions")); });

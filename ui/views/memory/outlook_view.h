@@ -12,7 +12,7 @@ class OutlookView final : public View {
     Q_OBJECT
 
 public:
-    OutlookView(const QString& id, const QString& title, const QString& words, const ViewContext& context,
+    OutlookView(const QString& id, const QString& title, const QString& words, const ViewServices& context,
                 QWidget* parent = nullptr);
 };
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "ui/models/common/format.h"
-#include "ui/models/memory/memory_facts.h"
+#include "ui/models/memory/memory_summary.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/plots/plot_frame.h"
 
@@ -34,7 +34,7 @@ PhasePlot::PhasePlot(QWidget* parent) : QWidget(parent) {
     connect(&Theme::instance(), &Theme::changed, this, QOverload<>::of(&QWidget::update));
 }
 
-void PhasePlot::setFailure(TimelinePtr timeline, const OomFacts& facts) {
+void PhasePlot::setFailure(TimelinePtr timeline, const OomSummary& facts) {
     timeline_ = std::move(timeline);
     facts_ = facts;
     phases_.clear();

@@ -8,7 +8,7 @@
 #include <QWidget>
 #include <functional>
 
-#include "ui/models/memory/oom_facts.h"
+#include "ui/models/memory/oom_summary.h"
 #include "ui/models/session/session_document.h"
 
 namespace vitrine::ui {
@@ -19,7 +19,7 @@ class PhasePlot final : public QWidget {
 public:
     explicit PhasePlot(QWidget* parent);
     /// Hides itself when there is no step to compare with.
-    void setFailure(TimelinePtr timeline, const OomFacts& facts);
+    void setFailure(TimelinePtr timeline, const OomSummary& facts);
     QSize sizeHint() const override { return {280, 150}; }
     QSize minimumSizeHint() const override { return {200, 120}; }
 
@@ -35,7 +35,7 @@ private:
     void drawPhaseNames(QPainter& painter, const QRectF& plot) const;
     TimelinePtr timeline_;
     std::vector<profiler::PhasePair> phases_;
-    OomFacts facts_;
+    OomSummary facts_;
     QString stepNow_, stepBefore_;
 };
 

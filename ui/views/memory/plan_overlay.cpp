@@ -22,7 +22,7 @@ bool sameExperiment(const std::string& specA, const std::string& specB) {
     return a == b;
 }
 
-PlanOverlay::PlanOverlay(const ViewContext& context, QObject* parent) : QObject(parent), context_(context) {
+PlanOverlay::PlanOverlay(const ViewServices& context, QObject* parent) : QObject(parent), context_(context) {
     connect(context_.document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
         if (run == sessionRun_ && run != 0) {
             takeSessionPlan();

@@ -14,7 +14,7 @@ class PlanOverlay final : public QObject {
     Q_OBJECT
 
 public:
-    PlanOverlay(const ViewContext& context, QObject* parent);
+    PlanOverlay(const ViewServices& context, QObject* parent);
 
     /// Forgets the plan of another run.
     void setRun(sessions::RunId run);
@@ -33,7 +33,7 @@ signals:
 private:
     void ask();
     void takeSessionPlan();
-    ViewContext context_;
+    ViewServices context_;
     sessions::RunId run_ = 0, sessionRun_ = 0;
     bool shown_ = false, asked_ = false, complete_ = false;
     quint64 ticket_ = 0;

@@ -4,11 +4,11 @@
 
 #include <QMenu>
 
-#include "ui/models/memory/memory_facts.h"
+#include "ui/models/memory/memory_summary.h"
 
 namespace vitrine::ui {
 
-void openTimelineMenu(QWidget* parent, const ViewContext& context, const TimelinePtr& timeline, const QPoint& position,
+void openTimelineMenu(QWidget* parent, const ViewServices& context, const TimelinePtr& timeline, const QPoint& position,
                       base::TimeNs at, std::initializer_list<const char*> commands) {
     QMenu menu(parent);
     TimeCursor* time = context.time;

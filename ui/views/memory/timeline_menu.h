@@ -13,7 +13,7 @@ class QPoint;
 namespace vitrine::ui {
 
 /// `commands` are ids of the ActionList that the view adds; null: no timeline yet.
-void openTimelineMenu(QWidget* parent, const ViewContext& context, const TimelinePtr& timeline, const QPoint& position,
+void openTimelineMenu(QWidget* parent, const ViewServices& context, const TimelinePtr& timeline, const QPoint& position,
                       base::TimeNs at, std::initializer_list<const char*> commands);
 
 } // namespace vitrine::ui

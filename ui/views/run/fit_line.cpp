@@ -177,7 +177,7 @@ void FitLine::showPrice() {
                             : tr("Will not fit by %1.").arg(bytesText(missing)));
     sentence_->setColor(fits ? TextColor::Text2 : TextColor::Warn);
     sentence_->setToolTip(exactBytesText(peak));
-    std::vector<BudgetPart> parts;
+    std::vector<BudgetShare> parts;
     QStringList lines;
     if (const auto split = metrics.find("peak_by_category"); split != metrics.end() && split->is_object()) {
         for (int i = 0; i < base::kCategoryCount; ++i) {

@@ -10,8 +10,8 @@
 #include <cmath>
 
 #include "ui/models/common/format.h"
-#include "ui/models/session/run_facts.h"
 #include "ui/models/session/run_filter.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/widgets/base/delegates.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/plots/roofline_plot.h"
@@ -170,11 +170,11 @@ void LivePanel::resizeEvent(QResizeEvent* event) {
     blocks_->setDirection(width() > kSideBySide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
 }
 
-void LivePanel::setRoofline(const std::optional<RooflineFacts>& facts) {
+void LivePanel::setRoofline(const std::optional<RooflineSummary>& facts) {
     rooflineBlock_->setVisible(facts.has_value());
     rooflineSentence_->setText(facts ? rooflineSentence(*facts) : QString());
     roofline_->setToolTip(facts ? rooflineFootnote(*facts) : QString());
-    roofline_->setFacts(facts.value_or(RooflineFacts{}));
+    roofline_->setFacts(facts.value_or(RooflineSummary{}));
 }
 
 void LivePanel::setNumbers(const QString& title, const LiveNumbers& numbers) {

@@ -34,7 +34,7 @@ const char* const kInputs[] = {"chat", "tokens", "tokens_file", "prompt_length"}
 
 } // namespace
 
-RunView::RunView(const ViewContext& context, QWidget* parent)
+RunView::RunView(const ViewServices& context, QWidget* parent)
     : View(QStringLiteral("run"), tr("Run"), context, parent), workloads_(engine::workloadsOfForm("run")),
       live_(new LivePanel(this)) {
     form_.setText(QStringLiteral("logprobs"), QStringLiteral("5")); // the tool tips of tokens need them

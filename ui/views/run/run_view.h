@@ -25,7 +25,7 @@ class RunView final : public View {
     Q_OBJECT
 
 public:
-    explicit RunView(const ViewContext& context, QWidget* parent = nullptr);
+    explicit RunView(const ViewServices& context, QWidget* parent = nullptr);
 
     QWidget* inspector() override { return live_; }
     QWidget* inspectorHeader() override { return live_->header(); }

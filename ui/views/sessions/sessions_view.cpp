@@ -21,7 +21,7 @@
 
 namespace vitrine::ui {
 
-SessionsView::SessionsView(const ViewContext& context, QWidget* parent)
+SessionsView::SessionsView(const ViewServices& context, QWidget* parent)
     : View(QStringLiteral("sessions"), tr("Sessions"), context, parent), model_(new RunTable(this)),
       proxy_(new RunTableProxy(this)), panel_(new RunPanel(this)), edits_(new RunEdits(context.document, this)),
       exportJob_(this) {

@@ -24,7 +24,7 @@ class SessionsView final : public View {
     Q_OBJECT
 
 public:
-    explicit SessionsView(const ViewContext& context, QWidget* parent = nullptr);
+    explicit SessionsView(const ViewServices& context, QWidget* parent = nullptr);
 
     QWidget* inspector() override;
     QWidget* inspectorHeader() override;

@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "ui/models/common/format.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/widgets/base/paint.h"
 
 namespace vitrine::ui {
@@ -81,7 +81,7 @@ void DeviceStrip::refreshRun() {
     budget_.reset();
     runUsed_ = 0;
     if (const sessions::RunInfo* run = document_->run(document_->runA())) {
-        const RunFacts facts = runFacts(*run);
+        const RunSummary facts = runFacts(*run);
         runDevice_ = facts.device.size() > kLongName ? facts.backend.toUpper() : facts.device;
         runOn_ = facts.device;
         budget_ = facts.budget;

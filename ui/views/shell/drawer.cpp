@@ -53,7 +53,7 @@ QString noteTitle(TimeRange range) {
 
 } // namespace
 
-Drawer::Drawer(const ViewContext& context, QWidget* parent) : QTabWidget(parent), context_(context) {
+Drawer::Drawer(const ViewServices& context, QWidget* parent) : QTabWidget(parent), context_(context) {
     setDocumentMode(true);
     addTab(makeEvents(), tr("Events"));
     addTab(makeNotes(), tr("Notes"));

@@ -23,7 +23,7 @@ class Drawer final : public QTabWidget {
     Q_OBJECT
 
 public:
-    Drawer(const ViewContext& context, QWidget* parent);
+    Drawer(const ViewServices& context, QWidget* parent);
 
     /// The command line that starts this run again: "vitrine generate --model synthetic:gpt-oss-20b ...".
     static QString commandLine(const sessions::RunInfo& run);
@@ -59,7 +59,7 @@ private:
     /// An edit of the notes on the session's thread; everything that shows notes then reads them again.
     void edit(const std::function<void(sessions::SessionFile&)>& job);
 
-    ViewContext context_;
+    ViewServices context_;
     QTreeView* events_;
     EventTableModel* eventsModel_;
     TextLabel* eventFacts_;

@@ -24,11 +24,11 @@
 #include <set>
 
 #include "ui/models/common/stack_model.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/rail.h"
-#include "ui/views/shell/shortcuts_page.h"
+#include "ui/views/shell/shortcuts_panel.h"
 #include "ui/views/shell/status_row.h"
 #include "ui/views/shell/view_list.h"
 #include "ui/widgets/base/focus_order.h"
@@ -70,8 +70,8 @@ MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget
     buildDocks();
     palette_ = new CommandPalette(*actions_, this);
     palette_->setRefresh([this] { updateAvailability(); });
-    shortcuts_ = new ShortcutsPage(*actions_, this);
-    connect(shortcuts_, &ShortcutsPage::keysChanged, this, [this] {
+    shortcuts_ = new ShortcutsPanel(*actions_, this);
+    connect(shortcuts_, &ShortcutsPanel::keysChanged, this, [this] {
         if (const auto keep = settings()) {
             actions_->save(*keep);
         }

@@ -3,7 +3,7 @@
 #pragma once
 
 // The main window: menu, tool bar, rail, the stack of views, docks and the status bar. It owns the document, the shared
-// time cursor and the list of actions; views get them through ViewContext.
+// time cursor and the list of actions; views get them through ViewServices.
 
 #include <QImage>
 #include <QMainWindow>
@@ -29,7 +29,7 @@ class Drawer;
 class EdgeBar;
 class Rail;
 class RunPicker;
-class ShortcutsPage;
+class ShortcutsPanel;
 class StatusRow;
 
 class MainWindow final : public QMainWindow {
@@ -136,7 +136,7 @@ private:
     TextLabel* sessionName_ = nullptr;
     StatusRow* status_ = nullptr;
     CommandPalette* palette_ = nullptr;
-    ShortcutsPage* shortcuts_ = nullptr;
+    ShortcutsPanel* shortcuts_ = nullptr;
     bool narrow_ = false, hadCursor_ = false;
 };
 

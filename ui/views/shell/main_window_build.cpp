@@ -22,7 +22,7 @@
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
-#include "ui/views/shell/shortcuts_page.h"
+#include "ui/views/shell/shortcuts_panel.h"
 #include "ui/views/shell/status_row.h"
 #include "ui/views/shell/view_list.h"
 #include "ui/widgets/base/icons.h"
@@ -172,7 +172,7 @@ void MainWindow::buildRailAndViews() {
     inspectorHeads_ = new QStackedWidget(this);
     inspectorHeads_->setFixedHeight(28);
     auto* group = new QActionGroup(this);
-    const ViewContext context{document_, time_, runs_, actions_, settingsFile_, devices_};
+    const ViewServices context{document_, time_, runs_, actions_, settingsFile_, devices_};
     for (const ViewEntry& entry : viewEntries()) {
         const QString id = QString::fromLatin1(entry.id);
         QAction* action = actions_->action(QStringLiteral("go.") + id);

@@ -24,12 +24,12 @@
 #include <set>
 
 #include "ui/models/common/format.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/views/shell/rail.h"
-#include "ui/views/shell/shortcuts_page.h"
+#include "ui/views/shell/shortcuts_panel.h"
 #include "ui/views/shell/status_row.h"
 #include "ui/views/shell/view_list.h"
 #include "ui/widgets/base/icons.h"

@@ -10,7 +10,7 @@
 #include <QVBoxLayout>
 
 #include "ui/models/common/format.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"

@@ -8,7 +8,7 @@
 
 #include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/format.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/session/run_summary.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/base/theme.h"

@@ -23,53 +23,53 @@ QString words(const char* text) {
     return QCoreApplication::translate("ViewList", text);
 }
 
-View* makeRun(const ViewContext& context, QWidget* parent) {
+View* makeRun(const ViewServices& context, QWidget* parent) {
     return new RunView(context, parent);
 }
 
-View* makeMemory(const ViewContext& context, QWidget* parent) {
+View* makeMemory(const ViewServices& context, QWidget* parent) {
     return new MemoryView(context, parent);
 }
 
-View* makeKernels(const ViewContext& context, QWidget* parent) {
+View* makeKernels(const ViewServices& context, QWidget* parent) {
     return new KernelsView(context, parent);
 }
 
-View* makeKvCache(const ViewContext& context, QWidget* parent) {
+View* makeKvCache(const ViewServices& context, QWidget* parent) {
     return new KvView(context, parent);
 }
 
-View* makeBatching(const ViewContext& context, QWidget* parent) {
+View* makeBatching(const ViewServices& context, QWidget* parent) {
     return new BatchingView(context, parent);
 }
 
-View* makeMask(const ViewContext& context, QWidget* parent) {
+View* makeMask(const ViewServices& context, QWidget* parent) {
     return new MaskLabView(context, parent);
 }
 
-View* makeLoad(const ViewContext& context, QWidget* parent) {
+View* makeLoad(const ViewServices& context, QWidget* parent) {
     return new LoadView(context, parent);
 }
 
-View* makeFineTune(const ViewContext& context, QWidget* parent) {
+View* makeFineTune(const ViewServices& context, QWidget* parent) {
     return new OutlookView(QStringLiteral("fine-tune"), words("Fine-tune"),
                            words("Fine-tune shows loss, memory of each step and what every switch saves. "
                                  "It needs fine-tuning runs, which this version does not do yet."),
                            context, parent);
 }
 
-View* makePlanner(const ViewContext& context, QWidget* parent) {
+View* makePlanner(const ViewServices& context, QWidget* parent) {
     return new OutlookView(QStringLiteral("planner"), words("Planner"),
                            words("Planner shows whether a run fits on a device and at which context length. "
                                  "Not in this version: use the backend meta in Run, or vitrine plan."),
                            context, parent);
 }
 
-View* makeCompare(const ViewContext& context, QWidget* parent) {
+View* makeCompare(const ViewServices& context, QWidget* parent) {
     return new CompareView(context, parent);
 }
 
-View* makeSessions(const ViewContext& context, QWidget* parent) {
+View* makeSessions(const ViewServices& context, QWidget* parent) {
     return new SessionsView(context, parent);
 }
 

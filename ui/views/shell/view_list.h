@@ -14,7 +14,7 @@ struct ViewEntry {
     const char* id;    ///< also of the action "go.ID"
     const char* title; ///< under the icon in the rail
     const char* icon;
-    View* (*make)(const ViewContext& context, QWidget* parent);
+    View* (*make)(const ViewServices& context, QWidget* parent);
 };
 
 const std::vector<ViewEntry>& viewEntries();

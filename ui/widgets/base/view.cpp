@@ -179,7 +179,7 @@ void ViewHeader::paintEvent(QPaintEvent*) {
     hairline(painter, 0, width(), height() - 1, themeTokens().line0);
 }
 
-View::View(const QString& id, const QString& title, const ViewContext& context, QWidget* parent)
+View::View(const QString& id, const QString& title, const ViewServices& context, QWidget* parent)
     : QWidget(parent), id_(id), title_(title), context_(context) {
     setObjectName(QStringLiteral("view.") + id);
     setAccessibleName(title);

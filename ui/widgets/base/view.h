@@ -25,7 +25,7 @@ class QStackedLayout;
 namespace vitrine::ui {
 
 /// What a view works with. Everything outlives the views; `runs` may be null where nothing can be started.
-struct ViewContext {
+struct ViewServices {
     SessionDocument* document = nullptr;
     TimeCursor* time = nullptr;
     RunController* runs = nullptr;
@@ -78,7 +78,7 @@ class View : public QWidget {
 
 public:
     /// `id` is the last part of the view's action: "memory" of "go.memory".
-    View(const QString& id, const QString& title, const ViewContext& context, QWidget* parent = nullptr);
+    View(const QString& id, const QString& title, const ViewServices& context, QWidget* parent = nullptr);
 
     const QString& id() const { return id_; }
     const QString& title() const { return title_; }
@@ -134,7 +134,7 @@ signals:
     void priced(const QString& text);                     ///< right part of the status bar, empty hides
 
 protected:
-    const ViewContext& context() const { return context_; }
+    const ViewServices& context() const { return context_; }
     void setBody(QWidget* body);
     void setTable(QWidget* table); ///< the twin that "Show as table" swaps in
     void setReadout(const QString& text);
@@ -145,7 +145,7 @@ private:
     void updateStack();
 
     QString id_, title_, readout_;
-    ViewContext context_;
+    ViewServices context_;
     ViewHeader* header_;
     ErrorStrip* error_;
     EmptyState* empty_;

@@ -302,9 +302,9 @@ MapColor elementColor(const TileScene& scene, const ElementGrid& a, const Elemen
     }
     const std::uint8_t part = a.part[index];
     if (inA) {
-        return part == kNoPart ? colors.full : colors.allowedBy[std::min<std::size_t>(part, kMostMaskParts - 1)];
+        return part == kNoPart ? colors.full : colors.allowedBy[std::min<std::size_t>(part, kMostMaskOperands - 1)];
     }
-    return colors.blockedBy[part == kNoPart ? 0 : std::min<std::size_t>(part, kMostMaskParts - 1)];
+    return colors.blockedBy[part == kNoPart ? 0 : std::min<std::size_t>(part, kMostMaskOperands - 1)];
 }
 
 QImage mapTile(const TileScene& scene, std::int64_t x, std::int64_t y, const base::StopToken& stop) {

@@ -28,7 +28,7 @@ struct MapColors {
     QString name; ///< of the theme
     QRgb canvas = 0, empty = 0, grid = 0, bad = 0, masked = 0;
     MapColor full, partial, onlyA, onlyB, both;
-    std::array<MapColor, kMostMaskParts> blockedBy, allowedBy;
+    std::array<MapColor, kMostMaskOperands> blockedBy, allowedBy;
     QRgb heatLow = 0, heatHigh = 0, heatNegative = 0;
 };
 MapColors mapColors(const ThemeTokens& theme);

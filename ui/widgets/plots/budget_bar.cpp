@@ -38,7 +38,7 @@ BudgetBar::BudgetBar(bool small, QWidget* parent) : QWidget(parent), small_(smal
     connect(&Theme::instance(), &Theme::changed, this, QOverload<>::of(&QWidget::update));
 }
 
-void BudgetBar::set(std::vector<BudgetPart> parts, std::uint64_t budget, std::uint64_t asked, const QString& askedName,
+void BudgetBar::set(std::vector<BudgetShare> parts, std::uint64_t budget, std::uint64_t asked, const QString& askedName,
                     double band) {
     parts_ = std::move(parts);
     budget_ = budget;
@@ -47,7 +47,7 @@ void BudgetBar::set(std::vector<BudgetPart> parts, std::uint64_t budget, std::ui
     band_ = band;
     held_ = 0;
     QStringList words;
-    for (const BudgetPart& part : parts_) {
+    for (const BudgetShare& part : parts_) {
         held_ += part.bytes;
         if (part.bytes > 0) {
             words << part.name + QLatin1Char(' ') + bytesText(part.bytes);
@@ -72,7 +72,7 @@ void BudgetBar::paintSmall(QPainter& painter) const {
     painter.fillRect(rect(), t.line1);
     const double scale = static_cast<double>(std::max({budget_, held_, std::uint64_t{1}}));
     double x = 0;
-    for (const BudgetPart& part : parts_) {
+    for (const BudgetShare& part : parts_) {
         const double w = static_cast<double>(part.bytes) / scale * width();
         painter.fillRect(QRectF(x, 0, w, height()), part.style.fill);
         x += w;
@@ -98,7 +98,7 @@ void BudgetBar::paintEvent(QPaintEvent*) {
         return std::round(static_cast<double>(bytes) / scale * (width() - 1));
     };
     std::uint64_t at = 0;
-    for (const BudgetPart& part : parts_) {
+    for (const BudgetShare& part : parts_) {
         const double x0 = xOf(at), x1 = xOf(at + part.bytes);
         at += part.bytes;
         if (x1 <= x0) {

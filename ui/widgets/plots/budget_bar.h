@@ -11,7 +11,7 @@
 
 namespace vitrine::ui {
 
-struct BudgetPart {
+struct BudgetShare {
     QString name;
     std::uint64_t bytes = 0;
     CategoryStyle style;
@@ -25,7 +25,7 @@ public:
     explicit BudgetBar(bool small, QWidget* parent = nullptr);
 
     /// `asked` 0: nothing failed. `band` is the part by which the sum may be wrong, drawn as a hatch at its end.
-    void set(std::vector<BudgetPart> parts, std::uint64_t budget, std::uint64_t asked, const QString& askedName,
+    void set(std::vector<BudgetShare> parts, std::uint64_t budget, std::uint64_t asked, const QString& askedName,
              double band = 0);
     QSize sizeHint() const override;
     QString spoken() const { return spoken_; }
@@ -36,7 +36,7 @@ protected:
 private:
     void paintSmall(QPainter& painter) const;
     bool small_;
-    std::vector<BudgetPart> parts_;
+    std::vector<BudgetShare> parts_;
     std::uint64_t budget_ = 0, asked_ = 0, held_ = 0;
     QString askedName_, spoken_;
     double band_ = 0;

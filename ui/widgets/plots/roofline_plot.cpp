@@ -29,7 +29,7 @@ RooflinePlot::RooflinePlot(QWidget* parent) : ItemPlot(tr("Decode roofline"), pa
     setFixedHeight(sizeHint().height());
 }
 
-void RooflinePlot::setFacts(RooflineFacts facts) {
+void RooflinePlot::setFacts(RooflineSummary facts) {
     facts_ = std::move(facts);
     forgetCurrentItem();
     setFixedHeight(sizeHint().height());
@@ -86,7 +86,7 @@ QImage RooflinePlot::picture(const QSizeF& size, double dpr) const {
     cell(1, kTable, kHead, tr("share"), t.text3, axis);
     cell(2, kTable, kHead, tr("at least"), t.text3, axis);
     for (std::size_t i = 0; i < facts_.parts.size(); ++i) {
-        const RooflinePart& part = facts_.parts[i];
+        const RooflineTerm& part = facts_.parts[i];
         const CategoryStyle style = layerStyle(part.layer, t);
         const QRectF piece = pieceRect(i, size.width());
         fillCategory(painter, piece, style, dpr);
@@ -104,7 +104,7 @@ QImage RooflinePlot::picture(const QSizeF& size, double dpr) const {
 }
 
 QString RooflinePlot::itemWords(int item) const {
-    const RooflinePart& part = facts_.parts[static_cast<std::size_t>(item)];
+    const RooflineTerm& part = facts_.parts[static_cast<std::size_t>(item)];
     return tr("%1: %2 for a token, %3 of the bytes, at least %4")
         .arg(part.layer.name, exactBytesText(static_cast<std::uint64_t>(std::llround(part.bytes))),
              shareText(part.share), timeText(part.floorSeconds));

@@ -135,16 +135,16 @@ QString LoadLane::spoken() const {
         return {};
     }
     const base::TimeNs when = time()->cursor().value_or(side_->length);
-    const LoadStep& step = side_->at(when);
-    std::vector<std::size_t> order(kLoadParts);
-    for (std::size_t i = 0; i < kLoadParts; ++i) {
+    const LoadPoint& step = side_->at(when);
+    std::vector<std::size_t> order(kLoadShares);
+    for (std::size_t i = 0; i < kLoadShares; ++i) {
         order[i] = i;
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return step.parts[a] > step.parts[b]; });
     QStringList parts;
     for (std::size_t i = 0; i < 3 && step.parts[order[i]] > 0; ++i) {
-        parts << loadPartName(static_cast<LoadPart>(order[i])) + QLatin1Char(' ') + bytesText(step.parts[order[i]]);
+        parts << loadPartName(static_cast<LoadShare>(order[i])) + QLatin1Char(' ') + bytesText(step.parts[order[i]]);
     }
     return QObject::tr("Cursor %1. Total %2: %3.")
         .arg(durationText(when), bytesText(step.total()), parts.join(QStringLiteral(", ")));

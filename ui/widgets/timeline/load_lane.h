@@ -4,7 +4,7 @@
 
 // What one load holds over time, by part of the model or by category, with the instant at which it is loaded.
 
-#include "ui/models/load/load_facts.h"
+#include "ui/models/load/load_summary.h"
 #include "ui/widgets/timeline/lane.h"
 #include "ui/widgets/timeline/stack_painter.h"
 

@@ -209,8 +209,8 @@ void paintPiece(QPainter& painter, const RequestPiece& piece, const QRectF& row,
 /// A cross where a request ended without an answer, with the word where there is room.
 void paintBadEnd(QPainter& painter, const BatchRequest& request, const QRectF& row, const RequestInput& input,
                  const PlotFrame& frame, const ThemeTokens& theme) {
-    const bool refused = request.phase == base::RequestPhase::Refused;
-    if (!refused && request.phase != base::RequestPhase::Cancelled) {
+    const bool refused = request.phase == base::RequestChange::Refused;
+    if (!refused && request.phase != base::RequestChange::Cancelled) {
         return;
     }
     const QRectF plot = frame.plot();

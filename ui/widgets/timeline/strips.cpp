@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "ui/models/common/format.h"
-#include "ui/models/memory/memory_facts.h"
+#include "ui/models/memory/memory_summary.h"
 
 namespace vitrine::ui {
 

@@ -21,7 +21,7 @@ namespace {
 CompiledKernel kernelOf(std::size_t bytes, std::uint8_t value) {
     CompiledKernel kernel;
     kernel.image.assign(bytes, value);
-    KernelFacts facts;
+    KernelResources facts;
     facts.entry = "twice";
     facts.registers = 40;
     facts.spillBytes = 8;

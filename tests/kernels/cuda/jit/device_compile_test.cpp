@@ -69,7 +69,7 @@ std::vector<Job> jobsOf(const KernelPack& pack, const std::string& family) {
 std::string checkLaunches(const Job& job, const CompiledKernel& kernel, const Expression::Lookup& lookup) {
     for (const KernelLaunchRule& launch : job.variant->launches) {
         const auto facts = std::find_if(kernel.facts.begin(), kernel.facts.end(),
-                                        [&](const KernelFacts& item) { return item.entry == launch.entry; });
+                                        [&](const KernelResources& item) { return item.entry == launch.entry; });
         if (facts == kernel.facts.end()) {
             return "has no kernel " + launch.entry;
         }

@@ -102,13 +102,13 @@ TEST_F(Blocks, DenseMlpWithAndWithoutPostNorm) {
             const TestTensor& out = blank(DType::F32, Shape{tokens, 24});
             DenseMlp op;
             op.x = x;
-            op.norm = {norm, 1e-6F, RmsNormForm::CastThenScale};
+            op.norm = {norm, 1e-6F, RmsNormOrder::CastThenScale};
             op.gate = linear(gate);
             op.up = linear(up);
             op.down = linear(down, bias);
             op.out = out;
             if (post) {
-                op.postNorm = {postNorm, 1e-6F, RmsNormForm::ScaleThenCast};
+                op.postNorm = {postNorm, 1e-6F, RmsNormOrder::ScaleThenCast};
             }
             testing::runOp(context_, op);
             const Values y = normed(x.values(), norm.values(), 1e-6);
@@ -151,7 +151,7 @@ TEST_F(Blocks, OutProject) {
         op.residual = residual;
         op.out = residual;
         if (post) {
-            op.postNorm = {postNorm, 1e-5F, RmsNormForm::ScaleThenCast};
+            op.postNorm = {postNorm, 1e-5F, RmsNormOrder::ScaleThenCast};
         }
         testing::runOp(context_, op);
         Values branch = product(x.values(), o.values(), 32, bias.values());
@@ -176,12 +176,12 @@ TEST_F(Blocks, QkvProjectNormsRotatesAndWrites) {
             const TestTensor& values = blank(DType::F32, Shape{2, 4, kKvHeads, kDim});
             QkvProject op;
             op.x = x;
-            op.norm = {norm, 1e-5F, RmsNormForm::CastThenScale};
+            op.norm = {norm, 1e-5F, RmsNormOrder::CastThenScale};
             op.q = linear(q);
             op.k = linear(k, bias);
             op.v = linear(v);
             if (headNorms) {
-                op.qNorm = op.kNorm = {headNorm, 1e-5F, RmsNormForm::CastThenScale};
+                op.qNorm = op.kNorm = {headNorm, 1e-5F, RmsNormOrder::CastThenScale};
             }
             op.positions = ints({2, 3, 0}, Shape{kTokens});
             op.inverseFrequency = inverse;
@@ -250,7 +250,7 @@ TEST_F(Blocks, RouteAndExperts) {
         const TestTensor& weights = blank(DType::F32, Shape{tokens, kChosen});
         Route route;
         route.x = x;
-        route.norm = {norm, 1e-5F, RmsNormForm::ScaleThenCast};
+        route.norm = {norm, 1e-5F, RmsNormOrder::ScaleThenCast};
         route.router = linear(router, routerBias);
         route.order = RouterOrder::SoftmaxThenTopK;
         route.normalize = true;
@@ -325,7 +325,7 @@ TEST_F(Blocks, LmHeadOfChosenRows) {
             const TestTensor& logits = blank(DType::F32, Shape{static_cast<std::int64_t>(rows.size()), 77});
             LmHead op;
             op.x = x;
-            op.norm = {norm, 1e-5F, RmsNormForm::CastThenScale};
+            op.norm = {norm, 1e-5F, RmsNormOrder::CastThenScale};
             op.head = linear(head);
             op.softCap = cap;
             op.logits = logits;
@@ -358,7 +358,7 @@ TEST_F(Blocks, NarrowActivationsFollowTheWideOnes) {
     const TestTensor& narrowOut = blank(DType::BF16, Shape{4, 64});
     DenseMlp op;
     op.x = wide;
-    op.norm = {norm, 1e-5F, RmsNormForm::CastThenScale};
+    op.norm = {norm, 1e-5F, RmsNormOrder::CastThenScale};
     op.gate = linear(gate);
     op.up = linear(gate);
     op.down = linear(down);

@@ -14,7 +14,7 @@ double rounded(DType type, double value) {
     return value;
 }
 
-std::vector<double> reference(const std::vector<double>& x, const std::vector<double>& w, double eps, RmsNormForm form,
+std::vector<double> reference(const std::vector<double>& x, const std::vector<double>& w, double eps, RmsNormOrder form,
                               DType type) {
     std::vector<double> out;
     const std::size_t dim = w.size();
@@ -27,13 +27,13 @@ std::vector<double> reference(const std::vector<double>& x, const std::vector<do
         for (std::size_t i = 0; i < dim; ++i) {
             const double y = x[row * dim + i] * inverse;
             switch (form) {
-            case RmsNormForm::CastThenScale:
+            case RmsNormOrder::CastThenScale:
                 out.push_back(rounded(type, y) * w[i]);
                 break;
-            case RmsNormForm::ScaleThenCast:
+            case RmsNormOrder::ScaleThenCast:
                 out.push_back(y * w[i]);
                 break;
-            case RmsNormForm::OnePlusWeight:
+            case RmsNormOrder::OnePlusWeight:
                 out.push_back(y * (1 + w[i]));
                 break;
             }
@@ -45,8 +45,8 @@ std::vector<double> reference(const std::vector<double>& x, const std::vector<do
 TEST(RmsNorm, FormsAgainstDouble) {
     std::mt19937 random(1);
     CpuContext context(2);
-    for (const RmsNormForm form :
-         {RmsNormForm::CastThenScale, RmsNormForm::ScaleThenCast, RmsNormForm::OnePlusWeight}) {
+    for (const RmsNormOrder form :
+         {RmsNormOrder::CastThenScale, RmsNormOrder::ScaleThenCast, RmsNormOrder::OnePlusWeight}) {
         for (const DType type : {DType::F32, DType::BF16, DType::F16, DType::F64}) {
             for (const auto& [rows, dim] : {std::pair{1, 1}, {3, 7}, {5, 513}, {40, 2880}}) {
                 TestTensor x(type, Shape{rows, dim}, dim + 9);
@@ -56,7 +56,7 @@ TEST(RmsNorm, FormsAgainstDouble) {
                 w.fillNormal(random);
                 testing::runOp(context, RmsNorm{x, w, out, 1e-3F, form});
                 // Casting before scaling may round y to the other neighbour: one step of the type.
-                const double steps = form == RmsNormForm::CastThenScale ? 3 : 1.01;
+                const double steps = form == RmsNormOrder::CastThenScale ? 3 : 1.01;
                 const double slack = type == DType::F64 ? 1e-13 : 4e-6;
                 testing::expectNear(out, reference(x.values(), w.values(), static_cast<double>(1e-3F), form, type),
                                     slack, steps);
@@ -74,8 +74,8 @@ TEST(RmsNorm, FormsDifferWhereTheyShould) {
     w.fill({1.00390625, 1.00390625, 1.00390625});
     TestTensor first(DType::BF16, Shape{1, 3});
     TestTensor later(DType::BF16, Shape{1, 3});
-    testing::runOp(context, RmsNorm{x, w, first, 0, RmsNormForm::CastThenScale});
-    testing::runOp(context, RmsNorm{x, w, later, 0, RmsNormForm::ScaleThenCast});
+    testing::runOp(context, RmsNorm{x, w, first, 0, RmsNormOrder::CastThenScale});
+    testing::runOp(context, RmsNorm{x, w, later, 0, RmsNormOrder::ScaleThenCast});
     EXPECT_EQ(first.values()[0], rounded(DType::BF16, rounded(DType::BF16, x.values()[0] * 0.99998) * 1.00390625));
     EXPECT_TRUE(later.guardsIntact());
 }
@@ -88,8 +88,8 @@ TEST(RmsNorm, InPlace) {
     TestTensor out(DType::F32, Shape{3, 600});
     x.fillNormal(random);
     w.fillNormal(random);
-    testing::runOp(context, RmsNorm{x, w, out, 1e-6F, RmsNormForm::CastThenScale});
-    testing::runOp(context, RmsNorm{x, w, x, 1e-6F, RmsNormForm::CastThenScale});
+    testing::runOp(context, RmsNorm{x, w, out, 1e-6F, RmsNormOrder::CastThenScale});
+    testing::runOp(context, RmsNorm{x, w, x, 1e-6F, RmsNormOrder::CastThenScale});
     EXPECT_EQ(x.values(), out.values());
 }
 

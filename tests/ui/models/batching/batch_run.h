@@ -40,7 +40,7 @@ public:
         : trace_(trace), slots_(static_cast<std::size_t>(slotCount)), waits_(waits), start_(start), now_(start) {
         for (std::size_t i = 0; i < trace.requests.size(); ++i) {
             left_.push_back(trace.requests[i].output);
-            border(static_cast<int>(i), base::RequestPhase::Arrived, start + trace.requests[i].arrival, -1, -1,
+            border(static_cast<int>(i), base::RequestChange::Arrived, start + trace.requests[i].arrival, -1, -1,
                    trace.requests[i].prompt);
         }
         run();
@@ -60,7 +60,7 @@ private:
         base::SlotSpanEvent open;
     };
 
-    void border(int request, base::RequestPhase phase, double time, int slot, int step, std::int64_t tokens,
+    void border(int request, base::RequestChange phase, double time, int slot, int step, std::int64_t tokens,
                 const std::string& reason = {}) {
         base::RequestEvent event{ns(time), request, phase, slot, step, tokens, {}};
         if (!reason.empty()) {
@@ -86,7 +86,7 @@ private:
                 slots_[i].request = next_++;
                 slots_[i].reads = true;
                 slots_[i].done = false;
-                border(slots_[i].request, base::RequestPhase::Admitted, now_, static_cast<int>(i), step_, 0);
+                border(slots_[i].request, base::RequestChange::Admitted, now_, static_cast<int>(i), step_, 0);
             }
         }
     }
@@ -180,11 +180,11 @@ private:
         run_.tell(base::TokenEvent{ns(end), request, prompt(request) + made - 1, request * 1000 + made, 0});
         ++generated_;
         if (slot.reads) {
-            border(request, base::RequestPhase::FirstToken, end, static_cast<int>(i), step_, 1);
+            border(request, base::RequestChange::FirstToken, end, static_cast<int>(i), step_, 1);
         }
         slot.reads = false;
         if (--left_[at(request)] == 0) {
-            border(request, base::RequestPhase::Finished, end, static_cast<int>(i), step_, made, "length");
+            border(request, base::RequestChange::Finished, end, static_cast<int>(i), step_, made, "length");
             slot.done = true;
         }
     }

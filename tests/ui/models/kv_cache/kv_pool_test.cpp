@@ -9,7 +9,7 @@
 #include "tests/ui/models/kv_cache/kv_run.h"
 #include "tests/ui/models/session/recorded_run.h"
 #include "ui/views/kv_cache/kv_curve.h"
-#include "ui/views/kv_cache/kv_pool_page.h"
+#include "ui/views/kv_cache/kv_pool_panel.h"
 
 using namespace vitrine;
 using test::generateRun;
@@ -23,15 +23,15 @@ private slots:
 
     void poolAgainstBruteForce() {
         test::RecordedRun run;
-        std::vector<std::vector<ui::KvPoolPage>> now(2, std::vector<ui::KvPoolPage>(40));
-        std::vector<std::pair<base::TimeNs, std::vector<std::vector<ui::KvPoolPage>>>> states;
+        std::vector<std::vector<ui::KvPoolPanel>> now(2, std::vector<ui::KvPoolPanel>(40));
+        std::vector<std::pair<base::TimeNs, std::vector<std::vector<ui::KvPoolPanel>>>> states;
         unsigned random = 7;
         for (int i = 0; i < 9000; ++i) { // beyond two whole states
             random = random * 1664525U + 1013904223U;
             const auto group = static_cast<std::size_t>(random >> 31U),
                        page = static_cast<std::size_t>((random >> 8U) % 40);
             const int kind = static_cast<int>((random >> 16U) % 4);
-            ui::KvPoolPage next;
+            ui::KvPoolPanel next;
             next.state = kind == 0   ? base::PageState::Free
                          : kind == 1 ? base::PageState::Cached
                                      : base::PageState::Used;
@@ -76,15 +76,15 @@ private slots:
     void poolKeepsWhatTokensNeed() {
         // One request of 100 prompt and 3 answer tokens in two pages of 64: what is kept grows with its tokens.
         test::RecordedRun run;
-        run.tell(base::RequestEvent{10, 0, base::RequestPhase::Arrived, -1, -1, 100, {}});
-        run.tell(base::RequestEvent{20, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.tell(base::RequestEvent{10, 0, base::RequestChange::Arrived, -1, -1, 100, {}});
+        run.tell(base::RequestEvent{20, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
         run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 0, 1});
         run.tell(base::KvPageEvent{20, 1, 1, base::PageState::Used, 0, 1});
         run.tell(base::TokenEvent{30, 0, 100, 5, 0});
-        run.tell(base::RequestEvent{30, 0, base::RequestPhase::FirstToken, 0, 0, 1, {}});
+        run.tell(base::RequestEvent{30, 0, base::RequestChange::FirstToken, 0, 0, 1, {}});
         run.tell(base::TokenEvent{40, 0, 101, 5, 0});
         run.tell(base::TokenEvent{50, 0, 102, 5, 0});
-        run.tell(base::RequestEvent{50, 0, base::RequestPhase::Finished, 0, 0, 3, {}});
+        run.tell(base::RequestEvent{50, 0, base::RequestChange::Finished, 0, 0, 3, {}});
         run.tell(base::KvPageEvent{50, 1, 0, base::PageState::Free, -1, 0});
         run.tell(base::KvPageEvent{50, 1, 1, base::PageState::Free, -1, 0});
         run.tell(base::KvPageEvent{60, 0, 0, base::PageState::Free, -1, 0});
@@ -118,10 +118,10 @@ private slots:
         QFETCH(base::TimeNs, commit);
         QFETCH(base::TimeNs, ahead);
         QFETCH(base::TimeNs, rest);
-        using base::RequestPhase;
+        using base::RequestChange;
         test::RecordedRun run;
         const auto begin = [](int step) { return static_cast<base::TimeNs>(100 + step * 10 + (step > 2 ? 50 : 0)); };
-        const auto border = [&](base::TimeNs time, int request, RequestPhase phase, int step, int tokens) {
+        const auto border = [&](base::TimeNs time, int request, RequestChange phase, int step, int tokens) {
             run.tell(base::RequestEvent{time, request, phase, 0, step, tokens, {}});
         };
         const auto cache = [&](base::TimeNs time, int before, int after) {
@@ -137,11 +137,11 @@ private slots:
             run.tell(base::TokenEvent{begin(step) + length, request, 0, 5, 0});
         };
         // Two requests of 3 and 5 tokens, the second one's prompt cut by the end of step 0; after a rest one of 2.
-        border(90, 0, RequestPhase::Arrived, -1, 3);
-        border(90, 1, RequestPhase::Arrived, -1, 5);
-        border(90, 2, RequestPhase::Arrived, -1, 2);
-        border(100, 0, RequestPhase::Admitted, 0, 0);
-        border(100, 1, RequestPhase::Admitted, 0, 0);
+        border(90, 0, RequestChange::Arrived, -1, 3);
+        border(90, 1, RequestChange::Arrived, -1, 5);
+        border(90, 2, RequestChange::Arrived, -1, 2);
+        border(100, 0, RequestChange::Admitted, 0, 0);
+        border(100, 1, RequestChange::Admitted, 0, 0);
         const int held[] = {5, 9, 11, 2};
         for (int step = 0; step < 4; ++step) {
             const bool behind = step == 1 || step == 2;
@@ -168,11 +168,11 @@ private slots:
         sampled(1, 1);
         sampled(2, 0);
         sampled(2, 1);
-        border(begin(2) + length, 0, RequestPhase::Finished, 2, 3);
-        border(begin(2) + length, 1, RequestPhase::Finished, 2, 2);
-        border(begin(3), 2, RequestPhase::Admitted, 3, 0);
+        border(begin(2) + length, 0, RequestChange::Finished, 2, 3);
+        border(begin(2) + length, 1, RequestChange::Finished, 2, 2);
+        border(begin(3), 2, RequestChange::Admitted, 3, 0);
         sampled(3, 2);
-        border(begin(3) + length, 2, RequestPhase::Finished, 3, 1);
+        border(begin(3) + length, 2, RequestChange::Finished, 3, 1);
         cache(begin(3) + length + rest, 2, 0);
 
         sessions::RunInfo info = generateRun(false);
@@ -203,8 +203,8 @@ private slots:
         QCOMPARE(curve.largest(), 39'535'509'505.0);
 
         test::RecordedRun run;
-        run.tell(base::RequestEvent{10, 0, base::RequestPhase::Arrived, -1, -1, 10, {}});
-        run.tell(base::RequestEvent{20, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.tell(base::RequestEvent{10, 0, base::RequestChange::Arrived, -1, -1, 10, {}});
+        run.tell(base::RequestEvent{20, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
         run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 0, 1});
         for (int i = 0; i < 40; ++i) {
             run.tell(base::TokenEvent{30 + i, 0, 10 + i, 5, 0});

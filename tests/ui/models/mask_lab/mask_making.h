@@ -61,7 +61,7 @@ inline const std::vector<std::int64_t> kLengths{1250, 2900, 640, 3460, 410, 2210
 inline MaskMapPtr map(MaskProgramPtr mask, std::int64_t queries, std::int64_t keys, std::int64_t block = 128,
                       std::int64_t heads = 1) {
     static base::ThreadPool pool(2);
-    MaskMapRequest request;
+    MaskMapQuery request;
     request.name = QStringLiteral("test");
     request.mask = std::move(mask);
     request.shape = {1, heads, queries, keys, block, block};

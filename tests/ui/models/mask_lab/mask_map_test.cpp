@@ -77,7 +77,7 @@ private slots:
     void partsAreNamedByTheirSource() {
         const auto namesOf = [](const MaskMap& map) {
             QStringList names;
-            for (const MaskPart& part : map.parts) {
+            for (const MaskOperand& part : map.parts) {
                 names << part.name;
             }
             return names.join(QLatin1Char(','));

@@ -12,9 +12,9 @@
 #include "ui/models/common/stack_model.h"
 #include "ui/models/memory/alive_tree.h"
 #include "ui/models/memory/allocation_table.h"
-#include "ui/models/memory/memory_facts.h"
-#include "ui/models/memory/oom_facts.h"
-#include "ui/models/session/run_facts.h"
+#include "ui/models/memory/memory_summary.h"
+#include "ui/models/memory/oom_summary.h"
+#include "ui/models/session/run_summary.h"
 
 using namespace vitrine;
 using namespace vitrine::ui;
@@ -250,7 +250,7 @@ private slots:
 
     void whyOutOfMemory() {
         const auto run = test::makeOutOfMemoryRun();
-        const OomFacts facts = oomFacts(*run, 0);
+        const OomSummary facts = oomFacts(*run, 0);
         QCOMPARE(facts.asker, QStringLiteral("Step 3"));
         QCOMPARE(facts.tensor, QStringLiteral("grad_logits"));
         QCOMPARE(facts.free, facts.event.budget - facts.event.held);

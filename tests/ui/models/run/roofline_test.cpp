@@ -5,8 +5,8 @@
 
 #include "ui/models/common/format.h"
 #include "ui/models/common/metric_names.h"
-#include "ui/models/compare/compare_facts.h"
-#include "ui/models/run/roofline_facts.h"
+#include "ui/models/compare/compare_summary.h"
+#include "ui/models/run/roofline_summary.h"
 #include "ui/views/run/live_panel.h"
 #include "ui/widgets/plots/roofline_plot.h"
 

@@ -190,10 +190,10 @@ private slots:
     void mostThatWaited() {
         test::RecordedRun run;
         for (int i = 0; i < 20; ++i) {
-            run.tell(base::RequestEvent{0, i, base::RequestPhase::Arrived, -1, -1, 3, {}});
+            run.tell(base::RequestEvent{0, i, base::RequestChange::Arrived, -1, -1, 3, {}});
         }
         for (int i = 0; i < 16; ++i) {
-            run.tell(base::RequestEvent{0, i, base::RequestPhase::Admitted, i, 0, 0, {}});
+            run.tell(base::RequestEvent{0, i, base::RequestChange::Admitted, i, 0, 0, {}});
         }
         run.tell(base::BatchStepEvent{0, 1000, 0, 16});
         run.tell(base::BatchStepEvent{1000, 2000, 1, 16});

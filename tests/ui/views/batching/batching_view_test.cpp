@@ -27,7 +27,7 @@
 #include "ui/models/common/format.h"
 #include "ui/views/batching/batch_panel.h"
 #include "ui/views/batching/batch_plots.h"
-#include "ui/views/batching/sweep_page.h"
+#include "ui/views/batching/sweep_panel.h"
 #include "ui/widgets/plots/chart.h"
 #include "ui/widgets/plots/fact_table.h"
 
@@ -228,7 +228,7 @@ private slots:
         const ui::BatchPair pair = ui::batchPair(a, b, f.flow.get(), f.wait.get());
         QCOMPARE(pair.finishedInBoth, 40);
         QVERIFY(pair.sameTokens.value_or(false));
-        const ui::BatchWords words = ui::batchWords(pair);
+        const ui::BatchText words = ui::batchWords(pair);
         QCOMPARE(words.number, ui::ratioText(a->tokensPerSecond() / b->tokensPerSecond()));
         QVERIFY(words.sentence.contains(ui::ratioText(1 / b->utilization())));
         QVERIFY(a->utilization() > b->utilization());
@@ -251,9 +251,9 @@ private slots:
         test::RecordedRun one, two;
         for (test::RecordedRun* run : {&one, &two}) {
             run->tell(base::BatchStepEvent{0, 1000, 0, 1});
-            run->tell(base::RequestEvent{0, 0, base::RequestPhase::Arrived, -1, -1, 3, {}});
+            run->tell(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
             run->tell(base::TokenEvent{500, 0, 3, run == &one ? 17 : 18, 0});
-            run->tell(base::RequestEvent{1000, 0, base::RequestPhase::Finished, 0, 0, 1, run->word("length")});
+            run->tell(base::RequestEvent{1000, 0, base::RequestChange::Finished, 0, 0, 1, run->word("length")});
         }
         const auto first = one.timeline(), second = two.timeline();
         const auto info = test::batchInfo(1, "continuous", 1);
@@ -268,8 +268,8 @@ private slots:
         run.tell(base::BatchStepEvent{100, 150, 0, 1});
         run.tell(base::SlotSpanEvent{100, 150, 0, 1, 2'000'000'000, 3, base::SlotState::Decode, 1, 0});
         run.tell(base::SlotSpanEvent{100, 200, 0, 1, 1, 900, base::SlotState::Decode, 1, 0});
-        run.tell(base::RequestEvent{100, 2'000'000'000, base::RequestPhase::Arrived, -1, -1, 3, {}});
-        run.tell(base::RequestEvent{100, 1, base::RequestPhase::FirstToken, 1, -1, 3, {}});
+        run.tell(base::RequestEvent{100, 2'000'000'000, base::RequestChange::Arrived, -1, -1, 3, {}});
+        run.tell(base::RequestEvent{100, 1, base::RequestChange::FirstToken, 1, -1, 3, {}});
         const auto timeline = run.timeline();
         const auto side = ui::batchSide(test::batchInfo(1, "continuous", 2), *timeline);
         QCOMPARE(side->slotCount, 2);
@@ -575,10 +575,10 @@ private slots:
         test::RecordedRun run;
         run.tell(base::BatchStepEvent{0, 1000, 0, 1});
         for (int i = 0; i < 2; ++i) {
-            run.tell(base::RequestEvent{0, i, base::RequestPhase::Arrived, -1, -1, 3, {}});
+            run.tell(base::RequestEvent{0, i, base::RequestChange::Arrived, -1, -1, 3, {}});
         }
-        run.tell(base::RequestEvent{0, 1, base::RequestPhase::Refused, -1, -1, 0, run.word("too long")});
-        run.tell(base::RequestEvent{1000, 0, base::RequestPhase::Finished, 0, 0, 1, run.word("length")});
+        run.tell(base::RequestEvent{0, 1, base::RequestChange::Refused, -1, -1, 0, run.word("too long")});
+        run.tell(base::RequestEvent{1000, 0, base::RequestChange::Finished, 0, 0, 1, run.word("length")});
         const auto timeline = run.timeline();
         const auto map =
             ui::BatchMap::make(ui::batchSide(test::batchInfo(1, "continuous", 1), *timeline), ui::BatchAxis::Time);
@@ -599,12 +599,12 @@ private slots:
     /// A request that waits in its slot for others of its batch is idle there.
     void gapsInSlotsAreIdle() {
         test::RecordedRun run;
-        run.tell(base::RequestEvent{0, 0, base::RequestPhase::Arrived, -1, -1, 3, {}});
-        run.tell(base::RequestEvent{100, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.tell(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
+        run.tell(base::RequestEvent{100, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
         run.tell(base::SlotSpanEvent{100, 200, 0, 1, 0, 0, base::SlotState::Prefill, 3, 0});
         run.tell(base::SlotSpanEvent{200, 300, 1, 1, 0, -1, base::SlotState::Idle, 0, 0});
         run.tell(base::SlotSpanEvent{300, 400, 2, 1, 0, 0, base::SlotState::Decode, 1, 0});
-        run.tell(base::RequestEvent{400, 0, base::RequestPhase::Finished, 0, 2, 1, run.word("length")});
+        run.tell(base::RequestEvent{400, 0, base::RequestChange::Finished, 0, 2, 1, run.word("length")});
         const auto timeline = run.timeline();
         const auto side = ui::batchSide(test::batchInfo(1, "static", 1), *timeline);
         QCOMPARE(side->pieces.size(), std::size_t(4));
@@ -646,11 +646,11 @@ private slots:
     void liveRunGrows() {
         test::RecordedRun run;
         for (int i = 0; i < 3; ++i) {
-            run.tell(base::RequestEvent{i * 10, i, base::RequestPhase::Arrived, -1, -1, 3, {}});
+            run.tell(base::RequestEvent{i * 10, i, base::RequestChange::Arrived, -1, -1, 3, {}});
         }
-        run.tell(base::RequestEvent{100, 0, base::RequestPhase::Admitted, 1, 0, 0, {}});
+        run.tell(base::RequestEvent{100, 0, base::RequestChange::Admitted, 1, 0, 0, {}});
         run.tell(base::BatchStepEvent{100, 1000, 0, 1});
-        run.tell(base::RequestEvent{1000, 0, base::RequestPhase::FirstToken, 1, 0, 1, {}});
+        run.tell(base::RequestEvent{1000, 0, base::RequestChange::FirstToken, 1, 0, 1, {}});
         run.tell(base::BatchStepEvent{1000, 2000, 1, 1});
         const auto timeline = run.timeline();
         sessions::RunInfo info = test::batchInfo(1, "continuous", 2);
@@ -671,12 +671,12 @@ private slots:
     /// A request has ended and nobody followed: its slot has not told what it did.
     void liveSlotsEnd() {
         test::RecordedRun run;
-        run.tell(base::RequestEvent{0, 0, base::RequestPhase::Arrived, -1, -1, 3, {}});
-        run.tell(base::RequestEvent{100, 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.tell(base::RequestEvent{0, 0, base::RequestChange::Arrived, -1, -1, 3, {}});
+        run.tell(base::RequestEvent{100, 0, base::RequestChange::Admitted, 0, 0, 0, {}});
         run.tell(base::BatchStepEvent{100, 1000, 0, 1});
-        run.tell(base::RequestEvent{1000, 0, base::RequestPhase::FirstToken, -1, 0, 1, {}});
+        run.tell(base::RequestEvent{1000, 0, base::RequestChange::FirstToken, -1, 0, 1, {}});
         run.tell(base::BatchStepEvent{1000, 2000, 1, 1});
-        run.tell(base::RequestEvent{2000, 0, base::RequestPhase::Finished, -1, 1, 2, {}});
+        run.tell(base::RequestEvent{2000, 0, base::RequestChange::Finished, -1, 1, 2, {}});
         run.tell(base::BatchStepEvent{2000, 3000, 2, 0});
         const auto timeline = run.timeline();
         sessions::RunInfo info = test::batchInfo(1, "continuous", 1);

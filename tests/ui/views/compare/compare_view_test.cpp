@@ -16,7 +16,7 @@
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/session/recorded_run.h"
 #include "ui/models/common/format.h"
-#include "ui/models/compare/compare_words.h"
+#include "ui/models/compare/compare_text.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/compare_lane.h"
 
@@ -79,7 +79,7 @@ private slots:
         QFETCH(double, weightsB);
         QFETCH(double, logitsB);
         QFETCH(QString, expected);
-        const ui::CompareWords words =
+        const ui::CompareText words =
             ui::compareWords(run(1, weightsA, logitsA, 10, "quantized"), run(2, weightsB, logitsB, 10, "quantized"));
         QCOMPARE(QString(words.sentence).replace(QChar(0x00A0), QLatin1Char(' ')), expected);
     }

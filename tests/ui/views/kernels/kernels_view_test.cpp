@@ -17,7 +17,7 @@
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/kernels/kernel_run.h"
 #include "ui/views/kernels/kernel_list.h"
-#include "ui/views/kernels/variants_page.h"
+#include "ui/views/kernels/variants_panel.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
 #include "ui/widgets/plots/flame_plot.h"
@@ -288,7 +288,7 @@ private slots:
 
     void comparisonStartsTheSameExperimentWithAnotherVariant() {
         view()->perform(QStringLiteral("kernels.variants"));
-        ui::VariantsPage* page = view()->variants();
+        ui::VariantsPanel* page = view()->variants();
         QTRY_VERIFY(page->button()->isVisible());
         page->table()->setCurrentIndex(page->table()->model()->index(0, 0));
         for (int i = 0; i < page->table()->model()->rowCount(); ++i) {

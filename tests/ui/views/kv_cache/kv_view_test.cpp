@@ -18,7 +18,7 @@
 #include "ui/models/common/format.h"
 #include "ui/models/kv_cache/kv_pages.h"
 #include "ui/models/kv_cache/kv_tables.h"
-#include "ui/views/kv_cache/kv_pool_page.h"
+#include "ui/views/kv_cache/kv_pool_panel.h"
 #include "ui/widgets/plots/bar_plot.h"
 #include "ui/widgets/plots/chart.h"
 #include "ui/widgets/plots/fact_table.h"
@@ -104,7 +104,7 @@ private slots:
 
     void measuredAndError() {
         const auto timeline = growth(1000);
-        const ui::KvFacts facts = ui::kvFacts(generateRun(true), timeline.get());
+        const ui::KvSummary facts = ui::kvFacts(generateRun(true), timeline.get());
         QCOMPARE(facts.maxTokens(), 1000);
         QCOMPARE(facts.samples.back().full, 1024 * kToken);
         QCOMPARE(facts.samples.back().sliding, 127 * kToken);
@@ -120,8 +120,8 @@ private slots:
     void pagesNameTheirRequests() {
         test::RecordedRun run;
         const auto admit = [&](int request, base::TimeNs time) {
-            run.tell(base::RequestEvent{time, request, base::RequestPhase::Arrived, -1, -1, 100, {}});
-            run.tell(base::RequestEvent{time, request, base::RequestPhase::Admitted, 0, 0, 0, run.word("5")});
+            run.tell(base::RequestEvent{time, request, base::RequestChange::Arrived, -1, -1, 100, {}});
+            run.tell(base::RequestEvent{time, request, base::RequestChange::Admitted, 0, 0, 0, run.word("5")});
         };
         run.counter("kv_tokens", 1.2e-8, 100);
         run.counter("kv_bytes.full", 1.2e-8, 128.0 * kToken);
@@ -129,7 +129,7 @@ private slots:
         run.tell(base::KvPageEvent{10, 1, 0, base::PageState::Used, 5, 1});
         run.tell(base::KvPageEvent{10, 1, 1, base::PageState::Used, 5, 1});
         run.tell(base::KvPageEvent{15, 1, 0, base::PageState::Used, 5, 2});
-        run.tell(base::RequestEvent{20, 12, base::RequestPhase::Finished, 0, 0, 1, {}});
+        run.tell(base::RequestEvent{20, 12, base::RequestChange::Finished, 0, 0, 1, {}});
         admit(13, 20);
         run.tell(base::KvPageEvent{20, 1, 0, base::PageState::Used, 5, 1}); // somebody else holds it still
         run.tell(base::KvPageEvent{20, 1, 1, base::PageState::Used, 5, 1}); // taken anew
@@ -209,14 +209,14 @@ private slots:
     /// A batch: what layers hold and the curve's table follow the time.
     void layersOfABatch() {
         test::RecordedRun run;
-        run.tell(base::RequestEvent{test::ns(0.001), 0, base::RequestPhase::Arrived, -1, -1, 100, {}});
-        run.tell(base::RequestEvent{test::ns(0.002), 0, base::RequestPhase::Admitted, 0, 0, 0, {}});
+        run.tell(base::RequestEvent{test::ns(0.001), 0, base::RequestChange::Arrived, -1, -1, 100, {}});
+        run.tell(base::RequestEvent{test::ns(0.002), 0, base::RequestChange::Admitted, 0, 0, 0, {}});
         run.counter("kv_tokens", 0.003, 100);
         run.counter("kv_bytes.full", 0.003, 128.0 * kToken);
         run.tell(base::KvPageEvent{test::ns(0.002), 1, 0, base::PageState::Used, 0, 1});
         run.tell(base::KvPageEvent{test::ns(0.002), 1, 1, base::PageState::Used, 0, 1});
         run.tell(base::KvPageEvent{test::ns(0.002), 0, 0, base::PageState::Used, 0, 1});
-        run.tell(base::RequestEvent{test::ns(0.005), 0, base::RequestPhase::Finished, 0, 0, 1, {}});
+        run.tell(base::RequestEvent{test::ns(0.005), 0, base::RequestChange::Finished, 0, 0, 1, {}});
         run.tell(base::KvPageEvent{test::ns(0.005), 1, 1, base::PageState::Free, -1, 0});
         run.tell(base::KvPageEvent{test::ns(0.010), 1, 0, base::PageState::Free, -1, 0});
         const auto timeline = run.timeline();
@@ -279,7 +279,7 @@ private slots:
 
     void models() {
         const auto timeline = growth(300);
-        const ui::KvFacts facts = ui::kvFacts(generateRun(true), timeline.get());
+        const ui::KvSummary facts = ui::kvFacts(generateRun(true), timeline.get());
         ui::FlatTreeModel samples, layers;
         QAbstractItemModelTester a(&samples), b(&layers);
         samples.setTree(ui::kvSampleTable(facts));
@@ -437,7 +437,7 @@ private slots:
 
     void pagesOfGroups() {
         const auto timeline = growthInPages(1000);
-        const ui::KvFacts facts = ui::kvFacts(generateRun(true), timeline.get());
+        const ui::KvSummary facts = ui::kvFacts(generateRun(true), timeline.get());
         const ui::KvPages pages = ui::kvPages(facts, *timeline, facts.at(1000));
         QCOMPARE(pages.groups.size(), std::size_t(2));
         QCOMPARE(pages.groups.front().name, QStringLiteral("full"));
@@ -451,9 +451,9 @@ private slots:
         QCOMPARE(ui::kvPageTable(pages, *timeline)->nodes.size(), std::size_t(17));
         QCOMPARE(ui::kvPageTable(pages, *timeline, 3)->nodes.size(), std::size_t(3));
         // Sequences share the tokens: whose page is how full is not known.
-        const ui::KvFacts shared = ui::kvFacts(generateRun(true, 4), timeline.get());
+        const ui::KvSummary shared = ui::kvFacts(generateRun(true, 4), timeline.get());
         QVERIFY(!ui::kvPages(shared, *timeline, shared.at(1000)).pages.front().used);
-        QVERIFY(ui::kvPages(ui::KvFacts(), *timeline, {}).pages.empty());
+        QVERIFY(ui::kvPages(ui::KvSummary(), *timeline, {}).pages.empty());
     }
 
     void pagesAreCells() {

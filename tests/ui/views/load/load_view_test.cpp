@@ -95,8 +95,8 @@ private slots:
         QCOMPARE(pair.b->transient, std::uint64_t(kGiB));
         QCOMPARE(pair.a->transient, std::uint64_t(0));
         QCOMPARE(pair.b->length, test::ns(0.6));
-        QCOMPARE(pair.b->resident[std::size_t(ui::LoadPart::Experts)], std::uint64_t(36 * kGiB));
-        QCOMPARE(pair.b->resident[std::size_t(ui::LoadPart::Attention)], std::uint64_t(kGiB));
+        QCOMPARE(pair.b->resident[std::size_t(ui::LoadShare::Experts)], std::uint64_t(36 * kGiB));
+        QCOMPARE(pair.b->resident[std::size_t(ui::LoadShare::Attention)], std::uint64_t(kGiB));
         QCOMPARE(pair.a->at(test::ns(0.1)).total(), std::uint64_t(2 * kGiB));
         QCOMPARE(pair.a->at(test::ns(99)).total(), std::uint64_t(12 * kGiB)); // the next load does not end it
         QVERIFY(pair.a->stage("Expand") == nullptr);
@@ -148,7 +148,7 @@ private slots:
         slow.decode = 350;
         fast.prefill = 100;
         slow.prefill = 150;
-        const ui::LoadWords words = ui::loadWords(pair, fast, slow);
+        const ui::LoadText words = ui::loadWords(pair, fast, slow);
         QCOMPARE(words.number, QStringLiteral("3.25x"));
         QVERIFY(words.sentence.startsWith(QStringLiteral("less memory when quantized")));
         QVERIFY(words.sentence.contains(QStringLiteral("loads 1.50 times faster and decodes 2.00 times faster")));

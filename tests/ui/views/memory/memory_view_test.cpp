@@ -21,7 +21,7 @@
 #include "ui/models/memory/event_table.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/fit_panel.h"
-#include "ui/views/memory/oom_page.h"
+#include "ui/views/memory/oom_panel.h"
 #include "ui/views/memory/phase_plot.h"
 #include "ui/views/memory/plan_overlay.h"
 #include "ui/views/shell/drawer.h"
@@ -469,7 +469,7 @@ private slots:
 
     void whyOutOfMemoryAtEveryWidth() {
         QTest::keyClick(view()->stackLane(), Qt::Key_O);
-        ui::OomPage* page = view()->oomPage();
+        ui::OomPanel* page = view()->oomPage();
         const auto* fit = page->findChild<ui::FitPanel*>();
         const auto left = [page](const QWidget* widget) { return widget->mapTo(page, QPoint()).x(); };
         const auto top = [page](const QWidget* widget) { return widget->mapTo(page, QPoint()).y(); };

@@ -21,7 +21,7 @@
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
-#include "ui/views/shell/shortcuts_page.h"
+#include "ui/views/shell/shortcuts_panel.h"
 #include "ui/views/shell/view_list.h"
 #include "ui/widgets/base/controls.h"
 #include "ui/widgets/base/paint.h"
@@ -139,7 +139,7 @@ private slots:
 
     void shortcutsPageRebinds() {
         QTest::keyClick(window_.get(), Qt::Key_Question, Qt::ShiftModifier);
-        auto* page = window_->findChild<ShortcutsPage*>();
+        auto* page = window_->findChild<ShortcutsPanel*>();
         window_->actionList()->action(QStringLiteral("help.shortcuts"))->trigger();
         QVERIFY(page->isVisible());
         ActionList* actions = window_->actionList();

@@ -106,7 +106,7 @@ private slots:
         constexpr int kRounds = kRequests / kSlots + 1, kStretches = 100;
         const int each = std::max(2, steps / kRounds / kStretches);
         for (int i = 0; i < kRequests; ++i) {
-            run.tell(base::RequestEvent{0, i, base::RequestPhase::Arrived, -1, -1, 100, {}});
+            run.tell(base::RequestEvent{0, i, base::RequestChange::Arrived, -1, -1, 100, {}});
         }
         for (int at = 0; at < kRounds * kStretches; ++at) {
             for (int slot = 0; slot < kSlots; ++slot) {
@@ -115,7 +115,8 @@ private slots:
                     continue;
                 }
                 if (at % kStretches == 0) {
-                    run.tell(base::RequestEvent{from * 1000, request, base::RequestPhase::Admitted, slot, from, 0, {}});
+                    run.tell(
+                        base::RequestEvent{from * 1000, request, base::RequestChange::Admitted, slot, from, 0, {}});
                 }
                 run.tell(base::SlotSpanEvent{from * 1000, (from + 1) * 1000, from, 1, slot, request,
                                              base::SlotState::Prefill, 1, 0});

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+
+// What a step of a batch has beside the rows of its schedule, and the steps that are compiled before the first.
+
+#include <algorithm>
+
+#include "engine/generation/batch_pool.h"
+#include "engine/generation/batch_row.h"
+
+namespace vitrine::engine {
+namespace {
+
+constexpr std::int32_t kNoToken = 0; ///< any id will do
+
+} // namespace
+
+/// Steps that are likely to come: single tokens in every bucket, and prompts of several lengths beside a full batch.
+std::vector<StepBatch> BatchEngine::likelySteps(std::vector<std::int32_t>& tokens) const {
+    const std::int32_t slots = options_.scheduler.slots;
+    const std::int64_t budget = options_.scheduler.tokenBudget;
+    const std::int64_t prompts = options_.longestPrompt > 0 ? std::min(budget, options_.longestPrompt * slots)
+                                                            : std::min<std::int64_t>(budget, 8192);
+    tokens.assign(static_cast<std::size_t>(std::max(prompts, std::int64_t{1})), kNoToken);
+    std::vector<StepBatch> steps;
+    const auto add = [&](std::int32_t singles, std::int64_t prompt) {
+        StepBatch& step = steps.emplace_back();
+        step.name = prompt > 0 ? "mixed" : "decode";
+        for (std::int32_t i = 0; i < singles; ++i) {
+            step.sequences.push_back({i, {tokens.data(), 1}});
+        }
+        if (prompt > 0) {
+            step.sequences.push_back({slots, {tokens.data(), static_cast<std::size_t>(prompt)}});
+        }
+    };
+    for (std::int32_t rows = 1; rows <= mostDecodes(); ++rows) {
+        if (bucketRows(rows, mostDecodes()) == rows) {
+            add(rows, 0);
+        }
+    }
+    for (std::int64_t prompt = 16; prompt <= prompts; prompt *= 2) {
+        add(0, prompt);
+        add(std::max(slots - 1, 1), prompt);
+    }
+    return steps;
+}
+
+void BatchEngine::prepare() {
+    if (!model_.context().can().compilesKernels) {
+        return;
+    }
+    std::vector<std::int32_t> tokens;
+    std::vector<StepBatch> steps = likelySteps(tokens);
+    const std::vector<kernels::SampleParameters> greedy(static_cast<std::size_t>(options_.scheduler.slots) + 1);
+    for (StepBatch& step : steps) {
+        step.sampling = std::span(greedy).first(step.sequences.size());
+    }
+    KvCacheOptions cache = options_.cache;
+    cache.kind = KvCacheKind::Dynamic; // kernels do not know the difference, and nothing has to fit
+    model_.prepare(steps, cache, options_.progress);
+}
+
+std::unique_ptr<PendingStep> BatchEngine::preparePendingStep(StepSchedule schedule) {
+    auto pending = std::make_unique<PendingStep>();
+    pending->schedule = std::move(schedule);
+    pending->moment = {scheduler_->queued(), scheduler_->running(), scheduler_->preempted(), cache_->book()->counts()};
+    return pending;
+}
+
+std::int32_t BatchEngine::mostDecodes() const {
+    const SchedulerOptions& scheduler = options_.scheduler;
+    return static_cast<std::int32_t>(std::min<std::int64_t>(scheduler.slots, scheduler.tokenBudget));
+}
+
+/// Rows that fill the step up to a bucket, and the ids that stay on the device.
+void BatchEngine::complete(PendingStep& pending) {
+    StepBatch& batch = pending.batch;
+    const auto count = static_cast<std::int32_t>(pending.schedule.rows.size());
+    pending.fill = buckets_ && pending.decodes ? bucketRows(count, mostDecodes()) - count : 0;
+    for (std::int32_t i = 0; i < pending.fill; ++i) {
+        StepSequence fill{fillSequence_, {pending.padding.data(), 1}, true};
+        fill.keep = false;
+        batch.sequences.push_back(fill);
+        pending.sampled.push_back(-1);
+        pending.sampling.emplace_back();
+    }
+    pending.carried = carriedBy(pending);
+    if (model_.context().can().runsAhead) {
+        batch.idsOut = carry_.view().as<std::int32_t>() + carryHalf_ * carryRows_;
+        pending.ids = batch.idsOut;
+    }
+}
+
+/// Where the device keeps the ids that the step under way samples for rows of this one.
+std::vector<CarriedIds> BatchEngine::carriedBy(const PendingStep& pending) const {
+    std::vector<CarriedIds> out;
+    const PendingStep* const last = underWay();
+    if (last == nullptr) {
+        return out;
+    }
+    for (std::size_t i = 0; i < pending.schedule.rows.size(); ++i) {
+        const ScheduledRow& scheduled = pending.schedule.rows[i];
+        const auto from = std::find(last->sampled.begin(), last->sampled.end(), scheduled.request);
+        if (scheduled.request < 0 || scheduled.kind != RowKind::Decode || from == last->sampled.end()) {
+            continue;
+        }
+        const std::int32_t* const ids = last->ids + (from - last->sampled.begin());
+        const auto token = static_cast<std::int64_t>(i);
+        if (!out.empty() && out.back().token + out.back().count == token && out.back().ids + out.back().count == ids) {
+            ++out.back().count;
+        } else {
+            out.push_back({token, 1, ids});
+        }
+    }
+    return out;
+}
+
+} // namespace vitrine::engine

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/model/weight_layout.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/sha256.h"
+#include "engine/checkpoint/synthesize.h"
+#include "kernels/memory/resource.h"
+
+namespace vitrine::engine {
+namespace {
+
+using kernels::DType;
+
+constexpr std::uint64_t kStagingTarget = std::uint64_t{32} << 20; ///< of one half
+constexpr std::string_view kBlocks = "_blocks";
+constexpr std::string_view kScales = "_scales";
+
+class LayoutBuilder {
+public:
+    LayoutBuilder(const ModelSource& source, bool dequantize) : source_(source), dequantize_(dequantize) {}
+
+    WeightLayout build() {
+        const std::vector<TensorSpec> specs = expectedTensors(source_.config);
+        for (std::size_t i = 0; i < specs.size(); ++i) {
+            take(specs[i], static_cast<std::uint32_t>(i));
+        }
+        for (const WeightPiece& piece : layout_.pieces) {
+            layout_.arenaBytes +=
+                std::max<std::uint64_t>(kernels::alignedBytes(piece.bytes), kernels::kMemoryAlignment);
+            layout_.residentBytes += piece.bytes;
+            for (const WeightSource& source : piece.sources) {
+                layout_.sourceBytes += source.bytes;
+            }
+            if (piece.expand) {
+                layout_.stagingBytes = std::max(layout_.stagingBytes, 2 * stagingOf(piece));
+            }
+        }
+        return std::move(layout_);
+    }
+
+private:
+    static std::uint64_t stagingOf(const WeightPiece& piece) {
+        const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
+        const auto staged = static_cast<std::uint64_t>(stagedExperts(piece));
+        return kernels::alignedBytes(piece.sources[0].bytes / experts * staged) +
+               kernels::alignedBytes(piece.sources[1].bytes / experts * staged);
+    }
+
+    WeightSource sourceOf(const TensorSpec& spec, std::uint32_t index) const {
+        WeightSource out{index, spec};
+        if (source_.checkpoint != nullptr) {
+            out.location = findModelTensor(*source_.checkpoint, spec.name);
+            if (out.location == nullptr) {
+                throw base::BadInput(fmt::format("{}: {}: is missing", source_.folder, spec.name));
+            }
+            out.spec.dtype = out.location->entry->dtype;
+        }
+        out.bytes = kernels::bytesOf(out.spec.dtype, kernels::Shape(spec.shape).count());
+        return out;
+    }
+
+    void take(const TensorSpec& spec, std::uint32_t index) {
+        const std::size_t expert = spec.name.find(".experts.");
+        const bool single = expert != std::string::npos && spec.shape.size() == 2 && spec.part == ModelPart::Experts &&
+                            spec.name.ends_with("_proj.weight");
+        if (single) {
+            stackExpert(spec, index, spec.name.substr(0, expert) + ".experts.");
+        } else if (dequantize_ && spec.dtype == DType::U8 && spec.name.ends_with(kBlocks)) {
+            expandBlocks(spec, index);
+        } else if (dequantize_ && spec.dtype == DType::U8 && spec.name.ends_with(kScales)) {
+            WeightPiece& piece = pieceNamed(spec.name.substr(0, spec.name.size() - kScales.size()));
+            piece.sources.push_back(sourceOf(spec, index));
+        } else {
+            WeightSource source = sourceOf(spec, index);
+            WeightPiece piece{spec.name, source.spec.dtype, kernels::Shape(spec.shape), spec.layer};
+            piece.bytes = source.bytes;
+            piece.sources.push_back(std::move(source));
+            layout_.pieces.push_back(std::move(piece));
+        }
+    }
+
+    WeightPiece& pieceNamed(const std::string& name) {
+        const auto it = std::find_if(layout_.pieces.rbegin(), layout_.pieces.rend(),
+                                     [&](const WeightPiece& piece) { return piece.name == name; });
+        if (it == layout_.pieces.rend()) {
+            throw base::Internal("weights: " + name + " has no place in the layout");
+        }
+        return *it;
+    }
+
+    /// blocks (experts, rows, groups, 16) become (experts, rows, groups * 32).
+    void expandBlocks(const TensorSpec& spec, std::uint32_t index) {
+        WeightPiece piece;
+        piece.name = spec.name.substr(0, spec.name.size() - kBlocks.size());
+        piece.dtype = DType::BF16;
+        piece.shape = kernels::Shape{spec.shape[0], spec.shape[1], spec.shape[2] * 32};
+        piece.layer = spec.layer;
+        piece.expand = true;
+        piece.bytes = kernels::bytesOf(piece.dtype, piece.shape.count());
+        piece.sources.push_back(sourceOf(spec, index));
+        layout_.pieces.push_back(std::move(piece));
+    }
+
+    /// "PREFIX J.gate_proj.weight" becomes rows of the stack of its layer: gate then up, or down.
+    void stackExpert(const TensorSpec& spec, std::uint32_t index, const std::string& prefix) {
+        const std::string rest = spec.name.substr(prefix.size());
+        const bool down = rest.ends_with("down_proj.weight");
+        const bool up = rest.ends_with("up_proj.weight");
+        const std::uint64_t expert = std::stoull(rest);
+        const std::string name = prefix + (down ? "down_proj" : "gate_up_proj");
+        WeightSource source = sourceOf(spec, index);
+        const std::uint64_t perExpert = source.bytes * (down ? 1 : 2);
+        source.offset = expert * perExpert + (up ? source.bytes : 0);
+
+        auto it = std::find_if(layout_.pieces.rbegin(), layout_.pieces.rend(), [&](const WeightPiece& piece) {
+            return piece.layer != spec.layer || piece.name == name;
+        });
+        if (it == layout_.pieces.rend() || it->name != name) {
+            WeightPiece piece{name, source.spec.dtype,
+                              kernels::Shape{source_.config.experts, spec.shape[0] * (down ? 1 : 2), spec.shape[1]},
+                              spec.layer};
+            piece.bytes = perExpert * static_cast<std::uint64_t>(source_.config.experts);
+            layout_.pieces.push_back(std::move(piece));
+            it = layout_.pieces.rbegin();
+        }
+        if (it->dtype != source.spec.dtype) {
+            throw base::BadInput(fmt::format("{}: {}: the experts of a layer must have one dtype",
+                                             source.location->file->path(), spec.name));
+        }
+        it->sources.push_back(std::move(source));
+    }
+
+    const ModelSource& source_;
+    bool dequantize_;
+    WeightLayout layout_;
+};
+
+} // namespace
+
+std::int64_t stagedExperts(const WeightPiece& piece) {
+    const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
+    const std::uint64_t perExpert = (piece.sources[0].bytes + piece.sources[1].bytes) / experts;
+    return static_cast<std::int64_t>(
+        std::clamp<std::uint64_t>(kStagingTarget / std::max<std::uint64_t>(perExpert, 1), 1, experts));
+}
+
+WeightLayout layOutWeights(const ModelSource& source, bool dequantize) {
+    return LayoutBuilder(source, dequantize).build();
+}
+
+std::string contentDigest(const WeightLayout& layout, const ModelSource& source, std::uint64_t seed) {
+    std::string text = fmt::format("{} bytes\n", layout.arenaBytes);
+    if (source.synthetic()) {
+        text += fmt::format("synthetic, seed {}\n", seed);
+    }
+    std::set<const SafetensorsFile*> files;
+    for (const WeightPiece& piece : layout.pieces) {
+        text += fmt::format("{} {} {} {}\n", piece.name, kernels::dtypeName(piece.dtype),
+                            fmt::join(piece.shape.dims(), ","), piece.expand);
+        for (const WeightSource& from : piece.sources) {
+            text += fmt::format("  {} {} {} {}", from.index, from.spec.name, from.offset, from.bytes);
+            if (from.location == nullptr) {
+                const RandomRule rule = randomRule(source.config, from.spec);
+                text += fmt::format(" {} {}\n", rule.center, rule.deviation);
+                continue;
+            }
+            text += fmt::format(" {} {}\n", from.location->file->path(), from.location->entry->offset);
+            if (files.insert(from.location->file).second) {
+                text += from.location->file->identity() + "\n";
+            }
+        }
+    }
+    return base::sha256Hex(text);
+}
+
+} // namespace vitrine::engine

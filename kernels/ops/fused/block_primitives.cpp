@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/fused/block_primitives.h"
+
+#include <algorithm>
+
+namespace vitrine::kernels {
+
+namespace {
+
+/// (tokens, a, b) seen as (tokens, a * b); rows may lie apart.
+TensorView flatRows(const TensorView& tensor) {
+    TensorView flat = tensor;
+    flat.shape = Shape{tensor.shape[0], tensor.shape[1] * tensor.shape[2]};
+    return flat;
+}
+
+/// (tokens, heads, headDim) seen as (tokens * heads, headDim).
+TensorView headRows(const TensorView& tensor) {
+    TensorView rows = tensor;
+    rows.shape = Shape{tensor.shape[0] * tensor.shape[1], tensor.shape[2]};
+    rows.rowStride = 0;
+    return rows;
+}
+
+RmsNorm normOf(const NormWeights& norm, const TensorView& x, const TensorView& out) {
+    return RmsNorm{x, norm.weight, out, norm.eps, norm.form};
+}
+
+Matmul productOf(const LinearView& linear, const TensorView& x, const TensorView& out) {
+    Matmul product;
+    product.x = x;
+    product.weight = linear.weight;
+    product.bias = linear.bias;
+    product.out = out;
+    return product;
+}
+
+/// One piece of scratch for products that run one after the other.
+template <class... Products> void shareScratch(ScratchLayout& layout, Products&... products) {
+    const std::uint64_t bytes = std::max({scratch(products, DeviceTraits{})...});
+    if (bytes == 0) {
+        return;
+    }
+    const TensorView piece = layout.takeBytes(bytes);
+    ((products.scratch = piece), ...);
+}
+
+} // namespace
+
+QkvProjectPrimitives::QkvProjectPrimitives(const QkvProject& op, ScratchLayout layout) {
+    TensorView x = op.x;
+    if (!op.norm.weight.empty()) {
+        x = layout.take(op.x.dtype, op.x.shape);
+        norm = normOf(op.norm, op.x, x);
+    }
+    q = productOf(op.q, x, flatRows(op.outQ));
+    k = productOf(op.k, x, flatRows(op.outK));
+    v = productOf(op.v, x, flatRows(op.outV));
+    shareScratch(layout, q, k, v);
+    if (!op.qNorm.weight.empty()) {
+        qNorm = normOf(op.qNorm, headRows(op.outQ), headRows(op.outQ));
+    }
+    if (!op.kNorm.weight.empty()) {
+        kNorm = normOf(op.kNorm, headRows(op.outK), headRows(op.outK));
+    }
+    ropeQ = Rope{op.outQ, op.positions, op.inverseFrequency, op.ropeScale};
+    ropeK = Rope{op.outK, op.positions, op.inverseFrequency, op.ropeScale};
+    const bool rounds = !op.cache.keys.empty() && bitsOf(op.cache.keys.dtype) < bitsOf(op.outK.dtype);
+    if (op.writeCache || rounds) {
+        write = KvWrite{op.outK, op.outV, op.sequence, op.positions, op.cache, rounds, op.writeCache};
+    }
+    bytes = layout.bytes();
+}
+
+OutProjectPrimitives::OutProjectPrimitives(const OutProject& op, ScratchLayout layout) {
+    product = productOf(op.o, op.x, op.out);
+    if (op.postNorm.weight.empty()) {
+        product.residual = op.residual;
+    } else {
+        const TensorView branch = layout.take(op.out.dtype, op.out.shape);
+        product.out = branch;
+        norm = normOf(op.postNorm, branch, branch);
+        add = Add{op.residual, branch, op.out};
+    }
+    shareScratch(layout, product);
+    bytes = layout.bytes();
+}
+
+DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout) {
+    TensorView x = op.x;
+    if (!op.norm.weight.empty()) {
+        x = layout.take(op.x.dtype, op.x.shape);
+        norm = normOf(op.norm, op.x, x);
+    }
+    const std::int64_t tokens = op.x.shape[0];
+    const std::int64_t width = op.gate.weight.outFeatures();
+    const TensorView both = layout.take(op.x.dtype, Shape{tokens, 2 * width});
+    const TensorView active = layout.take(op.x.dtype, Shape{tokens, width});
+    TensorView gateOut = both;
+    gateOut.shape = Shape{tokens, width};
+    gateOut.rowStride = 2 * width;
+    TensorView upOut = gateOut;
+    upOut.data = static_cast<std::byte*>(both.data) + bytesOf(both.dtype, width);
+    gate = productOf(op.gate, x, gateOut);
+    up = productOf(op.up, x, upOut);
+    activation = GatedActivation{both, active, op.activation, GateLayout::Halves};
+    down = productOf(op.down, active, op.out);
+    if (op.postNorm.weight.empty()) {
+        down.residual = op.x;
+    } else {
+        const TensorView branch = layout.take(op.out.dtype, op.out.shape);
+        down.out = branch;
+        postNorm = normOf(op.postNorm, branch, branch);
+        add = Add{op.x, branch, op.out};
+    }
+    shareScratch(layout, gate, up, down);
+    bytes = layout.bytes();
+}
+
+RoutePrimitives::RoutePrimitives(const Route& op, ScratchLayout layout) {
+    norm = normOf(op.norm, op.x, op.normed);
+    const TensorView logits = layout.take(DType::F32, Shape{op.x.shape[0], op.router.weight.outFeatures()});
+    router = productOf(op.router, op.normed, logits);
+    topK = RouterTopK{logits, op.ids, op.weights, op.order, op.normalize};
+    shareScratch(layout, router);
+    bytes = layout.bytes();
+}
+
+ExpertMlpPrimitives::ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layout) {
+    const std::int64_t pairs = op.ids.shape.count();
+    const std::int64_t both = op.gateUp.weight.outFeatures();
+    const TensorView gated = layout.take(op.x.dtype, Shape{pairs, both});
+    const TensorView active = layout.take(op.x.dtype, Shape{pairs, both / 2});
+    const TensorView results = layout.take(op.x.dtype, Shape{pairs, op.down.weight.outFeatures()});
+    gateUp.x = op.x;
+    gateUp.ids = op.ids;
+    gateUp.weight = op.gateUp.weight;
+    gateUp.bias = op.gateUp.bias;
+    gateUp.out = gated;
+    activation = GatedActivation{gated, active, op.activation, op.layout, op.alpha, op.limit};
+    down.x = active;
+    down.xPerToken = false;
+    down.ids = op.ids;
+    down.weight = op.down.weight;
+    down.bias = op.down.bias;
+    down.out = results;
+    combine = MoeCombine{results, op.weights, op.residual, op.out};
+    shareScratch(layout, gateUp, down);
+    bytes = layout.bytes();
+}
+
+LmHeadPrimitives::LmHeadPrimitives(const LmHead& op, ScratchLayout layout) {
+    TensorView x = op.x;
+    if (!op.rows.empty()) {
+        x = layout.take(op.x.dtype, Shape{op.rows.shape[0], op.x.shape[1]});
+        gather = Embedding{op.rows, op.x, x, 1};
+    }
+    if (!op.norm.weight.empty()) {
+        const TensorView normed = op.rows.empty() ? layout.take(op.x.dtype, x.shape) : x;
+        norm = normOf(op.norm, x, normed);
+        x = normed;
+    }
+    head = productOf(op.head, x, op.logits);
+    if (op.softCap > 0) {
+        cap = SoftCap{op.logits, op.softCap};
+    }
+    shareScratch(layout, head);
+    bytes = layout.bytes();
+}
+
+} // namespace vitrine::kernels

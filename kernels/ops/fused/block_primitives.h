@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Block ops as lists of primitives over pieces of the block's scratch. A list of primitives is made the same way for sizing (a layout
+// without memory), checking, costs and execution, so that these cannot disagree.
+
+#include <optional>
+
+#include "kernels/ops/attention/kv_write.h"
+#include "kernels/ops/common/scratch_layout.h"
+#include "kernels/ops/fused/blocks.h"
+#include "kernels/ops/linear/matmul.h"
+#include "kernels/ops/rowwise/elementwise.h"
+#include "kernels/ops/rowwise/embedding.h"
+
+namespace vitrine::kernels {
+
+struct QkvProjectPrimitives {
+    QkvProjectPrimitives(const QkvProject& op, ScratchLayout layout);
+    template <class Visit> void forEach(Visit&& visit) const {
+        if (norm) {
+            visit(*norm);
+        }
+        visit(q);
+        visit(k);
+        visit(v);
+        if (qNorm) {
+            visit(*qNorm);
+        }
+        if (kNorm) {
+            visit(*kNorm);
+        }
+        visit(ropeQ);
+        visit(ropeK);
+        if (write) {
+            visit(*write);
+        }
+    }
+
+    std::optional<RmsNorm> norm, qNorm, kNorm;
+    Matmul q, k, v;
+    Rope ropeQ, ropeK;
+    std::optional<KvWrite> write;
+    std::uint64_t bytes = 0;
+};
+
+struct OutProjectPrimitives {
+    OutProjectPrimitives(const OutProject& op, ScratchLayout layout);
+    template <class Visit> void forEach(Visit&& visit) const {
+        visit(product);
+        if (norm) {
+            visit(*norm);
+            visit(*add);
+        }
+    }
+
+    Matmul product;
+    std::optional<RmsNorm> norm;
+    std::optional<Add> add;
+    std::uint64_t bytes = 0;
+};
+
+struct DenseMlpPrimitives {
+    DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout);
+    template <class Visit> void forEach(Visit&& visit) const {
+        if (norm) {
+            visit(*norm);
+        }
+        visit(gate);
+        visit(up);
+        visit(activation);
+        visit(down);
+        if (postNorm) {
+            visit(*postNorm);
+            visit(*add);
+        }
+    }
+
+    std::optional<RmsNorm> norm, postNorm;
+    Matmul gate, up, down;
+    GatedActivation activation;
+    std::optional<Add> add;
+    std::uint64_t bytes = 0;
+};
+
+struct RoutePrimitives {
+    RoutePrimitives(const Route& op, ScratchLayout layout);
+    template <class Visit> void forEach(Visit&& visit) const {
+        visit(norm);
+        visit(router);
+        visit(topK);
+    }
+
+    RmsNorm norm;
+    Matmul router;
+    RouterTopK topK;
+    std::uint64_t bytes = 0;
+};
+
+struct ExpertMlpPrimitives {
+    ExpertMlpPrimitives(const ExpertMlp& op, ScratchLayout layout);
+    template <class Visit> void forEach(Visit&& visit) const {
+        visit(gateUp);
+        visit(activation);
+        visit(down);
+        visit(combine);
+    }
+
+    ExpertMatmul gateUp, down;
+    GatedActivation activation;
+    MoeCombine combine;
+    std::uint64_t bytes = 0;
+};
+
+struct LmHeadPrimitives {
+    LmHeadPrimitives(const LmHead& op, ScratchLayout layout);
+    template <class Visit> void forEach(Visit&& visit) const {
+        if (gather) {
+            visit(*gather);
+        }
+        if (norm) {
+            visit(*norm);
+        }
+        visit(head);
+        if (cap) {
+            visit(*cap);
+        }
+    }
+
+    std::optional<Embedding> gather; ///< picks rows of x as an embedding picks rows of its table
+    std::optional<RmsNorm> norm;
+    Matmul head;
+    std::optional<SoftCap> cap;
+    std::uint64_t bytes = 0;
+};
+
+/// Runs a block op as its primitives: the reference, and the form that every backend can fall back to.
+template <class Primitives, class Backend, class Op> void executePrimitives(Backend& context, const Op& op) {
+    const Primitives primitives(op, op.scratch.empty() ? ScratchLayout() : ScratchLayout(op.scratch.data));
+    primitives.forEach([&](const auto& part) { execute(context, part); });
+}
+
+} // namespace vitrine::kernels

@@ -1,0 +1,345 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/models/kv_cache/kv_summary.h"
+
+#include <QObject>
+#include <QStringList>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "profiler/analysis/kv_curve.h"
+#include "ui/models/common/format.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
+constexpr std::uint64_t kMostTokenBytes = std::uint64_t{1} << 30;
+constexpr std::size_t kMostGroups = 16, kMostLayers = 4096;
+
+std::int64_t wholeAt(const Json& object, const char* key, std::int64_t most) {
+    const auto found = object.find(key);
+    if (found == object.end() || !found->is_number()) {
+        return 0;
+    }
+    const double value = found->get<double>();
+    return value >= 0 && value <= static_cast<double>(most) ? static_cast<std::int64_t>(value) : 0;
+}
+
+std::optional<KvLayerGroup> groupOf(const Json& row) {
+    if (!row.is_object()) {
+        return std::nullopt;
+    }
+    KvLayerGroup group;
+    group.window = wholeAt(row, "window", kMostTokens);
+    group.name = row.contains("name") && row["name"].is_string()
+                     ? QString::fromStdString(row["name"].get<std::string>())
+                 : group.window > 0 ? QStringLiteral("sliding")
+                                    : QStringLiteral("full");
+    group.bytesPerToken =
+        static_cast<std::uint64_t>(wholeAt(row, "bytes_per_token", static_cast<std::int64_t>(kMostTokenBytes)));
+    group.pageTokens = wholeAt(row, "page_tokens", kMostTokens);
+    const auto layers = row.find("layers");
+    if (layers != row.end() && layers->is_array() && layers->size() <= kMostLayers) {
+        for (const Json& layer : *layers) {
+            if (layer.is_number_integer()) {
+                group.layers.push_back(layer.get<int>());
+            }
+        }
+    }
+    return group.bytesPerToken > 0 ? std::optional(group) : std::nullopt;
+}
+
+std::uint64_t rounded(double bytes) {
+    return bytes > 0 && bytes < 9e18 ? static_cast<std::uint64_t>(std::llround(bytes)) : 0;
+}
+
+FlatCell unknownCell() {
+    return {unknownText(), QVariant(-1.0), QString()};
+}
+
+std::optional<double> errorOf(std::uint64_t measured, std::uint64_t predicted) {
+    if (predicted == 0) {
+        return std::nullopt;
+    }
+    return (static_cast<double>(measured) - static_cast<double>(predicted)) / static_cast<double>(predicted);
+}
+
+} // namespace
+
+FlatCell kvBytesCell(std::uint64_t bytes) {
+    FlatCell cell(bytesText(bytes), QVariant::fromValue<qulonglong>(bytes), QString::number(bytes));
+    cell.tip = exactBytesText(bytes);
+    return cell;
+}
+
+std::uint64_t KvLayerGroup::bytes(double tokens) const {
+    const double kept =
+        window > 0 ? std::min(tokens, static_cast<double>(std::max<std::int64_t>(window - 1, 1))) : tokens;
+    return rounded(kept * static_cast<double>(bytesPerToken));
+}
+
+std::uint64_t KvGeometry::full(double tokens) const {
+    std::uint64_t sum = 0;
+    for (const KvLayerGroup& group : groups) {
+        sum += group.sliding() ? 0 : group.bytes(tokens);
+    }
+    return sum;
+}
+
+std::uint64_t KvGeometry::sliding(double tokens) const {
+    std::uint64_t sum = 0;
+    for (const KvLayerGroup& group : groups) {
+        const double each = tokens / static_cast<double>(sequences);
+        sum += group.sliding() ? rounded(static_cast<double>(group.bytes(each)) * static_cast<double>(sequences)) : 0;
+    }
+    return sum;
+}
+
+std::uint64_t KvGeometry::noWindow(double tokens) const {
+    double sum = 0;
+    for (const KvLayerGroup& group : groups) {
+        sum += static_cast<double>(group.bytesPerToken) * tokens;
+    }
+    return rounded(sum);
+}
+
+std::int64_t KvGeometry::window() const {
+    std::int64_t largest = 0;
+    for (const KvLayerGroup& group : groups) {
+        largest = std::max(largest, group.window);
+    }
+    return largest;
+}
+
+const KvSample& KvSummary::at(std::int64_t tokens) const {
+    static const KvSample kNone;
+    if (samples.empty()) {
+        return kNone;
+    }
+    const auto after = std::upper_bound(samples.begin(), samples.end(), tokens,
+                                        [](std::int64_t t, const KvSample& s) { return t < s.tokens; });
+    return after == samples.begin() ? samples.front() : *(after - 1);
+}
+
+std::optional<double> KvSummary::error() const {
+    if (!geometry || samples.empty()) {
+        return std::nullopt;
+    }
+    return errorOf(samples.back().total(), geometry->predicted(static_cast<double>(samples.back().tokens)));
+}
+
+std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run) {
+    const Json metrics = Json::parse(run.metricsJson, nullptr, false);
+    if (!metrics.is_object() || !metrics.contains("kv_cache") || !metrics["kv_cache"].is_object()) {
+        return std::nullopt;
+    }
+    const Json& cache = metrics["kv_cache"];
+    KvGeometry geometry;
+    if (cache.contains("dtype") && cache["dtype"].is_string()) {
+        geometry.dtype = QString::fromStdString(cache["dtype"].get<std::string>());
+    }
+    if (cache.contains("groups") && cache["groups"].is_array() && cache["groups"].size() <= kMostGroups) {
+        for (const Json& row : cache["groups"]) {
+            if (auto group = groupOf(row)) {
+                geometry.groups.push_back(std::move(*group));
+            }
+        }
+    }
+    std::stable_sort(geometry.groups.begin(), geometry.groups.end(),
+                     [](const auto& a, const auto& b) { return a.window < b.window; });
+    const Json spec = Json::parse(run.specJson, nullptr, false);
+    std::int64_t sequences = wholeAt(metrics, "batch", 1'000'000);
+    if (sequences == 0 && metrics.contains("requests") && metrics["requests"].is_array()) {
+        sequences = static_cast<std::int64_t>(metrics["requests"].size());
+    }
+    if (sequences == 0 && spec.is_object()) {
+        sequences = wholeAt(spec, "batch", 1'000'000);
+    }
+    geometry.sequences = std::max<std::int64_t>(1, sequences);
+    return geometry.groups.empty() ? std::nullopt : std::optional(geometry);
+}
+
+KvSummary kvFacts(const sessions::RunInfo& run, const profiler::RunTimeline* timeline) {
+    KvSummary facts;
+    facts.geometry = kvGeometry(run);
+    if (timeline == nullptr) {
+        return facts;
+    }
+    const profiler::KvCurve curve = profiler::kvCurve(*timeline);
+    for (const profiler::KvPoint& point : curve.points) {
+        if (!(point.tokens > 0) || point.tokens > static_cast<double>(kMostTokens)) {
+            continue; // an empty cache says nothing about growth
+        }
+        KvSample sample{point.time, static_cast<std::int64_t>(point.tokens), 0, 0};
+        for (std::size_t group = 0; group < curve.groups.size() && group < point.bytes.size(); ++group) {
+            (curve.groups[group] == "sliding" ? sample.sliding : sample.full) += rounded(point.bytes[group]);
+        }
+        facts.samples.push_back(sample);
+    }
+    std::stable_sort(facts.samples.begin(), facts.samples.end(),
+                     [](const KvSample& a, const KvSample& b) { return a.tokens < b.tokens; });
+    std::vector<KvSample> unique;
+    unique.reserve(facts.samples.size());
+    for (const KvSample& sample : facts.samples) {
+        if (!unique.empty() && unique.back().tokens == sample.tokens) {
+            unique.back() = sample;
+        } else {
+            unique.push_back(sample);
+        }
+    }
+    facts.samples = std::move(unique);
+    return facts;
+}
+
+std::vector<KvSample> thinned(const std::vector<KvSample>& samples, std::size_t count) {
+    if (samples.size() <= count || count < 2) {
+        return samples;
+    }
+    const double first = static_cast<double>(samples.front().tokens), last = static_cast<double>(samples.back().tokens);
+    std::vector<KvSample> out;
+    for (std::size_t i = 0; i < count; ++i) {
+        const double wanted = first + (last - first) * static_cast<double>(i) / static_cast<double>(count - 1);
+        const auto near = std::lower_bound(samples.begin(), samples.end(), wanted, [](const KvSample& s, double t) {
+            return static_cast<double>(s.tokens) < t;
+        });
+        const KvSample& sample = near == samples.end() ? samples.back() : *near;
+        if (out.empty() || out.back().tokens != sample.tokens) {
+            out.push_back(sample);
+        }
+    }
+    return out;
+}
+
+FlatTreePtr kvSampleTable(const KvSummary& facts, std::size_t limit) {
+    auto table = std::make_shared<FlatTree>();
+    table->columns = {{QObject::tr("Tokens"), true},         {QObject::tr("Full layers"), true},
+                      {QObject::tr("Sliding layers"), true}, {QObject::tr("Measured"), true},
+                      {QObject::tr("Predicted"), true},      {QObject::tr("Error"), true},
+                      {QObject::tr("Without window"), true}};
+    for (const KvSample& sample : thinned(facts.samples, limit)) {
+        FlatNode row;
+        row.key = static_cast<quint64>(sample.tokens);
+        row.cells = {
+            {countText(sample.tokens), QVariant::fromValue<qlonglong>(sample.tokens), QString::number(sample.tokens)},
+            kvBytesCell(sample.full),
+            kvBytesCell(sample.sliding),
+            kvBytesCell(sample.total())};
+        if (facts.geometry) {
+            const double tokens = static_cast<double>(sample.tokens);
+            const std::uint64_t predicted = facts.geometry->predicted(tokens);
+            const auto error = errorOf(sample.total(), predicted);
+            row.cells.push_back(kvBytesCell(predicted));
+            row.cells.push_back({errorText(error), QVariant(error.value_or(0))});
+            row.cells.push_back(kvBytesCell(facts.geometry->noWindow(tokens)));
+        } else {
+            row.cells.insert(row.cells.end(), 3, unknownCell());
+        }
+        table->nodes.push_back(std::move(row));
+    }
+    return table;
+}
+
+std::size_t kvLayers(const KvGeometry& geometry, bool sliding) {
+    std::size_t count = 0;
+    for (const KvLayerGroup& group : geometry.groups) {
+        count += group.sliding() == sliding ? group.layers.size() : 0;
+    }
+    return count;
+}
+
+std::vector<KvGroupBytes> kvGroupBytes(const KvSummary& facts, std::int64_t tokens) {
+    std::vector<KvGroupBytes> out;
+    if (!facts.geometry || facts.empty()) {
+        return out;
+    }
+    const KvGeometry& geometry = *facts.geometry;
+    const KvSample& sample = facts.at(tokens);
+    const auto sequences = static_cast<double>(geometry.sequences);
+    const double each = static_cast<double>(tokens) / sequences;
+    for (const KvLayerGroup& group : geometry.groups) {
+        const auto share = static_cast<double>(group.layers.size()) /
+                           static_cast<double>(std::max<std::size_t>(1, kvLayers(geometry, group.sliding())));
+        KvGroupBytes bytes;
+        bytes.measured = rounded(static_cast<double>(group.sliding() ? sample.sliding : sample.full) * share);
+        bytes.predicted = rounded(static_cast<double>(group.bytes(each)) * sequences);
+        bytes.all = rounded(static_cast<double>(group.bytesPerToken) * static_cast<double>(tokens));
+        // Counters name kinds, so a measured value belongs to a group only when its kind has one.
+        bytes.ownMeasured = share >= 1;
+        out.push_back(bytes);
+    }
+    return out;
+}
+
+FlatTreePtr kvLayerTable(const KvSummary& facts, const std::vector<KvGroupBytes>& held) {
+    auto table = std::make_shared<FlatTree>();
+    table->columns = {
+        {QObject::tr("Group"), false},         {QObject::tr("Layers"), true},         {QObject::tr("Which"), false},
+        {QObject::tr("Window, tokens"), true}, {QObject::tr("One token"), true},      {QObject::tr("Measured"), true},
+        {QObject::tr("Predicted"), true},      {QObject::tr("Without window"), true}, {QObject::tr("Kept"), true}};
+    if (!facts.geometry) {
+        return table;
+    }
+    for (std::size_t i = 0; i < facts.geometry->groups.size() && i < held.size(); ++i) {
+        const KvLayerGroup& group = facts.geometry->groups[i];
+        FlatNode row;
+        row.key = i + 1;
+        row.category = static_cast<int>(base::MemoryCategory::KvCache);
+        row.cells = {FlatCell(QObject::tr(group.sliding() ? "sliding layers" : "full layers")),
+                     {countText(static_cast<std::int64_t>(group.layers.size())),
+                      QVariant::fromValue<qlonglong>(static_cast<qlonglong>(group.layers.size()))},
+                     FlatCell(layerListText(group.layers)),
+                     group.sliding() ? FlatCell(countText(group.window), QVariant::fromValue<qlonglong>(group.window))
+                                     : FlatCell(QObject::tr("all"), QVariant(9e18)),
+                     kvBytesCell(group.bytesPerToken)};
+        row.cells.push_back(held[i].ownMeasured ? kvBytesCell(held[i].measured) : unknownCell());
+        row.cells.push_back(held[i].ownPredicted ? kvBytesCell(held[i].predicted) : unknownCell());
+        row.cells.push_back(kvBytesCell(held[i].all));
+        const double kept =
+            held[i].all > 0 ? static_cast<double>(held[i].predicted) / static_cast<double>(held[i].all) : 0;
+        row.cells.push_back(held[i].ownPredicted ? FlatCell(shareText(kept), QVariant(kept)) : unknownCell());
+        table->nodes.push_back(std::move(row));
+    }
+    return table;
+}
+
+QString layerListText(const std::vector<int>& layers) {
+    QStringList parts;
+    for (std::size_t i = 0; i < layers.size();) {
+        std::size_t last = i;
+        const int step = i + 1 < layers.size() ? layers[i + 1] - layers[i] : 0;
+        while (last + 1 < layers.size() && layers[last + 1] - layers[last] == step) {
+            ++last;
+        }
+        const std::size_t length = last - i + 1;
+        if (length >= 4 && step == 1) {
+            parts << QObject::tr("%1 to %2").arg(layers[i]).arg(layers[last]);
+        } else if (length >= 4) {
+            parts << QStringLiteral("%1, %2, … %3").arg(layers[i]).arg(layers[i + 1]).arg(layers[last]);
+        } else {
+            last = i;
+            parts << QString::number(layers[i]);
+        }
+        i = last + 1;
+    }
+    return parts.join(QStringLiteral(", "));
+}
+
+QString errorText(std::optional<double> error) {
+    if (!error || !std::isfinite(*error)) {
+        return unknownText();
+    }
+    const double percent = *error * 100;
+    if (std::abs(percent) < 0.005) {
+        return QStringLiteral("0.00\u00A0%");
+    }
+    return (percent < 0 ? QStringLiteral("\u2212") : QStringLiteral("+")) + QString::number(std::abs(percent), 'f', 2) +
+           QStringLiteral("\u00A0%");
+}
+
+} // namespace vitrine::ui
