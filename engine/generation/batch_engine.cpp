@@ -169,7 +169,7 @@ bool BatchEngine::step() {
     StepSchedule schedule = scheduler_->next();
     if (schedule.empty() && underWay() == nullptr) {
         if (std::exchange(pagesMoved_, false)) {
-            cache_->commit({}); // tells what those who ended gave back
+            cache_->commit({}); // reports the pages that ended requests gave back
         }
         idle_ = true;
         liftPool();

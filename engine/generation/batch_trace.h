@@ -38,7 +38,7 @@ private:
 
     kernels::Tracer& tracer_;
     std::vector<base::SlotSpanEvent> open_; ///< by slot; steps 0: none yet
-    std::vector<std::int32_t> lost_;        ///< by slot: who lost it last and whom nobody has followed; -1: nobody
+    std::vector<std::int32_t> lost_;        ///< by slot: the preempted request whose place is still free; -1: none
 };
 
 } // namespace vitrine::engine

@@ -202,7 +202,7 @@ CubinCache::CompileLock::CompileLock(const std::string& path) : path_(path) {
 
 CubinCache::CompileLock::~CompileLock() {
     if (file_ >= 0) {
-        // Whoever waits holds this file open and gets the lock; whoever comes later makes a new file and finds the cubin.
+        // A waiting process holds this file open and gets the lock. A later one makes a new file and finds the cubin.
         ::unlink(path_.c_str());
         ::close(file_);
     }
