@@ -187,7 +187,7 @@ private:
     std::atomic<bool> running_ = false;
     std::thread thread_;
     RunMessageSink sink_;
-    bool heard_ = false; ///< somebody listens to sink_
+    bool heard_ = false; ///< sink_ has a receiver
     std::unique_ptr<RunRecording> recording_;
     RunOutcome outcome_;
 };
@@ -278,7 +278,7 @@ json InProcessHost::execute(const engine::Experiment& experiment, const base::St
     sinks.trace = recording_ != nullptr ? &recording_->trace() : nullptr;
     sinks.feed = feed_;
     const bool serves = experiment.workload().servesClients;
-    // The price of a long batch has millions of tokens, which nobody wants to hear of.
+    // Planning a long batch would report millions of tokens, so tokens are not reported.
     if ((heard_ && !serves) || recording_ != nullptr) {
         sinks.token = [this, serves](const engine::StreamedToken& token) { takeToken(token, serves); };
     }

@@ -18,7 +18,7 @@ sessions::RunId importRun(const std::string& path, const std::string& sessionFil
     info.workload = "import " + std::string(importer.name);
     info.specJson = nlohmann::json{{"file", path}, {"format", importer.name}}.dump();
     info.environmentJson = nlohmann::json{{"time_base", "virtual"}}.dump();
-    // Virtual time: whoever tells events faster than they can be written waits.
+    // Virtual time: an importer that reports events faster than they can be written waits.
     RunRecording recording(sessions::SessionFile::open(sessionFile, sessions::OpenMode::CreateOrOpen), info, 0,
                            base::TimeBase::Virtual);
     try {

@@ -193,7 +193,7 @@ void RunRecording::State::dropOldParts() {
         held -= oldest->bytes;
         droppedParts += gone ? 1 : 0;
         droppedBytes += gone ? oldest->bytes : 0;
-        oldest = ended.erase(oldest); // what somebody wants to keep does not count any more
+        oldest = ended.erase(oldest); // a renamed, tagged or noted part does not count any more
     }
     if (droppedParts > before) {
         const auto part = present();
@@ -208,7 +208,7 @@ bool RunRecording::State::drop(const Ended& part) {
     try {
         now = session->run(part.run);
     } catch (const base::BadInput&) {
-        return false; // somebody has deleted it
+        return false; // the user has deleted it
     }
     if (now.name != part.name || !now.note.empty() || !now.tags.empty() || !session->timelineNotes(part.run).empty() ||
         !session->images(part.run).empty()) {

@@ -168,7 +168,7 @@ private:
         siginfo_t info{};
         while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
         }
-        // Until here the process has its number, so that nobody else can be killed by it.
+        // Until here the process keeps its number, so no other process can be killed in its place.
         const std::lock_guard lock(mutex_);
         int status = 0;
         while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {

@@ -61,7 +61,7 @@ private:
     std::function<void(const engine::ServedModel&)> onReady_;
     std::function<void(const engine::ServeStatus&)> onStatus_;
 
-    mutable std::shared_mutex modelMutex_; ///< held by those who use the model
+    mutable std::shared_mutex modelMutex_; ///< held while a thread uses the model
     const engine::ServedModel* model_ = nullptr;
 
     mutable std::mutex mutex_; ///< guards what follows

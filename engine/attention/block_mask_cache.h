@@ -27,7 +27,7 @@ std::string blockMaskKey(const kernels::Program& mask, const kernels::CaptureBin
 class BlockMaskCache {
 public:
     explicit BlockMaskCache(std::uint64_t limitBytes = std::uint64_t{256} << 20) : limitBytes_(limitBytes) {}
-    /// The program's own, for all who run attention.
+    /// The cache that all attention runs of this process share.
     static BlockMaskCache& shared();
 
     struct Found {

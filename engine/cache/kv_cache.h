@@ -47,7 +47,7 @@ namespace vitrine::engine {
 enum class KvCacheKind : std::uint8_t {
     Dynamic, ///< pages come as tokens come
     Static,  ///< `maxTokens` of each sequence are reserved when it is added
-    Paged,   ///< pages of a pool that grows up to a limit, shared by who needs them
+    Paged,   ///< pages of a pool that grows up to a limit; any sequence takes them
 };
 
 /// What a block of the attention kernels takes at a time.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Reads typed fields of one JSON object that somebody else wrote. Every error names the file and the field.
+// Reads typed fields of one JSON object that comes from outside. Every error names the file and the field.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

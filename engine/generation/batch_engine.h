@@ -131,7 +131,7 @@ public:
     const std::string& lastOutOfMemory() const { return lastOutOfMemory_; }
     const Scheduler& scheduler() const { return *scheduler_; }
     const KvCache& cache() const { return *cache_; }
-    /// Tells the trace what slots were doing up to here, as if they began anew: somebody else listens from now on.
+    /// Reports what each slot did up to here and begins anew: from now on the events go to the next recording.
     void tellSlots() { trace_->finish(); }
     /// Waits for the device, ends the slots' trace. Called by the destructor too.
     void finish() noexcept;

@@ -94,7 +94,7 @@ void BatchEngine::liftPool() {
     refusedAt_ = -1;
 }
 
-/// A step did not fit memory: the next one is smaller, and who is alone with one token ends.
+/// A step did not fit memory. The next one is smaller; a request that was alone in it with one token ends.
 void BatchEngine::giveWay(const PendingStep& pending, const base::OutOfMemory& error) {
     scheduler_->undo(pending.schedule);
     ++counts_.outOfMemorySteps;

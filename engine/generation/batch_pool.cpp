@@ -162,7 +162,7 @@ void fillIn(KvCacheOptions& cache, const SchedulerOptions& scheduler, const Mode
     if (const KvGroup* grows = growingGroup(groups)) {
         const std::int64_t own = ceilDivide(most + (isStatic ? prompt : 0), grows->pageTokens);
         const std::int64_t padding = isStatic ? ceilDivide(prompt, grows->pageTokens) : 0;
-        // Prefixes of requests that nobody knows yet are worth all memory.
+        // Which requests will come is unknown, so prefixes for them may take all memory.
         const bool bounded = known || (most > 0 && !cache.sharePrefixes);
         const std::int64_t wanted =
             bounded ? scheduler.slots * (own + padding) + scheduler.otherPages : kvMostPages(*grows);

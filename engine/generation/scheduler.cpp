@@ -82,7 +82,7 @@ std::int32_t Scheduler::preempted() const {
     if (options_.order == BatchOrder::LongestFirst) {
         return static_cast<std::int32_t>(std::count_if(queue_.begin(), queue_.end(), hasRun));
     }
-    // Who has run arrived before everyone who has not.
+    // Requests that have run arrived before all that have not.
     return static_cast<std::int32_t>(std::find_if_not(queue_.begin(), queue_.end(), hasRun) - queue_.begin());
 }
 
@@ -159,7 +159,7 @@ std::vector<std::int32_t> Scheduler::nextInQueue(std::int64_t count) const {
     return order;
 }
 
-/// Leaves the queue for a slot; those who arrived before it and still wait have been overtaken.
+/// The request leaves the queue for a slot. Requests that arrived before it and still wait have been overtaken.
 void Scheduler::comeIn(std::int32_t request) {
     leaveQueue(request);
     if (options_.order == BatchOrder::LongestFirst && !at(request).ran) {

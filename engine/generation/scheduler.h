@@ -5,12 +5,12 @@
 // Which requests get which tokens of the next step: continuous batching, and static batching as what it is measured against.
 //
 // A value over a PageBook: it knows lengths and pages, no tensors and no clock. `next` schedules one step and takes its pages;
-// who runs the step commits its tokens to the book (KvCache::commit does) before it asks for the next one.
+// the caller runs the step and commits its tokens to the book (KvCache::commit does) before it asks for the next one.
 //
 // Continuous: each step gives every running request its next token and fills what is left of the token budget with pieces
 // of prompts. Requests are admitted in the order of their arrival (or LongestFirst's), never around one another, when a slot
 // and the pages of what they have to compute are free. When pages run short the running request that arrived last loses its place
-// (preemption) and waits at its place in the queue: whoever runs is older than whoever was preempted, so the oldest always
+// (preemption) and waits at its place in the queue: a running request is older than a preempted one, so the oldest always
 // gets on, and a request that the whole pool could not hold is refused at once. That is why it cannot deadlock.
 // Without preemption the pages of the longest answer are set aside at admission.
 // Where rings are shared (PageBook::sharesRings) a prompt is read up to two borders of pages, so that rings can be kept there:
@@ -37,7 +37,7 @@ enum class BatchMode : std::uint8_t { Continuous, Static };
 /// Fifo: tokens of running requests first, then prompts begun, then waiting requests.
 /// PrefillFirst: prompts begun and waiting requests first.
 /// LongestFirst: as Fifo, but of the waiting requests the one whose answer may be longest comes in first, so that the last
-/// answers end together and slots stay full; who lost its place still comes first, and who was overtaken too often next.
+/// answers end together and slots stay full; preempted requests still come first, and requests that were overtaken too often next.
 /// Static batches are made of the longest answers first then. Each admission looks at the whole queue.
 enum class BatchOrder : std::uint8_t { Fifo, PrefillFirst, LongestFirst };
 enum class Preemption : std::uint8_t { Off, Recompute, Swap };
@@ -48,7 +48,7 @@ struct SchedulerOptions {
     BatchOrder order = BatchOrder::Fifo;
     Preemption preemption = Preemption::Recompute;
     std::int64_t tokenBudget = 8192; ///< tokens of one step at most
-    std::int64_t swapPages = 0;      ///< that host memory holds at most; who finds no room there is recomputed
+    std::int64_t swapPages = 0; ///< that host memory holds at most; a request that finds no room there is recomputed
     std::int32_t fairSteps = 16;
     std::int32_t overtakes = 16; ///< LongestFirst: for each slot, how often later requests come in before a waiting one
     /// While more requests wait than slots are free, a free slot waits so many steps for others to become free: steps that
@@ -129,8 +129,8 @@ public:
 
     /// Schedules the next step; empty when nothing can run before a request arrives.
     StepSchedule next();
-    /// The last schedule will not be run: its tokens are to be scheduled again. What it moved, whom it admitted and who lost its
-    /// place stays so. Continuous only, before anything else is asked of the scheduler.
+    /// The last schedule will not be run: its tokens are to be scheduled again. Pages that it moved stay moved, and requests
+    /// that it admitted or preempted stay so. Continuous only, before anything else is asked of the scheduler.
     void undo(const StepSchedule& schedule);
     /// From here on a step has at most so many tokens.
     void limitTokens(std::int64_t tokens) { options_.tokenBudget = std::max<std::int64_t>(tokens, 1); }
@@ -141,14 +141,14 @@ public:
     void stop(std::int32_t request);
     /// The same, at any time; nothing for one that has ended.
     void cancel(std::int32_t request);
-    /// Nobody asks for its state or reason any more; its memory is free once it and all before it have ended.
+    /// The caller is done with its state and reason; its memory is free once it and all before it have ended.
     void forget(std::int32_t request);
 
     RequestState state(std::int32_t request) const { return at(request).state; }
     const std::string& reason(std::int32_t request) const { return at(request).reason; }
     std::int64_t generated(std::int32_t request) const {
         return at(request).generated;
-    }                                                                         ///< the scheduled ones included
+    } ///< the scheduled ones included
     int sequence(std::int32_t request) const { return at(request).sequence; } ///< -1: in no slot
     bool ended(std::int32_t request) const;
     std::int32_t requests() const {
@@ -162,7 +162,7 @@ public:
     std::int64_t swappedPages() const { return swapUsed_; } ///< on the host, of all groups; at most options().swapPages
     /// Pages of a group that the next step could take at most, free ones included.
     std::int64_t mostPagesOfStep(int group) const;
-    /// Requests that the pool, having become smaller, could not hold even alone: who stays so waits for ever.
+    /// Requests that the pool, having become smaller, could not hold even alone. Such a request would wait for ever.
     std::vector<std::int32_t> unholdable() const;
     /// The longest sequence that the running requests can come to, tokens.
     std::int64_t longestRunning() const;
@@ -240,7 +240,7 @@ private:
     std::int64_t steps_ = 0;
     std::int32_t gathered_ = 0;
     std::int64_t budget_ = 0;        ///< of the step that is being scheduled
-    std::vector<std::int32_t> lost_; ///< who lost its place in the step that is being scheduled
+    std::vector<std::int32_t> lost_; ///< requests preempted in the step that is being scheduled
     std::int64_t swapUsed_ = 0;
     std::int64_t staticNewTokens_ = 0; ///< of the longest answer of a static batch
 };

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 
-// Continuous batching: who gets tokens, pages and slots of the next step.
+// Continuous batching: which requests get tokens, pages and slots of the next step.
 
 #include <algorithm>
 #include <tuple>
@@ -142,11 +142,11 @@ bool Scheduler::admits(const Entry& entry) const {
             }
             const auto held = static_cast<std::int64_t>(book_->pages(at(request).sequence, group).size());
             const std::int64_t more = book_->pagesFor(group, at(request).atMost()) + copied - held;
-            // The next page of everyone who runs, so that who comes in does not lose its place at once; without preemption
-            // all of them.
+            // Room for the next page of every running request, or else the admitted one would be preempted at once. Without
+            // preemption: room for all their pages.
             room -= std::max<std::int64_t>(0, off ? more : std::min<std::int64_t>(more, 1)) + (sharedRing ? held : 0);
         }
-        // Alone it always fits: nobody else would ever give pages back.
+        // A request that runs alone always fits: no other one could give pages back.
         const bool alone = running() == 0 && book_->pagesFor(group, entry.atMost()) <= book_->available(group);
         if (wanted > room && !alone) {
             return false;
@@ -155,13 +155,13 @@ bool Scheduler::admits(const Entry& entry) const {
     return true;
 }
 
-/// `claimNow`: who comes in takes tokens of what the others left; else only its slot.
+/// `claimNow`: an admitted request takes tokens that the others left; otherwise only its slot.
 void Scheduler::admit(std::vector<Claim>& claims, StepSchedule& schedule, bool claimNow) {
     while (!queue_.empty() && budget_ > 0) {
         const std::int32_t request = nextInQueue(1).front();
         const std::int32_t slot = freeSlot();
         Entry& entry = at(request);
-        // Who lost its place in this step waits for the next one.
+        // A request that was preempted in this step waits for the next one.
         const bool lost = std::find(lost_.begin(), lost_.end(), request) != lost_.end();
         if (slot < 0 || lost || !admits(entry)) {
             return;

@@ -71,7 +71,7 @@ bool StepEngine::mayLaunch(const PendingStep& pending) const {
 
 /// The step's sequences and sampled rows, from its schedule and from what is known by now.
 void StepEngine::fill(PendingStep& pending) {
-    // Who ended meanwhile has no sequence any more.
+    // Requests that ended meanwhile have no sequence any more.
     std::erase_if(pending.schedule.rows, [this](const ScheduledRow& scheduled) { return !lives(scheduled); });
     const std::vector<ScheduledRow>& rows = pending.schedule.rows;
     const bool anyPrefill = std::any_of(rows.begin(), rows.end(), isPrefill);

@@ -7,7 +7,7 @@
 //
 // Where the context runs ahead, a step is launched before the host has read the ids of the step before it, and its requests
 // get their tokens while the next step is scheduled. So one step at most is under way between two calls.
-// Who derives from this schedules steps (BatchEngine: requests that come at any time; TogetherRun: requests that begin together)
+// Derived classes schedule steps (BatchEngine: requests that come at any time; TogetherRun: requests that begin together)
 // and says what a token, and a step that has landed, mean there. Belongs to the thread of the model's context.
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct PendingStep {
     std::vector<kernels::SampleParameters> sampling;
     std::vector<CarriedIds> carried;
     std::vector<std::int32_t> padding;
-    std::vector<std::int32_t> sampled; ///< request of each row of logits, -1: nobody's
+    std::vector<std::int32_t> sampled; ///< request of each row of logits; -1: padding
     std::int32_t fill = 0;             ///< rows that only make the batch as large as a bucket
     const std::int32_t* ids = nullptr; ///< where the device keeps the sampled ids for the next step; null: it does not
     BatchMoment moment;                ///< when the step was scheduled

@@ -38,7 +38,7 @@ struct AttentionInputs {
 /// them. Throws BadInput.
 AttentionInputs readAttentionInputs(const std::string& path, kernels::DType dtype, bool backward, bool sinks);
 /// Normally distributed numbers that depend on seed and tensor alone (engine/workload/normal_numbers.h); grad_out if
-/// `backward`; without bytes where nobody reads them (`empty`).
+/// `backward`; without bytes where they are not read (`empty`).
 AttentionInputs randomAttentionInputs(const AttentionSizes& sizes, kernels::DType dtype, std::uint64_t seed,
                                       bool backward, bool empty);
 /// Throws BadInput "PLACE: NAME: what" when shapes do not fit each other.

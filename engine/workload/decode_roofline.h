@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What decoding cannot be faster than: the bytes that a step must read, by who reads them, at the rate at which the
+// What decoding cannot be faster than: the bytes that a step must read, by the op that reads them, at the rate at which the
 // device reads memory. Shared by the benchmarks and by the metrics of runs.
 
 #include <cstdint>

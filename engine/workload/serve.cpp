@@ -78,7 +78,7 @@ public:
             if (run_.sinks.partIsFull && run_.sinks.partIsFull()) {
                 endPart(now);
             }
-            const bool moved = engine_.scheduler().running() != toldRunning_; // this step admitted or ended somebody
+            const bool moved = engine_.scheduler().running() != toldRunning_; // this step admitted or ended a request
             if (wait || moved || now - told_ >= kTellEvery) {
                 tell();
             }
@@ -117,7 +117,7 @@ private:
         numbers_.emplace(item.listener.get(), number);
         open_.emplace(number, std::move(item.listener));
         if (engine_.ended(number)) {
-            end(number); // refused: the engine tells nobody
+            end(number); // refused: the engine does not report its end
         }
     }
 

@@ -32,7 +32,7 @@ struct ServedModel {
     bool sharesPrefixes = false;
 };
 
-/// Who waits for the tokens of one request. Called on the run's thread; must not throw.
+/// Receives the tokens of one request. Called on the run's thread; must not throw.
 class RequestListener {
 public:
     virtual ~RequestListener() = default;
@@ -50,7 +50,7 @@ struct FedRequest {
 /// What happened outside since the last look.
 struct FedWork {
     std::vector<FedRequest> arrived;
-    /// Nobody waits for these any more; unknown ones are passed over.
+    /// Their clients are gone: these requests are cancelled. Unknown ones are passed over.
     std::vector<std::shared_ptr<const RequestListener>> left;
     bool over = false; ///< no more will come: the run ends with the last request
 };

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// The table of workloads. A row says all that the rest of the program needs to know of a workload, so that nobody else
+// The table of workloads. A row says all that the rest of the program needs to know of a workload, so that no other file
 // asks for its name: a new workload is one file that makes a row, and a line in workload_table.cpp.
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct Workload {
     /// It measures loads or contexts: what an earlier run kept is freed first, and it keeps nothing itself.
     bool startsAfresh = false;
     bool servesClients = false; ///< requests come from a RequestFeed, and tokens are told to its clients only
-    bool manyAnswers = false;   ///< it answers many requests at once: nobody can read their tokens as they come
+    bool manyAnswers = false;   ///< it answers many requests at once, so their tokens are not printed as they come
 
     // Words and views
     /// What tells its runs apart in a list, "causal" or "static, 16 slots, gpt-oss-20b". Null: its name and the model.

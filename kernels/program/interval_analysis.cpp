@@ -21,7 +21,7 @@ std::size_t at(std::int64_t index) {
     return static_cast<std::size_t>(index);
 }
 
-/// As double and as float32: who runs the program may keep either.
+/// As double and as float32: a backend may compute in either.
 void holdReals(ValueRange& range, double low, double high) {
     range.realLow = std::min(low, static_cast<double>(static_cast<float>(low)));
     range.realHigh = std::max(high, static_cast<double>(static_cast<float>(high)));

@@ -19,7 +19,7 @@ struct OomReport {
     std::size_t failure = 0;    ///< its number in the run
     std::uint64_t free = 0;     ///< budget minus held
     std::uint64_t missing = 0;  ///< what was asked for beyond `free`
-    std::uint64_t unused = 0;   ///< reserved by the allocator, held by nobody
+    std::uint64_t unused = 0;   ///< reserved by the allocator, in no allocation
     double fragmentation = 0;   ///< 0: what was not in use was one block
     base::CategoryBytes held{}; ///< bottom to top; adds up to the timeline's total at the failure
 

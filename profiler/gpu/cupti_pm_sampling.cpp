@@ -20,7 +20,7 @@ namespace vitrine::profiler {
 
 namespace {
 
-// The device fills it at about 32 KiB a sample (H200), and whoever collects may be late.
+// The device fills it at about 32 KiB a sample (H200), and the collecting thread may be late.
 constexpr std::size_t kSampleBytes = std::size_t{32} << 10;
 constexpr std::size_t kLeastBuffer = std::size_t{64} << 20;
 constexpr base::TimeNs kBufferTime = 1'000'000'000;

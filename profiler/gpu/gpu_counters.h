@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// NVML's readings as counters of a run, and device memory that nobody tracks as allocations of category untracked.
+// NVML's readings as counters of a run, and device memory that is no tracked allocation, as allocations of category untracked.
 
 #include <atomic>
 #include <cstdint>

@@ -37,7 +37,7 @@ public:
     virtual ~CounterSampler() = default;
     /// Hands over what was sampled since the last call. One thread at a time, several times a second.
     virtual void collect(const std::function<void(const CounterSampleRow&)>& take) = 0;
-    /// Samples that the device dropped because nobody collected in time.
+    /// Samples that the device dropped because they were not collected in time.
     virtual std::uint64_t lost() const = 0;
 };
 

@@ -83,7 +83,7 @@ struct Recorder::State {
 
     // Guards everything down to `gap`; held for one push or one swap.
     std::mutex mutex;
-    std::condition_variable drained; ///< there is room, or nobody waits any more
+    std::condition_variable drained; ///< there is room, or waiting has ended
     bool waits;                      ///< record() waits for room
     std::thread::id drainer;         ///< the thread that drained last
     EventBatch batch;

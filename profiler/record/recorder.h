@@ -46,7 +46,7 @@ public:
     /// the locks, recordWithoutWaiting() under them. In a recorder that waits the second half never drops a record.
     void waitForRoom();
     void recordWithoutWaiting(const base::TraceEvent& event);
-    /// Nobody drains any more: wakes whoever waits, and from here on the recorder drops what has no room.
+    /// Draining has ended: waiting threads wake, and from here on the recorder drops what has no room.
     void stopWaiting();
 
     /// Everything recorded since the last drain, as chunks with running sequence numbers. Encodes outside the lock.

@@ -95,7 +95,7 @@ public:
     /// Address of a row in the Stack layout: from 0, in the order of birth, in gaps that fit. The first call on a timeline
     /// places all blocks: about 0.1 us for each event.
     std::uint64_t stackedAddress(std::size_t row) const;
-    /// How much of that layout is placed so far, 0 to 1. Never waits: for whoever shows the progress of another thread.
+    /// How much of that layout is placed so far, 0 to 1. Never waits, so the GUI thread can show the progress of another thread.
     double stackedPart() const;
     /// Where a device address is drawn: from 0 upwards, without the ranges that the run never used. Monotone.
     std::uint64_t compactAddress(std::uint64_t address) const;

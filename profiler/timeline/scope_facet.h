@@ -36,7 +36,7 @@ public:
     LazyRows<ScopeRow> phases() const; ///< and the phases
     /// Null when there is none. The row lives as long as the timeline.
     const ScopeRow* find(std::uint64_t id) const;
-    /// The same by value, of which the timeline keeps nothing: for whoever asks about many.
+    /// The same by value, of which the timeline keeps nothing: for callers that ask about many.
     std::optional<ScopeRow> row(std::uint64_t id) const;
     /// "step 3 / layer 11 / ExpertMlp"
     std::string path(std::uint64_t id) const;

@@ -21,7 +21,7 @@ struct StackLayout {
     ShapeIndexView shapes;                ///< over these addresses, of the blocks that died
 };
 
-/// One pass over the events; `eventsDone` counts them for whoever shows progress.
+/// One pass over the events; `eventsDone` counts them, to show progress.
 StackLayout stackLayout(const HistoryViews& history, std::atomic<std::uint64_t>& eventsDone);
 
 } // namespace vitrine::profiler

@@ -25,10 +25,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// They count the memory or the activity of the whole device, so no other process may use it.
-const std::set<std::string_view> kAlone = {"GpuDriverMemory", "GpuKvCache", "GpuKvGrowth",
-                                           "GpuProfile",      "GpuSteps",   "WorkerGpu"};
+const std::set<std::string_view> kAlone = {"GpuDriverMemory", "GpuKvCache", "GpuKvGrowth", "GpuProfile", "GpuSteps"};
 /// Their tests take the longest, so they start first, each in a process of its own.
-constexpr std::string_view kLong[] = {"GpuKvGrowthOf", "Decode", "FlexAttentionGpu", "ExpertMlpGpu"};
+constexpr std::string_view kLong[] = {"GpuKvGrowthOf", "Decode", "FlexAttentionGpu", "ExpertMlpGpu", "WorkerGpu"};
+/// These keep the device busy for seconds: several at once would only take turns, and each turn has its price.
+const std::set<std::string_view> kOneProcess = {"GpuKvGrowthOf", "WorkerGpu"};
 constexpr int kSecondsOfAJob = 240;
 
 /// Tests of one suite that one process runs.
@@ -51,7 +52,7 @@ std::vector<Job> jobsOf(const testing::TestSuite& suite) {
         std::string_view(name).substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
     const bool isLong = std::find(std::begin(kLong), std::end(kLong), last) != std::end(kLong);
     // A process takes a quarter of a second to open the device; so short tests share one.
-    const int most = isLong ? 1 : kAlone.contains(last) ? 1000 : 4;
+    const int most = kAlone.contains(last) || kOneProcess.contains(last) ? 1000 : isLong ? 1 : 6;
     std::vector<Job> jobs;
     for (int i = 0; i < suite.total_test_count(); ++i) {
         if (i % most == 0) {

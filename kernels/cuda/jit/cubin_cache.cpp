@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -189,6 +192,29 @@ void CubinCache::store(std::string_view key, const CompiledKernel& kernel) {
         fs::remove(draft, error);
     }
     evict();
+}
+
+CubinCache::CompileLock::CompileLock(const std::string& path) : path_(path) {
+    file_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    while (file_ >= 0 && ::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+}
+
+CubinCache::CompileLock::~CompileLock() {
+    if (file_ >= 0) {
+        // A waiting process holds this file open and gets the lock. A later one makes a new file and finds the cubin.
+        ::unlink(path_.c_str());
+        ::close(file_);
+    }
+}
+
+std::unique_ptr<CubinCache::CompileLock> CubinCache::lock(std::string_view key) const {
+    if (folder_.empty()) {
+        return nullptr;
+    }
+    std::error_code error;
+    fs::create_directories(folder_, error);
+    return std::make_unique<CompileLock>((fs::path(folder_) / (std::string(key) + ".lock")).string());
 }
 
 void CubinCache::evict() {

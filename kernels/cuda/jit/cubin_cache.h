@@ -8,6 +8,7 @@
 // written only costs time.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,21 @@ public:
     /// `key` is a hexadecimal digest of everything that the image depends on.
     std::optional<CompiledKernel> load(std::string_view key) const;
     void store(std::string_view key, const CompiledKernel& kernel);
+
+    /// Held by the one process that compiles a key, while others wait for its file. It ends with its process.
+    class CompileLock {
+    public:
+        explicit CompileLock(const std::string& path);
+        ~CompileLock();
+        CompileLock(const CompileLock&) = delete;
+        CompileLock& operator=(const CompileLock&) = delete;
+
+    private:
+        std::string path_;
+        int file_ = -1; ///< -1: the folder cannot be written, so every process compiles for itself
+    };
+    /// Waits until no other process or thread compiles the key. Ask load() again then: the other one may have stored it.
+    std::unique_ptr<CompileLock> lock(std::string_view key) const;
 
     struct File {
         std::string key, label;

@@ -171,10 +171,20 @@ CompiledVariant compileVariant(const Specialization& what, CubinCache& cache) {
         throw base::Unsupported(
             fmt::format("kernel {}: cannot be compiled: {}", what.variant->family, Nvrtc::whyMissing()));
     }
-    if (std::optional<CompiledKernel> known = cache.load(key)) {
-        out.kernel = std::move(*known);
-        out.origin = "cubin cache";
-        out.cached = true;
+    const auto fromCache = [&] {
+        std::optional<CompiledKernel> known = cache.load(key);
+        if (known.has_value()) {
+            out.kernel = std::move(*known);
+            out.origin = "cubin cache";
+            out.cached = true;
+        }
+        return known.has_value();
+    };
+    if (fromCache()) {
+        return out;
+    }
+    const std::unique_ptr<CubinCache::CompileLock> lock = cache.lock(key);
+    if (fromCache()) { // another process compiled it meanwhile
         return out;
     }
     out.kernel = compiler->compile(request);

@@ -34,7 +34,7 @@ inline constexpr int kFewSplits = VT_FEW_SPLITS;
 inline constexpr int kMaxSplits = 64;
 inline constexpr int kCounters = 1 << 14;
 
-/// Blocks of a row that have finished; whoever finishes last sets it back to 0.
+/// Blocks of a row that have finished; the last one sets it back to 0.
 __device__ unsigned counters[kCounters];
 
 struct Shared {

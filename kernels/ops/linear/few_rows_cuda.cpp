@@ -70,22 +70,11 @@ bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product) {
     const TensorView& weight = product.linear.weight.data;
     const abi::GemvParams params = gemvParameters(product);
     const StreamLayout layout(weight.shape[1], rows, context.device().sharedPerBlock);
-    const std::array<KernelVariable, 15> variables{
-        {{"x_dtype", dtypeNumber(product.x)},
-         {"w_dtype", dtypeNumber(weight)},
-         {"norm_dtype", dtypeOrBf16(product.norm.weight)},
-         {"bias_dtype", dtypeOrBf16(product.linear.bias)},
-         {"residual_dtype", dtypeOrBf16(product.residual)},
-         {"out_dtype", dtypeNumber(product.out)},
-         {"form", formOf(product.norm)},
-         {"dim", weight.shape[1]},
-         {"out", weight.shape[0]},
-         {"rows", rows},
-         {"tokens", layout.tokens},
-         {"slots", layout.slots},
-         {"slot_rows", layout.slotRows},
-         {"shared_bytes", layout.sharedBytes},
-         {"aligned", rowsAligned(product.x) && startsAligned(product.norm.weight) ? 1 : 0}}};
+    const auto variables = gemvVariables(product, {{"rows", rows},
+                                                   {"tokens", layout.tokens},
+                                                   {"slots", layout.slots},
+                                                   {"slot_rows", layout.slotRows},
+                                                   {"shared_bytes", layout.sharedBytes}});
     return launchIfFits(context, callOf("gemv", abi::kGemvAbi, params, variables));
 }
 

@@ -5,6 +5,9 @@
 // Products of few rows with one BF16 matrix on a GPU: the weight streams once, near the rate of memory. What the fused
 // kernels of few tokens (kernels/ops/fused/decode_cuda.h) share with them stands here too.
 
+#include <algorithm>
+#include <array>
+
 #include "kernels/device/abi/gemv.h"
 #include "kernels/ops/common/cuda_call.h"
 #include "kernels/ops/linear/linear_view.h"
@@ -48,6 +51,25 @@ inline std::int64_t formOf(const NormWeights& norm) {
 }
 
 abi::GemvParams gemvParameters(const FewRowsProduct& product);
+
+/// What every kernel of such a product is chosen and specialised by, followed by a kernel's own variables.
+template <std::size_t kOwn>
+std::array<KernelVariable, 10 + kOwn> gemvVariables(const FewRowsProduct& product, const KernelVariable (&own)[kOwn]) {
+    const TensorView& weight = product.linear.weight.data;
+    std::array<KernelVariable, 10 + kOwn> variables{
+        {{"x_dtype", dtypeNumber(product.x)},
+         {"w_dtype", dtypeNumber(weight)},
+         {"norm_dtype", dtypeOrBf16(product.norm.weight)},
+         {"bias_dtype", dtypeOrBf16(product.linear.bias)},
+         {"residual_dtype", dtypeOrBf16(product.residual)},
+         {"out_dtype", dtypeNumber(product.out)},
+         {"form", formOf(product.norm)},
+         {"dim", weight.shape[1]},
+         {"out", weight.shape[0]},
+         {"aligned", rowsAligned(product.x) && startsAligned(product.norm.weight) ? 1 : 0}}};
+    std::copy(std::begin(own), std::end(own), variables.begin() + 10);
+    return variables;
+}
 
 inline constexpr std::int64_t kMaxStreamRows = 16; ///< rows that weight_stream.cuh takes
 

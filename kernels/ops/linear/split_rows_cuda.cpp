@@ -57,21 +57,10 @@ bool multiplySplit(CudaContext& context, const FewRowsProduct& product) {
     abi::GemvSplitParams params{};
     static_cast<abi::GemvParams&>(params) = gemvParameters(product);
     const SplitLayout layout(weight.shape[1], rows, columns, context.device().sharedPerBlock);
-    const std::array<KernelVariable, 14> variables{
-        {{"x_dtype", dtypeNumber(product.x)},
-         {"w_dtype", dtypeNumber(weight)},
-         {"norm_dtype", dtypeOrBf16(product.norm.weight)},
-         {"bias_dtype", dtypeOrBf16(product.linear.bias)},
-         {"residual_dtype", dtypeOrBf16(product.residual)},
-         {"out_dtype", dtypeNumber(product.out)},
-         {"form", formOf(product.norm)},
-         {"dim", weight.shape[1]},
-         {"out", weight.shape[0]},
-         {"tokens", layout.tokens},
-         {"columns", layout.columns},
-         {"stages", layout.stages},
-         {"shared_bytes", layout.sharedBytes},
-         {"aligned", rowsAligned(product.x) && startsAligned(product.norm.weight) ? 1 : 0}}};
+    const auto variables = gemvVariables(product, {{"tokens", layout.tokens},
+                                                   {"columns", layout.columns},
+                                                   {"stages", layout.stages},
+                                                   {"shared_bytes", layout.sharedBytes}});
     const KernelCall call = callOf("gemv_split", abi::kGemvSplitAbi, params, variables);
     if (!context.fits(call)) {
         return false;

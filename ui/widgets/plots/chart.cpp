@@ -28,6 +28,20 @@ QList<QPointF> listOf(const std::vector<QPointF>& points) {
     return {points.begin(), points.end()};
 }
 
+/// The area between a series' two lines, without a border; the chart owns all three.
+QAreaSeries* areaOf(const ChartSeries& from, QChart* chart) {
+    auto* upper = new QLineSeries(chart);
+    upper->replace(listOf(from.points));
+    QLineSeries* lower = nullptr;
+    if (!from.below.empty()) {
+        lower = new QLineSeries(chart);
+        lower->replace(listOf(from.below));
+    }
+    auto* area = new QAreaSeries(upper, lower);
+    area->setPen(Qt::NoPen);
+    return area;
+}
+
 } // namespace
 
 Chart::Chart(const QString& title, QWidget* parent) : PlotWidget(title, parent), canvas_(new Canvas(this)) {
@@ -85,15 +99,7 @@ void Chart::build() {
         const QColor color = from.color ? from.color(t) : t.text1;
         QAbstractSeries* made = nullptr;
         if (from.kind == ChartSeries::Kind::Area) {
-            auto* upper = new QLineSeries(chart);
-            upper->replace(listOf(from.points));
-            QLineSeries* lower = nullptr;
-            if (!from.below.empty()) {
-                lower = new QLineSeries(chart);
-                lower->replace(listOf(from.below));
-            }
-            auto* area = new QAreaSeries(upper, lower);
-            area->setPen(Qt::NoPen);
+            QAreaSeries* area = areaOf(from, chart);
             area->setBrush(color);
             made = area;
         } else if (from.kind == ChartSeries::Kind::Dots) {
@@ -118,15 +124,7 @@ void Chart::build() {
         canvas_->attach(made);
         if (from.kind == ChartSeries::Kind::Area && from.hatch != Hatch::None) {
             // Qt Charts takes one brush: the hatch lies over the fill as a second area.
-            auto* upper = new QLineSeries(chart);
-            upper->replace(listOf(from.points));
-            QLineSeries* lower = nullptr;
-            if (!from.below.empty()) {
-                lower = new QLineSeries(chart);
-                lower->replace(listOf(from.below));
-            }
-            auto* area = new QAreaSeries(upper, lower);
-            area->setPen(Qt::NoPen);
+            QAreaSeries* area = areaOf(from, chart);
             const bool darkFill = color.lightnessF() < 0.5;
             area->setBrush(hatchBrush(from.hatch, 6, withAlpha(darkFill ? QColor(Qt::white) : QColor(Qt::black), 0.24),
                                       devicePixelRatioF()));

@@ -56,6 +56,23 @@ TEST(CubinCache, KeepsWhatItIsGiven) {
     EXPECT_FALSE(cache.load(keyOf(1)));
 }
 
+TEST(CubinCache, WhoWaitsForACompilationFindsItsKernel) {
+    const TestFolder folder;
+    CubinCache cache(folder.path() + "/cubins", 1 << 20);
+    auto lock = cache.lock(keyOf(1));
+    bool found = false;
+    std::thread other([&] {
+        const auto mine = CubinCache(folder.path() + "/cubins", 1 << 20).lock(keyOf(1));
+        found = cache.load(keyOf(1)).has_value();
+    });
+    const auto free = cache.lock(keyOf(2)); // another kernel is not waited for
+    cache.store(keyOf(1), kernelOf(10, 7));
+    lock.reset();
+    other.join();
+    EXPECT_TRUE(found);
+    EXPECT_EQ(cache.list().size(), 1U);
+}
+
 TEST(CubinCache, DamageCountsAsAbsence) {
     const TestFolder folder;
     int warnings = 0;
