@@ -29,7 +29,7 @@ Cost cost(const MatmulInputGradient& op, const DeviceTraits& traits);
 /// Bytes of op.scratch that this op needs; the engine allocates them.
 std::uint64_t scratch(const MatmulInputGradient& op, const DeviceTraits& traits);
 void execute(CpuContext& context, const MatmulInputGradient& op);
-/// Throws Unsupported for an MXFP4 weight.
+/// Throws Unsupported for an MXFP4 weight, and for dtypes that Matmul does not multiply on a GPU.
 void execute(CudaContext& context, const MatmulInputGradient& op);
 
 /// gradWeight = gradOut^T x, or gradWeight += gradOut^T x. Without rows the product is zero. A weight that is stored

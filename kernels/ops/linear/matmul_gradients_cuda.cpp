@@ -37,6 +37,9 @@ void execute(CudaContext& context, const MatmulWeightGradient& op) {
             "float32; they are {}, {} and {}",
             dtypeName(op.x.dtype), dtypeName(op.gradOut.dtype), dtypeName(op.gradWeight.dtype)));
     }
+    if (op.gradWeight.shape.count() == 0) {
+        return;
+    }
     if (op.x.shape[0] == 0) {
         if (!op.accumulate) {
             clearRows(context, op.gradWeight);
