@@ -57,7 +57,7 @@ inline constexpr int kMaxTraceRank = 5;
 /// alone. Events without one (tokens, batch steps, slots, requests, templates) concern the run as a whole.
 using DeviceRank = std::uint16_t;
 
-/// A tensor's block came to life. `id` is unique in the run.
+/// Memory was allocated for a tensor. `id` is unique in the run.
 struct AllocationEvent {
     TimeNs time = 0;
     std::uint64_t id = 0;
@@ -137,7 +137,7 @@ struct OutOfMemoryEvent {
     TimeNs time = 0;
     std::uint64_t requested = 0;
     std::uint64_t budget = 0;
-    std::uint64_t held = 0; ///< reserved of the budget: tensors, untracked bytes and slack inside arenas and pools
+    std::uint64_t reserved = 0; ///< of the budget: tensors, untracked bytes and slack inside arenas and pools
     std::uint64_t largestFree = 0;
     ScopeId scope;
     StringId name;
@@ -172,8 +172,8 @@ struct BatchStepEvent {
     std::int64_t index = 0;      ///< from 0 without gaps
     std::int32_t decodeRows = 0; ///< rows of one token that a request still wants
     std::int32_t prefillRows = 0;
-    std::int32_t paddingRows =
-        0; ///< rows that only fill the batch up: finished requests that step on, rows of a bucket
+    /// Rows that only fill the batch up: finished requests that step on, rows of a bucket.
+    std::int32_t paddingRows = 0;
     std::int64_t prefillTokens = 0; ///< of prompts, and of what a preempted request computes again
     std::int64_t paddingTokens = 0;
     std::int32_t sampled = 0;   ///< tokens that requests got
@@ -224,8 +224,9 @@ struct RequestEvent {
     std::int64_t step = -1;  ///< -1: between steps
     std::int64_t tokens = 0; ///< Arrived: of the prompt; Resumed: kept from before; else: generated so far
     /// A text that the sink interned. Finished: "length", "stop_token"; Preempted: "recompute", "swap"; Refused: why.
-    /// Admitted and Resumed: the number of its sequence in the cache as text, "3".
     StringId reason;
+    /// Admitted and Resumed: its sequence in the cache, which owns its pages until the request ends or is preempted; -1: none.
+    std::int32_t sequence = -1;
 };
 
 /// Free: no sequence holds it. Cached: no sequence holds it, but its tokens are known and may serve another prompt.
@@ -249,8 +250,8 @@ struct GapEvent {
     TimeNs begin = 0; ///< times of the first and the last lost record
     TimeNs end = 0;
     std::uint64_t records = 0; ///< all that were lost
-    std::uint64_t memoryRecords =
-        0; ///< of them allocations, frees and replayed steps: totals behind `begin` may be wrong
+    /// Allocations, frees and replayed steps among them: totals after `begin` may be wrong.
+    std::uint64_t memoryRecords = 0;
 };
 
 using TraceEvent = std::variant<AllocationEvent, FreeEvent, ScopeBeginEvent, ScopeEndEvent, SpanEvent, CounterEvent,
@@ -269,7 +270,7 @@ struct StepTemplate {
 /// One scope of a step that has ended.
 struct StepScope {
     ScopeId ran;                ///< its id while the step ran: what launchScope() said
-    ScopeId told;               ///< its id in the trace; another one where the step is reported as a replay
+    ScopeId recorded;           ///< its id in the trace; another one where the step is reported as a replay
     std::uint64_t relative = 0; ///< its id inside the step's template
 };
 

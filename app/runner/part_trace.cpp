@@ -130,10 +130,10 @@ void PartTrace::keep(const base::RequestEvent& event) {
         return;
     }
     if (event.phase == base::RequestChange::Preempted) {
-        // The sequence in its reason is another request's from now on.
+        // Its sequence is another request's from now on.
         for (const base::RequestChange phase : {base::RequestChange::Admitted, base::RequestChange::Resumed}) {
             if (auto& held = found->second[static_cast<std::size_t>(phase)]; held) {
-                held->reason = {};
+                held->sequence = -1;
             }
         }
     }

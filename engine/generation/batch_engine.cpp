@@ -253,16 +253,16 @@ void BatchEngine::reportSchedule(const StepSchedule& schedule) {
             counts_.sharedTokens += change.kept;
             counts_.sharingRequests += std::exchange(row.shares, true) ? 0 : 1;
         }
-        // Pages are told by sequences: this says whose those are from now on.
-        const std::string sequence = std::to_string(scheduler_->sequence(change.request));
+        // Events of pages name sequences: this one says whose they are from now on.
+        const auto sequence = static_cast<std::int32_t>(scheduler_->sequence(change.request));
         if (change.again) {
             trace_->request(change.request, base::RequestChange::Resumed, time, change.slot, schedule.index,
-                            change.kept, sequence);
+                            change.kept, {}, sequence);
         } else {
             row.out.admitted = time;
             row.out.sharedTokens = change.kept;
             trace_->request(change.request, base::RequestChange::Admitted, time, change.slot, schedule.index,
-                            change.kept, sequence);
+                            change.kept, {}, sequence);
         }
     }
 }

@@ -27,7 +27,7 @@ public:
     void step(const StepSchedule& schedule, const BatchMoment& moment, base::TimeNs begin, base::TimeNs end,
               std::int32_t sampled, std::int32_t fill);
     void request(std::int32_t request, base::RequestChange phase, base::TimeNs time, std::int32_t slot,
-                 std::int64_t step, std::int64_t tokens, std::string_view reason = {});
+                 std::int64_t step, std::int64_t tokens, std::string_view reason = {}, std::int32_t sequence = -1);
     /// The slot's request lost its place before the coming step.
     void preempted(std::int32_t slot, std::int32_t request);
     /// Writes what slots were doing.

@@ -383,7 +383,7 @@ void Tracer::State::finishStep(base::TimeNs end) {
     }
     sink->record(base::StepReplayedEvent{stepBegin, end, known->step->id, firstId, stepParent, stepIndex});
     for (base::StepScope& scope : split.scopes) {
-        scope.told.value = firstId + scope.relative;
+        scope.recorded.value = firstId + scope.relative;
     }
     sink->stepEnded(stepScope, split.scopes);
 }

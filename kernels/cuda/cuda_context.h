@@ -131,6 +131,7 @@ public:
         DType xType = DType::BF16, weightType = DType::BF16, outType = DType::BF16;
         std::int64_t m = 0, n = 0, k = 0;
         std::int64_t xStride = 0, weightStride = 0, outStride = 0;
+        bool transposedX = false;      ///< x is (k, m)
         bool transposedWeight = false; ///< weight is (k, n)
         const void* bias = nullptr;    ///< (n) of outType, or null
         float beta = 0;                ///< out = product + beta * out

@@ -139,7 +139,7 @@ base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::
     base::OutOfMemoryEvent event;
     event.requested = requested;
     event.budget = budget;
-    event.held = statistics_.reserved;
+    event.reserved = statistics_.reserved;
     event.largestFree = largestFree;
     event.category = tag.category;
     tracer_.outOfMemory(event, tag.name);

@@ -6,6 +6,7 @@
 #include "kernels/ops/attention/block_counts.h"
 #include "kernels/ops/attention/flex_attention.h"
 #include "kernels/ops/fused/block_primitives.h"
+#include "kernels/ops/linear/matmul_gradients.h"
 #include "kernels/ops/linear/weights.h"
 #include "kernels/ops/sampling/sample.h"
 
@@ -25,6 +26,8 @@ VITRINE_WITHOUT_CUDA(Embedding)
 VITRINE_WITHOUT_CUDA(GatedActivation)
 VITRINE_WITHOUT_CUDA(KvWrite)
 VITRINE_WITHOUT_CUDA(Matmul)
+VITRINE_WITHOUT_CUDA(MatmulInputGradient)
+VITRINE_WITHOUT_CUDA(MatmulWeightGradient)
 VITRINE_WITHOUT_CUDA(RouterTopK)
 VITRINE_WITHOUT_CUDA(ExpertMatmul)
 VITRINE_WITHOUT_CUDA(MoeCombine)

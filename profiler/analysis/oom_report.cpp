@@ -82,10 +82,10 @@ OomReport oomReport(const RunTimeline& timeline, std::size_t failure) {
     base::OutOfMemoryEvent& event = report.event;
     report.incomplete = timeline.memory().incompleteFrom().value_or(event.time + 1) <= event.time;
     const std::uint64_t inUse = totalOf(report.held);
-    event.held = event.held != 0 ? event.held : inUse; // other tools' files do not say it
-    report.free = event.budget > event.held ? event.budget - event.held : 0;
+    event.reserved = event.reserved != 0 ? event.reserved : inUse; // other tools' files do not say it
+    report.free = event.budget > event.reserved ? event.budget - event.reserved : 0;
     report.missing = event.requested > report.free ? event.requested - report.free : 0;
-    report.unused = event.held > inUse ? event.held - inUse : 0;
+    report.unused = event.reserved > inUse ? event.reserved - inUse : 0;
     const std::uint64_t room = report.free + report.unused;
     report.fragmentation =
         room > 0 ? 1.0 - static_cast<double>(std::min(event.largestFree, room)) / static_cast<double>(room) : 0;

@@ -302,7 +302,7 @@ private:
             event(R"({{"ph":"i","s":"g","name":{},"cat":"oom","pid":{},"tid":{},"ts":{},"args":{{"requested":{},)"
                   R"("budget":{},"held":{},"largest_free":{},"scope":{}}}}})",
                   jsonText(title), kProcess, kScopeTrack, micros(failure.time), failure.requested, failure.budget,
-                  failure.held, failure.largestFree, jsonText(timeline_.scopes().path(failure.scope.value)));
+                  failure.reserved, failure.largestFree, jsonText(timeline_.scopes().path(failure.scope.value)));
         }
     }
 

@@ -199,7 +199,9 @@ void writeBatchRequestsCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out, "request,phase,time_ns,slot,step,tokens,reason");
     for (const base::RequestEvent& event : timeline.requests().events()) {
         table.number(event.request).text(requestPhaseName(event.phase)).number(event.time).unlessNegative(event.slot);
-        table.unlessNegative(event.step).number(event.tokens).text(timeline.text(event.reason.value)).endRow();
+        table.unlessNegative(event.step).number(event.tokens);
+        // The sequence stands where sessions of earlier versions have it.
+        table.text(event.sequence >= 0 ? std::to_string(event.sequence) : timeline.text(event.reason.value)).endRow();
     }
     table.finish();
 }

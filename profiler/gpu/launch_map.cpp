@@ -57,8 +57,8 @@ void LaunchMap::stepEnded(base::ScopeId step, std::span<const base::StepScope> s
         }
     }
     newNodes_.clear();
-    if (renamed.scopes.front().told == renamed.scopes.front().ran) {
-        return; // the first of its kind is told as it ran
+    if (renamed.scopes.front().recorded == renamed.scopes.front().ran) {
+        return; // the first of its kind is recorded as it ran
     }
     renamed_.push_back(std::move(renamed));
     if (renamed_.size() > kRenamedSteps) {
@@ -113,7 +113,7 @@ base::ScopeId LaunchMap::told(base::ScopeId ran) const {
     }
     const auto scope =
         std::ranges::lower_bound(step.scopes, ran.value, {}, [](const base::StepScope& s) { return s.ran.value; });
-    return scope != step.scopes.end() && scope->ran == ran ? scope->told : ran;
+    return scope != step.scopes.end() && scope->ran == ran ? scope->recorded : ran;
 }
 
 std::optional<base::ScopeId> LaunchMap::scopeOf(std::uint32_t correlation, std::uint64_t node) const {

@@ -120,6 +120,9 @@ void RequestStream::write(ColumnWriter& w, std::span<const Event> rows) {
     w.signedColumn("step", rows, [](const Request& r) { return r.step; });
     w.signedColumn("tokens", rows, [](const Request& r) { return r.tokens; });
     w.unsignedColumn("reason", rows, [](const Request& r) { return r.reason.value; });
+    if (std::ranges::any_of(rows, [](const Request& r) { return r.sequence >= 0; })) {
+        w.signedColumn("sequence", rows, [](const Request& r) { return r.sequence; });
+    }
 }
 
 void RequestStream::read(const ChunkReader& in, std::vector<Event>& events) {
@@ -136,10 +139,13 @@ void RequestStream::read(const ChunkReader& in, std::vector<Event>& events) {
     const auto step = in.signedColumn("step", -1, kMaxCount);
     const auto tokens = in.signedColumn("tokens", 0, kMaxCount);
     const auto reason = in.unsignedColumn("reason", kMaxName);
+    const std::vector<std::int64_t> sequence =
+        in.has("sequence") ? in.signedColumn("sequence", -1, kMaxInt32) : std::vector<std::int64_t>(in.rows(), -1);
     for (std::size_t row = 0; row < in.rows(); ++row) {
         events.push_back({time[row], static_cast<std::int32_t>(request[row]),
                           static_cast<base::RequestChange>(phase[row]), static_cast<std::int32_t>(slot[row]), step[row],
-                          tokens[row], base::StringId{static_cast<std::uint32_t>(reason[row])}});
+                          tokens[row], base::StringId{static_cast<std::uint32_t>(reason[row])},
+                          static_cast<std::int32_t>(sequence[row])});
     }
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 // Streams of events that need nothing but a place: recorder, chunks and readers carry them by their type alone. A new kind of
-// event is a struct in base/trace.h, a stream here and a facet that reads it (profiler/timeline).
+// event is a struct in base/trace.h and a stream here; RunTimeline::events (profiler/timeline) has it then.
 //
 // A stream has the Event, its kName in the session, write() for the columns of a chunk and read(), which adds the rows of a
 // chunk and throws BadInput for what write() would not write. docs/event-streams.md lists the columns.
@@ -63,6 +63,8 @@ struct GapStream {
 template <class... Streams> struct StreamList {
     /// The events of each stream.
     using Batch = std::tuple<std::vector<typename Streams::Event>...>;
+    /// A Holder for the events of each stream.
+    template <template <class> class Holder> using Each = std::tuple<Holder<typename Streams::Event>...>;
     /// Calls take.template operator()<Stream>() for each, in order.
     template <class Take> static void each(Take take) { (take.template operator()<Streams>(), ...); }
 };

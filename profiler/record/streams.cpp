@@ -126,7 +126,7 @@ void encodeValues(const EventBatch& batch, ChunkNumbers& numbers, std::vector<Co
         w.timeColumn("time", rows, [](const Oom& r) { return r.event.time; });
         w.unsignedColumn("requested", rows, [](const Oom& r) { return r.event.requested; });
         w.unsignedColumn("budget", rows, [](const Oom& r) { return r.event.budget; });
-        w.unsignedColumn("held", rows, [](const Oom& r) { return r.event.held; });
+        w.unsignedColumn("held", rows, [](const Oom& r) { return r.event.reserved; });
         w.unsignedColumn("largest_free", rows, [](const Oom& r) { return r.event.largestFree; });
         w.unsignedColumn("scope", rows, [](const Oom& r) { return r.event.scope.value; });
         w.unsignedColumn("name", rows, [](const Oom& r) { return r.event.name.value; });

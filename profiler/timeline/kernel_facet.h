@@ -5,13 +5,11 @@
 // Work on lanes outside the scope tree: kernels and copies of a GPU, stages of loading. Those of replayed steps are expanded.
 // Immutable; any thread may ask.
 
-#include <algorithm>
 #include <span>
 #include <utility>
 
-#include "profiler/record/event_times.h"
+#include "base/trace.h"
 #include "profiler/record/segmented_vector.h"
-#include "profiler/record/streams.h"
 
 namespace vitrine::profiler {
 
@@ -24,27 +22,6 @@ public:
 
 private:
     SharedView<base::SpanEvent> spans_;
-};
-
-class KernelFacetBuilder {
-public:
-    void add(const EventBatch& batch) {
-        for (const auto& event : batch.spans) {
-            spans_.insertOrdered(event, [](const base::SpanEvent& e) { return e.begin; });
-            latest_ = std::max(latest_, EventEnd()(event));
-        }
-    }
-    /// A span of an expanded step.
-    void add(const base::SpanEvent& event) {
-        spans_.insertOrdered(event, [](const base::SpanEvent& e) { return e.begin; });
-        latest_ = std::max(latest_, event.end);
-    }
-    base::TimeNs latest() const { return latest_; } ///< end of the last event, -1: none
-    KernelFacet facet() { return KernelFacet(spans_.view()); }
-
-private:
-    SharedVector<base::SpanEvent> spans_;
-    base::TimeNs latest_ = -1;
 };
 
 } // namespace vitrine::profiler

@@ -16,8 +16,8 @@ using base::TimeNs;
 RunTimeline::RunTimeline(RunTimelineFields parts)
     : end_(parts.memory.end), names_(std::move(parts.names)), memory_(std::move(parts.memory)),
       scopes_(std::move(parts.scopes)), counters_(std::move(parts.counters)), tokens_(std::move(parts.tokens)),
-      requests_(std::move(parts.requests)), pages_(std::move(parts.pages)), kernels_(std::move(parts.kernels)),
-      gaps_(std::move(parts.gaps)) {}
+      kernels_(std::move(parts.kernels)), events_(std::move(parts.events)), requests_(events_), pages_(events_),
+      gaps_(events_) {}
 
 namespace {
 
@@ -28,7 +28,11 @@ void keepRank(EventBatch& batch, base::DeviceRank rank) {
     std::erase_if(batch.scopeEnds, ofOthers);
     std::erase_if(batch.spans, ofOthers);
     std::erase_if(batch.counters, ofOthers);
-    std::erase_if(batch.of<base::KvPageEvent>(), ofOthers);
+    EventStreams::each([&]<class Stream> {
+        if constexpr (requires(typename Stream::Event event) { event.device; }) {
+            std::erase_if(batch.of<typename Stream::Event>(), ofOthers);
+        }
+    });
 }
 
 } // namespace
@@ -44,11 +48,9 @@ struct RunTimelineBuilder::State {
     ScopeStore scopes;
     std::map<std::uint32_t, SharedVector<CounterSample>> counters;
     TimeNs latestCounter = -1;
-    TokenFacetBuilder tokens;
-    RequestFacetBuilder requests;
-    PageFacetBuilder pages;
-    KernelFacetBuilder kernels;
-    GapFacetBuilder gaps;
+    OrderedEvents<base::TokenEvent> tokens;
+    OrderedEvents<base::SpanEvent> kernels;
+    EventStore events;
     EventBatch batch;
 
     void addBatch();
@@ -72,11 +74,9 @@ void RunTimelineBuilder::State::addBatch() {
                                                  [](const CounterSample& sample) { return sample.time; });
         latestCounter = std::max(latestCounter, event.time);
     }
-    tokens.add(batch);
-    requests.add(batch);
-    pages.add(batch);
-    kernels.add(batch);
-    gaps.add(batch);
+    tokens.add(batch.tokens);
+    kernels.add(batch.spans);
+    events.add(batch);
     batch.clear();
 }
 
@@ -91,14 +91,14 @@ void RunTimelineBuilder::State::addReplays() {
             span.begin = expandTime(replay, step.duration, span.begin);
             span.end = expandTime(replay, step.duration, span.end);
             span.scope.value += replay.firstId;
-            kernels.add(span);
+            kernels.add({&span, 1});
         }
     }
 }
 
 TimeNs RunTimelineBuilder::State::latest() const {
-    return std::max({memory.latest(), scopes.latest(), latestCounter, tokens.latest(), requests.latest(),
-                     pages.latest(), kernels.latest(), gaps.latest()});
+    return std::max(
+        {memory.latest(), scopes.latest(), latestCounter, tokens.latest(), kernels.latest(), events.latest()});
 }
 
 CounterFacet::Samples RunTimelineBuilder::State::counterSamples() {
@@ -115,13 +115,13 @@ std::shared_ptr<const RunTimeline> RunTimelineBuilder::State::snapshot(bool prev
         sharedTexts = std::make_shared<const NameTable::Texts>(texts);
     }
     addReplays();
-    const GapFacet lost = gaps.facet();
+    const StoredEvents stored = events.view();
     const NameTable names(sharedTexts);
-    MemoryParts parts = memory.parts(preview, latest() + 1, lost.memoryFrom());
+    MemoryParts parts = memory.parts(preview, latest() + 1, GapFacet(stored).memoryFrom());
     ScopeParts scopeParts{scopes.views(), parts.history.replays, parts.history.templates, names};
     return std::make_shared<const RunTimeline>(RunTimelineFields{names, std::move(parts), std::move(scopeParts),
-                                                                 counterSamples(), tokens.facet(), requests.facet(),
-                                                                 pages.facet(), kernels.facet(), lost});
+                                                                 counterSamples(), TokenFacet(tokens.view()),
+                                                                 KernelFacet(kernels.view()), stored});
 }
 
 RunTimelineBuilder::RunTimelineBuilder(base::DeviceRank rank) : state_(std::make_unique<State>(rank)) {}

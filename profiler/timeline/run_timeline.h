@@ -13,6 +13,7 @@
 #include "base/column_chunk.h"
 #include "base/trace.h"
 #include "profiler/timeline/counter_facet.h"
+#include "profiler/timeline/event_store.h"
 #include "profiler/timeline/gap_facet.h"
 #include "profiler/timeline/kernel_facet.h"
 #include "profiler/timeline/memory_facet.h"
@@ -30,10 +31,8 @@ struct RunTimelineFields {
     ScopeParts scopes;
     CounterFacet::Samples counters;
     TokenFacet tokens;
-    RequestFacet requests;
-    PageFacet pages;
     KernelFacet kernels;
-    GapFacet gaps;
+    StoredEvents events;
 };
 
 class RunTimeline {
@@ -56,6 +55,9 @@ public:
     const KernelFacet& kernels() const { return kernels_; }
     const GapFacet& gaps() const { return gaps_; }
 
+    /// Events of any kind of EventStreams, by begin.
+    template <class Event> std::span<const Event> events() const { return events_.of<Event>(); }
+
 private:
     base::TimeNs end_ = 0;
     NameTable names_;
@@ -63,9 +65,10 @@ private:
     ScopeFacet scopes_;
     CounterFacet counters_;
     TokenFacet tokens_;
+    KernelFacet kernels_;
+    StoredEvents events_;
     RequestFacet requests_;
     PageFacet pages_;
-    KernelFacet kernels_;
     GapFacet gaps_;
 };
 

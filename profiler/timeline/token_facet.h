@@ -4,13 +4,11 @@
 
 // The tokens that a run sampled, by time. Immutable; any thread may ask.
 
-#include <algorithm>
 #include <span>
 #include <utility>
 
-#include "profiler/record/event_times.h"
+#include "base/trace.h"
 #include "profiler/record/segmented_vector.h"
-#include "profiler/record/streams.h"
 
 namespace vitrine::profiler {
 
@@ -22,22 +20,6 @@ public:
 
 private:
     SharedView<base::TokenEvent> all_;
-};
-
-class TokenFacetBuilder {
-public:
-    void add(const EventBatch& batch) {
-        for (const auto& event : batch.tokens) {
-            all_.insertOrdered(event, [](const base::TokenEvent& e) { return e.time; });
-            latest_ = std::max(latest_, EventEnd()(event));
-        }
-    }
-    base::TimeNs latest() const { return latest_; } ///< end of the last event, -1: none
-    TokenFacet facet() { return TokenFacet(all_.view()); }
-
-private:
-    SharedVector<base::TokenEvent> all_;
-    base::TimeNs latest_ = -1;
 };
 
 } // namespace vitrine::profiler

@@ -98,8 +98,8 @@ TEST(BatchCommand, TheSessionHoldsStepsSlotsAndRequests) {
     EXPECT_FALSE(timeline->pages().all().empty());
     for (const base::RequestEvent& event : timeline->requests().events()) {
         if (event.phase == base::RequestChange::Admitted) {
-            EXPECT_THAT(std::string(timeline->text(event.reason.value)), testing::MatchesRegex("[0-9]+"))
-                << "the sequence by which its pages are told";
+            EXPECT_GE(event.sequence, 0) << "events of pages name it";
+            EXPECT_EQ(timeline->text(event.reason.value), "");
         }
     }
     const std::string tables = folder.file("tables");

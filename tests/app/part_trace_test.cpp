@@ -127,8 +127,6 @@ TEST(PartTrace, APartBeginsWithWhatIsAliveAndCountsFromItsBeginning) {
 
 TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
     PartTrace trace;
-    const base::StringId three = trace.intern("3");
-    const base::StringId five = trace.intern("5");
     const base::StringId swap = trace.intern("swap");
     const auto cutAt = [&](base::TimeNs time, std::int64_t step) {
         base::BatchStepEvent batch;
@@ -148,7 +146,7 @@ TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
     using Told = std::vector<std::pair<RequestChange, base::TimeNs>>;
     trace.record(base::RequestEvent{10, 0, RequestChange::Arrived, -1, -1, 9, {}});
     cutAt(100, 0);
-    trace.record(base::RequestEvent{110, 0, RequestChange::Admitted, 2, 1, 0, three});
+    trace.record(base::RequestEvent{110, 0, RequestChange::Admitted, 2, 1, 0, {}, 3});
     cutAt(200, 1);
     trace.record(base::RequestEvent{210, 0, RequestChange::FirstToken, -1, 2, 1, {}});
     trace.record(base::RequestEvent{220, 0, RequestChange::Preempted, 2, 2, 3, swap});
@@ -157,15 +155,15 @@ TEST(PartTrace, ARequestKeepsItsTimesOverAsManyCutsAsItLives) {
                                  {RequestChange::Admitted, -190},
                                  {RequestChange::FirstToken, -90},
                                  {RequestChange::Preempted, -80}}));
-    trace.record(base::RequestEvent{310, 0, RequestChange::Resumed, 1, 3, 11, five});
+    trace.record(base::RequestEvent{310, 0, RequestChange::Resumed, 1, 3, 11, {}, 5});
     cutAt(400, 3);
     const auto timeline = timelineOf(*trace.recorder());
     const auto requests = timeline->requests().events();
     ASSERT_EQ(requests.size(), 5U);
-    EXPECT_EQ(timeline->text(requests[1].reason.value), "") << "its first pages may be another's by now";
+    EXPECT_EQ(requests[1].sequence, -1) << "its first pages may be another's by now";
     EXPECT_EQ(requests[4].phase, RequestChange::Resumed);
     EXPECT_EQ(requests[4].time, -90);
-    EXPECT_EQ(timeline->text(requests[4].reason.value), "5");
+    EXPECT_EQ(requests[4].sequence, 5);
     cutAt(500, 4);
     trace.record(base::RequestEvent{510, 0, RequestChange::Finished, -1, 5, 20, {}});
     EXPECT_EQ(told(trace), (Told{{RequestChange::Arrived, -490},

@@ -125,7 +125,7 @@ std::uint32_t alignmentOf(const void* address) {
 }
 
 /// Everything that the choice of an algorithm depends on.
-using Key = std::array<std::int64_t, 16>;
+using Key = std::array<std::int64_t, 17>;
 
 Key keyOf(const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes) {
     return {product.m,
@@ -137,6 +137,7 @@ Key keyOf(const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes
             static_cast<std::int64_t>(product.xType),
             static_cast<std::int64_t>(product.weightType),
             static_cast<std::int64_t>(product.outType),
+            product.transposedX ? 1 : 0,
             product.transposedWeight ? 1 : 0,
             product.bias != nullptr ? 1 : 0,
             product.beta != 0 ? 1 : 0,
@@ -159,6 +160,7 @@ struct Plan {
                                            wide ? CUDA_R_64F : CUDA_R_32F),
               "descriptor");
         set(CUBLASLT_MATMUL_DESC_TRANSA, product.transposedWeight ? CUBLAS_OP_N : CUBLAS_OP_T);
+        set(CUBLASLT_MATMUL_DESC_TRANSB, product.transposedX ? CUBLAS_OP_T : CUBLAS_OP_N);
         if (product.bias != nullptr) {
             set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
             set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(product.outType));
@@ -172,7 +174,10 @@ struct Plan {
                   ? lib.cublasLtMatrixLayoutCreate(weight.fill(), weightType, n, k, product.weightStride)
                   : lib.cublasLtMatrixLayoutCreate(weight.fill(), weightType, k, n, product.weightStride),
               "weight");
-        check(lib.cublasLtMatrixLayoutCreate(x.fill(), dataType(product.xType), k, m, product.xStride), "x");
+        const cudaDataType_t xType = dataType(product.xType);
+        check(product.transposedX ? lib.cublasLtMatrixLayoutCreate(x.fill(), xType, m, k, product.xStride)
+                                  : lib.cublasLtMatrixLayoutCreate(x.fill(), xType, k, m, product.xStride),
+              "x");
         check(lib.cublasLtMatrixLayoutCreate(out.fill(), dataType(product.outType), n, m, product.outStride), "out");
     }
 

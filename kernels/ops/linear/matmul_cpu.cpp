@@ -11,26 +11,6 @@ namespace vitrine::kernels {
 
 namespace {
 
-void multiplyByTiles(CpuContext& context, const Product& product) {
-    const std::int64_t outTiles = (product.matrix.out + kTileOutputs - 1) / kTileOutputs;
-    const std::int64_t rowTiles = (product.rows + kTileRows - 1) / kTileRows;
-    const bool wide = product.x.dtype == DType::F64;
-    const SimdLevel simd = context.simd();
-    context.pool().parallelFor(outTiles * rowTiles, 1, [&](std::int64_t begin, std::int64_t end, int) {
-        for (std::int64_t tile = begin; tile < end; ++tile) {
-            const std::int64_t row = tile / outTiles * kTileRows;
-            const std::int64_t out = tile % outTiles * kTileOutputs;
-            const std::int64_t rowCount = std::min(kTileRows, product.rows - row);
-            const std::int64_t outCount = std::min(kTileOutputs, product.matrix.out - out);
-            if (wide) {
-                multiplyDouble(product, row, rowCount, out, outCount);
-            } else {
-                multiplyTile(simd, product, row, rowCount, out, outCount);
-            }
-        }
-    });
-}
-
 void multiplyByDots(CpuContext& context, const Product& product, float* prepared) {
     const SimdLevel simd = context.simd();
     forRows(context, product.rows, product.matrix.in * 4, [&](std::int64_t row) {

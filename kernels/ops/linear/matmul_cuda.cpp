@@ -6,18 +6,11 @@
 #include "kernels/device/abi/matmul.h"
 #include "kernels/ops/common/cuda_call.h"
 #include "kernels/ops/linear/few_rows_cuda.h"
+#include "kernels/ops/linear/vendor_product.h"
 
 namespace vitrine::kernels {
 
 namespace {
-
-/// Whether cuBLASLt multiplies these: equal types of x and weight, a result of the same type or float32.
-bool vendorMultiplies(const Matmul& op) {
-    const DType type = op.x.dtype;
-    const bool known = type == DType::BF16 || type == DType::F16 || type == DType::F32 || type == DType::F64;
-    return known && !op.weight.quantized() && op.weight.dense.dtype == type &&
-           (op.out.dtype == type || (op.out.dtype == DType::F32 && type != DType::F64));
-}
 
 /// out += bias (+ residual), what of them is given.
 void addBiasAndResidual(CudaContext& context, const TensorView& out, const TensorView& bias,
@@ -107,7 +100,7 @@ void execute(CudaContext& context, const Matmul& op) {
     if (multiplyFewRows(context, FewRowsProduct{op.x, {}, {}, {op.weight, op.bias}, op.residual, op.out, 0})) {
         return;
     }
-    if (vendorMultiplies(op)) {
+    if (!op.weight.quantized() && vendorMultiplies(op.x.dtype, op.weight.dense.dtype, op.out.dtype)) {
         multiplyByVendor(context, op);
     } else {
         multiplyInFloat32(context, op);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Products with one weight matrix on the CPU, shared by Matmul and ExpertMatmul.
+// Products with one weight matrix on the CPU, shared by Matmul, its gradients and ExpertMatmul.
 //
 // Few rows: dot products straight from the stored weights (BF16, F16, F32, MXFP4), each weight read once. Many rows: tiles
 // of the weight are expanded to float32 on the stack; the whole weight never is. Both add up in one order, so a row's
@@ -44,6 +44,7 @@ MatrixRef matrixOf(const WeightView& weight, std::int64_t expert);
 struct Product {
     MatrixRef matrix;
     TensorView x;
+    bool transposedX = false; ///< x is stored (in, rows). Tiles and doubles only, with a transposed matrix and no pairs
     TensorView out;
     TensorView bias;                     ///< (out) or empty
     TensorView residual;                 ///< as out, or empty
@@ -66,7 +67,7 @@ void prepareRow(SimdLevel simd, const MatrixRef& matrix, const TensorView& x, st
 void multiplyFewRows(SimdLevel simd, const Product& product, const float* prepared, std::int64_t rowBegin,
                      std::int64_t rowCount, std::int64_t outBegin, std::int64_t outCount);
 
-/// The same over expanded tiles.
+/// The same over expanded tiles. A transposed MXFP4 matrix is stored (in, out), with groups along out.
 void multiplyTile(SimdLevel simd, const Product& product, std::int64_t rowBegin, std::int64_t rowCount,
                   std::int64_t outBegin, std::int64_t outCount);
 
@@ -74,7 +75,10 @@ void multiplyTile(SimdLevel simd, const Product& product, std::int64_t rowBegin,
 void multiplyDouble(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t outBegin,
                     std::int64_t outCount);
 
-/// Elements [begin, begin + count) of a row of a matrix that is not transposed, as float32.
+/// The whole product by tiles, which are shared out over the pool: in double when x is F64, else in float32.
+void multiplyByTiles(CpuContext& context, const Product& product);
+
+/// Elements [begin, begin + count) of a stored row, as float32: along in, or along out when the matrix is transposed.
 void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, std::int64_t count, float* out);
 
 } // namespace vitrine::kernels

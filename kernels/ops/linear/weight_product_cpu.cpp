@@ -49,8 +49,28 @@ void makePanel(const MatrixRef& matrix, std::int64_t outBegin, std::int64_t outC
                std::int64_t inCount, float* panel) {
     for (std::int64_t i = 0; i < inCount; ++i) {
         float* line = panel + i * kPanelOutputs;
-        loadFloats(matrix.dtype, matrix.data, (inBegin + i) * matrix.stride + outBegin, outCount, line);
+        loadWeights(matrix, inBegin + i, outBegin, outCount, line);
         std::fill(line + outCount, line + kPanelOutputs, 0.0F);
+    }
+}
+
+/// Rows of x that is stored (in, rows), as float32 with kTileDepth between rows. A few stored lines at a time, so that
+/// both sides stay in the first-level cache.
+void transposeRows(const TensorView& x, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t inBegin,
+                   std::int64_t inCount, float* rows) {
+    constexpr std::int64_t kLines = 16;
+    float lines[kLines * kTileRows];
+    for (std::int64_t begin = 0; begin < inCount; begin += kLines) {
+        const std::int64_t count = std::min(kLines, inCount - begin);
+        for (std::int64_t i = 0; i < count; ++i) {
+            loadFloats(x.dtype, x.data, (inBegin + begin + i) * x.stride0() + rowBegin, rowCount,
+                       lines + i * kTileRows);
+        }
+        for (std::int64_t r = 0; r < rowCount; ++r) {
+            for (std::int64_t i = 0; i < count; ++i) {
+                rows[r * kTileDepth + begin + i] = lines[i * kTileRows + r];
+            }
+        }
     }
 }
 
@@ -58,6 +78,11 @@ void makePanel(const MatrixRef& matrix, std::int64_t outBegin, std::int64_t outC
 const float* floatRows(const Product& product, std::int64_t rowBegin, std::int64_t rowCount, std::int64_t inBegin,
                        std::int64_t inCount, float* buffer, std::int64_t& stride) {
     const TensorView& x = product.x;
+    if (product.transposedX) {
+        transposeRows(x, rowBegin, rowCount, inBegin, inCount, buffer);
+        stride = kTileDepth;
+        return buffer;
+    }
     if (x.dtype == DType::F32 && product.pairs == nullptr) {
         stride = x.stride0();
         return x.as<const float>() + rowBegin * x.stride0() + inBegin;
@@ -68,6 +93,14 @@ const float* floatRows(const Product& product, std::int64_t rowBegin, std::int64
     }
     stride = kTileDepth;
     return buffer;
+}
+
+/// Elements [begin, begin + count) of a column of a matrix whose rows lie `stride` apart.
+void loadColumn(DType dtype, const void* data, std::int64_t stride, std::int64_t column, std::int64_t begin,
+                std::int64_t count, double* out) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        loadFloats(dtype, data, (begin + i) * stride + column, 1, out + i);
+    }
 }
 
 /// Elements of x as float32 in the order in which the kernels of a level unpack weights.
@@ -195,8 +228,9 @@ MatrixRef matrixOf(const WeightView& weight, std::int64_t expert) {
 
 void loadWeights(const MatrixRef& matrix, std::int64_t row, std::int64_t begin, std::int64_t count, float* out) {
     if (matrix.dtype == DType::F4) {
-        expandMxfp4(static_cast<const std::uint8_t*>(matrix.data) + row * (matrix.in / 2),
-                    matrix.scales + row * (matrix.in / kMxfp4Group), begin, count, out);
+        const std::int64_t width = matrix.transposed ? matrix.out : matrix.in;
+        expandMxfp4(static_cast<const std::uint8_t*>(matrix.data) + row * (width / 2),
+                    matrix.scales + row * (width / kMxfp4Group), begin, count, out);
     } else {
         loadFloats(matrix.dtype, matrix.data, row * matrix.stride + begin, count, out);
     }
@@ -280,7 +314,11 @@ void multiplyDouble(const Product& product, std::int64_t rowBegin, std::int64_t 
         double sums[kTileOutputs] = {};
         for (std::int64_t begin = 0; begin < matrix.in; begin += kTileDepth) {
             const std::int64_t depth = std::min(kTileDepth, matrix.in - begin);
-            loadFloats(product.x.dtype, product.x.data, product.xRow(r) * product.x.stride0() + begin, depth, x);
+            if (product.transposedX) {
+                loadColumn(product.x.dtype, product.x.data, product.x.stride0(), r, begin, depth, x);
+            } else {
+                loadFloats(product.x.dtype, product.x.data, product.xRow(r) * product.x.stride0() + begin, depth, x);
+            }
             for (std::int64_t o = 0; o < outCount; ++o) {
                 const std::int64_t out = outBegin + o;
                 if (matrix.dtype == DType::F4) {
@@ -288,9 +326,7 @@ void multiplyDouble(const Product& product, std::int64_t rowBegin, std::int64_t 
                                 matrix.scales + out * (matrix.in / kMxfp4Group), begin, depth, expanded);
                     std::copy(expanded, expanded + depth, w);
                 } else if (matrix.transposed) {
-                    for (std::int64_t i = 0; i < depth; ++i) {
-                        loadFloats(matrix.dtype, matrix.data, (begin + i) * matrix.stride + out, 1, w + i);
-                    }
+                    loadColumn(matrix.dtype, matrix.data, matrix.stride, out, begin, depth, w);
                 } else {
                     loadFloats(matrix.dtype, matrix.data, out * matrix.stride + begin, depth, w);
                 }
@@ -301,6 +337,26 @@ void multiplyDouble(const Product& product, std::int64_t rowBegin, std::int64_t 
         }
         finishRow(product, r, outBegin, outCount, sums);
     }
+}
+
+void multiplyByTiles(CpuContext& context, const Product& product) {
+    const std::int64_t outTiles = (product.matrix.out + kTileOutputs - 1) / kTileOutputs;
+    const std::int64_t rowTiles = (product.rows + kTileRows - 1) / kTileRows;
+    const bool wide = product.x.dtype == DType::F64;
+    const SimdLevel simd = context.simd();
+    context.pool().parallelFor(outTiles * rowTiles, 1, [&](std::int64_t begin, std::int64_t end, int) {
+        for (std::int64_t tile = begin; tile < end; ++tile) {
+            const std::int64_t row = tile / outTiles * kTileRows;
+            const std::int64_t out = tile % outTiles * kTileOutputs;
+            const std::int64_t rowCount = std::min(kTileRows, product.rows - row);
+            const std::int64_t outCount = std::min(kTileOutputs, product.matrix.out - out);
+            if (wide) {
+                multiplyDouble(product, row, rowCount, out, outCount);
+            } else {
+                multiplyTile(simd, product, row, rowCount, out, outCount);
+            }
+        }
+    });
 }
 
 } // namespace vitrine::kernels

@@ -219,15 +219,15 @@ TEST_F(TracerFixture, BordersOfStepsAreToldAtOnceWithTheIdsOfTheTrace) {
     ASSERT_EQ(borders.told.size(), 3U) << "step, layer and op";
     for (std::size_t i = 0; i < 3; ++i) {
         EXPECT_EQ(borders.told[i].relative, i);
-        EXPECT_EQ(borders.told[i].told, borders.told[i].ran) << "the first step is written as it ran";
+        EXPECT_EQ(borders.told[i].recorded, borders.told[i].ran) << "the first step is written as it ran";
     }
     ASSERT_EQ(tracer.lastTemplate(), 0U);
     step(tracer, 1, 100, true);
     ASSERT_EQ(borders.replays.size(), 1U);
     ASSERT_EQ(borders.told.size(), 3U);
     for (const base::StepScope& scope : borders.told) {
-        EXPECT_EQ(scope.told.value, borders.replays[0].firstId + scope.relative);
-        EXPECT_NE(scope.told, scope.ran);
+        EXPECT_EQ(scope.recorded.value, borders.replays[0].firstId + scope.relative);
+        EXPECT_NE(scope.recorded, scope.ran);
     }
 }
 

@@ -56,7 +56,7 @@ std::size_t at(MemoryCategory category) {
 TEST(OomReport, SaysWhatHeldTheMemoryAndWhatChanged) {
     const auto timeline = run();
     const OomReport report = oomReport(*timeline, 0);
-    EXPECT_EQ(report.event.held, 60 * kGiB);
+    EXPECT_EQ(report.event.reserved, 60 * kGiB);
     EXPECT_EQ(report.free, 20 * kGiB);
     EXPECT_EQ(report.missing, 16 * kGiB);
     EXPECT_EQ(report.unused, 0U);

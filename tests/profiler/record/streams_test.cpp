@@ -58,7 +58,8 @@ EventBatch fullBatch() {
     batch.of<base::SlotSpanEvent>() = {{1, 9, 7, 4, 2, 11, base::SlotState::Prefill, 40, 5},
                                        {1, 9, 7, 4, 3, -1, base::SlotState::Preempted, 0, 0}};
     batch.of<base::RequestEvent>() = {{-5, 11, base::RequestChange::Arrived, -1, -1, 4, {}},
-                                      {3, 11, base::RequestChange::Refused, -1, -1, 4, {7}}};
+                                      {3, 11, base::RequestChange::Refused, -1, -1, 4, {7}},
+                                      {4, 12, base::RequestChange::Admitted, 2, 0, 0, {}, 6}};
     batch.of<base::KvPageEvent>() = {{4, 1, 99, base::PageState::Cached, -1, 0},
                                      {5, 0, 0, base::PageState::Used, 3, 2}};
     batch.of<base::GapEvent>() = {{3, 9, 1000, 400}};
@@ -109,8 +110,8 @@ std::string printed(const EventBatch& batch) {
             << event.logprob << '\n';
     }
     for (const auto& [order, event] : batch.outOfMemory) {
-        out << order << " O " << event.time << ' ' << event.requested << ' ' << event.budget << ' ' << event.held << ' '
-            << event.largestFree << ' ' << event.scope.value << ' ' << event.name.value << ' '
+        out << order << " O " << event.time << ' ' << event.requested << ' ' << event.budget << ' ' << event.reserved
+            << ' ' << event.largestFree << ' ' << event.scope.value << ' ' << event.name.value << ' '
             << static_cast<int>(event.category) << '\n';
     }
     for (const auto& step : batch.templates) {
@@ -148,7 +149,7 @@ std::string printed(const EventBatch& batch) {
     }
     for (const auto& e : batch.of<base::RequestEvent>()) {
         out << "request " << e.time << ' ' << e.request << ' ' << static_cast<int>(e.phase) << ' ' << e.slot << ' '
-            << e.step << ' ' << e.tokens << ' ' << e.reason.value << '\n';
+            << e.step << ' ' << e.tokens << ' ' << e.reason.value << ' ' << e.sequence << '\n';
     }
     for (const auto& e : batch.of<base::KvPageEvent>()) {
         out << "page " << e.time << ' ' << e.group << ' ' << e.page << ' ' << static_cast<int>(e.state) << ' '

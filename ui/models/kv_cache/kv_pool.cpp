@@ -91,9 +91,10 @@ public:
             if (event.phase != RequestChange::Admitted && event.phase != RequestChange::Resumed) {
                 continue;
             }
-            bool number = false;
-            const int sequence = textOf(timeline_.text(event.reason.value)).toInt(&number);
-            if (number) {
+            bool known = event.sequence >= 0;
+            // Sessions of earlier versions have the sequence as the text of the reason.
+            const int sequence = known ? event.sequence : textOf(timeline_.text(event.reason.value)).toInt(&known);
+            if (known) {
                 known_[sequence] = event.request;
             }
         }

@@ -267,7 +267,7 @@ void FitPanel::rebuild() {
         }
         ++row;
     }
-    const std::uint64_t needed = facts_.event.held + facts_.event.requested;
+    const std::uint64_t needed = facts_.event.reserved + facts_.event.requested;
     // A few MiB more would read as the budget that there was.
     const bool close = bytesText(needed) == bytesText(facts_.event.budget);
     const QString budget = close ? tr("A budget larger by %1").arg(bytesText(needed - facts_.event.budget))

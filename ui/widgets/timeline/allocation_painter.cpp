@@ -56,12 +56,12 @@ void drawFailureRoom(QPainter& painter, const AllocationInput& input, const Plot
             continue;
         }
         plumbline(painter, std::min(x, plot.right() - 1), plot.top(), plot.bottom(), theme.bad);
-        if (failure.budget <= failure.held || failure.budget > scale.top) {
+        if (failure.budget <= failure.reserved || failure.budget > scale.top) {
             continue;
         }
-        const std::uint64_t room = failure.budget - failure.held;
+        const std::uint64_t room = failure.budget - failure.reserved;
         const double high = plot.top() + scale.y(static_cast<double>(failure.budget)),
-                     low = plot.top() + scale.y(static_cast<double>(failure.held));
+                     low = plot.top() + scale.y(static_cast<double>(failure.reserved));
         painter.fillRect(QRectF(x + 2, high, std::max(20.0, plot.right() - 8 - x - 2), low - high).intersected(plot),
                          freeHatch(theme, 10, frame.dpr));
         const QFont strong = Theme::instance().font(TypeRole::Table, true);

@@ -19,8 +19,8 @@ void drawFailure(QPainter& painter, const StackInput& input, const PlotFrame& fr
     if (x < plot.left() || x > plot.right() + 1) {
         return;
     }
-    const double low = plot.top() + scale.y(static_cast<double>(failure.held));
-    const double high = plot.top() + scale.y(static_cast<double>(failure.held + failure.requested));
+    const double low = plot.top() + scale.y(static_cast<double>(failure.reserved));
+    const double high = plot.top() + scale.y(static_cast<double>(failure.reserved + failure.requested));
     const QRectF ghost(std::floor(x), std::floor(high), std::max(24.0, plot.right() - 8 - x),
                        std::max(2.0, low - high));
     const QRectF inside = ghost.intersected(plot.adjusted(0, 0, 0, 0));
@@ -34,7 +34,7 @@ void drawFailure(QPainter& painter, const StackInput& input, const PlotFrame& fr
     plumbline(painter, x, plot.top(), plot.bottom(), theme.bad);
     const QFont strong = Theme::instance().font(TypeRole::Table, true), plain = Theme::instance().font(TypeRole::Table);
     const QString asked = QObject::tr("Asked for %1").arg(bytesText(failure.requested));
-    const std::uint64_t needed = failure.held + failure.requested;
+    const std::uint64_t needed = failure.reserved + failure.requested;
     const QString over = needed > failure.budget
                              ? QObject::tr("%1 over the budget").arg(bytesText(needed - failure.budget))
                              : QObject::tr("no free block is large enough");

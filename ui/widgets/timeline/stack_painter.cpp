@@ -30,7 +30,7 @@ ByteScale stackScale(const StackInput& input, double height) {
         top = std::max(top, *input.budget);
     }
     for (const base::OutOfMemoryEvent& failure : input.failures) {
-        const std::uint64_t needed = failure.held + std::min(failure.requested, UINT64_MAX / 4);
+        const std::uint64_t needed = failure.reserved + std::min(failure.requested, UINT64_MAX / 4);
         if (needed <= std::max<std::uint64_t>(data, 1) * 6) {
             top = std::max(top, needed);
         }

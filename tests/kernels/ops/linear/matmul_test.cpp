@@ -2,53 +2,15 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/linear/matmul.h"
 
-#include "tests/kernels/ops/common/op_testing.h"
+#include "tests/kernels/ops/linear/weight_testing.h"
 
 namespace vitrine::kernels {
 namespace {
 
+using testing::denseWeight;
+using testing::mxfp4Weight;
 using testing::TestTensor;
-
-/// A weight in each storage form with its values as double, (out, in).
-struct TestWeight {
-    TestTensor dense, blocks, scales;
-    WeightView view;
-    std::vector<double> values;
-};
-
-TestWeight denseWeight(std::mt19937& random, DType dtype, std::int64_t out, std::int64_t in, bool transposed) {
-    TestWeight weight;
-    weight.dense = transposed ? TestTensor(dtype, Shape{in, out}) : TestTensor(dtype, Shape{out, in}, in + 5);
-    weight.dense.fillNormal(random);
-    weight.view.dense = weight.dense;
-    weight.view.transposed = transposed;
-    const std::vector<double> stored = weight.dense.values();
-    for (std::int64_t o = 0; o < out; ++o) {
-        for (std::int64_t i = 0; i < in; ++i) {
-            weight.values.push_back(stored[static_cast<std::size_t>(transposed ? i * out + o : o * in + i)]);
-        }
-    }
-    return weight;
-}
-
-TestWeight mxfp4Weight(std::mt19937& random, std::int64_t out, std::int64_t in) {
-    const double table[16] = {0, .5, 1, 1.5, 2, 3, 4, 6, -0.0, -.5, -1, -1.5, -2, -3, -4, -6};
-    TestWeight weight;
-    weight.blocks = TestTensor(DType::U8, Shape{out, in / 32, 16});
-    weight.scales = TestTensor(DType::U8, Shape{out, in / 32});
-    weight.blocks.fillBytes(random, 0, 255);
-    weight.scales.fillBytes(random, 119, 130);
-    weight.view.mxfp4 = {weight.blocks, weight.scales};
-    const std::vector<double> bytes = weight.blocks.values();
-    const std::vector<double> scales = weight.scales.values();
-    for (std::int64_t i = 0; i < out * in; ++i) {
-        const auto byte = static_cast<unsigned>(bytes[static_cast<std::size_t>(i / 2)]);
-        const unsigned nibble = i % 2 == 0 ? byte & 15U : byte >> 4;
-        weight.values.push_back(table[nibble] *
-                                std::ldexp(1.0, static_cast<int>(scales[static_cast<std::size_t>(i / 32)]) - 127));
-    }
-    return weight;
-}
+using testing::TestWeight;
 
 struct Case {
     std::int64_t rows, in, out;

@@ -253,8 +253,8 @@ private slots:
         const OomSummary facts = oomFacts(*run, 0);
         QCOMPARE(facts.asker, QStringLiteral("Step 3"));
         QCOMPARE(facts.tensor, QStringLiteral("grad_logits"));
-        QCOMPARE(facts.free, facts.event.budget - facts.event.held);
-        QCOMPARE(facts.missing, facts.event.held + facts.event.requested - facts.event.budget);
+        QCOMPARE(facts.free, facts.event.budget - facts.event.reserved);
+        QCOMPARE(facts.missing, facts.event.reserved + facts.event.requested - facts.event.budget);
         QVERIFY(facts.before != nullptr);
         QCOMPARE(facts.before->index, 2);
         const FlatTreePtr change = changeTable(*run, facts);

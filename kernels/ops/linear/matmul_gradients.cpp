@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/ops/linear/matmul_gradients.h"
+
+#include "kernels/ops/common/op_check.h"
+#include "kernels/ops/linear/input_gradient.h"
+#include "kernels/ops/linear/weight_check.h"
+
+namespace vitrine::kernels {
+
+namespace {
+
+/// A matrix of floats of this shape, whose rows may have a stride.
+void checkMatrix(const OpCheck& rule, const TensorView& matrix, std::string_view field, std::int64_t rows,
+                 std::int64_t columns) {
+    rule.shape(matrix, field, {rows, columns});
+    rule.floating(matrix, field);
+    rule.rowsContiguous(matrix, field);
+}
+
+/// A product that reads `inputBytes` and writes `out`, with `depth` products to each sum.
+Cost productCost(std::uint64_t inputBytes, const TensorView& out, bool accumulate, std::int64_t depth, DType type) {
+    Cost cost;
+    cost.bytesRead = inputBytes + (accumulate ? out.bytes() : 0);
+    cost.bytesWritten = out.bytes();
+    cost.flops = 2 * static_cast<std::uint64_t>(out.shape.count()) * static_cast<std::uint64_t>(depth);
+    cost.computeType = type;
+    return cost;
+}
+
+} // namespace
+
+Matmul asMatmul(const MatmulInputGradient& op) {
+    Matmul product;
+    product.x = op.gradOut;
+    product.weight = op.weight;
+    product.weight.transposed = !op.weight.transposed;
+    product.residual = op.accumulate ? op.gradX : TensorView{};
+    product.out = op.gradX;
+    product.scratch = op.scratch;
+    return product;
+}
+
+void check(const MatmulInputGradient& op) {
+    const OpCheck rule(MatmulInputGradient::kName);
+    checkWeight(rule, op.weight, "weight");
+    rule.require(op.weight.experts() == 1 && op.weight.dense.shape.rank() != 3, "weight",
+                 "a stack of matrices where a single one is needed");
+    checkMatrix(rule, op.gradOut, "gradOut", OpCheck::kAny, op.weight.outFeatures());
+    rule.require(!op.weight.quantized() || op.gradOut.dtype != DType::F64, "gradOut",
+                 "an MXFP4 weight is multiplied in float32, and gradOut is float64");
+    checkMatrix(rule, op.gradX, "gradX", op.gradOut.shape[0], op.weight.inFeatures());
+    rule.disjoint(op.gradX, "gradX", op.gradOut, "gradOut");
+    rule.disjoint(op.gradX, "gradX", op.weight.dense, "weight");
+    rule.disjoint(op.gradX, "gradX", op.weight.mxfp4.blocks, "weight");
+    rule.disjoint(op.gradX, "gradX", op.weight.mxfp4.scales, "weight");
+    rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
+}
+
+Cost cost(const MatmulInputGradient& op, const DeviceTraits&) {
+    return productCost(op.gradOut.bytes() + op.weight.bytes(), op.gradX, op.accumulate, op.weight.outFeatures(),
+                       op.gradOut.dtype);
+}
+
+std::uint64_t scratch(const MatmulInputGradient& op, const DeviceTraits& traits) {
+    return op.weight.quantized() ? 0 : scratch(asMatmul(op), traits);
+}
+
+void check(const MatmulWeightGradient& op) {
+    const OpCheck rule(MatmulWeightGradient::kName);
+    checkMatrix(rule, op.x, "x", OpCheck::kAny, OpCheck::kAny);
+    checkMatrix(rule, op.gradOut, "gradOut", op.x.shape[0], OpCheck::kAny);
+    checkMatrix(rule, op.gradWeight, "gradWeight", op.gradOut.shape[1], op.x.shape[1]);
+    rule.disjoint(op.gradWeight, "gradWeight", op.x, "x");
+    rule.disjoint(op.gradWeight, "gradWeight", op.gradOut, "gradOut");
+}
+
+Cost cost(const MatmulWeightGradient& op, const DeviceTraits&) {
+    return productCost(op.x.bytes() + op.gradOut.bytes(), op.gradWeight, op.accumulate, op.x.shape[0],
+                       op.gradOut.dtype);
+}
+
+std::uint64_t scratch(const MatmulWeightGradient&, const DeviceTraits&) {
+    return 0;
+}
+
+} // namespace vitrine::kernels
