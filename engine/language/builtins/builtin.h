@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the tables of builtins have in common. A builtin is a function of an evaluation `e` and of a call `c`: it takes the
-// call's arguments, finishes it and returns a value. Private to this folder.
+// What the tables of builtins have in common. A builtin is a function of an evaluation `e` and of a call `c`: it takes
+// the call's arguments, finishes it and returns a value. Private to this folder.
 
 #include <algorithm>
 #include <array>

@@ -196,8 +196,9 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
      [](E& e, C& c) {
          const PyValue a = c.required(0, "a");
          const PyValue b = c.required(1, "b");
+         const PyValue sum = e.operators.operate(PyOperator::Add, a, b);
          return e.operators.operate(PyOperator::FloorDiv,
-                          e.operators.operate(PyOperator::Sub, e.operators.operate(PyOperator::Add, a, b), PyValue::integer(1)), b);
+                                    e.operators.operate(PyOperator::Sub, sum, PyValue::integer(1)), b);
      }},
     {"math.floor", mathRounding<ProgramOp::Floor>},
     {"math.ceil", mathRounding<ProgramOp::Ceil>},
@@ -211,23 +212,26 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"math.log1p", mathFunction<ProgramOp::Log1p>},
     {"math.log10",
      [](E& e, C& c) {
-         return e.elements.binary(ProgramOp::Div, e.elements.unary(ProgramOp::Log, c.required(0, "x")), PyValue::real(std::log(10.0)));
+         return e.elements.binary(ProgramOp::Div, e.elements.unary(ProgramOp::Log, c.required(0, "x")),
+                                  PyValue::real(std::log(10.0)));
      }},
     {"math.erf", mathFunction<ProgramOp::Erf>},
     {"math.fabs",
      [](E& e, C& c) {
-         return e.elements.unary(ProgramOp::Abs, e.elements.binary(ProgramOp::Mul, c.required(0, "x"), PyValue::real(1)));
+         return e.elements.unary(ProgramOp::Abs,
+                                 e.elements.binary(ProgramOp::Mul, c.required(0, "x"), PyValue::real(1)));
      }},
     {"math.pow",
      [](E& e, C& c) {
-         return e.elements.binary(ProgramOp::Pow, e.elements.binary(ProgramOp::Mul, c.required(0, "x"), PyValue::real(1)),
-                         c.required(1, "y"));
+         return e.elements.binary(ProgramOp::Pow,
+                                  e.elements.binary(ProgramOp::Mul, c.required(0, "x"), PyValue::real(1)),
+                                  c.required(1, "y"));
      }},
     {"math.prod", product},
     {"math.isqrt",
      [](E& e, C& c) {
-         return PyValue::integer(static_cast<std::int64_t>(std::sqrt(
-             static_cast<long double>(std::max<std::int64_t>(0, e.convert.integer(c.required(0, "n"), "the number"))))));
+         const std::int64_t number = std::max<std::int64_t>(0, e.convert.integer(c.required(0, "n"), "the number"));
+         return PyValue::integer(static_cast<std::int64_t>(std::sqrt(static_cast<long double>(number))));
      }},
     {"math.gcd",
      [](E& e, C& c) {
@@ -247,11 +251,15 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"argparse.Namespace", nameSpace},
     {"collections.namedtuple", namedTuple},
     {"collections.OrderedDict", [](E& e, C& c) { return e.caller.callBuiltin("dict", c); }},
-    {"float.is_integer", [](E&, C& c) { return PyValue::boolean(std::floor(c.arguments[0].number()) == c.arguments[0].number()); }},
+    {"float.is_integer",
+     [](E&, C& c) {
+         return PyValue::boolean(std::floor(c.arguments[0].number()) == c.arguments[0].number());
+     }},
     {"int.bit_length",
      [](E&, C& c) {
          const std::int64_t value = c.arguments[0].integer();
-         const std::uint64_t size = value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
+         const auto bits = static_cast<std::uint64_t>(value);
+         const std::uint64_t size = value < 0 ? ~bits + 1 : bits;
          return PyValue::integer(std::bit_width(size));
      }},
     {"and_masks", combination<ProgramOp::And>},

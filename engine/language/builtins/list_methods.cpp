@@ -79,32 +79,13 @@ PyValue dictItems(E& e, C& c, bool keys, bool values) {
     return e.heap.list(std::move(made));
 }
 
-PyValue* entryOf(E& e, PyDict& dict, PyValue wanted) {
-    for (auto& [key, value] : dict.entries) {
-        e.evaluation.step();
-        if (e.operators.equal(key, wanted)) {
-            return &value;
-        }
-    }
-    return nullptr;
-}
-
 PyValue dictGet(E& e, C& c) {
     PyDict& dict = dictOf(c);
     const PyValue wanted = c.required(1, "key");
     const PyValue otherwise = c.optional(2, "default").value_or(PyValue());
     c.finish();
-    const PyValue* const known = entryOf(e, dict, wanted);
+    const PyValue* const known = e.containers.entryOf(dict, wanted);
     return known != nullptr ? *known : otherwise;
-}
-
-void setEntry(E& e, PyDict& dict, PyValue key, PyValue value) {
-    if (PyValue* const known = entryOf(e, dict, key)) {
-        *known = value;
-        return;
-    }
-    e.heap.charge(2);
-    dict.entries.emplace_back(key, value);
 }
 
 PyValue setDefault(E& e, C& c) {
@@ -112,10 +93,10 @@ PyValue setDefault(E& e, C& c) {
     const PyValue key = c.required(1, "key");
     const PyValue otherwise = c.optional(2, "default").value_or(PyValue());
     c.finish();
-    if (const PyValue* const known = entryOf(e, dict, key)) {
+    if (const PyValue* const known = e.containers.entryOf(dict, key)) {
         return *known;
     }
-    setEntry(e, dict, key, otherwise);
+    e.containers.setEntry(dict, key, otherwise);
     return otherwise;
 }
 
@@ -128,11 +109,11 @@ PyValue update(E& e, C& c) {
         }
         const std::vector<std::pair<PyValue, PyValue>> entries = from->entries;
         for (const auto& [key, value] : entries) {
-            setEntry(e, dict, key, value);
+            e.containers.setEntry(dict, key, value);
         }
     }
     for (const auto& [name, value] : c.keywords) {
-        setEntry(e, dict, e.heap.string(std::string(name)), value);
+        e.containers.setEntry(dict, e.heap.string(std::string(name)), value);
     }
     return {};
 }
@@ -142,7 +123,7 @@ PyValue popEntry(E& e, C& c) {
     const PyValue wanted = c.required(1, "key");
     const auto otherwise = c.optional(2, "default");
     c.finish();
-    if (const PyValue* const known = entryOf(e, dict, wanted)) {
+    if (const PyValue* const known = e.containers.entryOf(dict, wanted)) {
         const PyValue made = *known;
         std::erase_if(dict.entries, [known](const auto& entry) { return &entry.second == known; });
         return made;
@@ -153,18 +134,23 @@ PyValue popEntry(E& e, C& c) {
     return *otherwise;
 }
 
+/// Throws BadInput when the list does not have the element.
+std::size_t placeOf(E& e, const PySequence& list, PyValue wanted) {
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+        e.evaluation.step();
+        if (e.operators.equal(list.items[i], wanted)) {
+            return i;
+        }
+    }
+    fail("the list has no such element");
+}
+
 PyValue removeItem(E& e, C& c) {
     PySequence& list = listOf(c);
     const PyValue wanted = c.required(1, "value");
     c.finish();
-    for (std::size_t i = 0; i < list.items.size(); ++i) {
-        e.evaluation.step();
-        if (e.operators.equal(list.items[i], wanted)) {
-            list.items.erase(list.items.begin() + static_cast<std::ptrdiff_t>(i));
-            return {};
-        }
-    }
-    fail("the list has no such element");
+    list.items.erase(list.items.begin() + static_cast<std::ptrdiff_t>(placeOf(e, list, wanted)));
+    return {};
 }
 
 PyValue countItems(E& e, C& c) {
@@ -204,13 +190,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
      [](E& e, C& c) {
          const PySequence& list = listOf(c);
          const PyValue wanted = c.required(1, "value");
-         for (std::size_t i = 0; i < list.items.size(); ++i) {
-             e.evaluation.step();
-             if (e.operators.equal(list.items[i], wanted)) {
-                 return PyValue::integer(static_cast<std::int64_t>(i));
-             }
-         }
-         fail("the list has no such element");
+         return PyValue::integer(static_cast<std::int64_t>(placeOf(e, list, wanted)));
      }},
     {"dict.items", [](E& e, C& c) { return dictItems(e, c, true, true); }},
     {"dict.keys", [](E& e, C& c) { return dictItems(e, c, true, false); }},

@@ -324,12 +324,16 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"float", conversion<DType::F64>},
     {"bool", conversion<DType::Bool>},
     {"round", roundNumber},
-    {"pow", [](E& e, C& c) { return e.operators.operate(PyOperator::Pow, c.required(0, "base"), c.required(1, "exp")); }},
+    {"pow",
+     [](E& e, C& c) {
+         return e.operators.operate(PyOperator::Pow, c.required(0, "base"), c.required(1, "exp"));
+     }},
     {"divmod",
      [](E& e, C& c) -> PyValue {
          const PyValue a = c.required(0, "a");
          const PyValue b = c.required(1, "b");
-         return e.heap.tuple({e.operators.operate(PyOperator::FloorDiv, a, b), e.operators.operate(PyOperator::Mod, a, b)});
+         return e.heap.tuple(
+             {e.operators.operate(PyOperator::FloorDiv, a, b), e.operators.operate(PyOperator::Mod, a, b)});
      }},
     {"sum", sum},
     {"all", allOrAny<true>},
@@ -356,7 +360,8 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"hasattr",
      [](E& e, C& c) {
          const PyValue object = c.required(0, "object");
-         return PyValue::boolean(e.attributes.find(object, e.convert.text(c.required(1, "name"), "an attribute's name")).has_value());
+         const std::string name = e.convert.text(c.required(1, "name"), "an attribute's name");
+         return PyValue::boolean(e.attributes.find(object, name).has_value());
      }},
     {"getattr", getAttribute},
     {"setattr",
@@ -369,7 +374,10 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
          c.finish();
          return {};
      }},
-    {"str", [](E& e, C& c) -> PyValue { return e.heap.string(c.arguments.empty() ? "" : pyText(c.required(0, "object"))); }},
+    {"str",
+     [](E& e, C& c) -> PyValue {
+         return e.heap.string(c.arguments.empty() ? "" : pyText(c.required(0, "object")));
+     }},
     {"repr", [](E& e, C& c) -> PyValue { return e.heap.string(pyText(c.required(0, "object"))); }},
     {"print",
      [](E& e, C&) -> PyValue {

@@ -33,12 +33,9 @@ PyValue PyContainers::index(PyValue object, PyValue index) {
     if (object.as<PyRangeValue>() != nullptr) {
         return indexSequence(iterate(object), index, PyKind::Tuple);
     }
-    if (const auto* const dict = object.as<PyDict>()) {
-        for (const auto& [key, value] : dict->entries) {
-            evaluation_.step();
-            if (operators_.equal(key, index)) {
-                return value;
-            }
+    if (auto* const dict = object.as<PyDict>()) {
+        if (const PyValue* const found = entryOf(*dict, index)) {
+            return *found;
         }
         fail(fmt::format("the dict has no key {}", pyText(index)));
     }
@@ -85,6 +82,35 @@ PyValue PyContainers::indexString(const PyString& string, PyValue index) {
     return made;
 }
 
+// Of an element by its index, which counts from the end when it is negative.
+std::size_t PyContainers::position(PyValue index, std::size_t count) {
+    const auto extent = static_cast<std::int64_t>(count);
+    const std::int64_t at = convert_.integer(index, "an index");
+    if (at < -extent || at >= extent) {
+        fail(fmt::format("index {} of {} elements", at, extent));
+    }
+    return static_cast<std::size_t>(at < 0 ? at + extent : at);
+}
+
+PyValue* PyContainers::entryOf(PyDict& dict, PyValue key) {
+    for (auto& [known, value] : dict.entries) {
+        evaluation_.step();
+        if (operators_.equal(known, key)) {
+            return &value;
+        }
+    }
+    return nullptr;
+}
+
+void PyContainers::setEntry(PyDict& dict, PyValue key, PyValue value) {
+    if (PyValue* const known = entryOf(dict, key)) {
+        *known = value;
+        return;
+    }
+    evaluation_.heap.charge(2);
+    dict.entries.emplace_back(key, value);
+}
+
 PyValue PyContainers::indexSequence(const std::vector<PyValue>& items, PyValue index, PyKind kind) {
     if (const auto* const range = index.as<PySlice>()) {
         const SliceRange part = convert_.slice(*range, static_cast<std::int64_t>(items.size()));
@@ -99,12 +125,7 @@ PyValue PyContainers::indexSequence(const std::vector<PyValue>& items, PyValue i
         fail("a list cannot be indexed by a value that is known only for each element; make it a tensor: "
              "torch.tensor([...])");
     }
-    const auto extent = static_cast<std::int64_t>(items.size());
-    const std::int64_t at = convert_.integer(index, "an index");
-    if (at < -extent || at >= extent) {
-        fail(fmt::format("index {} of {} elements", at, extent));
-    }
-    return items[static_cast<std::size_t>(at < 0 ? at + extent : at)];
+    return items[position(index, items.size())];
 }
 
 void PyContainers::assignItem(PyValue object, PyValue index, PyValue value) {
@@ -122,24 +143,11 @@ void PyContainers::assignItem(PyValue object, PyValue index, PyValue value) {
         if (index.as<PySlice>() != nullptr) {
             fail("a slice of a list cannot be assigned to; build the list with + or append()");
         }
-        const auto extent = static_cast<std::int64_t>(list->items.size());
-        const std::int64_t at = convert_.integer(index, "an index");
-        if (at < -extent || at >= extent) {
-            fail(fmt::format("index {} of {} elements", at, extent));
-        }
-        list->items[static_cast<std::size_t>(at < 0 ? at + extent : at)] = value;
+        list->items[position(index, list->items.size())] = value;
         return;
     }
     if (auto* const dict = object.as<PyDict>()) {
-        for (auto& [key, entry] : dict->entries) {
-            evaluation_.step();
-            if (operators_.equal(key, index)) {
-                entry = value;
-                return;
-            }
-        }
-        evaluation_.heap.charge(2);
-        dict->entries.emplace_back(index, value);
+        setEntry(*dict, index, value);
         return;
     }
     fail(fmt::format("an element of {} cannot be assigned to", pyTypeName(object)));

@@ -24,8 +24,12 @@ public:
     std::vector<PyValue> iterate(PyValue value);
     PyValue index(PyValue object, PyValue index);
     void assignItem(PyValue object, PyValue index, PyValue value);
+    /// The value of a key; null when the dict does not have it.
+    PyValue* entryOf(PyDict& dict, PyValue key);
+    void setEntry(PyDict& dict, PyValue key, PyValue value);
 
 private:
+    std::size_t position(PyValue index, std::size_t count);
     PyValue indexSequence(const std::vector<PyValue>& items, PyValue index, PyKind kind);
     PyValue indexRow(PyRow& row, PyValue index);
     PyValue indexString(const PyString& string, PyValue index);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What the parts of one evaluation share: the objects that it made, the program that it builds, the place that it has come
-// to, its limits and its notes.
+// What the parts of one evaluation share: the objects that it made, the program that it builds, the place that it has
+// come to, its limits and its notes.
 
 #include <map>
 #include <set>

@@ -3,9 +3,9 @@
 #pragma once
 
 // Partial evaluation of parsed texts: constants are computed, what depends on a program's inputs becomes nodes.
-// PyExpressions, PyStatements and PyCalls walk the trees; PyOperators, PyContainers, PyAttributes and PyClasses give values
-// their meaning; SymbolicTensors and ElementwiseOperations build the program. One interpreter serves one choice of a
-// program; what it counts (steps, nesting, elements) bounds every text.
+// PyExpressions, PyStatements and PyCalls walk the trees; PyOperators, PyContainers, PyAttributes and PyClasses give
+// values their meaning; SymbolicTensors and ElementwiseOperations build the program. One interpreter serves one choice
+// of a program; what it counts (steps, nesting, elements) bounds every text.
 
 #include <span>
 #include <string>

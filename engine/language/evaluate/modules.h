@@ -20,8 +20,8 @@ public:
 
     /// None: the module has no such member.
     std::optional<PyValue> find(const PyModuleValue& module, std::string_view name) const;
-    /// A member that find() does not know: a name of the texts and the catalogue, or an inner module. Throws BadInput when
-    /// the module has no such member.
+    /// A member that find() does not know: a name of the texts and the catalogue, or an inner module. Throws BadInput
+    /// when the module has no such member.
     PyValue unknownMember(const PyModuleValue& module, std::string_view name);
 
     void importModules(const PyStmt& statement); ///< import a, b.c as d

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Values as nodes of the program: constants, loads of captured tensors, small arrays of nodes. Programs compute in 32 bits what
-// tensors of 8 and 16 bits hold; results wrap as PyTorch's.
+// Values as nodes of the program: constants, loads of captured tensors, small arrays of nodes. Programs compute in 32
+// bits what tensors of 8 and 16 bits hold; results wrap as PyTorch's.
 
 #include <functional>
 #include <map>
