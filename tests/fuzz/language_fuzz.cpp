@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/language/module.h"
+#include "engine/language/python/tokens.h"
 
 namespace {
 
