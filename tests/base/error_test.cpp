@@ -39,9 +39,9 @@ OutOfMemoryDetails lowFacts() {
     details.held = std::uint64_t{13} << 30;
     details.largestFree = std::uint64_t{2} << 30;
     details.holders = {{"weights", "", std::uint64_t{9} << 30},
-                     {"kv_cache", "layers.3", std::uint64_t{2} << 30},
-                     {"activations", "", std::uint64_t{1} << 30},
-                     {"workspace", "", 5}};
+                       {"kv_cache", "layers.3", std::uint64_t{2} << 30},
+                       {"activations", "", std::uint64_t{1} << 30},
+                       {"workspace", "", 5}};
     return details;
 }
 
