@@ -19,6 +19,10 @@ QString withSetting(const std::string& text, const char* key, const std::string&
     return QString::fromStdString(object.dump());
 }
 
+QString textIn(const std::string& text, const char* key) {
+    return textAt(parsedObject(text), key);
+}
+
 QString firstTextIn(const std::string& text, const char* key) {
     const Json object = parsedObject(text);
     const auto found = object.find(key);

@@ -16,6 +16,8 @@ namespace vitrine::ui {
 nlohmann::json parsedObject(const std::string& text);
 /// The text of a JSON object with one setting of text changed or added; what is no object counts as an empty one.
 QString withSetting(const std::string& text, const char* key, const std::string& value);
+/// A text in the object of a text; empty where there is none.
+QString textIn(const std::string& text, const char* key);
 /// The first text of an array in the object of a text; empty where there is none.
 QString firstTextIn(const std::string& text, const char* key);
 QString textAt(const nlohmann::json& object, const char* key);
