@@ -251,11 +251,8 @@ private slots:
             metrics = json;
             said = error;
         });
-        runs_->price({{"vitrine", 1},
-                      {"workload", "generate"},
-                      {"model", "synthetic:tiny-gpt-oss"},
-                      {"prompt_length", 16},
-                      {"max_new_tokens", 4}});
+        runs_->price(R"({"vitrine": 1, "workload": "generate", "model": "synthetic:tiny-gpt-oss",
+                         "prompt_length": 16, "max_new_tokens": 4})");
         QTRY_VERIFY_WITH_TIMEOUT(!metrics.isEmpty() || !said.isEmpty(), kLimitMs);
         QCOMPARE(said, QString());
         const auto priced = nlohmann::json::parse(metrics.toStdString());

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json_values.h"
 #include "kernels/core/device_traits.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/kernels/kernel_trace.h"
 
 namespace vitrine::ui {
@@ -140,16 +140,16 @@ std::optional<double> Ceilings::share(std::uint64_t bytes, std::uint64_t flops, 
 
 Ceilings ceilingsOf(const sessions::RunInfo& run) {
     Ceilings ceilings;
-    const nlohmann::json environment = parsedObject(run.environmentJson);
+    const nlohmann::json environment = base::parsedObject(run.environmentJson);
     const auto device = environment.find("device");
     if (device == environment.end() || !device->is_object()) {
         return ceilings;
     }
-    ceilings.device = textAt(*device, "name");
-    ceilings.bytesPerSecond = numberAt(*device, "memory_bandwidth").value_or(0);
-    ceilings.dtype = textAt(parsedObject(run.metricsJson), "dtype");
+    ceilings.device = textOf(base::textAt(*device, "name"));
+    ceilings.bytesPerSecond = base::numberAt(*device, "memory_bandwidth").value_or(0);
+    ceilings.dtype = textOf(base::textAt(base::parsedObject(run.metricsJson), "dtype"));
     // Rates of arithmetic stand in the shipped profile of the same device.
-    const QString id = textAt(*device, "id");
+    const QString id = textOf(base::textAt(*device, "id"));
     const auto shipped = kernels::deviceProfileNames();
     if (std::ranges::find(shipped, id.toStdString()) != shipped.end()) {
         try {

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "ui/views/shell/settings_file.h"
 
 namespace vitrine::ui {
@@ -102,12 +102,11 @@ void SessionCommands::runAgain() {
     if (run == nullptr || runs_ == nullptr || runs_->running()) {
         return;
     }
-    const nlohmann::json spec = nlohmann::json::parse(run->specJson, nullptr, false);
-    if (!spec.is_object()) {
+    if (!base::holdsObject(run->specJson)) {
         emit failed(tr("Run %1 has no experiment that can be started again.").arg(run->id));
         return;
     }
-    runs_->start(spec, document_->path());
+    runs_->start(run->specJson, document_->path());
 }
 
 void SessionCommands::renameRun() {

@@ -5,9 +5,9 @@
 #include <QActionGroup>
 #include <QCoreApplication>
 
+#include "base/json_values.h"
 #include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/views/shell/rail.h"
 #include "ui/views/shell/view_list.h"
 
@@ -96,8 +96,7 @@ void ViewStack::enter() {
 }
 
 void ViewStack::openExperiment(const QString& experimentJson) {
-    const QString name = textIn(experimentJson.toStdString(), "workload");
-    const engine::Workload* workload = engine::findWorkload(name.toStdString());
+    const engine::Workload* workload = engine::findWorkload(base::textIn(experimentJson.toStdString(), "workload"));
     // The Run view says of a workload without a form how it is started.
     const QString target =
         workload != nullptr && !workload->formView.empty() ? textOf(workload->formView) : QStringLiteral("run");

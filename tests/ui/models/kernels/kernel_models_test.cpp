@@ -263,7 +263,7 @@ private slots:
         QVERIFY(list->withEntry("expert_gemm_hopper") == &*gemm);
         QVERIFY(list->withEntry("nvjet_sm90") == nullptr);
 
-        const nlohmann::json spec = ui::variantExperiment(run, *portable);
+        const auto spec = nlohmann::json::parse(ui::variantExperiment(run, *portable));
         QCOMPARE(spec["profile"].get<std::string>(), std::string("full"));
         QVERIFY(spec["kernel"] == nlohmann::json::parse(R"(["Route=builtin/block", "expert_gemm=builtin/portable"])"));
         QCOMPARE(spec["model"].get<std::string>(), std::string("synthetic:gpt-oss-20b"));
@@ -289,7 +289,7 @@ private slots:
         QVERIFY(list->cpu);
         QCOMPARE(list->used.front().variant, QStringLiteral("avx512"));
         QCOMPARE(list->candidates.size(), std::size_t(3));
-        const nlohmann::json spec = ui::variantExperiment(run, list->candidates[1]);
+        const auto spec = nlohmann::json::parse(ui::variantExperiment(run, list->candidates[1]));
         QCOMPARE(spec["simd"].get<std::string>(), std::string("avx2"));
         QCOMPARE(spec["kernel"].size(), std::size_t(2)); // as it was
         const ui::KernelStatsPtr stats = ui::kernelStats(*test::makeCpuRun(), {}, kAll);

@@ -47,15 +47,15 @@ namespace {
 /// Notes what it should start; a test ends it.
 class NotedRuns final : public ui::RunController {
 public:
-    void start(const nlohmann::json& what, const QString& file) override {
-        experiment = what;
+    void start(const std::string& what, const QString& file) override {
+        experiment = nlohmann::json::parse(what);
         session = file;
         isRunning = true;
         emit started(7);
     }
     void stop() override { end(QStringLiteral("cancelled"), QStringLiteral("{}")); }
     bool running() const override { return isRunning; }
-    quint64 price(const nlohmann::json&) override { return 0; }
+    quint64 price(const std::string&) override { return 0; }
     void end(const QString& status, const QString& metrics) {
         isRunning = false;
         emit ended(status, {}, metrics);
