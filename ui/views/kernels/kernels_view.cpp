@@ -285,8 +285,9 @@ void KernelsView::updateFlame() {
     if (page() != Flame || !timeline_) {
         return;
     }
-    flameJob_.start([timeline = timeline_, range = countedRange()] { return flameTree(*timeline, range); },
-                    ifStill(run_, [this](FlameTreePtr flame) {
+    flameJob_.start([timeline = timeline_,
+                     range = countedRange()] { return profiler::flameTree(*timeline, range.begin, range.end); },
+                    ifStill(run_, [this](profiler::FlameTreePtr flame) {
                         flameTree_ = std::move(flame);
                         flame_->setFlame(flameTree_);
                         updateTwin();

@@ -117,7 +117,7 @@ private:
     KernelPanel* panel_ = nullptr;
     QTreeView* twin_ = nullptr;
     FlatTreeModel* twinModel_ = nullptr;
-    FlameTreePtr flameTree_;
+    profiler::FlameTreePtr flameTree_;
 
     int walkedAt_ = -1; ///< of the kernels of the lit op
     std::uint64_t walkedScope_ = 0;
@@ -126,7 +126,7 @@ private:
     LatestJob<KernelTracePtr> traceJob_;
     LatestJob<KernelStatsPtr> statsJob_, statsJobB_;
     LatestJob<VariantListPtr> listJob_, listJobB_;
-    LatestJob<FlameTreePtr> flameJob_;
+    LatestJob<profiler::FlameTreePtr> flameJob_;
 };
 
 } // namespace vitrine::ui
