@@ -50,9 +50,6 @@ struct RequestPiece {
     RequestState state = RequestState::Queued;
 };
 
-/// The smallest of values that at least this share of them do not exceed.
-std::optional<double> percentile(const std::vector<double>& sorted, double share);
-
 /// Seconds of all requests that have them, ascending.
 struct BatchLatencies {
     std::vector<double> ttft, tpot, endToEnd;

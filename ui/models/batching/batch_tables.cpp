@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/percentile.h"
 #include "ui/models/common/format.h"
 #include "ui/models/load/load_tables.h"
 
@@ -283,7 +284,7 @@ FlatTreePtr batchLatencyTable(const BatchPair& pair) {
                           {QObject::tr("end to end"), &BatchLatencies::endToEnd, 0}};
     for (const Kind& kind : kinds) {
         const auto value = [&](const BatchSidePtr& side, int share) -> Value {
-            const Value seconds = side ? percentile(side->latencies.*kind.values, share / 100.0) : std::nullopt;
+            const Value seconds = side ? base::percentile(side->latencies.*kind.values, share / 100.0) : std::nullopt;
             return seconds ? Value(*seconds * 1e3) : std::nullopt;
         };
         // As many decimals as the smallest can say in three digits, the same in all rows of a kind.

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "engine/workload/experiment.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/session/run_summary.h"
 #include "ui/models/session/session_document.h"
 
@@ -79,7 +79,7 @@ void addSpeed(QStringList& out, const RunInfo& a, const RunInfo& b, const char* 
 
 /// Whether the run loaded nothing, because a run before it had: its load time is none.
 bool tookWeightsOver(const RunInfo& run) {
-    const nlohmann::json metrics = parsedObject(run.metricsJson);
+    const nlohmann::json metrics = base::parsedObject(run.metricsJson);
     const auto kept = metrics.find("weights_kept");
     return kept != metrics.end() && *kept == true;
 }
@@ -123,7 +123,7 @@ CompareText compareText(const RunInfo& a, const RunInfo& b) {
         parts << QObject::tr("%1 took its weights over from the run before")
                      .arg(overA ? QLatin1Char('A') : QLatin1Char('B'));
     }
-    const auto differences = engine::diffExperiments(parsedObject(a.specJson), parsedObject(b.specJson));
+    const auto differences = engine::diffExperiments(base::parsedObject(a.specJson), base::parsedObject(b.specJson));
     if (differences.empty()) {
         parts << QObject::tr("Both have the same settings");
     } else {

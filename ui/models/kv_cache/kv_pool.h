@@ -12,9 +12,11 @@
 #include "ui/models/batching/batch_map.h"
 #include "ui/models/kv_cache/kv_summary.h"
 
-namespace vitrine::ui {
-
+namespace vitrine::profiler {
 class KvPoolSteps;
+}
+
+namespace vitrine::ui {
 
 struct KvPoolPanel {
     base::PageState state = base::PageState::Free;
@@ -89,8 +91,8 @@ private:
         std::int64_t prompt = 0;
         std::vector<base::TimeNs> tokens; ///< when each came
     };
-    void takePages(const profiler::RunTimeline& timeline, const KvPoolSteps& steps);
-    void takeKept(const profiler::RunTimeline& timeline, const KvPoolSteps& steps);
+    void takePages(const profiler::RunTimeline& timeline, const profiler::KvPoolSteps& steps);
+    void takeKept(const profiler::RunTimeline& timeline, const profiler::KvPoolSteps& steps);
     void makeWaste();
     void makeMoments();
     std::vector<base::TimeNs> changes() const; ///< of pages or of tokens

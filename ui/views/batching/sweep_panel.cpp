@@ -10,11 +10,10 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_values.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/widgets/base/controls.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/chart.h"
@@ -131,7 +130,7 @@ std::vector<std::string> SweepPanel::experiments() const {
 void SweepPanel::updateBar() {
     const bool running = runner_->running();
     const bool counts = !parseSlotCounts(slotCounts_->text()).empty();
-    const bool trace = source_ && parsedObject(source_->specJson).contains("trace");
+    const bool trace = source_ && base::hasKey(source_->specJson, "trace");
     const auto runs = static_cast<qint64>(experiments().size());
     for (QWidget* widget : std::initializer_list<QWidget*>{slotCounts_, static_, continuous_}) {
         widget->setEnabled(!running);

@@ -23,7 +23,7 @@ constexpr std::size_t kFindMarks = 500;
 void MemoryView::updateBudget() {
     budget_.reset();
     if (timeline_) {
-        budget_ = budgetAt(*timeline_, timeline_->end());
+        budget_ = profiler::budgetAt(*timeline_, timeline_->end());
     }
     const sessions::RunInfo* run = context().document->run(run_);
     if (!budget_ && run != nullptr) {

@@ -13,9 +13,9 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include "profiler/analysis/scope_places.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
-#include "ui/models/memory/memory_summary.h"
 #include "ui/views/memory/fit_panel.h"
 #include "ui/views/memory/phase_plot.h"
 #include "ui/widgets/base/delegates.h"
@@ -275,7 +275,8 @@ void OomPanel::refresh() {
     columns_->setColumnStretch(2, change != nullptr ? kChangesWidth : 0);
     changesModel_->setTree(change);
     if (change) {
-        changesTitle_->setText(tr("What changed since %1").arg(scopeTitle(*timeline_, *facts_.before, false)));
+        changesTitle_->setText(
+            tr("What changed since %1").arg(textOf(profiler::scopeTitle(*timeline_, *facts_.before, false))));
     }
     phases_->setFailure(timeline_, facts_);
     fit_->setFailure(run_, facts_);

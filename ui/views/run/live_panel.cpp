@@ -170,11 +170,11 @@ void LivePanel::resizeEvent(QResizeEvent* event) {
     blocks_->setDirection(width() > kSideBySide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
 }
 
-void LivePanel::setRoofline(const std::optional<RooflineSummary>& facts) {
+void LivePanel::setRoofline(const std::optional<profiler::RooflineSummary>& facts) {
     rooflineBlock_->setVisible(facts.has_value());
-    rooflineSentence_->setText(facts ? rooflineSentence(*facts) : QString());
-    roofline_->setToolTip(facts ? rooflineFootnote(*facts) : QString());
-    roofline_->setFacts(facts.value_or(RooflineSummary{}));
+    rooflineSentence_->setText(facts ? textOf(profiler::rooflineSentence(*facts)) : QString());
+    roofline_->setToolTip(facts ? textOf(profiler::rooflineFootnote(*facts)) : QString());
+    roofline_->setFacts(facts.value_or(profiler::RooflineSummary{}));
 }
 
 void LivePanel::setNumbers(const QString& title, const LiveNumbers& numbers) {

@@ -5,7 +5,7 @@
 // The time that the bytes of a token need at the device's bandwidth, by part, above the time that it took; below them the
 // parts as a table.
 
-#include "ui/models/run/roofline_summary.h"
+#include "profiler/analysis/decode_roofline.h"
 #include "ui/widgets/plots/item_plot.h"
 
 namespace vitrine::ui {
@@ -15,7 +15,7 @@ class RooflinePlot final : public ItemPlot {
 
 public:
     explicit RooflinePlot(QWidget* parent);
-    void setFacts(RooflineSummary facts);
+    void setFacts(profiler::RooflineSummary facts);
 
     QImage picture(const QSizeF& size, double dpr) const override;
     QString spoken() const override;
@@ -33,7 +33,7 @@ protected:
 private:
     QRectF barRect(int row, double seconds, double width) const;
     QRectF rowRect(std::size_t part, double width) const;
-    RooflineSummary facts_;
+    profiler::RooflineSummary facts_;
 };
 
 } // namespace vitrine::ui

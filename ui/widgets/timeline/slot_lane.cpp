@@ -315,7 +315,7 @@ void RequestLane::setOnly(std::optional<std::vector<std::int32_t>> requests, con
 
 void RequestLane::reveal(const std::vector<std::int32_t>& requests) {
     if (!only_) {
-        setFirst(firstOfMost(requests, visibleRows(), first()));
+        setFirst(profiler::firstOfMost(requests, visibleRows(), first()));
     }
 }
 

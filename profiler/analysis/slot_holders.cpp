@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "ui/models/batching/slot_holders.h"
+#include "profiler/analysis/slot_holders.h"
 
 #include <algorithm>
 
-namespace vitrine::ui {
+namespace vitrine::profiler {
 
 void SlotHolders::take(std::int32_t slot, base::TimeNs place, std::int32_t request) {
     if (const auto held = held_.find(request); held != held_.end()) {
@@ -59,4 +59,4 @@ std::int32_t firstOfMost(const std::vector<std::int32_t>& numbers, std::int32_t 
     return best;
 }
 
-} // namespace vitrine::ui
+} // namespace vitrine::profiler

@@ -13,11 +13,11 @@
 
 #include "profiler/timeline/run_timeline.h"
 
-namespace vitrine::ui {
+namespace vitrine::profiler {
 
 class KvPoolSteps {
 public:
-    explicit KvPoolSteps(const profiler::RunTimeline& timeline);
+    explicit KvPoolSteps(const RunTimeline& timeline);
 
     /// Where a change of a page that was told at `time` belongs: the begin of the step it was made for, or `time` where
     /// no step was under way. `used`: the page came into use; the end of the last step before a rest and what that rest
@@ -51,6 +51,6 @@ struct KvHeldChange {
 
 /// Of all requests, by time: the prompt as its pieces are read, then a token for each one behind it that was sampled (the last
 /// of an answer is not fed back).
-std::vector<KvHeldChange> kvHeldTokens(const profiler::RunTimeline& timeline, const KvPoolSteps& steps);
+std::vector<KvHeldChange> kvHeldTokens(const RunTimeline& timeline, const KvPoolSteps& steps);
 
-} // namespace vitrine::ui
+} // namespace vitrine::profiler

@@ -1,26 +1,24 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// The icicle of device time.
+#include "profiler/analysis/kernel_flame.h"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
+#include "profiler/analysis/kernel_table.h"
 #include "profiler/analysis/scope_places.h"
-#include "ui/models/common/format.h"
-#include "ui/models/kernels/kernel_stats.h"
-#include "ui/models/kernels/kernel_trace.h"
 
-namespace vitrine::ui {
+namespace vitrine::profiler {
 
 using base::ScopeKind;
-using profiler::RunTimeline;
-using profiler::ScopePlace;
 
 namespace {
 
-QString tr(const char* text) {
-    return QObject::tr(text);
-}
+struct Stretch {
+    base::TimeNs begin = 0, end = 0;
+};
 
 /// Sums by name along a path, in the order of their first appearance.
 class FlameBuilder {
@@ -96,26 +94,26 @@ private:
     std::map<std::tuple<std::uint32_t, std::int32_t, std::uint32_t>, std::int32_t> known_;
 };
 
-QString nameOf(const RunTimeline& timeline, std::uint64_t key) {
+std::string nameOf(const RunTimeline& timeline, std::uint64_t key) {
     const auto value = static_cast<std::uint32_t>(key);
     if (key >> kLevelShift == Layer) {
-        return tr("layer %1").arg(value);
+        return "layer " + std::to_string(value);
     }
     if (key >> kLevelShift == StepType && value == 0) {
-        return tr("outside of phases");
+        return "outside of phases";
     }
-    return textOf(timeline.text(value));
+    return std::string(timeline.text(value));
 }
 
-void sumKernels(const RunTimeline& timeline, TimeRange range, FlameBuilder& builder) {
-    profiler::ScopePlaces places(timeline);
+void sumKernels(const RunTimeline& timeline, Stretch range, FlameBuilder& builder) {
+    ScopePlaces places(timeline);
     FlamePaths paths(builder);
     std::uint32_t lane = 0;
     for (const base::SpanEvent& span : timeline.kernels().spans()) {
         if (lane == 0 && timeline.text(span.lane.value) == "Kernels") {
             lane = span.lane.value;
         }
-        if (lane != 0 && span.lane.value == lane && range.contains(span.begin)) {
+        if (lane != 0 && span.lane.value == lane && range.begin <= span.begin && span.begin < range.end) {
             const std::int32_t op = paths.of(places.of(span.scope.value));
             builder.add(builder.child(op, keyOf(Kernel, span.name.value)), span.end - span.begin);
         }
@@ -124,25 +122,25 @@ void sumKernels(const RunTimeline& timeline, TimeRange range, FlameBuilder& buil
 
 /// Calls `take` with each op that begins in the range, the place of its parent and its length. Ops inside ops are left
 /// out: they would be counted twice.
-template <typename Take> void forEachOp(const RunTimeline& timeline, TimeRange range, Take take) {
-    profiler::ScopePlaces places(timeline);
+template <typename Take> void forEachOp(const RunTimeline& timeline, Stretch range, Take take) {
+    ScopePlaces places(timeline);
     const auto scopes = timeline.scopes().all();
-    for (std::size_t i = profiler::scopesUpTo(timeline, range.begin - 1); i < scopes.size(); ++i) {
-        const profiler::ScopeRow row = scopes[i];
+    for (std::size_t i = scopesUpTo(timeline, range.begin - 1); i < scopes.size(); ++i) {
+        const ScopeRow row = scopes[i];
         if (row.begin >= range.end) {
             break;
         }
         const ScopePlace outer = places.around(row);
         if (row.kind == ScopeKind::Op && outer.op == 0) {
-            take(row, outer, profiler::scopeEnd(timeline, row) - row.begin);
+            take(row, outer, scopeEnd(timeline, row) - row.begin);
         }
     }
 }
 
-void sumOps(const RunTimeline& timeline, TimeRange range, FlameBuilder& builder) {
+void sumOps(const RunTimeline& timeline, Stretch range, FlameBuilder& builder) {
     FlamePaths paths(builder);
-    forEachOp(timeline, range, [&](const profiler::ScopeRow& row, const ScopePlace& outer, base::TimeNs length) {
-        builder.add(paths.of(profiler::placeInside(outer, row)), length);
+    forEachOp(timeline, range, [&](const ScopeRow& row, const ScopePlace& outer, base::TimeNs length) {
+        builder.add(paths.of(placeInside(outer, row)), length);
     });
 }
 
@@ -164,7 +162,7 @@ FlameTreePtr laidOut(const RunTimeline& timeline, FlameBuilder& builder, bool of
         const Open at = open[next];
         const auto& node = nodes[static_cast<std::size_t>(at.source)];
         FlameNode shown;
-        shown.name = at.source == 0 ? (ofKernels ? tr("device time") : tr("time of ops")) : nameOf(timeline, node.key);
+        shown.name = at.source == 0 ? (ofKernels ? "device time" : "time of ops") : nameOf(timeline, node.key);
         shown.parent = at.parent;
         shown.depth = at.depth;
         shown.begin = at.begin;
@@ -197,7 +195,8 @@ FlameTreePtr laidOut(const RunTimeline& timeline, FlameBuilder& builder, bool of
 
 } // namespace
 
-FlameTreePtr flameTree(const RunTimeline& timeline, TimeRange range) {
+FlameTreePtr flameTree(const RunTimeline& timeline, base::TimeNs begin, base::TimeNs end) {
+    const Stretch range{begin, end};
     FlameBuilder kernels;
     sumKernels(timeline, range, kernels);
     if (!kernels.empty()) {
@@ -208,39 +207,11 @@ FlameTreePtr flameTree(const RunTimeline& timeline, TimeRange range) {
     return laidOut(timeline, ops, false);
 }
 
-base::TimeNs timeOfOps(const RunTimeline& timeline, TimeRange range) {
+base::TimeNs timeOfOps(const RunTimeline& timeline, base::TimeNs begin, base::TimeNs end) {
     base::TimeNs time = 0;
-    forEachOp(timeline, range,
-              [&time](const profiler::ScopeRow&, const ScopePlace&, base::TimeNs length) { time += length; });
+    forEachOp(timeline, {begin, end},
+              [&time](const ScopeRow&, const ScopePlace&, base::TimeNs length) { time += length; });
     return time;
 }
 
-FlatTreePtr flameTable(const FlameTree& flame) {
-    auto tree = std::make_shared<FlatTree>();
-    tree->columns = {{tr("Name"), false},
-                     {tr("Time"), true},
-                     {tr("Share"), true},
-                     {flame.ofKernels ? tr("Kernels") : tr("Ops"), true}};
-    const double whole = flame.nodes.empty() ? 0 : flame.nodes.front().length;
-    for (std::size_t i = 0; i < flame.nodes.size(); ++i) {
-        const FlameNode& node = flame.nodes[i];
-        FlatNode row;
-        row.parent = node.parent;
-        row.key = i + 1;
-        row.emphasis = i == 0;
-        if (node.category >= 0) {
-            row.category = node.category;
-        }
-        const double share = whole > 0 ? node.length / whole : 0;
-        row.cells = {FlatCell(node.name),
-                     FlatCell(durationText(static_cast<base::TimeNs>(node.length)), node.length,
-                              QString::number(node.length, 'f', 0)),
-                     FlatCell(shareText(share), share),
-                     FlatCell(countText(static_cast<std::int64_t>(node.calls)), static_cast<qulonglong>(node.calls))};
-        row.cells[2].share = share;
-        tree->nodes.push_back(std::move(row));
-    }
-    return tree;
-}
-
-} // namespace vitrine::ui
+} // namespace vitrine::profiler

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 
-namespace vitrine::ui {
+namespace vitrine::profiler {
 
 class SlotHolders {
 public:
@@ -35,4 +35,4 @@ private:
 /// middle; never below 0. `shown` where as many lie among the `rows` numbers from there on.
 std::int32_t firstOfMost(const std::vector<std::int32_t>& numbers, std::int32_t rows, std::int32_t shown);
 
-} // namespace vitrine::ui
+} // namespace vitrine::profiler

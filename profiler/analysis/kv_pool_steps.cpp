@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-#include "ui/models/kv_cache/kv_pool_steps.h"
+#include "profiler/analysis/kv_pool_steps.h"
 
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 
-namespace vitrine::ui {
+namespace vitrine::profiler {
 
 using base::RequestChange;
 
-KvPoolSteps::KvPoolSteps(const profiler::RunTimeline& timeline) : steps_(timeline.requests().steps()) {
+KvPoolSteps::KvPoolSteps(const RunTimeline& timeline) : steps_(timeline.requests().steps()) {
     // Each commit tells the tokens of the whole cache, whether pages have changed or not.
     std::vector<base::TimeNs> told;
     for (const auto& [time, tokens] : timeline.counters().samples("kv_tokens")) {
@@ -89,7 +89,7 @@ struct Change {
     std::int64_t tokens = 0;
 };
 
-void addBorders(const profiler::RunTimeline& timeline, const KvPoolSteps& steps, std::vector<Change>& out) {
+void addBorders(const RunTimeline& timeline, const KvPoolSteps& steps, std::vector<Change>& out) {
     std::unordered_map<std::int32_t, std::int64_t> prompts;
     for (const base::RequestEvent& event : timeline.requests().events()) {
         switch (event.phase) {
@@ -116,7 +116,7 @@ void addBorders(const profiler::RunTimeline& timeline, const KvPoolSteps& steps,
 }
 
 /// Pieces of prompts. Where a prompt is cut by the end of a step, that step's other prompts say how much of it was read.
-void addReading(const profiler::RunTimeline& timeline, const KvPoolSteps& steps, std::vector<Change>& out) {
+void addReading(const RunTimeline& timeline, const KvPoolSteps& steps, std::vector<Change>& out) {
     std::vector<base::SlotSpanEvent> spans;
     for (const base::SlotSpanEvent& span : timeline.requests().slotSpans()) {
         if (span.state == base::SlotState::Prefill && span.request >= 0 && span.steps > 0 &&
@@ -150,7 +150,7 @@ void addReading(const profiler::RunTimeline& timeline, const KvPoolSteps& steps,
 
 } // namespace
 
-std::vector<KvHeldChange> kvHeldTokens(const profiler::RunTimeline& timeline, const KvPoolSteps& steps) {
+std::vector<KvHeldChange> kvHeldTokens(const RunTimeline& timeline, const KvPoolSteps& steps) {
     std::vector<Change> changes;
     addBorders(timeline, steps, changes);
     addReading(timeline, steps, changes);
@@ -201,4 +201,4 @@ std::vector<KvHeldChange> kvHeldTokens(const profiler::RunTimeline& timeline, co
     return out;
 }
 
-} // namespace vitrine::ui
+} // namespace vitrine::profiler
