@@ -118,7 +118,7 @@ PyValue moveDim(E& e, C& c) {
         }
     }
     order.insert(order.begin() + std::min<std::ptrdiff_t>(to, static_cast<std::ptrdiff_t>(order.size())), from);
-    return tensor.rank() == 0 ? c.arguments[0] : PyValue(permuteTensor(e.heap, tensor, order));
+    return tensor.rank() == 0 ? c.required(0, "input") : PyValue(permuteTensor(e.heap, tensor, order));
 }
 
 /// One dimension as several.
@@ -226,7 +226,7 @@ PyValue fillDiagonal(E& e, C& c) {
         fail("fill_diagonal_() changes a matrix");
     }
     assignTensor(*diagonalTensor(e.heap, tensor, 0, 0, 1), {nullptr, kernels::floatConstant(value)});
-    return c.arguments[0];
+    return c.required(0, "self");
 }
 
 PyValue indexPut(E& e, C& c) {
@@ -239,7 +239,7 @@ PyValue indexPut(E& e, C& c) {
         fail("index_put_() with accumulate is not supported; use scatter_add_()");
     }
     e.containers.assignItem(&tensor, e.heap.tuple(indices), values);
-    return c.arguments[0];
+    return c.required(0, "self");
 }
 
 constexpr std::array kTable = std::to_array<BuiltinEntry>({

@@ -253,11 +253,12 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"collections.OrderedDict", [](E& e, C& c) { return e.caller.callBuiltin("dict", c); }},
     {"float.is_integer",
      [](E&, C& c) {
-         return PyValue::boolean(std::floor(c.arguments[0].number()) == c.arguments[0].number());
+         const double value = c.required(0, "self").number();
+         return PyValue::boolean(std::floor(value) == value);
      }},
     {"int.bit_length",
      [](E&, C& c) {
-         const std::int64_t value = c.arguments[0].integer();
+         const std::int64_t value = c.required(0, "self").integer();
          const auto bits = static_cast<std::uint64_t>(value);
          const std::uint64_t size = value < 0 ? ~bits + 1 : bits;
          return PyValue::integer(std::bit_width(size));

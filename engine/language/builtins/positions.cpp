@@ -96,7 +96,7 @@ void scatterInto(E& e, C& c, PyTensor& target, ProgramOp op) {
 
 template <ProgramOp Op> PyValue scatterInPlace(E& e, C& c) {
     scatterInto(e, c, changeable(e, c), Op);
-    return c.arguments[0];
+    return c.required(0, "self");
 }
 
 template <ProgramOp Op> PyValue scatter(E& e, C& c) {
@@ -120,7 +120,7 @@ PyValue indexFill(E& e, C& c) {
         assignTensor(*selectTensor(e.heap, tensor, dim, at < 0 ? at + extent : at),
                      {nullptr, kernels::floatConstant(value)});
     }
-    return c.arguments[0];
+    return c.required(0, "self");
 }
 
 /// Ones at the positions that the last dimension of the result is indexed by.

@@ -22,14 +22,14 @@ PyValue fillWith(E& e, C& c) {
     assignTensor(tensor, value.as<PyTensor>() != nullptr
                              ? TensorOperand{value.as<PyTensor>(), {}}
                              : TensorOperand{nullptr, kernels::floatConstant(e.convert.real(value, "the value"))});
-    return c.arguments[0];
+    return c.required(0, "self");
 }
 
 PyValue zero(E& e, C& c) {
     PyTensor& tensor = changeable(e, c);
     c.finish();
     assignTensor(tensor, {nullptr, kernels::floatConstant(0)});
-    return c.arguments[0];
+    return c.required(0, "self");
 }
 
 // Conversions.

@@ -109,7 +109,7 @@ PyValue transpose(E& e, C& c) {
     const PyTensor& tensor = *e.constants.tensor(c.required(0, "input"));
     const bool isShort = c.arguments.size() == 1 && c.keywords.empty();
     if (isShort && tensor.rank() < 2) {
-        return c.arguments[0];
+        return c.required(0, "input");
     }
     const int a = wrappedDim(isShort ? -2 : e.convert.integer(c.required(1, "dim0"), "a dimension"), tensor.rank());
     const int b = wrappedDim(isShort ? -1 : e.convert.integer(c.required(2, "dim1"), "a dimension"), tensor.rank());
@@ -118,7 +118,7 @@ PyValue transpose(E& e, C& c) {
     for (std::size_t i = 0; i < order.size(); ++i) {
         order[i] = static_cast<int>(i) == a ? b : static_cast<int>(i) == b ? a : static_cast<int>(i);
     }
-    return tensor.dims.empty() ? c.arguments[0] : PyValue(permuteTensor(e.heap, tensor, order));
+    return tensor.dims.empty() ? c.required(0, "input") : PyValue(permuteTensor(e.heap, tensor, order));
 }
 
 PyValue expand(E& e, C& c) {
@@ -210,7 +210,7 @@ PyValue roll(E& e, C& c) {
     const int along = dim.value_or(0);
     const std::int64_t extent = source.dims.at(static_cast<std::size_t>(along));
     if (extent == 0) {
-        return c.arguments[0];
+        return c.required(0, "input");
     }
     const std::int64_t cut = ((-(shift % extent)) % extent + extent) % extent;
     const std::array<const PyTensor*, 2> parts = {sliceTensor(e.heap, source, along, cut, 1, extent - cut),

@@ -47,6 +47,8 @@ TEST(LanguageErrors, SayWhereWhatAndWhatToDo) {
         {"t = [1, 2, 3]\n" + head + "return t[h] > q\n", "torch.tensor", 3, 12},
         {head + "return (q > k) & (q - 0.5)\n", "booleans or integers", 2, 12},
         {head + "for i in range(q):\n        pass\n    return q > k\n", "must be known before", 2, 14},
+        {"n = float.is_integer()\n" + head + "return q > n\n", "'self' is missing", 1, 5},
+        {"n = int.bit_length()\n" + head + "return q > n\n", "'self' is missing", 1, 5},
         {"n = 5 // 0\n" + head + "return q > n\n", "division by zero", 1, 5},
         {"n = 9223372036854775807 + 1\n" + head + "return q > n\n", "64 bits", 1, 5},
         {"n = 99999999999999999999\n" + head + "return q > n\n", "64 bits", 1, 5},
