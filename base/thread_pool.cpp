@@ -94,12 +94,12 @@ struct Position {
 };
 thread_local Position currentPosition;
 
-class PositionScope {
+class PositionGuard {
 public:
-    explicit PositionScope(Position position) : saved_(currentPosition) { currentPosition = position; }
-    ~PositionScope() { currentPosition = saved_; }
-    PositionScope(const PositionScope&) = delete; // restores once
-    PositionScope& operator=(const PositionScope&) = delete;
+    explicit PositionGuard(Position position) : saved_(currentPosition) { currentPosition = position; }
+    ~PositionGuard() { currentPosition = saved_; }
+    PositionGuard(const PositionGuard&) = delete; // restores once
+    PositionGuard& operator=(const PositionGuard&) = delete;
 
 private:
     Position saved_;
@@ -130,7 +130,7 @@ struct ThreadPool::State {
     std::exception_ptr error; ///< written by the one that set `failed`
 
     void runPieces(int worker) {
-        const PositionScope scope({this, worker});
+        const PositionGuard scope({this, worker});
         const std::int64_t size = count / pieces;
         const std::int64_t longer = count % pieces; // the first pieces take one more
         while (!failed.load(std::memory_order_relaxed)) {
@@ -272,7 +272,7 @@ void ThreadPool::parallelFor(std::int64_t count, std::int64_t grain, const Body&
     }
     const std::lock_guard callers(s.callerMutex);
     if (pieces <= 1 || s.threads == 1) {
-        const PositionScope scope({&s, 0});
+        const PositionGuard scope({&s, 0});
         body(0, count, 0);
         return;
     }

@@ -4,7 +4,7 @@
 
 namespace vitrine::app {
 
-void addModOptions(CLI::App& command, engine::ModRequest& mods, std::vector<std::string>& defines) {
+void addModOptions(CLI::App& command, engine::ProgramChoice& mods, std::vector<std::string>& defines) {
     const auto several = [&command](const std::string& flag, std::vector<std::string>& to, const std::string& help,
                                     const std::string& type) {
         command.add_option(flag, to, help)
@@ -20,7 +20,7 @@ void addModOptions(CLI::App& command, engine::ModRequest& mods, std::vector<std:
     several("--define", defines, "An integer that the file reads as a global, as WINDOW=1024", "NAME=N");
 }
 
-void takeDefines(engine::ModRequest& mods, const std::vector<std::string>& defines) {
+void takeDefines(engine::ProgramChoice& mods, const std::vector<std::string>& defines) {
     for (const std::string& text : defines) {
         const auto [name, value] = engine::parseDefine("--define", text);
         mods.defines.insert_or_assign(name, value);

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "engine/language/request.h"
+#include "engine/language/program_choice.h"
 
 namespace vitrine::app {
 
 /// --mods and --define. `defines` receives the texts; takeDefines reads them after parsing.
-void addModOptions(CLI::App& command, engine::ModRequest& mods, std::vector<std::string>& defines);
+void addModOptions(CLI::App& command, engine::ProgramChoice& mods, std::vector<std::string>& defines);
 /// Throws BadInput that names --define.
-void takeDefines(engine::ModRequest& mods, const std::vector<std::string>& defines);
+void takeDefines(engine::ProgramChoice& mods, const std::vector<std::string>& defines);
 
 } // namespace vitrine::app

@@ -11,31 +11,18 @@
 
 #include "app/runner/environment.h"
 #include "base/error.h"
+#include "base/json_values.h"
 #include "engine/workload/experiment.h"
 #include "profiler/timeline/run_timeline.h"
 #include "sessions/session_file.h"
-#include "ui/models/common/json_values.h"
+#include "ui/models/common/format.h"
+#include "ui/models/session/saved_tokens.h"
 
 namespace vitrine::app {
 
 namespace {
 
 using Json = nlohmann::json;
-
-ui::StreamedToken tokenOf(const Json& message) {
-    ui::StreamedToken token;
-    token.request = static_cast<int>(ui::numberAt(message, "request").value_or(0));
-    token.index = static_cast<int>(ui::numberAt(message, "index").value_or(0));
-    token.id = static_cast<int>(ui::numberAt(message, "id").value_or(0));
-    token.text = ui::textAt(message, "text");
-    token.channel = ui::textAt(message, "channel");
-    token.logprob = ui::numberAt(message, "logprob").value_or(0);
-    token.seconds = ui::numberAt(message, "time").value_or(0) * 1e-9;
-    if (const auto top = message.find("top"); top != message.end() && top->is_array()) {
-        token.topJson = QString::fromStdString(top->dump());
-    }
-    return token;
-}
 
 engine::Experiment planOf(const std::string& text) {
     const engine::Experiment experiment = engine::Experiment::parse(Json::parse(text), "experiment");
@@ -92,18 +79,17 @@ RunHost& HostRunController::hostFor(const engine::Experiment& experiment) {
     return *worker_;
 }
 
-void HostRunController::start(const Json& experiment, const QString& sessionFile) {
+void HostRunController::start(const std::string& experimentJson, const QString& sessionFile) {
     try {
         if (running_) {
             throw base::Internal("a run is going on; wait for its end or stop it");
         }
-        const engine::Experiment checked = engine::Experiment::parse(experiment, "experiment");
+        const engine::Experiment checked = engine::Experiment::parse(Json::parse(experimentJson), "experiment");
         host_ = &hostFor(checked);
         host_->start(checked, sessionFile.toStdString(), [this](const Json& message) {
             // The run's thread hands a line over; a value would have to be copied anyway.
             QMetaObject::invokeMethod(
-                this, [this, line = message.dump(-1, ' ', false, Json::error_handler_t::replace)] { onMessage(line); },
-                Qt::QueuedConnection);
+                this, [this, line = base::compactText(message)] { onMessage(line); }, Qt::QueuedConnection);
         });
         running_ = true;
     } catch (const std::exception& error) {
@@ -133,39 +119,40 @@ void HostRunController::onMessage(const std::string& line) {
     if (!message.is_object()) {
         return;
     }
-    const QString type = ui::textAt(message, "type");
-    if (type == QLatin1String("progress")) {
-        emit progress(ui::textAt(message, "what"), static_cast<quint64>(ui::numberAt(message, "done").value_or(0)),
-                      static_cast<quint64>(ui::numberAt(message, "total").value_or(0)));
-    } else if (type == QLatin1String("token")) {
-        emit token(tokenOf(message));
-    } else if (type == QLatin1String("metric")) {
-        emit metric(ui::textAt(message, "name"), ui::numberAt(message, "value").value_or(0));
-    } else if (type == QLatin1String("started")) {
-        emit started(static_cast<qint64>(ui::numberAt(message, "run").value_or(0)));
-    } else if (type == QLatin1String("notice")) {
-        emit notice(ui::textAt(message, "text"));
-    } else if (type == QLatin1String("ended")) {
+    const std::string type = base::textAt(message, "type");
+    if (type == "progress") {
+        emit progress(ui::textOf(base::textAt(message, "what")),
+                      static_cast<quint64>(base::numberAt(message, "done").value_or(0)),
+                      static_cast<quint64>(base::numberAt(message, "total").value_or(0)));
+    } else if (type == "token") {
+        emit token(ui::tokenOf(message));
+    } else if (type == "metric") {
+        emit metric(ui::textOf(base::textAt(message, "name")), base::numberAt(message, "value").value_or(0));
+    } else if (type == "started") {
+        emit started(static_cast<qint64>(base::numberAt(message, "run").value_or(0)));
+    } else if (type == "notice") {
+        emit notice(ui::textOf(base::textAt(message, "text")));
+    } else if (type == "ended") {
         running_ = false;
         if (host_ == worker_.get()) {
-            keptBytes_ = static_cast<quint64>(ui::numberAt(message, "kept_bytes").value_or(0));
+            keptBytes_ = static_cast<quint64>(base::numberAt(message, "kept_bytes").value_or(0));
         }
         const auto metrics = message.find("metrics");
-        emit ended(ui::textAt(message, "status"), ui::textAt(message, "error"),
+        emit ended(ui::textOf(base::textAt(message, "status")), ui::textOf(base::textAt(message, "error")),
                    metrics != message.end() ? QString::fromStdString(metrics->dump()) : QString());
     }
 }
 
-quint64 HostRunController::price(const Json& experiment) {
+quint64 HostRunController::price(const std::string& experimentJson) {
     const std::lock_guard lock(mutex_);
-    waiting_ = Request{++lastTicket_, experiment.dump(-1, ' ', false, Json::error_handler_t::replace)};
+    waiting_ = Request{++lastTicket_, experimentJson};
     wake_.notify_all();
     return lastTicket_;
 }
 
-quint64 HostRunController::rehearse(const Json& experiment) {
+quint64 HostRunController::rehearse(const std::string& experimentJson) {
     const std::lock_guard lock(mutex_);
-    waitingRehearsal_ = Request{++lastTicket_, experiment.dump(-1, ' ', false, Json::error_handler_t::replace)};
+    waitingRehearsal_ = Request{++lastTicket_, experimentJson};
     wake_.notify_all();
     return lastTicket_;
 }

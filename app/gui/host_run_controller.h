@@ -30,13 +30,13 @@ public:
     HostRunController(const HostRunController&) = delete;
     HostRunController& operator=(const HostRunController&) = delete;
 
-    void start(const nlohmann::json& experiment, const QString& sessionFile) override;
+    void start(const std::string& experimentJson, const QString& sessionFile) override;
     void stop() override;
     bool running() const override;
     void releaseMemory() override;
     quint64 keptBytes() const override { return keptBytes_; }
-    quint64 price(const nlohmann::json& experiment) override;
-    quint64 rehearse(const nlohmann::json& experiment) override;
+    quint64 price(const std::string& experimentJson) override;
+    quint64 rehearse(const std::string& experimentJson) override;
 
 private:
     void onMessage(const std::string& line);

@@ -20,7 +20,7 @@
 #include "base/stop.h"
 #include "base/units.h"
 #include "engine/checkpoint/atomic_file.h"
-#include "engine/language/source.h"
+#include "engine/language/module.h"
 #include "engine/workload/experiment.h"
 #include "engine/workload/result_text.h"
 #include "engine/workload/workload.h"
@@ -205,9 +205,9 @@ void InProcessHost::start(const engine::Experiment& experiment, const std::strin
     }
     if (!sessionFile.empty()) {
         // Programs of attention: their files may change, the session keeps what ran.
-        std::vector<engine::ModFile> files;
+        std::vector<engine::PyFile> files;
         for (const std::string& path : experiment.texts("mods")) {
-            files.push_back(engine::readModFile(path));
+            files.push_back(engine::readPyFile(path));
         }
         auto session = sessions::SessionFile::open(sessionFile, sessions::OpenMode::CreateOrOpen);
         sessions::RunInfo info;
@@ -222,7 +222,7 @@ void InProcessHost::start(const engine::Experiment& experiment, const std::strin
         if (experiment.has("prompt")) {
             recording_->setText("prompt", experiment.text("prompt"));
         }
-        for (engine::ModFile& file : files) {
+        for (engine::PyFile& file : files) {
             recording_->setText("mods." + file.name, std::move(file.text));
         }
     }

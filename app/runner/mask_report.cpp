@@ -27,7 +27,7 @@ double secondsSince(std::chrono::steady_clock::time_point begin) {
 /// A GPU with the captures of a mask in its memory.
 class MaskDevice {
 public:
-    MaskDevice(const engine::ModProgram& mask, const kernels::BlockMaskShape& shape, const base::StopToken& stop)
+    MaskDevice(const engine::ChosenProgram& mask, const kernels::BlockMaskShape& shape, const base::StopToken& stop)
         : context_(options(stop)) {
         kernels::BoundProgram bound;
         bound.program = &mask.program;
@@ -62,11 +62,11 @@ json maskReport(const MaskQuestion& question, base::ProgressSink* progress, cons
     if (!question.tensorsFile.empty()) {
         tensors = engine::readCapturedTensors(question.tensorsFile);
     }
-    const engine::ModModule module = engine::parseMods(question.mods);
-    const engine::ModProgram mask = module.mask(question.mask, engine::modOptions(question.mods, tensors));
+    const engine::PyModule module = engine::parseModule(question.mods);
+    const engine::ChosenProgram mask = module.mask(question.mask, engine::programOptions(question.mods, tensors));
     const kernels::CaptureBinding binding = mask.binding();
     base::ThreadPool pool(question.threads);
-    const engine::ModRequest& mods = question.mods;
+    const engine::ProgramChoice& mods = question.mods;
 
     const kernels::BlockMaskShape shape{mods.batch, mods.heads,         mods.queries,
                                         mods.keys,  question.blockSize, question.blockSize};

@@ -8,12 +8,12 @@
 #include <string>
 
 #include "base/stop.h"
-#include "engine/language/request.h"
+#include "engine/language/program_choice.h"
 
 namespace vitrine::app {
 
 struct MaskQuestion {
-    engine::ModRequest mods; ///< batch, heads, queries, keys: the mask's shape
+    engine::ProgramChoice mods; ///< batch, heads, queries, keys: the mask's shape
     std::string mask;
     std::int64_t blockSize = 128;
     std::string tensorsFile; ///< captured tensors, safetensors; empty: none

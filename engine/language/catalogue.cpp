@@ -24,7 +24,7 @@ std::string trimmed(std::string_view text) {
 ModCatalogueEntry readEntry(const std::filesystem::path& path) {
     ModCatalogueEntry entry;
     entry.name = path.stem().string();
-    entry.file = readModFile(path.string());
+    entry.file = readPyFile(path.string());
     entry.file.name = path.filename().string();
     const PyTree tree = parsePython(entry.file);
     if (tree.body.empty() || tree.body[0]->kind != PyStmtKind::Expression ||

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "engine/language/source.h"
+#include "engine/language/module.h"
 
 namespace vitrine::engine {
 
 struct ModCatalogueEntry {
     std::string name;        ///< "sliding_window"
     std::string explanation; ///< one line
-    ModFile file;
+    PyFile file;
     std::vector<std::string> examples;
 };
 

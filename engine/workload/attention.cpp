@@ -9,7 +9,7 @@
 #include "engine/attention/block_mask_cache.h"
 #include "engine/attention/device_blocks.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/language/request.h"
+#include "engine/language/program_choice.h"
 #include "engine/workload/attention_run.h"
 #include "engine/workload/attention_tensors.h"
 #include "kernels/ops/attention/flex_attention.h"
@@ -35,7 +35,7 @@ DType dtypeOption(const Run& run) {
 
 /// A chosen program with its captures where the run reads them.
 struct Loaded {
-    ModProgram mod;
+    ChosenProgram mod;
     std::vector<Tensor> tensors;
     kernels::BoundProgram bound;
 };
@@ -114,26 +114,26 @@ private:
         checkAttentionInputs(in_, "random");
     }
 
-    ModRequest request() const {
-        ModRequest request;
-        request.files = run_.spec.texts("mods");
-        request.program = run_.spec.text("program");
+    ProgramChoice choice() const {
+        ProgramChoice choice;
+        choice.files = run_.spec.texts("mods");
+        choice.program = run_.spec.text("program");
         for (const std::string& text : run_.spec.texts("define")) {
             const auto [name, value] = parseDefine("define", text);
-            request.defines.insert_or_assign(name, value);
+            choice.defines.insert_or_assign(name, value);
         }
         for (const std::string& text : run_.spec.texts("parameter")) {
             const auto [name, value] = parseParameter("parameter", text);
-            request.parameters.insert_or_assign(name, value);
+            choice.parameters.insert_or_assign(name, value);
         }
-        request.captures = run_.spec.texts("capture");
-        request.batch = in_.q.shape[0];
-        request.heads = in_.q.shape[1];
-        request.kvHeads = in_.k.shape[1];
-        request.queries = in_.q.shape[2];
-        request.keys = in_.k.shape[2];
-        request.headDim = in_.q.shape[3];
-        return request;
+        choice.captures = run_.spec.texts("capture");
+        choice.batch = in_.q.shape[0];
+        choice.heads = in_.q.shape[1];
+        choice.kvHeads = in_.k.shape[1];
+        choice.queries = in_.q.shape[2];
+        choice.keys = in_.k.shape[2];
+        choice.headDim = in_.q.shape[3];
+        return choice;
     }
 
     void loadPrograms() {
@@ -142,9 +142,9 @@ private:
         if (score.empty() && mask.empty()) {
             return;
         }
-        const ModRequest asked = request();
-        const ModModule module = parseMods(asked);
-        const ModOptions options = modOptions(asked, captured_);
+        const ProgramChoice asked = choice();
+        const PyModule module = parseModule(asked);
+        const ProgramOptions options = programOptions(asked, captured_);
         if (!score.empty()) {
             bind(module.score(score, options), score_);
         }
@@ -164,7 +164,7 @@ private:
         buildSeconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
 
-    void bind(ModProgram mod, Loaded& to) {
+    void bind(ChosenProgram mod, Loaded& to) {
         to.mod = std::move(mod);
         const kernels::CaptureBinding host = to.mod.binding();
         for (std::size_t i = 0; i < host.tensors.size(); ++i) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/percentile.h"
 #include "engine/generation/batch_pool.h"
 #include "engine/workload/batch_answers.h"
 
@@ -191,16 +192,15 @@ BatchOptions batchOptions(const Run& run, const ModelOptions& model, const Batch
 Json percentilesJson(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     Json out = Json::object();
-    const auto count = static_cast<double>(values.size());
     for (const auto& [name, share] : {std::pair{"p50", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}}) {
-        const auto rank = static_cast<std::size_t>(std::max(1.0, std::ceil(share * count)));
-        out[name] = values.empty() ? Json() : Json(values[std::min(rank, values.size()) - 1]);
+        const auto value = base::percentile(values, share);
+        out[name] = value ? Json(*value) : Json();
     }
     double sum = 0;
     for (const double value : values) {
         sum += value;
     }
-    out["mean"] = values.empty() ? Json() : Json(sum / count);
+    out["mean"] = values.empty() ? Json() : Json(sum / static_cast<double>(values.size()));
     return out;
 }
 

@@ -158,4 +158,25 @@ KernelTable kernelTable(const RunTimeline& timeline, TimeNs begin, TimeNs end) {
     return tabulator.finish();
 }
 
+base::MemoryCategory categoryOfOp(std::string_view op) {
+    struct Rule {
+        std::string_view part;
+        base::MemoryCategory category;
+    };
+    // The first part that the name contains decides: KvWrite, LmHeadBackward, AdamW, ...
+    static constexpr Rule kRules[] = {
+        {"Backward", base::MemoryCategory::Gradients},  {"Adam", base::MemoryCategory::Optimizer},
+        {"Kv", base::MemoryCategory::KvCache},          {"LmHead", base::MemoryCategory::Logits},
+        {"Sample", base::MemoryCategory::Logits},       {"CrossEntropy", base::MemoryCategory::Logits},
+        {"Fill", base::MemoryCategory::Weights},        {"Dequant", base::MemoryCategory::Weights},
+        {"BlockMask", base::MemoryCategory::BlockMask}, {"AllReduce", base::MemoryCategory::Comm},
+    };
+    for (const Rule& rule : kRules) {
+        if (op.find(rule.part) != std::string_view::npos) {
+            return rule.category;
+        }
+    }
+    return base::MemoryCategory::Activations;
+}
+
 } // namespace vitrine::profiler

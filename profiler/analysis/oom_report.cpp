@@ -5,20 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <numeric>
 
 #include "base/error.h"
 #include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/memory_totals.h"
 
 namespace vitrine::profiler {
 
 namespace {
 
 using base::TimeNs;
-
-std::uint64_t totalOf(const base::CategoryBytes& bytes) {
-    return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
-}
 
 /// The same point in the step before: just before it got the tensor of that name, else the most that the same op held.
 TimeNs comparable(const RunTimeline& timeline, const ScopeRow& before, const base::OutOfMemoryEvent& event) {
@@ -81,7 +77,7 @@ OomReport oomReport(const RunTimeline& timeline, std::size_t failure) {
     report.held = timeline.memory().atEvent(timeline.memory().eventsBeforeOutOfMemory(failure));
     base::OutOfMemoryEvent& event = report.event;
     report.incomplete = timeline.memory().incompleteFrom().value_or(event.time + 1) <= event.time;
-    const std::uint64_t inUse = totalOf(report.held);
+    const std::uint64_t inUse = totalBytes(report.held);
     event.reserved = event.reserved != 0 ? event.reserved : inUse; // other tools' files do not say it
     report.free = event.budget > event.reserved ? event.budget - event.reserved : 0;
     report.missing = event.requested > report.free ? event.requested - report.free : 0;
@@ -133,7 +129,7 @@ std::vector<PhasePair> phasePairs(const RunTimeline& timeline, const OomReport& 
         pair.now = part(now[i]);
         pair.before = part(before[i]);
         if (failed && !pair.now.empty()) {
-            pair.now.back() = totalOf(report.held); // the last state, before what it held was freed
+            pair.now.back() = totalBytes(report.held); // the last state, before what it held was freed
         }
         done += longest;
         pairs.push_back(std::move(pair));

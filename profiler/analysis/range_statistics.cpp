@@ -2,18 +2,11 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "profiler/analysis/range_statistics.h"
 
-#include <numeric>
 #include <utility>
 
+#include "profiler/timeline/memory_totals.h"
+
 namespace vitrine::profiler {
-
-namespace {
-
-std::uint64_t totalOf(const base::CategoryBytes& bytes) {
-    return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
-}
-
-} // namespace
 
 RangeStatistics rangeStatistics(const RunTimeline& timeline, base::TimeNs begin, base::TimeNs end) {
     if (end < begin) {
@@ -22,7 +15,7 @@ RangeStatistics rangeStatistics(const RunTimeline& timeline, base::TimeNs begin,
     RangeStatistics range;
     range.begin = begin;
     range.end = end;
-    const std::uint64_t before = totalOf(timeline.memory().at(begin)), after = totalOf(timeline.memory().at(end));
+    const std::uint64_t before = totalBytes(timeline.memory().at(begin)), after = totalBytes(timeline.memory().at(end));
     range.change = static_cast<std::int64_t>(after - before);
     const MemoryColumn peak = timeline.memory().peak(begin, end);
     range.peak = peak.maxTotal;

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <fmt/format.h>
 
+#include "profiler/analysis/number_text.h"
+
 namespace vitrine::profiler {
 
 namespace {
@@ -154,6 +156,33 @@ std::string scopeName(const RunTimeline& timeline, const ScopeRow& scope) {
         return fmt::format("layer {}", scope.index);
     }
     return std::string(timeline.text(scope.name));
+}
+
+const ScopeRow* scopeAt(const RunTimeline& timeline, base::TimeNs time, base::ScopeKind kind) {
+    const auto scopes = timeline.scopes().all();
+    std::size_t next = scopesUpTo(timeline, time);
+    // Scopes nest: the one that encloses the instant is among the last that began, but layers and ops lie between.
+    for (std::size_t looked = 0; next > 0 && looked < 100'000; ++looked) {
+        const ScopeRow row = scopes[--next];
+        if (row.kind == kind && (row.end < 0 || row.end >= time)) {
+            return timeline.scopes().find(row.id);
+        }
+    }
+    return nullptr;
+}
+
+std::string scopeTitle(const RunTimeline& timeline, const ScopeRow& scope, bool withTokens) {
+    std::string title(timeline.text(scope.name));
+    if (title.empty()) {
+        title = scope.kind == base::ScopeKind::Step ? "step" : "scope";
+    }
+    if (scope.index >= 0) {
+        title += " " + std::to_string(scope.index);
+    }
+    if (withTokens && scope.tokens > 0) {
+        title += scope.tokens == 1 ? ", 1 token" : ", " + countText(scope.tokens) + " tokens";
+    }
+    return title;
 }
 
 } // namespace vitrine::profiler

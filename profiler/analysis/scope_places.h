@@ -73,4 +73,10 @@ std::vector<ScopeRow> scopesOfKind(const RunTimeline& timeline, base::ScopeKind 
 /// "step 3", "layer 11", "prefill"; the name where there is no number.
 std::string scopeName(const RunTimeline& timeline, const ScopeRow& scope);
 
+/// The scope of a kind that encloses an instant, such as its step; null: none.
+const ScopeRow* scopeAt(const RunTimeline& timeline, base::TimeNs time, base::ScopeKind kind);
+
+/// "step 3", "step 3, 98,304 tokens", "prefill", "layer 11"
+std::string scopeTitle(const RunTimeline& timeline, const ScopeRow& scope, bool withTokens);
+
 } // namespace vitrine::profiler

@@ -5,17 +5,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "profiler/timeline/memory_totals.h"
 #include "profiler/timeline/pyramid.h"
 
 namespace vitrine::profiler {
-
-namespace {
-
-std::uint64_t totalOf(const base::CategoryBytes& bytes) {
-    return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
-}
-
-} // namespace
 
 StoredPyramid chooseLevel(std::vector<std::vector<PyramidNode>> levels) {
     std::size_t best = 0;
@@ -59,7 +52,7 @@ std::vector<MemoryColumn> storedColumns(const StoredPyramid& nodes, base::TimeNs
             out.push_back({sum.minTotal, sum.maxTotal, std::clamp(sum.maxTime, low, high), sum.atMax, sum.count});
         } else {
             const base::CategoryBytes held = storedAt(nodes, low);
-            out.push_back({totalOf(held), totalOf(held), low, held, 0});
+            out.push_back({totalBytes(held), totalBytes(held), low, held, 0});
         }
     }
     return out;

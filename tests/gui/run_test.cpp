@@ -19,6 +19,7 @@
 #include "ui/models/session/run_table.h"
 #include "ui/views/batching/batching_view.h"
 #include "ui/views/compare/compare_view.h"
+#include "ui/views/mask_lab/mask_controls.h"
 #include "ui/views/mask_lab/mask_lab_view.h"
 #include "ui/views/memory/memory_view.h"
 #include "ui/views/sessions/sessions_view.h"
@@ -155,7 +156,7 @@ private slots:
         QCOMPARE(window_->currentView(), sessions);
         QCOMPARE(sessions->table()->model()->rowCount(), 1);
         QCOMPARE(sessions->table()->model()->index(0, ui::RunTable::State).data().toString(),
-                 ui::statusWords(sessions::RunStatus::Cancelled));
+                 ui::statusText(sessions::RunStatus::Cancelled));
 
         // Another window on the same file has the text with every token's facts, and the settings in the form.
         const QString file = window_->document()->path();
@@ -190,7 +191,7 @@ private slots:
         lab->lab()->setSource(0, ui::exampleSource(320));
         lab->lab()->setParameter(0, "WINDOW", 64);
         QTRY_VERIFY_WITH_TIMEOUT(lab->settled(), kLimitMs);
-        QTest::mouseClick(lab->measureButton(), Qt::LeftButton);
+        QTest::mouseClick(lab->controls()->measure(), Qt::LeftButton);
         QVERIFY(runs_->running());
         QTRY_VERIFY_WITH_TIMEOUT(lab->lab()->side(0).times.has_value(), kLimitMs);
         QTRY_VERIFY_WITH_TIMEOUT(lastRun() != nullptr && lastRunIs(1, sessions::RunStatus::Done), kLimitMs);
@@ -250,11 +251,8 @@ private slots:
             metrics = json;
             said = error;
         });
-        runs_->price({{"vitrine", 1},
-                      {"workload", "generate"},
-                      {"model", "synthetic:tiny-gpt-oss"},
-                      {"prompt_length", 16},
-                      {"max_new_tokens", 4}});
+        runs_->price(R"({"vitrine": 1, "workload": "generate", "model": "synthetic:tiny-gpt-oss",
+                         "prompt_length": 16, "max_new_tokens": 4})");
         QTRY_VERIFY_WITH_TIMEOUT(!metrics.isEmpty() || !said.isEmpty(), kLimitMs);
         QCOMPARE(said, QString());
         const auto priced = nlohmann::json::parse(metrics.toStdString());

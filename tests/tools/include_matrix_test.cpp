@@ -69,6 +69,18 @@ TEST(IncludeMatrix, TheEngineHasAnOrder) {
     EXPECT_NE(problemOf("engine/model/x.cpp", "\"engine/y.h\""), "");
 }
 
+TEST(IncludeMatrix, TheLanguageHasAnOrderOfItsOwn) {
+    EXPECT_EQ(problemOf("engine/language/builtins/x.cpp", "\"engine/language/evaluate/y.h\""), "");
+    EXPECT_EQ(problemOf("engine/language/x.cpp", "\"engine/language/builtins/y.h\""), "");
+    EXPECT_EQ(problemOf("engine/language/python/x.cpp", "\"engine/checkpoint/y.h\""), "");
+    EXPECT_EQ(problemOf("engine/language/evaluate/x.cpp", "\"engine/language/builtins/y.h\""),
+              "engine/language/evaluate/x.cpp:2: engine/language/builtins/y.h: engine/language/evaluate comes before "
+              "engine/language/builtins");
+    EXPECT_EQ(problemOf("engine/language/builtins/x.cpp", "\"engine/language/y.h\""),
+              "engine/language/builtins/x.cpp:2: engine/language/y.h: engine/language/builtins comes before files of "
+              "engine/language");
+}
+
 TEST(IncludeMatrix, DeviceCodeIsAlone) {
     EXPECT_EQ(problemOf("kernels/device/x.cuh", "\"device/abi/y.h\""), "");
     EXPECT_EQ(problemOf("resources/kernel-packs/p/x.cuh", "\"device/abi/y.h\""), "");

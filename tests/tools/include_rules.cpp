@@ -32,20 +32,22 @@ constexpr std::array<Folder, 12> kFolders = {{{"base", 0},
                                               {"app/cli", 8},
                                               {"app/gui", 8}}};
 
-/// Inner folders in their order: each uses only those before it. A folder may be named with its own inner folder.
+/// Inner folders in their order: each uses only those before it. A folder may be named with its own inner folder; an
+/// empty name stands for the files that are in no inner folder.
 struct InnerOrder {
     std::string_view folder;
     std::vector<std::string_view> inner;
 };
 
-const std::array<InnerOrder, 5>& innerOrders() {
-    static const std::array<InnerOrder, 5> kOrders = {{
+const std::array<InnerOrder, 6>& innerOrders() {
+    static const std::array<InnerOrder, 6> kOrders = {{
         {"kernels",
          {"core", "memory", "cuda", "context", "cpu", "formats", "program", "ops/common", "ops/rowwise", "ops/linear",
           "ops/attention", "ops/experts", "ops/sampling", "ops/fused", "ops/loss", "ops/optimizer", "ops/comm", "ops"}},
         {"engine",
          {"quant", "checkpoint", "tokenizer", "language", "attention", "cache", "parallel", "model", "generation",
           "training", "rl", "planning", "workload"}},
+        {"engine/language", {"python", "values", "evaluate", "builtins", ""}},
         {"profiler", {"record", "timeline", "gpu", "analysis", "import", "export"}},
         {"ui/models",
          {"common", "session", "memory", "run", "kernels", "load", "batching", "kv_cache", "mask_lab", "compare"}},
@@ -100,10 +102,12 @@ bool matches(std::string_view text, std::string_view pattern) {
     return std::regex_match(text.begin(), text.end(), std::regex(pattern.begin(), pattern.end()));
 }
 
+bool isIn(std::string_view path, std::string_view folder) {
+    return path.starts_with(folder) && path.substr(folder.size()).starts_with('/');
+}
+
 const Folder* folderOf(std::string_view path) {
-    const auto found = std::ranges::find_if(kFolders, [&](const Folder& folder) {
-        return path.starts_with(folder.name) && path.substr(folder.name.size()).starts_with('/');
-    });
+    const auto found = std::ranges::find_if(kFolders, [&](const Folder& folder) { return isIn(path, folder.name); });
     return found == kFolders.end() ? nullptr : &*found;
 }
 
@@ -111,7 +115,7 @@ const Folder* folderOf(std::string_view path) {
 std::optional<std::size_t> innerPlace(const InnerOrder& order, std::string_view path) {
     const std::string_view rest = path.substr(order.folder.size() + 1);
     for (std::size_t i = 0; i < order.inner.size(); ++i) {
-        if (rest.starts_with(order.inner[i]) && rest.substr(order.inner[i].size()).starts_with('/')) {
+        if (order.inner[i].empty() ? rest.find('/') == std::string_view::npos : isIn(rest, order.inner[i])) {
             return i;
         }
     }
@@ -122,20 +126,25 @@ bool isDevice(std::string_view path) {
     return path.starts_with("kernels/device/") || path.starts_with("resources/kernel-packs/");
 }
 
+/// "kernels/core", or "files of engine/language" for those that are in none of its folders.
+std::string innerName(const InnerOrder& order, std::size_t place) {
+    const std::string folder(order.folder);
+    return order.inner[place].empty() ? "files of " + folder : folder + "/" + std::string(order.inner[place]);
+}
+
 /// Why a file may not include another one of the same folder; empty when it may.
-std::string innerProblem(std::string_view folder, std::string_view path, std::string_view target) {
+std::string innerProblem(std::string_view path, std::string_view target) {
     for (const InnerOrder& order : innerOrders()) {
-        if (order.folder != folder) {
+        if (!isIn(path, order.folder) || !isIn(target, order.folder)) {
             continue;
         }
         const std::optional<std::size_t> from = innerPlace(order, path);
         const std::optional<std::size_t> to = innerPlace(order, target);
         if (!from || !to) {
-            return "is not in one of the folders of " + std::string(folder) + "/";
+            return "is not in one of the folders of " + std::string(order.folder) + "/";
         }
         if (*to > *from) {
-            return std::string(folder) + "/" + std::string(order.inner[*from]) + " comes before " +
-                   std::string(folder) + "/" + std::string(order.inner[*to]);
+            return innerName(order, *from) + " comes before " + innerName(order, *to);
         }
     }
     return {};
@@ -155,7 +164,7 @@ std::string edgeProblem(std::string_view path, const Folder& folder, const std::
                ": includes go down the ranks";
     }
     if (other->name == folder.name && !isDevice(path) && !target.starts_with("kernels/device/")) {
-        return innerProblem(folder.name, path, target);
+        return innerProblem(path, target);
     }
     return {};
 }

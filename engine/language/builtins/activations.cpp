@@ -1,190 +1,195 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // torch.nn.functional's activations, by their formulas in PyTorch's documentation.
-#include <array>
 #include <numbers>
 
-#include "engine/language/evaluate/evaluator.h"
+#include "engine/language/builtins/builtin.h"
 
 namespace vitrine::engine {
 
-using kernels::ProgramOp;
-
 namespace {
 
-using E = ModEvaluator;
-using C = ModCall;
-
 /// The one argument of an activation; `inplace` changes nothing here.
-ModValue activated(C& c) {
-    const ModValue x = c.required(0, "input");
+PyValue activated(C& c) {
+    const PyValue x = c.required(0, "input");
     static_cast<void>(c.keyword("inplace"));
     return x;
 }
 
-ModValue between(E& e, ModValue x, ModValue low, ModValue high) {
-    return e.binary(ProgramOp::Min, e.binary(ProgramOp::Max, x, low), high);
+PyValue between(E& e, PyValue x, PyValue low, PyValue high) {
+    return e.elements.binary(ProgramOp::Min, e.elements.binary(ProgramOp::Max, x, low), high);
 }
 
-ModValue relu(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue relu(E& e, C& c) {
+    const PyValue x = activated(c);
     c.finish();
-    return e.binary(ProgramOp::Max, x, ModValue::integer(0));
+    return e.elements.binary(ProgramOp::Max, x, PyValue::integer(0));
 }
 
-ModValue gelu(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue gelu(E& e, C& c) {
+    const PyValue x = activated(c);
     const auto approximate = c.keyword("approximate");
     c.finish();
-    ModValue inner;
-    if (approximate && e.text(*approximate, "approximate") == "tanh") {
-        const ModValue cube = e.binary(ProgramOp::Mul, e.binary(ProgramOp::Mul, x, x), x);
-        inner = e.binary(ProgramOp::Add, x, e.binary(ProgramOp::Mul, cube, ModValue::real(0.044715)));
-        inner = e.unary(ProgramOp::Tanh, e.binary(ProgramOp::Mul, inner,
-                                                  ModValue::real(std::numbers::sqrt2 * std::numbers::inv_sqrtpi)));
+    PyValue inner;
+    if (approximate && e.convert.text(*approximate, "approximate") == "tanh") {
+        const PyValue cube = e.elements.binary(ProgramOp::Mul, e.elements.binary(ProgramOp::Mul, x, x), x);
+        inner = e.elements.binary(ProgramOp::Add, x, e.elements.binary(ProgramOp::Mul, cube, PyValue::real(0.044715)));
+        inner = e.elements.unary(
+            ProgramOp::Tanh,
+            e.elements.binary(ProgramOp::Mul, inner, PyValue::real(std::numbers::sqrt2 * std::numbers::inv_sqrtpi)));
     } else {
-        inner = e.unary(ProgramOp::Erf, e.binary(ProgramOp::Mul, x, ModValue::real(1 / std::numbers::sqrt2)));
+        inner = e.elements.unary(ProgramOp::Erf,
+                                 e.elements.binary(ProgramOp::Mul, x, PyValue::real(1 / std::numbers::sqrt2)));
     }
-    const ModValue half = e.binary(ProgramOp::Mul, x, ModValue::real(0.5));
-    return e.binary(ProgramOp::Mul, half, e.binary(ProgramOp::Add, inner, ModValue::real(1)));
+    const PyValue half = e.elements.binary(ProgramOp::Mul, x, PyValue::real(0.5));
+    return e.elements.binary(ProgramOp::Mul, half, e.elements.binary(ProgramOp::Add, inner, PyValue::real(1)));
 }
 
-ModValue silu(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue silu(E& e, C& c) {
+    const PyValue x = activated(c);
     c.finish();
-    return e.binary(ProgramOp::Mul, x, e.unary(ProgramOp::Sigmoid, x));
+    return e.elements.binary(ProgramOp::Mul, x, e.elements.unary(ProgramOp::Sigmoid, x));
 }
 
-ModValue softplus(E& e, C& c) {
-    ModValue x = activated(c);
+PyValue softplus(E& e, C& c) {
+    PyValue x = activated(c);
     const auto beta = c.optional(1, "beta");
     static_cast<void>(c.optional(2, "threshold")); // beyond it PyTorch gives x, which this is to the last bit
     c.finish();
     if (beta) {
         C inner;
-        inner.arguments.push_back(e.binary(ProgramOp::Mul, x, *beta));
-        return e.binary(ProgramOp::Div, softplus(e, inner), *beta);
+        inner.arguments.push_back(e.elements.binary(ProgramOp::Mul, x, *beta));
+        return e.elements.binary(ProgramOp::Div, softplus(e, inner), *beta);
     }
     // max(x, 0) + log1p(exp(-|x|)), which neither overflows nor cancels.
-    const ModValue small = e.unary(ProgramOp::Exp, e.unary(ProgramOp::Neg, e.unary(ProgramOp::Abs, x)));
-    return e.binary(ProgramOp::Add, e.binary(ProgramOp::Max, x, ModValue::real(0)), e.unary(ProgramOp::Log1p, small));
+    const PyValue small =
+        e.elements.unary(ProgramOp::Exp, e.elements.unary(ProgramOp::Neg, e.elements.unary(ProgramOp::Abs, x)));
+    return e.elements.binary(ProgramOp::Add, e.elements.binary(ProgramOp::Max, x, PyValue::real(0)),
+                             e.elements.unary(ProgramOp::Log1p, small));
 }
 
-ModValue logSigmoid(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue logSigmoid(E& e, C& c) {
+    const PyValue x = activated(c);
     c.finish();
     C inner;
-    inner.arguments.push_back(e.unary(ProgramOp::Neg, x));
-    return e.unary(ProgramOp::Neg, softplus(e, inner));
+    inner.arguments.push_back(e.elements.unary(ProgramOp::Neg, x));
+    return e.elements.unary(ProgramOp::Neg, softplus(e, inner));
 }
 
-ModValue leakyRelu(E& e, C& c) {
-    const ModValue x = activated(c);
-    const ModValue slope = c.optional(1, "negative_slope").value_or(ModValue::real(0.01));
+PyValue leakyRelu(E& e, C& c) {
+    const PyValue x = activated(c);
+    const PyValue slope = c.optional(1, "negative_slope").value_or(PyValue::real(0.01));
     c.finish();
-    return e.select(e.binary(ProgramOp::Lt, x, ModValue::real(0)), e.binary(ProgramOp::Mul, x, slope), x);
+    return e.elements.select(e.elements.binary(ProgramOp::Lt, x, PyValue::real(0)),
+                             e.elements.binary(ProgramOp::Mul, x, slope), x);
 }
 
-ModValue elu(E& e, C& c) {
-    const ModValue x = activated(c);
-    const ModValue alpha = c.optional(1, "alpha").value_or(ModValue::real(1));
+PyValue elu(E& e, C& c) {
+    const PyValue x = activated(c);
+    const PyValue alpha = c.optional(1, "alpha").value_or(PyValue::real(1));
     c.finish();
-    const ModValue low =
-        e.binary(ProgramOp::Mul, alpha, e.unary(ProgramOp::Expm1, e.binary(ProgramOp::Min, x, ModValue::real(0))));
-    return e.select(e.binary(ProgramOp::Lt, x, ModValue::real(0)), low, x);
+    const PyValue low =
+        e.elements.binary(ProgramOp::Mul, alpha,
+                          e.elements.unary(ProgramOp::Expm1, e.elements.binary(ProgramOp::Min, x, PyValue::real(0))));
+    return e.elements.select(e.elements.binary(ProgramOp::Lt, x, PyValue::real(0)), low, x);
 }
 
-ModValue hardTanh(E& e, C& c) {
-    const ModValue x = activated(c);
-    const ModValue low = c.optional(1, "min_val").value_or(ModValue::real(-1));
-    const ModValue high = c.optional(2, "max_val").value_or(ModValue::real(1));
+PyValue hardTanh(E& e, C& c) {
+    const PyValue x = activated(c);
+    const PyValue low = c.optional(1, "min_val").value_or(PyValue::real(-1));
+    const PyValue high = c.optional(2, "max_val").value_or(PyValue::real(1));
     c.finish();
     return between(e, x, low, high);
 }
 
-ModValue relu6(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue relu6(E& e, C& c) {
+    const PyValue x = activated(c);
     c.finish();
-    return between(e, x, ModValue::integer(0), ModValue::integer(6));
+    return between(e, x, PyValue::integer(0), PyValue::integer(6));
 }
 
 /// clamp(x / 6 + 1 / 2, 0, 1).
-ModValue hardSigmoidOf(E& e, ModValue x) {
-    const ModValue sum = e.binary(ProgramOp::Add, x, ModValue::integer(3));
-    return e.binary(ProgramOp::Div, between(e, sum, ModValue::integer(0), ModValue::integer(6)), ModValue::integer(6));
+PyValue hardSigmoidOf(E& e, PyValue x) {
+    const PyValue sum = e.elements.binary(ProgramOp::Add, x, PyValue::integer(3));
+    return e.elements.binary(ProgramOp::Div, between(e, sum, PyValue::integer(0), PyValue::integer(6)),
+                             PyValue::integer(6));
 }
-ModValue hardSigmoid(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue hardSigmoid(E& e, C& c) {
+    const PyValue x = activated(c);
     c.finish();
     return hardSigmoidOf(e, x);
 }
-ModValue hardSwish(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue hardSwish(E& e, C& c) {
+    const PyValue x = activated(c);
     c.finish();
-    return e.binary(ProgramOp::Mul, x, hardSigmoidOf(e, x));
+    return e.elements.binary(ProgramOp::Mul, x, hardSigmoidOf(e, x));
 }
 
-ModValue mish(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue mish(E& e, C& c) {
+    const PyValue x = activated(c);
     c.finish();
     C inner;
     inner.arguments.push_back(x);
-    return e.binary(ProgramOp::Mul, x, e.unary(ProgramOp::Tanh, softplus(e, inner)));
+    return e.elements.binary(ProgramOp::Mul, x, e.elements.unary(ProgramOp::Tanh, softplus(e, inner)));
 }
 
-ModValue softSign(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue softSign(E& e, C& c) {
+    const PyValue x = activated(c);
     c.finish();
-    return e.binary(ProgramOp::Div, x, e.binary(ProgramOp::Add, e.unary(ProgramOp::Abs, x), ModValue::integer(1)));
+    return e.elements.binary(
+        ProgramOp::Div, x, e.elements.binary(ProgramOp::Add, e.elements.unary(ProgramOp::Abs, x), PyValue::integer(1)));
 }
 
-ModValue threshold(E& e, C& c) {
-    const ModValue x = activated(c);
-    const ModValue limit = c.required(1, "threshold");
-    const ModValue value = c.required(2, "value");
+PyValue threshold(E& e, C& c) {
+    const PyValue x = activated(c);
+    const PyValue limit = c.required(1, "threshold");
+    const PyValue value = c.required(2, "value");
     c.finish();
-    return e.select(e.binary(ProgramOp::Lt, limit, x), x, value);
+    return e.elements.select(e.elements.binary(ProgramOp::Lt, limit, x), x, value);
 }
 
 /// scale (max(x, 0) + min(0, alpha (exp(x / width) - 1))).
-ModValue exponentialUnit(E& e, ModValue x, ModValue alpha, ModValue width) {
-    const ModValue low =
-        e.unary(ProgramOp::Expm1, e.binary(ProgramOp::Div, e.binary(ProgramOp::Min, x, ModValue::integer(0)), width));
-    return e.binary(ProgramOp::Add, e.binary(ProgramOp::Max, x, ModValue::integer(0)),
-                    e.binary(ProgramOp::Mul, alpha, low));
+PyValue exponentialUnit(E& e, PyValue x, PyValue alpha, PyValue width) {
+    const PyValue low = e.elements.unary(
+        ProgramOp::Expm1,
+        e.elements.binary(ProgramOp::Div, e.elements.binary(ProgramOp::Min, x, PyValue::integer(0)), width));
+    return e.elements.binary(ProgramOp::Add, e.elements.binary(ProgramOp::Max, x, PyValue::integer(0)),
+                             e.elements.binary(ProgramOp::Mul, alpha, low));
 }
-ModValue celu(E& e, C& c) {
-    const ModValue x = activated(c);
-    const ModValue alpha = c.optional(1, "alpha").value_or(ModValue::real(1));
+PyValue celu(E& e, C& c) {
+    const PyValue x = activated(c);
+    const PyValue alpha = c.optional(1, "alpha").value_or(PyValue::real(1));
     c.finish();
     return exponentialUnit(e, x, alpha, alpha);
 }
-ModValue selu(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue selu(E& e, C& c) {
+    const PyValue x = activated(c);
     c.finish();
-    return e.binary(ProgramOp::Mul,
-                    exponentialUnit(e, x, ModValue::real(1.6732632423543772848170429916717), ModValue::real(1)),
-                    ModValue::real(1.0507009873554804934193349852946));
+    return e.elements.binary(ProgramOp::Mul,
+                             exponentialUnit(e, x, PyValue::real(1.6732632423543772848170429916717), PyValue::real(1)),
+                             PyValue::real(1.0507009873554804934193349852946));
 }
 
 /// 0 within `lambd`; soft: the rest moves towards 0 by it.
-template <bool Soft> ModValue shrink(E& e, C& c) {
-    const ModValue x = activated(c);
-    const ModValue width = c.optional(1, "lambd").value_or(ModValue::real(0.5));
+template <bool Soft> PyValue shrink(E& e, C& c) {
+    const PyValue x = activated(c);
+    const PyValue width = c.optional(1, "lambd").value_or(PyValue::real(0.5));
     c.finish();
-    const ModValue above = Soft ? e.binary(ProgramOp::Sub, x, width) : x;
-    const ModValue below = Soft ? e.binary(ProgramOp::Add, x, width) : x;
-    return e.select(e.binary(ProgramOp::Lt, width, x), above,
-                    e.select(e.binary(ProgramOp::Lt, x, e.unary(ProgramOp::Neg, width)), below, ModValue::real(0)));
+    const PyValue above = Soft ? e.elements.binary(ProgramOp::Sub, x, width) : x;
+    const PyValue below = Soft ? e.elements.binary(ProgramOp::Add, x, width) : x;
+    return e.elements.select(
+        e.elements.binary(ProgramOp::Lt, width, x), above,
+        e.elements.select(e.elements.binary(ProgramOp::Lt, x, e.elements.unary(ProgramOp::Neg, width)), below,
+                          PyValue::real(0)));
 }
 
-ModValue tanhShrink(E& e, C& c) {
-    const ModValue x = activated(c);
+PyValue tanhShrink(E& e, C& c) {
+    const PyValue x = activated(c);
     c.finish();
-    return e.binary(ProgramOp::Sub, x, e.unary(ProgramOp::Tanh, x));
+    return e.elements.binary(ProgramOp::Sub, x, e.elements.unary(ProgramOp::Tanh, x));
 }
 
-constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"torch.relu", relu},
     {"torch.gelu", gelu},
     {"torch.silu", silu},
@@ -208,7 +213,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
 
 } // namespace
 
-std::span<const ModBuiltinEntry> activationBuiltins() {
+std::span<const BuiltinEntry> activationBuiltins() {
     return kTable;
 }
 

@@ -1,117 +1,113 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // Circular and hyperbolic functions: torch's, which are methods of tensors too, and math's.
-#include <array>
 #include <numbers>
 
-#include "engine/language/evaluate/evaluator.h"
+#include "engine/language/builtins/builtin.h"
 
 namespace vitrine::engine {
 
-using kernels::ProgramOp;
-
 namespace {
 
-using E = ModEvaluator;
-using C = ModCall;
-
-ModValue number(double value) {
-    return ModValue::real(value);
+PyValue number(double value) {
+    return PyValue::real(value);
 }
 
-ModValue onlyArgument(C& c) {
-    const ModValue x = c.required(0, "input");
+PyValue onlyArgument(C& c) {
+    const PyValue x = c.required(0, "input");
     c.finish();
     return x;
 }
 
-template <ProgramOp Op> ModValue one(E& e, C& c) {
-    return e.unary(Op, onlyArgument(c));
+template <ProgramOp Op> PyValue one(E& e, C& c) {
+    return e.elements.unary(Op, onlyArgument(c));
 }
 
-ModValue tangent(E& e, C& c) {
-    const ModValue x = onlyArgument(c);
-    return e.binary(ProgramOp::Div, e.unary(ProgramOp::Sin, x), e.unary(ProgramOp::Cos, x));
+PyValue tangent(E& e, C& c) {
+    const PyValue x = onlyArgument(c);
+    return e.elements.binary(ProgramOp::Div, e.elements.unary(ProgramOp::Sin, x), e.elements.unary(ProgramOp::Cos, x));
 }
 
-ModValue arcTangent(E& e, C& c) {
-    return e.binary(ProgramOp::Atan2, onlyArgument(c), number(1));
+PyValue arcTangent(E& e, C& c) {
+    return e.elements.binary(ProgramOp::Atan2, onlyArgument(c), number(1));
 }
-ModValue arcTangent2(E& e, C& c) {
-    const ModValue y = c.required(0, "input");
-    const ModValue x = c.required(1, "other");
+PyValue arcTangent2(E& e, C& c) {
+    const PyValue y = c.required(0, "input");
+    const PyValue x = c.required(1, "other");
     c.finish();
-    return e.binary(ProgramOp::Atan2, y, x);
+    return e.elements.binary(ProgramOp::Atan2, y, x);
 }
 /// The point of the unit circle with this height; the product keeps what 1 - x^2 loses near 1.
-ModValue arcSine(E& e, C& c) {
-    const ModValue x = onlyArgument(c);
-    const ModValue square =
-        e.binary(ProgramOp::Mul, e.binary(ProgramOp::Sub, number(1), x), e.binary(ProgramOp::Add, number(1), x));
-    return e.binary(ProgramOp::Atan2, x, e.unary(ProgramOp::Sqrt, square));
+PyValue arcSine(E& e, C& c) {
+    const PyValue x = onlyArgument(c);
+    const PyValue square = e.elements.binary(ProgramOp::Mul, e.elements.binary(ProgramOp::Sub, number(1), x),
+                                             e.elements.binary(ProgramOp::Add, number(1), x));
+    return e.elements.binary(ProgramOp::Atan2, x, e.elements.unary(ProgramOp::Sqrt, square));
 }
 /// Twice the angle of its half: exact at both ends.
-ModValue arcCosine(E& e, C& c) {
-    const ModValue x = onlyArgument(c);
-    const ModValue half = e.binary(ProgramOp::Atan2, e.unary(ProgramOp::Sqrt, e.binary(ProgramOp::Sub, number(1), x)),
-                                   e.unary(ProgramOp::Sqrt, e.binary(ProgramOp::Add, number(1), x)));
-    return e.binary(ProgramOp::Mul, half, number(2));
+PyValue arcCosine(E& e, C& c) {
+    const PyValue x = onlyArgument(c);
+    const PyValue half = e.elements.binary(
+        ProgramOp::Atan2, e.elements.unary(ProgramOp::Sqrt, e.elements.binary(ProgramOp::Sub, number(1), x)),
+        e.elements.unary(ProgramOp::Sqrt, e.elements.binary(ProgramOp::Add, number(1), x)));
+    return e.elements.binary(ProgramOp::Mul, half, number(2));
 }
 
 // From exponentials that neither overflow early nor cancel around 0.
-ModValue hyperbolicSine(E& e, C& c) {
-    const ModValue x = onlyArgument(c);
-    const ModValue grown = e.unary(ProgramOp::Expm1, x);
-    const ModValue shrunk = e.unary(ProgramOp::Expm1, e.unary(ProgramOp::Neg, x));
-    return e.binary(ProgramOp::Mul, e.binary(ProgramOp::Sub, grown, shrunk), number(0.5));
+PyValue hyperbolicSine(E& e, C& c) {
+    const PyValue x = onlyArgument(c);
+    const PyValue grown = e.elements.unary(ProgramOp::Expm1, x);
+    const PyValue shrunk = e.elements.unary(ProgramOp::Expm1, e.elements.unary(ProgramOp::Neg, x));
+    return e.elements.binary(ProgramOp::Mul, e.elements.binary(ProgramOp::Sub, grown, shrunk), number(0.5));
 }
-ModValue hyperbolicCosine(E& e, C& c) {
-    const ModValue x = onlyArgument(c);
-    const ModValue both =
-        e.binary(ProgramOp::Add, e.unary(ProgramOp::Exp, x), e.unary(ProgramOp::Exp, e.unary(ProgramOp::Neg, x)));
-    return e.binary(ProgramOp::Mul, both, number(0.5));
+PyValue hyperbolicCosine(E& e, C& c) {
+    const PyValue x = onlyArgument(c);
+    const PyValue both = e.elements.binary(ProgramOp::Add, e.elements.unary(ProgramOp::Exp, x),
+                                           e.elements.unary(ProgramOp::Exp, e.elements.unary(ProgramOp::Neg, x)));
+    return e.elements.binary(ProgramOp::Mul, both, number(0.5));
 }
 
 /// sign(x) log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))).
-ModValue areaSine(E& e, C& c) {
-    const ModValue x = onlyArgument(c);
-    const ModValue size = e.unary(ProgramOp::Abs, x);
-    const ModValue square = e.binary(ProgramOp::Mul, x, x);
-    const ModValue root = e.unary(ProgramOp::Sqrt, e.binary(ProgramOp::Add, square, number(1)));
-    const ModValue rest = e.binary(ProgramOp::Div, square, e.binary(ProgramOp::Add, number(1), root));
-    return e.binary(ProgramOp::Mul, e.unary(ProgramOp::Sign, x),
-                    e.unary(ProgramOp::Log1p, e.binary(ProgramOp::Add, size, rest)));
+PyValue areaSine(E& e, C& c) {
+    const PyValue x = onlyArgument(c);
+    const PyValue size = e.elements.unary(ProgramOp::Abs, x);
+    const PyValue square = e.elements.binary(ProgramOp::Mul, x, x);
+    const PyValue root = e.elements.unary(ProgramOp::Sqrt, e.elements.binary(ProgramOp::Add, square, number(1)));
+    const PyValue rest = e.elements.binary(ProgramOp::Div, square, e.elements.binary(ProgramOp::Add, number(1), root));
+    return e.elements.binary(ProgramOp::Mul, e.elements.unary(ProgramOp::Sign, x),
+                             e.elements.unary(ProgramOp::Log1p, e.elements.binary(ProgramOp::Add, size, rest)));
 }
 /// log(x + sqrt((x - 1) (x + 1))).
-ModValue areaCosine(E& e, C& c) {
-    const ModValue x = onlyArgument(c);
-    const ModValue square =
-        e.binary(ProgramOp::Mul, e.binary(ProgramOp::Sub, x, number(1)), e.binary(ProgramOp::Add, x, number(1)));
-    return e.unary(ProgramOp::Log, e.binary(ProgramOp::Add, x, e.unary(ProgramOp::Sqrt, square)));
+PyValue areaCosine(E& e, C& c) {
+    const PyValue x = onlyArgument(c);
+    const PyValue square = e.elements.binary(ProgramOp::Mul, e.elements.binary(ProgramOp::Sub, x, number(1)),
+                                             e.elements.binary(ProgramOp::Add, x, number(1)));
+    return e.elements.unary(ProgramOp::Log,
+                            e.elements.binary(ProgramOp::Add, x, e.elements.unary(ProgramOp::Sqrt, square)));
 }
-ModValue areaTangent(E& e, C& c) {
-    const ModValue x = onlyArgument(c);
-    const ModValue twice =
-        e.binary(ProgramOp::Sub, e.unary(ProgramOp::Log1p, x), e.unary(ProgramOp::Log1p, e.unary(ProgramOp::Neg, x)));
-    return e.binary(ProgramOp::Mul, twice, number(0.5));
+PyValue areaTangent(E& e, C& c) {
+    const PyValue x = onlyArgument(c);
+    const PyValue twice = e.elements.binary(ProgramOp::Sub, e.elements.unary(ProgramOp::Log1p, x),
+                                            e.elements.unary(ProgramOp::Log1p, e.elements.unary(ProgramOp::Neg, x)));
+    return e.elements.binary(ProgramOp::Mul, twice, number(0.5));
 }
 
-ModValue hypotenuse(E& e, C& c) {
-    const ModValue a = c.required(0, "input");
-    const ModValue b = c.required(1, "other");
+PyValue hypotenuse(E& e, C& c) {
+    const PyValue a = c.required(0, "input");
+    const PyValue b = c.required(1, "other");
     c.finish();
-    return e.unary(ProgramOp::Sqrt,
-                   e.binary(ProgramOp::Add, e.binary(ProgramOp::Mul, a, a), e.binary(ProgramOp::Mul, b, b)));
+    return e.elements.unary(ProgramOp::Sqrt, e.elements.binary(ProgramOp::Add, e.elements.binary(ProgramOp::Mul, a, a),
+                                                               e.elements.binary(ProgramOp::Mul, b, b)));
 }
 
-ModValue radians(E& e, C& c) {
-    return e.binary(ProgramOp::Mul, onlyArgument(c), number(std::numbers::pi / 180));
+PyValue radians(E& e, C& c) {
+    return e.elements.binary(ProgramOp::Mul, onlyArgument(c), number(std::numbers::pi / 180));
 }
-ModValue degrees(E& e, C& c) {
-    return e.binary(ProgramOp::Mul, onlyArgument(c), number(180 / std::numbers::pi));
+PyValue degrees(E& e, C& c) {
+    return e.elements.binary(ProgramOp::Mul, onlyArgument(c), number(180 / std::numbers::pi));
 }
 
-constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"torch.sin", one<ProgramOp::Sin>},
     {"torch.cos", one<ProgramOp::Cos>},
     {"torch.tan", tangent},
@@ -155,7 +151,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
 
 } // namespace
 
-std::span<const ModBuiltinEntry> angleBuiltins() {
+std::span<const BuiltinEntry> angleBuiltins() {
     return kTable;
 }
 

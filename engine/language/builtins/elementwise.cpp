@@ -1,253 +1,254 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // torch's element-wise functions, which are methods of tensors too.
-#include <array>
 #include <fmt/format.h>
 #include <limits>
 #include <numbers>
 
-#include "engine/language/evaluate/evaluator.h"
+#include "engine/language/builtins/builtin.h"
 
 namespace vitrine::engine {
 
-using kernels::DType;
-using kernels::ProgramOp;
-
 namespace {
 
-using E = ModEvaluator;
-using C = ModCall;
-
-template <ProgramOp Op> ModValue one(E& e, C& c) {
-    const ModValue value = c.required(0, "input");
+template <ProgramOp Op> PyValue one(E& e, C& c) {
+    const PyValue value = c.required(0, "input");
     c.finish();
-    return e.unary(Op, value);
+    return e.elements.unary(Op, value);
 }
 
-template <ProgramOp Op> ModValue two(E& e, C& c) {
-    const ModValue a = c.required(0, "input");
-    const ModValue b = c.required(1, "other");
+template <ProgramOp Op> PyValue two(E& e, C& c) {
+    const PyValue a = c.required(0, "input");
+    const PyValue b = c.required(1, "other");
     c.finish();
-    return e.binary(Op, a, b);
+    return e.elements.binary(Op, a, b);
 }
 
-template <ProgramOp Op> ModValue swapped(E& e, C& c) {
-    const ModValue a = c.required(0, "input");
-    const ModValue b = c.required(1, "other");
+template <ProgramOp Op> PyValue swapped(E& e, C& c) {
+    const PyValue a = c.required(0, "input");
+    const PyValue b = c.required(1, "other");
     c.finish();
-    return e.binary(Op, b, a);
+    return e.elements.binary(Op, b, a);
 }
 
 /// Of truth values: "logical_and" of integers is not "bitwise_and".
-template <ProgramOp Op> ModValue logical(E& e, C& c) {
-    const ModValue a = e.cast(DType::Bool, c.required(0, "input"));
-    const ModValue b = e.cast(DType::Bool, c.required(1, "other"));
+template <ProgramOp Op> PyValue logical(E& e, C& c) {
+    const PyValue a = e.elements.cast(DType::Bool, c.required(0, "input"));
+    const PyValue b = e.elements.cast(DType::Bool, c.required(1, "other"));
     c.finish();
-    return e.binary(Op, a, b);
+    return e.elements.binary(Op, a, b);
 }
 
 /// a + alpha b, a - alpha b.
-template <ProgramOp Op> ModValue scaled(E& e, C& c) {
-    const ModValue a = c.required(0, "input");
-    ModValue b = c.required(1, "other");
+template <ProgramOp Op> PyValue scaled(E& e, C& c) {
+    const PyValue a = c.required(0, "input");
+    PyValue b = c.required(1, "other");
     const auto alpha = c.keyword("alpha");
     c.finish();
-    b = alpha ? e.binary(ProgramOp::Mul, b, *alpha) : b;
-    return e.binary(Op, a, b);
+    b = alpha ? e.elements.binary(ProgramOp::Mul, b, *alpha) : b;
+    return e.elements.binary(Op, a, b);
 }
 
-ModValue divide(E& e, C& c) {
-    const ModValue a = c.required(0, "input");
-    const ModValue b = c.required(1, "other");
+PyValue divide(E& e, C& c) {
+    const PyValue a = c.required(0, "input");
+    const PyValue b = c.required(1, "other");
     const auto rounding = c.keyword("rounding_mode");
     c.finish();
     if (!rounding || rounding->isNone()) {
-        return e.binary(ProgramOp::Div, a, b);
+        return e.elements.binary(ProgramOp::Div, a, b);
     }
-    const std::string mode = e.text(*rounding, "rounding_mode");
+    const std::string mode = e.convert.text(*rounding, "rounding_mode");
     if (mode == "floor") {
-        return e.binary(ProgramOp::FloorDiv, a, b);
+        return e.elements.binary(ProgramOp::FloorDiv, a, b);
     }
     if (mode != "trunc") {
-        E::fail("rounding_mode is 'floor' or 'trunc'");
+        fail("rounding_mode is 'floor' or 'trunc'");
     }
     // |a| // |b| with the sign of a / b.
-    const ModValue size = e.binary(ProgramOp::FloorDiv, e.unary(ProgramOp::Abs, a), e.unary(ProgramOp::Abs, b));
-    return e.binary(ProgramOp::Mul, size,
-                    e.binary(ProgramOp::Mul, e.unary(ProgramOp::Sign, a), e.unary(ProgramOp::Sign, b)));
+    const PyValue size = e.elements.binary(ProgramOp::FloorDiv, e.elements.unary(ProgramOp::Abs, a),
+                                           e.elements.unary(ProgramOp::Abs, b));
+    return e.elements.binary(
+        ProgramOp::Mul, size,
+        e.elements.binary(ProgramOp::Mul, e.elements.unary(ProgramOp::Sign, a), e.elements.unary(ProgramOp::Sign, b)));
 }
 
 /// The remainder with the sign of the dividend.
-ModValue cRemainder(E& e, C& c) {
-    const ModValue a = c.required(0, "input");
-    const ModValue b = c.required(1, "other");
+PyValue cRemainder(E& e, C& c) {
+    const PyValue a = c.required(0, "input");
+    const PyValue b = c.required(1, "other");
     c.finish();
-    const ModValue size = e.binary(ProgramOp::Mod, e.unary(ProgramOp::Abs, a), e.unary(ProgramOp::Abs, b));
-    return e.binary(ProgramOp::Mul, size, e.unary(ProgramOp::Sign, a));
+    const PyValue size =
+        e.elements.binary(ProgramOp::Mod, e.elements.unary(ProgramOp::Abs, a), e.elements.unary(ProgramOp::Abs, b));
+    return e.elements.binary(ProgramOp::Mul, size, e.elements.unary(ProgramOp::Sign, a));
 }
 
-ModValue clampBetween(E& e, ModValue value, std::optional<ModValue> low, std::optional<ModValue> high) {
+PyValue clampBetween(E& e, PyValue value, std::optional<PyValue> low, std::optional<PyValue> high) {
     if (low && !low->isNone()) {
-        value = e.binary(ProgramOp::Max, value, *low);
+        value = e.elements.binary(ProgramOp::Max, value, *low);
     }
     if (high && !high->isNone()) {
-        value = e.binary(ProgramOp::Min, value, *high);
+        value = e.elements.binary(ProgramOp::Min, value, *high);
     }
     return value;
 }
 
-ModValue clamp(E& e, C& c) {
-    const ModValue value = c.required(0, "input");
+PyValue clamp(E& e, C& c) {
+    const PyValue value = c.required(0, "input");
     const auto low = c.optional(1, "min");
     const auto high = c.optional(2, "max");
     c.finish();
     return clampBetween(e, value, low, high);
 }
 
-ModValue where(E& e, C& c) {
-    const ModValue condition = c.required(0, "condition");
+PyValue where(E& e, C& c) {
+    const PyValue condition = c.required(0, "condition");
     if (c.arguments.size() == 1 && c.keywords.empty()) {
-        E::fail("torch.where(condition) alone is not supported; give both values");
+        fail("torch.where(condition) alone is not supported; give both values");
     }
-    const ModValue a = c.required(1, "input");
-    const ModValue b = c.required(2, "other");
+    const PyValue a = c.required(1, "input");
+    const PyValue b = c.required(2, "other");
     c.finish();
-    return e.select(condition, a, b);
+    return e.elements.select(condition, a, b);
 }
 
 /// x.where(condition, other), x.masked_fill(condition, value).
-ModValue whereMethod(E& e, C& c) {
-    const ModValue condition = c.required(1, "condition");
-    const ModValue other = c.required(2, "other");
-    const ModValue value = c.required(0, "self");
+PyValue whereMethod(E& e, C& c) {
+    const PyValue condition = c.required(1, "condition");
+    const PyValue other = c.required(2, "other");
+    const PyValue value = c.required(0, "self");
     c.finish();
-    return e.select(condition, value, other);
+    return e.elements.select(condition, value, other);
 }
-ModValue maskedFill(E& e, C& c) {
-    const ModValue condition = c.required(1, "mask");
-    const ModValue value = c.required(2, "value");
-    const ModValue self = c.required(0, "input");
+PyValue maskedFill(E& e, C& c) {
+    const PyValue condition = c.required(1, "mask");
+    const PyValue value = c.required(2, "value");
+    const PyValue self = c.required(0, "input");
     c.finish();
-    return e.select(condition, value, self);
-}
-
-ModValue toNumber(double value) {
-    return ModValue::real(value);
+    return e.elements.select(condition, value, self);
 }
 
-ModValue square(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    c.finish();
-    return e.binary(ProgramOp::Mul, x, x);
+PyValue toNumber(double value) {
+    return PyValue::real(value);
 }
 
-ModValue reciprocal(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
+PyValue square(E& e, C& c) {
+    const PyValue x = c.required(0, "input");
     c.finish();
-    return e.binary(ProgramOp::Div, toNumber(1), x);
+    return e.elements.binary(ProgramOp::Mul, x, x);
 }
 
-ModValue fraction(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
+PyValue reciprocal(E& e, C& c) {
+    const PyValue x = c.required(0, "input");
     c.finish();
-    return e.binary(ProgramOp::Sub, x, e.unary(ProgramOp::Trunc, x));
+    return e.elements.binary(ProgramOp::Div, toNumber(1), x);
 }
 
-ModValue log10(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
+PyValue fraction(E& e, C& c) {
+    const PyValue x = c.required(0, "input");
     c.finish();
-    return e.binary(ProgramOp::Mul, e.unary(ProgramOp::Log, x), toNumber(std::numbers::log10e));
+    return e.elements.binary(ProgramOp::Sub, x, e.elements.unary(ProgramOp::Trunc, x));
+}
+
+PyValue log10(E& e, C& c) {
+    const PyValue x = c.required(0, "input");
+    c.finish();
+    return e.elements.binary(ProgramOp::Mul, e.elements.unary(ProgramOp::Log, x), toNumber(std::numbers::log10e));
 }
 
 /// x != x, |x| == inf.
-ModValue isNan(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
+PyValue isNan(E& e, C& c) {
+    const PyValue x = c.required(0, "input");
     c.finish();
-    return e.binary(ProgramOp::Ne, x, x);
+    return e.elements.binary(ProgramOp::Ne, x, x);
 }
-ModValue isInfinite(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
+PyValue isInfinite(E& e, C& c) {
+    const PyValue x = c.required(0, "input");
     c.finish();
-    return e.binary(ProgramOp::Eq, e.unary(ProgramOp::Abs, x), toNumber(std::numeric_limits<double>::infinity()));
+    return e.elements.binary(ProgramOp::Eq, e.elements.unary(ProgramOp::Abs, x),
+                             toNumber(std::numeric_limits<double>::infinity()));
 }
 
-ModValue lerp(E& e, C& c) {
-    const ModValue a = c.required(0, "input");
-    const ModValue b = c.required(1, "end");
-    const ModValue weight = c.required(2, "weight");
+PyValue lerp(E& e, C& c) {
+    const PyValue a = c.required(0, "input");
+    const PyValue b = c.required(1, "end");
+    const PyValue weight = c.required(2, "weight");
     c.finish();
-    return e.binary(ProgramOp::Add, a, e.binary(ProgramOp::Mul, weight, e.binary(ProgramOp::Sub, b, a)));
+    return e.elements.binary(ProgramOp::Add, a,
+                             e.elements.binary(ProgramOp::Mul, weight, e.elements.binary(ProgramOp::Sub, b, a)));
 }
 
 /// The size of `input` with the sign of `other`; the sign of a zero is taken as plus.
-ModValue copySign(E& e, C& c) {
-    const ModValue size = e.binary(ProgramOp::Mul, e.unary(ProgramOp::Abs, c.required(0, "input")), toNumber(1));
-    const ModValue other = c.required(1, "other");
+PyValue copySign(E& e, C& c) {
+    const PyValue size =
+        e.elements.binary(ProgramOp::Mul, e.elements.unary(ProgramOp::Abs, c.required(0, "input")), toNumber(1));
+    const PyValue other = c.required(1, "other");
     c.finish();
-    return e.select(e.binary(ProgramOp::Lt, other, ModValue::integer(0)), e.unary(ProgramOp::Neg, size), size);
+    return e.elements.select(e.elements.binary(ProgramOp::Lt, other, PyValue::integer(0)),
+                             e.elements.unary(ProgramOp::Neg, size), size);
 }
 
 /// 0 below zero, `values` at it, 1 above.
-ModValue heaviside(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
-    const ModValue values = c.required(1, "values");
+PyValue heaviside(E& e, C& c) {
+    const PyValue x = c.required(0, "input");
+    const PyValue values = c.required(1, "values");
     c.finish();
-    const ModValue step = e.cast(e.dtypeOf(x), e.binary(ProgramOp::Lt, ModValue::integer(0), x));
-    return e.select(e.binary(ProgramOp::Eq, x, ModValue::integer(0)), values, step);
+    const PyValue step =
+        e.elements.cast(e.symbols.dtypeOf(x), e.elements.binary(ProgramOp::Lt, PyValue::integer(0), x));
+    return e.elements.select(e.elements.binary(ProgramOp::Eq, x, PyValue::integer(0)), values, step);
 }
 
-ModValue nanToNum(E& e, C& c) {
-    const ModValue x = c.required(0, "input");
+PyValue nanToNum(E& e, C& c) {
+    const PyValue x = c.required(0, "input");
     const auto given = [&](std::size_t index, std::string_view name, double otherwise) {
         const auto value = c.optional(index, name);
         return value && !value->isNone() ? *value : toNumber(otherwise);
     };
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const double largest = e.dtypeOf(x) == DType::F64 ? std::numeric_limits<double>::max()
-                                                      : static_cast<double>(std::numeric_limits<float>::max());
-    const ModValue nan = given(1, "nan", 0);
-    const ModValue high = given(2, "posinf", largest);
-    const ModValue low = given(3, "neginf", -largest);
+    const double largest = e.symbols.dtypeOf(x) == DType::F64 ? std::numeric_limits<double>::max()
+                                                              : static_cast<double>(std::numeric_limits<float>::max());
+    const PyValue nan = given(1, "nan", 0);
+    const PyValue high = given(2, "posinf", largest);
+    const PyValue low = given(3, "neginf", -largest);
     c.finish();
-    ModValue made = e.select(e.binary(ProgramOp::Ne, x, x), nan, x);
-    made = e.select(e.binary(ProgramOp::Eq, x, toNumber(kInfinity)), high, made);
-    return e.select(e.binary(ProgramOp::Eq, x, toNumber(-kInfinity)), low, made);
+    PyValue made = e.elements.select(e.elements.binary(ProgramOp::Ne, x, x), nan, x);
+    made = e.elements.select(e.elements.binary(ProgramOp::Eq, x, toNumber(kInfinity)), high, made);
+    return e.elements.select(e.elements.binary(ProgramOp::Eq, x, toNumber(-kInfinity)), low, made);
 }
 
-ModValue logicalNotOf(E& e, C& c) {
-    const ModValue x = e.cast(DType::Bool, c.required(0, "input"));
+PyValue logicalNotOf(E& e, C& c) {
+    const PyValue x = e.elements.cast(DType::Bool, c.required(0, "input"));
     c.finish();
-    return e.binary(ProgramOp::Eq, x, ModValue::boolean(false));
+    return e.elements.binary(ProgramOp::Eq, x, PyValue::boolean(false));
 }
 
-ModValue power(E& e, C& c) {
-    const ModValue a = c.required(0, "input");
-    const ModValue b = c.required(1, "exponent");
+PyValue power(E& e, C& c) {
+    const PyValue a = c.required(0, "input");
+    const PyValue b = c.required(1, "exponent");
     c.finish();
-    return e.operate(PyOperator::Pow, a, b);
+    return e.operators.operate(PyOperator::Pow, a, b);
 }
 
 /// Element of `test` for each element.
-ModValue isIn(E& e, C& c) {
-    const ModValue x = c.required(0, "elements");
-    const ModValue test = c.required(1, "test_elements");
+PyValue isIn(E& e, C& c) {
+    const PyValue x = c.required(0, "elements");
+    const PyValue test = c.required(1, "test_elements");
     c.finish();
-    ModValue result = ModValue::boolean(false);
-    if (e.dimsOf(x).empty() && e.isTensorLike(test)) {
-        for (const ModValue item : e.iterate(test)) {
-            result = e.binary(ProgramOp::Or, result, e.binary(ProgramOp::Eq, x, item));
+    PyValue result = PyValue::boolean(false);
+    if (dimsOf(x).empty() && isTensorLike(test)) {
+        for (const PyValue item : e.containers.iterate(test)) {
+            result = e.elements.binary(ProgramOp::Or, result, e.elements.binary(ProgramOp::Eq, x, item));
         }
         return result;
     }
-    const ModTensor* const known = e.tensorOf(test, std::nullopt);
-    for (const ModValue item : e.iterate(reshapeTensor(e.heap(), *known, {known->count()}))) {
-        e.step();
-        result = e.binary(ProgramOp::Or, result, e.binary(ProgramOp::Eq, x, item));
+    const PyTensor* const known = e.constants.tensorOf(test, std::nullopt);
+    for (const PyValue item : e.containers.iterate(reshapeTensor(e.heap, *known, {known->count()}))) {
+        e.evaluation.step();
+        result = e.elements.binary(ProgramOp::Or, result, e.elements.binary(ProgramOp::Eq, x, item));
     }
     return result;
 }
 
-constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"torch.abs", one<ProgramOp::Abs>},
     {"torch.absolute", one<ProgramOp::Abs>},
     {"torch.neg", one<ProgramOp::Neg>},
@@ -333,7 +334,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
 
 } // namespace
 
-std::span<const ModBuiltinEntry> elementwiseBuiltins() {
+std::span<const BuiltinEntry> elementwiseBuiltins() {
     return kTable;
 }
 

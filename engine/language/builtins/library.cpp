@@ -1,128 +1,120 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // math, functools, collections, and the helpers of FlexAttention.
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <numeric>
 
-#include "engine/language/evaluate/evaluator.h"
+#include "engine/language/builtins/builtin.h"
 
 namespace vitrine::engine {
 
-using kernels::DType;
-using kernels::ProgramOp;
-
 namespace {
 
-using E = ModEvaluator;
-using C = ModCall;
-
-ModValue partial(ModEvaluator& evaluator, ModCall& call) {
-    auto* const made = evaluator.heap().make<ModPartial>();
-    made->callee = call.required(0, "func");
-    made->arguments.assign(call.arguments.begin() + 1, call.arguments.end());
-    for (const auto& [name, value] : call.keywords) {
+PyValue partial(E& e, C& c) {
+    auto* const made = e.heap.make<PyPartial>();
+    made->callee = c.required(0, "func");
+    made->arguments.assign(c.arguments.begin() + 1, c.arguments.end());
+    for (const auto& [name, value] : c.keywords) {
         made->keywords.emplace_back(std::string(name), value);
     }
     return made;
 }
 
-ModValue reduce(ModEvaluator& evaluator, ModCall& call) {
-    const ModValue function = call.required(0, "function");
-    const std::vector<ModValue> items = evaluator.iterate(call.required(1, "iterable"));
-    std::optional<ModValue> total = call.optional(2, "initial");
-    call.finish();
-    for (const ModValue item : items) {
-        evaluator.step();
-        total = total ? evaluator.call(function, {*total, item}) : item;
+PyValue reduce(E& e, C& c) {
+    const PyValue function = c.required(0, "function");
+    const std::vector<PyValue> items = e.containers.iterate(c.required(1, "iterable"));
+    std::optional<PyValue> total = c.optional(2, "initial");
+    c.finish();
+    for (const PyValue item : items) {
+        e.evaluation.step();
+        total = total ? e.caller.call(function, {*total, item}) : item;
     }
     if (!total) {
-        ModEvaluator::fail("reduce() of nothing");
+        fail("reduce() of nothing");
     }
     return *total;
 }
 
-template <ProgramOp Op> ModValue combination(ModEvaluator& evaluator, ModCall& call) {
-    auto* const made = evaluator.heap().make<ModCombination>();
+template <ProgramOp Op> PyValue combination(E& e, C& c) {
+    auto* const made = e.heap.make<PyCombination>();
     made->op = Op;
-    for (std::size_t i = 0; i < call.arguments.size(); ++i) {
-        const ModValue mask = call.required(i, "");
-        if (!evaluator.isCallable(mask)) {
-            ModEvaluator::fail(fmt::format("and_masks and or_masks combine functions, not {}", modTypeName(mask)));
+    for (std::size_t i = 0; i < c.arguments.size(); ++i) {
+        const PyValue mask = c.required(i, "");
+        if (!e.classes.isCallable(mask)) {
+            fail(fmt::format("and_masks and or_masks combine functions, not {}", pyTypeName(mask)));
         }
         made->masks.push_back(mask);
     }
-    call.finish();
+    c.finish();
     return made;
 }
 
-ModValue blockMask(ModEvaluator& evaluator, ModCall& call) {
-    auto* const made = evaluator.heap().make<ModInstance>();
+PyValue blockMask(E& e, C& c) {
+    auto* const made = e.heap.make<PyInstance>();
     made->typeName = "BlockMask";
-    made->attributes["mask_mod"] = call.required(0, "mask_mod");
+    made->attributes["mask_mod"] = c.required(0, "mask_mod");
     return made;
 }
 
 /// Compilers and decorators: the function itself.
-ModValue transparent(ModEvaluator& evaluator, ModCall& call) {
-    for (const ModValue argument : call.arguments) {
-        if (evaluator.isCallable(argument)) {
+PyValue transparent(E& e, C& c) {
+    for (const PyValue argument : c.arguments) {
+        if (e.classes.isCallable(argument)) {
             return argument;
         }
     }
-    return evaluator.heap().ignored("a decorator");
+    return e.heap.ignored("a decorator");
 }
 
 /// math's functions of one number: results of constants are Python numbers.
-template <ProgramOp Op> ModValue mathFunction(ModEvaluator& evaluator, ModCall& call) {
-    const ModValue value = call.required(0, "x");
-    call.finish();
-    return evaluator.unary(Op, value);
+template <ProgramOp Op> PyValue mathFunction(E& e, C& c) {
+    const PyValue value = c.required(0, "x");
+    c.finish();
+    return e.elements.unary(Op, value);
 }
 
-template <ProgramOp Op> ModValue mathRounding(ModEvaluator& evaluator, ModCall& call) {
-    const ModValue value = call.required(0, "x");
-    call.finish();
-    return evaluator.cast(DType::I64, evaluator.unary(Op, value));
+template <ProgramOp Op> PyValue mathRounding(E& e, C& c) {
+    const PyValue value = c.required(0, "x");
+    c.finish();
+    return e.elements.cast(DType::I64, e.elements.unary(Op, value));
 }
 
-ModValue mathLog(ModEvaluator& evaluator, ModCall& call) {
-    const ModValue value = evaluator.unary(ProgramOp::Log, call.required(0, "x"));
-    const auto base = call.optional(1, "base");
-    call.finish();
-    return base ? evaluator.binary(ProgramOp::Div, value, evaluator.unary(ProgramOp::Log, *base)) : value;
+PyValue mathLog(E& e, C& c) {
+    const PyValue value = e.elements.unary(ProgramOp::Log, c.required(0, "x"));
+    const auto base = c.optional(1, "base");
+    c.finish();
+    return base ? e.elements.binary(ProgramOp::Div, value, e.elements.unary(ProgramOp::Log, *base)) : value;
 }
 
-ModValue product(ModEvaluator& evaluator, ModCall& call) {
-    ModValue total = ModValue::integer(1);
-    for (const ModValue item : evaluator.iterate(call.required(0, "iterable"))) {
-        evaluator.step();
-        total = evaluator.operate(PyOperator::Mul, total, item);
+PyValue product(E& e, C& c) {
+    PyValue total = PyValue::integer(1);
+    for (const PyValue item : e.containers.iterate(c.required(0, "iterable"))) {
+        e.evaluation.step();
+        total = e.operators.operate(PyOperator::Mul, total, item);
     }
-    call.finish();
+    c.finish();
     return total;
 }
 
 /// Limits of a dtype: an object with PyTorch's names.
-ModValue limits(ModEvaluator& evaluator, ModCall& call) {
-    const auto given = call.optional(0, "type");
-    call.finish();
-    const DType dtype = given ? evaluator.dtype(*given) : DType::F32;
-    auto* const made = evaluator.heap().make<ModInstance>();
+PyValue limits(E& e, C& c) {
+    const auto given = c.optional(0, "type");
+    c.finish();
+    const DType dtype = given ? e.convert.dtype(*given) : DType::F32;
+    auto* const made = e.heap.make<PyInstance>();
     made->typeName = "finfo";
     const auto whole = [&](std::int64_t low, std::int64_t high) {
-        made->attributes = {{"min", ModValue::integer(low)}, {"max", ModValue::integer(high)}};
+        made->attributes = {{"min", PyValue::integer(low)}, {"max", PyValue::integer(high)}};
     };
     const auto real = [&](double largest, double epsilon, double tiny) {
-        made->attributes = {{"min", ModValue::real(-largest)},
-                            {"max", ModValue::real(largest)},
-                            {"eps", ModValue::real(epsilon)},
-                            {"tiny", ModValue::real(tiny)},
-                            {"smallest_normal", ModValue::real(tiny)}};
+        made->attributes = {{"min", PyValue::real(-largest)},
+                            {"max", PyValue::real(largest)},
+                            {"eps", PyValue::real(epsilon)},
+                            {"tiny", PyValue::real(tiny)},
+                            {"smallest_normal", PyValue::real(tiny)}};
     };
     switch (dtype) {
     case DType::F16:
@@ -153,39 +145,39 @@ ModValue limits(ModEvaluator& evaluator, ModCall& call) {
         whole(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
         break;
     default:
-        ModEvaluator::fail("limits of a dtype that is neither a float nor an integer");
+        fail("limits of a dtype that is neither a float nor an integer");
     }
-    made->attributes["bits"] = ModValue::integer(kernels::bitsOf(dtype));
+    made->attributes["bits"] = PyValue::integer(kernels::bitsOf(dtype));
     return made;
 }
 
-ModValue nameSpace(ModEvaluator& evaluator, ModCall& call) {
-    auto* const made = evaluator.heap().make<ModInstance>();
+PyValue nameSpace(E& e, C& c) {
+    auto* const made = e.heap.make<PyInstance>();
     made->typeName = "SimpleNamespace";
-    for (const auto& [name, value] : call.keywords) {
+    for (const auto& [name, value] : c.keywords) {
         made->attributes[std::string(name)] = value;
     }
     return made;
 }
 
 /// A class with the fields as its arguments.
-ModValue namedTuple(ModEvaluator& evaluator, ModCall& call) {
-    auto* const made = evaluator.heap().make<ModClass>();
-    made->name = evaluator.heap().string(evaluator.text(call.required(0, "typename"), "the name"))->text;
-    made->scope = evaluator.heap().scope(nullptr);
+PyValue namedTuple(E& e, C& c) {
+    auto* const made = e.heap.make<PyClass>();
+    made->name = e.heap.string(e.convert.text(c.required(0, "typename"), "the name"))->text;
+    made->scope = e.heap.scope(nullptr);
     made->isData = true;
-    const ModValue fields = call.required(1, "field_names");
-    call.finish();
+    const PyValue fields = c.required(1, "field_names");
+    c.finish();
     const auto add = [&](std::string name) {
         if (!name.empty()) {
-            made->fields.emplace_back(evaluator.heap().string(std::move(name))->text);
+            made->fields.emplace_back(e.heap.string(std::move(name))->text);
         }
     };
-    if (const auto* const text = fields.as<ModString>()) {
+    if (const auto* const text = fields.as<PyString>()) {
         std::string name;
-        for (const char c : text->text + " ") {
-            if (c != ' ' && c != ',') {
-                name += c;
+        for (const char letter : text->text + " ") {
+            if (letter != ' ' && letter != ',') {
+                name += letter;
                 continue;
             }
             add(std::move(name));
@@ -193,19 +185,20 @@ ModValue namedTuple(ModEvaluator& evaluator, ModCall& call) {
         }
         return made;
     }
-    for (const ModValue item : evaluator.iterate(fields)) {
-        add(evaluator.text(item, "a field's name"));
+    for (const PyValue item : e.containers.iterate(fields)) {
+        add(e.convert.text(item, "a field's name"));
     }
     return made;
 }
 
-constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"cdiv",
      [](E& e, C& c) {
-         const ModValue a = c.required(0, "a");
-         const ModValue b = c.required(1, "b");
-         return e.operate(PyOperator::FloorDiv,
-                          e.operate(PyOperator::Sub, e.operate(PyOperator::Add, a, b), ModValue::integer(1)), b);
+         const PyValue a = c.required(0, "a");
+         const PyValue b = c.required(1, "b");
+         const PyValue sum = e.operators.operate(PyOperator::Add, a, b);
+         return e.operators.operate(PyOperator::FloorDiv,
+                                    e.operators.operate(PyOperator::Sub, sum, PyValue::integer(1)), b);
      }},
     {"math.floor", mathRounding<ProgramOp::Floor>},
     {"math.ceil", mathRounding<ProgramOp::Ceil>},
@@ -219,28 +212,31 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"math.log1p", mathFunction<ProgramOp::Log1p>},
     {"math.log10",
      [](E& e, C& c) {
-         return e.binary(ProgramOp::Div, e.unary(ProgramOp::Log, c.required(0, "x")), ModValue::real(std::log(10.0)));
+         return e.elements.binary(ProgramOp::Div, e.elements.unary(ProgramOp::Log, c.required(0, "x")),
+                                  PyValue::real(std::log(10.0)));
      }},
     {"math.erf", mathFunction<ProgramOp::Erf>},
     {"math.fabs",
      [](E& e, C& c) {
-         return e.unary(ProgramOp::Abs, e.binary(ProgramOp::Mul, c.required(0, "x"), ModValue::real(1)));
+         return e.elements.unary(ProgramOp::Abs,
+                                 e.elements.binary(ProgramOp::Mul, c.required(0, "x"), PyValue::real(1)));
      }},
     {"math.pow",
      [](E& e, C& c) {
-         return e.binary(ProgramOp::Pow, e.binary(ProgramOp::Mul, c.required(0, "x"), ModValue::real(1)),
-                         c.required(1, "y"));
+         return e.elements.binary(ProgramOp::Pow,
+                                  e.elements.binary(ProgramOp::Mul, c.required(0, "x"), PyValue::real(1)),
+                                  c.required(1, "y"));
      }},
     {"math.prod", product},
     {"math.isqrt",
      [](E& e, C& c) {
-         return ModValue::integer(static_cast<std::int64_t>(std::sqrt(
-             static_cast<long double>(std::max<std::int64_t>(0, e.integer(c.required(0, "n"), "the number"))))));
+         const std::int64_t number = std::max<std::int64_t>(0, e.convert.integer(c.required(0, "n"), "the number"));
+         return PyValue::integer(static_cast<std::int64_t>(std::sqrt(static_cast<long double>(number))));
      }},
     {"math.gcd",
      [](E& e, C& c) {
-         return ModValue::integer(std::gcd(e.integer(c.required(0, "a"), "a number") % kMaxModConstants,
-                                           e.integer(c.required(1, "b"), "a number") % kMaxModConstants));
+         return PyValue::integer(std::gcd(e.convert.integer(c.required(0, "a"), "a number") % kMaxElements,
+                                           e.convert.integer(c.required(1, "b"), "a number") % kMaxElements));
      }},
     {"functools.partial", partial},
     {"partial", partial},
@@ -248,19 +244,24 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"reduce", reduce},
     {"functools.lru_cache", transparent},
     {"functools.cache", transparent},
-    {"functools.wraps", [](E& e, C&) { return e.heap().ignored("a decorator"); }},
+    {"functools.wraps", [](E& e, C&) { return e.heap.ignored("a decorator"); }},
     {"torch.finfo", limits},
     {"torch.iinfo", limits},
     {"types.SimpleNamespace", nameSpace},
     {"argparse.Namespace", nameSpace},
     {"collections.namedtuple", namedTuple},
-    {"collections.OrderedDict", [](E& e, C& c) { return findBuiltin("dict")->call(e, c); }},
-    {"float.is_integer", [](E&, C& c) { return ModValue::boolean(std::floor(c.arguments[0].number()) == c.arguments[0].number()); }},
+    {"collections.OrderedDict", [](E& e, C& c) { return e.caller.callBuiltin("dict", c); }},
+    {"float.is_integer",
+     [](E&, C& c) {
+         const double value = c.required(0, "self").number();
+         return PyValue::boolean(std::floor(value) == value);
+     }},
     {"int.bit_length",
      [](E&, C& c) {
-         const std::int64_t value = c.arguments[0].integer();
-         const std::uint64_t size = value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
-         return ModValue::integer(std::bit_width(size));
+         const std::int64_t value = c.required(0, "self").integer();
+         const auto bits = static_cast<std::uint64_t>(value);
+         const std::uint64_t size = value < 0 ? ~bits + 1 : bits;
+         return PyValue::integer(std::bit_width(size));
      }},
     {"and_masks", combination<ProgramOp::And>},
     {"or_masks", combination<ProgramOp::Or>},
@@ -270,7 +271,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
 
 } // namespace
 
-std::span<const ModBuiltinEntry> libraryBuiltins() {
+std::span<const BuiltinEntry> libraryBuiltins() {
     return kTable;
 }
 

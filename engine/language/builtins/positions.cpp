@@ -1,24 +1,16 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // Elements of constant tensors picked and changed along one dimension: gather, scatter and their like.
-#include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
-#include "engine/language/evaluate/arguments.h"
+#include "engine/language/builtins/arguments.h"
 
 namespace vitrine::engine {
 
-using kernels::ProgramConstant;
-using kernels::ProgramOp;
-
 namespace {
 
-using E = ModEvaluator;
-using C = ModCall;
-
 /// Storage places of `tensor`, one for each element of `index`, whose values replace the position along `dim`.
-std::vector<std::int64_t> placesOf(const ModTensor& tensor, int dim, const ModTensor& index) {
+std::vector<std::int64_t> placesOf(const PyTensor& tensor, int dim, const PyTensor& index) {
     if (index.rank() != tensor.rank()) {
         throw base::BadInput(fmt::format("an index of shape {} for a tensor of shape {}; both need as many dimensions",
                                          index.shapeText(), tensor.shapeText()));
@@ -49,12 +41,12 @@ std::vector<std::int64_t> placesOf(const ModTensor& tensor, int dim, const ModTe
     return places;
 }
 
-ModValue gather(E& e, C& c) {
-    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
-    const int dim = wrappedDim(e.integer(c.required(1, "dim"), "a dimension"), tensor.rank());
-    const ModTensor& index = *e.tensor(c.required(2, "index"));
+PyValue gather(E& e, C& c) {
+    const PyTensor& tensor = *e.constants.tensor(c.required(0, "input"));
+    const int dim = wrappedDim(e.convert.integer(c.required(1, "dim"), "a dimension"), tensor.rank());
+    const PyTensor& index = *e.constants.tensor(c.required(2, "index"));
     c.finish();
-    ModTensor* const made = newTensor(e.heap(), tensor.dtype, index.dims);
+    PyTensor* const made = newTensor(e.heap, tensor.dtype, index.dims);
     made->literal = tensor.literal && index.literal;
     std::int64_t at = 0;
     for (const std::int64_t place : placesOf(tensor, dim, index)) {
@@ -64,34 +56,34 @@ ModValue gather(E& e, C& c) {
 }
 
 /// target[index[i] along dim] = source[i], or += with Add.
-void scatterInto(E& e, C& c, ModTensor& target, ProgramOp op) {
-    const int dim = wrappedDim(e.integer(c.required(1, "dim"), "a dimension"), target.rank());
-    const ModTensor& index = *e.tensor(c.required(2, "index"));
+void scatterInto(E& e, C& c, PyTensor& target, ProgramOp op) {
+    const int dim = wrappedDim(e.convert.integer(c.required(1, "dim"), "a dimension"), target.rank());
+    const PyTensor& index = *e.constants.tensor(c.required(2, "index"));
     const auto number = c.keyword("value");
-    const ModValue source = number ? *number : c.required(3, "src");
+    const PyValue source = number ? *number : c.required(3, "src");
     c.finish();
-    const ModTensor* const values = source.as<ModTensor>();
+    const PyTensor* const values = source.as<PyTensor>();
     std::vector<std::int64_t> from;
     if (values != nullptr && values->rank() > 0) {
         // The source is read at the positions of the index.
-        const ModTensor* view = values;
+        const PyTensor* view = values;
         if (view->rank() != index.rank()) {
-            E::fail("src needs as many dimensions as the index");
+            fail("src needs as many dimensions as the index");
         }
         for (int d = 0; d < index.rank(); ++d) {
             const std::int64_t count = index.dims[static_cast<std::size_t>(d)];
             if (count > view->dims[static_cast<std::size_t>(d)]) {
-                E::fail("src is smaller than the index");
+                fail("src is smaller than the index");
             }
-            view = sliceTensor(e.heap(), *view, d, 0, 1, count);
+            view = sliceTensor(e.heap, *view, d, 0, 1, count);
         }
         from = offsetsOf(*view);
     }
     const ProgramConstant scalar =
-        from.empty() ? kernels::floatConstant(e.real(source, "the value")) : ProgramConstant();
+        from.empty() ? kernels::floatConstant(e.convert.real(source, "the value")) : ProgramConstant();
     std::size_t i = 0;
     for (const std::int64_t place : placesOf(target, dim, index)) {
-        e.step();
+        e.evaluation.step();
         ProgramConstant value = from.empty() ? scalar : elementAt(*values, from[i]);
         if (op == ProgramOp::Add) {
             const ProgramConstant before = elementAt(target, place);
@@ -102,54 +94,54 @@ void scatterInto(E& e, C& c, ModTensor& target, ProgramOp op) {
     }
 }
 
-template <ProgramOp Op> ModValue scatterInPlace(E& e, C& c) {
+template <ProgramOp Op> PyValue scatterInPlace(E& e, C& c) {
     scatterInto(e, c, changeable(e, c), Op);
-    return c.arguments[0];
+    return c.required(0, "self");
 }
 
-template <ProgramOp Op> ModValue scatter(E& e, C& c) {
-    const ModTensor& tensor = *e.tensor(c.required(0, "input"));
-    ModTensor* const made = castTensor(e.heap(), tensor, tensor.dtype);
+template <ProgramOp Op> PyValue scatter(E& e, C& c) {
+    const PyTensor& tensor = *e.constants.tensor(c.required(0, "input"));
+    PyTensor* const made = castTensor(e.heap, tensor, tensor.dtype);
     scatterInto(e, c, *made, Op);
     return made;
 }
 
-ModValue indexFill(E& e, C& c) {
-    ModTensor& tensor = changeable(e, c);
-    const int dim = wrappedDim(e.integer(c.required(1, "dim"), "a dimension"), tensor.rank());
-    const ModTensor& index = *e.tensor(c.required(2, "index"));
-    const double value = e.real(c.required(3, "value"), "the value");
+PyValue indexFill(E& e, C& c) {
+    PyTensor& tensor = changeable(e, c);
+    const int dim = wrappedDim(e.convert.integer(c.required(1, "dim"), "a dimension"), tensor.rank());
+    const PyTensor& index = *e.constants.tensor(c.required(2, "index"));
+    const double value = e.convert.real(c.required(3, "value"), "the value");
     c.finish();
     for (const std::int64_t at : integersOf(index)) {
         const std::int64_t extent = tensor.dims[static_cast<std::size_t>(dim)];
         if (at < -extent || at >= extent) {
-            E::fail(fmt::format("index {} of a dimension of {} elements", at, extent));
+            fail(fmt::format("index {} of a dimension of {} elements", at, extent));
         }
-        assignTensor(*selectTensor(e.heap(), tensor, dim, at < 0 ? at + extent : at),
+        assignTensor(*selectTensor(e.heap, tensor, dim, at < 0 ? at + extent : at),
                      {nullptr, kernels::floatConstant(value)});
     }
-    return c.arguments[0];
+    return c.required(0, "self");
 }
 
 /// Ones at the positions that the last dimension of the result is indexed by.
-ModValue oneHot(E& e, C& c) {
-    const ModTensor& tensor = *e.tensor(c.required(0, "tensor"));
+PyValue oneHot(E& e, C& c) {
+    const PyTensor& tensor = *e.constants.tensor(c.required(0, "tensor"));
     const auto given = c.optional(1, "num_classes");
     c.finish();
     const std::vector<std::int64_t> values = integersOf(tensor);
-    std::int64_t classes = given ? e.integer(*given, "num_classes") : -1;
+    std::int64_t classes = given ? e.convert.integer(*given, "num_classes") : -1;
     if (classes < 0) {
         for (const std::int64_t value : values) {
             classes = std::max(classes, value + 1);
         }
     }
-    ModDims dims = tensor.dims;
-    dims.push_back(std::clamp<std::int64_t>(classes, 0, kMaxModConstants + 1));
-    ModTensor* const made = newTensor(e.heap(), kernels::DType::I64, dims);
+    TensorDims dims = tensor.dims;
+    dims.push_back(std::clamp<std::int64_t>(classes, 0, kMaxElements + 1));
+    PyTensor* const made = newTensor(e.heap, kernels::DType::I64, dims);
     std::int64_t row = 0;
     for (const std::int64_t value : values) {
         if (value < 0 || value >= classes) {
-            E::fail(fmt::format("one_hot() of {} with {} classes", value, classes));
+            fail(fmt::format("one_hot() of {} with {} classes", value, classes));
         }
         setElement(*made, row++ * classes + value, kernels::intConstant(kernels::ProgramType::Int64, 1));
     }
@@ -157,17 +149,17 @@ ModValue oneHot(E& e, C& c) {
 }
 
 /// Rows and columns of a triangle, (2, count).
-template <bool Upper> ModValue triangleIndices(E& e, C& c) {
-    const std::int64_t rows = e.integer(c.required(0, "row"), "the number of rows");
-    const std::int64_t columns = e.integer(c.required(1, "col"), "the number of columns");
+template <bool Upper> PyValue triangleIndices(E& e, C& c) {
+    const std::int64_t rows = e.convert.integer(c.required(0, "row"), "the number of rows");
+    const std::int64_t columns = e.convert.integer(c.required(1, "col"), "the number of columns");
     const auto given = c.optional(2, "offset");
-    const std::int64_t offset = given ? e.integer(*given, "the offset") : 0;
+    const std::int64_t offset = given ? e.convert.integer(*given, "the offset") : 0;
     static_cast<void>(c.keyword("dtype"));
     c.finish();
-    if (rows < 0 || columns < 0 || (columns > 0 && rows > kMaxModConstants / columns)) {
-        E::fail(fmt::format("a triangle of {} x {} elements", rows, columns));
+    if (rows < 0 || columns < 0 || (columns > 0 && rows > kMaxElements / columns)) {
+        fail(fmt::format("a triangle of {} x {} elements", rows, columns));
     }
-    e.heap().charge(rows * columns);
+    e.heap.charge(rows * columns);
     std::vector<std::int64_t> first, second;
     for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < columns; ++column) {
@@ -179,20 +171,20 @@ template <bool Upper> ModValue triangleIndices(E& e, C& c) {
     }
     const auto count = static_cast<std::int64_t>(first.size());
     first.insert(first.end(), second.begin(), second.end());
-    return reshapeTensor(e.heap(), *fromIntegers(e.heap(), kernels::DType::I64, first), {2, count});
+    return reshapeTensor(e.heap, *fromIntegers(e.heap, kernels::DType::I64, first), {2, count});
 }
 
-ModValue blockDiagonal(E& e, C& c) {
-    ModDims dims = {0, 0};
-    std::vector<const ModTensor*> blocks;
+PyValue blockDiagonal(E& e, C& c) {
+    TensorDims dims = {0, 0};
+    std::vector<const PyTensor*> blocks;
     auto dtype = kernels::DType::None;
     for (std::size_t i = 0; i < c.arguments.size(); ++i) {
-        const ModTensor* block = e.tensor(c.required(i, ""));
+        const PyTensor* block = e.constants.tensor(c.required(i, ""));
         if (block->rank() > 2) {
-            E::fail("block_diag() takes matrices");
+            fail("block_diag() takes matrices");
         }
         for (int missing = block->rank(); missing < 2; ++missing) {
-            block = unsqueezeTensor(e.heap(), *block, 0);
+            block = unsqueezeTensor(e.heap, *block, 0);
         }
         dtype = dtype == kernels::DType::None ? block->dtype : promoted(dtype, block->dtype);
         dims[0] += block->dims[0];
@@ -200,12 +192,12 @@ ModValue blockDiagonal(E& e, C& c) {
         blocks.push_back(block);
     }
     c.finish();
-    ModTensor* const made = newTensor(e.heap(), dtype == kernels::DType::None ? kernels::DType::F32 : dtype, dims);
+    PyTensor* const made = newTensor(e.heap, dtype == kernels::DType::None ? kernels::DType::F32 : dtype, dims);
     std::int64_t row = 0;
     std::int64_t column = 0;
-    for (const ModTensor* const block : blocks) {
-        ModTensor* const part = sliceTensor(e.heap(), *sliceTensor(e.heap(), *made, 0, row, 1, block->dims[0]), 1,
-                                            column, 1, block->dims[1]);
+    for (const PyTensor* const block : blocks) {
+        PyTensor* const part =
+            sliceTensor(e.heap, *sliceTensor(e.heap, *made, 0, row, 1, block->dims[0]), 1, column, 1, block->dims[1]);
         assignTensor(*part, {block, {}});
         row += block->dims[0];
         column += block->dims[1];
@@ -213,7 +205,7 @@ ModValue blockDiagonal(E& e, C& c) {
     return made;
 }
 
-constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"torch.gather", gather},
     {"torch.scatter", scatter<ProgramOp::Constant>},
     {"torch.scatter_add", scatter<ProgramOp::Add>},
@@ -228,7 +220,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
 
 } // namespace
 
-std::span<const ModBuiltinEntry> positionBuiltins() {
+std::span<const BuiltinEntry> positionBuiltins() {
     return kTable;
 }
 

@@ -1,55 +1,50 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // Methods of strings.
-#include <algorithm>
-#include <array>
 
-#include "engine/language/evaluate/evaluator.h"
+#include "engine/language/builtins/builtin.h"
 
 namespace vitrine::engine {
 
 namespace {
 
-using E = ModEvaluator;
-using C = ModCall;
-
 constexpr std::string_view kSpaces = " \t\n\r\f\v";
 
 std::string self(E& e, C& c) {
-    return e.text(c.required(0, "self"), "the text");
+    return e.convert.text(c.required(0, "self"), "the text");
 }
 
-template <bool Upper> ModValue withCase(E& e, C& c) {
+template <bool Upper> PyValue withCase(E& e, C& c) {
     std::string text = self(e, c);
     c.finish();
     std::transform(text.begin(), text.end(), text.begin(), [](char x) {
         const bool changes = Upper ? x >= 'a' && x <= 'z' : x >= 'A' && x <= 'Z';
         return changes ? static_cast<char>(x ^ 0x20) : x;
     });
-    return e.heap().string(std::move(text));
+    return e.heap.string(std::move(text));
 }
 
-template <bool AtEnd> ModValue beginsOrEnds(E& e, C& c) {
+template <bool AtEnd> PyValue beginsOrEnds(E& e, C& c) {
     const std::string text = self(e, c);
-    const ModValue given = c.required(1, "prefix");
+    const PyValue given = c.required(1, "prefix");
     c.finish();
-    const auto* const several = given.as<ModSequence>();
-    for (const ModValue item : several != nullptr ? several->items : std::vector<ModValue>{given}) {
-        const std::string part = e.text(item, "what the text begins or ends with");
+    const auto* const several = given.as<PySequence>();
+    for (const PyValue item : several != nullptr ? several->items : std::vector<PyValue>{given}) {
+        const std::string part = e.convert.text(item, "what the text begins or ends with");
         if (part.size() <= text.size() && text.compare(AtEnd ? text.size() - part.size() : 0, part.size(), part) == 0) {
-            return ModValue::boolean(true);
+            return PyValue::boolean(true);
         }
     }
-    return ModValue::boolean(false);
+    return PyValue::boolean(false);
 }
 
-ModValue replace(E& e, C& c) {
+PyValue replace(E& e, C& c) {
     const std::string text = self(e, c);
-    const std::string old = e.text(c.required(1, "old"), "the part");
-    const std::string fresh = e.text(c.required(2, "new"), "the replacement");
+    const std::string old = e.convert.text(c.required(1, "old"), "the part");
+    const std::string fresh = e.convert.text(c.required(2, "new"), "the replacement");
     c.finish();
     if (old.empty()) {
-        E::fail("replace() of an empty text");
+        fail("replace() of an empty text");
     }
     std::string made;
     for (std::size_t at = 0; at < text.size();) {
@@ -59,22 +54,22 @@ ModValue replace(E& e, C& c) {
             break;
         }
         made += fresh;
-        e.heap().charge(1 + static_cast<std::int64_t>(fresh.size() / 16));
+        e.heap.charge(1 + static_cast<std::int64_t>(fresh.size() / 16));
         at = found + old.size();
     }
-    return e.heap().string(std::move(made));
+    return e.heap.string(std::move(made));
 }
 
-ModValue split(E& e, C& c) {
+PyValue split(E& e, C& c) {
     const std::string text = self(e, c);
     const auto given = c.optional(1, "sep");
     const auto most = c.optional(2, "maxsplit");
     c.finish();
-    std::int64_t left = most ? e.integer(*most, "maxsplit") : -1;
-    std::vector<ModValue> parts;
+    std::int64_t left = most ? e.convert.integer(*most, "maxsplit") : -1;
+    std::vector<PyValue> parts;
     const auto add = [&](std::size_t begin, std::size_t end) {
-        e.heap().charge(1);
-        parts.emplace_back(e.heap().string(text.substr(begin, end - begin)));
+        e.heap.charge(1);
+        parts.emplace_back(e.heap.string(text.substr(begin, end - begin)));
     };
     if (!given || given->isNone()) {
         for (std::size_t at = text.find_first_not_of(kSpaces); at != std::string::npos;) {
@@ -82,11 +77,11 @@ ModValue split(E& e, C& c) {
             add(at, end);
             at = text.find_first_not_of(kSpaces, end);
         }
-        return e.heap().list(std::move(parts));
+        return e.heap.list(std::move(parts));
     }
-    const std::string separator = e.text(*given, "the separator");
+    const std::string separator = e.convert.text(*given, "the separator");
     if (separator.empty()) {
-        E::fail("split() by an empty text");
+        fail("split() by an empty text");
     }
     std::size_t at = 0;
     for (std::size_t found = text.find(separator); found != std::string::npos && left-- != 0;
@@ -95,43 +90,44 @@ ModValue split(E& e, C& c) {
         at = found + separator.size();
     }
     add(at, text.size());
-    return e.heap().list(std::move(parts));
+    return e.heap.list(std::move(parts));
 }
 
-template <bool FromEnd> ModValue partition(E& e, C& c) {
+template <bool FromEnd> PyValue partition(E& e, C& c) {
     const std::string text = self(e, c);
-    const std::string separator = e.text(c.required(1, "sep"), "the separator");
+    const std::string separator = e.convert.text(c.required(1, "sep"), "the separator");
     c.finish();
     const std::size_t found = FromEnd ? text.rfind(separator) : text.find(separator);
-    const auto string = [&](std::string_view part) -> ModValue { return e.heap().string(std::string(part)); };
+    const auto string = [&](std::string_view part) -> PyValue { return e.heap.string(std::string(part)); };
     const std::string_view whole = text;
     if (found == std::string::npos) {
-        return FromEnd ? e.heap().tuple({string(""), string(""), string(whole)})
-                       : e.heap().tuple({string(whole), string(""), string("")});
+        return FromEnd ? e.heap.tuple({string(""), string(""), string(whole)})
+                       : e.heap.tuple({string(whole), string(""), string("")});
     }
-    return e.heap().tuple(
+    return e.heap.tuple(
         {string(whole.substr(0, found)), string(separator), string(whole.substr(found + separator.size()))});
 }
 
-template <bool AtBegin, bool AtEnd> ModValue strip(E& e, C& c) {
+template <bool AtBegin, bool AtEnd> PyValue strip(E& e, C& c) {
     const std::string text = self(e, c);
     const auto given = c.optional(1, "chars");
     c.finish();
-    const std::string characters = given && !given->isNone() ? e.text(*given, "the characters") : std::string(kSpaces);
+    const std::string characters =
+        given && !given->isNone() ? e.convert.text(*given, "the characters") : std::string(kSpaces);
     const std::size_t begin = AtBegin ? text.find_first_not_of(characters) : 0;
     const std::size_t end = AtEnd ? text.find_last_not_of(characters) + 1 : text.size();
-    return e.heap().string(begin >= end ? std::string() : text.substr(begin, end - begin));
+    return e.heap.string(begin >= end ? std::string() : text.substr(begin, end - begin));
 }
 
 /// The text without a beginning or an end.
-template <bool AtEnd> ModValue without(E& e, C& c) {
+template <bool AtEnd> PyValue without(E& e, C& c) {
     std::string text = self(e, c);
-    const std::string part = e.text(c.required(1, "prefix"), "the part");
+    const std::string part = e.convert.text(c.required(1, "prefix"), "the part");
     c.finish();
     if (part.size() <= text.size() && text.compare(AtEnd ? text.size() - part.size() : 0, part.size(), part) == 0) {
         text.erase(AtEnd ? text.size() - part.size() : 0, part.size());
     }
-    return e.heap().string(std::move(text));
+    return e.heap.string(std::move(text));
 }
 
 bool isDigit(char x) {
@@ -147,51 +143,51 @@ bool isSpace(char x) {
     return kSpaces.find(x) != std::string_view::npos;
 }
 
-template <bool (*Is)(char)> ModValue consistsOf(E& e, C& c) {
+template <bool (*Is)(char)> PyValue consistsOf(E& e, C& c) {
     const std::string text = self(e, c);
     c.finish();
-    return ModValue::boolean(!text.empty() && std::all_of(text.begin(), text.end(), Is));
+    return PyValue::boolean(!text.empty() && std::all_of(text.begin(), text.end(), Is));
 }
 
-ModValue find(E& e, C& c) {
-    const std::size_t found = self(e, c).find(e.text(c.required(1, "sub"), "the part"));
+PyValue find(E& e, C& c) {
+    const std::size_t found = self(e, c).find(e.convert.text(c.required(1, "sub"), "the part"));
     c.finish();
-    return ModValue::integer(found == std::string::npos ? -1 : static_cast<std::int64_t>(found));
+    return PyValue::integer(found == std::string::npos ? -1 : static_cast<std::int64_t>(found));
 }
 
-ModValue count(E& e, C& c) {
+PyValue count(E& e, C& c) {
     const std::string text = self(e, c);
-    const std::string part = e.text(c.required(1, "sub"), "the part");
+    const std::string part = e.convert.text(c.required(1, "sub"), "the part");
     c.finish();
     std::int64_t made = 0;
     for (std::size_t at = part.empty() ? std::string::npos : text.find(part); at != std::string::npos;
          at = text.find(part, at + part.size())) {
         ++made;
     }
-    return ModValue::integer(made);
+    return PyValue::integer(made);
 }
 
-ModValue join(E& e, C& c) {
-    const std::string separator = e.text(c.required(0, "self"), "the separator");
+PyValue join(E& e, C& c) {
+    const std::string separator = e.convert.text(c.required(0, "self"), "the separator");
     std::string text;
     bool first = true;
-    for (const ModValue item : e.iterate(c.required(1, "iterable"))) {
-        text += (first ? "" : separator) + e.text(item, "an item");
+    for (const PyValue item : e.containers.iterate(c.required(1, "iterable"))) {
+        text += (first ? "" : separator) + e.convert.text(item, "an item");
         first = false;
-        e.heap().charge(1 + static_cast<std::int64_t>(separator.size() / 16));
+        e.heap.charge(1 + static_cast<std::int64_t>(separator.size() / 16));
     }
     c.finish();
-    return e.heap().string(std::move(text));
+    return e.heap.string(std::move(text));
 }
 
 /// "window_%d" % 4; how wide and how exact numbers are written is left out.
-ModValue percentFormat(E& e, C& c) {
+PyValue percentFormat(E& e, C& c) {
     const std::string text = self(e, c);
-    const ModValue given = c.required(1, "values");
+    const PyValue given = c.required(1, "values");
     c.finish();
-    const auto* const tuple = given.as<ModSequence>();
-    const std::vector<ModValue> values =
-        tuple != nullptr && tuple->kind == ModKind::Tuple ? tuple->items : std::vector<ModValue>{given};
+    const auto* const tuple = given.as<PySequence>();
+    const std::vector<PyValue> values =
+        tuple != nullptr && tuple->kind == PyKind::Tuple ? tuple->items : std::vector<PyValue>{given};
     std::string made;
     std::size_t next = 0;
     for (std::size_t at = 0; at < text.size(); ++at) {
@@ -201,22 +197,22 @@ ModValue percentFormat(E& e, C& c) {
         }
         at = text.find_first_not_of("0123456789.#+- l", at + 1);
         if (at == std::string::npos) {
-            E::fail("the format ends behind '%'");
+            fail("the format ends behind '%'");
         }
         if (text[at] == '%') {
             made += '%';
         } else if (next < values.size()) {
-            made += modText(values[next++]);
-            e.heap().charge(1);
+            made += pyText(values[next++]);
+            e.heap.charge(1);
         } else {
-            E::fail("the format names more values than there are");
+            fail("the format names more values than there are");
         }
     }
-    return e.heap().string(std::move(made));
+    return e.heap.string(std::move(made));
 }
 
 /// "window_{}".format(4), with {0} and {name}; what stands behind ":" is left out.
-ModValue format(E& e, C& c) {
+PyValue format(E& e, C& c) {
     const std::string text = self(e, c);
     std::string made;
     std::size_t next = 1;
@@ -236,16 +232,16 @@ ModValue format(E& e, C& c) {
         const std::size_t index = number ? static_cast<std::size_t>(std::stoi(field)) + 1 : field.empty() ? next++ : 0;
         const auto named = index == 0 ? c.keyword(field) : std::nullopt;
         if (!named && (index == 0 || index >= c.arguments.size())) {
-            E::fail("the format names a value that is not given");
+            fail("the format names a value that is not given");
         }
-        made += modText(named ? *named : c.arguments[index]);
-        e.heap().charge(1);
+        made += pyText(named ? *named : c.arguments[index]);
+        e.heap.charge(1);
         at = end;
     }
-    return e.heap().string(std::move(made));
+    return e.heap.string(std::move(made));
 }
 
-constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
+constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"str.format", format},
     {"str.__mod__", percentFormat},
     {"str.lower", withCase<false>},
@@ -273,7 +269,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
 
 } // namespace
 
-std::span<const ModBuiltinEntry> stringBuiltins() {
+std::span<const BuiltinEntry> stringBuiltins() {
     return kTable;
 }
 

@@ -1,147 +1,139 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 // Methods of tensors: changes in place, conversions, shapes, numbers.
-#include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
-#include "engine/language/evaluate/arguments.h"
-#include "engine/language/evaluate/evaluator.h"
+#include "engine/language/builtins/arguments.h"
 
 namespace vitrine::engine {
 
-using kernels::DType;
-using kernels::ProgramOp;
-
 namespace {
 
-using E = ModEvaluator;
-using C = ModCall;
-
-ModValue itself(E&, C& c) {
+PyValue itself(E&, C& c) {
     return c.required(0, "input");
 }
 
 // In place.
 
-ModValue fillWith(E& e, C& c) {
-    ModTensor& tensor = changeable(e, c);
-    const ModValue value = c.required(1, "value");
+PyValue fillWith(E& e, C& c) {
+    PyTensor& tensor = changeable(e, c);
+    const PyValue value = c.required(1, "value");
     c.finish();
-    assignTensor(tensor, value.as<ModTensor>() != nullptr
-                             ? ModOperand{value.as<ModTensor>(), {}}
-                             : ModOperand{nullptr, kernels::floatConstant(e.real(value, "the value"))});
-    return c.arguments[0];
+    assignTensor(tensor, value.as<PyTensor>() != nullptr
+                             ? TensorOperand{value.as<PyTensor>(), {}}
+                             : TensorOperand{nullptr, kernels::floatConstant(e.convert.real(value, "the value"))});
+    return c.required(0, "self");
 }
 
-ModValue zero(E& e, C& c) {
-    ModTensor& tensor = changeable(e, c);
+PyValue zero(E& e, C& c) {
+    PyTensor& tensor = changeable(e, c);
     c.finish();
     assignTensor(tensor, {nullptr, kernels::floatConstant(0)});
-    return c.arguments[0];
+    return c.required(0, "self");
 }
 
 // Conversions.
 
-template <DType To> ModValue convert(E& e, C& c) {
-    const ModValue value = c.required(0, "self");
-    return e.cast(To, value);
+template <DType To> PyValue convert(E& e, C& c) {
+    const PyValue value = c.required(0, "self");
+    return e.elements.cast(To, value);
 }
 
 /// x.to(dtype), x.to(device), x.to(other), x.type(dtype).
-ModValue to(E& e, C& c) {
-    const ModValue value = c.required(0, "self");
-    std::optional<ModValue> dtype = c.keyword("dtype");
+PyValue to(E& e, C& c) {
+    const PyValue value = c.required(0, "self");
+    std::optional<PyValue> dtype = c.keyword("dtype");
     for (std::size_t i = 1; i < c.arguments.size(); ++i) {
-        const ModValue argument = c.required(i, "");
-        if (argument.as<ModDtype>() != nullptr || argument.as<ModBuiltin>() != nullptr) {
+        const PyValue argument = c.required(i, "");
+        if (argument.as<PyDtype>() != nullptr || argument.as<PyBuiltin>() != nullptr) {
             dtype = argument;
-        } else if (e.isTensorLike(argument)) {
-            return e.cast(e.dtypeOf(argument), value);
+        } else if (isTensorLike(argument)) {
+            return e.elements.cast(e.symbols.dtypeOf(argument), value);
         }
     }
-    return dtype && !dtype->isNone() ? e.cast(e.dtype(*dtype), value) : value;
+    return dtype && !dtype->isNone() ? e.elements.cast(e.convert.dtype(*dtype), value) : value;
 }
 
-ModValue item(E& e, C& c) {
-    const ModValue value = c.required(0, "self");
+PyValue item(E& e, C& c) {
+    const PyValue value = c.required(0, "self");
     c.finish();
     if (isSymbolic(e, value)) {
-        E::fail(".item() of a value that is known only for each element or when the program runs; leave .item() away");
+        fail(".item() of a value that is known only for each element or when the program runs; leave .item() away");
     }
-    if (!e.isTensorLike(value)) {
+    if (!isTensorLike(value)) {
         return value;
     }
-    const ModTensor& tensor = *e.tensor(value);
+    const PyTensor& tensor = *e.constants.tensor(value);
     if (tensor.count() != 1) {
-        E::fail(fmt::format(".item() of a tensor of shape {}", tensor.shapeText()));
+        fail(fmt::format(".item() of a tensor of shape {}", tensor.shapeText()));
     }
     const kernels::ProgramConstant number = elementsOf(tensor)[0];
-    return tensor.isReal()               ? ModValue::real(number.real)
-           : tensor.dtype == DType::Bool ? ModValue::boolean(number.integer != 0)
-                                         : ModValue::integer(number.integer);
+    return tensor.isReal()               ? PyValue::real(number.real)
+           : tensor.dtype == DType::Bool ? PyValue::boolean(number.integer != 0)
+                                         : PyValue::integer(number.integer);
 }
 
-ModValue toList(E& e, C& c) {
-    const ModValue value = c.required(0, "self");
-    if (e.dimsOf(value).empty()) {
+PyValue toList(E& e, C& c) {
+    const PyValue value = c.required(0, "self");
+    if (dimsOf(value).empty()) {
         return item(e, c);
     }
-    std::vector<ModValue> made;
-    for (const ModValue part : e.iterate(value)) {
-        e.step();
+    std::vector<PyValue> made;
+    for (const PyValue part : e.containers.iterate(value)) {
+        e.evaluation.step();
         C inner;
         inner.arguments.push_back(part);
         made.push_back(toList(e, inner));
     }
-    return e.heap().list(std::move(made));
+    return e.heap.list(std::move(made));
 }
 
-ModValue size(E& e, C& c) {
-    const ModValue value = c.required(0, "self");
+PyValue size(E& e, C& c) {
+    const PyValue value = c.required(0, "self");
     const auto dim = c.optional(1, "dim");
-    const ModValue shape = e.attribute(value, "shape");
-    return dim ? e.index(shape, *dim) : shape;
+    const PyValue shape = e.attributes.attribute(value, "shape");
+    return dim ? e.containers.index(shape, *dim) : shape;
 }
 
-ModValue detach(E& e, C& c) {
-    const ModValue value = c.required(0, "self");
-    const auto* const tensor = value.as<ModTensor>();
+PyValue detach(E& e, C& c) {
+    const PyValue value = c.required(0, "self");
+    const auto* const tensor = value.as<PyTensor>();
     if (tensor == nullptr) {
         return value;
     }
-    ModTensor* const made = viewOf(e.heap(), *tensor);
+    PyTensor* const made = viewOf(e.heap, *tensor);
     made->gradient = false;
     return made;
 }
 
-ModValue clone(E& e, C& c) {
-    const ModValue value = c.required(0, "self");
-    const auto* const tensor = value.as<ModTensor>();
-    return tensor == nullptr ? value : ModValue(castTensor(e.heap(), *tensor, tensor->dtype));
+PyValue clone(E& e, C& c) {
+    const PyValue value = c.required(0, "self");
+    const auto* const tensor = value.as<PyTensor>();
+    return tensor == nullptr ? value : PyValue(castTensor(e.heap, *tensor, tensor->dtype));
 }
 
-ModValue requireGradient(E& e, C& c) {
-    const ModValue value = c.required(0, "self");
+PyValue requireGradient(E& e, C& c) {
+    const PyValue value = c.required(0, "self");
     const auto flag = c.optional(1, "requires_grad");
-    if (auto* const tensor = value.as<ModTensor>()) {
-        tensor->gradient = tensor->isReal() && (!flag || e.truth(*flag));
+    if (auto* const tensor = value.as<PyTensor>()) {
+        tensor->gradient = tensor->isReal() && (!flag || e.convert.truth(*flag));
     }
     return value;
 }
 
-constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
-    {"torch.masked_select", [](E& e, C& c) { return e.index(c.required(0, "input"), c.required(1, "mask")); }},
+constexpr std::array kTable = std::to_array<BuiltinEntry>({
+    {"torch.masked_select",
+     [](E& e, C& c) { return e.containers.index(c.required(0, "input"), c.required(1, "mask")); }},
     {"torch.numel",
-     [](E& e, C& c) {
+     [](E& /*e*/, C& c) {
          std::int64_t count = 1;
-         for (const std::int64_t dim : e.dimsOf(c.required(0, "input"))) {
+         for (const std::int64_t dim : dimsOf(c.required(0, "input"))) {
              count *= dim;
          }
-         return ModValue::integer(count);
+         return PyValue::integer(count);
      }},
     {"torch.clone", clone},
-    {"torch.is_tensor", [](E& e, C& c) { return ModValue::boolean(e.isTensorLike(c.required(0, "object"))); }},
+    {"torch.is_tensor", [](E& /*e*/, C& c) { return PyValue::boolean(isTensorLike(c.required(0, "object"))); }},
     {"Tensor.fill_", fillWith},
     {"Tensor.copy_", fillWith},
     {"Tensor.zero_", zero},
@@ -159,11 +151,13 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
     {"Tensor.item", item},
     {"Tensor.tolist", toList},
     {"Tensor.size", size},
-    {"Tensor.dim", [](E& e, C& c) { return e.attribute(c.required(0, "self"), "ndim"); }},
+    {"Tensor.dim", [](E& e, C& c) { return e.attributes.attribute(c.required(0, "self"), "ndim"); }},
     {"Tensor.nelement",
-     [](E& e, C& c) { return e.call(e.attribute(c.required(0, "self"), "numel"), std::vector<ModValue>()); }},
+     [](E& e, C& c) {
+         return e.caller.call(e.attributes.attribute(c.required(0, "self"), "numel"), std::vector<PyValue>());
+     }},
     {"Tensor.is_floating_point",
-     [](E& e, C& c) { return ModValue::boolean(isRealDtype(e.dtypeOf(c.required(0, "self")))); }},
+     [](E& e, C& c) { return PyValue::boolean(isRealDtype(e.symbols.dtypeOf(c.required(0, "self")))); }},
     {"Tensor.detach", detach},
     {"Tensor.requires_grad_", requireGradient},
     {"Tensor.contiguous", itself},
@@ -174,7 +168,7 @@ constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
 
 } // namespace
 
-std::span<const ModBuiltinEntry> tensorBuiltins() {
+std::span<const BuiltinEntry> tensorBuiltins() {
     return kTable;
 }
 

@@ -1,242 +1,206 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// Methods of lists and dicts.
+#include "engine/language/evaluate/containers.h"
+
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 
-#include "engine/language/evaluate/evaluator.h"
+#include "engine/language/evaluate/attributes.h"
+#include "engine/language/evaluate/operators.h"
 
 namespace vitrine::engine {
 
-namespace {
-
-using E = ModEvaluator;
-using C = ModCall;
-
-ModSequence& listOf(ModCall& call) {
-    auto* const list = call.required(0, "self").as<ModSequence>();
-    if (list == nullptr || list->kind == ModKind::Tuple) {
-        ModEvaluator::fail("this is a method of lists");
+PyValue PyContainers::index(PyValue object, PyValue index) {
+    if (auto* const tensor = object.as<PyTensor>()) {
+        return tensorIndexing_.indexTensor(*tensor, index);
     }
-    return *list;
-}
-
-ModDict& dictOf(ModCall& call) {
-    auto* const dict = call.required(0, "self").as<ModDict>();
-    if (dict == nullptr) {
-        ModEvaluator::fail("this is a method of dicts");
+    if (auto* const base = object.as<PyRow>()) {
+        return indexRow(*base, index);
     }
-    return *dict;
-}
-
-ModValue append(ModEvaluator& evaluator, ModCall& call) {
-    evaluator.heap().charge(1);
-    ModSequence& list = listOf(call);
-    list.items.push_back(call.required(1, "object"));
-    call.finish();
-    return {};
-}
-
-ModValue extend(ModEvaluator& evaluator, ModCall& call) {
-    const std::vector<ModValue> more = evaluator.iterate(call.required(1, "iterable"));
-    evaluator.heap().charge(static_cast<std::int64_t>(more.size()));
-    ModSequence& list = listOf(call);
-    list.items.insert(list.items.end(), more.begin(), more.end());
-    call.finish();
-    return {};
-}
-
-ModValue insert(ModEvaluator& evaluator, ModCall& call) {
-    ModSequence& list = listOf(call);
-    const auto extent = static_cast<std::int64_t>(list.items.size());
-    std::int64_t at = evaluator.integer(call.required(1, "index"), "a list's index");
-    at = std::clamp<std::int64_t>(at < 0 ? std::max<std::int64_t>(at, -extent) + extent : at, 0, extent);
-    evaluator.heap().charge(1 + extent / 16);
-    list.items.insert(list.items.begin() + at, call.required(2, "object"));
-    call.finish();
-    return {};
-}
-
-ModValue pop(ModEvaluator& evaluator, ModCall& call) {
-    ModSequence& list = listOf(call);
-    const auto index = call.optional(1, "index");
-    call.finish();
-    const auto extent = static_cast<std::int64_t>(list.items.size());
-    const std::int64_t at = index ? evaluator.integer(*index, "a list's index") : -1;
-    if (at < -extent || at >= extent) {
-        ModEvaluator::fail(fmt::format("index {} of {} elements", at, extent));
+    if (auto* const symbols = object.as<PyArray>()) {
+        return tensorIndexing_.indexArray(*symbols, index);
     }
-    const auto place = list.items.begin() + (at < 0 ? at + extent : at);
-    const ModValue made = *place;
-    list.items.erase(place);
+    if (object.isSymbol()) {
+        // x[None], x[...], x[()] of one number.
+        PyArray one;
+        one.elements.push_back(object.node());
+        one.narrow = object.narrow();
+        return tensorIndexing_.indexArray(one, index);
+    }
+    if (const auto* const items = object.as<PySequence>(); items != nullptr && items->kind != PyKind::Set) {
+        return indexSequence(items->items, index, items->kind);
+    }
+    if (object.as<PyRangeValue>() != nullptr) {
+        return indexSequence(iterate(object), index, PyKind::Tuple);
+    }
+    if (auto* const dict = object.as<PyDict>()) {
+        if (const PyValue* const found = entryOf(*dict, index)) {
+            return *found;
+        }
+        fail(fmt::format("the dict has no key {}", pyText(index)));
+    }
+    if (const auto* const string = object.as<PyString>()) {
+        return indexString(*string, index);
+    }
+    if (const auto made = classes_.special(object, "__getitem__", {index})) {
+        return *made;
+    }
+    if (object.as<PyIgnored>() != nullptr || object.as<PyClass>() != nullptr || object.as<PyBuiltin>() != nullptr) {
+        return object; // list[int], Optional[Tensor]
+    }
+    fail(fmt::format("{} cannot be indexed", pyTypeName(object)));
+}
+
+PyValue PyContainers::indexRow(PyRow& row, PyValue index) {
+    const std::vector<PyValue> items = indexItems(index);
+    const bool plain = std::all_of(items.begin(), items.end(), [](PyValue item) {
+        return item.isSymbol() || item.kind() == PyValue::Kind::Int || item.as<PySlider>() != nullptr;
+    });
+    if (!plain) {
+        return tensorIndexing_.indexArray(*symbols_.array(&row), index);
+    }
+    std::vector<NodeIndex> indices = row.indices;
+    for (const PyValue item : items) {
+        indices.push_back(symbols_.node(item));
+    }
+    return symbols_.row(*row.tensor, std::move(indices));
+}
+
+PyValue PyContainers::indexString(const PyString& string, PyValue index) {
+    std::vector<PyValue> characters;
+    for (const char c : string.text) {
+        characters.emplace_back(evaluation_.heap.string(std::string(1, c)));
+    }
+    const PyValue made = indexSequence(characters, index, PyKind::List);
+    if (const auto* const part = made.as<PySequence>()) {
+        std::string text;
+        for (const PyValue item : part->items) {
+            text += item.as<PyString>()->text;
+        }
+        return evaluation_.heap.string(std::move(text));
+    }
     return made;
 }
 
-ModValue dictItems(ModEvaluator& evaluator, ModCall& call, bool keys, bool values) {
-    const ModDict& dict = dictOf(call);
-    call.finish();
-    std::vector<ModValue> made;
-    for (const auto& [key, value] : dict.entries) {
-        evaluator.step();
-        made.push_back(keys && values ? ModValue(evaluator.heap().tuple({key, value})) : keys ? key : value);
+// Of an element by its index, which counts from the end when it is negative.
+std::size_t PyContainers::position(PyValue index, std::size_t count) {
+    const auto extent = static_cast<std::int64_t>(count);
+    const std::int64_t at = convert_.integer(index, "an index");
+    if (at < -extent || at >= extent) {
+        fail(fmt::format("index {} of {} elements", at, extent));
     }
-    return evaluator.heap().list(std::move(made));
+    return static_cast<std::size_t>(at < 0 ? at + extent : at);
 }
 
-ModValue* entryOf(ModEvaluator& evaluator, ModDict& dict, ModValue wanted) {
-    for (auto& [key, value] : dict.entries) {
-        evaluator.step();
-        if (evaluator.equal(key, wanted)) {
+PyValue* PyContainers::entryOf(PyDict& dict, PyValue key) {
+    for (auto& [known, value] : dict.entries) {
+        evaluation_.step();
+        if (operators_.equal(known, key)) {
             return &value;
         }
     }
     return nullptr;
 }
 
-ModValue dictGet(ModEvaluator& evaluator, ModCall& call) {
-    ModDict& dict = dictOf(call);
-    const ModValue wanted = call.required(1, "key");
-    const ModValue otherwise = call.optional(2, "default").value_or(ModValue());
-    call.finish();
-    const ModValue* const known = entryOf(evaluator, dict, wanted);
-    return known != nullptr ? *known : otherwise;
-}
-
-void setEntry(ModEvaluator& evaluator, ModDict& dict, ModValue key, ModValue value) {
-    if (ModValue* const known = entryOf(evaluator, dict, key)) {
+void PyContainers::setEntry(PyDict& dict, PyValue key, PyValue value) {
+    if (PyValue* const known = entryOf(dict, key)) {
         *known = value;
         return;
     }
-    evaluator.heap().charge(2);
+    evaluation_.heap.charge(2);
     dict.entries.emplace_back(key, value);
 }
 
-ModValue setDefault(ModEvaluator& evaluator, ModCall& call) {
-    ModDict& dict = dictOf(call);
-    const ModValue key = call.required(1, "key");
-    const ModValue otherwise = call.optional(2, "default").value_or(ModValue());
-    call.finish();
-    if (const ModValue* const known = entryOf(evaluator, dict, key)) {
-        return *known;
+PyValue PyContainers::indexSequence(const std::vector<PyValue>& items, PyValue index, PyKind kind) {
+    if (const auto* const range = index.as<PySlice>()) {
+        const SliceRange part = convert_.slice(*range, static_cast<std::int64_t>(items.size()));
+        std::vector<PyValue> made;
+        made.reserve(static_cast<std::size_t>(part.count));
+        for (std::int64_t i = 0; i < part.count; ++i) {
+            made.push_back(items[static_cast<std::size_t>(part.start + i * part.step)]);
+        }
+        return kind == PyKind::List ? evaluation_.heap.list(std::move(made)) : evaluation_.heap.tuple(std::move(made));
     }
-    setEntry(evaluator, dict, key, otherwise);
-    return otherwise;
+    if (index.isSymbol() && !evaluation_.builder.integer(index.node())) {
+        fail("a list cannot be indexed by a value that is known only for each element; make it a tensor: "
+             "torch.tensor([...])");
+    }
+    return items[position(index, items.size())];
 }
 
-ModValue update(ModEvaluator& evaluator, ModCall& call) {
-    ModDict& dict = dictOf(call);
-    if (const auto other = call.optional(1, "other")) {
-        const auto* const from = other->as<ModDict>();
-        if (from == nullptr) {
-            ModEvaluator::fail(fmt::format("update() takes a dict, not {}", modTypeName(*other)));
+void PyContainers::assignItem(PyValue object, PyValue index, PyValue value) {
+    if (auto* const tensor = object.as<PyTensor>()) {
+        if (evaluation_.inProgram && !tensor->literal) {
+            fail("a program cannot change a captured tensor; change it before, where it is made");
         }
-        const std::vector<std::pair<ModValue, ModValue>> entries = from->entries;
-        for (const auto& [key, value] : entries) {
-            setEntry(evaluator, dict, key, value);
+        if (value.isSymbol() || value.as<PyRow>() != nullptr || value.as<PyArray>() != nullptr) {
+            fail("a value that is known only for each element cannot be written into a tensor");
         }
+        tensorIndexing_.assign(*tensor, indexItems(index), value);
+        return;
     }
-    for (const auto& [name, value] : call.keywords) {
-        setEntry(evaluator, dict, evaluator.heap().string(std::string(name)), value);
+    if (auto* const list = object.as<PySequence>(); list != nullptr && list->kind == PyKind::List) {
+        if (index.as<PySlice>() != nullptr) {
+            fail("a slice of a list cannot be assigned to; build the list with + or append()");
+        }
+        list->items[position(index, list->items.size())] = value;
+        return;
     }
-    return {};
+    if (auto* const dict = object.as<PyDict>()) {
+        setEntry(*dict, index, value);
+        return;
+    }
+    fail(fmt::format("an element of {} cannot be assigned to", pyTypeName(object)));
 }
 
-ModValue popEntry(ModEvaluator& evaluator, ModCall& call) {
-    ModDict& dict = dictOf(call);
-    const ModValue wanted = call.required(1, "key");
-    const auto otherwise = call.optional(2, "default");
-    call.finish();
-    if (const ModValue* const known = entryOf(evaluator, dict, wanted)) {
-        const ModValue made = *known;
-        std::erase_if(dict.entries, [known](const auto& entry) { return &entry.second == known; });
+std::vector<PyValue> PyContainers::iterate(PyValue value) {
+    if (const auto* const items = value.as<PySequence>()) {
+        return items->items;
+    }
+    std::vector<PyValue> made;
+    if (const auto* const range = value.as<PyRangeValue>()) {
+        evaluation_.steps(range->count);
+        for (std::int64_t i = 0; i < range->count; ++i) {
+            made.push_back(PyValue::integer(range->start + i * range->step));
+        }
         return made;
     }
-    if (!otherwise) {
-        ModEvaluator::fail(fmt::format("the dict has no key {}", modText(wanted)));
-    }
-    return *otherwise;
-}
-
-ModValue removeItem(ModEvaluator& evaluator, ModCall& call) {
-    ModSequence& list = listOf(call);
-    const ModValue wanted = call.required(1, "value");
-    call.finish();
-    for (std::size_t i = 0; i < list.items.size(); ++i) {
-        evaluator.step();
-        if (evaluator.equal(list.items[i], wanted)) {
-            list.items.erase(list.items.begin() + static_cast<std::ptrdiff_t>(i));
-            return {};
+    if (const auto* const dict = value.as<PyDict>()) {
+        for (const auto& [key, entry] : dict->entries) {
+            made.push_back(key);
         }
+        return made;
     }
-    ModEvaluator::fail("the list has no such element");
-}
-
-ModValue countItems(ModEvaluator& evaluator, ModCall& call) {
-    const auto* const list = call.required(0, "self").as<ModSequence>();
-    const ModValue wanted = call.required(1, "value");
-    call.finish();
-    std::int64_t count = 0;
-    for (const ModValue item : list != nullptr ? list->items : std::vector<ModValue>()) {
-        evaluator.step();
-        count += evaluator.equal(item, wanted) ? 1 : 0;
+    if (const auto* const string = value.as<PyString>()) {
+        evaluation_.steps(static_cast<std::int64_t>(string->text.size()));
+        for (const char c : string->text) {
+            made.emplace_back(evaluation_.heap.string(std::string(1, c)));
+        }
+        return made;
     }
-    return ModValue::integer(count);
-}
-
-constexpr std::array kTable = std::to_array<ModBuiltinEntry>({
-    {"list.append", append},
-    {"list.extend", extend},
-    {"list.insert", insert},
-    {"list.pop", pop},
-    {"list.remove", removeItem},
-    {"list.count", countItems},
-    {"list.add", append},
-    {"list.copy", [](E& e, C& c) { return findBuiltin("list")->call(e, c); }},
-    {"list.reverse",
-     [](E&, C& c) -> ModValue {
-         ModSequence& list = listOf(c);
-         std::reverse(list.items.begin(), list.items.end());
-         return {};
-     }},
-    {"list.sort",
-     [](E& e, C& c) -> ModValue {
-         const ModValue made = findBuiltin("sorted")->call(e, c);
-         listOf(c).items = made.as<ModSequence>()->items;
-         return {};
-     }},
-    {"list.index",
-     [](E& e, C& c) {
-         const ModSequence& list = listOf(c);
-         const ModValue wanted = c.required(1, "value");
-         for (std::size_t i = 0; i < list.items.size(); ++i) {
-             e.step();
-             if (e.equal(list.items[i], wanted)) {
-                 return ModValue::integer(static_cast<std::int64_t>(i));
-             }
-         }
-         ModEvaluator::fail("the list has no such element");
-     }},
-    {"dict.items", [](E& e, C& c) { return dictItems(e, c, true, true); }},
-    {"dict.keys", [](E& e, C& c) { return dictItems(e, c, true, false); }},
-    {"dict.values", [](E& e, C& c) { return dictItems(e, c, false, true); }},
-    {"dict.get", dictGet},
-    {"dict.setdefault", setDefault},
-    {"dict.update", update},
-    {"dict.pop", popEntry},
-    {"dict.copy",
-     [](E& e, C& c) -> ModValue {
-         auto* const made = e.heap().make<ModDict>();
-         made->entries = dictOf(c).entries;
-         e.heap().charge(static_cast<std::int64_t>(made->entries.size()));
-         return made;
-     }},
-});
-
-} // namespace
-
-std::span<const ModBuiltinEntry> containerBuiltins() {
-    return kTable;
+    if (value.as<PyTensor>() != nullptr || value.as<PyRow>() != nullptr || value.as<PyArray>() != nullptr) {
+        const TensorDims dims = dimsOf(value);
+        if (dims.empty()) {
+            fail("a tensor without dimensions cannot be iterated");
+        }
+        evaluation_.steps(dims[0]);
+        for (std::int64_t i = 0; i < dims[0]; ++i) {
+            made.push_back(index(value, PyValue::integer(i)));
+        }
+        return made;
+    }
+    if (value.isSymbol()) {
+        fail("a value that is known only for each element cannot be iterated or counted by; use constants, and "
+             "torch.where");
+    }
+    if (const auto* const object = value.as<PyInstance>();
+        object != nullptr && object->type != nullptr && object->type->isData) {
+        for (const std::string_view field : classes_.fieldsOf(*object->type)) {
+            made.push_back(attributes_.attribute(value, field));
+        }
+        return made;
+    }
+    fail(fmt::format("{} cannot be iterated", pyTypeName(value)));
 }
 
 } // namespace vitrine::engine

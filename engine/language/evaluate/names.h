@@ -2,32 +2,44 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Which names a statement binds (or changes in place) and which it reads, those of nested functions included: what a chosen
-// expression reaches is found by them, and only that is evaluated.
+// What names mean: those of the scopes, those that the caller gave, builtins, and numbers that a slider moves.
 
-#include <set>
+#include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/language/python/ast.h"
+#include "engine/language/evaluate/builtin_table.h"
+#include "engine/language/evaluate/outer_names.h"
+#include "engine/language/evaluate/symbolic_tensors.h"
 
 namespace vitrine::engine {
 
-struct ModNames {
-    std::set<std::string_view> binds;   ///< gives a new value
-    std::set<std::string_view> changes; ///< in place: x[i] = ..., x.append(...)
-    std::set<std::string_view> reads;
-    std::set<std::string_view> calls;      ///< functions that it calls by their names, decorators too
-    std::set<std::string_view> handed;     ///< arguments of a call that is a statement of its own
-    std::set<std::string_view> effects;    ///< what calls of the functions that it defines bind or change
-    std::set<std::string_view> innerCalls; ///< functions that those call
-    bool changesArguments = false;         ///< those change what they are given
-};
-ModNames statementNames(const PyStmt& statement);
-std::set<std::string_view> expressionNames(const PyExpr& expr);
+class PyNames {
+public:
+    PyNames(Evaluation& evaluation, SymbolicTensors& symbols, const BuiltinTable& builtins, const OuterNames& outer)
+        : evaluation_(evaluation), symbols_(symbols), builtins_(builtins), outer_(outer) {}
 
-/// The statements of `body` that `wanted` needs, in their order.
-std::vector<const PyStmt*> reachedStatements(const std::vector<const PyStmt*>& body,
-                                             const std::set<std::string_view>& wanted);
+    /// In the scope of the evaluation. Throws BadInput when nothing has that name.
+    PyValue lookUp(std::string_view name);
+    void bind(std::string_view name, PyValue value, PyNamespace& scope);
+    /// A slider where the caller moves this number, else the value itself.
+    PyValue slid(std::string_view name, PyValue value);
+    /// What slid() has seen, in that order.
+    std::vector<SlidableNumber>& numbers() { return numbers_; }
+
+private:
+    std::optional<PyValue> lookUpGiven(std::string_view name);
+    [[noreturn]] void unknownName(std::string_view name);
+
+    Evaluation& evaluation_;
+    SymbolicTensors& symbols_;
+    const BuiltinTable& builtins_;
+    const OuterNames& outer_;
+    std::map<std::string, PySlider*, std::less<>> sliders_;
+    std::vector<SlidableNumber> numbers_;
+    std::map<std::string, PyTensor*, std::less<>> given_; ///< the caller's tensors that were read
+};
 
 } // namespace vitrine::engine

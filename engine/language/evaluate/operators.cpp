@@ -1,252 +1,46 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// One operation on numbers, constant tensors, symbols and small arrays of symbols, whichever they are.
+#include "engine/language/evaluate/operators.h"
+
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <fmt/format.h>
 
-#include "engine/language/evaluate/evaluator.h"
-#include "engine/language/evaluate/scope.h"
+#include "engine/language/evaluate/containers.h"
 
 namespace vitrine::engine {
 
-using kernels::DType;
-using kernels::ProgramConstant;
 using kernels::ProgramOp;
-using kernels::ProgramType;
 
 namespace {
 
-ProgramConstant constantOf(ModValue value) {
-    switch (value.kind()) {
-    case ModValue::Kind::Bool:
-        return kernels::boolConstant(value.integer() != 0);
-    case ModValue::Kind::Int:
-        return kernels::intConstant(ProgramType::Int64, value.integer());
-    default:
-        return kernels::floatConstant(value.real());
-    }
-}
-
-ModValue numberOf(const ProgramConstant& constant) {
-    switch (constant.type) {
-    case ProgramType::Bool:
-        return ModValue::boolean(constant.integer != 0);
-    case ProgramType::Float:
-        return ModValue::real(constant.real);
-    default:
-        return ModValue::integer(constant.integer);
-    }
-}
-
-DType dtypeOfType(ProgramType type) {
-    switch (type) {
-    case ProgramType::Bool:
-        return DType::Bool;
-    case ProgramType::Int32:
-        return DType::I32;
-    case ProgramType::Int64:
-        return DType::I64;
-    case ProgramType::Float:
-        break;
-    }
-    return DType::F32;
-}
+struct Overload {
+    PyOperator op;
+    std::string_view name, reflected;
+};
+constexpr std::array<Overload, 19> kOverloads = {{{PyOperator::Add, "__add__", "__radd__"},
+                                                  {PyOperator::Sub, "__sub__", "__rsub__"},
+                                                  {PyOperator::Mul, "__mul__", "__rmul__"},
+                                                  {PyOperator::Div, "__truediv__", "__rtruediv__"},
+                                                  {PyOperator::FloorDiv, "__floordiv__", "__rfloordiv__"},
+                                                  {PyOperator::Mod, "__mod__", "__rmod__"},
+                                                  {PyOperator::Pow, "__pow__", "__rpow__"},
+                                                  {PyOperator::MatMul, "__matmul__", "__rmatmul__"},
+                                                  {PyOperator::And, "__and__", "__rand__"},
+                                                  {PyOperator::Or, "__or__", "__ror__"},
+                                                  {PyOperator::Xor, "__xor__", "__rxor__"},
+                                                  {PyOperator::ShiftLeft, "__lshift__", "__rlshift__"},
+                                                  {PyOperator::ShiftRight, "__rshift__", "__rrshift__"},
+                                                  {PyOperator::Lt, "__lt__", "__gt__"},
+                                                  {PyOperator::Le, "__le__", "__ge__"},
+                                                  {PyOperator::Gt, "__gt__", "__lt__"},
+                                                  {PyOperator::Ge, "__ge__", "__le__"},
+                                                  {PyOperator::Eq, "__eq__", "__eq__"},
+                                                  {PyOperator::Ne, "__ne__", "__ne__"}}};
 
 } // namespace
 
-// Constants.
-
-ModValue ModEvaluator::concrete(ModValue value) {
-    if (const auto* const slider = value.as<ModSlider>()) {
-        note("this number shapes the program: moving its slider makes another program");
-        return slider->value;
-    }
-    return value;
-}
-
-ModOperand ModEvaluator::operand(ModValue value) {
-    if (const auto* const tensor = value.as<ModTensor>()) {
-        return {tensor, {}};
-    }
-    value = concrete(value);
-    if (!value.isNumber()) {
-        fail(fmt::format("{} where a number or a tensor is needed", modTypeName(value)));
-    }
-    return {nullptr, constantOf(value)};
-}
-
-ModValue ModEvaluator::sliderResult(ModValue number, ModNode node) {
-    auto* const made = heap_.make<ModSlider>();
-    made->value = number;
-    made->node = node;
-    return made;
-}
-
-// Element-wise operations.
-
-ModValue ModEvaluator::binary(ProgramOp op, ModValue a, ModValue b) {
-    const std::array<ModValue, 2> both = {a, b};
-    const bool many = needsArray(both);
-    if (many || needsSymbol(both)) {
-        const DType narrow = narrowOf(both);
-        const auto make = [&](std::span<const ModNode> nodes) {
-            return fitted(op, narrow, builder_.binary(op, nodes[0], nodes[1]));
-        };
-        if (many) {
-            return marked(narrow, arrays(both, make));
-        }
-        const std::array<ModNode, 2> nodes = {node(a), node(b)};
-        return marked(narrow, ModValue::symbol(make(nodes)));
-    }
-    if (a.as<ModTensor>() != nullptr || b.as<ModTensor>() != nullptr) {
-        return elementwise(heap_, op, operand(a), operand(b));
-    }
-    const auto* const left = a.as<ModSlider>();
-    const auto* const right = b.as<ModSlider>();
-    if (left != nullptr || right != nullptr) {
-        const ModValue x = left != nullptr ? left->value : a;
-        const ModValue y = right != nullptr ? right->value : b;
-        if (x.isNumber() && y.isNumber()) {
-            const ModValue number = numberOf(kernels::foldPython(op, constantOf(x), constantOf(y)));
-            return sliderResult(number, builder_.binary(op, node(a), node(b)));
-        }
-    }
-    if (!a.isNumber() || !b.isNumber()) {
-        fail(fmt::format("this operation does not take {} and {}", modTypeName(a), modTypeName(b)));
-    }
-    return numberOf(kernels::foldPython(op, constantOf(a), constantOf(b)));
-}
-
-ModValue ModEvaluator::unary(ProgramOp op, ModValue a) {
-    const std::array<ModValue, 1> one = {a};
-    const bool many = needsArray(one);
-    if (many || needsSymbol(one)) {
-        const DType narrow = narrowOf(one);
-        const auto make = [&](std::span<const ModNode> nodes) {
-            return fitted(op, narrow, builder_.unary(op, nodes[0]));
-        };
-        if (many) {
-            return marked(narrow, arrays(one, make));
-        }
-        const std::array<ModNode, 1> nodes = {node(a)};
-        return marked(narrow, ModValue::symbol(make(nodes)));
-    }
-    if (const auto* const tensor = a.as<ModTensor>()) {
-        return elementwise(heap_, op, *tensor);
-    }
-    if (const auto* const slider = a.as<ModSlider>()) {
-        return sliderResult(unary(op, slider->value), builder_.unary(op, slider->node));
-    }
-    if (!a.isNumber()) {
-        fail(fmt::format("this operation does not take {}", modTypeName(a)));
-    }
-    ProgramConstant value = constantOf(a);
-    const bool keeps = op == ProgramOp::Neg || op == ProgramOp::Abs || op == ProgramOp::Sign || op == ProgramOp::Not;
-    if (op == ProgramOp::Not && value.type == ProgramType::Float) {
-        fail("~ needs a boolean or an integer, not a float");
-    }
-    if (!keeps) {
-        value = kernels::foldCast(ProgramType::Float, value);
-    } else if (value.type == ProgramType::Bool) {
-        value = kernels::foldCast(ProgramType::Int64, value); // ~True is -2 in Python, -True is -1
-    }
-    return numberOf(kernels::foldUnary(op, value));
-}
-
-ModValue ModEvaluator::select(ModValue condition, ModValue a, ModValue b) {
-    const std::array<ModValue, 3> all = {condition, a, b};
-    const std::array<ModValue, 2> both = {a, b};
-    if (needsArray(all)) {
-        return marked(narrowOf(both), arrays(all, [&](std::span<const ModNode> nodes) {
-                          return builder_.select(nodes[0], nodes[1], nodes[2]);
-                      }));
-    }
-    if (needsSymbol(all)) {
-        const ModNode which = node(condition);
-        const ModNode yes = node(a);
-        const ModNode no = node(b);
-        return marked(narrowOf(both), ModValue::symbol(builder_.select(which, yes, no)));
-    }
-    if (const auto* const tensor = condition.as<ModTensor>()) {
-        return whereTensor(heap_, *tensor, operand(a), operand(b));
-    }
-    const bool which = truth(condition);
-    if (a.as<ModTensor>() != nullptr || b.as<ModTensor>() != nullptr) {
-        ModTensor* const constant = scalarTensor(heap_, DType::Bool, kernels::boolConstant(which));
-        constant->literal = true;
-        return whereTensor(heap_, *constant, operand(a), operand(b));
-    }
-    return which ? a : b;
-}
-
-ModValue ModEvaluator::cast(DType dtype, ModValue value) {
-    const std::array<ModValue, 1> one = {value};
-    const ProgramType type = programTypeOf(dtype);
-    const bool many = needsArray(one);
-    if (many || needsSymbol(one)) {
-        const DType narrow = narrowed(dtype);
-        const bool changes = narrow != DType::None && dtypeOf(value) != dtype && dtypeOf(value) != DType::Bool;
-        const auto make = [&](std::span<const ModNode> nodes) {
-            const ModNode made = builder_.cast(type, nodes[0]);
-            return changes ? wrapped(narrow, made) : made;
-        };
-        if (many) {
-            const ModValue made = arrays(one, make);
-            if (auto* const symbols = made.as<ModArray>()) {
-                symbols->narrow = narrow;
-            }
-            return made;
-        }
-        const std::array<ModNode, 1> nodes = {node(value)};
-        return ModValue::symbol(make(nodes), narrow);
-    }
-    if (const auto* const tensor = value.as<ModTensor>()) {
-        return tensor->dtype == dtype ? value : ModValue(castTensor(heap_, *tensor, dtype));
-    }
-    if (const auto* const slider = value.as<ModSlider>()) {
-        return sliderResult(cast(dtype, slider->value), builder_.cast(type, slider->node));
-    }
-    if (!value.isNumber()) {
-        fail(fmt::format("{} cannot be converted to a number", modTypeName(value)));
-    }
-    const ProgramType wide = type == ProgramType::Int32 ? ProgramType::Int64 : type;
-    return numberOf(kernels::foldCast(wide, constantOf(value)));
-}
-
-ModDims ModEvaluator::dimsOf(ModValue value) {
-    if (const auto* const tensor = value.as<ModTensor>()) {
-        return tensor->dims;
-    }
-    if (const auto* const row = value.as<ModRow>()) {
-        return {row->tensor->dims.begin() + static_cast<std::ptrdiff_t>(row->indices.size()), row->tensor->dims.end()};
-    }
-    const auto* const symbols = value.as<ModArray>();
-    return symbols != nullptr ? symbols->dims : ModDims{};
-}
-
-DType ModEvaluator::dtypeOf(ModValue value) {
-    if (const auto* const tensor = value.as<ModTensor>()) {
-        return tensor->dtype;
-    }
-    if (const auto* const row = value.as<ModRow>()) {
-        return row->tensor->dtype;
-    }
-    if (const auto* const symbols = value.as<ModArray>()) {
-        return symbols->narrow != DType::None ? symbols->narrow
-               : symbols->elements.empty()    ? DType::F32
-                                              : dtypeOfType(builder_.type(symbols->elements[0]));
-    }
-    if (value.isSymbol() && value.narrow() != DType::None) {
-        return value.narrow();
-    }
-    return dtypeOfType(builder_.type(node(value)));
-}
-
-// Python's operators.
-
-ModValue ModEvaluator::operate(PyOperator op, ModValue a, ModValue b) {
+PyValue PyOperators::operate(PyOperator op, PyValue a, PyValue b) {
     struct Meaning {
         PyOperator python;
         ProgramOp op;
@@ -270,8 +64,8 @@ ModValue ModEvaluator::operate(PyOperator op, ModValue a, ModValue b) {
                                                            {PyOperator::Ge, ProgramOp::Le, true},
                                                            {PyOperator::Eq, ProgramOp::Eq, false},
                                                            {PyOperator::Ne, ProgramOp::Ne, false}}};
-    const auto plain = [this](ModValue value) {
-        return value.isNumber() || value.as<ModSlider>() != nullptr || isTensorLike(value);
+    const auto plain = [](PyValue value) {
+        return value.isNumber() || value.as<PySlider>() != nullptr || isTensorLike(value);
     };
     if (!plain(a) || !plain(b)) {
         return operateObjects(op, a, b);
@@ -279,125 +73,142 @@ ModValue ModEvaluator::operate(PyOperator op, ModValue a, ModValue b) {
     const auto* const meaning =
         std::find_if(kMeanings.begin(), kMeanings.end(), [op](const Meaning& item) { return item.python == op; });
     if (meaning == kMeanings.end()) {
-        ModCall product;
-        product.arguments = {a, b};
-        return findBuiltin("torch.matmul")->call(*this, product);
+        return caller_.callBuiltin("torch.matmul", {a, b});
     }
-    return meaning->swapped ? binary(meaning->op, b, a) : binary(meaning->op, a, b);
+    return meaning->swapped ? elements_.binary(meaning->op, b, a) : elements_.binary(meaning->op, a, b);
 }
 
 // A list or tuple that is repeated.
-ModValue ModEvaluator::repeated(const ModSequence& sequence, ModValue count) {
-    const std::int64_t times = std::max<std::int64_t>(0, integer(count, "the number of repetitions"));
+PyValue PyOperators::repeated(const PySequence& sequence, PyValue count) {
+    const std::int64_t times = std::max<std::int64_t>(0, convert_.integer(count, "the number of repetitions"));
     const auto length = static_cast<std::int64_t>(sequence.items.size());
-    if (length > 0 && times > kMaxModConstants / length) {
-        heap_.charge(kMaxModConstants + 1);
+    if (length > 0 && times > kMaxElements / length) {
+        evaluation_.heap.charge(kMaxElements + 1);
     }
-    std::vector<ModValue> items;
-    heap_.charge(length * times);
+    std::vector<PyValue> items;
+    evaluation_.heap.charge(length * times);
     for (std::int64_t i = 0; i < times && length > 0; ++i) {
         items.insert(items.end(), sequence.items.begin(), sequence.items.end());
     }
-    return sequence.kind == ModKind::List ? heap_.list(std::move(items)) : heap_.tuple(std::move(items));
+    return sequence.kind == PyKind::List ? evaluation_.heap.list(std::move(items))
+                                         : evaluation_.heap.tuple(std::move(items));
 }
 
 // Union, intersection and difference of two sets.
-ModValue ModEvaluator::combinedSets(PyOperator op, const ModSequence& left, const ModSequence& right) {
-    auto* const made = heap_.make<ModSequence>(ModKind::Set);
-    const auto has = [this](const ModSequence& items, ModValue value) {
-        return std::any_of(items.items.begin(), items.items.end(), [&](ModValue item) {
-            step();
+PyValue PyOperators::combinedSets(PyOperator op, const PySequence& left, const PySequence& right) {
+    auto* const made = evaluation_.heap.make<PySequence>(PyKind::Set);
+    const auto has = [this](const PySequence& items, PyValue value) {
+        return std::any_of(items.items.begin(), items.items.end(), [&](PyValue item) {
+            evaluation_.step();
             return equal(item, value);
         });
     };
-    for (const ModValue item : left.items) {
+    for (const PyValue item : left.items) {
         if (op == PyOperator::Or || has(right, item) == (op == PyOperator::And)) {
             made->items.push_back(item);
         }
     }
-    for (const ModValue item : right.items) {
+    for (const PyValue item : right.items) {
         if (op == PyOperator::Or && !has(left, item)) {
             made->items.push_back(item);
         }
     }
-    heap_.charge(static_cast<std::int64_t>(made->items.size()));
+    evaluation_.heap.charge(static_cast<std::int64_t>(made->items.size()));
     return made;
 }
 
+// A new dict with the entries of both; those of `b` win.
+PyValue PyOperators::joinedDicts(PyValue a, PyValue b) {
+    PyCall more;
+    more.arguments = {caller_.callBuiltin("dict.copy", {a}), b};
+    static_cast<void>(caller_.callBuiltin("dict.update", more));
+    return more.arguments[0];
+}
+
+// Comparison of two strings, lists or tuples; none for other operators and values.
+std::optional<PyValue> PyOperators::ordered(PyOperator op, PyValue a, PyValue b) {
+    if (op < PyOperator::Lt || op > PyOperator::Ge) {
+        return std::nullopt;
+    }
+    const auto* const left = a.as<PySequence>();
+    const auto* const right = b.as<PySequence>();
+    if (left != nullptr && right != nullptr && left->kind == right->kind && left->kind != PyKind::Set) {
+        const bool swapped = op == PyOperator::Gt || op == PyOperator::Le;
+        const bool below = swapped ? less(b, a) : less(a, b);
+        return PyValue::boolean(below == (op == PyOperator::Lt || op == PyOperator::Gt));
+    }
+    const auto* const text = a.as<PyString>();
+    const auto* const tail = b.as<PyString>();
+    if (text == nullptr || tail == nullptr) {
+        return std::nullopt;
+    }
+    const int order = text->text.compare(tail->text);
+    return PyValue::boolean(op == PyOperator::Lt   ? order < 0
+                            : op == PyOperator::Le ? order <= 0
+                            : op == PyOperator::Gt ? order > 0
+                                                   : order >= 0);
+}
+
 // Strings, lists and tuples.
-ModValue ModEvaluator::operateObjects(PyOperator op, ModValue a, ModValue b) {
+PyValue PyOperators::operateObjects(PyOperator op, PyValue a, PyValue b) {
     if (const auto own = overloaded(op, a, b)) {
         return *own;
     }
     if (op == PyOperator::Eq || op == PyOperator::Ne) {
-        return ModValue::boolean(equal(a, b) == (op == PyOperator::Eq));
+        return PyValue::boolean(equal(a, b) == (op == PyOperator::Eq));
     }
-    const auto* const left = a.as<ModSequence>();
-    const auto* const right = b.as<ModSequence>();
+    const auto* const left = a.as<PySequence>();
+    const auto* const right = b.as<PySequence>();
     if (op == PyOperator::Add && left != nullptr && right != nullptr && left->kind == right->kind) {
-        std::vector<ModValue> items = left->items;
+        std::vector<PyValue> items = left->items;
         items.insert(items.end(), right->items.begin(), right->items.end());
-        return left->kind == ModKind::List ? heap_.list(std::move(items)) : heap_.tuple(std::move(items));
+        return left->kind == PyKind::List ? evaluation_.heap.list(std::move(items))
+                                          : evaluation_.heap.tuple(std::move(items));
     }
-    const auto* const text = a.as<ModString>();
-    const auto* const tail = b.as<ModString>();
+    const auto* const text = a.as<PyString>();
+    const auto* const tail = b.as<PyString>();
     if (op == PyOperator::Add && text != nullptr && tail != nullptr) {
-        return heap_.string(text->text + tail->text);
+        return evaluation_.heap.string(text->text + tail->text);
     }
     if (op == PyOperator::Mod && text != nullptr) {
-        ModCall format;
-        format.arguments = {a, b};
-        return findBuiltin("str.__mod__")->call(*this, format);
+        return caller_.callBuiltin("str.__mod__", {a, b});
     }
     if (op == PyOperator::Mul && (left != nullptr || right != nullptr)) {
         return repeated(left != nullptr ? *left : *right, left != nullptr ? b : a);
     }
-    const auto* const entries = a.as<ModDict>();
-    if (op == PyOperator::Or && entries != nullptr && b.as<ModDict>() != nullptr) {
-        ModCall copy;
-        copy.arguments = {a};
-        ModCall more;
-        more.arguments = {findBuiltin("dict.copy")->call(*this, copy), b};
-        static_cast<void>(findBuiltin("dict.update")->call(*this, more));
-        return more.arguments[0];
+    const auto* const entries = a.as<PyDict>();
+    if (op == PyOperator::Or && entries != nullptr && b.as<PyDict>() != nullptr) {
+        return joinedDicts(a, b);
     }
-    const bool sets = left != nullptr && right != nullptr && left->kind == ModKind::Set && right->kind == ModKind::Set;
+    const bool sets = left != nullptr && right != nullptr && left->kind == PyKind::Set && right->kind == PyKind::Set;
     if (sets && (op == PyOperator::Or || op == PyOperator::And || op == PyOperator::Sub)) {
         return combinedSets(op, *left, *right);
     }
-    const bool ordered = left != nullptr && right != nullptr && left->kind == right->kind && left->kind != ModKind::Set;
-    if (op >= PyOperator::Lt && op <= PyOperator::Ge && ordered) {
-        const bool swapped = op == PyOperator::Gt || op == PyOperator::Le;
-        const bool below = swapped ? less(b, a) : less(a, b);
-        return ModValue::boolean(below == (op == PyOperator::Lt || op == PyOperator::Gt));
+    if (const auto made = ordered(op, a, b)) {
+        return *made;
     }
-    if (op >= PyOperator::Lt && op <= PyOperator::Ge && text != nullptr && tail != nullptr) {
-        const int order = text->text.compare(tail->text);
-        return ModValue::boolean(op == PyOperator::Lt   ? order < 0
-                                 : op == PyOperator::Le ? order <= 0
-                                 : op == PyOperator::Gt ? order > 0
-                                                        : order >= 0);
-    }
-    fail(fmt::format("this operator does not take {} and {}", modTypeName(a), modTypeName(b)));
+    fail(fmt::format("this operator does not take {} and {}", pyTypeName(a), pyTypeName(b)));
 }
 
-ModValue ModEvaluator::logicalNot(ModValue value) {
-    const std::array<ModValue, 1> one = {value};
-    if (needsSymbol(one)) {
-        return ModValue::symbol(builder_.unary(ProgramOp::Not, builder_.cast(ProgramType::Bool, node(value))));
+std::optional<PyValue> PyOperators::overloaded(PyOperator op, PyValue a, PyValue b) {
+    const auto* const overload =
+        std::find_if(kOverloads.begin(), kOverloads.end(), [op](const Overload& item) { return item.op == op; });
+    if (overload == kOverloads.end()) {
+        return std::nullopt;
     }
-    return ModValue::boolean(!truth(value));
+    const auto made = classes_.special(a, overload->name, {b});
+    return made ? made : classes_.special(b, overload->reflected, {a});
 }
 
-bool ModEvaluator::less(ModValue a, ModValue b) {
-    const auto* const items = a.as<ModSequence>();
-    const auto* const others = b.as<ModSequence>();
-    if (items == nullptr || others == nullptr || items->kind != others->kind || items->kind == ModKind::Set) {
-        return truth(operate(PyOperator::Lt, a, b));
+bool PyOperators::less(PyValue a, PyValue b) {
+    const auto* const items = a.as<PySequence>();
+    const auto* const others = b.as<PySequence>();
+    if (items == nullptr || others == nullptr || items->kind != others->kind || items->kind == PyKind::Set) {
+        return convert_.truth(operate(PyOperator::Lt, a, b));
     }
-    const Depth depth(*this);
+    const EvaluationDepth depth(evaluation_);
     for (std::size_t i = 0; i < std::min(items->items.size(), others->items.size()); ++i) {
-        step();
+        evaluation_.step();
         if (!equal(items->items[i], others->items[i])) {
             return less(items->items[i], others->items[i]);
         }
@@ -405,44 +216,74 @@ bool ModEvaluator::less(ModValue a, ModValue b) {
     return items->items.size() < others->items.size();
 }
 
-bool ModEvaluator::equal(ModValue a, ModValue b) {
-    a = concrete(a);
-    b = concrete(b);
+bool PyOperators::equal(PyValue a, PyValue b) {
+    a = convert_.concrete(a);
+    b = convert_.concrete(b);
     if (a.isNumber() && b.isNumber()) {
         return a.number() == b.number();
     }
-    if (a.kind() != b.kind() || a.kind() != ModValue::Kind::Object) {
+    if (a.kind() != b.kind() || a.kind() != PyValue::Kind::Object) {
         return a.kind() == b.kind() && !a.isSymbol();
     }
-    const auto* const left = a.as<ModString>();
-    const auto* const right = b.as<ModString>();
+    const auto* const left = a.as<PyString>();
+    const auto* const right = b.as<PyString>();
     if (left != nullptr && right != nullptr) {
         return left->text == right->text;
     }
-    const auto* const x = a.as<ModDtype>();
-    const auto* const y = b.as<ModDtype>();
+    const auto* const x = a.as<PyDtype>();
+    const auto* const y = b.as<PyDtype>();
     if (x != nullptr && y != nullptr) {
         return x->dtype == y->dtype;
     }
-    if (a.as<ModIgnored>() != nullptr && b.as<ModIgnored>() != nullptr) {
+    if (a.as<PyIgnored>() != nullptr && b.as<PyIgnored>() != nullptr) {
         return true; // devices: there is one
     }
-    const auto* const items = a.as<ModSequence>();
-    const auto* const others = b.as<ModSequence>();
+    const auto* const items = a.as<PySequence>();
+    const auto* const others = b.as<PySequence>();
     if (items != nullptr && others != nullptr && items->kind == others->kind && items != others) {
-        const Depth depth(*this);
-        if (items->kind == ModKind::Set) {
+        const EvaluationDepth depth(evaluation_);
+        if (items->kind == PyKind::Set) {
             return items->items.size() == others->items.size() &&
                    std::all_of(items->items.begin(), items->items.end(),
-                               [&](ModValue item) { return truth(contains(b, item)); });
+                               [&](PyValue item) { return convert_.truth(contains(b, item)); });
         }
         return std::equal(items->items.begin(), items->items.end(), others->items.begin(), others->items.end(),
-                          [this](ModValue p, ModValue q) {
-                              step();
+                          [this](PyValue p, PyValue q) {
+                              evaluation_.step();
                               return equal(p, q);
                           });
     }
     return a.object() == b.object();
+}
+
+PyValue PyOperators::contains(PyValue container, PyValue item) {
+    if (const auto* const string = container.as<PyString>()) {
+        return PyValue::boolean(string->text.find(convert_.text(item, "what is searched in a string")) !=
+                                std::string::npos);
+    }
+    if (const auto made = classes_.special(container, "__contains__", {item})) {
+        return *made;
+    }
+    const auto* const dict = container.as<PyDict>();
+    std::vector<PyValue> items;
+    if (dict != nullptr) {
+        for (const auto& [key, value] : dict->entries) {
+            items.push_back(key);
+        }
+    } else {
+        items = containers_.iterate(container);
+    }
+    const bool symbolic = isTensorLike(item);
+    PyValue result = PyValue::boolean(false);
+    for (const PyValue other : items) {
+        evaluation_.step();
+        if (symbolic || isTensorLike(other)) {
+            result = elements_.binary(ProgramOp::Or, result, elements_.binary(ProgramOp::Eq, item, other));
+        } else if (equal(item, other)) {
+            return PyValue::boolean(true);
+        }
+    }
+    return result;
 }
 
 } // namespace vitrine::engine

@@ -89,7 +89,7 @@ enum class PyExprKind : std::uint8_t {
 };
 
 struct PyExpr;
-struct PyFunction;
+struct PyFunctionCode;
 struct PyStmt;
 using PyExprPtr = std::unique_ptr<PyExpr>;
 using PyBlock = std::vector<std::unique_ptr<PyStmt>>;
@@ -105,7 +105,7 @@ struct PyExprExtra {
     std::vector<PyOperator> operators;      ///< Compare
     std::vector<std::string_view> keywords; ///< Call: of each argument, "" for a positional one, "*", "**"
     std::vector<PyClause> clauses;          ///< comprehensions
-    std::unique_ptr<PyFunction> lambda;
+    std::unique_ptr<PyFunctionCode> lambda;
     std::string text; ///< String: decoded; Formatted: what stands behind ":"
 };
 
@@ -131,7 +131,7 @@ struct PyParameter {
     PyRange range;
 };
 
-struct PyFunction {
+struct PyFunctionCode {
     std::string_view name; ///< "" for a lambda
     std::vector<PyParameter> parameters;
     std::vector<PyExprPtr> decorators;
@@ -206,7 +206,7 @@ struct PyStmt {
     std::vector<PyBlock> blocks;
     std::vector<PyPattern> patterns;
     std::vector<PyAlias> aliases; ///< imports; Global and Nonlocal: names; Try: names bound by handlers
-    std::unique_ptr<PyFunction> function;
+    std::unique_ptr<PyFunctionCode> function;
     std::vector<PyExprPtr> decorators; ///< Class
 };
 

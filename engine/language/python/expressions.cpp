@@ -32,45 +32,6 @@ constexpr int kTightest = 5;
 
 } // namespace
 
-PyExprExtra& PyExpressionRules::extra(PyExpr& expr) {
-    if (!expr.extra) {
-        expr.extra = std::make_unique<PyExprExtra>();
-    }
-    return *expr.extra;
-}
-
-PyExprPtr PyExpressionRules::make(PyExprKind kind, std::uint32_t begin) const {
-    auto made = std::make_unique<PyExpr>();
-    made->kind = kind;
-    made->range = {begin, begin};
-    return made;
-}
-
-PyExprPtr PyExpressionRules::finish(PyExprPtr expr) const {
-    expr->range.end = lastEnd();
-    int depth = 0;
-    for (const PyExprPtr& item : expr->items) {
-        depth = std::max<int>(depth, item ? item->depth : 0);
-    }
-    if (expr->extra) {
-        for (const PyClause& clause : expr->extra->clauses) {
-            depth = std::max<int>({depth, clause.target->depth, clause.iterable->depth});
-            for (const PyExprPtr& condition : clause.conditions) {
-                depth = std::max<int>(depth, condition->depth);
-            }
-        }
-        if (expr->extra->lambda) {
-            depth = std::max<int>(depth, expr->extra->lambda->result->depth);
-        }
-    }
-    if (depth >= kMaxExpressionDepth) {
-        failAt(expr->range,
-               fmt::format("an expression of more than {} nested or chained operations", kMaxExpressionDepth));
-    }
-    expr->depth = static_cast<std::uint16_t>(depth + 1);
-    return expr;
-}
-
 PyExprPtr PyExpressionRules::expressions(bool starred) {
     const std::uint32_t begin = peek().begin;
     PyExprPtr first = starred ? starredOrNamed() : expression();
@@ -132,7 +93,7 @@ PyExprPtr PyExpressionRules::expression() {
 
 PyExprPtr PyExpressionRules::lambda() {
     PyExprPtr made = make(PyExprKind::Lambda, take().begin);
-    auto function = std::make_unique<PyFunction>();
+    auto function = std::make_unique<PyFunctionCode>();
     parameters(*function, ":", false);
     expect(":", "behind the parameters of a lambda");
     function->result = expression();

@@ -219,9 +219,9 @@ bool PyScanner::skipField(int depth) {
     return false;
 }
 
-ModPlace placeOf(const ModFile& file, std::size_t begin, std::size_t end) {
+PyPlace placeOf(const PyFile& file, std::size_t begin, std::size_t end) {
     begin = std::min(begin, file.text.size());
-    ModPlace place{file.name, 1, 1, begin, std::max(begin, end)};
+    PyPlace place{file.name, 1, 1, begin, std::max(begin, end)};
     std::size_t lineStart = 0;
     for (std::size_t at = 0; at < begin; ++at) {
         if (file.text[at] == '\n') {
@@ -236,9 +236,9 @@ ModPlace placeOf(const ModFile& file, std::size_t begin, std::size_t end) {
     return place;
 }
 
-ModError errorAt(const ModFile& file, std::size_t begin, std::size_t end, const std::string& what) {
+PyError errorAt(const PyFile& file, std::size_t begin, std::size_t end, const std::string& what) {
     constexpr std::size_t kMaxLine = 160;
-    const ModPlace place = placeOf(file, begin, end);
+    const PyPlace place = placeOf(file, begin, end);
     std::size_t lineStart = place.begin;
     while (lineStart > 0 && file.text[lineStart - 1] != '\n') {
         --lineStart;
@@ -269,7 +269,7 @@ namespace {
 /// Indentation, brackets and logical lines over a scanner.
 class Tokenizer {
 public:
-    explicit Tokenizer(const ModFile& file) : file_(file), scanner_(file.text, skipByteOrderMark(file.text)) {}
+    explicit Tokenizer(const PyFile& file) : file_(file), scanner_(file.text, skipByteOrderMark(file.text)) {}
 
     std::vector<PyToken> run() {
         bool lineStart = true;
@@ -326,8 +326,8 @@ private:
             column = c == '\t' ? (column / 8 + 1) * 8 : c == '\f' ? 0 : c == ' ' ? column + 1 : column;
         }
         if (column > indents_.back()) {
-            if (indents_.size() > static_cast<std::size_t>(kMaxModNesting)) {
-                throw errorAt(file_, begin, begin + 1, fmt::format("more than {} nested blocks", kMaxModNesting));
+            if (indents_.size() > static_cast<std::size_t>(kMaxNesting)) {
+                throw errorAt(file_, begin, begin + 1, fmt::format("more than {} nested blocks", kMaxNesting));
             }
             indents_.push_back(column);
             tokens_.push_back({PyTokenKind::Indent, start, begin});
@@ -348,9 +348,8 @@ private:
             return;
         }
         if (c == '(' || c == '[' || c == '{') {
-            if (brackets_.size() >= static_cast<std::size_t>(kMaxModNesting)) {
-                throw errorAt(file_, token.begin, token.end,
-                              fmt::format("more than {} nested brackets", kMaxModNesting));
+            if (brackets_.size() >= static_cast<std::size_t>(kMaxNesting)) {
+                throw errorAt(file_, token.begin, token.end, fmt::format("more than {} nested brackets", kMaxNesting));
             }
             brackets_.push_back(token.begin);
         } else if (c == ')' || c == ']' || c == '}') {
@@ -362,7 +361,7 @@ private:
         }
     }
 
-    const ModFile& file_;
+    const PyFile& file_;
     PyScanner scanner_;
     std::vector<PyToken> tokens_;
     std::vector<int> indents_{0};
@@ -371,10 +370,10 @@ private:
 
 } // namespace
 
-std::vector<PyToken> tokenizePython(const ModFile& file) {
-    if (file.text.size() > kMaxModSourceBytes) {
-        throw ModError({file.name, 1, 1, 0, 0},
-                       fmt::format("the text has {} bytes, more than {}", file.text.size(), kMaxModSourceBytes), "");
+std::vector<PyToken> tokenizePython(const PyFile& file) {
+    if (file.text.size() > kMaxSourceBytes) {
+        throw PyError({file.name, 1, 1, 0, 0},
+                      fmt::format("the text has {} bytes, more than {}", file.text.size(), kMaxSourceBytes), "");
     }
     return Tokenizer(file).run();
 }

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/language/source.h"
+#include "engine/language/python/source.h"
 
 namespace vitrine::engine {
 
@@ -58,13 +58,13 @@ private:
 };
 
 /// Place of bytes [begin, end) of the file.
-ModPlace placeOf(const ModFile& file, std::size_t begin, std::size_t end);
-/// ModError with the source line and a caret.
-ModError errorAt(const ModFile& file, std::size_t begin, std::size_t end, const std::string& what);
+PyPlace placeOf(const PyFile& file, std::size_t begin, std::size_t end);
+/// PyError with the source line and a caret.
+PyError errorAt(const PyFile& file, std::size_t begin, std::size_t end, const std::string& what);
 
-/// Throws ModError: text longer than kMaxModSourceBytes, characters and literals that Python does not know, brackets that do
-/// not match or are nested deeper than kMaxModNesting, inconsistent indentation.
-std::vector<PyToken> tokenizePython(const ModFile& file);
+/// Throws PyError: text longer than kMaxSourceBytes, characters and literals that Python does not know, brackets that do
+/// not match or are nested deeper than kMaxNesting, inconsistent indentation.
+std::vector<PyToken> tokenizePython(const PyFile& file);
 
 bool isPythonKeyword(std::string_view name);
 

@@ -67,7 +67,46 @@ std::uint32_t plainEnd(std::string_view source, std::uint32_t at, std::uint32_t 
 
 } // namespace
 
-PyExprPtr PyExpressionRules::number(const PyToken& token) const {
+PyExprExtra& PyLiteralRules::extra(PyExpr& expr) {
+    if (!expr.extra) {
+        expr.extra = std::make_unique<PyExprExtra>();
+    }
+    return *expr.extra;
+}
+
+PyExprPtr PyLiteralRules::make(PyExprKind kind, std::uint32_t begin) const {
+    auto made = std::make_unique<PyExpr>();
+    made->kind = kind;
+    made->range = {begin, begin};
+    return made;
+}
+
+PyExprPtr PyLiteralRules::finish(PyExprPtr expr) const {
+    expr->range.end = lastEnd();
+    int depth = 0;
+    for (const PyExprPtr& item : expr->items) {
+        depth = std::max<int>(depth, item ? item->depth : 0);
+    }
+    if (expr->extra) {
+        for (const PyClause& clause : expr->extra->clauses) {
+            depth = std::max<int>({depth, clause.target->depth, clause.iterable->depth});
+            for (const PyExprPtr& condition : clause.conditions) {
+                depth = std::max<int>(depth, condition->depth);
+            }
+        }
+        if (expr->extra->lambda) {
+            depth = std::max<int>(depth, expr->extra->lambda->result->depth);
+        }
+    }
+    if (depth >= kMaxExpressionDepth) {
+        failAt(expr->range,
+               fmt::format("an expression of more than {} nested or chained operations", kMaxExpressionDepth));
+    }
+    expr->depth = static_cast<std::uint16_t>(depth + 1);
+    return expr;
+}
+
+PyExprPtr PyLiteralRules::number(const PyToken& token) const {
     PyExprPtr made = make(PyExprKind::Integer, token.begin);
     std::string digits;
     for (const char c : text(token)) {
@@ -97,7 +136,7 @@ PyExprPtr PyExpressionRules::number(const PyToken& token) const {
     return made;
 }
 
-PyExprPtr PyExpressionRules::strings() {
+PyExprPtr PyLiteralRules::strings() {
     PyExprPtr made = make(PyExprKind::String, peek().begin);
     std::string plain;
     bool formatted = false;
@@ -133,7 +172,7 @@ PyExprPtr PyExpressionRules::strings() {
     return finish(std::move(made));
 }
 
-std::string PyExpressionRules::decoded(const PyToken& token, std::uint32_t begin, std::uint32_t end, bool raw) const {
+std::string PyLiteralRules::decoded(const PyToken& token, std::uint32_t begin, std::uint32_t end, bool raw) const {
     const std::string_view source = std::string_view(file_.text).substr(begin, end - begin);
     if (raw || source.find('\\') == std::string_view::npos) {
         return std::string(source);
@@ -188,7 +227,7 @@ std::string PyExpressionRules::decoded(const PyToken& token, std::uint32_t begin
     return out;
 }
 
-PyCursor::PyCursor(const ModFile& file, std::uint32_t begin, std::uint32_t end, int nesting)
+PyCursor::PyCursor(const PyFile& file, std::uint32_t begin, std::uint32_t end, int nesting)
     : file_(file), nesting_(nesting) {
     PyScanner scanner(std::string_view(file.text).substr(0, end), begin);
     for (PyToken token = scanner.next(); token.kind != PyTokenKind::End; token = scanner.next()) {
@@ -212,7 +251,7 @@ PyExprPtr PyExpressionRules::formattedField() {
     return value;
 }
 
-void PyExpressionRules::formattedParts(PyExpr& target, const PyToken& token) {
+void PyLiteralRules::formattedParts(PyExpr& target, const PyToken& token) {
     const std::string_view source = file_.text;
     const Quoted inner = quoted(source, token);
     std::string plain;

@@ -10,17 +10,17 @@
 
 namespace vitrine::engine {
 
-PyTree parsePython(const ModFile& file) {
+PyTree parsePython(const PyFile& file) {
     return PyRules(file).module();
 }
 
-PyExprPtr parsePythonExpression(const ModFile& file) {
+PyExprPtr parsePythonExpression(const PyFile& file) {
     return PyExpressionRules(file).onlyExpression();
 }
 
 PyCursor::Nested::Nested(PyCursor& cursor) : cursor_(cursor) {
     // A level of the text passes through at most four counted rules.
-    if (++cursor_.nesting_ > 4 * kMaxModNesting) {
+    if (++cursor_.nesting_ > 4 * kMaxNesting) {
         const PyToken token = cursor_.peek();
         --cursor_.nesting_; // the destructor of an object that was never made does not run
         cursor_.fail(token, "the text is nested too deeply");
@@ -91,7 +91,7 @@ void PyCursor::failAt(PyRange range, const std::string& what) const {
 }
 
 void PyCursor::lenient(PyRange range, const std::string& what) {
-    const ModPlace place = placeOf(file_, range.begin, range.end);
+    const PyPlace place = placeOf(file_, range.begin, range.end);
     leniencies_.push_back(fmt::format("{}:{}:{}: {}", place.file, place.line, place.column, what));
 }
 
@@ -443,7 +443,7 @@ void PyRules::skipTypeParameters() {
     } while (open > 0 && peek().kind != PyTokenKind::End);
 }
 
-void PyExpressionRules::parameters(PyFunction& function, std::string_view close, bool annotated) {
+void PyExpressionRules::parameters(PyFunctionCode& function, std::string_view close, bool annotated) {
     bool keywordOnly = false;
     while (!is(close)) {
         PyParameter parameter;
@@ -485,8 +485,8 @@ void PyExpressionRules::parameters(PyFunction& function, std::string_view close,
 std::unique_ptr<PyStmt> PyRules::defStatement(std::vector<PyExprPtr> decorators, std::uint32_t begin, bool isAsync) {
     auto made = makeStatement(PyStmtKind::Def);
     take();
-    made->function = std::make_unique<PyFunction>();
-    PyFunction& function = *made->function;
+    made->function = std::make_unique<PyFunctionCode>();
+    PyFunctionCode& function = *made->function;
     function.isAsync = isAsync;
     function.decorators = std::move(decorators);
     function.name = text(expectName("the function's name"));

@@ -7,14 +7,20 @@
 // keyword ones.
 
 #include "engine/language/python/ast.h"
-#include "engine/language/source.h"
+#include "engine/language/python/source.h"
 
 namespace vitrine::engine {
 
-/// The tree keeps views of file.text, which must not move while the tree lives. Throws ModError.
-PyTree parsePython(const ModFile& file);
+/// A file with its tree.
+struct PyText {
+    PyFile file;
+    PyTree tree;
+};
+
+/// The tree keeps views of file.text, which must not move while the tree lives. Throws PyError.
+PyTree parsePython(const PyFile& file);
 
 /// One expression, alone in the text.
-PyExprPtr parsePythonExpression(const ModFile& file);
+PyExprPtr parsePythonExpression(const PyFile& file);
 
 } // namespace vitrine::engine

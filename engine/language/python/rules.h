@@ -3,8 +3,8 @@
 #pragma once
 
 // Recursive descent over tokens: one member for each rule of the grammar. Private to the parser's sources.
-// PyCursor reads tokens, PyExpressionRules adds the rules of expressions (expressions.cpp, literals.cpp), PyRules those of
-// statements (parser.cpp, patterns.cpp).
+// PyCursor reads tokens, PyLiteralRules makes nodes and reads literals (literals.cpp), PyExpressionRules adds the rules of
+// expressions (expressions.cpp), PyRules those of statements (parser.cpp, patterns.cpp).
 
 #include <string>
 #include <string_view>
@@ -21,9 +21,9 @@ inline constexpr int kMaxExpressionDepth = 250;
 /// The tokens of a text, the place that the rules have come to, and errors at tokens.
 class PyCursor {
 public:
-    explicit PyCursor(const ModFile& file) : file_(file), tokens_(tokenizePython(file)) {}
+    explicit PyCursor(const PyFile& file) : file_(file), tokens_(tokenizePython(file)) {}
     /// For a field of an f-string: tokens of [begin, end) of the same text.
-    PyCursor(const ModFile& file, std::uint32_t begin, std::uint32_t end, int nesting);
+    PyCursor(const PyFile& file, std::uint32_t begin, std::uint32_t end, int nesting);
 
 protected:
     const PyToken& peek(std::size_t ahead = 0) const;
@@ -41,7 +41,7 @@ protected:
 
     class Nested;
 
-    const ModFile& file_;
+    const PyFile& file_;
     std::vector<PyToken> tokens_;
     std::size_t at_ = 0;
     int nesting_ = 0;
@@ -49,7 +49,7 @@ protected:
     std::vector<std::string> leniencies_;
 };
 
-/// Counts nested rules against kMaxModNesting.
+/// Counts nested rules against kMaxNesting.
 class PyCursor::Nested {
 public:
     explicit Nested(PyCursor& cursor);
@@ -61,9 +61,26 @@ private:
     PyCursor& cursor_;
 };
 
-class PyExpressionRules : public PyCursor {
+/// Nodes of the tree, and those of literals.
+class PyLiteralRules : public PyCursor {
 public:
     using PyCursor::PyCursor;
+
+protected:
+    PyExprPtr make(PyExprKind kind, std::uint32_t begin) const;
+    PyExprPtr finish(PyExprPtr expr) const; ///< sets its end and depth
+    static PyExprExtra& extra(PyExpr& expr);
+    PyExprPtr number(const PyToken& token) const;
+    PyExprPtr strings(); ///< one literal or several side by side
+
+private:
+    std::string decoded(const PyToken& token, std::uint32_t begin, std::uint32_t end, bool raw) const;
+    void formattedParts(PyExpr& target, const PyToken& token);
+};
+
+class PyExpressionRules : public PyLiteralRules {
+public:
+    using PyLiteralRules::PyLiteralRules;
 
     PyExprPtr onlyExpression();
     PyExprPtr formattedField();
@@ -92,27 +109,17 @@ protected:
     PyExprPtr listDisplay();
     PyExprPtr braceDisplay();
     PyExprPtr yieldExpression();
-    void parameters(PyFunction& function, std::string_view close, bool annotated);
+    void parameters(PyFunctionCode& function, std::string_view close, bool annotated);
     void checkTarget(const PyExpr& target) const;
     PyExprPtr targetList(); ///< behind "for": stops at "in"
     std::vector<PyClause> clauses();
     bool startsComprehension() const;
     PyOperator comparisonOperator();
-    PyExprPtr make(PyExprKind kind, std::uint32_t begin) const;
-    PyExprPtr finish(PyExprPtr expr) const; ///< sets its end and depth
-    static PyExprExtra& extra(PyExpr& expr);
-
-private:
-    // Literals.
-    PyExprPtr number(const PyToken& token) const;
-    PyExprPtr strings();
-    std::string decoded(const PyToken& token, std::uint32_t begin, std::uint32_t end, bool raw) const;
-    void formattedParts(PyExpr& target, const PyToken& token);
 };
 
 class PyRules : public PyExpressionRules {
 public:
-    explicit PyRules(const ModFile& file) : PyExpressionRules(file) {}
+    explicit PyRules(const PyFile& file) : PyExpressionRules(file) {}
 
     PyTree module();
 

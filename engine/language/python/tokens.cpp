@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
+#include "engine/language/python/tokens.h"
+
 #include <algorithm>
 #include <array>
 
 #include "engine/language/python/lexer.h"
-#include "engine/language/source.h"
 
 namespace vitrine::engine {
 
@@ -21,33 +22,33 @@ bool isBuiltinName(std::string_view name) {
 
 } // namespace
 
-std::vector<ModToken> modTokens(std::string_view text) {
-    std::vector<ModToken> tokens;
-    text = text.substr(0, kMaxModSourceBytes);
+std::vector<CodeToken> codeTokens(std::string_view text) {
+    std::vector<CodeToken> tokens;
+    text = text.substr(0, kMaxSourceBytes);
     PyScanner scanner(text);
     for (PyToken token = scanner.next(); token.kind != PyTokenKind::End; token = scanner.next()) {
-        ModToken made{ModToken::Kind::Operator, token.begin, token.end};
+        CodeToken made{CodeToken::Kind::Operator, token.begin, token.end};
         const std::string_view piece = text.substr(token.begin, token.end - token.begin);
         switch (token.kind) {
         case PyTokenKind::Break:
             continue;
         case PyTokenKind::Name:
-            made.kind = isPythonKeyword(piece) ? ModToken::Kind::Keyword
-                        : isBuiltinName(piece) ? ModToken::Kind::Builtin
-                                               : ModToken::Kind::Name;
+            made.kind = isPythonKeyword(piece) ? CodeToken::Kind::Keyword
+                        : isBuiltinName(piece) ? CodeToken::Kind::Builtin
+                                               : CodeToken::Kind::Name;
             break;
         case PyTokenKind::Number:
-            made.kind = ModToken::Kind::Number;
+            made.kind = CodeToken::Kind::Number;
             break;
         case PyTokenKind::String:
         case PyTokenKind::FString:
-            made.kind = ModToken::Kind::String;
+            made.kind = CodeToken::Kind::String;
             break;
         case PyTokenKind::Comment:
-            made.kind = ModToken::Kind::Comment;
+            made.kind = CodeToken::Kind::Comment;
             break;
         case PyTokenKind::Error:
-            made.kind = ModToken::Kind::Error;
+            made.kind = CodeToken::Kind::Error;
             break;
         default:
             break;

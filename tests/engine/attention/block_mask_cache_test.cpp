@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "engine/language/source.h"
+#include "engine/language/module.h"
 #include "kernels/ops/attention/flex_source.h"
 
 namespace vitrine::engine {
@@ -20,18 +20,18 @@ struct Documents {
         for (std::size_t i = 0; i < ids.size(); ++i) {
             ids[i] = static_cast<std::int32_t>(i) / length;
         }
-        const ModFile file{"m.py", "def m(b, h, q, k): return (ids[q] == ids[k]) & (q >= k)\n"};
+        const PyFile file{"m.py", "def m(b, h, q, k): return (ids[q] == ids[k]) & (q >= k)\n"};
         CapturedTensor tensor;
         tensor.dtype = kernels::DType::I32;
         tensor.shape = kernels::Shape{positions};
         const auto* const bytes = reinterpret_cast<const std::byte*>(ids.data());
         tensor.data = std::make_shared<std::vector<std::byte>>(bytes, bytes + ids.size() * sizeof(std::int32_t));
-        ModOptions options;
+        ProgramOptions options;
         options.tensors["ids"] = tensor;
-        mod = ModModule::parse(std::span(&file, 1)).mask("m", options);
+        mod = PyModule::parse(std::span(&file, 1)).mask("m", options);
     }
     std::vector<std::int32_t> ids;
-    ModProgram mod;
+    ChosenProgram mod;
 };
 
 constexpr BlockMaskShape kShape{4, 8, 512, 512, 64, 64};

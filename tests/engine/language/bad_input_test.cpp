@@ -8,7 +8,7 @@
 namespace vitrine::engine {
 namespace {
 
-TEST(ModErrors, SayWhereWhatAndWhatToDo) {
+TEST(LanguageErrors, SayWhereWhatAndWhatToDo) {
     struct Case {
         std::string text;
         std::string says;
@@ -47,6 +47,8 @@ TEST(ModErrors, SayWhereWhatAndWhatToDo) {
         {"t = [1, 2, 3]\n" + head + "return t[h] > q\n", "torch.tensor", 3, 12},
         {head + "return (q > k) & (q - 0.5)\n", "booleans or integers", 2, 12},
         {head + "for i in range(q):\n        pass\n    return q > k\n", "must be known before", 2, 14},
+        {"n = float.is_integer()\n" + head + "return q > n\n", "'self' is missing", 1, 5},
+        {"n = int.bit_length()\n" + head + "return q > n\n", "'self' is missing", 1, 5},
         {"n = 5 // 0\n" + head + "return q > n\n", "division by zero", 1, 5},
         {"n = 9223372036854775807 + 1\n" + head + "return q > n\n", "64 bits", 1, 5},
         {"n = 99999999999999999999\n" + head + "return q > n\n", "64 bits", 1, 5},
@@ -76,7 +78,7 @@ TEST(ModErrors, SayWhereWhatAndWhatToDo) {
         try {
             makeMod(item.text, item.expression, true);
             ADD_FAILURE() << "no error:\n" << item.text;
-        } catch (const ModError& error) {
+        } catch (const PyError& error) {
             EXPECT_NE(error.description().find(item.says), std::string::npos) << item.text << error.what();
             EXPECT_EQ(error.place().line, item.line) << item.text << error.what();
             EXPECT_EQ(error.place().column, item.column) << item.text << error.what();
@@ -86,23 +88,23 @@ TEST(ModErrors, SayWhereWhatAndWhatToDo) {
     }
 }
 
-TEST(ModErrors, OnlyWhatIsReachedIsChecked) {
+TEST(LanguageErrors, OnlyWhatIsReachedIsChecked) {
     const std::string text =
         "broken = undefined_function(3)\nimport triton\nx = triton.jit(4)\n"
         "data = torch.randn(1 << 40)\nhuge = 99999999999999999999 ** 99999999\nwhile True:\n    spin = 1\n"
         "def other(b, h, q, k):\n    return broken[q] > q.item()\n"
         "def m(b, h, q, k):\n    return q >= k\n";
-    const ModProgram program = makeMod(text, "m", true);
+    const ChosenProgram program = makeMod(text, "m", true);
     EXPECT_FALSE(program.notes.empty());
-    EXPECT_THROW(makeMod(text, "other", true), ModError);
+    EXPECT_THROW(makeMod(text, "other", true), PyError);
 }
 
-TEST(ModErrors, BoundsHold) {
+TEST(LanguageErrors, BoundsHold) {
     const auto refused = [](const std::string& text, const std::string& says) {
         try {
             makeMod(text + "\ndef m(b, h, q, k):\n    return q > n\n", "m", true);
             ADD_FAILURE() << "no error: " << text;
-        } catch (const ModError& error) {
+        } catch (const PyError& error) {
             EXPECT_NE(error.description().find(says), std::string::npos) << text << "\n" << error.what();
         }
     };
@@ -129,18 +131,18 @@ TEST(ModErrors, BoundsHold) {
     // As many nodes as a program may have, and one more.
     std::string chain =
         "def m(b, h, q, k):\n    x = q\n    for i in range(30000):\n        x = x * 3 + k\n    return x > 0\n";
-    EXPECT_THROW(makeMod(chain, "m", true), ModError);
+    EXPECT_THROW(makeMod(chain, "m", true), PyError);
 }
 
 /// Mutated catalogue files: any result is fine but a crash, a hang or an error without a place.
-TEST(ModErrors, SurviveMutatedPrograms) {
+TEST(LanguageErrors, SurviveMutatedPrograms) {
     std::mt19937 random(20261120);
     const std::vector<ModCatalogueEntry>& entries = modCatalogue();
     const std::string alphabet = "()[]{}:,.=+-*/%&|^~<>! \n\t'\"#0123456789abqk_";
     int made = 0;
     for (int round = 0; round < 1500; ++round) {
         const ModCatalogueEntry& entry = entries[random() % entries.size()];
-        ModFile file = entry.file;
+        PyFile file = entry.file;
         const int changes = 1 + static_cast<int>(random() % 4);
         for (int change = 0; change < changes && !file.text.empty(); ++change) {
             const std::size_t at = random() % file.text.size();
@@ -162,12 +164,12 @@ TEST(ModErrors, SurviveMutatedPrograms) {
         const std::string& example = entry.examples[random() % entry.examples.size()];
         for (const bool isMask : {true, false}) {
             try {
-                const ModModule module = ModModule::parse(std::span(&file, 1));
+                const PyModule module = PyModule::parse(std::span(&file, 1));
                 static_cast<void>(module.offers());
-                const ModProgram program = isMask ? module.mask(example) : module.score(example);
+                const ChosenProgram program = isMask ? module.mask(example) : module.score(example);
                 EXPECT_EQ(program.program.isMask(), isMask);
                 ++made;
-            } catch (const ModError& error) {
+            } catch (const PyError& error) {
                 EXPECT_GE(error.place().line, 1);
                 EXPECT_FALSE(error.description().empty());
             }

@@ -24,7 +24,7 @@ TEST(ModCatalogue, ExamplesOfEveryFileMakePrograms) {
     for (const ModCatalogueEntry& entry : modCatalogue()) {
         EXPECT_FALSE(entry.explanation.empty()) << entry.name;
         EXPECT_FALSE(entry.examples.empty()) << entry.name;
-        const ModModule module = ModModule::parse(std::span(&entry.file, 1));
+        const PyModule module = PyModule::parse(std::span(&entry.file, 1));
         EXPECT_FALSE(module.offers().empty()) << entry.name;
         for (const std::string& example : entry.examples) {
             ++examples;
@@ -32,11 +32,11 @@ TEST(ModCatalogue, ExamplesOfEveryFileMakePrograms) {
             bool made = false;
             for (const bool isMask : {true, false}) {
                 try {
-                    const ModProgram program = isMask ? module.mask(example) : module.score(example);
+                    const ChosenProgram program = isMask ? module.mask(example) : module.score(example);
                     EXPECT_EQ(program.program.isMask(), isMask);
                     EXPECT_NO_THROW(program.binding()) << example;
                     made = true;
-                } catch (const ModError& error) {
+                } catch (const PyError& error) {
                     problem += std::string(error.what()) + "\n" + error.excerpt() + "\n";
                 }
             }

@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "engine/language/source.h"
+#include "engine/language/module.h"
 #include "kernels/program/interpreter.h"
 
 namespace vitrine::engine {
 
-inline ModProgram makeMod(const std::string& text, const std::string& expression, bool isMask,
-                          const ModOptions& options = {}) {
-    const ModFile file{"test.py", text};
-    const ModModule module = ModModule::parse(std::span(&file, 1));
+inline ChosenProgram makeMod(const std::string& text, const std::string& expression, bool isMask,
+                             const ProgramOptions& options = {}) {
+    const PyFile file{"test.py", text};
+    const PyModule module = PyModule::parse(std::span(&file, 1));
     return isMask ? module.mask(expression, options) : module.score(expression, options);
 }
 
@@ -28,7 +28,7 @@ using ScoreFunction = std::function<double(double score, int b, int h, int q, in
 inline constexpr int kGrid = 24;
 
 /// Over 2 batches, 3 heads and a grid of positions.
-inline void expectMask(const ModProgram& program, const MaskFunction& expected, const std::string& what) {
+inline void expectMask(const ChosenProgram& program, const MaskFunction& expected, const std::string& what) {
     const kernels::CaptureBinding binding = program.binding();
     kernels::Interpreter<double> interpreter(program.program, binding);
     for (int b = 0; b < 2; ++b) {
@@ -44,7 +44,7 @@ inline void expectMask(const ModProgram& program, const MaskFunction& expected, 
     }
 }
 
-inline void expectScore(const ModProgram& program, const ScoreFunction& expected, const std::string& what) {
+inline void expectScore(const ChosenProgram& program, const ScoreFunction& expected, const std::string& what) {
     const kernels::CaptureBinding binding = program.binding();
     kernels::Interpreter<double> interpreter(program.program, binding);
     std::vector<double> scores(kGrid);
@@ -71,7 +71,7 @@ inline void expectScore(const ModProgram& program, const ScoreFunction& expected
 inline void expectMaskOf(const std::string& text, const std::string& expression, const MaskFunction& expected) {
     try {
         expectMask(makeMod(text, expression, true), expected, expression);
-    } catch (const ModError& error) {
+    } catch (const PyError& error) {
         ADD_FAILURE() << text << "\n" << error.what() << "\n" << error.excerpt();
     }
 }
@@ -79,7 +79,7 @@ inline void expectMaskOf(const std::string& text, const std::string& expression,
 inline void expectScoreOf(const std::string& text, const std::string& expression, const ScoreFunction& expected) {
     try {
         expectScore(makeMod(text, expression, false), expected, expression);
-    } catch (const ModError& error) {
+    } catch (const PyError& error) {
         ADD_FAILURE() << text << "\n" << error.what() << "\n" << error.excerpt();
     }
 }

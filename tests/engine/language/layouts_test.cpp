@@ -6,7 +6,7 @@
 namespace vitrine::engine {
 namespace {
 
-TEST(ModLayouts, ElementsArePyTorchs) {
+TEST(LanguageLayouts, ElementsArePyTorchs) {
     struct Case {
         std::string expression; ///< of a tensor
         std::string elements;
@@ -46,7 +46,7 @@ TEST(ModLayouts, ElementsArePyTorchs) {
     }
 }
 
-TEST(ModLayouts, BadArgumentsAreErrors) {
+TEST(LanguageLayouts, BadArgumentsAreErrors) {
     for (const std::string expression :
          {"torch.arange(4).chunk(0)", "torch.arange(4).narrow(0, 3, 2)", "torch.arange(4).select(0, 4)",
           "torch.tensor(1).unflatten(0, (1, 1))", "torch.arange(4).unflatten(0, (1048576, 1048576, -1))",
@@ -54,7 +54,7 @@ TEST(ModLayouts, BadArgumentsAreErrors) {
           "torch.cartesian_prod(torch.arange(2))", "torch.vstack([])", "torch.zeros(3).fill_diagonal_(1)",
           "torch.tensor(1).movedim(0, 3)", "torch.softmax(torch.zeros(0), 0)"}) {
         SCOPED_TRACE(expression);
-        EXPECT_THROW(makeMod("t = " + expression + "\ndef m(b, h, q, k): return t[q] > k\n", "m", true), ModError);
+        EXPECT_THROW(makeMod("t = " + expression + "\ndef m(b, h, q, k): return t[q] > k\n", "m", true), PyError);
     }
 }
 

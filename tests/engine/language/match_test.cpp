@@ -16,7 +16,7 @@ std::string factory(const std::string& cases) {
            "    return lambda b, h, q, k: (q - k).abs() < w\n";
 }
 
-TEST(ModMatch, PatternsChooseTheFirstCaseThatFits) {
+TEST(LanguageMatch, PatternsChooseTheFirstCaseThatFits) {
     const std::string cases = "        case 'causal' | 'full':\n            w = 2\n"
                               "        case K.A:\n            w = 3\n"
                               "        case -3 | 2.5:\n            w = 4\n"
@@ -42,7 +42,7 @@ TEST(ModMatch, PatternsChooseTheFirstCaseThatFits) {
     try {
         makeMod(factory(cases), "make(7)", true);
         ADD_FAILURE() << "a pattern of a class was taken";
-    } catch (const ModError& error) {
+    } catch (const PyError& error) {
         EXPECT_EQ(error.place().line, 15);
         EXPECT_EQ(error.place().column, 14);
         EXPECT_NE(std::string(error.what()).find("patterns of classes and dicts are not supported"), std::string::npos)
@@ -50,7 +50,7 @@ TEST(ModMatch, PatternsChooseTheFirstCaseThatFits) {
     }
 }
 
-TEST(ModMatch, NothingFitsAndFilesBindNames) {
+TEST(LanguageMatch, NothingFitsAndFilesBindNames) {
     expectMaskOf(factory("        case 5:\n            w = 2\n"), "make(6)", within(1));
     expectMaskOf(
         "MODE = 'global'\nmatch MODE:\n    case 'local':\n        W = 2\n    case name:\n        W = len(name)\n"
@@ -60,10 +60,10 @@ TEST(ModMatch, NothingFitsAndFilesBindNames) {
     EXPECT_THROW(
         makeMod("def m(b, h, q, k):\n    match q:\n        case 0: return k == 0\n        case _: return q > k\n", "m",
                 true),
-        ModError);
+        PyError);
 }
 
-TEST(ModMatch, EnumsNumberThemselves) {
+TEST(LanguageMatch, EnumsNumberThemselves) {
     expectMaskOf("from enum import IntEnum, auto\nclass T(IntEnum):\n    A = auto()\n    B = 5\n    C = auto()\n"
                  "t = torch.tensor([T.A, T.B, T.C.value])\ndef m(b, h, q, k): return (q - k).abs() < t[q % 3]\n",
                  "m", [](int, int, int q, int k) {
@@ -71,14 +71,14 @@ TEST(ModMatch, EnumsNumberThemselves) {
                  });
 }
 
-TEST(ModMatch, ModulesRegisterTensors) {
+TEST(LanguageMatch, ModulesRegisterTensors) {
     expectMaskOf("from torch import nn\nclass A(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
                  "        self.register_buffer('ids', torch.arange(24) // 5, persistent=False)\n"
                  "class B(A):\n    def m(self, b, h, q, k): return self.ids[q] == self.ids[k]\n",
                  "B().eval().m", [](int, int, int q, int k) { return q / 5 == k / 5; });
 }
 
-TEST(ModMatch, FieldsOfDataclassesHaveDefaults) {
+TEST(LanguageMatch, FieldsOfDataclassesHaveDefaults) {
     expectMaskOf("from dataclasses import dataclass, field\n@dataclass\nclass C:\n    w: int\n"
                  "    more: list = field(default_factory=lambda: [1, 2])\n    less: int = field(default=1)\n"
                  "    def m(self, b, h, q, k): return (q - k).abs() < self.w + self.more[1] - self.less\n"
@@ -86,7 +86,7 @@ TEST(ModMatch, FieldsOfDataclassesHaveDefaults) {
                  "C(3).m", within(4));
 }
 
-TEST(ModMatch, OperatorsOfClassesAreCalled) {
+TEST(LanguageMatch, OperatorsOfClassesAreCalled) {
     const std::string classes =
         "class Mask:\n    def __and__(self, other): return Both(self, other)\n"
         "    def __invert__(self): return lambda *a: ~self(*a)\n"
@@ -103,12 +103,12 @@ TEST(ModMatch, OperatorsOfClassesAreCalled) {
     expectMaskOf(classes, "9 - Near(4)", within(5));
     expectMaskOf(classes + "n = Near(3)\nassert Near(3) == n and 2 in n and 3 not in n\nw = Near(len(n) + n[2])\n", "w",
                  within(8));
-    EXPECT_THROW(makeMod(classes, "Near(4) | Near(9)", true), ModError);
+    EXPECT_THROW(makeMod(classes, "Near(4) | Near(9)", true), PyError);
     // Each call of itself nests.
-    EXPECT_THROW(makeMod("class A:\n    def __add__(self, o): return self + o\n", "A() + 1", true), ModError);
+    EXPECT_THROW(makeMod("class A:\n    def __add__(self, o): return self + o\n", "A() + 1", true), PyError);
 }
 
-TEST(ModMatch, TextsAreFormatted) {
+TEST(LanguageMatch, TextsAreFormatted) {
     const std::string text = "table = {'w_4': 4, 'a 7%': 7, '{x}': 9}\n" +
                              std::string("def make(key):\n    w = table[key]\n") +
                              "    return lambda b, h, q, k: (q - k).abs() < w\n";
@@ -119,11 +119,11 @@ TEST(ModMatch, TextsAreFormatted) {
     expectMaskOf(text, "make('{{x}}'.format())", within(9));
     for (const char* expression : {"make('%d %d' % 4)", "make('%' % 4)", "make('{'.format())", "make('{2}'.format(1))",
                                    "make('{name}'.format(1))"}) {
-        EXPECT_THROW(makeMod(text, expression, true), ModError) << expression;
+        EXPECT_THROW(makeMod(text, expression, true), PyError) << expression;
     }
 }
 
-TEST(ModMatch, WhatIsNotInstalledIsNotImported) {
+TEST(LanguageMatch, WhatIsNotInstalledIsNotImported) {
     expectMaskOf("try:\n    from flash_attn import kernels\n    W = 9\nexcept ImportError:\n    W = 3\n"
                  "def m(b, h, q, k): return (q - k).abs() < W\n",
                  "m", within(3));

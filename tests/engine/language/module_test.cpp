@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
+#include "engine/language/module.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "engine/language/source.h"
 #include "tests/engine/language/language_testing.h"
 
 namespace vitrine::engine {
@@ -21,7 +22,7 @@ struct MaskCase {
     MaskFunction expected;
 };
 
-TEST(ModModule, EveryConstructOfMasks) {
+TEST(PyModule, EveryConstructOfMasks) {
     const MaskCase cases[] = {
         {"return q >= k", [](int, int, int q, int k) { return q >= k; }},
         {"return (q > k) & (q < k + 5) | (k == 0) & ~(h == 1)",
@@ -104,7 +105,7 @@ TEST(ModModule, EveryConstructOfMasks) {
     }
 }
 
-TEST(ModModule, EveryConstructOfScores) {
+TEST(PyModule, EveryConstructOfScores) {
     struct Case {
         std::string expression;
         ScoreFunction expected;
@@ -172,7 +173,7 @@ TEST(ModModule, EveryConstructOfScores) {
     }
 }
 
-TEST(ModModule, ConstantTensorsAreAsPyTorchs) {
+TEST(PyModule, ConstantTensorsAreAsPyTorchs) {
     // Each expression is a table of 24 integers (or booleans) that the mask compares with what it should be.
     struct Case {
         std::string expression;
@@ -242,7 +243,7 @@ TEST(ModModule, ConstantTensorsAreAsPyTorchs) {
     }
 }
 
-TEST(ModModule, FactoriesClosuresAndCombinations) {
+TEST(PyModule, FactoriesClosuresAndCombinations) {
     const std::string text = R"(
 from functools import partial
 import functools
@@ -319,18 +320,18 @@ if __name__ == "__main__":
     }
 }
 
-TEST(ModModule, CapturesHaveNamesContentsAndStayTheSameProgram) {
+TEST(PyModule, CapturesHaveNamesContentsAndStayTheSameProgram) {
     const std::string text = "import torch\n"
                              "ids = torch.tensor([0, 0, 1, 1], dtype=torch.int32)\n"
                              "limit = torch.tensor(2)\n"
                              "def m(b, h, q, k):\n    return (ids[q] == ids[k]) & (k < limit) & (lengths[b] > k)\n";
-    ModOptions options;
+    ProgramOptions options;
     const std::vector<std::int32_t> lengths = {3, 4};
     CapturedTensor captured{kernels::DType::I32, kernels::Shape{2}, nullptr};
     captured.data = std::make_shared<std::vector<std::byte>>(reinterpret_cast<const std::byte*>(lengths.data()),
                                                              reinterpret_cast<const std::byte*>(lengths.data() + 2));
     options.tensors["lengths"] = captured;
-    const ModProgram program = makeMod(text, "m", true, options);
+    const ChosenProgram program = makeMod(text, "m", true, options);
     ASSERT_EQ(program.program.captures.size(), 3U);
     ASSERT_EQ(program.captures.size(), 3U);
     std::map<std::string, const CapturedTensor*> byName;
@@ -352,7 +353,7 @@ TEST(ModModule, CapturesHaveNamesContentsAndStayTheSameProgram) {
 
     // Unknown contents make a program that cannot run yet.
     options.tensors["lengths"].data = nullptr;
-    const ModProgram unbound = makeMod(text, "m", true, options);
+    const ChosenProgram unbound = makeMod(text, "m", true, options);
     EXPECT_THROW(unbound.binding(), base::BadInput);
 
     // What the user gives wins over the module's own tensor.
@@ -363,41 +364,41 @@ TEST(ModModule, CapturesHaveNamesContentsAndStayTheSameProgram) {
     const std::string score = "import torch\nfixed = torch.ones(3)\nlearned = torch.ones(3, requires_grad=True)\n"
                               "def f(s, b, h, q, k):\n    return s + fixed[h] + learned[h] + given[h]\n";
     CapturedTensor given{kernels::DType::F32, kernels::Shape{3}, std::make_shared<std::vector<std::byte>>(12)};
-    ModOptions scores;
+    ProgramOptions scores;
     scores.tensors["given"] = given;
     for (const kernels::ProgramCapture& capture : makeMod(score, "f", false, scores).program.captures) {
         EXPECT_EQ(capture.differentiable, capture.name != "fixed") << capture.name;
     }
 }
 
-TEST(ModModule, SlidersAndIntegersBecomeScalars) {
+TEST(PyModule, SlidersAndIntegersBecomeScalars) {
     const std::string text = "def factory(window: int, scale: float = 1.0):\n"
                              "    half = window // 2\n"
                              "    def m(b, h, q, k):\n        return (q - k) * scale <= half + EXTRA\n"
                              "    return m\n";
-    ModOptions options;
+    ProgramOptions options;
     options.integers["EXTRA"] = 1;
     options.sliders["window"] = 8;
     options.sliders["scale"] = 2.0;
-    const ModProgram first = makeMod(text, "factory(100)", true, options);
+    const ChosenProgram first = makeMod(text, "factory(100)", true, options);
     expectMask(first, [](int, int, int q, int k) { return (q - k) * 2.0 <= 5; }, "window 8");
     ASSERT_EQ(first.program.captures.size(), 2U);
     options.sliders["window"] = 4;
-    const ModProgram second = makeMod(text, "factory(100)", true, options);
+    const ChosenProgram second = makeMod(text, "factory(100)", true, options);
     EXPECT_EQ(kernels::programKey(first.program), kernels::programKey(second.program));
     expectMask(second, [](int, int, int q, int k) { return (q - k) * 2.0 <= 3; }, "window 4");
     // A slider that shapes the program makes another one, with a note.
     const std::string loop =
         "N = 3\ndef m(b, h, q, k):\n    r = q >= k\n    for i in range(N):\n        r = r & (k != i)\n    return r\n";
-    ModOptions count;
+    ProgramOptions count;
     count.sliders["N"] = 2;
-    const ModProgram unrolled = makeMod(loop, "m", true, count);
+    const ChosenProgram unrolled = makeMod(loop, "m", true, count);
     expectMask(unrolled, [](int, int, int q, int k) { return q >= k && k != 0 && k != 1; }, "unrolled");
     EXPECT_TRUE(std::any_of(unrolled.notes.begin(), unrolled.notes.end(),
                             [](const std::string& note) { return note.find("slider") != std::string::npos; }));
 }
 
-TEST(ModModule, OffersWhatAPickerShows) {
+TEST(PyModule, OffersWhatAPickerShows) {
     const std::string text = "import torch\n"
                              "# Looks back only.\ndef causal(b, h, q_idx, kv_idx):\n    return q_idx >= kv_idx\n"
                              "def cap(score, b, h, q_idx, kv_idx):\n    \"\"\"Caps.\"\"\"\n    return score\n"
@@ -405,16 +406,16 @@ TEST(ModModule, OffersWhatAPickerShows) {
                              "    def inner(b, h, q, k):\n        return q - k < size\n    return inner\n"
                              "both = and_masks(causal, window(3))\nshort = lambda b, h, q, k: q == k\n"
                              "def main(device):\n    print(device)\ndef _private(b, h, q, k): return q > k\n";
-    const ModFile file{"offers.py", text};
-    const std::vector<ModOffer> offers = ModModule::parse(std::span(&file, 1)).offers();
+    const PyFile file{"offers.py", text};
+    const std::vector<ProgramOffer> offers = PyModule::parse(std::span(&file, 1)).offers();
     ASSERT_EQ(offers.size(), 5U);
     EXPECT_EQ(offers[0].name, "causal");
-    EXPECT_EQ(offers[0].kind, ModOffer::Kind::Mask);
+    EXPECT_EQ(offers[0].kind, ProgramOffer::Kind::Mask);
     EXPECT_EQ(offers[0].documentation, "Looks back only.");
     EXPECT_EQ(offers[0].place.line, 3);
-    EXPECT_EQ(offers[1].kind, ModOffer::Kind::Score);
+    EXPECT_EQ(offers[1].kind, ProgramOffer::Kind::Score);
     EXPECT_EQ(offers[1].documentation, "Caps.");
-    EXPECT_EQ(offers[2].kind, ModOffer::Kind::Factory);
+    EXPECT_EQ(offers[2].kind, ProgramOffer::Kind::Factory);
     EXPECT_EQ(offers[2].documentation, "A window.");
     ASSERT_EQ(offers[2].parameters.size(), 2U);
     EXPECT_EQ(offers[2].parameters[0].name, "size");
@@ -424,9 +425,9 @@ TEST(ModModule, OffersWhatAPickerShows) {
     EXPECT_EQ(offers[4].name, "short");
 }
 
-TEST(ModModule, SpansPointAtTheText) {
+TEST(PyModule, SpansPointAtTheText) {
     const std::string text = "def m(b, h, q, k):\n    near = q - k < 5\n    return (q >= k) & near\n";
-    const ModProgram program = makeMod(text, "m", true);
+    const ChosenProgram program = makeMod(text, "m", true);
     const kernels::ProgramNode& result = program.program.at(program.program.result);
     ASSERT_GE(result.span.source, 0);
     EXPECT_EQ(program.program.sources[static_cast<std::size_t>(result.span.source)], text);
@@ -435,11 +436,11 @@ TEST(ModModule, SpansPointAtTheText) {
               "(q >= k) & near");
 }
 
-TEST(ModModule, SeveralFilesShareAScope) {
-    const std::vector<ModFile> files = {
+TEST(PyModule, SeveralFilesShareAScope) {
+    const std::vector<PyFile> files = {
         {"a.py", "SIZE = 3\ndef base(b, h, q, k):\n    return q >= k\n"},
         {"b.py", "from a import base, SIZE\ndef m(b, h, q, k):\n    return base(b, h, q, k) & (q - k < SIZE)\n"}};
-    const ModProgram program = ModModule::parse(files).mask("m");
+    const ChosenProgram program = PyModule::parse(files).mask("m");
     expectMask(program, [](int, int, int q, int k) { return q >= k && q - k < 3; }, "two files");
 }
 

@@ -21,7 +21,7 @@ MaskFunction within(int distance) {
 
 const std::string kWindow = "    return lambda b, h, q, k: (q - k).abs() < w\n";
 
-TEST(ModPython, ClassesHaveParentsAndClassMethods) {
+TEST(LanguagePython, ClassesHaveParentsAndClassMethods) {
     const FileCase cases[] = {
         {"class A:\n"
          "    def __init__(self, w): self.w = w\n"
@@ -60,7 +60,7 @@ TEST(ModPython, ClassesHaveParentsAndClassMethods) {
     }
 }
 
-TEST(ModPython, CallsThatChangeGlobalsAreReached) {
+TEST(LanguagePython, CallsThatChangeGlobalsAreReached) {
     const FileCase cases[] = {
         {"W = 3\ndef set_w(n):\n    global W\n    W = n\nset_w(7)\ndef m(b, h, q, k): return (q - k).abs() < W\n", "m",
          within(7)},
@@ -82,7 +82,7 @@ TEST(ModPython, CallsThatChangeGlobalsAreReached) {
     }
 }
 
-TEST(ModPython, StringsContainersAndIterators) {
+TEST(LanguagePython, StringsContainersAndIterators) {
     const FileCase cases[] = {
         {"def make(spec):\n    opts = {}\n    for part in spec.split(','):\n        name, _, value = "
          "part.strip().partition(':')\n        opts[name.lower()] = int(value)\n    w = opts.pop('near')\n" +
@@ -115,7 +115,7 @@ TEST(ModPython, StringsContainersAndIterators) {
     }
 }
 
-TEST(ModPython, TablesOfConstantTensors) {
+TEST(LanguagePython, TablesOfConstantTensors) {
     const FileCase cases[] = {
         {"s = torch.zeros(24, dtype=torch.long).scatter_(0, torch.tensor([5, 9]), 1).cumsum(0)\n"
          "def m(b, h, q, k): return s[q] == s[k]\n",
@@ -164,7 +164,7 @@ TEST(ModPython, TablesOfConstantTensors) {
     }
 }
 
-TEST(ModPython, NarrowIntegersWrapAsPyTorchs) {
+TEST(LanguagePython, NarrowIntegersWrapAsPyTorchs) {
     const auto u8 = [](int i) { return static_cast<std::uint8_t>(i * 37); };
     const auto i8 = [](int i) { return static_cast<std::int8_t>(i * 11); };
     const auto i16 = [](int i) { return static_cast<std::int16_t>(i * 3000); };
@@ -192,7 +192,7 @@ TEST(ModPython, NarrowIntegersWrapAsPyTorchs) {
     }
 }
 
-TEST(ModPython, MoreFunctionsOfScores) {
+TEST(LanguagePython, MoreFunctionsOfScores) {
     struct Case {
         std::string expression;
         std::function<double(double)> expected;

@@ -44,7 +44,8 @@ public:
         return id;
     }
 
-    /// `freed` below 0: alive at the end. Blocks get the lowest addresses that are free. Returns its id: 1 for the first.
+    /// `freed` below 0: alive at the end. Blocks get the lowest addresses that are free; untracked memory, which has no
+    /// address in a real run either, gets none. Returns its id: 1 for the first.
     std::uint64_t alloc(base::MemoryCategory category, const std::string& name, double bytes, double born, double freed,
                         std::uint64_t scope = 0, const std::vector<std::int64_t>& shape = {}) {
         Block block;
@@ -136,6 +137,9 @@ private:
     static void placeAddresses(std::vector<Block>& blocks) {
         std::vector<const Block*> live;
         for (Block& block : blocks) {
+            if (block.event.category == base::MemoryCategory::Untracked) {
+                continue;
+            }
             std::erase_if(live, [&](const Block* other) { return other->freed && *other->freed <= block.event.time; });
             std::sort(live.begin(), live.end(),
                       [](const Block* a, const Block* b) { return a->event.address < b->event.address; });

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "profiler/analysis/slot_holders.h"
 #include "ui/models/batching/batch_curve.h"
 #include "ui/models/batching/batch_summary.h"
-#include "ui/models/batching/slot_holders.h"
 
 namespace vitrine::ui {
 
@@ -82,7 +82,7 @@ private:
     std::vector<base::TimeNs> stepBegins_, stepEnds_; ///< at their places
     std::vector<double> tokensBefore_;
     BatchCurve queue_, running_, used_, held_;
-    SlotHolders holders_;
+    profiler::SlotHolders holders_;
 };
 using BatchMapPtr = std::shared_ptr<const BatchMap>;
 

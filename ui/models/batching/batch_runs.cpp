@@ -8,9 +8,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 
 namespace vitrine::ui {
 
@@ -36,20 +36,20 @@ std::span<const char* const> batchSettingKeys() {
 }
 
 std::map<std::string, std::string> batchSettings(const sessions::RunInfo& run) {
-    const nlohmann::json spec = parsedObject(run.specJson), metrics = parsedObject(run.metricsJson);
+    const nlohmann::json spec = base::parsedObject(run.specJson), metrics = base::parsedObject(run.metricsJson);
     std::map<std::string, std::string> settings;
     for (const char* key : batchSettingKeys()) {
         if (const auto found = spec.find(key); found != spec.end()) {
             settings[key] = found->is_string() ? found->get<std::string>() : found->dump();
         }
     }
-    if (const QString mode = textAt(metrics, "mode"); !mode.isEmpty()) {
+    if (const QString mode = textOf(base::textAt(metrics, "mode")); !mode.isEmpty()) {
         settings.try_emplace("mode", mode.toStdString());
     }
     return settings;
 }
 
-QString batchSettingWords(std::string_view key, const std::string& value) {
+QString batchSettingText(std::string_view key, const std::string& value) {
     const QString text = textOf(value);
     if (key == "share_prefixes") {
         return value == "true" ? QObject::tr("shared prefixes") : QObject::tr("no shared prefixes");
@@ -73,13 +73,13 @@ bool isBatchRun(const sessions::RunInfo& run) {
 }
 
 bool sameBatchTrace(const sessions::RunInfo& a, const sessions::RunInfo& b) {
-    return sameTrace(parsedObject(a.specJson), parsedObject(b.specJson));
+    return sameTrace(base::parsedObject(a.specJson), base::parsedObject(b.specJson));
 }
 
 std::vector<sessions::RunId> batchTraces(const std::vector<sessions::RunInfo>& runs) {
     std::vector<std::pair<sessions::RunId, nlohmann::json>> known;
     for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
-        nlohmann::json spec = isBatchRun(*run) ? parsedObject(run->specJson) : nlohmann::json();
+        nlohmann::json spec = isBatchRun(*run) ? base::parsedObject(run->specJson) : nlohmann::json();
         if (isBatchRun(*run) && std::ranges::none_of(known, [&](const auto& k) { return sameTrace(k.second, spec); })) {
             known.emplace_back(run->id, std::move(spec));
         }
@@ -97,11 +97,11 @@ sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, session
     if (self == runs.end()) {
         return 0;
     }
-    const nlohmann::json mine = parsedObject(self->specJson);
+    const nlohmann::json mine = base::parsedObject(self->specJson);
     sessions::RunId best = 0;
     int bestScore = 0;
     for (const sessions::RunInfo& run : runs) {
-        const nlohmann::json other = parsedObject(run.specJson);
+        const nlohmann::json other = base::parsedObject(run.specJson);
         if (run.id == id || !isBatchRun(run) || !sameTrace(mine, other)) {
             continue;
         }
@@ -117,9 +117,9 @@ sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, session
     return best;
 }
 
-QString traceWords(const sessions::RunInfo& run) {
-    const nlohmann::json spec = parsedObject(run.specJson);
-    const QString trace = textAt(spec, "trace");
+QString traceText(const sessions::RunInfo& run) {
+    const nlohmann::json spec = base::parsedObject(run.specJson);
+    const QString trace = textOf(base::textAt(spec, "trace"));
     QStringList words;
     if (trace.isEmpty()) {
         return {}; // a server: its requests came over HTTP
@@ -127,35 +127,36 @@ QString traceWords(const sessions::RunInfo& run) {
     if (trace.contains(QLatin1Char('/')) || trace.contains(QLatin1Char('.'))) {
         // What the experiment says of made traces does not hold for a file.
         words << trace.section(QLatin1Char('/'), -1);
-        if (const auto requests = numberAt(parsedObject(run.metricsJson), "requests")) {
+        if (const auto requests = base::numberAt(base::parsedObject(run.metricsJson), "requests")) {
             words << requestCountText(*requests);
         }
         return words.join(QStringLiteral(", "));
     }
     if (!trace.isEmpty()) {
-        const QString answer = textAt(spec, "new_tokens");
+        const QString answer = textOf(base::textAt(spec, "new_tokens"));
         words << (answer.isEmpty() ? trace : trace + QLatin1Char(' ') + QString(answer).replace(u'-', u'\u2013'));
     }
-    if (const auto requests = numberAt(spec, "requests")) {
+    if (const auto requests = base::numberAt(spec, "requests")) {
         words << requestCountText(*requests);
     }
-    if (const auto seed = numberAt(spec, "seed")) {
+    if (const auto seed = base::numberAt(spec, "seed")) {
         words << QObject::tr("seed %1").arg(QString::number(*seed, 'f', 0));
     }
     return words.join(QStringLiteral(", "));
 }
 
 QStringList batchSentences(const sessions::RunInfo& run) {
-    const nlohmann::json metrics = parsedObject(run.metricsJson);
-    const auto requests = isBatchRun(run) ? numberAt(metrics, "requests") : std::nullopt;
+    const nlohmann::json metrics = base::parsedObject(run.metricsJson);
+    const auto requests = isBatchRun(run) ? base::numberAt(metrics, "requests") : std::nullopt;
     if (!requests) {
         return {};
     }
-    const auto count = [&](const char* key) { return numberAt(metrics, key).value_or(0); };
+    const auto count = [&](const char* key) { return base::numberAt(metrics, key).value_or(0); };
     const auto seconds = [&](const char* key, const char* share) {
         const auto found = metrics.find(key);
         return found != metrics.end() && found->is_object()
-                   ? durationText(static_cast<base::TimeNs>(std::llround(numberAt(*found, share).value_or(0) * 1e9)))
+                   ? durationText(
+                         static_cast<base::TimeNs>(std::llround(base::numberAt(*found, share).value_or(0) * 1e9)))
                    : unknownText();
     };
     QString ends = QObject::tr("%1 of %2 finished")

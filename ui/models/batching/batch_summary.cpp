@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/json_values.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/session/run_summary.h"
 
 namespace vitrine::ui {
@@ -320,7 +320,7 @@ void nameSides(BatchPair& pair) {
             if (sameMode && title.size() == 1) {
                 pair.heads[i] = textOf(mine->second);
             }
-            title << batchSettingWords(key, mine->second);
+            title << batchSettingText(key, mine->second);
         }
         pair.titles[i] = title.join(QStringLiteral(", "));
     }
@@ -356,14 +356,6 @@ std::optional<double> BatchRequest::endToEnd() const {
     return finished() ? std::optional(secondsOf(end - arrived)) : std::nullopt;
 }
 
-std::optional<double> percentile(const std::vector<double>& sorted, double share) {
-    if (sorted.empty()) {
-        return std::nullopt;
-    }
-    const auto rank = static_cast<std::size_t>(std::max(1.0, std::ceil(share * static_cast<double>(sorted.size()))));
-    return sorted[std::min(rank, sorted.size()) - 1];
-}
-
 double BatchSide::tokensPerSecond() const {
     const double took = secondsOf(beginsLater() ? end + origin : end);
     return took > 0 ? static_cast<double>(generated) / took : 0;
@@ -389,16 +381,16 @@ const BatchRequest* BatchSide::request(std::int32_t number) const {
 BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::RunTimeline& timeline) {
     auto side = std::make_shared<BatchSide>();
     side->run = run.id;
-    const nlohmann::json spec = parsedObject(run.specJson);
-    const nlohmann::json metrics = parsedObject(run.metricsJson);
-    side->mode = textAt(metrics, "mode");
-    side->mode = side->mode.isEmpty() ? textAt(spec, "mode") : side->mode;
+    const nlohmann::json spec = base::parsedObject(run.specJson);
+    const nlohmann::json metrics = base::parsedObject(run.metricsJson);
+    side->mode = textOf(base::textAt(metrics, "mode"));
+    side->mode = side->mode.isEmpty() ? textOf(base::textAt(spec, "mode")) : side->mode;
     side->settings = batchSettings(run);
-    const double slotCount = numberAt(metrics, "slots").value_or(numberAt(spec, "slots").value_or(0));
+    const double slotCount = base::numberAt(metrics, "slots").value_or(base::numberAt(spec, "slots").value_or(0));
     side->slotCount = slotCount >= 1 && slotCount < kMostSlots ? static_cast<std::int32_t>(slotCount) : 0;
     side->live = run.status == sessions::RunStatus::Running;
     side->stopped = !side->live && run.status != sessions::RunStatus::Done;
-    side->virtualTime = runFacts(run).virtualTime;
+    side->virtualTime = runSummary(run).virtualTime;
     const auto steps = timeline.requests().steps();
     const auto requests = timeline.requests().events();
     side->origin = steps.empty() ? 0 : steps.front().begin;

@@ -50,9 +50,6 @@ struct RequestPiece {
     RequestState state = RequestState::Queued;
 };
 
-/// The smallest of values that at least this share of them do not exceed.
-std::optional<double> percentile(const std::vector<double>& sorted, double share);
-
 /// Seconds of all requests that have them, ascending.
 struct BatchLatencies {
     std::vector<double> ttft, tpot, endToEnd;
@@ -61,7 +58,7 @@ struct BatchLatencies {
 struct BatchSide {
     sessions::RunId run = 0;
     QString mode; ///< "continuous", "static"
-    /// What tells batches of one trace apart, by the experiment's keys; batchSettingWords() says them.
+    /// What tells batches of one trace apart, by the experiment's keys; batchSettingText() says them.
     std::map<std::string, std::string> settings;
     std::int32_t slotCount = 0;
     base::TimeNs origin = 0; ///< of the run's clock

@@ -9,9 +9,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "ui/models/batching/batch_summary.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 
 namespace vitrine::ui {
 
@@ -36,8 +36,8 @@ struct Described {
 };
 
 Described described(const sessions::RunInfo& run) {
-    Described out{&run, {}, {}, parsedObject(run.metricsJson)};
-    Json spec = parsedObject(run.specJson);
+    Described out{&run, {}, {}, base::parsedObject(run.metricsJson)};
+    Json spec = base::parsedObject(run.specJson);
     for (const char* key : kUnsaid) {
         spec.erase(key);
     }
@@ -53,7 +53,7 @@ Described described(const sessions::RunInfo& run) {
 
 double shareOf(const Json& metrics, const char* kind, const std::string& share) {
     const auto found = metrics.find(kind);
-    return found != metrics.end() && found->is_object() ? numberAt(*found, share.c_str()).value_or(-1) : -1;
+    return found != metrics.end() && found->is_object() ? base::numberAt(*found, share.c_str()).value_or(-1) : -1;
 }
 
 /// Of the settings only those that differ somewhere are part of a name.
@@ -67,7 +67,7 @@ QString seriesName(const Described& of, const std::vector<Described>& all) {
         const std::string mine = valueOf(of);
         const bool differs = std::ranges::any_of(all, [&](const Described& other) { return valueOf(other) != mine; });
         if (!mine.empty() && (differs || std::string_view(key) == "mode")) {
-            parts << batchSettingWords(key, mine);
+            parts << batchSettingText(key, mine);
         }
     }
     return parts.join(QStringLiteral(", "));
@@ -118,8 +118,9 @@ Sweep batchSweep(const std::vector<sessions::RunInfo>& runs, sessions::RunId a, 
     for (const Described& one : all) {
         SweepPoint point;
         point.run = one.run->id;
-        point.slotCount = static_cast<std::int32_t>(std::clamp(numberAt(one.metrics, "slots").value_or(0), 0.0, 1e6));
-        point.tokensPerSecond = numberAt(one.metrics, "tokens_per_second").value_or(-1);
+        point.slotCount =
+            static_cast<std::int32_t>(std::clamp(base::numberAt(one.metrics, "slots").value_or(0), 0.0, 1e6));
+        point.tokensPerSecond = base::numberAt(one.metrics, "tokens_per_second").value_or(-1);
         point.tpot = shareOf(one.metrics, "tpot", sweep.share.toStdString());
         point.ttft = shareOf(one.metrics, "ttft", sweep.share.toStdString());
         if (point.slotCount < 1 || !(point.tokensPerSecond >= 0)) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/percentile.h"
 #include "ui/models/common/format.h"
 #include "ui/models/load/load_tables.h"
 
@@ -132,7 +133,7 @@ QString slotStateWord(base::SlotState state) {
     return QObject::tr("idle");
 }
 
-QString requestWords(const BatchRequest& request) {
+QString requestText(const BatchRequest& request) {
     QStringList words{QObject::tr("prompt %1, output %2 tokens")
                           .arg(countText(request.promptTokens), countText(request.outputTokens))};
     if (request.phase == base::RequestChange::Refused) {
@@ -154,7 +155,7 @@ QString requestWords(const BatchRequest& request) {
     return QObject::tr("Request %1: %2").arg(request.number).arg(words.join(QStringLiteral(", ")));
 }
 
-QString sideWords(const BatchSide& side) {
+QString sideText(const BatchSide& side) {
     QStringList words{QObject::tr("%1 decode steps").arg(countText(side.decodeSteps)),
                       QObject::tr("slot utilization %1").arg(shareText(side.utilization()))};
     if (side.preemptions > 0) {
@@ -169,7 +170,7 @@ QString sideWords(const BatchSide& side) {
     return words.join(QStringLiteral(", "));
 }
 
-BatchText batchWords(const BatchPair& pair) {
+BatchText batchText(const BatchPair& pair) {
     const BatchSidePtr one = pair.a ? pair.a : pair.b;
     if (!one) {
         return {};
@@ -283,7 +284,7 @@ FlatTreePtr batchLatencyTable(const BatchPair& pair) {
                           {QObject::tr("end to end"), &BatchLatencies::endToEnd, 0}};
     for (const Kind& kind : kinds) {
         const auto value = [&](const BatchSidePtr& side, int share) -> Value {
-            const Value seconds = side ? percentile(side->latencies.*kind.values, share / 100.0) : std::nullopt;
+            const Value seconds = side ? base::percentile(side->latencies.*kind.values, share / 100.0) : std::nullopt;
             return seconds ? Value(*seconds * 1e3) : std::nullopt;
         };
         // As many decimals as the smallest can say in three digits, the same in all rows of a kind.

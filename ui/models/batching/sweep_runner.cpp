@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "ui/models/common/json_values.h"
+#include "base/json_values.h"
 
 namespace vitrine::ui {
 
@@ -29,7 +29,7 @@ std::vector<std::int32_t> parseSlotCounts(const QString& text) {
 
 std::vector<std::string> sweepExperiments(const sessions::RunInfo& run, const std::vector<std::int32_t>& slotCounts,
                                           bool isStatic, bool isContinuous) {
-    nlohmann::json spec = parsedObject(run.specJson);
+    nlohmann::json spec = base::parsedObject(run.specJson);
     std::vector<std::string> experiments;
     if (!spec.contains("trace")) {
         return experiments;
@@ -91,7 +91,7 @@ void SweepRunner::next() {
         finish({});
         return;
     }
-    const nlohmann::json experiment = parsedObject(waiting_.front());
+    const std::string experiment = waiting_.front();
     waiting_.pop_front();
     own_ = true;
     runs_->start(experiment, file_);

@@ -3,16 +3,25 @@
 #pragma once
 
 // Starts and stops runs and prices them, without knowing how: the programs implement it over app::RunHost. Belongs to
-// the GUI thread; every signal is emitted there, and no call waits.
+// the GUI thread; every signal is emitted there, and no call waits. Experiments are handed over as sessions and files hold
+// them: one JSON object as text.
 
 #include <QObject>
 #include <QString>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
 #include "profiler/timeline/run_timeline.h"
 
 namespace vitrine::ui {
+
+/// Another token that the model found likely at a place.
+struct LikelyToken {
+    int id = 0;
+    QString text; ///< empty: the run did not say
+    double logprob = 0;
+};
 
 /// One token as it arrives.
 struct StreamedToken {
@@ -22,8 +31,8 @@ struct StreamedToken {
     QString text;    ///< may be empty while a character is not complete
     QString channel; ///< "analysis", "final"; empty for models without channels
     double logprob = 0;
-    double seconds = 0; ///< since the run's start
-    QString topJson;    ///< array of {"id", "text", "logprob"}, empty when none were asked for
+    double seconds = 0;              ///< since the run's start
+    std::vector<LikelyToken> likely; ///< the likeliest first, empty when none were asked for
 };
 
 class RunController : public QObject {
@@ -33,7 +42,7 @@ public:
     using QObject::QObject;
 
     /// Starts an experiment; `sessionFile` empty keeps nothing. Emits refused() when it cannot start.
-    virtual void start(const nlohmann::json& experiment, const QString& sessionFile) = 0;
+    virtual void start(const std::string& experimentJson, const QString& sessionFile) = 0;
     virtual void stop() = 0;
     virtual bool running() const = 0;
 
@@ -44,11 +53,11 @@ public:
 
     /// Prices an experiment on the Meta backend, in the background. A later call replaces one that has not begun;
     /// priced() carries the ticket that this returned. A run in progress does not hold it up.
-    virtual quint64 price(const nlohmann::json& experiment) = 0;
+    virtual quint64 price(const std::string& experimentJson) = 0;
 
     /// Runs an experiment as a plan on the Meta backend, in the background, and hands over its events. A later call
     /// replaces one that has not begun; rehearsed() carries the ticket. 0: this controller cannot.
-    virtual quint64 rehearse(const nlohmann::json& experiment);
+    virtual quint64 rehearse(const std::string& experimentJson);
 
 signals:
     void started(qint64 run); ///< number in the session file, 0 without one
@@ -66,7 +75,7 @@ signals:
     void rehearsed(quint64 ticket, std::shared_ptr<const profiler::RunTimeline> timeline, const QString& error);
 };
 
-inline quint64 RunController::rehearse(const nlohmann::json&) {
+inline quint64 RunController::rehearse(const std::string&) {
     return 0;
 }
 

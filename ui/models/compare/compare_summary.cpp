@@ -9,11 +9,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "engine/workload/experiment.h"
 #include "profiler/analysis/memory_groups.h"
+#include "profiler/analysis/metric_names.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
-#include "ui/models/common/metric_names.h"
 #include "ui/models/compare/compare_text.h"
 #include "ui/models/load/load_tables.h"
 #include "ui/models/session/run_summary.h"
@@ -47,9 +47,10 @@ bool isSeconds(std::string_view metric) {
 
 /// The same experiment on the same machine.
 bool areRepeats(const RunInfo& a, const RunInfo& b) {
-    const Json left = parsedObject(a.environmentJson), right = parsedObject(b.environmentJson);
+    const Json left = base::parsedObject(a.environmentJson), right = base::parsedObject(b.environmentJson);
     const auto same = [&](const char* key) { return left.value(key, Json()) == right.value(key, Json()); };
-    return parsedObject(a.specJson) == parsedObject(b.specJson) && same("cpu") && same("device") && same("program");
+    return base::parsedObject(a.specJson) == base::parsedObject(b.specJson) && same("cpu") && same("device") &&
+           same("program");
 }
 
 struct Metrics {
@@ -182,11 +183,11 @@ QString metricText(std::string_view metric, std::optional<double> value) {
 }
 
 std::optional<double> noiseBand(const std::vector<RunInfo>& all, const RunInfo& run, const std::string& metric) {
-    const Json spec = parsedObject(run.specJson);
+    const Json spec = base::parsedObject(run.specJson);
     double low = 0, high = 0;
     int count = 0;
     for (const RunInfo& other : all) {
-        if (other.status != sessions::RunStatus::Done || parsedObject(other.specJson) != spec) {
+        if (other.status != sessions::RunStatus::Done || base::parsedObject(other.specJson) != spec) {
             continue;
         }
         const auto value = runMetric(other, metric);
@@ -203,7 +204,7 @@ std::optional<double> noiseBand(const std::vector<RunInfo>& all, const RunInfo& 
 FlatTreePtr specTable(const RunInfo& a, const RunInfo& b, bool changedOnly) {
     auto table = std::make_shared<FlatTree>();
     table->columns = {{QObject::tr("Setting")}, {QObject::tr("A")}, {QObject::tr("B")}};
-    const Json left = parsedObject(a.specJson), right = parsedObject(b.specJson);
+    const Json left = base::parsedObject(a.specJson), right = base::parsedObject(b.specJson);
     const auto add = [&](const std::string& key, const QString& x, const QString& y, bool changed) {
         FlatNode row;
         row.key = table->nodes.size() + 1;
@@ -251,7 +252,7 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
     }
     Metrics metrics = metricsOf(shown);
     std::stable_sort(metrics.names.begin(), metrics.names.end(),
-                     [](const auto& x, const auto& y) { return metricRank(x) < metricRank(y); });
+                     [](const auto& x, const auto& y) { return profiler::metricRank(x) < profiler::metricRank(y); });
     // A run that did not come to its end is not better for what it did not do.
     const bool judged = shown[0].status == sessions::RunStatus::Done && shown[1].status == sessions::RunStatus::Done;
     // Repeats of each other differ by noise alone, by as much as both ends of the band are apart.
@@ -265,7 +266,7 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
         }
         FlatNode row;
         row.key = table->nodes.size() + 1;
-        row.cells.push_back(FlatCell(metricTitle(name)));
+        row.cells.push_back(FlatCell(textOf(profiler::metricTitle(name))));
         for (const auto& value : values) {
             row.cells.push_back(metricCell(name, value));
         }
@@ -334,7 +335,7 @@ QString compareText(const std::vector<RunInfo>& shown, const std::vector<RunInfo
     if (shown.size() < 2) {
         return {};
     }
-    const CompareText words = compareWords(shown[0], shown[1]);
+    const CompareText words = compareText(shown[0], shown[1]);
     QStringList lines{QStringLiteral("**%1**").arg(words.sentence), words.cause, QString()};
     for (std::size_t i = 0; i < shown.size(); ++i) {
         lines << QStringLiteral("- %1: %2")

@@ -8,9 +8,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "engine/workload/experiment.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/session/run_summary.h"
 #include "ui/models/session/session_document.h"
 
@@ -61,7 +61,7 @@ QString becauseOf(const RunSummary& low, const RunSummary& high, double saved, b
 
 QString failure(const RunInfo& run, QChar letter) {
     return run.status == sessions::RunStatus::Done ? QString()
-                                                   : QObject::tr("%1: %2").arg(letter).arg(statusWords(run.status));
+                                                   : QObject::tr("%1: %2").arg(letter).arg(statusText(run.status));
 }
 
 /// "decodes 1.20 times faster", for the run that `lowIsA` names; nothing when equal or unknown.
@@ -79,16 +79,16 @@ void addSpeed(QStringList& out, const RunInfo& a, const RunInfo& b, const char* 
 
 /// Whether the run loaded nothing, because a run before it had: its load time is none.
 bool tookWeightsOver(const RunInfo& run) {
-    const nlohmann::json metrics = parsedObject(run.metricsJson);
+    const nlohmann::json metrics = base::parsedObject(run.metricsJson);
     const auto kept = metrics.find("weights_kept");
     return kept != metrics.end() && *kept == true;
 }
 
 } // namespace
 
-CompareText compareWords(const RunInfo& a, const RunInfo& b) {
+CompareText compareText(const RunInfo& a, const RunInfo& b) {
     CompareText words;
-    const RunSummary left = runFacts(a), right = runFacts(b);
+    const RunSummary left = runSummary(a), right = runSummary(b);
     const double peakA = static_cast<double>(left.peak.value_or(0)),
                  peakB = static_cast<double>(right.peak.value_or(0));
     if (!left.peak || !right.peak) {
@@ -123,7 +123,7 @@ CompareText compareWords(const RunInfo& a, const RunInfo& b) {
         parts << QObject::tr("%1 took its weights over from the run before")
                      .arg(overA ? QLatin1Char('A') : QLatin1Char('B'));
     }
-    const auto differences = engine::diffExperiments(parsedObject(a.specJson), parsedObject(b.specJson));
+    const auto differences = engine::diffExperiments(base::parsedObject(a.specJson), base::parsedObject(b.specJson));
     if (differences.empty()) {
         parts << QObject::tr("Both have the same settings");
     } else {

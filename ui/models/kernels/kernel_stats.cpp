@@ -7,9 +7,9 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json_values.h"
 #include "kernels/core/device_traits.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/kernels/kernel_trace.h"
 
 namespace vitrine::ui {
@@ -99,8 +99,8 @@ FlatCell unknown() {
 FlatNode rowOf(const KernelRow& row, const Ceilings& ceilings, quint64 key) {
     FlatNode node;
     node.key = key;
-    node.category =
-        row.op.empty() ? static_cast<int>(base::MemoryCategory::Other) : static_cast<int>(categoryOfOp(row.op));
+    node.category = row.op.empty() ? static_cast<int>(base::MemoryCategory::Other)
+                                   : static_cast<int>(profiler::categoryOfOp(row.op));
     node.cells.resize(KernelColumnCount);
     node.cells[KernelName] = FlatCell(textOf(row.name));
     node.cells[KernelName].tip =
@@ -140,16 +140,16 @@ std::optional<double> Ceilings::share(std::uint64_t bytes, std::uint64_t flops, 
 
 Ceilings ceilingsOf(const sessions::RunInfo& run) {
     Ceilings ceilings;
-    const nlohmann::json environment = parsedObject(run.environmentJson);
+    const nlohmann::json environment = base::parsedObject(run.environmentJson);
     const auto device = environment.find("device");
     if (device == environment.end() || !device->is_object()) {
         return ceilings;
     }
-    ceilings.device = textAt(*device, "name");
-    ceilings.bytesPerSecond = numberAt(*device, "memory_bandwidth").value_or(0);
-    ceilings.dtype = textAt(parsedObject(run.metricsJson), "dtype");
+    ceilings.device = textOf(base::textAt(*device, "name"));
+    ceilings.bytesPerSecond = base::numberAt(*device, "memory_bandwidth").value_or(0);
+    ceilings.dtype = textOf(base::textAt(base::parsedObject(run.metricsJson), "dtype"));
     // Rates of arithmetic stand in the shipped profile of the same device.
-    const QString id = textAt(*device, "id");
+    const QString id = textOf(base::textAt(*device, "id"));
     const auto shipped = kernels::deviceProfileNames();
     if (std::ranges::find(shipped, id.toStdString()) != shipped.end()) {
         try {
@@ -170,7 +170,7 @@ KernelStatsPtr kernelStats(const profiler::RunTimeline& timeline, const Ceilings
     stats->dots = dotsOf(stats->table, ceilings);
     stats->range = range;
     if (stats->table.kernels.empty()) {
-        stats->ops = timeOfOps(timeline, range);
+        stats->ops = profiler::timeOfOps(timeline, range.begin, range.end);
     }
     return stats;
 }
@@ -231,6 +231,34 @@ FlatTreePtr kernelTree(const KernelStats& stats, const QString& filter) {
         sum.cells[KernelTotal] = number(durationText(total), static_cast<double>(total));
         sum.cells[KernelShare] = number(shareText(share), share);
         tree->nodes.push_back(std::move(sum));
+    }
+    return tree;
+}
+
+FlatTreePtr flameTable(const profiler::FlameTree& flame) {
+    auto tree = std::make_shared<FlatTree>();
+    tree->columns = {{tr("Name"), false},
+                     {tr("Time"), true},
+                     {tr("Share"), true},
+                     {flame.ofKernels ? tr("Kernels") : tr("Ops"), true}};
+    const double whole = flame.nodes.empty() ? 0 : flame.nodes.front().length;
+    for (std::size_t i = 0; i < flame.nodes.size(); ++i) {
+        const profiler::FlameNode& node = flame.nodes[i];
+        FlatNode row;
+        row.parent = node.parent;
+        row.key = i + 1;
+        row.emphasis = i == 0;
+        if (node.category >= 0) {
+            row.category = node.category;
+        }
+        const double share = whole > 0 ? node.length / whole : 0;
+        row.cells = {FlatCell(textOf(node.name)),
+                     FlatCell(durationText(static_cast<base::TimeNs>(node.length)), node.length,
+                              QString::number(node.length, 'f', 0)),
+                     FlatCell(shareText(share), share),
+                     FlatCell(countText(static_cast<std::int64_t>(node.calls)), static_cast<qulonglong>(node.calls))};
+        row.cells[2].share = share;
+        tree->nodes.push_back(std::move(row));
     }
     return tree;
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/analysis/kernel_flame.h"
 #include "profiler/analysis/kernel_table.h"
 #include "sessions/session_file.h"
 #include "ui/models/common/flat_tree.h"
@@ -74,25 +75,7 @@ FlatTreePtr kernelTree(const KernelStats& stats, const QString& filter);
 
 QString flopRateText(double flopsPerSecond); ///< "612 TFLOP/s", "4.2 TFLOP/s", "–" for 0
 
-/// Device time by step type, layer, op and kernel; of the ops' own times where no kernels were recorded.
-struct FlameNode {
-    QString name;
-    std::int32_t parent = -1;
-    int depth = 0;
-    double begin = 0, length = 0; ///< ns from the left end; layers by number, all else largest first
-    std::uint64_t calls = 0;
-    std::int8_t category = -1;
-};
-struct FlameTree {
-    std::vector<FlameNode> nodes; ///< the root first, parents before children
-    bool ofKernels = true;
-    int depth = 0;
-};
-using FlameTreePtr = std::shared_ptr<const FlameTree>;
-FlameTreePtr flameTree(const profiler::RunTimeline& timeline, TimeRange range);
-/// Time of the ops that begin in a range, those inside other ops left out.
-base::TimeNs timeOfOps(const profiler::RunTimeline& timeline, TimeRange range);
 /// The icicle as a table: name, time, share, calls.
-FlatTreePtr flameTable(const FlameTree& flame);
+FlatTreePtr flameTable(const profiler::FlameTree& flame);
 
 } // namespace vitrine::ui

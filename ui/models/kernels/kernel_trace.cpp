@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "profiler/analysis/kernel_table.h"
 #include "profiler/analysis/scope_places.h"
 #include "ui/models/common/format.h"
 
@@ -167,7 +168,7 @@ public:
     std::int8_t of(std::uint32_t op) {
         const auto [found, fresh] = known_.try_emplace(op, std::int8_t{0});
         if (fresh) {
-            found->second = static_cast<std::int8_t>(categoryOfOp(timeline_.text(op)));
+            found->second = static_cast<std::int8_t>(profiler::categoryOfOp(timeline_.text(op)));
         }
         return found->second;
     }
@@ -371,27 +372,6 @@ KernelTracePtr kernelTrace(const RunTimeline& timeline) {
         mergeTail(trace->eventBegins, before, std::less());
     }
     return trace;
-}
-
-MemoryCategory categoryOfOp(std::string_view op) {
-    struct Rule {
-        std::string_view part;
-        MemoryCategory category;
-    };
-    // The first part that the name contains decides: KvWrite, LmHeadBackward, AdamW, ...
-    static constexpr Rule kRules[] = {
-        {"Backward", MemoryCategory::Gradients},  {"Adam", MemoryCategory::Optimizer},
-        {"Kv", MemoryCategory::KvCache},          {"LmHead", MemoryCategory::Logits},
-        {"Sample", MemoryCategory::Logits},       {"CrossEntropy", MemoryCategory::Logits},
-        {"Fill", MemoryCategory::Weights},        {"Dequant", MemoryCategory::Weights},
-        {"BlockMask", MemoryCategory::BlockMask}, {"AllReduce", MemoryCategory::Comm},
-    };
-    for (const Rule& rule : kRules) {
-        if (op.find(rule.part) != std::string_view::npos) {
-            return rule.category;
-        }
-    }
-    return MemoryCategory::Activations;
 }
 
 QString traceName(const RunTimeline& timeline, const TraceSpan& span) {

@@ -77,9 +77,6 @@ using KernelTracePtr = std::shared_ptr<const KernelTrace>;
 
 KernelTracePtr kernelTrace(const profiler::RunTimeline& timeline);
 
-/// What an op mostly writes, by its name; activations when the name tells nothing else.
-base::MemoryCategory categoryOfOp(std::string_view op);
-
 /// "step 214", "layer 11", "ExpertMlp", "expert_matmul"
 QString traceName(const profiler::RunTimeline& timeline, const TraceSpan& span);
 

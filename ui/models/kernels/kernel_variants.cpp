@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_values.h"
 #include "kernels/cuda/jit/kernel_pack.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 
 namespace vitrine::ui {
 
@@ -22,7 +22,7 @@ constexpr std::array kSimdLevels = {"scalar", "avx2", "avx512"};
 const QString kCpuFamily = QStringLiteral("CPU kernels");
 
 std::uint64_t countAt(const Json& object, const char* key) {
-    return bytesAt(object, key).value_or(0);
+    return base::bytesAt(object, key).value_or(0);
 }
 
 std::vector<UsedVariant> usedVariants(const Json& metrics) {
@@ -35,14 +35,18 @@ std::vector<UsedVariant> usedVariants(const Json& metrics) {
         if (!row.is_object()) {
             continue;
         }
-        UsedVariant variant{
-            textAt(row, "family"), textAt(row, "variant"), textAt(row, "pack"), textAt(row, "arch"), {}, {}};
-        const VariantUse use{textAt(row, "specialization"),
-                             textAt(row, "origin"),
-                             textAt(row, "reason"),
+        UsedVariant variant{textOf(base::textAt(row, "family")),
+                            textOf(base::textAt(row, "variant")),
+                            textOf(base::textAt(row, "pack")),
+                            textOf(base::textAt(row, "arch")),
+                            {},
+                            {}};
+        const VariantUse use{textOf(base::textAt(row, "specialization")),
+                             textOf(base::textAt(row, "origin")),
+                             textOf(base::textAt(row, "reason")),
                              countAt(row, "calls"),
-                             static_cast<int>(numberAt(row, "registers").value_or(0)),
-                             static_cast<int>(numberAt(row, "spill_bytes").value_or(0)),
+                             static_cast<int>(base::numberAt(row, "registers").value_or(0)),
+                             static_cast<int>(base::numberAt(row, "spill_bytes").value_or(0)),
                              countAt(row, "shared_bytes"),
                              countAt(row, "cubin_bytes")};
         if (const auto entries = row.find("entries"); entries != row.end() && entries->is_array()) {
@@ -121,17 +125,18 @@ void addFromPacks(VariantList& list, const Json& spec) {
 
 /// The widest instructions that the processor had, and the narrower ones.
 void addSimd(VariantList& list, const Json& spec, const Json& environment) {
-    const QString simd = textAt(environment, "simd").section(QLatin1Char('-'), -1);
-    if (simd.isEmpty() || textAt(environment, "backend") != QLatin1String("cpu")) {
+    const QString simd = textOf(base::textAt(environment, "simd")).section(QLatin1Char('-'), -1);
+    if (simd.isEmpty() || base::textAt(environment, "backend") != "cpu") {
         return;
     }
     list.cpu = true;
-    const QString asked = textAt(spec, "simd");
+    const QString asked = textOf(base::textAt(spec, "simd"));
     const bool chosen = asked.isEmpty() || asked == QLatin1String("auto");
     VariantUse use;
     use.reason = chosen ? QObject::tr("the widest that the processor has") : QObject::tr("named by --simd");
     use.origin = QObject::tr("part of the program");
-    list.used.push_back({kCpuFamily, simd, QStringLiteral("builtin"), textAt(environment, "cpu"), {use}, {}});
+    list.used.push_back(
+        {kCpuFamily, simd, QStringLiteral("builtin"), textOf(base::textAt(environment, "cpu")), {use}, {}});
     // What is wider than the run used may not be there; `auto` used the widest.
     for (const char* level : kSimdLevels) {
         const QString name = QString::fromLatin1(level);
@@ -244,11 +249,11 @@ std::vector<Candidate> VariantList::of(const QString& family) const {
 
 VariantListPtr variantList(const sessions::RunInfo& run) {
     auto list = std::make_shared<VariantList>();
-    const Json spec = parsedObject(run.specJson);
-    list->used = usedVariants(parsedObject(run.metricsJson));
+    const Json spec = base::parsedObject(run.specJson);
+    list->used = usedVariants(base::parsedObject(run.metricsJson));
     addFromPacks(*list, spec);
     if (list->used.empty()) {
-        addSimd(*list, spec, parsedObject(run.environmentJson));
+        addSimd(*list, spec, base::parsedObject(run.environmentJson));
     }
     return list;
 }
@@ -266,12 +271,12 @@ std::optional<base::TimeNs> variantTime(const UsedVariant& variant, const Kernel
     return time;
 }
 
-Json variantExperiment(const sessions::RunInfo& run, const Candidate& candidate) {
-    Json spec = parsedObject(run.specJson);
+std::string variantExperiment(const sessions::RunInfo& run, const Candidate& candidate) {
+    Json spec = base::parsedObject(run.specJson);
     spec["profile"] = "full"; // without it neither kernels nor ops are recorded
     if (candidate.family == kCpuFamily) {
         spec["simd"] = candidate.name.toStdString();
-        return spec;
+        return base::compactText(spec);
     }
     const std::string prefix = candidate.family.toStdString() + "=";
     Json overrides = Json::array();
@@ -284,7 +289,7 @@ Json variantExperiment(const sessions::RunInfo& run, const Candidate& candidate)
     }
     overrides.push_back(prefix + candidate.name.toStdString());
     spec["kernel"] = std::move(overrides);
-    return spec;
+    return base::compactText(spec);
 }
 
 FlatTreePtr variantTree(const VariantSide& a, const std::optional<VariantSide>& b) {

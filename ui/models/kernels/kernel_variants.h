@@ -61,7 +61,7 @@ VariantListPtr variantList(const sessions::RunInfo& run);
 std::optional<base::TimeNs> variantTime(const UsedVariant& variant, const KernelStats& stats);
 
 /// The run's experiment with another variant of one family, everything else as it was; kernels are recorded.
-nlohmann::json variantExperiment(const sessions::RunInfo& run, const Candidate& candidate);
+std::string variantExperiment(const sessions::RunInfo& run, const Candidate& candidate);
 
 /// One side of the table: the variants of a run and what its kernels took.
 struct VariantSide {

@@ -9,9 +9,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
+#include "profiler/analysis/kv_pool_steps.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
-#include "ui/models/kv_cache/kv_pool_steps.h"
 
 namespace vitrine::ui {
 
@@ -31,7 +31,7 @@ std::uint64_t wholeBytes(std::optional<double> value) {
 /// Groups in the order of the events' numbers, which is that of the run's metrics.
 std::vector<KvPoolGroup> groupsOf(const sessions::RunInfo& run) {
     std::vector<KvPoolGroup> groups;
-    const nlohmann::json metrics = parsedObject(run.metricsJson);
+    const nlohmann::json metrics = base::parsedObject(run.metricsJson);
     const auto cache = metrics.find("kv_cache");
     if (cache == metrics.end() || !cache->is_object()) {
         return groups;
@@ -42,14 +42,14 @@ std::vector<KvPoolGroup> groupsOf(const sessions::RunInfo& run) {
         KvPoolGroup group;
         const nlohmann::json& row = (*rows)[i];
         if (row.is_object()) {
-            group.name = textAt(row, "name");
-            group.sliding = numberAt(row, "window").value_or(0) > 0;
+            group.name = textOf(base::textAt(row, "name"));
+            group.sliding = base::numberAt(row, "window").value_or(0) > 0;
             if (const auto layers = row.find("layers"); layers != row.end() && layers->is_array()) {
                 group.layers = layers->size();
             }
-            group.pageTokens = std::llround(std::clamp(numberAt(row, "page_tokens").value_or(0), 0.0, 1e9));
+            group.pageTokens = std::llround(std::clamp(base::numberAt(row, "page_tokens").value_or(0), 0.0, 1e9));
             group.pageBytes =
-                static_cast<std::uint64_t>(group.pageTokens) * bytesAt(row, "bytes_per_token").value_or(0);
+                static_cast<std::uint64_t>(group.pageTokens) * base::bytesAt(row, "bytes_per_token").value_or(0);
         }
         groups.push_back(std::move(group));
     }
@@ -136,9 +136,9 @@ std::shared_ptr<const KvPool> KvPool::make(const sessions::RunInfo& run, const p
     }
     pool->backed_.setEnd(pool->end_);
     pool->backed_.finish();
-    pool->limitPages_ =
-        std::llround(std::clamp(numberAt(parsedObject(run.metricsJson), "kv_pool_limit_pages").value_or(0), 0.0, 1e15));
-    const KvPoolSteps steps(timeline);
+    pool->limitPages_ = std::llround(
+        std::clamp(base::numberAt(base::parsedObject(run.metricsJson), "kv_pool_limit_pages").value_or(0), 0.0, 1e15));
+    const profiler::KvPoolSteps steps(timeline);
     pool->takePages(timeline, steps);
     if (pool->events_.empty()) {
         return nullptr;
@@ -149,7 +149,7 @@ std::shared_ptr<const KvPool> KvPool::make(const sessions::RunInfo& run, const p
     return pool;
 }
 
-void KvPool::takePages(const profiler::RunTimeline& timeline, const KvPoolSteps& steps) {
+void KvPool::takePages(const profiler::RunTimeline& timeline, const profiler::KvPoolSteps& steps) {
     for (const base::KvPageEvent& event : timeline.pages().all()) {
         if (event.group < 0 || event.group >= kMostGroups || event.page < 0 || event.page >= kMostPages) {
             continue;
@@ -216,7 +216,7 @@ void KvPool::takePages(const profiler::RunTimeline& timeline, const KvPoolSteps&
     }
 }
 
-void KvPool::takeKept(const profiler::RunTimeline& timeline, const KvPoolSteps& steps) {
+void KvPool::takeKept(const profiler::RunTimeline& timeline, const profiler::KvPoolSteps& steps) {
     for (const base::RequestEvent& event : timeline.requests().events()) {
         Life& life = lives_[event.request];
         life.prompt = event.phase == RequestChange::Arrived ? event.tokens : life.prompt;
@@ -227,7 +227,7 @@ void KvPool::takeKept(const profiler::RunTimeline& timeline, const KvPoolSteps& 
         }
     }
     HeldTokens kept(window_, fullTokens_, slidingTokens_);
-    for (const KvHeldChange& change : kvHeldTokens(timeline, steps)) {
+    for (const profiler::KvHeldChange& change : profiler::kvHeldTokens(timeline, steps)) {
         kept.set(change.request, change.time, change.tokens.value_or(0));
     }
     for (BatchCurve* curve : {&fullTokens_, &slidingTokens_}) {

@@ -12,9 +12,11 @@
 #include "ui/models/batching/batch_map.h"
 #include "ui/models/kv_cache/kv_summary.h"
 
-namespace vitrine::ui {
-
+namespace vitrine::profiler {
 class KvPoolSteps;
+}
+
+namespace vitrine::ui {
 
 struct KvPoolPanel {
     base::PageState state = base::PageState::Free;
@@ -89,8 +91,8 @@ private:
         std::int64_t prompt = 0;
         std::vector<base::TimeNs> tokens; ///< when each came
     };
-    void takePages(const profiler::RunTimeline& timeline, const KvPoolSteps& steps);
-    void takeKept(const profiler::RunTimeline& timeline, const KvPoolSteps& steps);
+    void takePages(const profiler::RunTimeline& timeline, const profiler::KvPoolSteps& steps);
+    void takeKept(const profiler::RunTimeline& timeline, const profiler::KvPoolSteps& steps);
     void makeWaste();
     void makeMoments();
     std::vector<base::TimeNs> changes() const; ///< of pages or of tokens
@@ -124,7 +126,7 @@ FlatTreePtr kvPoolRequestTable(const KvPool& pool, std::int32_t request, base::T
 /// "request 3", "padding"; "sequence 5" where the run does not name requests; `–` for nobody.
 QString kvPoolWho(const KvPool& pool, const KvPoolPanel& page);
 /// "Page 12 of the 12 full layers: request 3 (prompt 139, 40 tokens generated), room for 64 tokens, 1.5 MiB"
-QString kvPoolPageWords(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPanel& page,
-                        base::TimeNs time);
+QString kvPoolPageText(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPanel& page,
+                       base::TimeNs time);
 
 } // namespace vitrine::ui

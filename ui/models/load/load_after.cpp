@@ -7,9 +7,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/session/run_summary.h"
 
 namespace vitrine::ui {
@@ -37,8 +37,8 @@ FlatNode row(const QString& name, const QString& value) {
 }
 
 bool sameModel(const sessions::RunInfo& a, const sessions::RunInfo& b) {
-    const Json left = parsedObject(a.specJson), right = parsedObject(b.specJson);
-    return runFacts(a).model == runFacts(b).model && runFacts(a).device == runFacts(b).device &&
+    const Json left = base::parsedObject(a.specJson), right = base::parsedObject(b.specJson);
+    return runSummary(a).model == runSummary(b).model && runSummary(a).device == runSummary(b).device &&
            left.value("plan", Json()) == right.value("plan", Json());
 }
 
@@ -47,22 +47,23 @@ bool sameModel(const sessions::RunInfo& a, const sessions::RunInfo& b) {
 AfterLoad afterLoad(const std::vector<sessions::RunInfo>& runs, const sessions::RunInfo& load, const QString& weights) {
     AfterLoad after;
     for (const sessions::RunInfo& run : runs) { // later runs replace earlier ones
-        const Json spec = parsedObject(run.specJson), metrics = parsedObject(run.metricsJson);
-        const engine::Workload* workload = engine::findWorkload(textAt(spec, "workload").toStdString());
+        const Json spec = base::parsedObject(run.specJson), metrics = base::parsedObject(run.metricsJson);
+        const engine::Workload* workload = engine::findWorkload(base::textAt(spec, "workload"));
         const bool answers = workload != nullptr && workload->needsPrompt;
-        if (run.status != sessions::RunStatus::Done || textAt(spec, "weights") != weights || !answers ||
+        if (run.status != sessions::RunStatus::Done || textOf(base::textAt(spec, "weights")) != weights || !answers ||
             !sameModel(run, load)) {
             continue;
         }
-        const auto decode = numberAt(metrics, "decode_tokens_per_second");
+        const auto decode = base::numberAt(metrics, "decode_tokens_per_second");
         after.decode = decode && *decode > 0 ? decode : after.decode;
-        const auto seconds = numberAt(metrics, "prefill_seconds"), tokens = numberAt(metrics, "prompt_tokens");
+        const auto seconds = base::numberAt(metrics, "prefill_seconds"),
+                   tokens = base::numberAt(metrics, "prompt_tokens");
         if (seconds && tokens && *seconds > 0 && *tokens > 0) {
             after.prefill = *tokens / *seconds;
             after.promptTokens = std::llround(*tokens);
         }
-        after.priced = textAt(metrics, "time_base") == QLatin1String("virtual");
-        const auto context = numberAt(metrics, "max_context");
+        after.priced = base::textAt(metrics, "time_base") == "virtual";
+        const auto context = base::numberAt(metrics, "max_context");
         after.context = context ? context : after.context;
         const auto ids = metrics.find("ids");
         if (ids != metrics.end() && ids->is_array() && spec.value("temperature", Json(0.0)) == 0.0) {
@@ -78,21 +79,21 @@ AfterLoad afterLoad(const std::vector<sessions::RunInfo>& runs, const sessions::
 }
 
 std::optional<AfterLoad> measuredAfterLoad(const sessions::RunInfo& run, std::size_t variant) {
-    const Json metrics = parsedObject(run.metricsJson);
+    const Json metrics = base::parsedObject(run.metricsJson);
     if (!metrics.contains("variants") || !metrics["variants"].is_array() || variant >= metrics["variants"].size()) {
         return std::nullopt;
     }
     const Json measured = objectAt(metrics["variants"][variant], "after_load");
     AfterLoad after;
-    after.decode = numberAt(measured, "decode_tokens_per_second");
+    after.decode = base::numberAt(measured, "decode_tokens_per_second");
     if (!after.decode) {
         return std::nullopt;
     }
-    after.decode16 = numberAt(measured, "decode_tokens_per_second_batch_16");
-    after.prefill = numberAt(measured, "prefill_tokens_per_second");
-    after.promptTokens = std::llround(numberAt(measured, "prompt_tokens").value_or(0));
-    after.context = numberAt(measured, "context_tokens");
-    after.priced = textAt(metrics, "time_base") == QLatin1String("virtual");
+    after.decode16 = base::numberAt(measured, "decode_tokens_per_second_batch_16");
+    after.prefill = base::numberAt(measured, "prefill_tokens_per_second");
+    after.promptTokens = std::llround(base::numberAt(measured, "prompt_tokens").value_or(0));
+    after.context = base::numberAt(measured, "context_tokens");
+    after.priced = base::textAt(metrics, "time_base") == "virtual";
     return after;
 }
 
@@ -124,9 +125,9 @@ FlatTreePtr agreementTable(const AfterLoad& a, const AfterLoad& b) {
 }
 
 FlatTreePtr measuredAgreement(const sessions::RunInfo& run) {
-    const Json metrics = parsedObject(run.metricsJson);
+    const Json metrics = base::parsedObject(run.metricsJson);
     const Json agreement = objectAt(metrics, "agreement");
-    const auto tokens = numberAt(agreement, "tokens"), equal = numberAt(agreement, "tokens_equal");
+    const auto tokens = base::numberAt(agreement, "tokens"), equal = base::numberAt(agreement, "tokens_equal");
     if (!tokens || !equal) {
         return nullptr;
     }
@@ -135,18 +136,19 @@ FlatTreePtr measuredAgreement(const sessions::RunInfo& run) {
     table->nodes.push_back(
         row(QObject::tr("tokens equal"),
             QObject::tr("%1 of %2").arg(countText(std::llround(*equal)), countText(std::llround(*tokens)))));
-    if (const auto first = numberAt(agreement, "first_difference")) {
+    if (const auto first = base::numberAt(agreement, "first_difference")) {
         table->nodes.push_back(
             row(QObject::tr("first difference"), QObject::tr("token %1").arg(countText(std::llround(*first) + 1))));
     }
-    const auto largest = numberAt(agreement, "largest_logit_difference"), spread = numberAt(agreement, "logit_spread");
+    const auto largest = base::numberAt(agreement, "largest_logit_difference"),
+               spread = base::numberAt(agreement, "logit_spread");
     if (largest && spread && *spread > 0) {
         table->nodes.push_back(row(QObject::tr("largest logit difference"),
                                    QObject::tr("%1 of spread").arg(smallShare(*largest / *spread))));
         table->nodes.back().cells[1].tip =
             QObject::tr("%1 of %2, over the logits of %3 prompt positions")
                 .arg(QString::number(*largest, 'g', 3), QString::number(*spread, 'g', 4),
-                     countText(std::llround(numberAt(agreement, "logit_positions").value_or(0))));
+                     countText(std::llround(base::numberAt(agreement, "logit_positions").value_or(0))));
     }
     for (std::size_t i = 0; i < table->nodes.size(); ++i) {
         table->nodes[i].key = i + 1;

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/json_values.h"
 #include "profiler/analysis/memory_groups.h"
 #include "profiler/analysis/scope_places.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/session/run_summary.h"
 
 namespace vitrine::ui {
@@ -191,7 +191,7 @@ const profiler::LoadStage* LoadSide::stage(const char* name) const {
 }
 
 std::size_t loadVariants(const sessions::RunInfo& run) {
-    const Json metrics = parsedObject(run.metricsJson);
+    const Json metrics = base::parsedObject(run.metricsJson);
     const auto variants = metrics.find("variants");
     return variants != metrics.end() && variants->is_array() ? variants->size() : 0;
 }
@@ -219,7 +219,7 @@ LoadChoice chooseLoads(const std::vector<sessions::RunInfo>& runs, sessions::Run
 LoadSide loadSide(const sessions::RunInfo& run, const profiler::RunTimeline& timeline, std::size_t variant) {
     LoadSide side;
     side.run = run.id;
-    const Json metrics = parsedObject(run.metricsJson), spec = parsedObject(run.specJson);
+    const Json metrics = base::parsedObject(run.metricsJson), spec = base::parsedObject(run.specJson);
     const Json facts = variantOf(metrics, variant);
     const std::vector<LoadStretch> phases = phasesOf(timeline);
     const std::size_t variants = std::max<std::size_t>(1, loadVariants(run));
@@ -227,29 +227,30 @@ LoadSide loadSide(const sessions::RunInfo& run, const profiler::RunTimeline& tim
     // Of several repeats the one in the middle of the list stands for the rest.
     const std::size_t index =
         variant * static_cast<std::size_t>(side.repeats) + static_cast<std::size_t>(side.repeats) / 2;
-    side.weights = textAt(facts, "weights");
+    side.weights = textOf(base::textAt(facts, "weights"));
     if (side.weights.isEmpty()) {
-        side.weights = textAt(spec, "weights");
+        side.weights = textOf(base::textAt(spec, "weights"));
     }
     side.title = side.weights == QLatin1String("quantized")     ? QObject::tr("Quantized")
                  : side.weights == QLatin1String("dequantized") ? QObject::tr("Dequantized")
                                                                 : QString::fromStdString(run.name);
-    side.budget = runFacts(run).budget;
+    side.budget = runSummary(run).budget;
     if (!side.budget) {
-        side.budget = bytesAt(metrics, "budget_bytes");
+        side.budget = base::bytesAt(metrics, "budget_bytes");
     }
-    side.bytesRead = bytesAt(facts, "bytes_read");
+    side.bytesRead = base::bytesAt(facts, "bytes_read");
     if (!side.bytesRead) {
-        side.bytesRead = bytesAt(metrics, "bytes_read");
+        side.bytesRead = base::bytesAt(metrics, "bytes_read");
     }
-    side.onDisk = bytesAt(facts, "disk_bytes");
-    side.pinned = bytesAt(facts, "host_peak_bytes");
+    side.onDisk = base::bytesAt(facts, "disk_bytes");
+    side.pinned = base::bytesAt(facts, "host_peak_bytes");
     if (index >= phases.size()) {
         return side;
     }
     const LoadStretch& phase = phases[index];
     side.length = phase.end - phase.begin;
-    side.seconds = numberAt(facts, "seconds").value_or(numberAt(metrics, "load_seconds").value_or(side.length * 1e-9));
+    side.seconds =
+        base::numberAt(facts, "seconds").value_or(base::numberAt(metrics, "load_seconds").value_or(side.length * 1e-9));
     if (side.repeats == 1 && side.seconds > 0) {
         // The phase goes on until the model is bound; loaded is what the report says.
         side.length = std::min(side.length, static_cast<base::TimeNs>(std::llround(std::min(side.seconds, 1e9) * 1e9)));

@@ -200,8 +200,8 @@ void checkPlane(const MaskMap& map) {
 
 } // namespace
 
-MaskProgramPtr maskProgram(engine::ModProgram program) {
-    const auto keep = std::make_shared<const engine::ModProgram>(std::move(program));
+MaskProgramPtr maskProgram(engine::ChosenProgram program) {
+    const auto keep = std::make_shared<const engine::ChosenProgram>(std::move(program));
     auto made = std::make_shared<MaskProgram>();
     made->program = keep->program;
     made->binding = keep->binding();

@@ -13,7 +13,7 @@
 
 #include "base/stop.h"
 #include "base/thread_pool.h"
-#include "engine/language/source.h"
+#include "engine/language/module.h"
 #include "kernels/program/block_mask.h"
 #include "kernels/program/interpreter.h"
 #include "kernels/program/interval_analysis.h"
@@ -29,7 +29,7 @@ struct MaskProgram {
 using MaskProgramPtr = std::shared_ptr<const MaskProgram>;
 
 /// Throws BadInput that names a capture without contents.
-MaskProgramPtr maskProgram(engine::ModProgram program);
+MaskProgramPtr maskProgram(engine::ChosenProgram program);
 
 /// Where scores come from before score_mod changes them.
 struct MaskScores {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/json_values.h"
 #include "engine/workload/workload_table.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/mask_lab/mask_catalogue.h"
 
 namespace vitrine::ui {
@@ -96,7 +96,7 @@ void MaskRuns::onEnded(const QString& status, const QString& error, const QStrin
 }
 
 void MaskRuns::takeExperiment(int side, const QString& experimentJson) {
-    const nlohmann::json spec = parsedObject(experimentJson.toStdString());
+    const nlohmann::json spec = base::parsedObject(experimentJson.toStdString());
     lab_->setSizes(sizesOfExperiment(spec, lab_->sizes()));
     lab_->setSource(side, withCatalogueText(sourceOfExperiment(spec, {})));
 }
@@ -135,8 +135,8 @@ void MaskRuns::onRuns() {
 
 void MaskRuns::nameModel() {
     const RunInfo* run = document_->run(document_->runA());
-    const nlohmann::json spec = run != nullptr ? parsedObject(run->specJson) : nlohmann::json::object();
-    const std::string model = textAt(spec, "model").toStdString();
+    const nlohmann::json spec = run != nullptr ? base::parsedObject(run->specJson) : nlohmann::json::object();
+    const std::string model = base::textAt(spec, "model");
     if (model.empty()) {
         return;
     }
@@ -150,7 +150,7 @@ void MaskRuns::nameModel() {
 }
 
 void MaskRuns::loadRun(int side, const RunInfo& run) {
-    const nlohmann::json spec = parsedObject(run.specJson);
+    const nlohmann::json spec = base::parsedObject(run.specJson);
     if (!spec.contains("mods") || spec["mods"].empty()) {
         takeRun(side, run, {});
         return;
@@ -170,7 +170,7 @@ void MaskRuns::loadRun(int side, const RunInfo& run) {
 }
 
 void MaskRuns::takeRun(int side, const RunInfo& run, const std::vector<std::string>& modTexts) {
-    const nlohmann::json spec = parsedObject(run.specJson);
+    const nlohmann::json spec = base::parsedObject(run.specJson);
     MaskSource source = withCatalogueText(sourceOfExperiment(spec, modTexts));
     source.name = run.name;
     const auto times = maskTimes(run.metricsJson);
@@ -222,9 +222,9 @@ void MaskRuns::measure(int index) {
     measurement_ = {index, side.source, side.study->title(), 0, true};
     emit failed({});
     emit measuringSaid(tr("Measuring"));
-    runs_->start(
-        measureExperiment(side.source, side.study->maskName, side.study->scoreName, lab_->sizes(), backend, number),
-        document_->isOpen() ? document_->path() : QString());
+    runs_->start(base::compactText(measureExperiment(side.source, side.study->maskName, side.study->scoreName,
+                                                     lab_->sizes(), backend, number)),
+                 document_->isOpen() ? document_->path() : QString());
     emit measuringChanged();
 }
 
@@ -234,13 +234,13 @@ std::vector<std::int64_t> MaskRuns::lengthsOfRun(sessions::RunId id) const {
     if (run == nullptr) {
         return lengths;
     }
-    const nlohmann::json spec = parsedObject(run->specJson);
+    const nlohmann::json spec = base::parsedObject(run->specJson);
     for (const std::string& line : sourceOfExperiment(spec, {}).captures) {
         if (const auto found = captureLengths(line); !found.empty()) {
             return found;
         }
     }
-    const nlohmann::json metrics = parsedObject(run->metricsJson);
+    const nlohmann::json metrics = base::parsedObject(run->metricsJson);
     const auto prompts = metrics.find("prompt_tokens");
     if (prompts != metrics.end() && prompts->is_array()) {
         for (const nlohmann::json& length : *prompts) {
@@ -249,7 +249,7 @@ std::vector<std::int64_t> MaskRuns::lengthsOfRun(sessions::RunId id) const {
             }
         }
     } else if (prompts != metrics.end() && prompts->is_number_integer() && prompts->get<std::int64_t>() > 0) {
-        const auto batch = static_cast<std::size_t>(numberAt(spec, "batch").value_or(1));
+        const auto batch = static_cast<std::size_t>(base::numberAt(spec, "batch").value_or(1));
         lengths.assign(std::clamp<std::size_t>(batch, 1, 4096), prompts->get<std::int64_t>());
     }
     return lengths;

@@ -64,7 +64,7 @@ std::vector<std::int64_t> captureLengths(const std::string& text) {
     std::int64_t length = 0;
     for (std::size_t at = sizeof(kDocuments) - 1; at <= value.size(); ++at) {
         const char c = at < value.size() ? value[at] : ',';
-        if (c >= '0' && c <= '9' && length <= engine::kMaxModConstants) {
+        if (c >= '0' && c <= '9' && length <= engine::kMaxElements) {
             length = length * 10 + (c - '0');
         } else if (c == ',') {
             lengths.push_back(length);
@@ -125,18 +125,18 @@ MaskSource causalSource() {
     return source;
 }
 
-engine::ModRequest modRequest(const MaskSource& source, const MaskSizes& sizes) {
-    engine::ModRequest request;
-    request.program = source.text;
-    request.parameters = source.parameters;
-    request.captures = source.captures;
-    request.batch = sizes.batch;
-    request.heads = sizes.heads;
-    request.kvHeads = sizes.kvHeads;
-    request.queries = sizes.queries;
-    request.keys = sizes.keys;
-    request.headDim = sizes.headDim;
-    return request;
+engine::ProgramChoice programChoice(const MaskSource& source, const MaskSizes& sizes) {
+    engine::ProgramChoice choice;
+    choice.program = source.text;
+    choice.parameters = source.parameters;
+    choice.captures = source.captures;
+    choice.batch = sizes.batch;
+    choice.heads = sizes.heads;
+    choice.kvHeads = sizes.kvHeads;
+    choice.queries = sizes.queries;
+    choice.keys = sizes.keys;
+    choice.headDim = sizes.headDim;
+    return choice;
 }
 
 std::string sizesText(const MaskSizes& sizes) {

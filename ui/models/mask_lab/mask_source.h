@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/language/request.h"
+#include "engine/language/program_choice.h"
 
 namespace vitrine::ui {
 
@@ -56,7 +56,7 @@ MaskSource exampleSource(std::int64_t tokens);
 MaskSource causalSource();
 
 /// For parsing: the source's text and choices in the engine's form.
-engine::ModRequest modRequest(const MaskSource& source, const MaskSizes& sizes);
+engine::ProgramChoice programChoice(const MaskSource& source, const MaskSizes& sizes);
 
 /// "B,H,HKV,Q,KV,D"
 std::string sizesText(const MaskSizes& sizes);

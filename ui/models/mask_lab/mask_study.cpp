@@ -37,7 +37,7 @@ std::string chosen(const std::string& asked, const std::string& own) {
     return asked == kNoMod ? std::string() : asked.empty() ? own : asked;
 }
 
-MaskProblem problemOf(const engine::ModError& error, const std::string& text) {
+MaskProblem problemOf(const engine::PyError& error, const std::string& text) {
     MaskProblem problem;
     problem.what = textOf(error.description());
     problem.what.remove(QStringLiteral(" (--tensors FILE)")); // here it is a button
@@ -57,7 +57,7 @@ MaskProblem problemOf(const engine::ModError& error, const std::string& text) {
     return problem;
 }
 
-MaskNumber numberOf(const engine::ModNumber& number, const std::map<std::string, double>& moved) {
+MaskNumber numberOf(const engine::SlidableNumber& number, const std::map<std::string, double>& moved) {
     MaskNumber out;
     out.name = textOf(number.name);
     out.textValue = number.value;
@@ -90,14 +90,14 @@ kernels::TensorView viewOf(engine::HostTensor& tensor) {
 class Reader {
 public:
     Reader(const MaskSource& source, const MaskSizes& sizes, MaskStudy& study) : source_(source), study_(study) {
-        request_ = modRequest(source, sizes);
+        choice_ = programChoice(source, sizes);
     }
 
     void read() {
-        const engine::ModModule module = engine::parseMods(request_);
-        for (const engine::ModOffer& offer : module.offers()) {
-            if (offer.kind != engine::ModOffer::Kind::Factory) {
-                (offer.kind == engine::ModOffer::Kind::Mask ? study_.maskOffers : study_.scoreOffers)
+        const engine::PyModule module = engine::parseModule(choice_);
+        for (const engine::ProgramOffer& offer : module.offers()) {
+            if (offer.kind != engine::ProgramOffer::Kind::Factory) {
+                (offer.kind == engine::ProgramOffer::Kind::Mask ? study_.maskOffers : study_.scoreOffers)
                     << textOf(offer.name);
             }
         }
@@ -106,7 +106,7 @@ public:
         if (!source_.tensorsFile.empty()) {
             file_ = engine::readCapturedTensors(source_.tensorsFile);
         }
-        const engine::ModOptions options = engine::modOptions(request_, file_);
+        const engine::ProgramOptions options = engine::programOptions(choice_, file_);
         if (!study_.maskName.empty()) {
             study_.mask = program(module, study_.maskName, options, true);
         }
@@ -118,17 +118,17 @@ public:
 private:
     /// All numbers that a slider may move are read when the program runs: moving them makes no other program, and a
     /// sub-expression is shown with their names.
-    MaskProgramPtr program(const engine::ModModule& module, const std::string& expression, engine::ModOptions options,
-                           bool isMask) {
+    MaskProgramPtr program(const engine::PyModule& module, const std::string& expression,
+                           engine::ProgramOptions options, bool isMask) {
         const auto make = [&] { return isMask ? module.mask(expression, options) : module.score(expression, options); };
-        engine::ModProgram made = make();
+        engine::ChosenProgram made = make();
         if (!made.numbers.empty()) {
-            for (const engine::ModNumber& number : made.numbers) {
+            for (const engine::SlidableNumber& number : made.numbers) {
                 options.sliders.emplace(number.name, number.value);
             }
             made = make();
         }
-        for (const engine::ModNumber& number : made.numbers) {
+        for (const engine::SlidableNumber& number : made.numbers) {
             const QString name = textOf(number.name);
             if (std::none_of(study_.numbers.begin(), study_.numbers.end(),
                              [&name](const MaskNumber& one) { return one.name == name; })) {
@@ -162,7 +162,7 @@ private:
                 capture.lengths = captureLengths(line);
                 capture.values = capture.lengths.empty() ? textOf(captureValue(line)) : QString();
                 capture.tooShort =
-                    !capture.lengths.empty() && tensor.shape[0] < std::max(request_.queries, request_.keys);
+                    !capture.lengths.empty() && tensor.shape[0] < std::max(choice_.queries, choice_.keys);
             }
         }
         study_.captures.push_back(std::move(capture));
@@ -170,7 +170,7 @@ private:
 
     const MaskSource& source_;
     MaskStudy& study_;
-    engine::ModRequest request_;
+    engine::ProgramChoice choice_;
     engine::CapturedTensors file_;
 };
 
@@ -200,7 +200,7 @@ MaskStudyPtr studyMask(const MaskSource& source, const MaskSizes& sizes) {
     const auto begin = std::chrono::steady_clock::now();
     try {
         Reader(source, sizes, *study).read();
-    } catch (const engine::ModError& error) {
+    } catch (const engine::PyError& error) {
         study->problem = problemOf(error, source.text);
     } catch (const std::exception& error) {
         study->problem = MaskProblem{QString::fromUtf8(error.what()), 0, 0, 0, 0, {}};

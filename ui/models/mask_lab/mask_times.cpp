@@ -7,8 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 
 namespace vitrine::ui {
 
@@ -19,13 +19,13 @@ using Json = nlohmann::json;
 constexpr std::int64_t kShortestMeasured = 256;
 
 std::optional<MaskDirectionTimes> directionOf(const Json& metrics, const std::string& name) {
-    const std::optional<double> measured = numberAt(metrics, (name + "_ms").c_str());
+    const std::optional<double> measured = base::numberAt(metrics, (name + "_ms").c_str());
     if (!measured) {
         return std::nullopt;
     }
-    return MaskDirectionTimes{*measured, numberAt(metrics, ("full_" + name + "_ms").c_str()),
-                              numberAt(metrics, ("predicted_" + name + "_ms").c_str()),
-                              numberAt(metrics, (name + "_tflops").c_str())};
+    return MaskDirectionTimes{*measured, base::numberAt(metrics, ("full_" + name + "_ms").c_str()),
+                              base::numberAt(metrics, ("predicted_" + name + "_ms").c_str()),
+                              base::numberAt(metrics, (name + "_tflops").c_str())};
 }
 
 double fullFlops(const MaskSizes& sizes) {
@@ -45,23 +45,23 @@ QString MaskTimes::where() const {
 }
 
 std::optional<MaskTimes> maskTimes(const std::string& metricsJson) {
-    const Json metrics = parsedObject(metricsJson);
+    const Json metrics = base::parsedObject(metricsJson);
     MaskTimes times;
     times.forward = directionOf(metrics, "forward");
     times.backward = directionOf(metrics, "backward");
     if (!times.forward) {
         return std::nullopt;
     }
-    times.device = textAt(metrics, "device");
-    times.dtype = textAt(metrics, "dtype");
-    times.cpu = textAt(metrics, "backend") == QLatin1String("cpu");
-    times.estimated = textAt(metrics, "backend") == QLatin1String("meta");
+    times.device = textOf(base::textAt(metrics, "device"));
+    times.dtype = textOf(base::textAt(metrics, "dtype"));
+    times.cpu = base::textAt(metrics, "backend") == "cpu";
+    times.estimated = base::textAt(metrics, "backend") == "meta";
     const auto size = [&metrics](const char* key, std::int64_t other) {
-        return static_cast<std::int64_t>(numberAt(metrics, key).value_or(static_cast<double>(other)));
+        return static_cast<std::int64_t>(base::numberAt(metrics, key).value_or(static_cast<double>(other)));
     };
     times.sizes = {size("batch", 1),  size("heads", 1),    size("kv_heads", 1),    size("q_len", 0),
                    size("kv_len", 0), size("head_dim", 0), size("block_size", 128)};
-    times.sparsity = numberAt(metrics, "block_sparsity");
+    times.sparsity = base::numberAt(metrics, "block_sparsity");
     return times;
 }
 

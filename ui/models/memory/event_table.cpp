@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "profiler/timeline/memory_totals.h"
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
-#include "ui/models/memory/memory_summary.h"
 
 namespace vitrine::ui {
 
@@ -38,7 +38,7 @@ EventTableModel::Found EventTableModel::collect(const profiler::RunTimeline& tim
             found.rows.push_back({row.freed, Row::Kind::Death, index, 0});
         }
     };
-    const std::uint64_t before = range.begin > 0 ? totalBytes(timeline.memory().at(range.begin - 1)) : 0;
+    const std::uint64_t before = range.begin > 0 ? profiler::totalBytes(timeline.memory().at(range.begin - 1)) : 0;
     if (range.begin > 0) {
         for (const std::size_t index : timeline.memory().aliveAt(range.begin - 1)) {
             take(index, rows[index]);

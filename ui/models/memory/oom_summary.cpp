@@ -7,10 +7,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/memory_totals.h"
 #include "ui/models/common/axis_map.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
-#include "ui/models/memory/memory_summary.h"
 
 namespace vitrine::ui {
 
@@ -39,7 +40,7 @@ FlatCell changeCell(std::int64_t change, const ByteGrid& grid, bool lessIsWorse)
 
 } // namespace
 
-OomSummary oomFacts(const profiler::RunTimeline& timeline, std::size_t failure) {
+OomSummary oomSummary(const profiler::RunTimeline& timeline, std::size_t failure) {
     OomSummary facts;
     if (failure >= timeline.memory().outOfMemory().size()) {
         return facts;
@@ -47,9 +48,10 @@ OomSummary oomFacts(const profiler::RunTimeline& timeline, std::size_t failure) 
     static_cast<profiler::OomReport&>(facts) = profiler::oomReport(timeline, failure);
     const base::OutOfMemoryEvent& event = facts.event;
     facts.tensor = shortTensorName(timeline.text(event.name.value));
-    facts.asker = facts.step != nullptr    ? scopeTitle(timeline, *facts.step, false)
-                  : facts.phase != nullptr ? QObject::tr("phase %1").arg(scopeTitle(timeline, *facts.phase, false))
-                                           : QObject::tr("the run");
+    facts.asker = facts.step != nullptr ? textOf(profiler::scopeTitle(timeline, *facts.step, false))
+                  : facts.phase != nullptr
+                      ? QObject::tr("phase %1").arg(textOf(profiler::scopeTitle(timeline, *facts.phase, false)))
+                      : QObject::tr("the run");
     facts.asker[0] = facts.asker[0].toUpper();
     QStringList words;
     words << (facts.missing > 0 ? QObject::tr("The request was %1 too large.").arg(bytesText(facts.missing))
@@ -65,7 +67,7 @@ OomSummary oomFacts(const profiler::RunTimeline& timeline, std::size_t failure) 
     }
     QStringList place;
     if (facts.phase != nullptr && facts.step != nullptr) {
-        place << QObject::tr("phase %1").arg(scopeTitle(timeline, *facts.phase, false));
+        place << QObject::tr("phase %1").arg(textOf(profiler::scopeTitle(timeline, *facts.phase, false)));
     }
     if (facts.op != nullptr) {
         place << QObject::tr("op %1").arg(textOf(timeline.text(facts.op->name)));
@@ -83,7 +85,7 @@ OomSummary oomFacts(const profiler::RunTimeline& timeline, std::size_t failure) 
 
 FlatTreePtr holdersTree(const profiler::RunTimeline& timeline, const OomSummary& facts, profiler::GroupBy groupBy) {
     const FlatTreePtr alive = heldTree(timeline, facts.failure, groupBy, 20);
-    const double total = static_cast<double>(std::max<std::uint64_t>(1, totalBytes(facts.held)));
+    const double total = static_cast<double>(std::max<std::uint64_t>(1, profiler::totalBytes(facts.held)));
     auto tree = std::make_shared<FlatTree>();
     tree->columns = {
         {QObject::tr("Holder"), false}, {QObject::tr("Size"), true}, {QObject::tr("Share"), true}, {QString(), false}};
@@ -108,12 +110,12 @@ FlatTreePtr changeTable(const profiler::RunTimeline& timeline, const OomSummary&
         return nullptr;
     }
     const base::CategoryBytes& before = facts.heldBefore;
-    const std::uint64_t larger = std::max(totalBytes(before), totalBytes(facts.held));
+    const std::uint64_t larger = std::max(profiler::totalBytes(before), profiler::totalBytes(facts.held));
     const ByteGrid grid = byteGrid(larger);
     auto table = std::make_shared<FlatTree>();
     table->columns = {{QString::fromLatin1(grid.unitName), false},
-                      {scopeTitle(timeline, *facts.before, false), true},
-                      {scopeTitle(timeline, *facts.step, false), true},
+                      {textOf(profiler::scopeTitle(timeline, *facts.before, false)), true},
+                      {textOf(profiler::scopeTitle(timeline, *facts.step, false)), true},
                       {QObject::tr("Change"), true}};
     for (std::size_t i = 1; i < 4; ++i) {
         QString& title = table->columns[i].title;
@@ -156,8 +158,8 @@ FlatTreePtr changeTable(const profiler::RunTimeline& timeline, const OomSummary&
                   changeCell(static_cast<std::int64_t>(restNow) - static_cast<std::int64_t>(restBefore), grid, false)};
     rest.cells[1].muted = true;
     table->nodes.push_back(std::move(rest));
-    const std::uint64_t freeBefore = facts.event.budget - std::min(facts.event.budget, totalBytes(before));
-    const std::uint64_t freeNow = facts.event.budget - std::min(facts.event.budget, totalBytes(facts.held));
+    const std::uint64_t freeBefore = facts.event.budget - std::min(facts.event.budget, profiler::totalBytes(before));
+    const std::uint64_t freeNow = facts.event.budget - std::min(facts.event.budget, profiler::totalBytes(facts.held));
     FlatNode last;
     last.key = 2000;
     last.emphasis = true;
@@ -183,7 +185,7 @@ QString oomText(const profiler::RunTimeline& timeline, const OomSummary& facts) 
     if (const FlatTreePtr change = changeTable(timeline, facts)) {
         lines << QString()
               << QObject::tr("Change since %1, %2:")
-                     .arg(scopeTitle(timeline, *facts.before, false), change->columns[0].title);
+                     .arg(textOf(profiler::scopeTitle(timeline, *facts.before, false)), change->columns[0].title);
         for (const FlatNode& node : change->nodes) {
             lines << QStringLiteral("- %1: %2 to %3 (%4)")
                          .arg(node.cells[0].text, node.cells[1].text, node.cells[2].text, node.cells[3].text);

@@ -3,9 +3,11 @@
 #include "ui/models/run/experiment_form.h"
 
 #include <QRegularExpression>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_values.h"
 #include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
 
@@ -16,6 +18,9 @@ namespace {
 using Json = nlohmann::json;
 using engine::OptionSpec;
 using engine::OptionType;
+
+/// Fields that name the input of a model in place of a prompt.
+constexpr const char* kInputs[] = {"chat", "tokens", "tokens_file", "prompt_length"};
 
 const OptionSpec* option(const QString& key) {
     return engine::findOption(key.toStdString());
@@ -235,6 +240,31 @@ Json ExperimentForm::experiment() const {
         }
     }
     return out;
+}
+
+bool ExperimentForm::promptUsed() const {
+    return applies(QStringLiteral("prompt")) &&
+           std::ranges::none_of(kInputs, [this](const char* key) { return changed(QString::fromLatin1(key)); });
+}
+
+std::string ExperimentForm::experimentText() const {
+    Json made = experiment();
+    if (!promptUsed()) {
+        made.erase("prompt");
+    }
+    return base::compactText(made);
+}
+
+std::string ExperimentForm::priceableText() const {
+    if (text(QStringLiteral("model")).isEmpty()) {
+        return {};
+    }
+    Json wanted = base::parsedObject(experimentText());
+    const bool input = std::ranges::any_of(kInputs, [&](const char* key) { return wanted.contains(key); });
+    if (row() != nullptr && row()->needsPrompt && !input && !wanted.contains("prompt")) {
+        wanted["prompt_length"] = 1; // the least that a prompt can be
+    }
+    return base::compactText(wanted);
 }
 
 QString ExperimentForm::load(const QString& json) {

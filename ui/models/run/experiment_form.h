@@ -44,6 +44,12 @@ public:
     std::pair<QString, QString> problem() const;
     /// What was set, without defaults. Fields that cannot be read are left out.
     nlohmann::json experiment() const;
+    /// The prompt is what the model reads: no other field names an input.
+    bool promptUsed() const;
+    /// The experiment as JSON text, without a prompt that is not used.
+    std::string experimentText() const;
+    /// The same to be priced: with the least prompt where an input is missing; empty while no model is named.
+    std::string priceableText() const;
     /// Takes a spec over; keys that are no options are ignored. Returns an error for what is no experiment.
     QString load(const QString& json);
     /// "vitrine generate --model DIR --prompt 'text'", quoted for a POSIX shell.

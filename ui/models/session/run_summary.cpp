@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_values.h"
 #include "base/units.h"
 
 namespace vitrine::ui {
@@ -15,20 +16,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json parsed(const std::string& text) {
-    Json value = Json::parse(text, nullptr, false);
-    return value.is_object() ? value : Json::object();
-}
-
 /// The first of several keys that holds a non-empty text.
-QString textAt(const Json& object, std::initializer_list<const char*> keys) {
+QString firstText(const Json& object, std::initializer_list<const char*> keys) {
     for (const char* key : keys) {
         const auto found = object.find(key);
         if (found != object.end() && found->is_string() && !found->get_ref<const std::string&>().empty()) {
             return QString::fromStdString(found->get<std::string>());
         }
         if (found != object.end() && found->is_object()) {
-            const QString inner = textAt(*found, {"name"});
+            const QString inner = firstText(*found, {"name"});
             if (!inner.isEmpty()) {
                 return inner;
             }
@@ -37,7 +33,7 @@ QString textAt(const Json& object, std::initializer_list<const char*> keys) {
     return {};
 }
 
-std::optional<std::uint64_t> bytesAt(const Json& object, std::initializer_list<const char*> keys) {
+std::optional<std::uint64_t> firstBytes(const Json& object, std::initializer_list<const char*> keys) {
     for (const char* key : keys) {
         const auto found = object.find(key);
         if (found == object.end()) {
@@ -62,43 +58,43 @@ std::optional<std::uint64_t> bytesAt(const Json& object, std::initializer_list<c
 
 } // namespace
 
-RunSummary runFacts(const sessions::RunInfo& run) {
-    const Json spec = parsed(run.specJson);
-    const Json environment = parsed(run.environmentJson);
-    const Json metrics = parsed(run.metricsJson);
+RunSummary runSummary(const sessions::RunInfo& run) {
+    const Json spec = base::parsedObject(run.specJson);
+    const Json environment = base::parsedObject(run.environmentJson);
+    const Json metrics = base::parsedObject(run.metricsJson);
     RunSummary facts;
-    facts.model = textAt(spec, {"model"});
+    facts.model = firstText(spec, {"model"});
     if (!facts.model.startsWith(QLatin1String("synthetic:")) && facts.model.contains(QLatin1Char('/'))) {
         facts.model = QFileInfo(facts.model).fileName();
     }
-    facts.backend = textAt(environment, {"backend"});
+    facts.backend = firstText(environment, {"backend"});
     if (facts.backend.isEmpty()) {
-        facts.backend = textAt(spec, {"backend"});
+        facts.backend = firstText(spec, {"backend"});
     }
-    facts.device = textAt(environment, {"device", "device_name", "traits", "device_traits", "device_profile"});
+    facts.device = firstText(environment, {"device", "device_name", "traits", "device_traits", "device_profile"});
     if (facts.device.isEmpty()) {
-        facts.device = textAt(spec, {"device_profile"});
+        facts.device = firstText(spec, {"device_profile"});
     }
     if (facts.device.isEmpty()) {
         facts.device = facts.backend.toUpper();
     }
-    facts.weights = textAt(spec, {"weights"});
-    facts.dtype = textAt(spec, {"dtype"});
+    facts.weights = firstText(spec, {"weights"});
+    facts.dtype = firstText(spec, {"dtype"});
     if (facts.dtype.isEmpty()) {
-        facts.dtype = textAt(metrics, {"dtype"}); // what the backend chose
+        facts.dtype = firstText(metrics, {"dtype"}); // what the backend chose
     }
-    facts.virtualTime = textAt(environment, {"time_base", "clock"}) == QLatin1String("virtual");
-    facts.budget = bytesAt(environment, {"vram_budget", "budget_bytes", "budget"});
+    facts.virtualTime = firstText(environment, {"time_base", "clock"}) == QLatin1String("virtual");
+    facts.budget = firstBytes(environment, {"vram_budget", "budget_bytes", "budget"});
     if (!facts.budget || *facts.budget == 0) {
-        facts.budget = bytesAt(spec, {"vram_budget"});
+        facts.budget = firstBytes(spec, {"vram_budget"});
     }
     if (!facts.budget || *facts.budget == 0) {
-        facts.budget = bytesAt(metrics, {"budget_bytes"});
+        facts.budget = firstBytes(metrics, {"budget_bytes"});
     }
     if (facts.budget && *facts.budget == 0) {
         facts.budget.reset();
     }
-    facts.peak = bytesAt(metrics, {"peak_bytes"});
+    facts.peak = firstBytes(metrics, {"peak_bytes"});
     const auto split = metrics.find("peak_by_category");
     if (split != metrics.end() && split->is_object()) {
         base::CategoryBytes bytes{};
@@ -114,7 +110,7 @@ RunSummary runFacts(const sessions::RunInfo& run) {
 }
 
 std::optional<double> runMetric(const sessions::RunInfo& run, std::string_view name) {
-    const Json metrics = parsed(run.metricsJson);
+    const Json metrics = base::parsedObject(run.metricsJson);
     const Json* at = &metrics;
     while (!name.empty()) {
         const std::size_t dot = name.find('.');

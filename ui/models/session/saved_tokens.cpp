@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "ui/models/common/json_values.h"
+#include "base/json_values.h"
+#include "ui/models/common/format.h"
 
 namespace vitrine::ui {
 
@@ -20,6 +21,29 @@ bool firstRequest(const std::string& kind) {
 }
 
 } // namespace
+
+StreamedToken tokenOf(const Json& object) {
+    StreamedToken token;
+    token.request = static_cast<int>(base::numberAt(object, "request").value_or(0));
+    token.index = static_cast<int>(base::numberAt(object, "index").value_or(0));
+    token.id = static_cast<int>(base::numberAt(object, "id").value_or(0));
+    token.text = textOf(base::textAt(object, "text"));
+    token.channel = textOf(base::textAt(object, "channel"));
+    token.logprob = base::numberAt(object, "logprob").value_or(0);
+    token.seconds = base::numberAt(object, "time").value_or(0) * 1e-9;
+    const auto top = object.find("top");
+    if (top == object.end() || !top->is_array()) {
+        return token;
+    }
+    for (const Json& other : *top) {
+        const auto id = other.is_object() ? base::numberAt(other, "id") : std::nullopt;
+        const auto logprob = other.is_object() ? base::numberAt(other, "logprob") : std::nullopt;
+        if (id && logprob) {
+            token.likely.push_back({static_cast<int>(*id), textOf(base::textAt(other, "text")), *logprob});
+        }
+    }
+    return token;
+}
 
 std::vector<StreamedToken> savedTokens(const std::vector<sessions::RunText>& texts) {
     std::vector<const sessions::RunText*> parts;
@@ -39,16 +63,8 @@ std::vector<StreamedToken> savedTokens(const std::vector<sessions::RunText>& tex
             if (!line.is_object()) {
                 continue;
             }
-            StreamedToken token;
+            StreamedToken token = tokenOf(line);
             token.index = static_cast<int>(tokens.size());
-            token.id = static_cast<int>(numberAt(line, "id").value_or(0));
-            token.text = textAt(line, "text");
-            token.channel = textAt(line, "channel");
-            token.logprob = numberAt(line, "logprob").value_or(0);
-            token.seconds = numberAt(line, "time").value_or(0) * 1e-9;
-            if (const auto top = line.find("top"); top != line.end() && top->is_array()) {
-                token.topJson = QString::fromStdString(top->dump(-1, ' ', false, Json::error_handler_t::replace));
-            }
             tokens.push_back(std::move(token));
         }
     }

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "ui/models/common/json_values.h"
+#include "base/json_values.h"
 #include "ui/models/session/session_worker.h"
 
 namespace vitrine::ui {
@@ -31,7 +31,7 @@ std::unique_ptr<SessionFile> openForGui(const std::string& path) {
 RunId nextPart(const RunInfo* run) {
     return run == nullptr || run->status == RunStatus::Running
                ? 0
-               : static_cast<RunId>(numberAt(parsedObject(run->metricsJson), "next_run").value_or(0));
+               : static_cast<RunId>(base::numberAt(base::parsedObject(run->metricsJson), "next_run").value_or(0));
 }
 
 } // namespace
@@ -193,7 +193,7 @@ void SessionDocument::choose() {
     }
 }
 
-QString statusWords(RunStatus status) {
+QString statusText(RunStatus status) {
     switch (status) {
     case RunStatus::Running:
         return QObject::tr("running");
@@ -216,7 +216,7 @@ QString runTitle(const RunInfo& run) {
     if (title.isEmpty()) {
         title = QObject::tr("Run %1").arg(run.id);
     }
-    return run.status == RunStatus::Done ? title : title + QStringLiteral(", ") + statusWords(run.status);
+    return run.status == RunStatus::Done ? title : title + QStringLiteral(", ") + statusText(run.status);
 }
 
 } // namespace vitrine::ui

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/percentile.h"
 #include "ui/models/common/format.h"
 #include "ui/widgets/plots/chart.h"
 #include "ui/widgets/timeline/slot_painter.h"
@@ -174,7 +175,7 @@ void showShares(Chart& chart, const BatchPair& pair) {
         // The letter of the faster run stands left of its line, that of the slower one right of it.
         const double half = times[times.size() / 2] * unit;
         const BatchSidePtr& other = i == 0 ? pair.b : pair.a;
-        const auto othersHalf = other ? percentile(other->latencies.endToEnd, 0.5) : std::nullopt;
+        const auto othersHalf = other ? base::percentile(other->latencies.endToEnd, 0.5) : std::nullopt;
         const bool slower = othersHalf && (half > *othersHalf * unit || (half == *othersHalf * unit && i == 1));
         notes.push_back({{half, share / 2 + (slower ? -8 : 8)}, line.name, line.color, true, slower});
         series.push_back(std::move(line));

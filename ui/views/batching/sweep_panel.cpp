@@ -10,11 +10,10 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_values.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/widgets/base/controls.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/chart.h"
@@ -48,7 +47,7 @@ double valueOf(const SweepPoint& point, bool rate) {
     return rate ? point.tokensPerSecond : point.tpot < 0 ? -1 : point.tpot * 1e3;
 }
 
-QString valueWords(const SweepSeries& series, const SweepPoint& point, const Sweep& sweep) {
+QString valueText(const SweepSeries& series, const SweepPoint& point, const Sweep& sweep) {
     QString words = QObject::tr("%1: %2 tokens/s").arg(nameOf(series), countText(std::llround(point.tokensPerSecond)));
     if (point.tpot >= 0) {
         words += QObject::tr(", TPOT %1 %2")
@@ -131,7 +130,7 @@ std::vector<std::string> SweepPanel::experiments() const {
 void SweepPanel::updateBar() {
     const bool running = runner_->running();
     const bool counts = !parseSlotCounts(slotCounts_->text()).empty();
-    const bool trace = source_ && parsedObject(source_->specJson).contains("trace");
+    const bool trace = source_ && base::hasKey(source_->specJson, "trace");
     const auto runs = static_cast<qint64>(experiments().size());
     for (QWidget* widget : std::initializer_list<QWidget*>{slotCounts_, static_, continuous_}) {
         widget->setEnabled(!running);
@@ -227,7 +226,7 @@ void SweepPanel::fill(Chart* chart, const Sweep& sweep, bool rate) {
         for (const SweepSeries& one : sweep.series) {
             for (const SweepPoint& point : one.points) {
                 if (point.slotCount == count) {
-                    words << valueWords(one, point, sweep);
+                    words << valueText(one, point, sweep);
                 }
             }
         }

@@ -7,8 +7,9 @@
 #include <QTableView>
 #include <algorithm>
 
+#include "base/json_values.h"
 #include "ui/models/common/flat_tree.h"
-#include "ui/models/common/json_values.h"
+#include "ui/models/common/format.h"
 #include "ui/widgets/plots/fact_table.h"
 #include "ui/widgets/timeline/lane_stack.h"
 
@@ -95,7 +96,7 @@ bool DocumentView::allRead(const std::vector<sessions::RunId>& runs) const {
 
 void DocumentView::wantExperimentWith(sessions::RunId run, const char* key, const char* value) {
     if (const sessions::RunInfo* info = runInfo(run)) {
-        emit experimentWanted(withSetting(info->specJson, key, value));
+        emit experimentWanted(textOf(base::withSetting(info->specJson, key, value)));
     }
 }
 

@@ -8,21 +8,13 @@
 #include <map>
 
 #include "ui/models/kernels/kernel_variants.h"
+#include "ui/models/kernels/launch_shapes.h"
 #include "ui/widgets/base/controls.h"
 
 namespace vitrine::ui {
 
 class FactTable;
 class KernelRoofline;
-
-/// How a kernel was launched first, from the run's text gpu.kernels.
-struct LaunchShape {
-    QString grid, block, cluster; ///< "132 x 1 x 1"; cluster empty: none
-    int registers = 0;
-    std::uint64_t sharedBytes = 0, localBytes = 0;
-    bool same = true; ///< of all its launches
-};
-std::map<std::string, LaunchShape> launchShapes(const std::string& json);
 
 class KernelPanel final : public QScrollArea {
     Q_OBJECT

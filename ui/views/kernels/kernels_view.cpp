@@ -6,8 +6,8 @@
 #include <QStackedWidget>
 #include <QTreeView>
 
+#include "base/json_values.h"
 #include "ui/models/common/format.h"
-#include "ui/models/common/json_values.h"
 #include "ui/models/session/run_summary.h"
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/views/kernels/variants_panel.h"
@@ -51,7 +51,7 @@ void KernelsView::onSelection() {
     run_ = runA();
     baseline_ = baseline();
     if (other) {
-        found_.clear();
+        search_.clear();
         timeline_.reset();
         takeTrace(nullptr);
         takeStats(nullptr);
@@ -211,8 +211,8 @@ void KernelsView::updateNote() {
     const RunInfo* run = runInfo(run_);
     QString note;
     if (run != nullptr && trace_ && trace_->kernels == 0) {
-        const RunSummary facts = runFacts(*run);
-        const QString said = firstTextIn(run->metricsJson, "profiler_notes");
+        const RunSummary facts = runSummary(*run);
+        const QString said = textOf(base::firstTextIn(run->metricsJson, "profiler_notes"));
         if (facts.backend == QLatin1String("meta") || facts.virtualTime) {
             note = tr("Kernels are recorded on a GPU. This run was planned on Meta: its ops have predicted times.");
         } else if (facts.backend != QLatin1String("cuda")) {
@@ -250,7 +250,7 @@ void KernelsView::updateLanes() {
     show(kernelLane_, kernels);
     while (otherLanes_.size() < others.size()) {
         auto* lane = new TraceLane(QString(), context().time, lanes_);
-        lanes_->addLane(lane, counterLanes_.front().lane);
+        lanes_->addLane(lane, counters_->first());
         lane->setCollapsed(window()->height() < 760);
         connectLane(lane);
         otherLanes_.push_back(lane);
@@ -261,60 +261,10 @@ void KernelsView::updateLanes() {
 }
 
 void KernelsView::updateRange() {
-    updateCounters();
+    const RunInfo* run = runInfo(run_);
+    counters_->show(timeline_, run != nullptr ? ceilingsOf(*run).bytesPerSecond : 0);
     updateTable();
     updateFlame();
-}
-
-void KernelsView::updateCounters() {
-    const RunInfo* run = runInfo(run_);
-    const double ceiling = run != nullptr ? ceilingsOf(*run).bytesPerSecond : 0;
-    const TimeRange range = context().time->range();
-    const std::vector<std::string> recorded = timeline_ ? timeline_->counters().names() : std::vector<std::string>();
-    for (const CounterLane& counter : counterLanes_) {
-        const bool rate = counter.counters.size() > 1;
-        const double unit = rate ? 1e9 : 0.01;
-        const QString unitName = rate ? QStringLiteral("GB/s") : QStringLiteral("%");
-        std::vector<Curve> curves;
-        QStringList facts;
-        for (std::size_t i = 0; timeline_ && i < counter.counters.size(); ++i) {
-            const std::string& name = counter.counters[i];
-            const auto whole =
-                timeline_->counters().columns(name, range.begin, std::max(range.begin + 1, range.end), 1);
-            if (whole.empty() || !whole.front().known) {
-                continue;
-            }
-            Curve curve;
-            curve.name = !rate ? counter.lane->title() : i == 0 ? tr("read") : tr("write");
-            curve.dashed = i == 1;
-            curve.values = [timeline = timeline_, name, unit](const AxisMap& axis, int columns) {
-                std::vector<std::optional<double>> values(static_cast<std::size_t>(columns));
-                for (int x = 0; x < columns; ++x) {
-                    const base::TimeNs from = axis.time(static_cast<double>(x) / columns * axis.width());
-                    const base::TimeNs to = axis.time((x + 1.0) / columns * axis.width());
-                    const auto column = timeline->counters().columns(name, from, std::max(from + 1, to), 1);
-                    if (!column.empty() && column.front().known) {
-                        values[static_cast<std::size_t>(x)] = column.front().mean / unit;
-                    }
-                }
-                return values;
-            };
-            curves.push_back(std::move(curve));
-            const auto words = [&](double value) {
-                return QString::number(value / unit, 'f', rate || value / unit >= 10 ? 0 : 1) +
-                       QStringLiteral("\u00A0") + unitName;
-            };
-            facts << tr("%1mean %2, most %3")
-                         .arg(rate ? curves.back().name + QLatin1Char(' ') : QString(), words(whole.front().mean),
-                              words(whole.front().largest));
-        }
-        // Also where this stretch has no sample: a lane that came and went with the zoom would move all others.
-        counter.lane->setVisible(std::ranges::find(recorded, counter.counters.front()) != recorded.end());
-        const double top = rate ? (ceiling > 0 ? ceiling : 5e12) / unit : 100;
-        counter.lane->setTopText(rate ? rateText(top * unit) : QStringLiteral("100\u00A0%"));
-        counter.lane->setFacts(facts.join(QStringLiteral("   ")));
-        counter.lane->setCurves(std::move(curves), top, false);
-    }
 }
 
 TimeRange KernelsView::countedRange() const {
@@ -335,8 +285,9 @@ void KernelsView::updateFlame() {
     if (page() != Flame || !timeline_) {
         return;
     }
-    flameJob_.start([timeline = timeline_, range = countedRange()] { return flameTree(*timeline, range); },
-                    ifStill(run_, [this](FlameTreePtr flame) {
+    flameJob_.start([timeline = timeline_,
+                     range = countedRange()] { return profiler::flameTree(*timeline, range.begin, range.end); },
+                    ifStill(run_, [this](profiler::FlameTreePtr flame) {
                         flameTree_ = std::move(flame);
                         flame_->setFlame(flameTree_);
                         updateTwin();

@@ -8,7 +8,9 @@
 #include "ui/models/common/latest_job.h"
 #include "ui/models/kernels/kernel_variants.h"
 #include "ui/views/common/document_view.h"
+#include "ui/views/kernels/counter_lanes.h"
 #include "ui/views/kernels/kernel_panel.h"
+#include "ui/views/kernels/trace_search.h"
 #include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/trace_lane.h"
 
@@ -17,7 +19,6 @@ class QTreeView;
 
 namespace vitrine::ui {
 
-class CurveLane;
 class FlamePlot;
 class KernelList;
 class TraceArrows;
@@ -67,11 +68,6 @@ protected:
     QString whyText() const override { return panel_->asText(); }
 
 private:
-    struct CounterLane {
-        CurveLane* lane = nullptr;
-        std::vector<std::string> counters;
-    };
-
     void buildTrace();
     void buildPages();
     void connectLane(TraceLane* lane);
@@ -84,7 +80,6 @@ private:
     void updateNote();
     void updateLanes();
     void updateRange();
-    void updateCounters();
     void updateTable();
     void updateFlame();
     void updateTwin();
@@ -114,7 +109,7 @@ private:
     LaneStack* lanes_ = nullptr;
     TraceLane *scopeLane_ = nullptr, *kernelLane_ = nullptr;
     std::vector<TraceLane*> otherLanes_; ///< of tracks beyond scopes and kernels
-    std::vector<CounterLane> counterLanes_;
+    std::unique_ptr<CounterLanes> counters_;
     TraceArrows* arrows_ = nullptr;
     KernelList* list_ = nullptr;
     FlamePlot* flame_ = nullptr;
@@ -122,18 +117,16 @@ private:
     KernelPanel* panel_ = nullptr;
     QTreeView* twin_ = nullptr;
     FlatTreeModel* twinModel_ = nullptr;
-    FlameTreePtr flameTree_;
+    profiler::FlameTreePtr flameTree_;
 
     int walkedAt_ = -1; ///< of the kernels of the lit op
     std::uint64_t walkedScope_ = 0;
-    QString findText_;
-    std::vector<std::pair<base::TimeNs, std::uint64_t>> found_; ///< begin and scope of what the search found
-    std::size_t foundAt_ = 0;
+    TraceSearch search_;
 
     LatestJob<KernelTracePtr> traceJob_;
     LatestJob<KernelStatsPtr> statsJob_, statsJobB_;
     LatestJob<VariantListPtr> listJob_, listJobB_;
-    LatestJob<FlameTreePtr> flameJob_;
+    LatestJob<profiler::FlameTreePtr> flameJob_;
 };
 
 } // namespace vitrine::ui

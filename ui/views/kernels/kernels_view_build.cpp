@@ -19,12 +19,6 @@
 
 namespace vitrine::ui {
 
-namespace {
-
-constexpr int kCounterHeight = 48;
-
-} // namespace
-
 KernelsView::KernelsView(const ViewServices& context, QWidget* parent)
     : DocumentView(QStringLiteral("kernels"), tr("Kernels"), context, parent), traceJob_(this), statsJob_(this),
       statsJobB_(this), listJob_(this), listJobB_(this), flameJob_(this) {
@@ -81,17 +75,7 @@ void KernelsView::buildTrace() {
         connectLane(lane);
     }
     scopeLane_->setPinned(true);
-    const std::pair<QString, std::vector<std::string>> counters[] = {
-        {tr("DRAM read and write (dashed)"), {"gpu.dram_read_bytes_per_second", "gpu.dram_write_bytes_per_second"}},
-        {tr("SM active"), {"gpu.sm_active"}},
-        {tr("Tensor pipe"), {"gpu.tensor_active"}},
-    };
-    for (const auto& [title, names] : counters) {
-        auto* lane = new CurveLane(title, time, lanes_);
-        lane->setPlotHeight(kCounterHeight, 1);
-        lanes_->addLane(lane);
-        counterLanes_.push_back({lane, names});
-    }
+    counters_ = std::make_unique<CounterLanes>(time, lanes_);
     arrows_ = new TraceArrows(scopeLane_, kernelLane_, lanes_);
     connect(lanes_, &LaneStack::hovered, this, &KernelsView::updateReadout);
     connect(lanes_, &LaneStack::noteWanted, this, &View::noteWanted);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// Selection, commands, search and readout of the Kernels view.
+// Selection, commands and readout of the Kernels view.
 #include <QCheckBox>
 #include <QStackedWidget>
 #include <QTreeView>
@@ -15,12 +15,6 @@
 #include "ui/widgets/timeline/trace_arrows.h"
 
 namespace vitrine::ui {
-
-namespace {
-
-constexpr std::size_t kFindMarks = 2000;
-
-} // namespace
 
 /// The selected scope; of an allocation that was pinned elsewhere, the op that made it.
 std::uint64_t KernelsView::litScope() const {
@@ -154,47 +148,8 @@ QString KernelsView::whyNot(const QString& action) const {
 }
 
 QString KernelsView::find(const QString& text, int direction) {
-    if (!trace_ || !timeline_) {
-        return {};
-    }
-    if (text != findText_ || direction == 0) {
-        findText_ = text;
-        foundAt_ = 0;
-        found_.clear();
-        std::vector<signed char> known; // by name: 0 not asked, 1 matches, -1 does not
-        const auto matches = [&](std::uint32_t name) {
-            known.resize(std::max<std::size_t>(known.size(), name + 1));
-            if (known[name] == 0) {
-                known[name] = textOf(timeline_->text(name)).contains(text, Qt::CaseInsensitive) ? 1 : -1;
-            }
-            return known[name] > 0;
-        };
-        for (const TraceTrack& track : trace_->tracks) {
-            for (const TraceRow& row : track.rows) {
-                for (const TraceSpan& span : row.spans) {
-                    if (!text.isEmpty() && matches(span.name)) {
-                        found_.emplace_back(span.begin, span.scope);
-                    }
-                }
-            }
-        }
-        std::ranges::stable_sort(found_, {}, [](const auto& found) { return found.first; });
-        std::vector<TimeMark> marks;
-        for (std::size_t i = 0; i < std::min(found_.size(), kFindMarks); ++i) {
-            marks.push_back({found_[i].first, TimeMark::Kind::Find, {}});
-        }
-        lanes_->setMarks(marks);
-    } else if (!found_.empty()) {
-        foundAt_ = (foundAt_ + (direction > 0 ? 1 : found_.size() - 1)) % found_.size();
-    }
-    if (found_.empty()) {
-        return text.isEmpty() ? QString() : tr("none");
-    }
-    if (direction != 0) {
-        context().time->select({0, found_[foundAt_].second});
-        context().time->goTo(found_[foundAt_].first);
-    }
-    return tr("%1 of %2").arg(direction == 0 ? 0 : foundAt_ + 1).arg(countText(static_cast<qint64>(found_.size())));
+    return trace_ && timeline_ ? search_.find(text, direction, *timeline_, *trace_, *lanes_, *context().time)
+                               : QString();
 }
 
 void KernelsView::contextMenu(const QPoint& position, base::TimeNs at) {

@@ -8,7 +8,6 @@
 #include <QPushButton>
 #include <QTreeView>
 #include <QVBoxLayout>
-#include <nlohmann/json.hpp>
 
 #include "ui/models/common/format.h"
 #include "ui/widgets/base/delegates.h"

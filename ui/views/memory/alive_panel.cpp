@@ -18,7 +18,6 @@
 #include "ui/models/common/format.h"
 #include "ui/models/common/stack_model.h"
 #include "ui/models/memory/alive_tree.h"
-#include "ui/models/memory/memory_summary.h"
 #include "ui/widgets/base/delegates.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"

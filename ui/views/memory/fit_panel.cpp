@@ -6,11 +6,8 @@
 #include <QPainter>
 #include <QPushButton>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
-#include "ui/models/memory/memory_summary.h"
 #include "ui/widgets/base/icons.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/base/style.h"
@@ -18,8 +15,6 @@
 namespace vitrine::ui {
 
 namespace {
-
-using Json = nlohmann::json;
 
 /// A tick or a cross of 16 px, or nothing while the price is not there.
 class Verdict final : public QWidget {
@@ -40,16 +35,6 @@ private:
     std::optional<bool> fits_;
 };
 
-std::string textAt(const Json& spec, const char* key) {
-    const auto found = spec.find(key);
-    return found != spec.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::int64_t numberAt(const Json& spec, const char* key) {
-    const auto found = spec.find(key);
-    return found != spec.end() && found->is_number_integer() ? found->get<std::int64_t>() : 0;
-}
-
 /// "+5.7 %", "−31 %", "0 %"
 QString stepTimeText(double ratio) {
     const double change = (ratio - 1) * 100;
@@ -57,64 +42,7 @@ QString stepTimeText(double ratio) {
     return QStringLiteral("%1%2\u00A0%").arg(sign).arg(std::abs(change), 0, 'f', std::abs(change) < 10 ? 1 : 0);
 }
 
-double peakOf(const Json& metrics) {
-    const auto found = metrics.find("peak_bytes");
-    return found != metrics.end() && found->is_number() ? found->get<double>() : -1;
-}
-
 } // namespace
-
-std::vector<FitPanel::Change> possibleChanges(const std::string& specJson) {
-    std::vector<FitPanel::Change> changes;
-    const Json spec = Json::parse(specJson, nullptr, false);
-    if (!spec.is_object()) {
-        return changes;
-    }
-    // The experiment as it was: its step time is what the others are measured by.
-    changes.push_back({{}, {}, QString::fromStdString(specJson), false, {}, 0, 0});
-    const auto add = [&](const QString& title, const QString& why,
-                         const std::vector<std::pair<const char*, Json>>& values) {
-        Json changed = spec;
-        for (const auto& [key, value] : values) {
-            changed[key] = value;
-        }
-        changes.push_back({title, why, QString::fromStdString(changed.dump()), false, {}, 0, 0});
-    };
-    if (textAt(spec, "weights") == "dequantized" || textAt(spec, "weights") == "both") {
-        add(QObject::tr("Quantized weights"), QObject::tr("blocks stay as the checkpoint stores them"),
-            {{"weights", "quantized"}});
-    }
-    if (textAt(spec, "dtype") == "float32") {
-        add(QObject::tr("Compute in bfloat16"), QObject::tr("activations and cache take half the bytes"),
-            {{"dtype", "bfloat16"}});
-    }
-    if (textAt(spec, "kv_dtype") == "float32") {
-        add(QObject::tr("KV cache in bfloat16"), QObject::tr("half the bytes for each token"),
-            {{"kv_dtype", "bfloat16"}});
-    }
-    const engine::Workload* workload = engine::findWorkload(textAt(spec, "workload"));
-    const bool keepsCache = workload != nullptr && workload->plan != nullptr &&
-                            engine::optionApplies(*engine::findOption("kv_dtype"), workload->name, false);
-    const std::string kvType = textAt(spec, "kv_dtype");
-    if (keepsCache && kvType != "fp8" && kvType != "int8") {
-        add(QObject::tr("KV cache in int8"), QObject::tr("a byte for each element and a scale for each token and head"),
-            {{"kv_dtype", "int8"}});
-    }
-    for (const char* key : {"prompt_length", "max_new_tokens", "batch"}) {
-        const std::int64_t now = numberAt(spec, key);
-        for (const std::int64_t part : {2, 4}) {
-            if (now / part >= 1 && now > 1) {
-                const QString name = QString::fromLatin1(key).replace(QLatin1Char('_'), QLatin1Char(' '));
-                add(QObject::tr("%1 %2 instead of %3").arg(name, countText(now / part), countText(now)),
-                    QObject::tr("with nothing else changed"), {{key, now / part}});
-            }
-        }
-    }
-    if (changes.size() == 1) {
-        changes.clear(); // nothing to change
-    }
-    return changes;
-}
 
 FitPanel::FitPanel(const ViewServices& context, QWidget* parent) : QWidget(parent), context_(context) {
     note_ = new TextLabel({}, TypeRole::Table, TextColor::Text3, false, this);
@@ -148,7 +76,7 @@ void FitPanel::setFailure(sessions::RunId run, const OomSummary& facts) {
     shownTime_ = facts.event.time;
     if (!same) {
         const sessions::RunInfo* info = context_.document->run(run);
-        changes_ = info != nullptr ? possibleChanges(info->specJson) : std::vector<Change>{};
+        changes_ = info != nullptr ? fitChanges(info->specJson) : std::vector<FitChange>{};
         ticket_ = 0;
         pricing_ = 0;
         priceNext();
@@ -162,8 +90,7 @@ void FitPanel::priceNext() {
         ++pricing_;
     }
     if (context_.runs != nullptr && pricing_ < changes_.size()) {
-        const Json experiment = Json::parse(changes_[pricing_].experiment.toStdString(), nullptr, false);
-        ticket_ = context_.runs->price(experiment);
+        ticket_ = context_.runs->price(changes_[pricing_].experiment);
     }
 }
 
@@ -175,17 +102,7 @@ void FitPanel::takePrice(quint64 ticket, const QString& metrics, const QString& 
     if (ticket != ticket_ || ticket_ == 0 || pricing_ >= changes_.size()) {
         return;
     }
-    Change& change = changes_[pricing_];
-    change.priced = true;
-    change.error = error;
-    const Json values = Json::parse(metrics.toStdString(), nullptr, false);
-    const double peak = values.is_object() ? peakOf(values) : -1;
-    if (peak >= 0) {
-        change.peak = static_cast<std::uint64_t>(peak);
-    }
-    if (values.is_object() && values.contains("step_seconds_estimate") && values["step_seconds_estimate"].is_number()) {
-        change.seconds = values["step_seconds_estimate"].get<double>();
-    }
+    setPrice(changes_[pricing_], metrics.toStdString(), error);
     priceNext();
     rebuild();
 }
@@ -212,7 +129,7 @@ void FitPanel::rebuild() {
     int row = 1;
     bool primary = true;
     const double before = changes_.empty() ? 0 : changes_.front().seconds;
-    for (const Change& change : changes_) {
+    for (const FitChange& change : changes_) {
         if (change.title.isEmpty()) {
             continue; // the experiment as it was
         }
@@ -262,7 +179,7 @@ void FitPanel::rebuild() {
             setPrimary(button, primary);
             primary = false;
             connect(button, &QPushButton::clicked, this,
-                    [this, experiment = change.experiment] { emit tried(experiment); });
+                    [this, experiment = textOf(change.experiment)] { emit tried(experiment); });
             grid_->addWidget(button, row, 5);
         }
         ++row;

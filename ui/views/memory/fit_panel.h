@@ -8,6 +8,7 @@
 #include <QWidget>
 #include <vector>
 
+#include "ui/models/memory/fit_changes.h"
 #include "ui/models/memory/oom_summary.h"
 #include "ui/widgets/base/view.h"
 
@@ -26,15 +27,7 @@ public:
     void setFailure(sessions::RunId run, const OomSummary& facts);
     bool waiting() const { return ticket_ != 0; }
 
-    struct Change {
-        QString title, why;
-        QString experiment; ///< JSON with the change in it
-        bool priced = false;
-        QString error;
-        std::uint64_t peak = 0;
-        double seconds = 0;
-    };
-    const std::vector<Change>& changes() const { return changes_; }
+    const std::vector<FitChange>& changes() const { return changes_; }
 
 signals:
     void tried(const QString& experiment);
@@ -48,15 +41,12 @@ private:
     TextLabel* note_;
     QGridLayout* grid_;
     TextLabel* last_;
-    std::vector<Change> changes_;
+    std::vector<FitChange> changes_;
     OomSummary facts_;
     sessions::RunId run_ = 0;
     base::TimeNs shownTime_ = -1;
     quint64 ticket_ = 0;
     std::size_t pricing_ = 0;
 };
-
-/// The changes worth pricing for an experiment: fewer tokens, quantized weights, smaller cache and compute types.
-std::vector<FitPanel::Change> possibleChanges(const std::string& specJson);
 
 } // namespace vitrine::ui

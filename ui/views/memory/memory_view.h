@@ -7,8 +7,9 @@
 
 #include <optional>
 
+#include "profiler/analysis/memory_lookup.h"
+#include "profiler/analysis/scope_places.h"
 #include "ui/models/memory/allocation_table.h"
-#include "ui/models/memory/memory_summary.h"
 #include "ui/views/common/document_view.h"
 #include "ui/widgets/timeline/counter_lane.h"
 #include "ui/widgets/timeline/lane_stack.h"
@@ -78,7 +79,7 @@ private:
     void goToPeak(int direction);
     void showOom(bool shown);
     void contextMenu(const QPoint& position, base::TimeNs time);
-    void takeFound(FoundAllocations found);
+    void takeFound(profiler::FoundAllocations found);
 
     TimelinePtr timeline_;
     sessions::RunId run_ = 0;
@@ -100,9 +101,9 @@ private:
     std::uint64_t linksOf_ = 0; ///< the allocation whose links are walked
     int linkAt_ = -1;
     QString findText_;
-    FoundAllocations found_;
+    profiler::FoundAllocations found_;
     std::size_t foundAt_ = 0;
-    LatestJob<FoundAllocations> findJob_;
+    LatestJob<profiler::FoundAllocations> findJob_;
 };
 
 } // namespace vitrine::ui

@@ -134,17 +134,17 @@ QString MemoryView::find(const QString& text, int direction) {
     if (text != findText_ || direction == 0) {
         findText_ = text;
         foundAt_ = 0;
-        const AllocationQuery query = AllocationQuery::parse(text);
+        const profiler::AllocationQuery query = profiler::AllocationQuery::parse(text.toStdString());
         if (query.empty()) {
             takeFound({});
             return {};
         }
         if (timeline_->memory().allocations().size() > 200'000) {
-            findJob_.start([timeline = timeline_, query] { return findAllocations(*timeline, query); },
-                           [this](FoundAllocations found) { takeFound(std::move(found)); });
+            findJob_.start([timeline = timeline_, query] { return profiler::findAllocations(*timeline, query); },
+                           [this](profiler::FoundAllocations found) { takeFound(std::move(found)); });
             return tr("…");
         }
-        takeFound(findAllocations(*timeline_, query));
+        takeFound(profiler::findAllocations(*timeline_, query));
     } else if (!found_.rows.empty()) {
         const std::size_t count = found_.rows.size();
         foundAt_ = (foundAt_ + (direction > 0 ? 1 : count - 1)) % count;
@@ -160,7 +160,7 @@ QString MemoryView::find(const QString& text, int direction) {
     return tr("%1 of %2").arg(direction == 0 ? 0 : foundAt_ + 1).arg(countText(static_cast<qint64>(found_.total)));
 }
 
-void MemoryView::takeFound(FoundAllocations found) {
+void MemoryView::takeFound(profiler::FoundAllocations found) {
     found_ = std::move(found);
     allocationLane_->setFound(found_.rows);
     updateMarks();
@@ -213,11 +213,11 @@ void MemoryView::updateReadout() {
         parts << textOf(base::categoryName(static_cast<base::MemoryCategory>(order[i]))) + QLatin1Char(' ') +
                      bytesText(split[order[i]]);
     }
-    QString text = tr("%1 %2: total %3").arg(where, instantText(*at), bytesText(totalBytes(split)));
+    QString text = tr("%1 %2: total %3").arg(where, instantText(*at), bytesText(profiler::totalBytes(split)));
     if (!parts.isEmpty()) {
         text += QStringLiteral(": ") + parts.join(QStringLiteral(", "));
     }
-    if (const profiler::ScopeRow* step = scopeAt(*timeline_, *at, base::ScopeKind::Step)) {
+    if (const profiler::ScopeRow* step = profiler::scopeAt(*timeline_, *at, base::ScopeKind::Step)) {
         text += QStringLiteral("; ") + QString::fromStdString(timeline_->scopes().path(step->id));
     }
     setReadout(text);

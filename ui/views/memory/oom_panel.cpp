@@ -13,9 +13,9 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include "profiler/analysis/scope_places.h"
 #include "ui/models/common/format.h"
 #include "ui/models/memory/alive_tree.h"
-#include "ui/models/memory/memory_summary.h"
 #include "ui/views/memory/fit_panel.h"
 #include "ui/views/memory/phase_plot.h"
 #include "ui/widgets/base/delegates.h"
@@ -237,7 +237,7 @@ void OomPanel::refresh() {
     }
     const std::size_t count = timeline_->memory().outOfMemory().size();
     failure_ = std::min(failure_, count - 1);
-    facts_ = oomFacts(*timeline_, failure_);
+    facts_ = oomSummary(*timeline_, failure_);
     which_->setText(tr("%1 of %2").arg(failure_ + 1).arg(count));
     const ThemeTokens& t = themeTokens();
     sentence_->setFont(Theme::instance().font(TypeRole::Sentence));
@@ -275,7 +275,8 @@ void OomPanel::refresh() {
     columns_->setColumnStretch(2, change != nullptr ? kChangesWidth : 0);
     changesModel_->setTree(change);
     if (change) {
-        changesTitle_->setText(tr("What changed since %1").arg(scopeTitle(*timeline_, *facts_.before, false)));
+        changesTitle_->setText(
+            tr("What changed since %1").arg(textOf(profiler::scopeTitle(*timeline_, *facts_.before, false))));
     }
     phases_->setFailure(timeline_, facts_);
     fit_->setFailure(run_, facts_);
@@ -293,8 +294,9 @@ void OomPanel::refresh() {
 }
 
 QString OomPanel::asText() const {
-    return timeline_ && !timeline_->memory().outOfMemory().empty() ? oomText(*timeline_, oomFacts(*timeline_, failure_))
-                                                                   : QString();
+    return timeline_ && !timeline_->memory().outOfMemory().empty()
+               ? oomText(*timeline_, oomSummary(*timeline_, failure_))
+               : QString();
 }
 
 bool OomPanel::waiting() const {

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/analysis/scope_places.h"
+#include "profiler/timeline/memory_totals.h"
 #include "ui/models/common/format.h"
-#include "ui/models/memory/memory_summary.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/plots/plot_frame.h"
 
@@ -42,8 +43,8 @@ void PhasePlot::setFailure(TimelinePtr timeline, const OomSummary& facts) {
         phases_ = profiler::phasePairs(*timeline_, facts, kPoints);
     }
     if (!phases_.empty()) {
-        stepNow_ = scopeTitle(*timeline_, *facts.step, false);
-        stepBefore_ = scopeTitle(*timeline_, *facts.before, false);
+        stepNow_ = textOf(profiler::scopeTitle(*timeline_, *facts.step, false));
+        stepBefore_ = textOf(profiler::scopeTitle(*timeline_, *facts.before, false));
     }
     setVisible(!phases_.empty());
     update();
@@ -104,7 +105,7 @@ void PhasePlot::drawPhaseNames(QPainter& painter, const QRectF& plot) const {
         if (phase.from > 0) {
             plumbline(painter, x, plot.top(), plot.bottom(), t.line1);
         }
-        const QString name = scopeTitle(*timeline_, phase.phase, false);
+        const QString name = textOf(profiler::scopeTitle(*timeline_, phase.phase, false));
         const double w = textWidth(name, axis);
         const QRectF box(std::min(x + 3, plot.right() - w), plot.bottom() + 2, w + 1, 14);
         if (places.take(box)) {
@@ -124,7 +125,7 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     painter.setRenderHint(QPainter::Antialiasing);
     const QRectF plot(kGutterWidth, kTitleHeight + 8, width() - kGutterWidth - 8,
                       height() - kTitleHeight - kFootHeight - 8);
-    const std::uint64_t needed = std::max(facts_.event.budget, totalBytes(facts_.held));
+    const std::uint64_t needed = std::max(facts_.event.budget, profiler::totalBytes(facts_.held));
     const ByteGrid unit = byteGrid(needed, 5);
     // Lines that all lie near the top are told apart by a scale that begins below them, not at zero.
     const std::uint64_t lowest = lowestValue();
@@ -156,7 +157,7 @@ void PhasePlot::paintEvent(QPaintEvent*) {
     painter.setPen(dashed);
     painter.drawLine(QPointF(plot.left(), budgetY), QPointF(plot.right(), budgetY));
     const QPointF lastNow = drawTotals(painter, plot, yOf);
-    drawAsked(painter, lastNow, yOf(static_cast<double>(totalBytes(facts_.held) + facts_.event.requested)));
+    drawAsked(painter, lastNow, yOf(static_cast<double>(profiler::totalBytes(facts_.held) + facts_.event.requested)));
     drawPhaseNames(painter, plot);
     const double words = std::max(textWidth(stepNow_, strong), textWidth(stepBefore_, strong));
     const double right = width() - 8 - words;

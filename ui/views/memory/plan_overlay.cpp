@@ -3,24 +3,11 @@
 #include "ui/views/memory/plan_overlay.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "base/json_values.h"
+#include "ui/models/memory/same_experiment.h"
 
 namespace vitrine::ui {
-
-using Json = nlohmann::json;
-
-bool sameExperiment(const std::string& specA, const std::string& specB) {
-    Json a = Json::parse(specA, nullptr, false), b = Json::parse(specB, nullptr, false);
-    if (!a.is_object() || !b.is_object()) {
-        return false;
-    }
-    for (Json* spec : {&a, &b}) {
-        for (const char* key : {"backend", "plan", "profile", "max_batch", "max_context", "threads", "session"}) {
-            spec->erase(key);
-        }
-    }
-    return a == b;
-}
 
 PlanOverlay::PlanOverlay(const ViewServices& context, QObject* parent) : QObject(parent), context_(context) {
     connect(context_.document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
@@ -70,8 +57,7 @@ QString PlanOverlay::whyNot() const {
     if (run == nullptr) {
         return tr("No run is open");
     }
-    const Json spec = Json::parse(run->specJson, nullptr, false);
-    if (!spec.is_object() || !spec.contains("workload")) {
+    if (!base::hasKey(run->specJson, "workload")) {
         return tr("This run has no experiment that could be planned");
     }
     return {};
@@ -92,7 +78,7 @@ void PlanOverlay::ask() {
         sessionRun_ = planned->id;
         takeSessionPlan();
     } else if (context_.runs != nullptr) {
-        ticket_ = context_.runs->rehearse(Json::parse(run->specJson));
+        ticket_ = context_.runs->rehearse(run->specJson);
         error_ = ticket_ == 0 ? tr("Plans cannot be made here") : QString();
     } else {
         error_ = tr("The session holds no plan of this experiment");

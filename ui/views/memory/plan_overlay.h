@@ -41,7 +41,4 @@ private:
     QString error_;
 };
 
-/// Whether two experiments differ only in where and how they are run, not in what is computed.
-bool sameExperiment(const std::string& specA, const std::string& specB);
-
 } // namespace vitrine::ui

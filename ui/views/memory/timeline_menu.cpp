@@ -4,7 +4,8 @@
 
 #include <QMenu>
 
-#include "ui/models/memory/memory_summary.h"
+#include "profiler/analysis/scope_places.h"
+#include "ui/models/common/format.h"
 
 namespace vitrine::ui {
 
@@ -16,9 +17,9 @@ void openTimelineMenu(QWidget* parent, const ViewServices& context, const Timeli
         QObject::connect(menu.addAction(text), &QAction::triggered, parent, body);
     };
     add(QObject::tr("Set the cursor here"), [time, at] { time->setCursor(at); });
-    if (const profiler::ScopeRow* step = timeline ? scopeAt(*timeline, at, base::ScopeKind::Step) : nullptr) {
+    if (const profiler::ScopeRow* step = timeline ? profiler::scopeAt(*timeline, at, base::ScopeKind::Step) : nullptr) {
         const TimeRange range{step->begin, step->end < 0 ? timeline->end() : step->end};
-        const QString name = scopeTitle(*timeline, *step, false);
+        const QString name = textOf(profiler::scopeTitle(*timeline, *step, false));
         add(QObject::tr("Measure %1").arg(name), [time, range] { time->setMeasured(range); });
         add(QObject::tr("Zoom to %1").arg(name), [time, range] { time->jumpTo(range); });
         add(QObject::tr("Narrow all views to %1").arg(name), [time, range, name] { time->pushFilter({range, name}); });

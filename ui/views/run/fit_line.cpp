@@ -7,11 +7,10 @@
 #include <QFileInfo>
 #include <QPushButton>
 #include <QVBoxLayout>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/trace.h"
 #include "ui/models/common/format.h"
+#include "ui/models/run/run_price.h"
 #include "ui/widgets/base/style.h"
 #include "ui/widgets/plots/budget_bar.h"
 
@@ -19,17 +18,8 @@ namespace vitrine::ui {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr int kDelayMs = 150;
 constexpr std::uint64_t kGib = 1ULL << 30;
-
-std::optional<std::uint64_t> bytesOf(const Json& metrics, const char* key) {
-    const auto found = metrics.find(key);
-    return found != metrics.end() && found->is_number() && found->get<double>() >= 0
-               ? std::optional(static_cast<std::uint64_t>(found->get<double>()))
-               : std::nullopt;
-}
 
 /// "17.4 of 80.0 GiB", one decimal: it is an estimate. Small models are said in their own unit.
 QString roughly(std::uint64_t peak, std::uint64_t budget) {
@@ -41,48 +31,42 @@ QString roughly(std::uint64_t peak, std::uint64_t budget) {
                              : FitLine::tr("%1 of %2").arg(bytesText(peak), all);
 }
 
-/// A file or folder that is named here, with when it was written; nothing of what is no path.
-QString stampOf(const Json& value) {
+/// A file or a folder with its files, each with its size and when it was written; nothing of what is no path.
+QString stampOf(const QString& path) {
+    const QFileInfo file(path);
+    QFileInfoList parts{file};
+    if (file.isDir()) {
+        constexpr qsizetype kMostFiles = 1000; // of a model; a prompt that reads as a large folder holds nobody up
+        QDirIterator next(file.filePath(), QDir::Files);
+        while (next.hasNext() && parts.size() <= kMostFiles) {
+            next.next();
+            parts.push_back(next.fileInfo());
+        }
+    }
     QString stamp;
-    if (value.is_array()) {
-        for (const Json& item : value) {
-            stamp += stampOf(item);
-        }
-    } else if (value.is_string()) {
-        const QFileInfo file(QString::fromStdString(value.get<std::string>()));
-        QFileInfoList parts{file};
-        if (file.isDir()) {
-            constexpr qsizetype kMostFiles = 1000; // of a model; a prompt that reads as a large folder holds nobody up
-            QDirIterator next(file.filePath(), QDir::Files);
-            while (next.hasNext() && parts.size() <= kMostFiles) {
-                next.next();
-                parts.push_back(next.fileInfo());
-            }
-        }
-        for (const QFileInfo& part : parts) {
-            if (part.exists()) {
-                stamp += QStringLiteral("\n%1 %2 %3")
-                             .arg(part.filePath())
-                             .arg(part.size())
-                             .arg(part.lastModified().toMSecsSinceEpoch());
-            }
+    for (const QFileInfo& part : parts) {
+        if (part.exists()) {
+            stamp += QStringLiteral("\n%1 %2 %3")
+                         .arg(part.filePath())
+                         .arg(part.size())
+                         .arg(part.lastModified().toMSecsSinceEpoch());
         }
     }
     return stamp;
 }
 
 /// All that a price depends on. To price a batch is to plan all of its steps, which may take half a minute.
-QString askedOf(const Json& experiment) {
-    QString asked = QString::fromStdString(experiment.dump(-1, ' ', false, Json::error_handler_t::replace));
-    for (const Json& value : experiment) {
-        asked += stampOf(value);
+QString pricedInputs(const std::string& experiment) {
+    QString inputs = textOf(experiment);
+    for (const std::string& text : namedTexts(experiment)) {
+        inputs += stampOf(textOf(text));
     }
-    return asked;
+    return inputs;
 }
 
 } // namespace
 
-FitLine::FitLine(RunController* runs, std::function<Json()> experiment, QWidget* parent)
+FitLine::FitLine(RunController* runs, std::function<std::string()> experiment, QWidget* parent)
     : QObject(parent), runs_(runs), experiment_(std::move(experiment)) {
     sentence_ = new TextLabel({}, TypeRole::Table, TextColor::Text2, false, parent);
     sentence_->setElide(true);
@@ -119,14 +103,14 @@ FitLine::FitLine(RunController* runs, std::function<Json()> experiment, QWidget*
 }
 
 void FitLine::price() {
-    const Json wanted = experiment_();
-    if (runs_ == nullptr || !wanted.is_object()) {
+    const std::string wanted = experiment_();
+    if (runs_ == nullptr || wanted.empty()) {
         ticket_ = 0;
         waiting_ = false;
         sayNothing({});
         return;
     }
-    const QString asked = askedOf(wanted);
+    const QString asked = pricedInputs(wanted);
     if (priced_ && !waiting_ && asked == asked_) {
         return;
     }
@@ -163,36 +147,28 @@ void FitLine::take(quint64 ticket, const QString& metrics, const QString& error)
 }
 
 void FitLine::showPrice() {
-    const Json metrics = Json::parse(lastPrice_.toStdString(), nullptr, false);
-    // 0 stands for unknown: no run needs nothing.
-    const std::uint64_t peak = metrics.is_object() ? bytesOf(metrics, "peak_bytes").value_or(0) : 0;
-    const std::uint64_t budget = metrics.is_object() ? bytesOf(metrics, "budget_bytes").value_or(0) : 0;
-    if (peak == 0 || budget == 0) {
+    const std::optional<RunPrice> price = runPrice(lastPrice_.toStdString());
+    if (!price) {
         sayNothing({});
         return;
     }
-    const auto missing = bytesOf(metrics, "short_by_bytes").value_or(0);
-    const bool fits = metrics.value("fits", missing == 0);
-    sentence_->setText(fits ? tr("fits: %1").arg(roughly(peak, budget))
-                            : tr("Will not fit by %1.").arg(bytesText(missing)));
-    sentence_->setColor(fits ? TextColor::Text2 : TextColor::Warn);
-    sentence_->setToolTip(exactBytesText(peak));
+    sentence_->setText(price->fits ? tr("fits: %1").arg(roughly(price->peak, price->budget))
+                                   : tr("Will not fit by %1.").arg(bytesText(price->missing)));
+    sentence_->setColor(price->fits ? TextColor::Text2 : TextColor::Warn);
+    sentence_->setToolTip(exactBytesText(price->peak));
     std::vector<BudgetShare> parts;
     QStringList lines;
-    if (const auto split = metrics.find("peak_by_category"); split != metrics.end() && split->is_object()) {
-        for (int i = 0; i < base::kCategoryCount; ++i) {
-            const auto category = static_cast<base::MemoryCategory>(i);
-            const auto bytes = bytesOf(*split, std::string(base::categoryName(category)).c_str());
-            if (bytes && *bytes > 0) {
-                parts.push_back({textOf(base::categoryName(category)), *bytes, themeTokens().category(category)});
-                lines << tr("%1 %2").arg(textOf(base::categoryName(category)), bytesText(*bytes));
-            }
+    for (int i = 0; i < base::kCategoryCount; ++i) {
+        const auto category = static_cast<base::MemoryCategory>(i);
+        if (const std::uint64_t bytes = price->peakByCategory[static_cast<std::size_t>(i)]; bytes > 0) {
+            parts.push_back({textOf(base::categoryName(category)), bytes, themeTokens().category(category)});
+            lines << tr("%1 %2").arg(textOf(base::categoryName(category)), bytesText(bytes));
         }
     }
-    bar_->set(std::move(parts), budget, missing, tr("missing"));
-    parts_->setText(tr("At the peak: %1. Priced for %2.")
-                        .arg(lines.join(QStringLiteral(", ")),
-                             QString::fromStdString(metrics.value("device", std::string("the device")))));
+    bar_->set(std::move(parts), price->budget, price->missing, tr("missing"));
+    parts_->setText(
+        tr("At the peak: %1. Priced for %2.")
+            .arg(lines.join(QStringLiteral(", ")), price->device.isEmpty() ? tr("the device") : price->device));
     priced_ = true;
     showDetails();
 }

@@ -7,7 +7,6 @@
 
 #include <QTimer>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 
 #include "ui/models/common/run_controller.h"
 #include "ui/widgets/base/controls.h"
@@ -22,8 +21,8 @@ class FitLine final : public QObject {
     Q_OBJECT
 
 public:
-    /// `experiment` makes what is to be priced; null JSON: nothing yet. `runs` may be null: then nothing is priced.
-    FitLine(RunController* runs, std::function<nlohmann::json()> experiment, QWidget* parent);
+    /// `experiment` makes what is to be priced, as JSON; empty: nothing yet. `runs` may be null: then nothing is priced.
+    FitLine(RunController* runs, std::function<std::string()> experiment, QWidget* parent);
 
     /// Parts that the view lays out.
     TextLabel* sentence() const { return sentence_; }
@@ -43,7 +42,7 @@ private:
     void showDetails();
 
     RunController* runs_;
-    std::function<nlohmann::json()> experiment_;
+    std::function<std::string()> experiment_;
     TextLabel *sentence_, *parts_;
     QPushButton* why_;
     QWidget* details_;

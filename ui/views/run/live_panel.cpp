@@ -170,11 +170,11 @@ void LivePanel::resizeEvent(QResizeEvent* event) {
     blocks_->setDirection(width() > kSideBySide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
 }
 
-void LivePanel::setRoofline(const std::optional<RooflineSummary>& facts) {
+void LivePanel::setRoofline(const std::optional<profiler::RooflineSummary>& facts) {
     rooflineBlock_->setVisible(facts.has_value());
-    rooflineSentence_->setText(facts ? rooflineSentence(*facts) : QString());
-    roofline_->setToolTip(facts ? rooflineFootnote(*facts) : QString());
-    roofline_->setFacts(facts.value_or(RooflineSummary{}));
+    rooflineSentence_->setText(facts ? textOf(profiler::rooflineSentence(*facts)) : QString());
+    roofline_->setToolTip(facts ? textOf(profiler::rooflineFootnote(*facts)) : QString());
+    roofline_->setFacts(facts.value_or(profiler::RooflineSummary{}));
 }
 
 void LivePanel::setNumbers(const QString& title, const LiveNumbers& numbers) {
@@ -209,7 +209,7 @@ void LivePanel::setRuns(const std::vector<sessions::RunInfo>& runs, sessions::Ru
         node.key = static_cast<quint64>(run.id);
         node.cells = {FlatCell(runTitle(run)),
                       FlatCell(rate ? countText(static_cast<qint64>(std::llround(*rate))) : unknownText()),
-                      FlatCell(bytesText(runFacts(run).peak))};
+                      FlatCell(bytesText(runSummary(run).peak))};
         node.cells[0].tip = runTitle(run);
         tree->nodes.push_back(std::move(node));
     }

@@ -9,8 +9,8 @@
 #include <QWidget>
 #include <array>
 
+#include "profiler/analysis/decode_roofline.h"
 #include "ui/models/common/flat_tree.h"
-#include "ui/models/run/roofline_summary.h"
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/base/controls.h"
 
@@ -55,7 +55,7 @@ public:
     void setNumbers(const QString& title, const LiveNumbers& numbers);
     void setTimeline(TimelinePtr timeline);
     /// Nothing: the run has none, and the panel no room for it.
-    void setRoofline(const std::optional<RooflineSummary>& facts);
+    void setRoofline(const std::optional<profiler::RooflineSummary>& facts);
     void setRuns(const std::vector<sessions::RunInfo>& runs, sessions::RunId shown);
     QString valueText(int row) const { return values_[static_cast<std::size_t>(row)]->text(); }
     RooflinePlot* roofline() const { return roofline_; }

@@ -11,7 +11,6 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "engine/workload/workload_table.h"
 #include "ui/models/common/format.h"
@@ -26,19 +25,16 @@ namespace vitrine::ui {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr int kFormWidth = 320;
 constexpr int kTokenPeriodMs = 33;
-const char* const kInputs[] = {"chat", "tokens", "tokens_file", "prompt_length"};
 
 } // namespace
 
 RunView::RunView(const ViewServices& context, QWidget* parent)
-    : View(QStringLiteral("run"), tr("Run"), context, parent), workloads_(engine::workloadsOfForm("run")),
+    : DocumentView(QStringLiteral("run"), tr("Run"), context, parent), workloads_(engine::workloadsOfForm("run")),
       live_(new LivePanel(this)) {
     form_.setText(QStringLiteral("logprobs"), QStringLiteral("5")); // the tool tips of tokens need them
-    fit_ = new FitLine(context.runs, [this] { return priceable(); }, this);
+    fit_ = new FitLine(context.runs, [this] { return form_.priceableText(); }, this);
     buildHeader();
     auto* body = new QWidget(this);
     auto* row = new QHBoxLayout(body);
@@ -53,30 +49,14 @@ RunView::RunView(const ViewServices& context, QWidget* parent)
     connect(&tokenTimer_, &QTimer::timeout, this, &RunView::flushTokens);
     connect(&form_, &ExperimentForm::changedText, this, &RunView::onFormReloaded);
     connect(&form_, &ExperimentForm::reloaded, this, &RunView::onFormReloaded);
-    SessionDocument* document = context.document;
-    connect(document, &SessionDocument::selectionChanged, this, &RunView::onSelection);
-    connect(document, &SessionDocument::opened, this, &RunView::onSelection);
-    connect(document, &SessionDocument::closed, this, &RunView::onSelection);
-    connect(document, &SessionDocument::runsChanged, this, [this] {
-        if (follow_ && this->context().document->run(liveRun_) != nullptr) {
-            follow_ = false;
-            this->context().document->setRunA(liveRun_);
-        }
-        onSelection();
-    });
-    connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
-        if (run == this->context().document->runA()) {
-            live_->setTimeline(this->context().document->timeline(run).timeline);
-        }
-    });
-    connect(live_, &LivePanel::runWanted, this, [this](qint64 run) { this->context().document->setRunA(run); });
+    connect(live_, &LivePanel::runWanted, this, [this](qint64 run) { document()->setRunA(run); });
     connectRuns();
     if (context.devices != nullptr) {
         connect(context.devices, &DeviceFeed::choiceChanged, this, &RunView::takeDevice);
         connect(context.devices, &DeviceFeed::devicesChanged, this, &RunView::tellDevice);
     }
     onFormReloaded();
-    onSelection();
+    followDocument();
 }
 
 void RunView::buildHeader() {
@@ -121,10 +101,7 @@ QWidget* RunView::buildFormColumn() {
         {QStringLiteral("fixed"), QStringLiteral("uniform"), QStringLiteral("poisson"), QStringLiteral("long-tail")},
         tr("Made trace or file"));
     column->addWidget(fields_, 1);
-    presets_ = new PresetBar(
-        context().settingsFile,
-        [this] { return QString::fromStdString(experiment().dump(-1, ' ', false, Json::error_handler_t::replace)); },
-        panel);
+    presets_ = new PresetBar(context().settingsFile, [this] { return textOf(form_.experimentText()); }, panel);
     column->addWidget(presets_);
     connect(presets_, &PresetBar::chosen, this, &RunView::takeExperiment);
     connect(fields_, &OptionForm::chooseWanted, this, &RunView::chooseFile);
@@ -182,33 +159,6 @@ bool RunView::startsHere(const std::string& workload) const {
     return std::ranges::find(workloads_, engine::findWorkload(workload)) != workloads_.end();
 }
 
-bool RunView::promptUsed() const {
-    return form_.applies(QStringLiteral("prompt")) &&
-           std::none_of(std::begin(kInputs), std::end(kInputs),
-                        [this](const char* key) { return form_.changed(QString::fromLatin1(key)); });
-}
-
-Json RunView::experiment() const {
-    Json made = form_.experiment();
-    if (!promptUsed()) {
-        made.erase("prompt");
-    }
-    return made;
-}
-
-Json RunView::priceable() const {
-    if (form_.text(QStringLiteral("model")).isEmpty()) {
-        return {};
-    }
-    Json wanted = experiment();
-    const bool input =
-        std::any_of(std::begin(kInputs), std::end(kInputs), [&](const char* key) { return wanted.contains(key); });
-    if (form_.row() != nullptr && form_.row()->needsPrompt && !input && !wanted.contains("prompt")) {
-        wanted["prompt_length"] = 1; // the least that a prompt can be
-    }
-    return wanted;
-}
-
 void RunView::onFormReloaded() {
     filling_ = true;
     const auto workload = std::ranges::find(workloads_, form_.row());
@@ -219,11 +169,11 @@ void RunView::onFormReloaded() {
     }
     filling_ = false;
     setAlarming(prompt_, false);
-    prompt_->setEnabled(promptUsed());
+    prompt_->setEnabled(form_.promptUsed());
     const std::string hint(form_.row() != nullptr ? form_.row()->promptHint : std::string_view());
-    prompt_->setPlaceholderText(!promptUsed()  ? tr("The form names another input, so there is no prompt.")
-                                : hint.empty() ? tr("Prompt. Ctrl+Return runs it.")
-                                               : tr(hint.c_str()));
+    prompt_->setPlaceholderText(!form_.promptUsed() ? tr("The form names another input, so there is no prompt.")
+                                : hint.empty()      ? tr("Prompt. Ctrl+Return runs it.")
+                                                    : tr(hint.c_str()));
     command_->setPlainText(commandText());
     updateButtons();
     tellDevice();
@@ -234,7 +184,7 @@ void RunView::onFormReloaded() {
 
 QString RunView::commandText() const {
     ExperimentForm shown;
-    shown.load(QString::fromStdString(experiment().dump(-1, ' ', false, Json::error_handler_t::replace)));
+    shown.load(textOf(form_.experimentText()));
     return shown.commandLine();
 }
 
@@ -290,7 +240,7 @@ bool RunView::perform(const QString& action) {
         text_->copy();
         return true;
     }
-    return View::perform(action);
+    return DocumentView::perform(action);
 }
 
 QString RunView::whyNot(const QString& action) const {
@@ -311,6 +261,7 @@ QList<QWidget*> RunView::focusStops() const {
 }
 
 void RunView::activated() {
+    DocumentView::activated();
     fit_->refresh();
     promptBox_->isHidden() ? fields_->setFocus() : prompt_->setFocus();
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ui/models/run/experiment_form.h"
+#include "ui/views/common/document_view.h"
 #include "ui/views/run/live_panel.h"
-#include "ui/widgets/base/view.h"
 
 class QPlainTextEdit;
 class QPushButton;
@@ -21,7 +21,7 @@ class OptionForm;
 class PresetBar;
 class TokenText;
 
-class RunView final : public View {
+class RunView final : public DocumentView {
     Q_OBJECT
 
 public:
@@ -51,6 +51,11 @@ public:
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
+    // All at once, seen or not: a run that ends while another view is shown has its text and numbers here.
+    void refresh() override;
+    void onSelection() override { refresh(); }
+    void onRuns() override;
+    void onEvents(sessions::RunId run) override;
 
 private:
     void buildHeader();
@@ -59,19 +64,15 @@ private:
     void connectRuns();
     void start();
     void stop();
-    nlohmann::json experiment() const;
     /// Whether the form has this workload; the others are started elsewhere.
     bool startsHere(const std::string& workload) const;
-    bool promptUsed() const;
     QString sessionFile();
-    nlohmann::json priceable() const;
     /// The form holds edits that no run has kept yet.
     bool formTouched() const;
     void onFormReloaded();
     void onStarted(qint64 run);
     void onEnded(const QString& status, const QString& error, const QString& metrics);
     void flushTokens();
-    void onSelection();
     void showSaved();
     void fillForm(const sessions::RunInfo& run);
     void showTexts(const sessions::RunInfo& run, const std::vector<sessions::RunText>& texts);

@@ -5,11 +5,12 @@
 #include <QDir>
 #include <QPlainTextEdit>
 #include <QStandardPaths>
-#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "engine/workload/workload_table.h"
 #include "ui/models/batching/batch_runs.h"
 #include "ui/models/common/format.h"
+#include "ui/models/run/run_result.h"
 #include "ui/views/run/preset_bar.h"
 #include "ui/views/run/run_view.h"
 #include "ui/widgets/base/style.h"
@@ -17,19 +18,6 @@
 #include "ui/widgets/plots/token_text.h"
 
 namespace vitrine::ui {
-
-namespace {
-
-using Json = nlohmann::json;
-
-std::optional<std::uint64_t> bytesOf(const Json& metrics, const char* key) {
-    const auto found = metrics.find(key);
-    return found != metrics.end() && found->is_number() && found->get<double>() >= 0
-               ? std::optional(static_cast<std::uint64_t>(found->get<double>()))
-               : std::nullopt;
-}
-
-} // namespace
 
 void RunView::connectRuns() {
     RunController* runs = context().runs;
@@ -75,9 +63,8 @@ void RunView::connectRuns() {
 }
 
 QString RunView::sessionFile() {
-    const SessionDocument* document = context().document;
-    if (document->isOpen() && !document->readOnly()) {
-        return document->path();
+    if (document()->isOpen() && !document()->readOnly()) {
+        return document()->path();
     }
     QString folder = sessionFolder_;
     if (folder.isEmpty()) {
@@ -94,7 +81,7 @@ void RunView::start() {
     }
     showError({});
     const auto [key, wrong] = form_.problem();
-    const bool hidden = !promptUsed() && key == QLatin1String("prompt");
+    const bool hidden = !form_.promptUsed() && key == QLatin1String("prompt");
     if (!wrong.isEmpty() && !hidden && key == QLatin1String("prompt")) {
         setReadout(tr("Write a prompt first"));
         prompt_->setFocus();
@@ -109,10 +96,10 @@ void RunView::start() {
         return;
     }
     const QString file = sessionFile();
-    const bool fresh = file != context().document->path();
+    const bool fresh = file != document()->path();
     text_->clearText();
     text_->setFollowing(true);
-    if (promptUsed()) {
+    if (form_.promptUsed()) {
         text_->addSection(tr("user"), false);
         text_->appendText(form_.text(QStringLiteral("prompt")));
     }
@@ -121,13 +108,13 @@ void RunView::start() {
     liveBatch_ = form_.row() != nullptr && form_.row()->manyAnswers;
     numbers_ = {};
     rememberModel(context().settingsFile, form_.text(QStringLiteral("model")));
-    runs->start(experiment(), file);
+    runs->start(form_.experimentText(), file);
     if (runs->running()) { // the run keeps the form: the next run that is chosen may fill it
         formGiven_ = promptTyped_ = false;
         fields_->stack()->clear();
     }
     if (runs->running() && fresh) {
-        context().document->open(file);
+        document()->open(file);
         setReadout(tr("The run is saved in %1").arg(file));
     }
     updateButtons();
@@ -147,12 +134,11 @@ void RunView::onStarted(qint64 run) {
         text_->setFollowing(true);
         numbers_ = {};
         follow_ = true;
-        const sessions::RunInfo* again = context().document->run(context().document->runA());
-        const Json spec = again != nullptr ? Json::parse(again->specJson, nullptr, false) : Json();
+        const sessions::RunInfo* again = runInfo(runA());
         liveBatch_ = again != nullptr && isBatchRun(*again);
-        if (spec.is_object() && spec.contains("prompt") && spec["prompt"].is_string()) {
+        if (again != nullptr && base::hasKey(again->specJson, "prompt")) {
             text_->addSection(tr("user"), false);
-            text_->appendText(QString::fromStdString(spec["prompt"].get<std::string>()));
+            text_->appendText(textOf(base::textIn(again->specJson, "prompt")));
         }
     }
     liveRun_ = run;
@@ -188,33 +174,22 @@ void RunView::flushTokens() {
 
 void RunView::onEnded(const QString& status, const QString& error, const QString& metricsJson) {
     flushTokens();
-    const Json metrics = Json::parse(metricsJson.toStdString(), nullptr, false);
+    const std::optional<RunResult> result = runResult(metricsJson.toStdString());
     numbers_.state = status == QLatin1String("done")            ? tr("done")
                      : status == QLatin1String("cancelled")     ? tr("stopped")
                      : status == QLatin1String("out_of_memory") ? tr("out of memory")
                                                                 : tr("failed");
-    if (metrics.is_object()) {
-        numbers_.peakBytes = bytesOf(metrics, "peak_bytes");
-        for (const char* rate : {"tokens_per_second", "decode_tokens_per_second"}) { // the latter where there are both
-            if (const auto found = metrics.find(rate); found != metrics.end() && found->is_number()) {
-                numbers_.tokensPerSecond = found->get<double>();
-            }
-        }
-        if (const auto tokens = bytesOf(metrics, "generated_tokens"); tokens && liveBatch_) {
-            numbers_.tokens = tokens;
-        }
-        if (const auto kv = bytesOf(metrics, "kv_bytes")) {
-            numbers_.kvBytes = kv;
-        }
+    if (result) {
+        numbers_.peakBytes = result->peakBytes;
+        numbers_.tokensPerSecond = result->tokensPerSecond ? result->tokensPerSecond : numbers_.tokensPerSecond;
+        numbers_.tokens = result->tokens && liveBatch_ ? result->tokens : numbers_.tokens;
+        numbers_.kvBytes = result->kvBytes ? result->kvBytes : numbers_.kvBytes;
     }
     if (status == QLatin1String("cancelled")) {
         setReadout(tr("Stopped after %1 tokens; what was recorded is kept")
                        .arg(countText(static_cast<qint64>(numbers_.tokens.value_or(0)))));
     } else if (!error.isEmpty()) {
-        showError(error,
-                  metrics.is_object() && metrics.contains("error")
-                      ? QString::fromStdString(metrics["error"].dump(2, ' ', false, Json::error_handler_t::replace))
-                      : QString());
+        showError(error, result ? result->errorDetails : QString());
         setReadout({});
     } else {
         setReadout(liveRun_ != 0 ? tr("Run %1 is saved").arg(liveRun_) : tr("The run has ended"));
@@ -224,7 +199,7 @@ void RunView::onEnded(const QString& status, const QString& error, const QString
     }
     updateNumbers();
     updateButtons();
-    onSelection();
+    refresh();
 }
 
 } // namespace vitrine::ui

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 // The saved run that is chosen: its texts with every token's facts, its numbers, its settings in the form.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "ui/models/batching/batch_runs.h"
 #include "ui/models/common/format.h"
 #include "ui/models/common/json_rows.h"
@@ -22,20 +22,30 @@ constexpr std::size_t kSummaryRows = 40;
 
 } // namespace
 
-void RunView::onSelection() {
-    const SessionDocument& document = *context().document;
-    live_->setRuns(document.runs(), document.runA());
-    const sessions::RunId a = document.runA();
-    live_->setTimeline(a != 0 ? context().document->timeline(a).timeline : nullptr);
+void RunView::onRuns() {
+    if (follow_ && runInfo(liveRun_) != nullptr) {
+        follow_ = false;
+        document()->setRunA(liveRun_);
+    }
+    refresh();
+}
+
+void RunView::onEvents(sessions::RunId run) {
+    live_->setTimeline(timelineOf(run).timeline);
+}
+
+void RunView::refresh() {
+    live_->setRuns(document()->runs(), runA());
+    live_->setTimeline(timelineOf(runA()).timeline);
     const bool running = context().runs != nullptr && context().runs->running();
-    if (!running && a != textRun_) {
+    if (!running && runA() != textRun_) {
         showSaved();
     }
     updateNumbers();
 }
 
 void RunView::showSaved() {
-    const sessions::RunInfo* run = context().document->run(context().document->runA());
+    const sessions::RunInfo* run = runInfo(runA());
     if (run == nullptr) {
         if (textRun_ > 0) {
             text_->clearText();
@@ -47,9 +57,9 @@ void RunView::showSaved() {
     fillForm(*run);
     showTexts(*run, {});
     readingTexts_ = true;
-    context().document->readTexts(run->id, this, [this, id = run->id](const std::vector<sessions::RunText>& texts) {
+    document()->readTexts(run->id, this, [this, id = run->id](const std::vector<sessions::RunText>& texts) {
         readingTexts_ = false;
-        const sessions::RunInfo* now = context().document->run(id);
+        const sessions::RunInfo* now = runInfo(id);
         if (id == textRun_ && now != nullptr && !texts.empty()) {
             showTexts(*now, texts);
         }
@@ -58,9 +68,7 @@ void RunView::showSaved() {
 
 void RunView::fillForm(const sessions::RunInfo& run) {
     const QString spec = textOf(run.specJson);
-    const nlohmann::json value = nlohmann::json::parse(run.specJson, nullptr, false);
-    const std::string workload = value.is_object() ? value.value("workload", std::string()) : std::string();
-    if (formTouched() || !startsHere(workload)) {
+    if (formTouched() || !startsHere(base::textIn(run.specJson, "workload"))) {
         return; // what the user has typed is not taken away
     }
     form_.load(spec);
@@ -90,7 +98,7 @@ void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions
         add("output", tr("answer"), false);
     }
     if (!run.error.empty()) {
-        text_->addSection(statusWords(run.status), false);
+        text_->addSection(statusText(run.status), false);
         text_->appendText(QString::fromStdString(run.error));
     }
     const bool written = readable || std::any_of(texts.begin(), texts.end(), [](const sessions::RunText& text) {
@@ -114,18 +122,18 @@ void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions
 }
 
 void RunView::updateNumbers() {
-    const sessions::RunInfo* run = context().document->run(context().document->runA());
+    const sessions::RunInfo* run = runInfo(runA());
     const bool running = context().runs != nullptr && context().runs->running();
-    live_->setRoofline(running || run == nullptr ? std::nullopt : rooflineFacts(run->metricsJson));
+    live_->setRoofline(running || run == nullptr ? std::nullopt : profiler::rooflineSummary(run->metricsJson));
     if (running || run == nullptr || run->id == liveRun_) {
         live_->setNumbers(running ? tr("Live") : tr("Last run"), numbers_);
         return;
     }
     LiveNumbers saved;
-    saved.state = statusWords(run->status);
+    saved.state = statusText(run->status);
     saved.tokensPerSecond = runTokensPerSecond(*run);
     saved.firstTokenSeconds = runMetric(*run, isBatchRun(*run) ? "ttft.p50" : "prefill_seconds");
-    saved.peakBytes = runFacts(*run).peak;
+    saved.peakBytes = runSummary(*run).peak;
     const auto whole = [&](const char* name) {
         const auto value = runMetric(*run, name);
         return value && *value >= 0 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;

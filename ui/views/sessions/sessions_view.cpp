@@ -22,7 +22,7 @@
 namespace vitrine::ui {
 
 SessionsView::SessionsView(const ViewServices& context, QWidget* parent)
-    : View(QStringLiteral("sessions"), tr("Sessions"), context, parent), model_(new RunTable(this)),
+    : DocumentView(QStringLiteral("sessions"), tr("Sessions"), context, parent), model_(new RunTable(this)),
       proxy_(new RunTableProxy(this)), panel_(new RunPanel(this)), edits_(new RunEdits(context.document, this)),
       exportJob_(this) {
     proxy_->setSourceModel(model_);
@@ -32,25 +32,11 @@ SessionsView::SessionsView(const ViewServices& context, QWidget* parent)
         return QMessageBox::question(this, tr("Delete runs"), question, QMessageBox::Cancel | QMessageBox::Discard,
                                      QMessageBox::Cancel) == QMessageBox::Discard;
     };
-    SessionDocument* document = context.document;
-    connect(document, &SessionDocument::runsChanged, this, &SessionsView::onRuns);
-    connect(document, &SessionDocument::opened, this, &SessionsView::onRuns);
-    connect(document, &SessionDocument::closed, this, &SessionsView::onRuns);
-    connect(document, &SessionDocument::selectionChanged, this, [this] {
-        if (const sessions::RunId run = this->context().document->runA(); chosen().size() <= 1) {
-            choose(run);
-        }
-    });
-    connect(document, &SessionDocument::timelineChanged, this, [this](qint64 run) {
-        if (waiting_ && waiting_->run == run) {
-            startExport();
-        }
-    });
     connect(model_, &RunTable::renameWanted, edits_, &RunEdits::rename);
     connect(model_, &RunTable::tagsWanted, edits_, &RunEdits::setTags);
     connect(panel_, &RunPanel::tagsEdited, edits_, &RunEdits::setTags);
     connect(panel_, &RunPanel::noteEdited, edits_, &RunEdits::setNote);
-    onRuns();
+    followDocument();
 }
 
 void SessionsView::buildHeader() {
@@ -97,10 +83,25 @@ QList<QWidget*> SessionsView::focusStops() const {
 }
 
 void SessionsView::activated() {
+    DocumentView::activated();
     table_->setFocus();
 }
 
-void SessionsView::onRuns() {
+std::vector<sessions::RunId> SessionsView::shownRuns() const {
+    return waiting_ ? std::vector{waiting_->run} : std::vector<sessions::RunId>();
+}
+
+void SessionsView::onSelection() {
+    if (chosen().size() <= 1) {
+        choose(runA());
+    }
+}
+
+void SessionsView::onEvents(sessions::RunId) {
+    startExport();
+}
+
+void SessionsView::refresh() {
     const bool none = model_->rowCount() == 0;
     model_->setEditable(!context().document->readOnly());
     model_->setRuns(context().document->runs());
@@ -279,7 +280,7 @@ bool SessionsView::perform(const QString& action) {
         filter_->clear();
         return true;
     }
-    return View::perform(action);
+    return DocumentView::perform(action);
 }
 
 QString SessionsView::whyNot(const QString& action) const {

@@ -9,8 +9,8 @@
 #include "ui/models/common/latest_job.h"
 #include "ui/models/session/run_export.h"
 #include "ui/models/session/run_table.h"
+#include "ui/views/common/document_view.h"
 #include "ui/views/sessions/run_edits.h"
-#include "ui/widgets/base/view.h"
 
 class QLineEdit;
 class QPushButton;
@@ -20,7 +20,7 @@ namespace vitrine::ui {
 
 class RunPanel;
 
-class SessionsView final : public View {
+class SessionsView final : public DocumentView {
     Q_OBJECT
 
 public:
@@ -47,11 +47,17 @@ signals:
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
+    // The list is filled at once, seen or not; events are of interest to an export alone.
+    void refresh() override;
+    std::vector<sessions::RunId> shownRuns() const override;
+    void onSession() override { refresh(); }
+    void onSelection() override;
+    void onRuns() override { refresh(); }
+    void onEvents(sessions::RunId run) override;
 
 private:
     void buildHeader();
     void buildTable();
-    void onRuns();
     void onFilter();
     void onChosen();
     void updateEmpty();

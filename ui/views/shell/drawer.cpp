@@ -10,12 +10,12 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "ui/models/common/flat_tree.h"
 #include "ui/models/common/format.h"
 #include "ui/models/kernels/kernel_stats.h"
 #include "ui/models/memory/event_table.h"
+#include "ui/models/run/run_command.h"
 #include "ui/views/kernels/kernel_list.h"
 #include "ui/widgets/base/delegates.h"
 #include "ui/widgets/base/style.h"
@@ -31,19 +31,6 @@ QPlainTextEdit* textPage(const QString& name, QWidget* parent) {
     page->setAccessibleName(name);
     page->setFont(Theme::instance().monoFont(TypeRole::Table));
     return page;
-}
-
-QString shellQuoted(const QString& text) {
-    static const QString kSafe = QStringLiteral("-_./:=,+@%");
-    const bool plain = !text.isEmpty() && std::all_of(text.begin(), text.end(), [](QChar c) {
-        return (c.unicode() < 128 && c.isLetterOrNumber()) || kSafe.contains(c);
-    });
-    if (plain) {
-        return text;
-    }
-    QString quoted = text;
-    quoted.replace(QLatin1Char('\''), QLatin1String("'\\''"));
-    return QLatin1Char('\'') + quoted + QLatin1Char('\'');
 }
 
 QString noteTitle(TimeRange range) {
@@ -193,7 +180,7 @@ void Drawer::showEvent(QShowEvent* event) {
 void Drawer::refresh() {
     const sessions::RunId id = context_.document->runA();
     const sessions::RunInfo* run = context_.document->run(id);
-    command_->setPlainText(run != nullptr ? commandLine(*run) : QString());
+    command_->setPlainText(run != nullptr ? runCommandLine(*run) : QString());
     log_->clear();
     chosen_ = 0;
     showNotes({});
@@ -344,36 +331,6 @@ bool Drawer::removeNoteAt(base::TimeNs time, base::TimeNs reach) {
         removeNote(nearest->id);
     }
     return nearest != nullptr;
-}
-
-QString Drawer::commandLine(const sessions::RunInfo& run) {
-    const nlohmann::json spec = nlohmann::json::parse(run.specJson, nullptr, false);
-    if (!spec.is_object()) {
-        return {};
-    }
-    QString line = QStringLiteral("vitrine ") + QString::fromStdString(run.workload);
-    for (const auto& [key, value] : spec.items()) {
-        if (key == "vitrine" || key == "workload" || value.is_null() || value.is_object()) {
-            continue;
-        }
-        const QString flag =
-            QStringLiteral(" --") + QString::fromStdString(key).replace(QLatin1Char('_'), QLatin1Char('-'));
-        if (value.is_boolean()) {
-            line += value.get<bool>() ? flag : QString();
-        } else if (value.is_string()) {
-            const QString text = QString::fromStdString(value.get<std::string>());
-            line += text.isEmpty() ? QString() : flag + QLatin1Char(' ') + shellQuoted(text);
-        } else if (value.is_array()) {
-            QStringList parts;
-            for (const nlohmann::json& item : value) {
-                parts << QString::fromStdString(item.is_string() ? item.get<std::string>() : item.dump());
-            }
-            line += parts.isEmpty() ? QString() : flag + QLatin1Char(' ') + shellQuoted(parts.join(QLatin1Char(',')));
-        } else {
-            line += flag + QLatin1Char(' ') + QString::fromStdString(value.dump());
-        }
-    }
-    return line;
 }
 
 } // namespace vitrine::ui

@@ -25,9 +25,6 @@ class Drawer final : public QTabWidget {
 public:
     Drawer(const ViewServices& context, QWidget* parent);
 
-    /// The command line that starts this run again: "vitrine generate --model synthetic:gpt-oss-20b ...".
-    static QString commandLine(const sessions::RunInfo& run);
-
     /// Keeps a note about a stretch or an instant in the session and opens it for its words.
     void addNote(TimeRange range);
     /// Shows the Notes with one of them in the field.

@@ -2,44 +2,36 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "ui/views/shell/main_window.h"
 
+#include <QAbstractButton>
 #include <QAbstractSpinBox>
 #include <QApplication>
 #include <QCloseEvent>
-#include <QDockWidget>
 #include <QDragEnterEvent>
-#include <QFileDialog>
 #include <QFileInfo>
-#include <QInputDialog>
-#include <QLineEdit>
-#include <QMenu>
 #include <QMenuBar>
-#include <QMessageBox>
 #include <QMimeData>
 #include <QPlainTextEdit>
-#include <QPushButton>
-#include <QSettings>
-#include <QStackedWidget>
-#include <QStatusBar>
 #include <algorithm>
-#include <set>
 
 #include "ui/models/common/stack_model.h"
-#include "ui/models/session/run_summary.h"
 #include "ui/views/shell/command_palette.h"
+#include "ui/views/shell/device_strip.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/rail.h"
+#include "ui/views/shell/session_commands.h"
+#include "ui/views/shell/settings_file.h"
 #include "ui/views/shell/shortcuts_panel.h"
 #include "ui/views/shell/status_row.h"
-#include "ui/views/shell/view_list.h"
+#include "ui/views/shell/tool_row.h"
+#include "ui/views/shell/window_docks.h"
 #include "ui/widgets/base/focus_order.h"
-#include "ui/widgets/base/icons.h"
-#include "ui/widgets/base/theme.h"
 
 namespace vitrine::ui {
 
 namespace {
 
-constexpr int kRecentFiles = 10;
+constexpr int kNarrowWidth = 1200;
+constexpr int kSmallWidth = 1100;
 
 bool takesKeys(QObject* object) {
     return qobject_cast<QLineEdit*>(object) != nullptr || qobject_cast<QAbstractSpinBox*>(object) != nullptr ||
@@ -49,44 +41,39 @@ bool takesKeys(QObject* object) {
 } // namespace
 
 MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget* parent, DeviceFeed* devices)
-    : QMainWindow(parent), settingsFile_(settingsFile), runs_(runs), devices_(devices),
-      document_(new SessionDocument(this)), time_(new TimeCursor(this)), actions_(new ActionList(this)) {
+    : QMainWindow(parent), settingsFile_(settingsFile), runs_(runs), document_(new SessionDocument(this)),
+      time_(new TimeCursor(this)), actions_(new ActionList(this)),
+      context_{document_, time_, runs, actions_, settingsFile, devices} {
     setObjectName(QStringLiteral("main"));
     setMinimumSize(900, 600);
     setAcceptDrops(true);
     qApp->installEventFilter(this);
-    const auto kept = settings();
-    if (kept) {
+    if (const auto kept = keptSettings(settingsFile_)) {
         actions_->load(*kept);
-        recent_ = kept->value(QStringLiteral("recent")).toStringList();
         Theme::instance().setMode(
             static_cast<Theme::Mode>(std::clamp(kept->value(QStringLiteral("theme"), 0).toInt(), 0, 2)));
     }
+    sessions_ = new SessionCommands(context_, settingsFile_, this);
     buildMenus();
     buildToolBar();
     status_ = new StatusRow(document_, this);
     setStatusBar(status_);
-    buildRailAndViews();
-    buildDocks();
+    buildViews();
     palette_ = new CommandPalette(*actions_, this);
     palette_->setRefresh([this] { updateAvailability(); });
     shortcuts_ = new ShortcutsPanel(*actions_, this);
     connect(shortcuts_, &ShortcutsPanel::keysChanged, this, [this] {
-        if (const auto keep = settings()) {
+        if (const auto keep = keptSettings(settingsFile_)) {
             actions_->save(*keep);
         }
     });
     connect(actions_, &ActionList::triggered, this, &MainWindow::onAction);
-    connect(&Theme::instance(), &Theme::changed, this,
-            [this] { whyOom_->setIcon(icon(QStringLiteral("warning"), themeTokens().bad)); });
-    const char* const themeIds[] = {"theme.system", "theme.light", "theme.dark"};
-    actions_->action(QString::fromLatin1(themeIds[static_cast<int>(Theme::instance().mode())]))->setChecked(true);
+    connect(sessions_, &SessionCommands::openWanted, this, &MainWindow::openFile);
+    connect(sessions_, &SessionCommands::failed, this,
+            [this](const QString& error) { currentView()->showError(error); });
     connectDocument();
-    resize(1440, 900);
-    if (kept) {
-        restoreGeometry(kept->value(QStringLiteral("geometry")).toByteArray());
-    }
-    updateRecentMenu();
+    connectRuns();
+    restoreChoices();
     updateTitle();
     openView(QStringLiteral("memory"));
     updateForSize();
@@ -96,28 +83,41 @@ MainWindow::MainWindow(RunController* runs, const QString& settingsFile, QWidget
 
 MainWindow::~MainWindow() {
     // Views hold pointers into what is a child of this window too: they go first.
-    for (View* view : views_) {
+    for (View* view : views()) {
         view->disconnect(this);
     }
     document_->disconnect(this);
     time_->disconnect(this);
 }
 
-std::unique_ptr<QSettings> MainWindow::settings() const {
-    return settingsFile_.isEmpty() ? nullptr : std::make_unique<QSettings>(settingsFile_, QSettings::IniFormat);
+QLineEdit* MainWindow::searchField() const {
+    return tools_->search();
+}
+
+DeviceStrip* MainWindow::deviceStrip() const {
+    return tools_->device();
+}
+
+Drawer* MainWindow::drawer() const {
+    return docks_->drawer();
+}
+
+QStringList MainWindow::recentFiles() const {
+    return sessions_->recentFiles();
+}
+
+/// What the settings keep of the window itself: its theme and its place on the screen.
+void MainWindow::restoreChoices() {
+    const char* const themes[] = {"theme.system", "theme.light", "theme.dark"};
+    actions_->action(QString::fromLatin1(themes[static_cast<int>(Theme::instance().mode())]))->setChecked(true);
+    resize(1440, 900);
+    if (const auto kept = keptSettings(settingsFile_)) {
+        restoreGeometry(kept->value(QStringLiteral("geometry")).toByteArray());
+    }
 }
 
 void MainWindow::connectDocument() {
     connect(document_, &SessionDocument::opened, this, [this] {
-        if (QFileInfo::exists(document_->path())) {
-            recent_.removeAll(document_->path());
-            recent_.prepend(document_->path());
-            recent_.resize(std::min<qsizetype>(recent_.size(), kRecentFiles));
-            if (const auto keep = settings()) {
-                keep->setValue(QStringLiteral("recent"), recent_);
-            }
-            updateRecentMenu();
-        }
         updateTitle();
         updateAvailability();
     });
@@ -148,13 +148,16 @@ void MainWindow::connectDocument() {
             updateAvailability();
         }
     });
-    if (runs_ != nullptr) {
-        connect(runs_, &RunController::started, this, [this] { updateAvailability(); });
-        connect(runs_, &RunController::ended, this, [this] { updateAvailability(); });
-        connect(runs_, &RunController::notice, this, [this](const QString& text) { statusBar()->showMessage(text); });
-        connect(runs_, &RunController::refused, this,
-                [this](const QString& error) { currentView()->showError(error); });
+}
+
+void MainWindow::connectRuns() {
+    if (runs_ == nullptr) {
+        return;
     }
+    connect(runs_, &RunController::started, this, [this] { updateAvailability(); });
+    connect(runs_, &RunController::ended, this, [this] { updateAvailability(); });
+    connect(runs_, &RunController::notice, this, [this](const QString& text) { statusBar()->showMessage(text); });
+    connect(runs_, &RunController::refused, this, [this](const QString& error) { currentView()->showError(error); });
 }
 
 void MainWindow::onSelection() {
@@ -199,7 +202,7 @@ void MainWindow::openFile(const QString& path) {
         currentView()->takeFolder(info.absoluteFilePath());
         return;
     }
-    for (View* view : views_) {
+    for (View* view : views()) {
         view->showError({});
     }
     if (!info.exists()) {
@@ -209,59 +212,14 @@ void MainWindow::openFile(const QString& path) {
     document_->open(path);
 }
 
-View* MainWindow::currentView() const {
-    return qobject_cast<View*>(stack_->currentWidget());
-}
-
-View* MainWindow::view(const QString& id) const {
-    const auto found = viewById_.find(id);
-    return found == viewById_.end() ? nullptr : found->second;
-}
-
-void MainWindow::openView(const QString& id) {
-    View* next = view(id);
-    if (next == nullptr) {
-        return;
-    }
-    View* before = currentView();
-    actions_->action(QStringLiteral("go.") + id)->setChecked(true);
-    if (next == before && !visited_.empty()) {
-        return;
-    }
-    if (before != nullptr && !visited_.empty()) {
-        saveLayout(before->id());
-        before->deactivated();
-    }
-    stack_->setCurrentWidget(next);
-    const auto page = inspectorPage_.find(id);
-    if (page != inspectorPage_.end()) {
-        inspectorStack_->setCurrentIndex(page->second);
-        inspectorHeads_->setCurrentIndex(page->second);
-    }
-    restoreLayout(id);
-    status_->readout()->setText(next->readout());
+/// Another view is on top: everything around it follows.
+void MainWindow::onEntering(View* view) {
+    docks_->show(view);
+    status_->readout()->setText(view->readout());
     status_->priced()->clear();
-    setSearchHint({});
-    if (!walkingBack_ && (visited_.empty() || visited_[visitedAt_] != id)) {
-        visited_.resize(visited_.empty() ? 0 : visitedAt_ + 1);
-        visited_.push_back(id);
-        visitedAt_ = visited_.size() - 1;
-    }
-    orderFocus(QList<QWidget*>{toolBar_, rail_, next->header()} + next->focusOrder() +
-               QList<QWidget*>{next, inspectorHeads_, inspectorStack_, drawer_});
-    next->activated();
-    updateAvailability();
-}
-
-void MainWindow::updateRecentMenu() {
-    recentMenu_->clear();
-    for (const QString& path : recent_) {
-        QAction* action = recentMenu_->addAction(QFileInfo(path).fileName());
-        action->setToolTip(path);
-        action->setEnabled(QFileInfo::exists(path));
-        connect(action, &QAction::triggered, this, [this, path] { openFile(path); });
-    }
-    recentMenu_->setEnabled(!recent_.isEmpty());
+    tools_->search()->setHint({});
+    orderFocus(QList<QWidget*>{toolBar_, rail_, view->header()} + view->focusOrder() + QList<QWidget*>{view} +
+               docks_->focusOrder());
 }
 
 void MainWindow::updateTitle() {
@@ -273,15 +231,44 @@ void MainWindow::updateTitle() {
     setWindowTitle(name.isEmpty() ? tr("Vitrine") : tr("%1 - Vitrine").arg(name));
 }
 
-void MainWindow::setSearchHint(const QString& hint) {
-    searchHint_->setText(hint);
-    searchKey_->setVisible(hint.isEmpty() && search_->text().isEmpty() && search_->width() > 100);
+void MainWindow::updateForSize() {
+    const bool narrow = width() < kNarrowWidth;
+    rail_->setNarrow(narrow);
+    tools_->setNarrow(narrow, width() < kSmallWidth);
+    docks_->setNarrow(narrow);
+}
+
+void MainWindow::moveFocus(int direction) {
+    QList<QWidget*> stops = {tools_->firstStop(),
+                             rail_->buttonOf(actions_->action(QStringLiteral("go.") + currentView()->id()))};
+    stops << currentView()->header()->findChildren<QAbstractButton*>().value(0) << currentView()->focusStops()
+          << docks_->stops();
+    stops.removeAll(nullptr);
+    const QWidget* focus = QApplication::focusWidget();
+    int at = -1;
+    for (int i = 0; i < stops.size(); ++i) {
+        if (focus != nullptr && (stops[i] == focus || stops[i]->isAncestorOf(focus))) {
+            at = i;
+        }
+    }
+    at = at < 0 ? (direction > 0 ? 0 : static_cast<int>(stops.size()) - 1)
+                : (at + direction + static_cast<int>(stops.size())) % static_cast<int>(stops.size());
+    QWidget* target = stops[at];
+    if (target->focusPolicy() == Qt::NoFocus) {
+        for (QWidget* child : target->findChildren<QWidget*>()) {
+            if (child->focusPolicy() & Qt::TabFocus && child->isVisible()) {
+                target = child;
+                break;
+            }
+        }
+    }
+    target->setFocus(Qt::TabFocusReason);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
-    if (const auto keep = settings()) {
+    if (const auto keep = keptSettings(settingsFile_)) {
         keep->setValue(QStringLiteral("geometry"), saveGeometry());
-        saveLayout(currentView()->id());
+        docks_->keepLayout(currentView());
     }
     QMainWindow::closeEvent(event);
 }
@@ -313,29 +300,6 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
             event->accept();
             return true;
         }
-    }
-    if (watched == tools_ && (event->type() == QEvent::Resize || event->type() == QEvent::LayoutRequest)) {
-        fitDeviceStrip();
-    }
-    if (watched == search_ && event->type() == QEvent::KeyPress) {
-        const auto* key = static_cast<QKeyEvent*>(event);
-        if (key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter) {
-            const int direction = key->modifiers() & Qt::ShiftModifier ? -1 : 1;
-            setSearchHint(currentView()->find(search_->text(), direction));
-            return true;
-        }
-        if (key->key() == Qt::Key_Escape) {
-            search_->clear();
-            currentView()->setFocus();
-            return true;
-        }
-    }
-    if (watched == search_ && (event->type() == QEvent::FocusIn || event->type() == QEvent::FocusOut)) {
-        QMetaObject::invokeMethod(this, &MainWindow::updateForSize, Qt::QueuedConnection);
-    }
-    if (watched == search_ && event->type() == QEvent::KeyRelease) {
-        const QString hint = currentView()->find(search_->text(), 0);
-        setSearchHint(search_->text().isEmpty() ? QString() : hint);
     }
     return QMainWindow::eventFilter(watched, event);
 }

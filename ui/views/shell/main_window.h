@@ -3,34 +3,33 @@
 #pragma once
 
 // The main window: menu, tool bar, rail, the stack of views, docks and the status bar. It owns the document, the shared
-// time cursor and the list of actions; views get them through ViewServices.
+// time cursor and the list of actions, which views get through ViewServices. It joins its parts: a command goes to the view
+// that is shown, then to the commands about files, time and docks; what the document reports goes to the axis of time and
+// to the status bar.
 
-#include <QImage>
 #include <QMainWindow>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
-#include <vector>
 
+#include "ui/views/shell/time_commands.h"
+#include "ui/views/shell/view_stack.h"
 #include "ui/widgets/base/view.h"
 
 class QLineEdit;
-class QPushButton;
-class QSettings;
-class QStackedWidget;
 
 namespace vitrine::ui {
 
 class CommandPalette;
-class Crumbs;
 class DeviceStrip;
 class Drawer;
 class EdgeBar;
 class Rail;
-class RunPicker;
+class SessionCommands;
 class ShortcutsPanel;
 class StatusRow;
+class ToolRow;
+class WindowDocks;
 
 class MainWindow final : public QMainWindow {
     Q_OBJECT
@@ -47,16 +46,16 @@ public:
     ActionList* actionList() const { return actions_; }
 
     void openFile(const QString& path); ///< a .vitrine file; a model folder goes to the Run view
-    void openView(const QString& id);
-    View* currentView() const;
-    View* view(const QString& id) const;
-    std::vector<View*> views() const { return views_; }
-    QLineEdit* searchField() const { return search_; }
-    DeviceStrip* deviceStrip() const { return device_; }
-    Drawer* drawer() const { return drawer_; }
+    void openView(const QString& id) { stack_->open(id); }
+    View* currentView() const { return stack_->shown(); }
+    View* view(const QString& id) const { return stack_->view(id); }
+    std::vector<View*> views() const { return stack_->views(); }
+    QLineEdit* searchField() const;
+    DeviceStrip* deviceStrip() const;
+    Drawer* drawer() const;
 
     /// Files that were opened, newest first.
-    QStringList recentFiles() const { return recent_; }
+    QStringList recentFiles() const;
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -66,78 +65,53 @@ protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    void buildMenus();
-    void buildToolBar();
-    void buildRailAndViews();
-    void buildDocks();
-    void connectDocument();
-    void onAction(const QString& id);
     using Commands = std::map<QString, std::function<void()>>;
-    Commands fileCommands();
-    Commands timeCommands();
-    Commands panelCommands();
+
+    void buildMenus();
+    QMenu* addMenu(const QString& title, const QStringList& actions);
+    void buildToolBar();
+    void buildViews();
+    void connectView(View* view);
+    void connectDocument();
+    void connectRuns();
+    void restoreChoices();
+
+    void onAction(const QString& id);
     bool windowAction(const QString& id);
-    void openDialog();
-    void newSessionDialog();
+    Commands viewCommands();
+    Commands runCommands();
+    Commands panelCommands();
+    void setTheme(Theme::Mode mode);
     void exportImage();
-    void runAgain();
-    void renameRun();
     void showAbout();
-    void updateAvailability();
-    void updateRecentMenu();
-    void updateTitle();
-    void updateForSize();
+
+    void onEntering(View* view);
     void onTimeline(qint64 run);
     void onSelection();
-    void saveLayout(const QString& view);
-    void restoreLayout(const QString& view);
-    void defaultLayout();
-    void foldInspector(bool folded);
+    void updateAvailability();
+    void updateTitle();
+    void updateForSize();
     void moveFocus(int direction);
-    std::optional<TimeRange> markedRange() const; ///< the mark, else the measured range, else the cursor
-    std::unique_ptr<QSettings> settings() const;
 
     QString settingsFile_;
     RunController* runs_;
-    DeviceFeed* devices_;
     SessionDocument* document_;
     TimeCursor* time_;
     ActionList* actions_;
-    std::vector<View*> views_;
-    std::map<QString, View*> viewById_;
-    std::vector<QString> visited_; ///< views, for Back and Forward
-    std::size_t visitedAt_ = 0;
-    bool walkingBack_ = false;
-    sessions::RunId shownRun_ = 0;
-    QStringList recent_;
-
-    QStackedWidget* stack_ = nullptr;
+    ViewServices context_; ///< of everything in the window
+    SessionCommands* sessions_ = nullptr;
+    WindowDocks* docks_ = nullptr;
+    std::optional<TimeCommands> timeCommands_;
     EdgeBar* toolBar_ = nullptr;
-    QWidget* tools_ = nullptr; ///< what stands in the tool bar
-    void fitDeviceStrip();
+    ToolRow* tools_ = nullptr;
     Rail* rail_ = nullptr;
-    RunPicker *pickerA_ = nullptr, *pickerB_ = nullptr;
-    QPushButton *runAgain_ = nullptr, *stop_ = nullptr, *whyOom_ = nullptr;
-    Crumbs* crumbs_ = nullptr;
-    QLineEdit* search_ = nullptr;
-    QAction* searchAction_ = nullptr;
-    TextLabel* searchHint_ = nullptr;
-    QWidget* searchKey_ = nullptr; ///< the key in a frame, where the hint has nothing to say
-    void setSearchHint(const QString& hint);
-    DeviceStrip* device_ = nullptr;
-    QDockWidget *inspectorDock_ = nullptr, *drawerDock_ = nullptr, *runsDock_ = nullptr;
-    QStackedWidget *inspectorStack_ = nullptr, *inspectorHeads_ = nullptr;
-    QWidget* inspectorFrame_ = nullptr;
-    QPushButton* unfold_ = nullptr; ///< on the head of the inspector where it lies below the view
-    bool inspectorFolded_ = false;  ///< only its head is seen: in a low window the plot needs the height
-    std::map<QString, int> inspectorPage_;
-    Drawer* drawer_ = nullptr;
-    QMenu* recentMenu_ = nullptr;
-    TextLabel* sessionName_ = nullptr;
+    ViewStack* stack_ = nullptr;
     StatusRow* status_ = nullptr;
+    TextLabel* sessionName_ = nullptr; ///< in the corner of the menu bar
     CommandPalette* palette_ = nullptr;
     ShortcutsPanel* shortcuts_ = nullptr;
-    bool narrow_ = false, hadCursor_ = false;
+    sessions::RunId shownRun_ = 0;
+    bool hadCursor_ = false;
 };
 
 } // namespace vitrine::ui

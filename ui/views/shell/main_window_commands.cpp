@@ -1,42 +1,41 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// What the commands of the window do; the rest of the window stands in main_window.cpp.
-#include <QAbstractSpinBox>
+// What the commands of the window do, and which of them can be done; the rest of the window stands in main_window.cpp.
 #include <QApplication>
-#include <QCloseEvent>
-#include <QDockWidget>
-#include <QDragEnterEvent>
 #include <QFileDialog>
-#include <QFileInfo>
-#include <QInputDialog>
-#include <QLineEdit>
-#include <QMenu>
-#include <QMenuBar>
 #include <QMessageBox>
-#include <QMimeData>
-#include <QPlainTextEdit>
-#include <QProgressBar>
-#include <QPushButton>
-#include <QSettings>
-#include <QStackedWidget>
-#include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "ui/models/common/format.h"
-#include "ui/models/session/run_summary.h"
 #include "ui/views/shell/command_palette.h"
-#include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
-#include "ui/views/shell/rail.h"
+#include "ui/views/shell/session_commands.h"
+#include "ui/views/shell/settings_file.h"
 #include "ui/views/shell/shortcuts_panel.h"
 #include "ui/views/shell/status_row.h"
-#include "ui/views/shell/view_list.h"
-#include "ui/widgets/base/icons.h"
-#include "ui/widgets/base/theme.h"
+#include "ui/views/shell/tool_row.h"
+#include "ui/views/shell/window_docks.h"
 #include "ui/widgets/timeline/time_strip.h"
 
 namespace vitrine::ui {
+
+namespace {
+
+/// The view that does a command while another one is shown; empty: none.
+QString ownerOf(const QString& command) {
+    const std::pair<QLatin1String, QLatin1String> owners[] = {
+        {QLatin1String("go.peak"), QLatin1String("memory")},   {QLatin1String("go.oom"), QLatin1String("memory")},
+        {QLatin1String("kernels."), QLatin1String("kernels")}, {QLatin1String("batching."), QLatin1String("batching")},
+        {QLatin1String("mask."), QLatin1String("mask")},
+    };
+    for (const auto& [prefix, view] : owners) {
+        if (command.startsWith(prefix)) {
+            return view;
+        }
+    }
+    return {};
+}
+
+} // namespace
 
 void MainWindow::onAction(const QString& id) {
     if (View* now = currentView(); now != nullptr && now->perform(id)) {
@@ -44,41 +43,52 @@ void MainWindow::onAction(const QString& id) {
         return;
     }
     if (!windowAction(id)) {
-        // A command of another view: the memory view answers the questions about memory.
-        if (id.startsWith(QLatin1String("go.peak")) || id == QLatin1String("go.oom")) {
-            openView(QStringLiteral("memory"));
-            currentView()->perform(id);
-        } else if (id.startsWith(QLatin1String("kernels."))) {
-            openView(QStringLiteral("kernels"));
-            currentView()->perform(id);
-        } else if (id.startsWith(QLatin1String("batching."))) {
-            openView(QStringLiteral("batching"));
-            currentView()->perform(id);
-        } else if (id.startsWith(QLatin1String("mask."))) {
-            openView(QStringLiteral("mask"));
+        if (const QString owner = ownerOf(id); !owner.isEmpty()) {
+            openView(owner);
             currentView()->perform(id);
         }
     }
     updateAvailability();
 }
 
-MainWindow::Commands MainWindow::fileCommands() {
+bool MainWindow::windowAction(const QString& id) {
+    if (id.startsWith(QLatin1String("go.")) && view(id.mid(3)) != nullptr) {
+        openView(id.mid(3));
+        return true;
+    }
+    if (id == QLatin1String("select.clear") && status_->reading()) {
+        document_->stopReading();
+    }
+    if (sessions_->perform(id) || timeCommands_->perform(id)) {
+        return true;
+    }
+    for (const Commands& table : {viewCommands(), runCommands(), panelCommands()}) {
+        if (const auto found = table.find(id); found != table.end()) {
+            found->second();
+            return true;
+        }
+    }
+    return false;
+}
+
+MainWindow::Commands MainWindow::viewCommands() {
     return {
-        {"file.open", [this] { openDialog(); }},
-        {"file.new-session", [this] { newSessionDialog(); }},
         {"file.export-image", [this] { exportImage(); }},
-        {"file.close", [this] { document_->close(); }},
         {"file.quit", [this] { close(); }},
-        {"edit.find",
-         [this] {
-             search_->setFocus(Qt::ShortcutFocusReason);
-             search_->selectAll();
-         }},
-        {"edit.find-next", [this] { setSearchHint(currentView()->find(search_->text(), 1)); }},
-        {"edit.find-previous", [this] { setSearchHint(currentView()->find(search_->text(), -1)); }},
-        {"edit.rename", [this] { renameRun(); }},
+        {"edit.find", [this] { tools_->search()->takeFocus(); }},
+        {"edit.find-next", [this] { tools_->search()->findAgain(1); }},
+        {"edit.find-previous", [this] { tools_->search()->findAgain(-1); }},
         {"run.start", [this] { openView(QStringLiteral("run")); }},
-        {"run.again", [this] { runAgain(); }},
+        {"go.back", [this] { stack_->back(); }},
+        {"go.forward", [this] { stack_->forward(); }},
+        {"tools.palette", [this] { palette_->openOver(); }},
+        {"help.shortcuts", [this] { shortcuts_->openOver(); }},
+        {"help.about", [this] { showAbout(); }},
+    };
+}
+
+MainWindow::Commands MainWindow::runCommands() {
+    return {
         {"run.stop",
          [this] {
              if (runs_ != nullptr) {
@@ -91,76 +101,6 @@ MainWindow::Commands MainWindow::fileCommands() {
                  runs_->releaseMemory();
              }
          }},
-    };
-}
-
-std::optional<TimeRange> MainWindow::markedRange() const {
-    if (time_->mark() || time_->measured()) {
-        return time_->mark() ? time_->mark() : time_->measured();
-    }
-    return time_->cursor() ? std::optional(TimeRange{*time_->cursor(), *time_->cursor()}) : std::nullopt;
-}
-
-MainWindow::Commands MainWindow::timeCommands() {
-    return {
-        {"zoom.fit", [this] { time_->fitSelection(); }},
-        {"zoom.all", [this] { time_->fitAll(); }},
-        {"zoom.back", [this] { time_->back(); }},
-        {"zoom.follow", [this] { time_->fitAll(); }},
-        {"zoom.in",
-         [this] { time_->zoom(0.7, time_->cursor().value_or(time_->range().begin + time_->range().length() / 2)); }},
-        {"zoom.out",
-         [this] {
-             time_->zoom(1 / 0.7, time_->cursor().value_or(time_->range().begin + time_->range().length() / 2));
-         }},
-        {"pan.left", [this] { time_->pan(-0.15); }},
-        {"pan.right", [this] { time_->pan(0.15); }},
-        {"select.clear",
-         [this] {
-             if (status_->reading()) {
-                 document_->stopReading();
-             }
-             time_->setMeasured({});
-             time_->select({});
-         }},
-        {"measure.filter",
-         [this] {
-             if (const auto range = time_->measured(); range && range->length() > 0) {
-                 time_->pushFilter(
-                     {*range, tr("%1 from %2").arg(durationText(range->length()), instantText(range->begin))});
-             }
-         }},
-        {"mark.set",
-         [this] {
-             const auto cursor = time_->cursor();
-             auto range = time_->measured();
-             if (!range && cursor) {
-                 range = TimeRange{*cursor, *cursor};
-             }
-             time_->setMark(range == time_->mark() ? std::nullopt : range); // again takes it away
-         }},
-        {"mark.keep",
-         [this] {
-             if (const auto range = markedRange()) {
-                 time_->setMark({});
-                 drawerDock_->show();
-                 drawer_->addNote(*range);
-             }
-         }},
-        {"mark.remove",
-         [this] {
-             if (time_->mark()) {
-                 time_->setMark({});
-             } else if (time_->cursor()) {
-                 drawer_->removeNoteAt(*time_->cursor(), time_->range().length() / 100);
-             }
-         }},
-        {"measure.clear-filter",
-         [this] {
-             if (!time_->filters().empty()) {
-                 time_->removeFilter(time_->filters().size() - 1);
-             }
-         }},
         {"compare.baseline",
          [this] { document_->setRunB(document_->runB() == document_->runA() ? 0 : document_->runA()); }},
         {"compare.swap", [this] { document_->swapRuns(); }},
@@ -169,96 +109,23 @@ MainWindow::Commands MainWindow::timeCommands() {
 
 MainWindow::Commands MainWindow::panelCommands() {
     return {
-        {"panel.inspector",
-         [this] {
-             if (inspectorDock_->isVisible() && inspectorFolded_) {
-                 foldInspector(false);
-             } else {
-                 inspectorDock_->setVisible(!inspectorDock_->isVisible() &&
-                                            inspectorPage_.contains(currentView()->id()));
-             }
-         }},
-        {"panel.drawer", [this] { drawerDock_->setVisible(!drawerDock_->isVisible()); }},
-        {"panel.runs", [this] { runsDock_->setVisible(!runsDock_->isVisible()); }},
+        {"panel.inspector", [this] { docks_->toggleInspector(); }},
+        {"panel.drawer", [this] { docks_->toggleDrawer(); }},
+        {"panel.runs", [this] { docks_->toggleRuns(); }},
         {"panel.next", [this] { moveFocus(1); }},
         {"panel.previous", [this] { moveFocus(-1); }},
-        {"panel.reset",
-         [this] {
-             if (const auto keep = settings()) {
-                 keep->remove(QStringLiteral("layout"));
-                 keep->remove(QStringLiteral("layout-narrow"));
-             }
-             defaultLayout();
-         }},
-        {"theme.system", [this] { Theme::instance().setMode(Theme::Mode::System); }},
-        {"theme.light", [this] { Theme::instance().setMode(Theme::Mode::Light); }},
-        {"theme.dark", [this] { Theme::instance().setMode(Theme::Mode::Dark); }},
-        {"tools.palette", [this] { palette_->openOver(); }},
-        {"help.shortcuts", [this] { shortcuts_->openOver(); }},
-        {"help.about", [this] { showAbout(); }},
-        {"go.back",
-         [this] {
-             if (visitedAt_ > 0) {
-                 walkingBack_ = true;
-                 openView(visited_[--visitedAt_]);
-                 walkingBack_ = false;
-             }
-         }},
-        {"go.forward",
-         [this] {
-             if (visitedAt_ + 1 < visited_.size()) {
-                 walkingBack_ = true;
-                 openView(visited_[++visitedAt_]);
-                 walkingBack_ = false;
-             }
-         }},
+        {"panel.reset", [this] { docks_->forgetLayouts(); }},
+        {"theme.system", [this] { setTheme(Theme::Mode::System); }},
+        {"theme.light", [this] { setTheme(Theme::Mode::Light); }},
+        {"theme.dark", [this] { setTheme(Theme::Mode::Dark); }},
     };
 }
 
-bool MainWindow::windowAction(const QString& id) {
-    if (id.startsWith(QLatin1String("go.")) && viewById_.contains(id.mid(3))) {
-        openView(id.mid(3));
-        return true;
+void MainWindow::setTheme(Theme::Mode mode) {
+    Theme::instance().setMode(mode);
+    if (const auto keep = keptSettings(settingsFile_)) {
+        keep->setValue(QStringLiteral("theme"), static_cast<int>(mode));
     }
-    bool done = false;
-    for (const Commands& table : {fileCommands(), timeCommands(), panelCommands()}) {
-        if (const auto found = table.find(id); found != table.end()) {
-            found->second();
-            done = true;
-        }
-    }
-    if (done && id.startsWith(QLatin1String("theme."))) {
-        if (const auto keep = settings()) {
-            keep->setValue(QStringLiteral("theme"), static_cast<int>(Theme::instance().mode()));
-        }
-    }
-    return done;
-}
-
-void MainWindow::openDialog() {
-    const QString path = QFileDialog::getOpenFileName(this, tr("Open session"), QFileInfo(document_->path()).path(),
-                                                      tr("Vitrine sessions (*.vitrine);;All files (*)"));
-    if (!path.isEmpty()) {
-        openFile(path);
-    }
-}
-
-void MainWindow::newSessionDialog() {
-    QString path = QFileDialog::getSaveFileName(this, tr("New session"), QFileInfo(document_->path()).path(),
-                                                tr("Vitrine sessions (*.vitrine)"));
-    if (path.isEmpty()) {
-        return;
-    }
-    if (!path.endsWith(QLatin1String(".vitrine"))) {
-        path += QLatin1String(".vitrine");
-    }
-    try {
-        sessions::SessionFile::open(path.toStdString(), sessions::OpenMode::CreateOrOpen);
-    } catch (const std::exception& error) {
-        currentView()->showError(QString::fromUtf8(error.what()));
-        return;
-    }
-    openFile(path);
 }
 
 void MainWindow::exportImage() {
@@ -266,33 +133,6 @@ void MainWindow::exportImage() {
         this, tr("Export view as image"), currentView()->id() + QStringLiteral(".png"), tr("PNG images (*.png)"));
     if (!path.isEmpty() && !currentView()->picture(currentView()->size(), 2.0).save(path)) {
         currentView()->showError(tr("%1: the image was not written; choose another folder").arg(path));
-    }
-}
-
-void MainWindow::runAgain() {
-    const sessions::RunInfo* run = document_->run(document_->runA());
-    if (run == nullptr || runs_ == nullptr || runs_->running()) {
-        return;
-    }
-    const nlohmann::json spec = nlohmann::json::parse(run->specJson, nullptr, false);
-    if (!spec.is_object()) {
-        currentView()->showError(tr("Run %1 has no experiment that can be started again.").arg(run->id));
-        return;
-    }
-    runs_->start(spec, document_->path());
-}
-
-void MainWindow::renameRun() {
-    const sessions::RunInfo* run = document_->run(document_->runA());
-    if (run == nullptr || document_->readOnly()) {
-        return;
-    }
-    bool ok = false;
-    const QString name = QInputDialog::getText(this, tr("Rename run"), tr("Name"), QLineEdit::Normal,
-                                               QString::fromStdString(run->name), &ok);
-    if (ok) {
-        document_->edit(
-            [id = run->id, text = name.toStdString()](sessions::SessionFile& file) { file.renameRun(id, text); });
     }
 }
 
@@ -323,7 +163,7 @@ void MainWindow::updateAvailability() {
     set("measure.clear-filter", !time_->filters().empty(), tr("There is no filter"));
     // Only views on the axis of time have marks: elsewhere their keys belong to the view.
     const bool timed = currentView() != nullptr && currentView()->findChild<TimeStrip*>() != nullptr;
-    const bool marked = timed && markedRange().has_value();
+    const bool marked = timed && timeCommands_->marked().has_value();
     const QString nothing = timed ? tr("Click a plot or drag over it first") : tr("This view has no axis of time");
     set("mark.set", marked, nothing);
     set("mark.keep", marked && !document_->readOnly() && run != nullptr,
@@ -333,16 +173,8 @@ void MainWindow::updateAvailability() {
                                         (document_->timeline(run->id).timeline &&
                                          !document_->timeline(run->id).timeline->memory().outOfMemory().empty()));
     set("go.oom", oom, tr("This run did not run out of memory"));
-    // A button that goes hands its focus to the view: Qt would give it to the next field, where single keys are typed.
-    const bool again = actions_->action(QStringLiteral("run.again"))->isEnabled();
-    const bool stop = actions_->action(QStringLiteral("run.stop"))->isEnabled();
-    if (currentView() != nullptr &&
-        ((runAgain_->hasFocus() && !again) || (stop_->hasFocus() && !stop) || (whyOom_->hasFocus() && !oom))) {
-        currentView()->setFocus();
-    }
-    whyOom_->setVisible(oom);
-    runAgain_->setEnabled(again);
-    stop_->setEnabled(stop);
+    tools_->setAvailable(actions_->action(QStringLiteral("run.again"))->isEnabled(),
+                         actions_->action(QStringLiteral("run.stop"))->isEnabled(), oom);
     if (const View* now = currentView()) {
         for (QAction* action : actions_->all()) {
             const QString reason = now->whyNot(ActionList::idOf(action));

@@ -5,14 +5,14 @@
 #include <QTextDocument>
 #include <algorithm>
 
-#include "engine/language/source.h"
+#include "engine/language/python/tokens.h"
 #include "ui/widgets/base/theme.h"
 
 namespace vitrine::ui {
 
 namespace {
 
-using Kind = engine::ModToken::Kind;
+using Kind = engine::CodeToken::Kind;
 
 CodeColor colorOf(Kind kind) {
     switch (kind) {
@@ -84,7 +84,7 @@ std::vector<CodePiece> codePieces(const QString& text) {
     Places places(utf8);
     std::vector<CodePiece> pieces;
     bool afterDef = false;
-    for (const engine::ModToken& token : engine::modTokens(utf8)) {
+    for (const engine::CodeToken& token : engine::codeTokens(utf8)) {
         const std::string_view word = std::string_view(utf8).substr(token.begin, token.end - token.begin);
         const bool named = token.kind == Kind::Name || token.kind == Kind::Builtin;
         const CodeColor color = afterDef && named ? CodeColor::Function : colorOf(token.kind);

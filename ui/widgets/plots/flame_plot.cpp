@@ -16,7 +16,7 @@ namespace {
 constexpr double kLowest = 22, kHighest = 60, kTwoLines = 38, kMargin = 12, kTop = 8, kSmallest = 2, kLabelled = 18,
                  kElided = 56, kHatched = 24;
 
-bool isAbove(const FlameTree& flame, std::size_t node, std::size_t inner) {
+bool isAbove(const profiler::FlameTree& flame, std::size_t node, std::size_t inner) {
     for (auto at = static_cast<std::int32_t>(inner); at >= 0; at = flame.nodes[static_cast<std::size_t>(at)].parent) {
         if (static_cast<std::size_t>(at) == node) {
             return true;
@@ -26,7 +26,7 @@ bool isAbove(const FlameTree& flame, std::size_t node, std::size_t inner) {
 }
 
 /// Place of a node among its siblings, which stand together.
-int siblingNumber(const FlameTree& flame, std::size_t node) {
+int siblingNumber(const profiler::FlameTree& flame, std::size_t node) {
     int number = 0;
     while (node > 0 && flame.nodes[node - 1].parent == flame.nodes[node].parent) {
         --node;
@@ -36,12 +36,12 @@ int siblingNumber(const FlameTree& flame, std::size_t node) {
 }
 
 /// Height of a level: all of them fill what there is, within reason.
-double rowHeight(const FlameTree& flame, const QSizeF& size) {
+double rowHeight(const profiler::FlameTree& flame, const QSizeF& size) {
     return std::clamp(std::floor((size.height() - 2 * kTop) / std::max(1, flame.depth)), kLowest, kHighest);
 }
 
-CategoryStyle styleOf(const FlameTree& flame, std::size_t node, const ThemeTokens& theme) {
-    const FlameNode& here = flame.nodes[node];
+CategoryStyle styleOf(const profiler::FlameTree& flame, std::size_t node, const ThemeTokens& theme) {
+    const profiler::FlameNode& here = flame.nodes[node];
     if (here.category < 0) {
         CategoryStyle style;
         style.fill = here.depth == 0 ? theme.band : here.depth == 1 ? theme.pressed : theme.hover;
@@ -52,10 +52,11 @@ CategoryStyle styleOf(const FlameTree& flame, std::size_t node, const ThemeToken
     return layerStyle({{}, here.category, kernel ? 1 + siblingNumber(flame, node) % 4 : 0}, theme);
 }
 
-void drawLabels(QPainter& painter, const QRectF& box, const FlameNode& node, const CategoryStyle& style, bool hatched) {
+void drawLabels(QPainter& painter, const QRectF& box, const profiler::FlameNode& node, const CategoryStyle& style,
+                bool hatched) {
     const QFont font = Theme::instance().font(TypeRole::Axis);
     const QRectF inner = box.adjusted(5, 0, -4, 0);
-    QString name = node.name;
+    QString name = textOf(node.name);
     if (textWidth(name, font) > inner.width() && inner.width() < kElided) {
         name = name.section(QLatin1Char(' '), -1); // of "layer 12" the number
         if (textWidth(name, font) > inner.width()) {
@@ -82,16 +83,16 @@ void drawLabels(QPainter& painter, const QRectF& box, const FlameNode& node, con
 
 } // namespace
 
-std::vector<FlameItem> flameItems(const FlameTree& flame, std::size_t zoomed, const QSizeF& size) {
+std::vector<FlameItem> flameItems(const profiler::FlameTree& flame, std::size_t zoomed, const QSizeF& size) {
     std::vector<FlameItem> items;
     if (zoomed >= flame.nodes.size() || flame.nodes[zoomed].length <= 0) {
         return items;
     }
-    const FlameNode& whole = flame.nodes[zoomed];
+    const profiler::FlameNode& whole = flame.nodes[zoomed];
     const double room = std::max(1.0, size.width() - 2 * kMargin);
     const double row = rowHeight(flame, size);
     for (std::size_t i = 0; i < flame.nodes.size(); ++i) {
-        const FlameNode& node = flame.nodes[i];
+        const profiler::FlameNode& node = flame.nodes[i];
         const double top = kTop + node.depth * row;
         if (i != zoomed && isAbove(flame, i, zoomed)) {
             items.push_back({QRectF(kMargin, top, room, row - 1), i, 1});
@@ -123,13 +124,13 @@ FlamePlot::FlamePlot(const QString& title, QWidget* parent) : ItemPlot(title, pa
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
     connect(this, &ItemPlot::itemClicked, this, [this](int item) {
         const FlameItem& here = items()[static_cast<std::size_t>(item)];
-        const FlameNode& node = flame_->nodes[here.node];
-        emit nodeChosen(node.name, node.depth);
+        const profiler::FlameNode& node = flame_->nodes[here.node];
+        emit nodeChosen(textOf(node.name), node.depth);
         zoomTo(here.count > 1 && node.parent >= 0 ? static_cast<std::size_t>(node.parent) : here.node);
     });
 }
 
-void FlamePlot::setFlame(FlameTreePtr flame) {
+void FlamePlot::setFlame(profiler::FlameTreePtr flame) {
     const bool same = flame_ && flame && flame_->nodes.size() == flame->nodes.size();
     flame_ = std::move(flame);
     zoomTo(same ? zoomed_ : 0);
@@ -158,7 +159,7 @@ QImage FlamePlot::picture(const QSizeF& size, double dpr) const {
     }
     QPainter painter(&image);
     for (const FlameItem& item : flameItems(*flame_, zoomed_, size)) {
-        const FlameNode& node = flame_->nodes[item.node];
+        const profiler::FlameNode& node = flame_->nodes[item.node];
         const double left = std::round(item.rect.left()), right = std::round(item.rect.right());
         QRectF box(left, item.rect.top(), std::max(1.0, right - left - (right - left > 3 ? 1 : 0)), item.rect.height());
         if (item.count > 1) {
@@ -212,20 +213,20 @@ int FlamePlot::itemBeside(int item, int key) const {
     return best;
 }
 
-QString FlamePlot::itemWords(int item) const {
+QString FlamePlot::itemText(int item) const {
     const FlameItem& here = items()[static_cast<std::size_t>(item)];
-    const FlameNode& node = flame_->nodes[here.node];
+    const profiler::FlameNode& node = flame_->nodes[here.node];
     if (here.count > 1) {
-        return tr("%1 entries too narrow to draw, from %2 on").arg(here.count).arg(node.name);
+        return tr("%1 entries too narrow to draw, from %2 on").arg(here.count).arg(textOf(node.name));
     }
     QStringList path;
     for (std::int32_t at = node.parent; at > 0; at = flame_->nodes[static_cast<std::size_t>(at)].parent) {
-        path.prepend(flame_->nodes[static_cast<std::size_t>(at)].name);
+        path.prepend(textOf(flame_->nodes[static_cast<std::size_t>(at)].name));
     }
     const double share = node.length / std::max(1.0, flame_->nodes.front().length);
     const QString calls = countText(static_cast<std::int64_t>(node.calls));
     return tr("%1: %2, %3 of all, %4%5")
-        .arg(node.name, durationText(static_cast<base::TimeNs>(node.length)), shareText(share),
+        .arg(textOf(node.name), durationText(static_cast<base::TimeNs>(node.length)), shareText(share),
              flame_->ofKernels ? tr("%1 kernels").arg(calls) : tr("%1 ops").arg(calls),
              path.isEmpty() ? QString() : QStringLiteral("; ") + path.join(QStringLiteral(" / ")));
 }

@@ -16,7 +16,7 @@ struct FlameItem {
     std::size_t count = 1; ///< > 1: neighbours that are too narrow to draw, from `node` on
 };
 /// What is drawn of a tree when `zoomed` fills the width.
-std::vector<FlameItem> flameItems(const FlameTree& flame, std::size_t zoomed, const QSizeF& size);
+std::vector<FlameItem> flameItems(const profiler::FlameTree& flame, std::size_t zoomed, const QSizeF& size);
 
 class FlamePlot final : public ItemPlot {
     Q_OBJECT
@@ -24,7 +24,7 @@ class FlamePlot final : public ItemPlot {
 public:
     FlamePlot(const QString& title, QWidget* parent);
 
-    void setFlame(FlameTreePtr flame);
+    void setFlame(profiler::FlameTreePtr flame);
     void zoomTo(std::size_t node);
     bool zoomOut(); ///< to what encloses the zoomed node; false: it is the root
     std::size_t zoomed() const { return zoomed_; }
@@ -39,13 +39,13 @@ protected:
     int itemCount() const override { return static_cast<int>(items().size()); }
     int itemAt(QPointF position) const override;
     int itemBeside(int item, int key) const override;
-    QString itemWords(int item) const override;
+    QString itemText(int item) const override;
     QRectF itemFrame(int item) const override;
     void resizeEvent(QResizeEvent* event) override;
 
 private:
     const std::vector<FlameItem>& items() const;
-    FlameTreePtr flame_;
+    profiler::FlameTreePtr flame_;
     std::size_t zoomed_ = 0;
     mutable std::vector<FlameItem> items_;
     mutable QSize itemsFor_;

@@ -29,7 +29,7 @@ RooflinePlot::RooflinePlot(QWidget* parent) : ItemPlot(tr("Decode roofline"), pa
     setFixedHeight(sizeHint().height());
 }
 
-void RooflinePlot::setFacts(RooflineSummary facts) {
+void RooflinePlot::setFacts(profiler::RooflineSummary facts) {
     facts_ = std::move(facts);
     forgetCurrentItem();
     setFixedHeight(sizeHint().height());
@@ -86,8 +86,8 @@ QImage RooflinePlot::picture(const QSizeF& size, double dpr) const {
     cell(1, kTable, kHead, tr("share"), t.text3, axis);
     cell(2, kTable, kHead, tr("at least"), t.text3, axis);
     for (std::size_t i = 0; i < facts_.parts.size(); ++i) {
-        const RooflineTerm& part = facts_.parts[i];
-        const CategoryStyle style = layerStyle(part.layer, t);
+        const profiler::RooflineTerm& part = facts_.parts[i];
+        const CategoryStyle style = layerStyle({textOf(part.name), static_cast<int>(part.category), part.tone}, t);
         const QRectF piece = pieceRect(i, size.width());
         fillCategory(painter, piece, style, dpr);
         if (i > 0 && piece.width() >= 2) {
@@ -95,7 +95,8 @@ QImage RooflinePlot::picture(const QSizeF& size, double dpr) const {
         }
         const QRectF row = rowRect(i, size.width());
         drawSwatch(painter, QRectF(row.left(), row.top() + (kRow - kSwatch) / 2, kSwatch, kSwatch), style);
-        drawText(painter, row.adjusted(kSwatch + 8, 0, -3 * 70, 0), Qt::AlignVCenter, part.layer.name, t.text1, table);
+        drawText(painter, row.adjusted(kSwatch + 8, 0, -3 * 70, 0), Qt::AlignVCenter, textOf(part.name), t.text1,
+                 table);
         cell(0, row.top(), kRow, bytesText(static_cast<std::uint64_t>(std::llround(part.bytes))), t.text1, table);
         cell(1, row.top(), kRow, shareText(part.share), t.text2, table);
         cell(2, row.top(), kRow, timeText(part.floorSeconds), t.text2, table);
@@ -103,21 +104,21 @@ QImage RooflinePlot::picture(const QSizeF& size, double dpr) const {
     return image;
 }
 
-QString RooflinePlot::itemWords(int item) const {
-    const RooflineTerm& part = facts_.parts[static_cast<std::size_t>(item)];
+QString RooflinePlot::itemText(int item) const {
+    const profiler::RooflineTerm& part = facts_.parts[static_cast<std::size_t>(item)];
     return tr("%1: %2 for a token, %3 of the bytes, at least %4")
-        .arg(part.layer.name, exactBytesText(static_cast<std::uint64_t>(std::llround(part.bytes))),
+        .arg(textOf(part.name), exactBytesText(static_cast<std::uint64_t>(std::llround(part.bytes))),
              shareText(part.share), timeText(part.floorSeconds));
 }
 
 QString RooflinePlot::spoken() const {
     if (currentItem() >= 0) {
-        return itemWords(currentItem());
+        return itemText(currentItem());
     }
-    return facts_.parts.empty()
-               ? QString()
-               : tr("A token takes %1, at least %2. %3")
-                     .arg(timeText(facts_.seconds), timeText(facts_.floorSeconds), rooflineSentence(facts_));
+    return facts_.parts.empty() ? QString()
+                                : tr("A token takes %1, at least %2. %3")
+                                      .arg(timeText(facts_.seconds), timeText(facts_.floorSeconds),
+                                           textOf(profiler::rooflineSentence(facts_)));
 }
 
 int RooflinePlot::itemAt(QPointF position) const {

@@ -5,7 +5,7 @@
 // The time that the bytes of a token need at the device's bandwidth, by part, above the time that it took; below them the
 // parts as a table.
 
-#include "ui/models/run/roofline_summary.h"
+#include "profiler/analysis/decode_roofline.h"
 #include "ui/widgets/plots/item_plot.h"
 
 namespace vitrine::ui {
@@ -15,7 +15,7 @@ class RooflinePlot final : public ItemPlot {
 
 public:
     explicit RooflinePlot(QWidget* parent);
-    void setFacts(RooflineSummary facts);
+    void setFacts(profiler::RooflineSummary facts);
 
     QImage picture(const QSizeF& size, double dpr) const override;
     QString spoken() const override;
@@ -27,13 +27,13 @@ public:
 protected:
     int itemCount() const override { return static_cast<int>(facts_.parts.size()); }
     int itemAt(QPointF position) const override;
-    QString itemWords(int item) const override;
+    QString itemText(int item) const override;
     QRectF itemFrame(int item) const override;
 
 private:
     QRectF barRect(int row, double seconds, double width) const;
     QRectF rowRect(std::size_t part, double width) const;
-    RooflineSummary facts_;
+    profiler::RooflineSummary facts_;
 };
 
 } // namespace vitrine::ui

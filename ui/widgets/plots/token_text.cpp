@@ -12,7 +12,6 @@
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "ui/models/common/format.h"
 #include "ui/widgets/base/paint.h"
@@ -159,7 +158,7 @@ void TokenText::appendTokens(std::span<const StreamedToken> tokens) {
         mark.id = token.id;
         mark.logprob = static_cast<float>(token.logprob);
         mark.milliseconds = static_cast<float>((token.seconds - lastSeconds_) * 1e3);
-        mark.top = token.topJson;
+        mark.likely = token.likely;
         lastSeconds_ = token.seconds;
         marks_.push_back(std::move(mark));
     }
@@ -229,25 +228,17 @@ QString TokenText::tokenTip(int token) const {
         tip += tr(", logprob %1 (%2)").arg(QString::number(mark.logprob, 'f', 3), probability(mark.logprob));
     }
     tip += tr(", %1 ms").arg(QString::number(mark.milliseconds, 'f', mark.milliseconds < 10 ? 2 : 0));
-    const nlohmann::json top = nlohmann::json::parse(mark.top.toStdString(), nullptr, false);
-    if (top.is_array()) {
-        for (const nlohmann::json& other : top) {
-            if (!other.is_object() || !other.contains("id") || !other.contains("logprob")) {
-                continue;
-            }
-            const int id = other["id"].get<int>();
-            QString text =
-                other.contains("text") ? QString::fromStdString(other["text"].get<std::string>()) : QString();
-            if (text.isEmpty()) {
-                const auto known =
-                    std::find_if(marks_.begin(), marks_.end(), [id](const Mark& m) { return m.id == id; });
-                text = known != marks_.end() ? textWithoutSoftBreaks(known->begin, known->end) : QString();
-            }
-            tip += QStringLiteral("<br>%1&nbsp;&nbsp;%2&nbsp;&nbsp;%3")
-                       .arg(probability(other["logprob"].get<double>()))
-                       .arg(id)
-                       .arg(shownToken(text));
+    for (const LikelyToken& other : mark.likely) {
+        QString text = other.text;
+        if (text.isEmpty()) {
+            const auto known =
+                std::find_if(marks_.begin(), marks_.end(), [&other](const Mark& m) { return m.id == other.id; });
+            text = known != marks_.end() ? textWithoutSoftBreaks(known->begin, known->end) : QString();
         }
+        tip += QStringLiteral("<br>%1&nbsp;&nbsp;%2&nbsp;&nbsp;%3")
+                   .arg(probability(other.logprob))
+                   .arg(other.id)
+                   .arg(shownToken(text));
     }
     return tip;
 }

@@ -52,7 +52,7 @@ private:
         int id = 0;
         float logprob = 0;
         float milliseconds = 0;
-        QString top;
+        std::vector<LikelyToken> likely;
     };
     struct Section {
         QString title, channel;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "ui/models/memory/memory_summary.h"
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/plots/plot_frame.h"
 

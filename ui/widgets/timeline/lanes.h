@@ -6,8 +6,8 @@
 
 #include <QTimer>
 
+#include "profiler/timeline/run_timeline.h"
 #include "ui/models/common/latest_job.h"
-#include "ui/models/memory/memory_summary.h"
 #include "ui/models/session/session_document.h"
 #include "ui/widgets/timeline/allocation_painter.h"
 #include "ui/widgets/timeline/lane.h"

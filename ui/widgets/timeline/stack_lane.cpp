@@ -6,6 +6,7 @@
 
 #include "profiler/analysis/range_statistics.h"
 #include "profiler/analysis/timeline_align.h"
+#include "profiler/timeline/memory_totals.h"
 #include "ui/models/common/format.h"
 #include "ui/widgets/timeline/lanes.h"
 
@@ -236,7 +237,7 @@ ByteScale StackLane::scale() const {
 }
 
 std::uint64_t StackLane::totalAt(base::TimeNs when) const {
-    return timeline_ ? totalBytes(timeline_->memory().at(when)) : 0;
+    return timeline_ ? profiler::totalBytes(timeline_->memory().at(when)) : 0;
 }
 
 std::vector<std::uint64_t> StackLane::valuesAt(base::TimeNs when) const {

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "profiler/analysis/scope_places.h"
 #include "ui/models/common/format.h"
-#include "ui/models/memory/memory_summary.h"
 
 namespace vitrine::ui {
 
@@ -152,7 +152,7 @@ QString BandRow::label(const Band& band) const {
     if (scope == nullptr) {
         return band.label;
     }
-    QString label = scopeTitle(*timeline, *scope, withTokens);
+    QString label = textOf(profiler::scopeTitle(*timeline, *scope, withTokens));
     if (withTokens && !label.isEmpty()) {
         label[0] = label[0].toUpper();
     }

@@ -5,17 +5,18 @@
 #include <gtest/gtest.h>
 
 #include "engine/language/python/lexer.h"
+#include "engine/language/python/tokens.h"
 
 namespace vitrine::engine {
 namespace {
 
 PyTree parsed(const std::string& text) {
-    static ModFile file;
+    static PyFile file;
     file = {"test.py", text};
     return parsePython(file);
 }
 
-TEST(ModParser, TakesTheGrammarOfPython) {
+TEST(PyParser, TakesTheGrammarOfPython) {
     const std::string texts[] = {
         "",
         "\xEF\xBB\xBFx = 1\n",
@@ -61,8 +62,8 @@ TEST(ModParser, TakesTheGrammarOfPython) {
     }
 }
 
-TEST(ModParser, BindsOperatorsAsPythonDoes) {
-    const ModFile file{"e", "a | b & c == -d ** 2 // e"};
+TEST(PyParser, BindsOperatorsAsPythonDoes) {
+    const PyFile file{"e", "a | b & c == -d ** 2 // e"};
     const PyExprPtr expr = parsePythonExpression(file);
     ASSERT_EQ(expr->kind, PyExprKind::Compare);
     EXPECT_EQ(expr->items[0]->op, PyOperator::Or);
@@ -73,7 +74,7 @@ TEST(ModParser, BindsOperatorsAsPythonDoes) {
     EXPECT_EQ(expr->range.end, file.text.size());
 }
 
-TEST(ModParser, TakesWhatArticlesWrite) {
+TEST(PyParser, TakesWhatArticlesWrite) {
     const PyTree tree = parsed("def score_mod(score: f32[], b: i32[], h, q, kv)\n"
                                "    return score\n"
                                "m = create_block_mask(f, B=B, H=None, S, S)\n");
@@ -82,7 +83,7 @@ TEST(ModParser, TakesWhatArticlesWrite) {
     EXPECT_NE(tree.leniencies[0].find("test.py:1:"), std::string::npos);
 }
 
-TEST(ModParser, ErrorsHavePlacesAndCarets) {
+TEST(PyParser, ErrorsHavePlacesAndCarets) {
     struct Case {
         std::string text;
         int line, column;
@@ -114,7 +115,7 @@ TEST(ModParser, ErrorsHavePlacesAndCarets) {
         try {
             parsed(item.text);
             ADD_FAILURE() << item.text;
-        } catch (const ModError& error) {
+        } catch (const PyError& error) {
             EXPECT_EQ(error.place().line, item.line) << item.text << error.what();
             EXPECT_EQ(error.place().column, item.column) << item.text << error.what();
             EXPECT_NE(error.description().find(item.says), std::string::npos) << error.what();
@@ -123,14 +124,14 @@ TEST(ModParser, ErrorsHavePlacesAndCarets) {
     }
     try {
         parsed("x = 1\ny = a +* b\n");
-    } catch (const ModError& error) {
+    } catch (const PyError& error) {
         EXPECT_EQ(error.excerpt(), "y = a +* b\n       ^");
         EXPECT_EQ(error.message(), "test.py:2:8: expected an expression, found '*'");
     }
 }
 
-TEST(ModParser, IsBounded) {
-    const auto refused = [](const std::string& text) { EXPECT_THROW(parsed(text), ModError) << text.substr(0, 40); };
+TEST(PyParser, IsBounded) {
+    const auto refused = [](const std::string& text) { EXPECT_THROW(parsed(text), PyError) << text.substr(0, 40); };
     refused(std::string(10000, '('));
     refused("x = " + std::string(10000, '(') + "1" + std::string(10000, ')') + "\n");
     refused("x = " + std::string(10000, '-') + "1\n");
@@ -154,8 +155,8 @@ TEST(ModParser, IsBounded) {
         text += std::string(static_cast<std::size_t>(i), ' ') + "if x:\n";
     }
     refused(text);
-    refused(std::string(kMaxModSourceBytes, ','));
-    refused(std::string(kMaxModSourceBytes + 1, '#'));
+    refused(std::string(kMaxSourceBytes, ','));
+    refused(std::string(kMaxSourceBytes + 1, '#'));
     text = "x = ";
     for (int i = 0; i < 10000; ++i) {
         text += "lambda:";
@@ -170,26 +171,26 @@ TEST(ModParser, IsBounded) {
     EXPECT_NO_THROW(parsed(text + "]\n"));
 }
 
-TEST(ModTokens, ColourTextThatIsNotCorrect) {
+TEST(CodeTokens, ColourTextThatIsNotCorrect) {
     const std::string text = "def f(x): # why\n    return torch.abs(x) + 1.5 $ 'open";
-    const std::vector<ModToken> tokens = modTokens(text);
+    const std::vector<CodeToken> tokens = codeTokens(text);
     const auto kindOf = [&](const std::string& piece) {
-        for (const ModToken& token : tokens) {
+        for (const CodeToken& token : tokens) {
             if (text.substr(token.begin, token.end - token.begin) == piece) {
                 return token.kind;
             }
         }
         ADD_FAILURE() << piece;
-        return ModToken::Kind::Error;
+        return CodeToken::Kind::Error;
     };
-    EXPECT_EQ(kindOf("def"), ModToken::Kind::Keyword);
-    EXPECT_EQ(kindOf("f"), ModToken::Kind::Name);
-    EXPECT_EQ(kindOf("torch"), ModToken::Kind::Builtin);
-    EXPECT_EQ(kindOf("1.5"), ModToken::Kind::Number);
-    EXPECT_EQ(kindOf("# why"), ModToken::Kind::Comment);
-    EXPECT_EQ(kindOf("$"), ModToken::Kind::Error);
-    EXPECT_EQ(kindOf("'open"), ModToken::Kind::Error);
-    EXPECT_EQ(kindOf("+"), ModToken::Kind::Operator);
+    EXPECT_EQ(kindOf("def"), CodeToken::Kind::Keyword);
+    EXPECT_EQ(kindOf("f"), CodeToken::Kind::Name);
+    EXPECT_EQ(kindOf("torch"), CodeToken::Kind::Builtin);
+    EXPECT_EQ(kindOf("1.5"), CodeToken::Kind::Number);
+    EXPECT_EQ(kindOf("# why"), CodeToken::Kind::Comment);
+    EXPECT_EQ(kindOf("$"), CodeToken::Kind::Error);
+    EXPECT_EQ(kindOf("'open"), CodeToken::Kind::Error);
+    EXPECT_EQ(kindOf("+"), CodeToken::Kind::Operator);
 }
 
 } // namespace

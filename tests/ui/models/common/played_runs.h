@@ -13,16 +13,16 @@ namespace vitrine::test {
 /// Does nothing by itself: the test says what happens.
 class PlayedRuns final : public ui::RunController {
 public:
-    void start(const nlohmann::json& experiment, const QString& sessionFile) override {
-        asked = experiment;
+    void start(const std::string& experiment, const QString& sessionFile) override {
+        asked = nlohmann::json::parse(experiment);
         session = sessionFile;
         busy = true;
         emit started(0);
     }
     void stop() override { ++stops; }
     bool running() const override { return busy; }
-    quint64 price(const nlohmann::json& experiment) override {
-        prices.push_back(experiment);
+    quint64 price(const std::string& experiment) override {
+        prices.push_back(nlohmann::json::parse(experiment));
         return prices.size();
     }
     void
@@ -39,7 +39,7 @@ public:
         token.channel = channel;
         token.logprob = logprob;
         token.seconds = 0.041 + 0.002 * index;
-        token.topJson = QStringLiteral(R"([{"id": 7, "logprob": -0.5}, {"id": 100, "logprob": -2.0}])");
+        token.likely = {{7, {}, -0.5}, {100, {}, -2.0}};
         emit this->token(token);
     }
 

@@ -23,8 +23,8 @@ namespace {
 
 constexpr ui::TimeRange kAll{0, 1'000'000'000'000};
 
-const ui::FlameNode* nodeNamed(const ui::FlameTree& flame, const QString& name) {
-    const auto found = std::ranges::find(flame.nodes, name, &ui::FlameNode::name);
+const profiler::FlameNode* nodeNamed(const profiler::FlameTree& flame, const QString& name) {
+    const auto found = std::ranges::find(flame.nodes, name.toStdString(), &profiler::FlameNode::name);
     return found == flame.nodes.end() ? nullptr : &*found;
 }
 
@@ -177,7 +177,7 @@ private slots:
 
     void icicleAddsUp() {
         const auto timeline = test::makeKernelRun();
-        const ui::FlameTreePtr flame = ui::flameTree(*timeline, kAll);
+        const profiler::FlameTreePtr flame = profiler::flameTree(*timeline, kAll.begin, kAll.end);
         QVERIFY(flame->ofKernels);
         QCOMPARE(flame->depth, 5);
         QCOMPARE(flame->nodes.front().calls, std::uint64_t(14));
@@ -193,7 +193,7 @@ private slots:
         }
         const auto items = ui::flameItems(*flame, 0, QSizeF(1000, 400));
         QVERIFY(!items.empty());
-        const ui::FlameNode* decode = nodeNamed(*flame, QStringLiteral("decode"));
+        const profiler::FlameNode* decode = nodeNamed(*flame, QStringLiteral("decode"));
         QVERIFY(decode != nullptr);
         const auto number = static_cast<std::size_t>(decode - flame->nodes.data());
         for (const ui::FlameItem& item : ui::flameItems(*flame, number, QSizeF(1000, 400))) {
@@ -202,7 +202,7 @@ private slots:
         const ui::FlatTreePtr table = ui::flameTable(*flame);
         QCOMPARE(table->nodes.size(), flame->nodes.size());
         // Without kernels the ops' own times count.
-        const ui::FlameTreePtr ops = ui::flameTree(*test::makeCpuRun(), kAll);
+        const profiler::FlameTreePtr ops = profiler::flameTree(*test::makeCpuRun(), kAll.begin, kAll.end);
         QVERIFY(!ops->ofKernels);
         QCOMPARE(ops->nodes.front().calls, std::uint64_t(2));
     }
@@ -230,7 +230,7 @@ private slots:
         const auto built = script.timeline();
         const profiler::RunTimeline& timeline = *built;
         const std::size_t scopes = timeline.scopes().all().size();
-        const ui::FlameTreePtr flame = ui::flameTree(timeline, kAll);
+        const profiler::FlameTreePtr flame = profiler::flameTree(timeline, kAll.begin, kAll.end);
         QCOMPARE(flame->nodes.front().calls, std::uint64_t(kSteps * kLayers * kOps));
         QCOMPARE(flame->nodes.size(), std::size_t(2 + kLayers * (1 + kOps)));
         const ui::KernelStatsPtr stats = ui::kernelStats(timeline, {}, kAll);
@@ -241,9 +241,9 @@ private slots:
         base::TimeNs parts = 0;
         for (int part = 0; part < 10; ++part) {
             const ui::TimeRange range{test::seconds(40.03 * part), test::seconds(40.03 * (part + 1))};
-            parts += ui::timeOfOps(timeline, range);
-            QCOMPARE(static_cast<double>(ui::timeOfOps(timeline, range)),
-                     ui::flameTree(timeline, range)->nodes.front().length);
+            parts += profiler::timeOfOps(timeline, range.begin, range.end);
+            QCOMPARE(static_cast<double>(profiler::timeOfOps(timeline, range.begin, range.end)),
+                     profiler::flameTree(timeline, range.begin, range.end)->nodes.front().length);
         }
         QCOMPARE(parts, stats->ops); // every op is in one part
     }
@@ -263,7 +263,7 @@ private slots:
         QVERIFY(list->withEntry("expert_gemm_hopper") == &*gemm);
         QVERIFY(list->withEntry("nvjet_sm90") == nullptr);
 
-        const nlohmann::json spec = ui::variantExperiment(run, *portable);
+        const auto spec = nlohmann::json::parse(ui::variantExperiment(run, *portable));
         QCOMPARE(spec["profile"].get<std::string>(), std::string("full"));
         QVERIFY(spec["kernel"] == nlohmann::json::parse(R"(["Route=builtin/block", "expert_gemm=builtin/portable"])"));
         QCOMPARE(spec["model"].get<std::string>(), std::string("synthetic:gpt-oss-20b"));
@@ -289,7 +289,7 @@ private slots:
         QVERIFY(list->cpu);
         QCOMPARE(list->used.front().variant, QStringLiteral("avx512"));
         QCOMPARE(list->candidates.size(), std::size_t(3));
-        const nlohmann::json spec = ui::variantExperiment(run, list->candidates[1]);
+        const auto spec = nlohmann::json::parse(ui::variantExperiment(run, list->candidates[1]));
         QCOMPARE(spec["simd"].get<std::string>(), std::string("avx2"));
         QCOMPARE(spec["kernel"].size(), std::size_t(2)); // as it was
         const ui::KernelStatsPtr stats = ui::kernelStats(*test::makeCpuRun(), {}, kAll);
@@ -362,7 +362,7 @@ private slots:
         const ui::KernelTracePtr trace = ui::kernelTrace(*timeline);
         QCOMPARE(trace->kernels + trace->ops, std::uint64_t(0));
         QVERIFY(ui::kernelStats(*timeline, {}, kAll)->dots.empty());
-        const ui::FlameTreePtr flame = ui::flameTree(*timeline, kAll);
+        const profiler::FlameTreePtr flame = profiler::flameTree(*timeline, kAll.begin, kAll.end);
         QVERIFY(ui::flameItems(*flame, 0, QSizeF(100, 100)).empty());
         ui::KernelRoofline plot(QStringLiteral("roofline"), nullptr);
         plot.setDots({}, {});

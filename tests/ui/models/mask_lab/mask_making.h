@@ -35,10 +35,10 @@ inline std::vector<std::int32_t> documents(const std::vector<std::int64_t>& leng
 
 inline MaskProgramPtr program(const std::string& text, const std::string& expression,
                               const engine::CapturedTensors& tensors = {}, bool score = false) {
-    const std::array files{engine::ModFile{"mask A", text}};
-    engine::ModOptions options;
+    const std::array files{engine::PyFile{"mask A", text}};
+    engine::ProgramOptions options;
     options.tensors = tensors;
-    const engine::ModModule module = engine::ModModule::parse(files);
+    const engine::PyModule module = engine::PyModule::parse(files);
     return maskProgram(score ? module.score(expression, options) : module.mask(expression, options));
 }
 

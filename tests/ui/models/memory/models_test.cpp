@@ -5,6 +5,7 @@
 #include <QSignalSpy>
 #include <QTest>
 
+#include "profiler/analysis/memory_lookup.h"
 #include "tests/ui/models/common/fake_runs.h"
 #include "tests/ui/models/common/patience.h"
 #include "ui/models/common/axis_map.h"
@@ -12,7 +13,6 @@
 #include "ui/models/common/stack_model.h"
 #include "ui/models/memory/alive_tree.h"
 #include "ui/models/memory/allocation_table.h"
-#include "ui/models/memory/memory_summary.h"
 #include "ui/models/memory/oom_summary.h"
 #include "ui/models/session/run_summary.h"
 
@@ -143,7 +143,7 @@ private slots:
         const AxisMap time = AxisMap::ofTime(all, 1000);
         QCOMPARE(time.x(0), 0.0);
         QCOMPARE(time.x(all.end), 1000.0);
-        QCOMPARE(time.time(500), all.end / 2);
+        QCOMPARE(time.time(500), (all.end + 1) / 2); // rounded: end() is 1 ns after the last event
         const AxisMap events = AxisMap::ofEvents(*run, all, 1000);
         QCOMPARE(events.kind(), AxisKind::Events);
         double last = -1;
@@ -186,7 +186,7 @@ private slots:
         QFETCH(int, by);
         const auto run = test::makeOutOfMemoryRun();
         const FlatTreePtr alive = aliveTree(*run, seconds(10.93), static_cast<GroupBy>(by));
-        const std::uint64_t total = totalBytes(run->memory().at(seconds(10.93)));
+        const std::uint64_t total = profiler::totalBytes(run->memory().at(seconds(10.93)));
         std::uint64_t groups = 0;
         std::map<std::int32_t, std::uint64_t> children;
         for (const FlatNode& node : alive->nodes) {
@@ -241,16 +241,17 @@ private slots:
         QFETCH(int, least);
         QFETCH(bool, all);
         const auto run = test::makeOutOfMemoryRun();
-        const FoundAllocations found = findAllocations(*run, AllocationQuery::parse(typed));
+        const profiler::FoundAllocations found =
+            profiler::findAllocations(*run, profiler::AllocationQuery::parse(typed.toStdString()));
         QVERIFY2(found.total >= static_cast<std::size_t>(least), qPrintable(QString::number(found.total)));
         QCOMPARE(found.total == run->memory().allocations().size(), all);
         QVERIFY(std::is_sorted(found.rows.begin(), found.rows.end()));
-        QVERIFY(AllocationQuery::parse(QStringLiteral("  ")).empty());
+        QVERIFY(profiler::AllocationQuery::parse("  ").empty());
     }
 
     void whyOutOfMemory() {
         const auto run = test::makeOutOfMemoryRun();
-        const OomSummary facts = oomFacts(*run, 0);
+        const OomSummary facts = oomSummary(*run, 0);
         QCOMPARE(facts.asker, QStringLiteral("Step 3"));
         QCOMPARE(facts.tensor, QStringLiteral("grad_logits"));
         QCOMPARE(facts.free, facts.event.budget - facts.event.reserved);
@@ -269,7 +270,7 @@ private slots:
         const QString text = oomText(*run, facts);
         QVERIFY(text.startsWith(QStringLiteral("Step 3 asked for 36.82\u00A0GiB to hold grad_logits.")));
         QVERIFY(text.contains(QStringLiteral("logits: 36.82\u00A0GiB")));
-        QCOMPARE(oomFacts(*run, 7).event.requested, std::uint64_t(0)); // no such failure
+        QCOMPARE(oomSummary(*run, 7).event.requested, std::uint64_t(0)); // no such failure
     }
 
     void allocationTable() {
@@ -291,13 +292,13 @@ private slots:
 
     void runFactsOfOddJson() {
         sessions::RunInfo run = test::runInfo(1, "x", sessions::RunStatus::Done);
-        QCOMPARE(runFacts(run).budget, std::optional<std::uint64_t>(80 * test::kGiB));
-        QCOMPARE(runFacts(run).device, QStringLiteral("H200"));
+        QCOMPARE(runSummary(run).budget, std::optional<std::uint64_t>(80 * test::kGiB));
+        QCOMPARE(runSummary(run).device, QStringLiteral("H200"));
         QCOMPARE(runMetric(run, "peak_bytes"), std::optional<double>(77942965985.0));
         for (const char* odd : {"", "[]", "{\"vram_budget\": \"lots\"}", "{\"model\": 3}",
                                 "{\"peak_by_category\": {\"x\": -1}}", "null"}) {
             run.specJson = run.environmentJson = run.metricsJson = odd;
-            QVERIFY(!runFacts(run).budget);
+            QVERIFY(!runSummary(run).budget);
             QVERIFY(!runMetric(run, "a.0.b"));
         }
         run.metricsJson = R"({"variants": [{"seconds": 1.5}]})";

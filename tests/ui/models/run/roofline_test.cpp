@@ -1,12 +1,10 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
-// The decode roofline: what is read from a run's metrics, what is said of it, and the plot in the Run view's panel.
+// The decode roofline: the plot, and where it stands in the Run view's panel.
 #include <QTest>
 
 #include "ui/models/common/format.h"
-#include "ui/models/common/metric_names.h"
 #include "ui/models/compare/compare_summary.h"
-#include "ui/models/run/roofline_summary.h"
 #include "ui/views/run/live_panel.h"
 #include "ui/widgets/plots/roofline_plot.h"
 
@@ -24,54 +22,15 @@ class RooflineTest final : public QObject {
     Q_OBJECT
 
 private slots:
-    void readsPartsAndWhatFollowsFromThem() {
-        const auto facts = rooflineFacts(kMetrics);
-        QVERIFY(facts);
-        QCOMPARE(facts->parts.size(), std::size_t{4});
-        QCOMPARE(facts->parts[3].layer.name, QStringLiteral("KV cache"));
-        QCOMPARE(facts->bytes, 4e9);
-        QCOMPARE(facts->floorSeconds, 1e-3);
-        QCOMPARE(facts->ratio, 0.8);
-        QCOMPARE(facts->parts[0].share, 0.3);
-        QCOMPARE(rooflineSentence(*facts),
-                 QStringLiteral("0.80 of what 4.00\u00A0TB/s allow; experts: 30 % of the bytes."));
-        QVERIFY(rooflineFootnote(*facts).contains(QStringLiteral("1,032 tokens")));
-    }
-
-    void cachesMayBeFasterThanMemory() {
-        auto facts = *rooflineFacts(kMetrics);
-        facts.ratio = 1.4;
-        QVERIFY(rooflineSentence(facts).contains(QStringLiteral("caches")));
-    }
-
-    void leavesOutWhatCannotBe_data() {
-        QTest::addColumn<QByteArray>("metrics");
-        QTest::newRow("none") << QByteArray("{}");
-        QTest::newRow("no JSON") << QByteArray("x");
-        QTest::newRow("a number") << QByteArray(R"({"roofline": 3})");
-        QTest::newRow("no bandwidth") << QByteArray(
-            R"({"roofline": {"bandwidth": 0, "seconds_per_token": 1, "parts": {"head": 1}}})");
-        QTest::newRow("no time") << QByteArray(R"({"roofline": {"bandwidth": 1, "parts": {"head": 1}}})");
-        QTest::newRow("no parts") << QByteArray(
-            R"({"roofline": {"bandwidth": 1, "seconds_per_token": 1, "parts": {}}})");
-        QTest::newRow("negative") << QByteArray(
-            R"({"roofline": {"bandwidth": 1, "seconds_per_token": 1, "parts": {"head": -4}}})");
-    }
-    void leavesOutWhatCannotBe() {
-        QFETCH(QByteArray, metrics);
-        QVERIFY(!rooflineFacts(metrics.toStdString()));
-    }
-
     void comparesWithUnits() {
         QCOMPARE(metricText("roofline.bandwidth", 4.2e12), rateText(4.2e12));
         QCOMPARE(metricText("roofline.parts.head", 1048576.0), QStringLiteral("1.0\u00A0MiB"));
         QCOMPARE(lowerIsBetter("roofline.ratio"), std::optional<bool>(false));
-        QCOMPARE(metricTitle("roofline.parts.head"), QStringLiteral("a token reads: head"));
     }
 
     void plotsFloorsToTheScaleOfTheMeasuredTime() {
         RooflinePlot plot(nullptr);
-        plot.setFacts(*rooflineFacts(kMetrics));
+        plot.setFacts(*vitrine::profiler::rooflineSummary(kMetrics));
         const double width = 340;
         double sum = 0;
         for (std::size_t i = 0; i < 4; ++i) {
@@ -90,7 +49,7 @@ private slots:
         LivePanel panel;
         panel.resize(348, 800);
         panel.show();
-        panel.setRoofline(rooflineFacts(kMetrics));
+        panel.setRoofline(vitrine::profiler::rooflineSummary(kMetrics));
         QVERIFY(panel.roofline()->isVisible());
         QVERIFY(panel.rooflineText().startsWith(QStringLiteral("0.80")));
         panel.setRoofline({});

@@ -93,34 +93,6 @@ private slots:
         }
     }
 
-    /// Who lost its place runs again in another slot; who is told of a second time counts once.
-    void preemptedRequestsComeBack() {
-        ui::SlotHolders holders;
-        holders.take(3, 10, 7);
-        holders.take(3, 12, 7);
-        holders.take(0, 12, 2);
-        holders.leave(20, 7);
-        holders.leave(20, 7);
-        holders.take(1, 30, 7);
-        holders.take(0, 40, 9); // the end of 2 was lost
-        holders.leave(50, 2);
-        const auto at = [&](base::TimeNs place) { return holders.at(place); };
-        QVERIFY(at(9).empty());
-        QCOMPARE(at(15), (std::vector<std::int32_t>{2, 7}));
-        QCOMPARE(at(25), (std::vector<std::int32_t>{2}));
-        QCOMPARE(at(35), (std::vector<std::int32_t>{2, 7}));
-        QCOMPARE(at(60), (std::vector<std::int32_t>{7, 9}));
-    }
-
-    void rowsAroundMost() {
-        QCOMPARE(ui::firstOfMost({}, 10, 4), 4);
-        QCOMPARE(ui::firstOfMost({5, 9}, 10, 0), 0);           // in sight already
-        QCOMPARE(ui::firstOfMost({100, 101, 105}, 10, 0), 98); // in the middle
-        QCOMPARE(ui::firstOfMost({3, 500, 501, 502}, 10, 0), 497);
-        QCOMPARE(ui::firstOfMost({3, 500}, 10, 495), 495);
-        QCOMPARE(ui::firstOfMost({1, 2}, 10, 600), 0);
-    }
-
     void listFollowsTheCursor() {
         Shown s;
         s.show();

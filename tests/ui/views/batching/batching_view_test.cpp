@@ -52,13 +52,13 @@ Fixture& fixture() {
 
 class CountedRuns final : public ui::RunController {
 public:
-    void start(const nlohmann::json& experiment, const QString&) override {
-        started.push_back(experiment);
+    void start(const std::string& experiment, const QString&) override {
+        started.push_back(nlohmann::json::parse(experiment));
         busy = true;
     }
     void stop() override { end(QStringLiteral("cancelled")); }
     bool running() const override { return busy; }
-    quint64 price(const nlohmann::json&) override { return 0; }
+    quint64 price(const std::string&) override { return 0; }
     void end(const QString& status, const QString& error = {}) {
         busy = false;
         emit ended(status, error, {});
@@ -119,13 +119,6 @@ private slots:
             }
             QVERIFY(std::abs(at - request.end) <= 2);
         }
-    }
-
-    void percentiles() {
-        QVERIFY(!ui::percentile({}, 0.5));
-        QCOMPARE(*ui::percentile({1, 2, 3, 4}, 0.5), 2.0);
-        QCOMPARE(*ui::percentile({1, 2, 3, 4}, 0.95), 4.0);
-        QCOMPARE(*ui::percentile({7}, 0.01), 7.0);
     }
 
     void columnsAgainstBruteForce_data() {
@@ -228,7 +221,7 @@ private slots:
         const ui::BatchPair pair = ui::batchPair(a, b, f.flow.get(), f.wait.get());
         QCOMPARE(pair.finishedInBoth, 40);
         QVERIFY(pair.sameTokens.value_or(false));
-        const ui::BatchText words = ui::batchWords(pair);
+        const ui::BatchText words = ui::batchText(pair);
         QCOMPARE(words.number, ui::ratioText(a->tokensPerSecond() / b->tokensPerSecond()));
         QVERIFY(words.sentence.contains(ui::ratioText(1 / b->utilization())));
         QVERIFY(a->utilization() > b->utilization());
@@ -472,11 +465,11 @@ private slots:
     }
 
     void wordsOfTraces() {
-        QCOMPARE(ui::traceWords(test::batchInfo(1, "static", 4)), QStringLiteral("uniform, 64 requests, seed 11"));
+        QCOMPARE(ui::traceText(test::batchInfo(1, "static", 4)), QStringLiteral("uniform, 64 requests, seed 11"));
         const sessions::RunInfo file = test::runInfo(1, "batch", R"({"requests": 30})",
                                                      R"({"trace": "/tmp/day.jsonl", "requests": 100, "seed": 0})");
-        QCOMPARE(ui::traceWords(file), QStringLiteral("day.jsonl, 30 requests"));
-        QCOMPARE(ui::traceWords(test::runInfo(1, "serve", "{}", R"({"workload": "serve", "seed": 0})")), QString());
+        QCOMPARE(ui::traceText(file), QStringLiteral("day.jsonl, 30 requests"));
+        QCOMPARE(ui::traceText(test::runInfo(1, "serve", "{}", R"({"workload": "serve", "seed": 0})")), QString());
     }
 
     void sweepOfOne() {

@@ -26,6 +26,9 @@
 #include "tests/ui/models/common/patience.h"
 #include "ui/views/mask_lab/capture_panel.h"
 #include "ui/views/mask_lab/heads_panel.h"
+#include "ui/views/mask_lab/mask_controls.h"
+#include "ui/views/mask_lab/mask_editor.h"
+#include "ui/views/mask_lab/mask_exports.h"
 #include "ui/views/mask_lab/mask_inspector.h"
 #include "ui/views/mask_lab/number_field.h"
 #include "ui/views/mask_lab/program_panel.h"
@@ -44,15 +47,15 @@ namespace {
 /// Notes what it should start; a test ends it.
 class NotedRuns final : public ui::RunController {
 public:
-    void start(const nlohmann::json& what, const QString& file) override {
-        experiment = what;
+    void start(const std::string& what, const QString& file) override {
+        experiment = nlohmann::json::parse(what);
         session = file;
         isRunning = true;
         emit started(7);
     }
     void stop() override { end(QStringLiteral("cancelled"), QStringLiteral("{}")); }
     bool running() const override { return isRunning; }
-    quint64 price(const nlohmann::json&) override { return 0; }
+    quint64 price(const std::string&) override { return 0; }
     void end(const QString& status, const QString& metrics) {
         isRunning = false;
         emit ended(status, {}, metrics);
@@ -90,7 +93,7 @@ class MaskLabViewTest final : public QObject {
     QTemporaryDir folder_;
 
     MaskLabView* view() const { return static_cast<MaskLabView*>(window_->view(QStringLiteral("mask"))); }
-    ui::CodeEdit* editor() const { return view()->program()->editor(); }
+    ui::CodeEdit* editor() const { return view()->editor()->program()->editor(); }
     const ui::MaskLab::Side& side(int index) const { return view()->lab()->side(index); }
 
     void settle() const { QTRY_VERIFY_WITH_TIMEOUT(view()->settled(), 60'000); }
@@ -140,14 +143,14 @@ private slots:
 
     void beginsWithTheExample() {
         QVERIFY(!view()->emptyShown());
-        QVERIFY(view()->program()->status().contains(QStringLiteral("no errors")));
+        QVERIFY(view()->editor()->program()->status().contains(QStringLiteral("no errors")));
         QCOMPARE(view()->panel()->number(0), QStringLiteral("92.19\u00A0%"));
         QCOMPARE(view()->panel()->number(1), QStringLiteral("74.59\u00A0%"));
         QCOMPARE(view()->panel()->number(2), QStringLiteral("6.77\u00A0%"));
         QCOMPARE(view()->panel()->facts()->rows()[0].values[0].text, QStringLiteral("1,279 of 16,384"));
         QCOMPARE(view()->panel()->blockSizes()->rows().size(), std::size_t(4));
-        QVERIFY(view()->heads()->sentence().contains(QStringLiteral("all 64 heads")));
-        QCOMPARE(view()->captures()->editor(QStringLiteral("doc_id"))->table()->model()->rowCount(), 9);
+        QVERIFY(view()->editor()->heads()->sentence().contains(QStringLiteral("all 64 heads")));
+        QCOMPARE(view()->editor()->captures()->editor(QStringLiteral("doc_id"))->table()->model()->rowCount(), 9);
         picture(QStringLiteral("mask-lab"));
     }
 
@@ -158,7 +161,7 @@ private slots:
         QCOMPARE(rows.size(), std::size_t(3));
         QCOMPARE(rows[2].values[0].text, QStringLiteral("4 is not 3"));
         QVERIFY(view()->readout().startsWith(QStringLiteral("q 8,284, kv 8,220: blocked by")));
-        const QTreeView* table = view()->captures()->editor(QStringLiteral("doc_id"))->table();
+        const QTreeView* table = view()->editor()->captures()->editor(QStringLiteral("doc_id"))->table();
         QCOMPARE(table->selectionModel()->selectedRows().size(), 2); // 4 of the query, 3 of the key
         QVERIFY(view()->perform(QStringLiteral("edit.copy-why")));
         QVERIFY(QGuiApplication::clipboard()->text().contains(QStringLiteral("4 is not 3")));
@@ -179,36 +182,36 @@ private slots:
 
     void errorsAreUnderlinedAndSaid() {
         write(QStringLiteral("def m(b, h, q, k):\n    return q >= segment[k]\n"));
-        QVERIFY(view()->program()->status().startsWith(QStringLiteral("Line 2: ")));
+        QVERIFY(view()->editor()->program()->status().startsWith(QStringLiteral("Line 2: ")));
         const auto [begin, end] = editor()->problem();
         QCOMPARE(editor()->toPlainText().mid(begin, end - begin), QStringLiteral("segment"));
         QVERIFY(side(0).map != nullptr); // what was there stays
-        QVERIFY(!view()->measureButton()->isEnabled());
+        QVERIFY(!view()->controls()->measure()->isEnabled());
         picture(QStringLiteral("mask-lab-error"));
-        QVERIFY(view()->program()->helpButton()->isVisible());
-        view()->program()->helpButton()->click();
+        QVERIFY(view()->editor()->program()->helpButton()->isVisible());
+        view()->editor()->program()->helpButton()->click();
         settle();
-        QVERIFY(view()->program()->status().contains(QStringLiteral("no errors")));
-        QVERIFY(view()->captures()->editor(QStringLiteral("segment")) != nullptr);
-        QVERIFY(view()->captures()->editor(QStringLiteral("doc_id")) == nullptr);
+        QVERIFY(view()->editor()->program()->status().contains(QStringLiteral("no errors")));
+        QVERIFY(view()->editor()->captures()->editor(QStringLiteral("segment")) != nullptr);
+        QVERIFY(view()->editor()->captures()->editor(QStringLiteral("doc_id")) == nullptr);
         write(QStringLiteral("def m(b, h, q, k)\n    return (q >=\n"));
-        QVERIFY(view()->program()->status().startsWith(QStringLiteral("Line")));
+        QVERIFY(view()->editor()->program()->status().startsWith(QStringLiteral("Line")));
     }
 
     void slidersMoveTheMask() {
-        QCOMPARE(view()->sliders().size(), std::size_t(1));
-        ui::NumberSlider* slider = view()->sliders().front();
+        QCOMPARE(view()->editor()->sliders().size(), std::size_t(1));
+        ui::NumberSlider* slider = view()->editor()->sliders().front();
         const std::int64_t before = side(0).map->blocks->full;
         slider->slider()->setValue(100);
         settle();
         QVERIFY(side(0).map->blocks->full < before);
-        QCOMPARE(view()->sliders().front(), slider); // the same widget, while it is held
+        QCOMPARE(view()->editor()->sliders().front(), slider); // the same widget, while it is held
         write(QStringLiteral("def m(b, h, q, k):\n    return q >= k\n"));
-        QVERIFY(view()->sliders().empty());
+        QVERIFY(view()->editor()->sliders().empty());
     }
 
     void lengthsOfDocumentsAreEdited() {
-        ui::CaptureEditor* documents = view()->captures()->editor(QStringLiteral("doc_id"));
+        ui::CaptureEditor* documents = view()->editor()->captures()->editor(QStringLiteral("doc_id"));
         documents->editButton()->click();
         QVERIFY(documents->lengthsEdit()->isVisible());
         documents->lengthsEdit()->setPlainText(QStringLiteral("8k, x"));
@@ -225,20 +228,20 @@ private slots:
     }
 
     void blockSizeAndLengths() {
-        view()->blockChoice()->setCurrentIndex(3);
-        emit view() -> blockChoice()->activated(3);
+        view()->controls()->block()->setCurrentIndex(3);
+        emit view() -> controls()->block()->activated(3);
         settle();
         QCOMPARE(side(0).map->shape().queryBlock, 256);
-        view()->queriesField()->field()->setText(QStringLiteral("300"));
-        emit view() -> queriesField()->field()->editingFinished();
-        view()->keysField()->field()->setText(QStringLiteral("1k"));
-        emit view() -> keysField()->field()->editingFinished();
+        view()->controls()->queries()->field()->setText(QStringLiteral("300"));
+        emit view() -> controls()->queries()->field()->editingFinished();
+        view()->controls()->keys()->field()->setText(QStringLiteral("1k"));
+        emit view() -> controls()->keys()->field()->editingFinished();
         settle();
         QCOMPARE(side(0).map->queries(), 300);
         QCOMPARE(side(1).map->keys(), 1024);
-        view()->keysField()->field()->setText(QStringLiteral("no"));
-        emit view() -> keysField()->field()->editingFinished();
-        QCOMPARE(view()->keysField()->field()->text(), QStringLiteral("1,024"));
+        view()->controls()->keys()->field()->setText(QStringLiteral("no"));
+        emit view() -> controls()->keys()->field()->editingFinished();
+        QCOMPARE(view()->controls()->keys()->field()->text(), QStringLiteral("1,024"));
         emit view() -> panel()->blockSizes()->itemClicked(0);
         settle();
         QCOMPARE(side(0).map->shape().queryBlock, 32);
@@ -246,7 +249,7 @@ private slots:
     }
 
     void aMillionTokens() {
-        for (ui::NumberField* field : {view()->queriesField(), view()->keysField()}) {
+        for (ui::NumberField* field : {view()->controls()->queries(), view()->controls()->keys()}) {
             field->field()->setText(QStringLiteral("1M"));
             emit field->field()->editingFinished();
         }
@@ -283,7 +286,7 @@ private slots:
     }
 
     void catalogueReplacesTheText() {
-        QMenu* menu = view()->program()->catalogueButton()->menu();
+        QMenu* menu = view()->editor()->program()->catalogueButton()->menu();
         emit menu->aboutToShow();
         QVERIFY(menu->actions().size() >= 17);
         QAction* natten = nullptr;
@@ -296,7 +299,7 @@ private slots:
         settle();
         QVERIFY(side(0).study->title() == QStringLiteral("Natten"));
         QVERIFY(editor()->text().find("def generate_natten") != std::string::npos);
-        QVERIFY(!view()->sliders().empty());
+        QVERIFY(!view()->editor()->sliders().empty());
         picture(QStringLiteral("mask-lab-natten"));
         editor()->undo();
         settle();
@@ -311,7 +314,7 @@ private slots:
         settle();
         QVERIFY(side(0).map->scores.program != nullptr);
         view()->perform(QStringLiteral("mask.scores"));
-        QVERIFY(view()->scoresChoice()->isVisible());
+        QVERIFY(view()->controls()->scores()->isVisible());
         picture(QStringLiteral("mask-lab-score"));
     }
 
@@ -319,7 +322,7 @@ private slots:
         window_->document()->show(QStringLiteral("s.vitrine"),
                                   {test::runInfo(1, "generate", sessions::RunStatus::Done)}, {});
         settle();
-        QMenu* menu = view()->program()->layersButton()->menu();
+        QMenu* menu = view()->editor()->program()->layersButton()->menu();
         emit menu->aboutToShow();
         QAction* layer = nullptr;
         for (QAction* action : menu->actions()) {
@@ -391,7 +394,8 @@ private slots:
         QCOMPARE(side(0).map->keys(), 512);
         // So is one that somebody names by hand.
         write(QStringLiteral("def m(b, h, q, k):\n    return q >= k\n"));
-        emit view() -> program()->expressionsChosen(QStringLiteral("and_masks(m, strided(8))"), QStringLiteral("None"));
+        emit view() -> editor()->program()->expressionsChosen(QStringLiteral("and_masks(m, strided(8))"),
+                                                              QStringLiteral("None"));
         settle();
         QVERIFY(editor()->text().find("def strided(") != std::string::npos);
         QVERIFY(editor()->text().find("def m(") != std::string::npos);
@@ -406,7 +410,7 @@ private slots:
                                   {{1, test::BatchRun(trace, 2, false).timeline()}});
         window_->document()->setRunA(1);
         settle();
-        emit view() -> captures()->fromRunWanted(QStringLiteral("doc_id"));
+        emit view() -> editor()->captures()->fromRunWanted(QStringLiteral("doc_id"));
         settle();
         const std::vector<std::int64_t> wanted = {300, 120, 92};
         QCOMPARE(ui::captureLengths(side(0).source.captures.front()), wanted);
@@ -415,7 +419,7 @@ private slots:
     void measureStartsAnExperiment() {
         window_->document()->show(QStringLiteral("s.vitrine"), {}, {});
         settle();
-        view()->measureButton()->click();
+        view()->controls()->measure()->click();
         QVERIFY(runs_->isRunning);
         QCOMPARE(runs_->session, QStringLiteral("s.vitrine"));
         const nlohmann::json& experiment = runs_->experiment;
@@ -424,15 +428,15 @@ private slots:
         QVERIFY(experiment["backward"].get<bool>() && experiment["compare_full"].get<bool>());
         QCOMPARE(experiment["stands_for"].get<std::string>(), std::string("1,64,8,16384,16384,64"));
         QCOMPARE(experiment["mask"].get<std::string>(), std::string("mask"));
-        QCOMPARE(view()->measureButton()->text(), QStringLiteral("Stop"));
+        QCOMPARE(view()->controls()->measure()->text(), QStringLiteral("Stop"));
         emit runs_->progress(QStringLiteral("Forward"), 1, 3);
         QVERIFY(view()->panel()->hint().contains(QStringLiteral("Forward, 1 of 3")));
         runs_->end(QStringLiteral("done"), QString::fromLatin1(kMetrics));
-        QCOMPARE(view()->measureButton()->text(), QStringLiteral("Measure"));
+        QCOMPARE(view()->controls()->measure()->text(), QStringLiteral("Measure"));
         QVERIFY(side(0).times.has_value() && !side(0).timesStale());
         QCOMPARE(side(0).run, 7);
-        view()->measureButton()->click();
-        view()->measureButton()->click();
+        view()->controls()->measure()->click();
+        view()->controls()->measure()->click();
         QVERIFY(!runs_->isRunning);
     }
 
@@ -443,7 +447,7 @@ private slots:
         view()->lab()->setSizes(sizes);
         settle();
         const QString path = folder_.filePath(QStringLiteral("mask.safetensors"));
-        view()->exportArrays(path);
+        view()->exports()->writeArrays(side(view()->shownSide()).map, path);
         settle();
         QVERIFY(view()->readout().contains(path));
         const auto file = engine::SafetensorsFile::open(path.toStdString());
@@ -452,7 +456,7 @@ private slots:
         std::vector<std::int32_t> values(counts->bytes / 4);
         file->read(*counts, 0, values.data(), counts->bytes);
         QCOMPARE(values, (std::vector<std::int32_t>{1, 1, 1, 4})); // the last row is cut by the length
-        view()->exportArrays(QStringLiteral("/nowhere/at/all.safetensors"));
+        view()->exports()->writeArrays(side(view()->shownSide()).map, QStringLiteral("/nowhere/at/all.safetensors"));
         settle();
         QVERIFY(!view()->readout().contains(QStringLiteral("/nowhere")));
     }
@@ -471,8 +475,8 @@ private slots:
 
     void headsAreChosen() {
         write(QStringLiteral("def m(b, h, q, k):\n    return (q >= k) & (q - k < 128 * (h + 1))\n"));
-        QVERIFY(view()->heads()->sentence().contains(QStringLiteral("its own mask")));
-        emit view() -> heads()->planeChosen(0, 5);
+        QVERIFY(view()->editor()->heads()->sentence().contains(QStringLiteral("its own mask")));
+        emit view() -> editor()->heads()->planeChosen(0, 5);
         settle();
         QCOMPARE(side(0).map->head, 5);
         QCOMPARE(view()->find(QStringLiteral("head 7"), 1), QStringLiteral("shown"));
@@ -498,11 +502,11 @@ private slots:
     void tabPassesThroughThePartsInOrder() {
         write(QStringLiteral(
             "W = 8\nN = 3\ndef m(b, h, q, k):\n    return (q - k < W) & (k > N) & (doc_id[q] == doc_id[k])\n"));
-        const QList<QWidget*> wanted = {view()->sideChoice()->button(0),
-                                        view()->measureButton(),
-                                        view()->program()->catalogueButton(),
+        const QList<QWidget*> wanted = {view()->controls()->sides()->button(0),
+                                        view()->controls()->measure(),
+                                        view()->editor()->program()->catalogueButton(),
                                         editor(),
-                                        view()->captures()->editor(QStringLiteral("doc_id"))->table(),
+                                        view()->editor()->captures()->editor(QStringLiteral("doc_id"))->table(),
                                         view()->map(),
                                         view()->panel()->facts()};
         QList<QWidget*> met;

@@ -19,6 +19,7 @@
 #include "tests/ui/models/common/patience.h"
 #include "tests/ui/models/common/played_runs.h"
 #include "ui/models/memory/event_table.h"
+#include "ui/models/memory/same_experiment.h"
 #include "ui/views/memory/alive_panel.h"
 #include "ui/views/memory/fit_panel.h"
 #include "ui/views/memory/oom_panel.h"

@@ -18,6 +18,7 @@
 
 #include "tests/ui/models/common/fake_runs.h"
 #include "tests/ui/models/common/patience.h"
+#include "ui/models/run/run_command.h"
 #include "ui/views/shell/command_palette.h"
 #include "ui/views/shell/drawer.h"
 #include "ui/views/shell/main_window.h"
@@ -35,13 +36,13 @@ namespace {
 /// Runs that only begin.
 class BeginningRuns final : public RunController {
 public:
-    void start(const nlohmann::json&, const QString&) override {
+    void start(const std::string&, const QString&) override {
         running_ = true;
         emit started(1);
     }
     void stop() override {}
     bool running() const override { return running_; }
-    quint64 price(const nlohmann::json&) override { return 0; }
+    quint64 price(const std::string&) override { return 0; }
     void releaseMemory() override { kept_ = 0; }
     quint64 keptBytes() const override { return kept_; }
 
@@ -205,10 +206,10 @@ private slots:
         sessions::RunInfo run = test::runInfo(1, "x", sessions::RunStatus::Done);
         run.specJson =
             R"({"vitrine":1,"workload":"generate","model":"a b","max_new_tokens":8,"raw":true,"plan":false,"stop":["x"]})";
-        QCOMPARE(Drawer::commandLine(run),
+        QCOMPARE(runCommandLine(run),
                  QStringLiteral("vitrine generate --max-new-tokens 8 --model 'a b' --raw --stop x"));
         run.specJson = "[]";
-        QVERIFY(Drawer::commandLine(run).isEmpty());
+        QVERIFY(runCommandLine(run).isEmpty());
     }
 
     void runAgainLeavesSingleKeysToTheView() {

@@ -5,6 +5,7 @@
 
 #include "tests/ui/models/common/fake_runs.h"
 #include "ui/widgets/timeline/allocation_painter.h"
+#include "ui/widgets/timeline/lane_stack.h"
 #include "ui/widgets/timeline/lanes.h"
 #include "ui/widgets/timeline/stack_painter.h"
 
@@ -219,6 +220,60 @@ private slots:
             }
         }
         QVERIFY(other > 100);
+    }
+
+    /// Where records were lost, a lane of the memory timeline is hatched, and nowhere else.
+    void gapsAreHatched() {
+        const ThemeTokens theme = tokens(true);
+        test::TimelineScript script = test::generateScript(50);
+        const base::TimeNs end = script.timeline()->end(), third = end / 3, late = end * 9 / 10;
+        script.add(base::GapEvent{third, 2 * third, 1234, 7});
+        script.add(base::GapEvent{late, late, 1, 0}); // a single record
+        const auto run = script.timeline();
+        TimeCursor time;
+        time.reset({0, end});
+        LaneStack stack(&time, 0, nullptr);
+        auto* lane = new StackLane(QStringLiteral("Memory"), &time, &stack);
+        stack.addLane(lane);
+        stack.resize(1000, 300);
+        stack.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&stack));
+        lane->setTimeline(run);
+        lane->setTop(3 * run->memory().peak(0, end).maxTotal); // room above the data
+        const QImage plain = lane->picture(1); // the lane does not know of the gaps yet
+        stack.setTimeline(run);
+        const QImage hatched = lane->picture(1);
+        const QRectF plot = lane->frame().plot();
+        const auto x = [&](base::TimeNs at) { return plot.left() + lane->axis().x(at); };
+        const auto within = [](double place, double from, double to) { return place + 1 > from && place < to; };
+        const int empty = static_cast<int>(plot.top()) + 30; // above the data, below the words
+        int changed = 0, lines = 0, missing = 0, elsewhere = 0, atSingle = 0;
+        for (int column = 0; column < plain.width(); ++column) {
+            bool differs = false;
+            for (int row = 0; row < plain.height(); ++row) {
+                differs = differs || plain.pixel(column, row) != hatched.pixel(column, row);
+            }
+            const bool inGap = within(column, x(third), x(2 * third));
+            const bool inSingle = within(column, x(late), x(late) + 3);
+            missing += inGap && !differs ? 1 : 0;
+            elsewhere += differs && !inGap && !inSingle ? 1 : 0;
+            atSingle += differs && inSingle ? 1 : 0;
+            changed += inGap ? 1 : 0;
+            lines += inGap && hatched.pixelColor(column, empty) != plain.pixelColor(column, empty) ? 1 : 0;
+        }
+        QVERIFY(changed > 250);
+        QCOMPARE(missing, 0);
+        QCOMPARE(elsewhere, 0);
+        QVERIFY(atSingle >= 3); // at least 3 px wide, so that it is seen
+        // Over the empty plot there are lines in the colour of warnings, with room between them.
+        QVERIFY2(lines > changed / 12 && lines < changed / 2, qPrintable(QString::number(lines)));
+        int words = 0;
+        for (int column = static_cast<int>(x(third)) + 6; column < static_cast<int>(x(third)) + 100; ++column) {
+            for (int row = static_cast<int>(plot.top()) + 4; row < static_cast<int>(plot.top()) + 16; ++row) {
+                words += hatched.pixelColor(column, row).lightness() > theme.text1.lightness() - 40 ? 1 : 0;
+            }
+        }
+        QVERIFY2(words > 50, qPrintable(QString::number(words))); // "1,234 records lost"
     }
 
 private:

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// Single values out of JSON that this program wrote earlier, such as the texts that a session keeps of a run. What is
+// missing, of another type or damaged is nothing. Pure functions.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace vitrine::base {
+
+/// The object of a text; an empty one when it is no JSON object.
+nlohmann::json parsedObject(std::string_view text);
+/// True where the text is a JSON object.
+bool holdsObject(std::string_view text);
+/// The value as one line of UTF-8; what is no UTF-8 in it is replaced.
+std::string compactText(const nlohmann::json& value);
+
+// Of an object: the value of a key.
+std::string textAt(const nlohmann::json& object, const char* key); ///< empty where there is none
+std::optional<double> numberAt(const nlohmann::json& object, const char* key);
+/// A number of bytes or of other things that are counted: not below 0 and below 9e18.
+std::optional<std::uint64_t> bytesAt(const nlohmann::json& object, const char* key);
+
+// The same of the object of a text.
+std::string textIn(std::string_view text, const char* key);
+std::optional<double> numberIn(std::string_view text, const char* key);
+bool hasKey(std::string_view text, const char* key);
+/// The first text of an array; empty where there is none.
+std::string firstTextIn(std::string_view text, const char* key);
+/// The text of a JSON object with one setting of text changed or added; what is no object counts as an empty one.
+std::string withSetting(std::string_view text, const char* key, const std::string& value);
+
+} // namespace vitrine::base

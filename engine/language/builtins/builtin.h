@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the tables of builtins have in common. A builtin is a function of an evaluation `e` and of a call `c`: it takes
+// the call's arguments, finishes it and returns a value. Private to this folder.
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/language/builtins/builtins.h"
+#include "engine/language/evaluate/services.h"
+
+namespace vitrine::engine {
+
+using kernels::DType;
+using kernels::ProgramConstant;
+using kernels::ProgramOp;
+using kernels::ProgramType;
+
+using E = PyServices;
+using C = PyCall;
+
+} // namespace vitrine::engine

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+// Methods of torch.nn.Module, and dataclasses.field.
+
+#include "engine/language/builtins/builtin.h"
+
+namespace vitrine::engine {
+
+namespace {
+
+PyInstance& instanceOf(C& c) {
+    auto* const made = c.required(0, "self").as<PyInstance>();
+    if (made == nullptr) {
+        fail("this is a method of a module");
+    }
+    return *made;
+}
+
+/// register_buffer(name, tensor), register_parameter.
+PyValue registered(E& e, C& c) {
+    const std::string name = e.convert.text(c.required(1, "name"), "the name");
+    const PyValue value = c.required(2, "tensor");
+    static_cast<void>(c.optional(3, "persistent"));
+    if (auto* const tensor = value.as<PyTensor>(); tensor != nullptr && tensor->name.empty()) {
+        tensor->name = name;
+    }
+    instanceOf(c).attributes[name] = value;
+    return {};
+}
+
+PyValue itself(E& /*e*/, C& c) {
+    return c.required(0, "self");
+}
+
+PyValue fieldOf(E& e, C& c) {
+    auto* const made = e.heap.make<PyInstance>();
+    made->typeName = "dataclasses.field";
+    for (const auto& [name, value] : c.keywords) {
+        made->attributes[std::string(name)] = value;
+    }
+    return made;
+}
+
+constexpr std::array kTable = std::to_array<BuiltinEntry>({
+    {"dataclasses.field", fieldOf},
+    {"Module.register_buffer", registered},
+    {"Module.register_parameter", registered},
+    {"Module.to", itself},
+    {"Module.cuda", itself},
+    {"Module.cpu", itself},
+    {"Module.eval", itself},
+    {"Module.train", itself},
+    {"Module.requires_grad_", itself},
+});
+
+} // namespace
+
+std::span<const BuiltinEntry> moduleBuiltins() {
+    return kTable;
+}
+
+} // namespace vitrine::engine

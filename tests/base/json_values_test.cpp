@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "base/json_values.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace vitrine::base {
+namespace {
+
+TEST(JsonValues, AreFoundByType) {
+    const nlohmann::json object =
+        parsedObject(R"({"name": "run", "bytes": 12, "rate": 0.5, "below": -1, "notes": ["first", 2]})");
+    EXPECT_EQ(textAt(object, "name"), "run");
+    EXPECT_EQ(textAt(object, "bytes"), "");
+    EXPECT_EQ(textAt(object, "missing"), "");
+    EXPECT_EQ(numberAt(object, "rate"), 0.5);
+    EXPECT_EQ(numberAt(object, "name"), std::nullopt);
+    EXPECT_EQ(bytesAt(object, "bytes"), 12U);
+    EXPECT_EQ(bytesAt(object, "below"), std::nullopt);
+}
+
+TEST(JsonValues, OfATextThatIsNoObjectAreNothing) {
+    for (const char* text : {"", "[1]", "{\"a\"", "3"}) {
+        EXPECT_FALSE(holdsObject(text)) << text;
+        EXPECT_EQ(textIn(text, "a"), "") << text;
+        EXPECT_EQ(numberIn(text, "a"), std::nullopt) << text;
+        EXPECT_FALSE(hasKey(text, "a")) << text;
+        EXPECT_EQ(firstTextIn(text, "a"), "") << text;
+        EXPECT_EQ(withSetting(text, "a", "b"), R"({"a":"b"})") << text;
+    }
+    EXPECT_TRUE(holdsObject("{}"));
+}
+
+TEST(JsonValues, OfATextAreThoseOfItsObject) {
+    const char* const text = R"({"a": "b", "n": 7, "list": ["first", "second"], "numbers": [1]})";
+    EXPECT_EQ(textIn(text, "a"), "b");
+    EXPECT_EQ(numberIn(text, "n"), 7.0);
+    EXPECT_TRUE(hasKey(text, "list"));
+    EXPECT_EQ(firstTextIn(text, "list"), "first");
+    EXPECT_EQ(firstTextIn(text, "numbers"), "");
+    EXPECT_EQ(withSetting(R"({"a":"b"})", "a", "c"), R"({"a":"c"})");
+}
+
+TEST(JsonValues, CompactTextReplacesWhatIsNoUtf8) {
+    EXPECT_EQ(compactText(nlohmann::json{{"a", "\xff"}}), "{\"a\":\"\xef\xbf\xbd\"}");
+}
+
+} // namespace
+} // namespace vitrine::base

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// What the Run view says of a run that has just ended, from the fields of `--json`. Pure function.
+
+#include <QString>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace vitrine::ui {
+
+struct RunResult {
+    std::optional<std::uint64_t> peakBytes, tokens, kvBytes;
+    std::optional<double> tokensPerSecond; ///< of decode, where that is known
+    QString errorDetails;                  ///< JSON in lines; empty: there was no error
+};
+
+/// Nothing where the text is no JSON object.
+std::optional<RunResult> runResult(const std::string& metricsJson);
+
+} // namespace vitrine::ui

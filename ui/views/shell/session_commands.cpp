@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/shell/session_commands.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QInputDialog>
+#include <QMenu>
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "base/json_values.h"
+#include "ui/views/shell/settings_file.h"
+
+namespace vitrine::ui {
+
+namespace {
+
+constexpr int kRecentFiles = 10;
+
+} // namespace
+
+SessionCommands::SessionCommands(const ViewServices& context, const QString& settingsFile, QWidget* window)
+    : QObject(window), document_(context.document), runs_(context.runs), settingsFile_(settingsFile), window_(window) {
+    if (const auto kept = keptSettings(settingsFile_)) {
+        recent_ = kept->value(QStringLiteral("recent")).toStringList();
+    }
+    connect(document_, &SessionDocument::opened, this, &SessionCommands::keepRecent);
+}
+
+bool SessionCommands::perform(const QString& action) {
+    const std::map<QString, std::function<void()>> commands = {
+        {"file.open", [this] { chooseFile(); }},        {"file.new-session", [this] { makeFile(); }},
+        {"file.close", [this] { document_->close(); }}, {"edit.rename", [this] { renameRun(); }},
+        {"run.again", [this] { runAgain(); }},
+    };
+    const auto found = commands.find(action);
+    if (found != commands.end()) {
+        found->second();
+    }
+    return found != commands.end();
+}
+
+void SessionCommands::setRecentMenu(QMenu* menu) {
+    recentMenu_ = menu;
+    fillRecentMenu();
+}
+
+void SessionCommands::keepRecent() {
+    if (!QFileInfo::exists(document_->path())) {
+        return;
+    }
+    recent_.removeAll(document_->path());
+    recent_.prepend(document_->path());
+    recent_.resize(std::min<qsizetype>(recent_.size(), kRecentFiles));
+    if (const auto keep = keptSettings(settingsFile_)) {
+        keep->setValue(QStringLiteral("recent"), recent_);
+    }
+    fillRecentMenu();
+}
+
+void SessionCommands::fillRecentMenu() {
+    recentMenu_->clear();
+    for (const QString& path : recent_) {
+        QAction* action = recentMenu_->addAction(QFileInfo(path).fileName());
+        action->setToolTip(path);
+        action->setEnabled(QFileInfo::exists(path));
+        connect(action, &QAction::triggered, this, [this, path] { emit openWanted(path); });
+    }
+    recentMenu_->setEnabled(!recent_.isEmpty());
+}
+
+void SessionCommands::chooseFile() {
+    const QString path = QFileDialog::getOpenFileName(window_, tr("Open session"), QFileInfo(document_->path()).path(),
+                                                      tr("Vitrine sessions (*.vitrine);;All files (*)"));
+    if (!path.isEmpty()) {
+        emit openWanted(path);
+    }
+}
+
+void SessionCommands::makeFile() {
+    QString path = QFileDialog::getSaveFileName(window_, tr("New session"), QFileInfo(document_->path()).path(),
+                                                tr("Vitrine sessions (*.vitrine)"));
+    if (path.isEmpty()) {
+        return;
+    }
+    if (!path.endsWith(QLatin1String(".vitrine"))) {
+        path += QLatin1String(".vitrine");
+    }
+    try {
+        sessions::SessionFile::open(path.toStdString(), sessions::OpenMode::CreateOrOpen);
+    } catch (const std::exception& error) {
+        emit failed(QString::fromUtf8(error.what()));
+        return;
+    }
+    emit openWanted(path);
+}
+
+void SessionCommands::runAgain() {
+    const sessions::RunInfo* run = document_->run(document_->runA());
+    if (run == nullptr || runs_ == nullptr || runs_->running()) {
+        return;
+    }
+    if (!base::holdsObject(run->specJson)) {
+        emit failed(tr("Run %1 has no experiment that can be started again.").arg(run->id));
+        return;
+    }
+    runs_->start(run->specJson, document_->path());
+}
+
+void SessionCommands::renameRun() {
+    const sessions::RunInfo* run = document_->run(document_->runA());
+    if (run == nullptr || document_->readOnly()) {
+        return;
+    }
+    bool ok = false;
+    const QString name = QInputDialog::getText(window_, tr("Rename run"), tr("Name"), QLineEdit::Normal,
+                                               QString::fromStdString(run->name), &ok);
+    if (ok) {
+        document_->edit(
+            [id = run->id, text = name.toStdString()](sessions::SessionFile& file) { file.renameRun(id, text); });
+    }
+}
+
+} // namespace vitrine::ui

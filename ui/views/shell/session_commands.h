@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The commands about session files: opening one, making one, the menu of recent ones, renaming run A, and starting it
+// again.
+
+#include <QObject>
+#include <QStringList>
+
+#include "ui/widgets/base/view.h"
+
+class QMenu;
+
+namespace vitrine::ui {
+
+class SessionCommands final : public QObject {
+    Q_OBJECT
+
+public:
+    /// Dialogs open over `window`. `settingsFile` empty keeps no list of recent files.
+    SessionCommands(const ViewServices& context, const QString& settingsFile, QWidget* window);
+
+    bool perform(const QString& action); ///< false: not one of these commands
+    /// The menu that lists the recent files from now on.
+    void setRecentMenu(QMenu* menu);
+    /// Files that were opened, newest first.
+    const QStringList& recentFiles() const { return recent_; }
+
+signals:
+    void openWanted(const QString& path);
+    void failed(const QString& error); ///< a sentence for people
+
+private:
+    void chooseFile();
+    void makeFile();
+    void renameRun();
+    void runAgain();
+    void keepRecent();
+    void fillRecentMenu();
+
+    SessionDocument* document_;
+    RunController* runs_;
+    QString settingsFile_;
+    QWidget* window_;
+    QMenu* recentMenu_ = nullptr;
+    QStringList recent_;
+};
+
+} // namespace vitrine::ui

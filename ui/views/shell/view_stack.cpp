@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "ui/views/shell/view_stack.h"
+
+#include <QActionGroup>
+#include <QCoreApplication>
+
+#include "base/json_values.h"
+#include "engine/workload/workload_table.h"
+#include "ui/models/common/format.h"
+#include "ui/views/shell/rail.h"
+#include "ui/views/shell/view_list.h"
+
+namespace vitrine::ui {
+
+ViewStack::ViewStack(const ViewServices& context, Rail* rail, QWidget* parent)
+    : QStackedWidget(parent), actions_(context.actions) {
+    setMinimumSize(320, 240);
+    auto* group = new QActionGroup(this);
+    for (const ViewEntry& entry : viewEntries()) {
+        const QString id = QString::fromLatin1(entry.id);
+        QAction* action = actions_->action(QStringLiteral("go.") + id);
+        action->setCheckable(true);
+        group->addAction(action);
+        rail->addView(action, QCoreApplication::translate("ViewList", entry.title), QString::fromLatin1(entry.icon));
+        View* made = entry.make(context, this);
+        views_.push_back(made);
+        byId_[id] = made;
+        addWidget(made);
+        connect(made, &View::openView, this, &ViewStack::open);
+        connect(made, &View::experimentWanted, this, &ViewStack::openExperiment);
+    }
+}
+
+ViewStack::~ViewStack() {
+    for (View* view : views_) {
+        view->disconnect(this); // they go after this part of the stack
+    }
+}
+
+View* ViewStack::view(const QString& id) const {
+    const auto found = byId_.find(id);
+    return found == byId_.end() ? nullptr : found->second;
+}
+
+View* ViewStack::shown() const {
+    return qobject_cast<View*>(currentWidget());
+}
+
+void ViewStack::open(const QString& id) {
+    View* next = view(id);
+    if (next == nullptr) {
+        return;
+    }
+    if (next == shown() && !visited_.empty()) {
+        actions_->action(QStringLiteral("go.") + id)->setChecked(true); // its button was pressed again
+        return;
+    }
+    if (!visited_.empty()) {
+        leave();
+        visited_.resize(visitedAt_ + 1);
+    }
+    visited_.push_back(next);
+    visitedAt_ = visited_.size() - 1;
+    enter();
+}
+
+void ViewStack::back() {
+    if (visitedAt_ > 0) {
+        leave();
+        --visitedAt_;
+        enter();
+    }
+}
+
+void ViewStack::forward() {
+    if (visitedAt_ + 1 < visited_.size()) {
+        leave();
+        ++visitedAt_;
+        enter();
+    }
+}
+
+void ViewStack::leave() {
+    emit leaving(shown());
+    shown()->deactivated();
+}
+
+void ViewStack::enter() {
+    View* next = visited_[visitedAt_];
+    actions_->action(QStringLiteral("go.") + next->id())->setChecked(true);
+    setCurrentWidget(next);
+    emit entering(next);
+    next->activated();
+    emit entered();
+}
+
+void ViewStack::openExperiment(const QString& experimentJson) {
+    const engine::Workload* workload = engine::findWorkload(base::textIn(experimentJson.toStdString(), "workload"));
+    // The Run view says of a workload without a form how it is started.
+    const QString target =
+        workload != nullptr && !workload->formView.empty() ? textOf(workload->formView) : QStringLiteral("run");
+    open(target);
+    view(target)->takeExperiment(experimentJson);
+}
+
+} // namespace vitrine::ui
