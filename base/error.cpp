@@ -44,15 +44,15 @@ std::vector<OutOfMemoryDetails::Holder> byCategory(const std::vector<OutOfMemory
     return out;
 }
 
-std::string outOfMemorySentence(const OutOfMemoryDetails& facts) {
-    const std::uint64_t free = facts.budget > facts.held ? facts.budget - facts.held : 0;
-    std::string text =
-        fmt::format("{}: out of memory: {} asked for, {} of {} free", facts.what.empty() ? "allocation" : facts.what,
-                    formatBytes(facts.requested), formatBytes(free), formatBytes(facts.budget));
-    if (facts.largestFree < free) {
-        text += fmt::format(" (largest free block {})", formatBytes(facts.largestFree));
+std::string outOfMemorySentence(const OutOfMemoryDetails& details) {
+    const std::uint64_t free = details.budget > details.held ? details.budget - details.held : 0;
+    std::string text = fmt::format("{}: out of memory: {} asked for, {} of {} free",
+                                   details.what.empty() ? "allocation" : details.what, formatBytes(details.requested),
+                                   formatBytes(free), formatBytes(details.budget));
+    if (details.largestFree < free) {
+        text += fmt::format(" (largest free block {})", formatBytes(details.largestFree));
     }
-    const std::vector<OutOfMemoryDetails::Holder> holders = byCategory(facts.holders);
+    const std::vector<OutOfMemoryDetails::Holder> holders = byCategory(details.holders);
     const std::size_t shown = std::min(kHoldersInMessage, holders.size());
     for (std::size_t i = 0; i < shown; ++i) {
         text +=
@@ -60,7 +60,7 @@ std::string outOfMemorySentence(const OutOfMemoryDetails& facts) {
     }
     text += "; ";
     const std::string_view largest = holders.empty() ? std::string_view{} : std::string_view(holders.front().category);
-    text += advice(facts.category.empty() ? largest : std::string_view(facts.category));
+    text += advice(details.category.empty() ? largest : std::string_view(details.category));
     return text;
 }
 
@@ -100,10 +100,10 @@ int exitCode(ErrorKind kind) {
     return 1;
 }
 
-OutOfMemory::OutOfMemory(OutOfMemoryDetails facts)
-    : Error(ErrorKind::OutOfMemory, outOfMemorySentence(facts)), facts_(std::move(facts)) {
-    if (facts_.holders.size() > kHoldersKept) {
-        facts_.holders.resize(kHoldersKept);
+OutOfMemory::OutOfMemory(OutOfMemoryDetails details)
+    : Error(ErrorKind::OutOfMemory, outOfMemorySentence(details)), details_(std::move(details)) {
+    if (details_.holders.size() > kHoldersKept) {
+        details_.holders.resize(kHoldersKept);
     }
 }
 

@@ -85,11 +85,11 @@ struct OutOfMemoryDetails {
 /// A memory budget or the device itself is exhausted. Recoverable: the next run works.
 class OutOfMemory : public Error {
 public:
-    explicit OutOfMemory(OutOfMemoryDetails facts);
-    const OutOfMemoryDetails& facts() const noexcept { return facts_; }
+    explicit OutOfMemory(OutOfMemoryDetails details);
+    const OutOfMemoryDetails& details() const noexcept { return details_; }
 
 private:
-    OutOfMemoryDetails facts_;
+    OutOfMemoryDetails details_;
 };
 
 } // namespace vitrine::base

@@ -30,13 +30,13 @@ RunOutcome failure(base::ErrorKind kind, std::string_view sentence) {
     return outcome;
 }
 
-json factsJson(const base::OutOfMemoryDetails& facts) {
+json detailsJson(const base::OutOfMemoryDetails& details) {
     json holders = json::array();
-    for (const auto& holder : facts.holders) {
+    for (const auto& holder : details.holders) {
         holders.push_back({{"category", holder.category}, {"layer", holder.layer}, {"bytes", holder.bytes}});
     }
-    return {{"what", facts.what},       {"requested_bytes", facts.requested},      {"budget_bytes", facts.budget},
-            {"held_bytes", facts.held}, {"largest_free_bytes", facts.largestFree}, {"holders", std::move(holders)}};
+    return {{"what", details.what},       {"requested_bytes", details.requested},      {"budget_bytes", details.budget},
+            {"held_bytes", details.held}, {"largest_free_bytes", details.largestFree}, {"holders", std::move(holders)}};
 }
 
 } // namespace
@@ -97,9 +97,9 @@ json errorJson(const std::exception_ptr& error) {
     try {
         std::rethrow_exception(error);
     } catch (const base::OutOfMemory& memory) {
-        result.update(factsJson(memory.facts()));
+        result.update(detailsJson(memory.details()));
     } catch (...) {
-        // Only this kind carries facts; its sentence stands in the result already.
+        // Only this kind carries details; its sentence stands in the result already.
         return result;
     }
     return result;

@@ -16,7 +16,7 @@ namespace vitrine::app {
 /// Status, kind, exit code and sentence of an exception; run and metrics stay empty.
 RunOutcome outcomeOf(const std::exception_ptr& error);
 
-/// {"kind", "message"}, and for an out-of-memory error its facts: "what", "requested_bytes", "budget_bytes",
+/// {"kind", "message"}, and for an out-of-memory error its details: "what", "requested_bytes", "budget_bytes",
 /// "held_bytes", "largest_free_bytes", "holders": [{"category", "layer", "bytes"}].
 nlohmann::json errorJson(const std::exception_ptr& error);
 

@@ -170,7 +170,7 @@ void KvCache::growSequence(int sequence, std::int64_t tokens) {
 
 /// No group has pages enough for `tokens` more tokens.
 void KvCache::throwShort(int sequence, std::int64_t tokens) {
-    base::OutOfMemoryDetails facts;
+    base::OutOfMemoryDetails details;
     for (int group = 0; group < static_cast<int>(groups_.size()); ++group) {
         const auto index = static_cast<std::size_t>(group);
         const std::int64_t missing = book_.missing(sequence, group, tokens);
@@ -182,15 +182,15 @@ void KvCache::throwShort(int sequence, std::int64_t tokens) {
             ranges_[index]->grow(static_cast<std::uint64_t>(book_.opened(group) + missing) * pageStride(group),
                                  tagOf(group, missing));
         }
-        facts.what = names_[index];
-        facts.requested = pageStride(group) * static_cast<std::uint64_t>(missing);
-        facts.budget = pageStride(group) * static_cast<std::uint64_t>(book_.groups()[index].pages);
-        facts.held = pageStride(group) * static_cast<std::uint64_t>(book_.counts(group).used);
-        facts.largestFree = pageStride(group) * static_cast<std::uint64_t>(book_.available(group));
+        details.what = names_[index];
+        details.requested = pageStride(group) * static_cast<std::uint64_t>(missing);
+        details.budget = pageStride(group) * static_cast<std::uint64_t>(book_.groups()[index].pages);
+        details.held = pageStride(group) * static_cast<std::uint64_t>(book_.counts(group).used);
+        details.largestFree = pageStride(group) * static_cast<std::uint64_t>(book_.available(group));
         break;
     }
-    facts.category = base::categoryName(base::MemoryCategory::KvCache);
-    throw base::OutOfMemory(facts);
+    details.category = base::categoryName(base::MemoryCategory::KvCache);
+    throw base::OutOfMemory(details);
 }
 
 /// The sequence keeps the pages of its first `length` tokens. Except in a paged cache, the memory after the last page

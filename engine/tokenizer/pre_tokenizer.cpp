@@ -23,7 +23,7 @@ const Regex& gpt2Words() {
     return kWords;
 }
 
-const Regex& plainWords() {
+const Regex& plainText() {
     // Rust's \w, which unlike Oniguruma's has the two join controls and not the other numbers.
     static const Regex kWords(
         R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}\s]+)",
@@ -165,7 +165,7 @@ void PreTokenizer::applyStep(const Metaspace& step, TextPiece& piece, std::vecto
 }
 
 void PreTokenizer::applyStep(const Words&, TextPiece& piece, std::vector<TextPiece>& out) {
-    const auto stretches = coverWith(plainWords().findAll(piece.text), piece.text.size());
+    const auto stretches = coverWith(plainText().findAll(piece.text), piece.text.size());
     appendStretches(piece, splitAt(stretches, SplitBehavior::Removed, true), out);
 }
 

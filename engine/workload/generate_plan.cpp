@@ -124,15 +124,15 @@ private:
     }
 
     /// Fills `attempt` as far as it comes, also where it throws Cancelled.
-    void price(kernels::Context& context, std::vector<GenerateRequest> requests, Json* facts, Attempt& attempt) {
+    void price(kernels::Context& context, std::vector<GenerateRequest> requests, Json* details, Attempt& attempt) {
         try {
             const ModelOptions options = modelOptions(run_, context, run_.spec.text("weights"));
             Model model(context, source_, options, nullptr);
             attempt.load = model.loadReport();
             GenerateOptions generate = generateOptions(run_, options);
             generate.jumpEqualSteps = true;
-            if (facts != nullptr) {
-                addKvMetrics(*facts, model.config(), generate.cache);
+            if (details != nullptr) {
+                addKvMetrics(*details, model.config(), generate.cache);
             }
             Generator generator(model, nullptr, generate);
             generator.run(std::move(requests), attempt.report, {});
@@ -140,8 +140,8 @@ private:
             attempt.fits = true;
             attempt.reserved = context.memory().statistics().peakReserved;
         } catch (const base::OutOfMemory& error) {
-            if (facts != nullptr) {
-                (*facts)["out_of_memory"] = outOfMemoryJson(error);
+            if (details != nullptr) {
+                (*details)["out_of_memory"] = outOfMemoryJson(error);
             }
         }
     }

@@ -9,13 +9,13 @@ namespace vitrine::engine {
 using Json = nlohmann::json;
 
 Json outOfMemoryJson(const base::OutOfMemory& error) {
-    const base::OutOfMemoryDetails& facts = error.facts();
+    const base::OutOfMemoryDetails& details = error.details();
     Json holders = Json::array();
-    for (const auto& holder : facts.holders) {
+    for (const auto& holder : details.holders) {
         holders.push_back({{"category", holder.category}, {"layer", holder.layer}, {"bytes", holder.bytes}});
     }
-    return {{"message", error.message()},   {"what", facts.what}, {"requested", facts.requested},
-            {"budget", facts.budget},       {"held", facts.held}, {"largest_free", facts.largestFree},
+    return {{"message", error.message()},   {"what", details.what}, {"requested", details.requested},
+            {"budget", details.budget},     {"held", details.held}, {"largest_free", details.largestFree},
             {"holders", std::move(holders)}};
 }
 

@@ -261,12 +261,12 @@ void addKernelMetrics(Json& metrics, kernels::Context& context) {
         kernels::KernelResources most;
         std::int64_t cubinBytes = 0;
         Json entries = Json::array();
-        for (const kernels::KernelResources& facts : use.kernels) {
-            entries.push_back(facts.entry);
-            most.registers = std::max(most.registers, facts.registers);
-            most.spillBytes = std::max(most.spillBytes, facts.spillBytes);
-            most.staticShared = std::max(most.staticShared, facts.staticShared);
-            cubinBytes = std::max(cubinBytes, facts.cubinBytes);
+        for (const kernels::KernelResources& resources : use.kernels) {
+            entries.push_back(resources.entry);
+            most.registers = std::max(most.registers, resources.registers);
+            most.spillBytes = std::max(most.spillBytes, resources.spillBytes);
+            most.staticShared = std::max(most.staticShared, resources.staticShared);
+            cubinBytes = std::max(cubinBytes, resources.cubinBytes);
         }
         row["entries"] = std::move(entries);
         row["registers"] = most.registers;

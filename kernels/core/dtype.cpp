@@ -43,7 +43,7 @@ constexpr std::array<DTypeTraits, 23> kFacts{{
     {8, "float8_e5m2fnuz", "F8_E5M2FNUZ"},
 }};
 
-const DTypeTraits& factsOf(DType dtype) {
+const DTypeTraits& traitsOf(DType dtype) {
     const auto index = static_cast<std::size_t>(dtype);
     if (index >= kFacts.size()) {
         throw base::Internal(fmt::format("dtype number {} is unknown", index));
@@ -54,28 +54,28 @@ const DTypeTraits& factsOf(DType dtype) {
 } // namespace
 
 int bitsOf(DType dtype) {
-    return factsOf(dtype).bits;
+    return traitsOf(dtype).bits;
 }
 
 std::uint64_t bytesOf(DType dtype, std::int64_t count) {
-    const DTypeTraits& facts = factsOf(dtype);
+    const DTypeTraits& traits = traitsOf(dtype);
     std::uint64_t bits = 0;
     if (count < 0 ||
-        __builtin_mul_overflow(static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(facts.bits), &bits)) {
-        throw base::Internal(fmt::format("{} elements of {} have no size in bytes", count, facts.name));
+        __builtin_mul_overflow(static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(traits.bits), &bits)) {
+        throw base::Internal(fmt::format("{} elements of {} have no size in bytes", count, traits.name));
     }
     if (bits % 8 != 0) {
-        throw base::Internal(fmt::format("{} elements of {} do not fill whole bytes", count, facts.name));
+        throw base::Internal(fmt::format("{} elements of {} do not fill whole bytes", count, traits.name));
     }
     return bits / 8;
 }
 
 std::string_view dtypeName(DType dtype) {
-    return factsOf(dtype).name;
+    return traitsOf(dtype).name;
 }
 
 std::string_view safetensorsName(DType dtype) {
-    return factsOf(dtype).safetensors;
+    return traitsOf(dtype).safetensors;
 }
 
 std::optional<DType> dtypeFromSafetensors(std::string_view name) {

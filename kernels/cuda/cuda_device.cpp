@@ -87,9 +87,9 @@ void CudaDevice::check(CUresult code, std::string_view call) {
     }
     throwIfFaulted();
     if (code == CUDA_ERROR_OUT_OF_MEMORY) {
-        base::OutOfMemoryDetails facts;
-        facts.what = std::string(call);
-        throw base::OutOfMemory(std::move(facts));
+        base::OutOfMemoryDetails details;
+        details.what = std::string(call);
+        throw base::OutOfMemory(std::move(details));
     }
     if (!CudaDriver::isSticky(code)) {
         throw base::Internal(fmt::format("{}: {}", call, driver_.describe(code)));

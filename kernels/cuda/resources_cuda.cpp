@@ -19,11 +19,11 @@ namespace vitrine::kernels {
 namespace {
 
 [[noreturn]] void throwExhausted(std::uint64_t bytes, std::uint64_t largestFree, const Tag& tag) {
-    base::OutOfMemoryDetails facts;
-    facts.what = std::string(tag.name);
-    facts.requested = bytes;
-    facts.largestFree = largestFree;
-    throw base::OutOfMemory(std::move(facts));
+    base::OutOfMemoryDetails details;
+    details.what = std::string(tag.name);
+    details.requested = bytes;
+    details.largestFree = largestFree;
+    throw base::OutOfMemory(std::move(details));
 }
 
 /// Device memory straight from the driver: pools and arenas above make such calls rare. cuMemFree waits for the device, so

@@ -100,10 +100,10 @@ CachingAllocator::~CachingAllocator() {
 
 void* CachingAllocator::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
     if (bytes > (std::uint64_t{1} << 60)) {
-        base::OutOfMemoryDetails facts;
-        facts.what = std::string(tag.name);
-        facts.requested = bytes;
-        throw base::OutOfMemory(std::move(facts));
+        base::OutOfMemoryDetails details;
+        details.what = std::string(tag.name);
+        details.requested = bytes;
+        throw base::OutOfMemory(std::move(details));
     }
     const std::uint64_t size = std::max<std::uint64_t>(alignedBytes(bytes), kMemoryAlignment);
     if (void* address = state_->find(size)) {

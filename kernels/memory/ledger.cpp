@@ -111,13 +111,13 @@ void Ledger::reserved(std::int64_t change) {
 
 base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::uint64_t budget,
                                   std::uint64_t largestFree) {
-    base::OutOfMemoryDetails facts;
-    facts.what = std::string(tag.name);
-    facts.category = std::string(base::categoryName(tag.category));
-    facts.requested = requested;
-    facts.budget = budget;
-    facts.held = statistics_.reserved; // slack inside arenas and pools cannot serve the request either
-    facts.largestFree = largestFree;
+    base::OutOfMemoryDetails details;
+    details.what = std::string(tag.name);
+    details.category = std::string(base::categoryName(tag.category));
+    details.requested = requested;
+    details.budget = budget;
+    details.held = statistics_.reserved; // slack inside arenas and pools cannot serve the request either
+    details.largestFree = largestFree;
     std::map<std::pair<base::MemoryCategory, std::int32_t>, std::uint64_t> byHolder;
     for (const auto& [address, live] : live_) {
         byHolder[{live.category, live.layer}] += live.bytes;
@@ -127,13 +127,13 @@ base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::
         byHolder[{base::MemoryCategory::Untracked, -1}] = untracked;
     }
     if (statistics_.reserved > statistics_.current) {
-        facts.holders.push_back({"reserved, not in use", "", statistics_.reserved - statistics_.current});
+        details.holders.push_back({"reserved, not in use", "", statistics_.reserved - statistics_.current});
     }
     for (const auto& [key, bytes] : byHolder) {
         const std::string layer = key.second < 0 ? std::string() : "layer " + std::to_string(key.second);
-        facts.holders.push_back({std::string(base::categoryName(key.first)), layer, bytes});
+        details.holders.push_back({std::string(base::categoryName(key.first)), layer, bytes});
     }
-    std::stable_sort(facts.holders.begin(), facts.holders.end(),
+    std::stable_sort(details.holders.begin(), details.holders.end(),
                      [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
 
     base::OutOfMemoryEvent event;
@@ -143,7 +143,7 @@ base::OutOfMemory Ledger::failure(std::uint64_t requested, const Tag& tag, std::
     event.largestFree = largestFree;
     event.category = tag.category;
     tracer_.outOfMemory(event, tag.name);
-    return base::OutOfMemory(std::move(facts));
+    return base::OutOfMemory(std::move(details));
 }
 
 } // namespace vitrine::kernels

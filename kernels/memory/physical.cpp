@@ -23,10 +23,10 @@ constexpr std::uint64_t kMetaRanges = 4096;
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 
 [[noreturn]] void throwExhausted(std::uint64_t bytes, const Tag& tag) {
-    base::OutOfMemoryDetails facts;
-    facts.what = std::string(tag.name);
-    facts.requested = bytes;
-    throw base::OutOfMemory(std::move(facts));
+    base::OutOfMemoryDetails details;
+    details.what = std::string(tag.name);
+    details.requested = bytes;
+    throw base::OutOfMemory(std::move(details));
 }
 
 class HostResource final : public MemoryResource, public AddressSpace {

@@ -22,23 +22,23 @@ constexpr unsigned char kGuardPattern = 0xFD;
 
 void* FailingResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
     if (refuses()) {
-        base::OutOfMemoryDetails facts;
-        facts.what = std::string(tag.name);
-        facts.requested = bytes;
-        throw base::OutOfMemory(std::move(facts));
+        base::OutOfMemoryDetails details;
+        details.what = std::string(tag.name);
+        details.requested = bytes;
+        throw base::OutOfMemory(std::move(details));
     }
     return upstream_.allocate(bytes, stream, tag);
 }
 
 void* BudgetResource::allocate(std::uint64_t bytes, StreamRef stream, const Tag& tag) {
     if (!fits(bytes)) {
-        base::OutOfMemoryDetails facts;
-        facts.what = std::string(tag.name);
-        facts.requested = bytes;
-        facts.budget = limit_;
-        facts.held = used_;
-        facts.largestFree = largestFree();
-        throw base::OutOfMemory(std::move(facts));
+        base::OutOfMemoryDetails details;
+        details.what = std::string(tag.name);
+        details.requested = bytes;
+        details.budget = limit_;
+        details.held = used_;
+        details.largestFree = largestFree();
+        throw base::OutOfMemory(std::move(details));
     }
     void* address = upstream_.allocate(bytes, stream, tag);
     taken(bytes);

@@ -87,9 +87,9 @@ ProgramAnalysis::ProgramAnalysis(const Program& program) : key(programKey(progra
     }
 }
 
-FactsOf::FactsOf(const BoundProgram& bound) : facts_(bound.facts) {
-    if (facts_ == nullptr) {
-        facts_ = &own_.emplace(*bound.program);
+AnalysisOf::AnalysisOf(const BoundProgram& bound) : analysis_(bound.analysis) {
+    if (analysis_ == nullptr) {
+        analysis_ = &own_.emplace(*bound.program);
     }
 }
 

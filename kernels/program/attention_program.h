@@ -36,38 +36,39 @@ struct ProgramAnalysis {
     std::optional<std::int64_t> behind, ahead;
 };
 
-/// A program and what it captures. The program (and the facts) outlive the op's run.
+/// A program and what it captures. The program (and the analysis) outlive the op's run.
 struct BoundProgram {
     const Program* program = nullptr; ///< null: none
     CaptureBinding captures;
-    const ProgramAnalysis* facts = nullptr; ///< of `program`, when its owner keeps them; null: found anew at each use
+    const ProgramAnalysis* analysis =
+        nullptr; ///< of `program`, when its owner keeps them; null: found anew at each use
 
     bool empty() const { return program == nullptr; }
 };
 
-/// A program with its facts, for owners whose ops run often (the layers of a model).
+/// A program with its analysis, for owners whose ops run often (the layers of a model).
 struct KnownProgram {
-    explicit KnownProgram(Program from) : program(std::move(from)), facts(program) {}
+    explicit KnownProgram(Program from) : program(std::move(from)), analysis(program) {}
 
-    BoundProgram bound(CaptureBinding captures = {}) const { return {&program, std::move(captures), &facts}; }
+    BoundProgram bound(CaptureBinding captures = {}) const { return {&program, std::move(captures), &analysis}; }
 
     Program program;
-    ProgramAnalysis facts;
+    ProgramAnalysis analysis;
 };
 
 /// The analysis of a bound program: that of its owner, or a new one.
-class FactsOf {
+class AnalysisOf {
 public:
-    explicit FactsOf(const BoundProgram& bound);
-    ~FactsOf() = default;
-    FactsOf(const FactsOf&) = delete; // points at its own
-    FactsOf& operator=(const FactsOf&) = delete;
-    const ProgramAnalysis& operator*() const { return *facts_; }
-    const ProgramAnalysis* operator->() const { return facts_; }
+    explicit AnalysisOf(const BoundProgram& bound);
+    ~AnalysisOf() = default;
+    AnalysisOf(const AnalysisOf&) = delete; // points at its own
+    AnalysisOf& operator=(const AnalysisOf&) = delete;
+    const ProgramAnalysis& operator*() const { return *analysis_; }
+    const ProgramAnalysis* operator->() const { return analysis_; }
 
 private:
     std::optional<ProgramAnalysis> own_;
-    const ProgramAnalysis* facts_;
+    const ProgramAnalysis* analysis_;
 };
 
 } // namespace vitrine::kernels

@@ -31,11 +31,11 @@ TEST(Outcome, SentencesStayOneLine) {
 }
 
 TEST(Outcome, OutOfMemoryKeepsItsDetails) {
-    base::OutOfMemoryDetails facts;
-    facts.requested = 10;
-    facts.budget = 20;
-    facts.holders.push_back({"weights", "layer 3", 15});
-    const auto json = errorJson(std::make_exception_ptr(base::OutOfMemory(facts)));
+    base::OutOfMemoryDetails details;
+    details.requested = 10;
+    details.budget = 20;
+    details.holders.push_back({"weights", "layer 3", 15});
+    const auto json = errorJson(std::make_exception_ptr(base::OutOfMemory(details)));
     EXPECT_EQ(json["kind"], "out_of_memory");
     EXPECT_EQ(json["requested_bytes"], 10);
     EXPECT_EQ(json["holders"][0]["bytes"], 15);

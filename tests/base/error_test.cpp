@@ -32,17 +32,17 @@ TEST(Error, CaughtByItsBaseKeepsKindAndText) {
 }
 
 OutOfMemoryDetails lowFacts() {
-    OutOfMemoryDetails facts;
-    facts.what = "grad_logits";
-    facts.requested = std::uint64_t{12} << 30;
-    facts.budget = std::uint64_t{16} << 30;
-    facts.held = std::uint64_t{13} << 30;
-    facts.largestFree = std::uint64_t{2} << 30;
-    facts.holders = {{"weights", "", std::uint64_t{9} << 30},
-                     {"kv_cache", "layers.3", std::uint64_t{2} << 30},
-                     {"activations", "", std::uint64_t{1} << 30},
-                     {"workspace", "", 5}};
-    return facts;
+    OutOfMemoryDetails details;
+    details.what = "grad_logits";
+    details.requested = std::uint64_t{12} << 30;
+    details.budget = std::uint64_t{16} << 30;
+    details.held = std::uint64_t{13} << 30;
+    details.largestFree = std::uint64_t{2} << 30;
+    details.holders = {{"weights", "", std::uint64_t{9} << 30},
+                       {"kv_cache", "layers.3", std::uint64_t{2} << 30},
+                       {"activations", "", std::uint64_t{1} << 30},
+                       {"workspace", "", 5}};
+    return details;
 }
 
 TEST(Error, OutOfMemorySaysWhatWasAskedAndWhoHoldsIt) {
@@ -52,41 +52,41 @@ TEST(Error, OutOfMemorySaysWhatWasAskedAndWhoHoldsIt) {
               "grad_logits: out of memory: 12.00 GiB asked for, 3.00 GiB of 16.00 GiB free (largest free "
               "block 2.00 GiB); held by weights 9.00 GiB, kv_cache 2.00 GiB, activations "
               "1.00 GiB; load quantized weights, choose a smaller model or raise the memory budget");
-    EXPECT_EQ(error.facts().holders.size(), 4U);
+    EXPECT_EQ(error.details().holders.size(), 4U);
 }
 
 TEST(Error, OutOfMemoryWithoutHoldersOrFreeMemory) {
-    OutOfMemoryDetails facts;
-    facts.requested = 100;
-    facts.budget = 50;
-    facts.held = 70; // untracked bytes may exceed the budget
-    const OutOfMemory error(facts);
+    OutOfMemoryDetails details;
+    details.requested = 100;
+    details.budget = 50;
+    details.held = 70; // untracked bytes may exceed the budget
+    const OutOfMemory error(details);
     EXPECT_EQ(error.message(), "allocation: out of memory: 100 B asked for, 0 B of 50 B free; use a smaller batch or a "
                                "shorter context, or raise the memory budget");
 }
 
 TEST(Error, AdviceFollowsTheLargestHolder) {
-    OutOfMemoryDetails facts = lowFacts();
-    facts.holders.front().category = "kv_cache";
-    EXPECT_NE(OutOfMemory(facts).message().find("shorter context"), std::string::npos);
-    facts.holders.front().category = "optimizer";
-    EXPECT_NE(OutOfMemory(facts).message().find("LoRA"), std::string::npos);
+    OutOfMemoryDetails details = lowFacts();
+    details.holders.front().category = "kv_cache";
+    EXPECT_NE(OutOfMemory(details).message().find("shorter context"), std::string::npos);
+    details.holders.front().category = "optimizer";
+    EXPECT_NE(OutOfMemory(details).message().find("LoRA"), std::string::npos);
 }
 
 TEST(Error, AdviceFollowsWhatWasAskedForWhenThatIsKnown) {
-    OutOfMemoryDetails facts = lowFacts();
-    facts.category = "kv_cache";
-    EXPECT_NE(OutOfMemory(facts).message().find("shorter context"), std::string::npos);
+    OutOfMemoryDetails details = lowFacts();
+    details.category = "kv_cache";
+    EXPECT_NE(OutOfMemory(details).message().find("shorter context"), std::string::npos);
 }
 
 TEST(Error, OutOfMemoryKeepsTheLargestHolders) {
-    OutOfMemoryDetails facts = lowFacts();
+    OutOfMemoryDetails details = lowFacts();
     for (int layer = 0; layer < 40; ++layer) {
-        facts.holders.push_back({"activations", "layer " + std::to_string(layer), 1});
+        details.holders.push_back({"activations", "layer " + std::to_string(layer), 1});
     }
-    const OutOfMemory error(facts);
-    EXPECT_EQ(error.facts().holders.size(), 8U);
-    EXPECT_EQ(error.facts().holders.front().category, "weights");
+    const OutOfMemory error(details);
+    EXPECT_EQ(error.details().holders.size(), 8U);
+    EXPECT_EQ(error.details().holders.front().category, "weights");
 }
 
 } // namespace

@@ -151,12 +151,12 @@ TEST_F(Cuda, OutOfMemoryIsAnErrorOfThisRunAlone) {
         const Buffer huge(context->memory().general(), total, {base::MemoryCategory::Weights, "huge", DType::U8, {}});
         FAIL();
     } catch (const base::OutOfMemory& error) {
-        EXPECT_EQ(error.facts().what, "huge");
-        EXPECT_EQ(error.facts().requested, total);
-        EXPECT_EQ(error.facts().budget, total);
-        EXPECT_GT(error.facts().held, 0U);
-        EXPECT_GT(error.facts().largestFree, 0U);
-        EXPECT_EQ(error.facts().category, "weights");
+        EXPECT_EQ(error.details().what, "huge");
+        EXPECT_EQ(error.details().requested, total);
+        EXPECT_EQ(error.details().budget, total);
+        EXPECT_GT(error.details().held, 0U);
+        EXPECT_GT(error.details().largestFree, 0U);
+        EXPECT_EQ(error.details().category, "weights");
     }
     const DeviceArray<float> x(*context, ramp(10));
     EXPECT_EQ(x.read(), ramp(10));

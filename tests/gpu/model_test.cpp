@@ -283,7 +283,7 @@ TEST(GpuDriverMemory, ThatEndsAnywhereIsAnError) {
             generated(context, test::fixture("gpt-oss-mxfp4"), sink);
             through = true;
         } catch (const base::OutOfMemory& error) {
-            refused.insert(error.facts().what);
+            refused.insert(error.details().what);
         }
     }
     EXPECT_TRUE(through);

@@ -155,7 +155,7 @@ private slots:
         QCOMPARE(window_->currentView(), sessions);
         QCOMPARE(sessions->table()->model()->rowCount(), 1);
         QCOMPARE(sessions->table()->model()->index(0, ui::RunTable::State).data().toString(),
-                 ui::statusWords(sessions::RunStatus::Cancelled));
+                 ui::statusText(sessions::RunStatus::Cancelled));
 
         // Another window on the same file has the text with every token's facts, and the settings in the form.
         const QString file = window_->document()->path();

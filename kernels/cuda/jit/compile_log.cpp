@@ -54,18 +54,18 @@ void readCompileLog(std::string_view log, CompiledKernel& out) {
         const std::string_view line = log.substr(0, end);
         log.remove_prefix(end == std::string_view::npos ? log.size() : end + 1);
         if (line.find("Compiling entry function") != std::string_view::npos) {
-            out.facts.emplace_back().entry = quoted(line);
-            out.facts.back().cubinBytes = static_cast<std::int64_t>(out.image.size());
-        } else if (line.find("spill stores") != std::string_view::npos && !out.facts.empty()) {
-            KernelResources& facts = out.facts.back();
+            out.resources.emplace_back().entry = quoted(line);
+            out.resources.back().cubinBytes = static_cast<std::int64_t>(out.image.size());
+        } else if (line.find("spill stores") != std::string_view::npos && !out.resources.empty()) {
+            KernelResources& resources = out.resources.back();
             const auto spills = static_cast<int>(numberBefore(line, "bytes spill stores"));
-            facts.spillBytes += spills;
+            resources.spillBytes += spills;
             if (spills > 0) {
-                out.warnings.push_back(facts.entry + ": spills " + std::to_string(spills) + " bytes");
+                out.warnings.push_back(resources.entry + ": spills " + std::to_string(spills) + " bytes");
             }
-        } else if (line.find("Used ") != std::string_view::npos && !out.facts.empty()) {
-            out.facts.back().registers = static_cast<int>(numberBefore(line, "registers"));
-            out.facts.back().staticShared = numberBefore(line, "bytes smem");
+        } else if (line.find("Used ") != std::string_view::npos && !out.resources.empty()) {
+            out.resources.back().registers = static_cast<int>(numberBefore(line, "registers"));
+            out.resources.back().staticShared = numberBefore(line, "bytes smem");
         } else if (costsSpeed(line)) {
             out.warnings.emplace_back(line);
         }

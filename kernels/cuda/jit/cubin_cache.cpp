@@ -33,20 +33,20 @@ constexpr std::size_t kDigest = 64;
 constexpr std::string_view kSuffix = ".cubin";
 constexpr std::uint64_t kMaxFile = std::uint64_t{256} << 20;
 
-/// magic, checksum of the rest, length of the facts as 8 hexadecimal digits, facts as JSON, image.
+/// magic, checksum of the rest, length of the resources as 8 hexadecimal digits, resources as JSON, image.
 std::string packed(const CompiledKernel& kernel) {
-    json facts = json::array();
-    for (const KernelResources& item : kernel.facts) {
-        facts.push_back({{"entry", item.entry},
-                         {"registers", item.registers},
-                         {"spill_bytes", item.spillBytes},
-                         {"static_shared", item.staticShared}});
+    json resources = json::array();
+    for (const KernelResources& item : kernel.resources) {
+        resources.push_back({{"entry", item.entry},
+                             {"registers", item.registers},
+                             {"spill_bytes", item.spillBytes},
+                             {"static_shared", item.staticShared}});
     }
     const std::string head = json{
         {"label", kernel.label},
         {"seconds", kernel.seconds},
         {"warnings", kernel.warnings},
-        {"facts", facts}}.dump(-1, ' ', false, json::error_handler_t::replace);
+        {"facts", resources}}.dump(-1, ' ', false, json::error_handler_t::replace);
     std::string rest = fmt::format("{:08x}", head.size()) + head;
     rest.append(reinterpret_cast<const char*>(kernel.image.data()), kernel.image.size());
     return std::string(kMagic) + base::sha256Hex(rest) + rest;
@@ -73,20 +73,20 @@ std::optional<CompiledKernel> unpacked(std::string_view text) {
         kernel.seconds = head.at("seconds").get<double>();
         kernel.warnings = head.at("warnings").get<std::vector<std::string>>();
         for (const json& item : head.at("facts")) {
-            KernelResources facts;
-            facts.entry = item.at("entry").get<std::string>();
-            facts.registers = item.at("registers").get<int>();
-            facts.spillBytes = item.at("spill_bytes").get<int>();
-            facts.staticShared = item.at("static_shared").get<std::int64_t>();
-            kernel.facts.push_back(std::move(facts));
+            KernelResources resources;
+            resources.entry = item.at("entry").get<std::string>();
+            resources.registers = item.at("registers").get<int>();
+            resources.spillBytes = item.at("spill_bytes").get<int>();
+            resources.staticShared = item.at("static_shared").get<std::int64_t>();
+            kernel.resources.push_back(std::move(resources));
         }
     } catch (const std::exception&) {
         return std::nullopt;
     }
     const std::string_view image = rest.substr(8 + headSize);
     kernel.image.assign(image.begin(), image.end());
-    for (KernelResources& facts : kernel.facts) {
-        facts.cubinBytes = static_cast<std::int64_t>(image.size());
+    for (KernelResources& resources : kernel.resources) {
+        resources.cubinBytes = static_cast<std::int64_t>(image.size());
     }
     return kernel;
 }

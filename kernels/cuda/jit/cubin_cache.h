@@ -21,7 +21,7 @@ namespace vitrine::kernels {
 /// A compiled program and what is known of it.
 struct CompiledKernel {
     std::vector<std::uint8_t> image; ///< cubin, or PTX text
-    std::vector<KernelResources> facts;
+    std::vector<KernelResources> resources;
     std::vector<std::string> warnings; ///< of ptxas: spills, serialised wgmma, ignored setmaxnreg
     double seconds = 0;
     std::string label; ///< "rms_norm/registers dim=2880", for people

@@ -72,9 +72,9 @@ void check(cublasStatus_t status, std::string_view what) {
         throw base::Unsupported(fmt::format("cuBLASLt: {}: is not supported on this device", what));
     }
     if (status == CUBLAS_STATUS_ALLOC_FAILED) {
-        base::OutOfMemoryDetails facts;
-        facts.what = fmt::format("cuBLASLt: {}", what);
-        throw base::OutOfMemory(std::move(facts));
+        base::OutOfMemoryDetails resources;
+        resources.what = fmt::format("cuBLASLt: {}", what);
+        throw base::OutOfMemory(std::move(resources));
     }
     if (status != CUBLAS_STATUS_SUCCESS) {
         throw base::Internal(fmt::format("cuBLASLt: {}: {}", what, functions().cublasLtGetStatusString(status)));

@@ -292,7 +292,7 @@ void KernelLibrary::State::compile(Entry& entry, std::unique_lock<std::mutex>& l
     entry.failure = failure;
     entry.use.origin = result.origin;
     entry.use.compileSeconds = result.cached ? 0 : result.kernel.seconds;
-    entry.use.kernels = result.kernel.facts;
+    entry.use.kernels = result.kernel.resources;
     entry.compiled = std::move(result.kernel);
     entry.status = failure ? Entry::Status::Failed : Entry::Status::Done;
     changed.notify_all();
@@ -376,7 +376,7 @@ const KernelLibrary::Entry& KernelLibrary::entry(const KernelCall& call) {
         entry->earlier = false;
         const KernelUse& use = entry->use;
         // Once for all values that a family is specialised for: those are for -vv.
-        const bool compiled = !entry->compiled.facts.empty() && use.compileSeconds > 0;
+        const bool compiled = !entry->compiled.resources.empty() && use.compileSeconds > 0;
         const std::string where = fmt::format("{} {} {}", use.family, use.pack, compiled ? "compiled" : use.origin);
         const bool first = state.announced.insert(where).second;
         lock.unlock();

@@ -19,9 +19,9 @@ struct Sight {
 
     explicit Sight(const BoundProgram& mask) {
         if (!mask.empty()) {
-            const FactsOf facts(mask);
-            behind = facts->behind;
-            ahead = facts->ahead;
+            const AnalysisOf analysis(mask);
+            behind = analysis->behind;
+            ahead = analysis->ahead;
         }
     }
     /// Keys of one row far from the start and the end.

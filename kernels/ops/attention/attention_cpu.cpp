@@ -268,7 +268,7 @@ Segment segmentAt(const Attention& op, const KvPages& pages, std::int64_t row, s
 
 /// Analysis reads all that a mask captures, so it is for many keys to decide on.
 std::optional<IntervalAnalysis> analysisOf(const Attention& op, const KvPages& pages, const FlexPrograms& programs) {
-    if (op.mask.empty() || (*programs.facts)->exact) {
+    if (op.mask.empty() || (*programs.analysis)->exact) {
         return std::nullopt;
     }
     const std::int32_t* offsets = op.offsets.as<const std::int32_t>();

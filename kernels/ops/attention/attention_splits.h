@@ -29,12 +29,12 @@ struct AttentionTileWords {
         if (op.mask.empty() || mostKeys(op) <= kFewKeys) {
             return;
         }
-        const FactsOf facts(op.mask);
+        const AnalysisOf analysis(op.mask);
         const std::int64_t needed = mostKeys(op) / kKeysOfWord + 2; // a sequence may begin and end inside a word
-        const std::int64_t ofHeads = facts->byHead ? op.q.shape[1] : 1;
+        const std::int64_t ofHeads = analysis->byHead ? op.q.shape[1] : 1;
         const std::uint64_t all =
             static_cast<std::uint64_t>(op.q.shape[0] * ofHeads * needed) * sizeof(abi::AttentionTiles);
-        if (!facts->exact && all <= kMostBytes) {
+        if (!analysis->exact && all <= kMostBytes) {
             words = needed;
             heads = ofHeads;
             bytes = all;
@@ -63,9 +63,9 @@ struct AttentionSplits {
         rows = byRow ? tokens : sequences > 1 ? sequences : 0;
         std::int64_t keys = mostKeys(op);
         if (!op.mask.empty()) {
-            const FactsOf facts(op.mask);
-            if (facts->behind && facts->ahead) {
-                keys = std::min(keys, *facts->behind + *facts->ahead + 1 + kTileKeys);
+            const AnalysisOf analysis(op.mask);
+            if (analysis->behind && analysis->ahead) {
+                keys = std::min(keys, *analysis->behind + *analysis->ahead + 1 + kTileKeys);
             }
         }
         const std::int64_t tiles = (keys + kTileKeys - 1) / kTileKeys + 1;

@@ -204,20 +204,20 @@ ColumnSpread columnFacts(const FlexAttention& op) {
     const BlockMaskShape& shape = op.blocks->shape;
     const std::vector<std::int64_t>& offsets = op.blocks->columnOffsets;
     const std::int64_t columns = (shape.keys + shape.keyBlock - 1) / shape.keyBlock;
-    ColumnSpread facts;
+    ColumnSpread analysis;
     std::int64_t before = 0;
     for (std::size_t list = 0; list + 1 < offsets.size(); ++list) {
         std::int64_t tiles = 0;
         for (std::int64_t i = offsets[list]; i < offsets[list + 1]; ++i) {
             tiles += op.blocks->columnRuns[static_cast<std::size_t>(i)].count * (shape.queryBlock / kFlexTileRows);
         }
-        facts.longest = std::max(facts.longest, tiles);
+        analysis.longest = std::max(analysis.longest, tiles);
         if (static_cast<std::int64_t>(list) % columns != 0) {
-            facts.drop = std::max(facts.drop, tiles - before);
+            analysis.drop = std::max(analysis.drop, tiles - before);
         }
         before = tiles;
     }
-    return facts;
+    return analysis;
 }
 
 /// Into how many pieces of work the heads that share 128 keys are divided: a guess at which number takes least time, counted in

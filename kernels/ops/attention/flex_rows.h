@@ -27,7 +27,7 @@ struct FlexPrograms {
     const BoundProgram& score;
     const BoundProgram& mask;
     const BlockMask* blocks;
-    std::optional<FactsOf> facts; ///< of the mask
+    std::optional<AnalysisOf> analysis; ///< of the mask
 };
 
 /// Keys [low, high] hold all that a row sees.
@@ -43,9 +43,9 @@ public:
 
     FlexReach reach(const ProgramRow& row);
     /// Whether rows of different heads at one position may see different keys by their reach.
-    bool perHead() const { return bounded_ && (*programs_.facts)->perHead; }
+    bool perHead() const { return bounded_ && (*programs_.analysis)->perHead; }
     /// Whether they may see different keys at all.
-    bool byHead() const { return programs_.facts && (*programs_.facts)->byHead; }
+    bool byHead() const { return programs_.analysis && (*programs_.analysis)->byHead; }
     /// Writes 0 or 1 for keys [key, key + count), count <= kFlexKeys; nothing when the answer is All.
     FlexAllowed read(const ProgramRow& row, std::int64_t key, int count, std::uint8_t* allowed);
     /// The same of a row whose reach is known.

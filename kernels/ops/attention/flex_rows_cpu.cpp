@@ -36,7 +36,7 @@ bool anyRun(std::span<const BlockRun> runs, std::int64_t begin, std::int64_t end
 FlexPrograms::FlexPrograms(const BoundProgram& scoreOf, const BoundProgram& maskOf, const BlockMask* blocksOf)
     : score(scoreOf), mask(maskOf), blocks(blocksOf) {
     if (!mask.empty()) {
-        facts.emplace(mask);
+        analysis.emplace(mask);
     }
 }
 
@@ -44,17 +44,17 @@ FlexMaskRows::FlexMaskRows(const FlexPrograms& programs, std::int64_t keys) : pr
     if (programs.mask.empty()) {
         return;
     }
-    const ProgramAnalysis& facts = **programs.facts;
+    const ProgramAnalysis& analysis = **programs.analysis;
     if (programs.blocks == nullptr) {
-        bounded_ = !facts.rows.lowUnbounded || !facts.rows.highUnbounded;
-        if (!facts.low) {
-            low_.emplace(facts.rows.low, programs.mask.captures);
+        bounded_ = !analysis.rows.lowUnbounded || !analysis.rows.highUnbounded;
+        if (!analysis.low) {
+            low_.emplace(analysis.rows.low, programs.mask.captures);
         }
-        if (!facts.high) {
-            high_.emplace(facts.rows.high, programs.mask.captures);
+        if (!analysis.high) {
+            high_.emplace(analysis.rows.high, programs.mask.captures);
         }
     }
-    if (programs.blocks != nullptr || !facts.exact) {
+    if (programs.blocks != nullptr || !analysis.exact) {
         exact_.emplace(*programs.mask.program, programs.mask.captures);
     }
 }
@@ -69,9 +69,9 @@ FlexReach FlexMaskRows::reach(const ProgramRow& row) {
             program->run(row, 0, 1, nullptr);
             return program->integers()[0];
         };
-        const ProgramAnalysis& facts = **programs_.facts;
-        out.low = std::max(out.low, end(facts.low, low_));
-        out.high = std::min(out.high, end(facts.high, high_));
+        const ProgramAnalysis& analysis = **programs_.analysis;
+        out.low = std::max(out.low, end(analysis.low, low_));
+        out.high = std::min(out.high, end(analysis.high, high_));
     }
     return out;
 }

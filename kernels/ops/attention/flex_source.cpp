@@ -42,7 +42,7 @@ constexpr std::string_view kNoIntervals =
 std::string maskText(const BoundProgram& mask, FlexMask form) {
     std::string out;
     if (form == FlexMask::Intervals || form == FlexMask::Elements) {
-        out += emitIntervalRows(FactsOf(mask)->rows, dtypesOf(mask), "intervalRows");
+        out += emitIntervalRows(AnalysisOf(mask)->rows, dtypesOf(mask), "intervalRows");
     } else {
         out += kNoIntervals;
     }
@@ -73,7 +73,7 @@ std::string keyOf(const BoundProgram& program) {
     if (program.empty()) {
         return "none";
     }
-    std::string out = program.facts != nullptr ? program.facts->key : programKey(*program.program);
+    std::string out = program.analysis != nullptr ? program.analysis->key : programKey(*program.program);
     for (const DType dtype : dtypesOf(program)) {
         out += fmt::format(" {}", static_cast<int>(dtype));
     }
@@ -106,7 +106,7 @@ FlexMask formOf(const FlexAttention& op, bool backward) {
     if (op.blocks != nullptr) {
         return FlexMask::Blocks;
     }
-    if (backward || !FactsOf(op.mask)->exact) {
+    if (backward || !AnalysisOf(op.mask)->exact) {
         throw base::Unsupported("FlexAttention: mask: on a GPU it needs its BlockMask (blocks of 128); build it first");
     }
     return FlexMask::Intervals;
@@ -133,9 +133,9 @@ std::shared_ptr<const FlexSource> attentionSource(const Attention& op) {
     return kept(fmt::format("attention {} {}|{}", kEmitterVersion, keyOf(op.mask), keyOf(op.score)), [&] {
         FlexSource source;
         if (!op.mask.empty()) {
-            const FactsOf facts(op.mask);
-            source.mask = facts->exact ? FlexMask::Intervals : FlexMask::Elements;
-            source.perHead = facts->perHead;
+            const AnalysisOf analysis(op.mask);
+            source.mask = analysis->exact ? FlexMask::Intervals : FlexMask::Elements;
+            source.perHead = analysis->perHead;
         }
         source.hasScore = !op.score.empty();
         // A model's answers follow its soft cap: that is worth more than an instruction.

@@ -132,8 +132,8 @@ TEST(KvCache, OutOfMemoryIsTypedAndNamesTheCache) {
         append(cache, sequence, 1'000'000);
         FAIL() << "100 MiB fitted into 4";
     } catch (const base::OutOfMemory& error) {
-        EXPECT_EQ(error.facts().what, "kv_cache.full");
-        ASSERT_FALSE(error.facts().holders.empty());
+        EXPECT_EQ(error.details().what, "kv_cache.full");
+        ASSERT_FALSE(error.details().holders.empty());
     }
 }
 
@@ -421,8 +421,8 @@ TEST(PagedKvCache, AnEmptyPoolIsOutOfMemoryWithItsDetails) {
         cache.reserve({&more, 1});
         FAIL() << "the pool had three pages";
     } catch (const base::OutOfMemory& error) {
-        EXPECT_EQ(error.facts().what, "kv_cache.full");
-        EXPECT_EQ(error.facts().largestFree, 0U);
+        EXPECT_EQ(error.details().what, "kv_cache.full");
+        EXPECT_EQ(error.details().largestFree, 0U);
     }
     EXPECT_EQ(cache.length(sequence), 12);
     cache.trim(sequence, 12);

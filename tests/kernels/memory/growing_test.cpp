@@ -78,11 +78,11 @@ TEST_F(GrowingFixture, TheBudgetRefusesGrowthWithItsFactsAndNothingChanges) {
         range->grow(18 * kMiB, kvTag());
         FAIL() << "18 MiB fitted into 16";
     } catch (const base::OutOfMemory& error) {
-        EXPECT_EQ(error.facts().requested, 12 * kMiB);
-        EXPECT_EQ(error.facts().budget, 16 * kMiB);
-        EXPECT_EQ(error.facts().held, 6 * kMiB);
-        EXPECT_EQ(error.facts().category, "kv_cache");
-        ASSERT_FALSE(error.facts().holders.empty());
+        EXPECT_EQ(error.details().requested, 12 * kMiB);
+        EXPECT_EQ(error.details().budget, 16 * kMiB);
+        EXPECT_EQ(error.details().held, 6 * kMiB);
+        EXPECT_EQ(error.details().category, "kv_cache");
+        ASSERT_FALSE(error.details().holders.empty());
     }
     EXPECT_EQ(range->backed(), 6 * kMiB);
     EXPECT_FALSE(range->tryGrow(64 * kMiB + 1)) << "more than its addresses";

@@ -67,13 +67,13 @@ TEST_F(MemoryFixture, BudgetRefusesWithFactsAndRecovers) {
         const Tensor big(memory->general(), MemoryCategory::Logits, "logits", DType::F32, Shape{10, 1 << 20});
         FAIL() << "40 MiB fitted";
     } catch (const base::OutOfMemory& error) {
-        EXPECT_EQ(error.facts().requested, 40 * kMiB);
-        EXPECT_EQ(error.facts().budget, 64 * kMiB);
-        EXPECT_EQ(error.facts().held, 36 * kMiB);
-        EXPECT_EQ(error.facts().largestFree, 28 * kMiB);
-        ASSERT_FALSE(error.facts().holders.empty());
-        EXPECT_EQ(error.facts().holders[0].category, "weights");
-        EXPECT_EQ(error.facts().holders[0].layer, "layer 3");
+        EXPECT_EQ(error.details().requested, 40 * kMiB);
+        EXPECT_EQ(error.details().budget, 64 * kMiB);
+        EXPECT_EQ(error.details().held, 36 * kMiB);
+        EXPECT_EQ(error.details().largestFree, 28 * kMiB);
+        ASSERT_FALSE(error.details().holders.empty());
+        EXPECT_EQ(error.details().holders[0].category, "weights");
+        EXPECT_EQ(error.details().holders[0].layer, "layer 3");
         EXPECT_NE(error.message().find("logits"), std::string::npos);
     }
     ASSERT_EQ(sink.all<base::OutOfMemoryEvent>().size(), 1U);
@@ -132,7 +132,7 @@ TEST_F(MemoryFixture, MetaAndHostDecideAlike) {
                 try {
                     live.push_back(tensor(memory->general(), random() % (3 * kMiB)));
                 } catch (const base::OutOfMemory& error) {
-                    log.push_back(error.facts().largestFree);
+                    log.push_back(error.details().largestFree);
                     live.erase(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(live.size() / 2));
                 }
             } else {
@@ -294,8 +294,8 @@ TEST_F(MemoryFixture, ReservationsFailFromTheOneThatATestNames) {
             }
             FAIL();
         } catch (const base::OutOfMemory& error) {
-            EXPECT_EQ(error.facts().requested, 4 * kMiB);
-            EXPECT_EQ(error.facts().held, (from - 1) * 4 * kMiB);
+            EXPECT_EQ(error.details().requested, 4 * kMiB);
+            EXPECT_EQ(error.details().held, (from - 1) * 4 * kMiB);
         }
     }
 }

@@ -40,15 +40,15 @@ TEST(ProgramAnalysis, IntervalsHoldWhatRowsSee) {
             continue;
         }
         const BoundProgram bound = programs.mask([](const testing::TestTensor& tensor) { return tensor.view(); });
-        Interpreter<double> low(mask->facts.rows.low, bound.captures);
-        Interpreter<double> high(mask->facts.rows.high, bound.captures);
+        Interpreter<double> low(mask->analysis.rows.low, bound.captures);
+        Interpreter<double> high(mask->analysis.rows.high, bound.captures);
         std::int64_t outside = 0, missing = 0;
         for (std::int64_t row = 0; row < kBatch * kHeads * kLongest; ++row) {
             const ProgramRow at{row / (kHeads * kLongest), row / kLongest % kHeads, row % kLongest};
             low.run(at, 0, 1, nullptr);
             high.run(at, 0, 1, nullptr);
-            EXPECT_TRUE(!mask->facts.low || mask->facts.low->at(at.query) == low.integers()[0]);
-            EXPECT_TRUE(!mask->facts.high || mask->facts.high->at(at.query) == high.integers()[0]);
+            EXPECT_TRUE(!mask->analysis.low || mask->analysis.low->at(at.query) == low.integers()[0]);
+            EXPECT_TRUE(!mask->analysis.high || mask->analysis.high->at(at.query) == high.integers()[0]);
             for (std::int64_t key = 0; key < kLongest; ++key) {
                 const bool inside = key >= low.integers()[0] && key <= high.integers()[0];
                 const bool allowed = programs.allowed({at.batch, at.head, at.query, key});
@@ -57,13 +57,13 @@ TEST(ProgramAnalysis, IntervalsHoldWhatRowsSee) {
             }
         }
         EXPECT_EQ(outside, 0);
-        EXPECT_EQ(missing == 0, mask->facts.exact);
+        EXPECT_EQ(missing == 0, mask->analysis.exact);
     }
 }
 
 TEST(ProgramAnalysis, WhatDecidesTheEnds) {
     const auto factsOf = [](std::string_view name) {
-        return testing::AttentionPrograms(name, 2, 4, 64).maskProgram()->facts;
+        return testing::AttentionPrograms(name, 2, 4, 64).maskProgram()->analysis;
     };
     EXPECT_TRUE(factsOf("by_head").exact);
     EXPECT_TRUE(factsOf("by_head").perHead);
@@ -79,11 +79,11 @@ TEST(ProgramAnalysis, WhatDecidesTheEnds) {
 
 TEST(ProgramAnalysis, OwnersFactsAreTaken) {
     const KnownProgram known(causalMask());
-    EXPECT_EQ(&*FactsOf(known.bound()), &known.facts);
+    EXPECT_EQ(&*AnalysisOf(known.bound()), &known.analysis);
     const BoundProgram bare{&known.program, {}};
-    const FactsOf found(bare);
-    EXPECT_NE(&*found, &known.facts);
-    EXPECT_EQ(found->key, known.facts.key);
+    const AnalysisOf found(bare);
+    EXPECT_NE(&*found, &known.analysis);
+    EXPECT_EQ(found->key, known.analysis.key);
 }
 
 } // namespace

@@ -49,7 +49,7 @@ std::map<std::string, std::string> batchSettings(const sessions::RunInfo& run) {
     return settings;
 }
 
-QString batchSettingWords(std::string_view key, const std::string& value) {
+QString batchSettingText(std::string_view key, const std::string& value) {
     const QString text = textOf(value);
     if (key == "share_prefixes") {
         return value == "true" ? QObject::tr("shared prefixes") : QObject::tr("no shared prefixes");
@@ -117,7 +117,7 @@ sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, session
     return best;
 }
 
-QString traceWords(const sessions::RunInfo& run) {
+QString traceText(const sessions::RunInfo& run) {
     const nlohmann::json spec = parsedObject(run.specJson);
     const QString trace = textAt(spec, "trace");
     QStringList words;

@@ -20,7 +20,7 @@ namespace vitrine::ui {
 std::span<const char* const> batchSettingKeys();
 std::map<std::string, std::string> batchSettings(const sessions::RunInfo& run);
 /// "preemption swap", "16 slots", "KV fp8"
-QString batchSettingWords(std::string_view key, const std::string& value);
+QString batchSettingText(std::string_view key, const std::string& value);
 
 /// A run of the workload batch, planned ones included.
 bool isBatchRun(const sessions::RunInfo& run);
@@ -30,7 +30,7 @@ sessions::RunId batchPartner(const std::vector<sessions::RunInfo>& runs, session
 std::vector<sessions::RunId> batchTraces(const std::vector<sessions::RunInfo>& runs);
 bool sameBatchTrace(const sessions::RunInfo& a, const sessions::RunInfo& b);
 /// "uniform, 64 requests, seed 11"
-QString traceWords(const sessions::RunInfo& run);
+QString traceText(const sessions::RunInfo& run);
 /// What a batch run did in a few sentences; empty for another run and for what no metric tells.
 QStringList batchSentences(const sessions::RunInfo& run);
 

@@ -320,7 +320,7 @@ void nameSides(BatchPair& pair) {
             if (sameMode && title.size() == 1) {
                 pair.heads[i] = textOf(mine->second);
             }
-            title << batchSettingWords(key, mine->second);
+            title << batchSettingText(key, mine->second);
         }
         pair.titles[i] = title.join(QStringLiteral(", "));
     }
@@ -398,7 +398,7 @@ BatchSidePtr batchSide(const sessions::RunInfo& run, const profiler::RunTimeline
     side->slotCount = slotCount >= 1 && slotCount < kMostSlots ? static_cast<std::int32_t>(slotCount) : 0;
     side->live = run.status == sessions::RunStatus::Running;
     side->stopped = !side->live && run.status != sessions::RunStatus::Done;
-    side->virtualTime = runFacts(run).virtualTime;
+    side->virtualTime = runSummary(run).virtualTime;
     const auto steps = timeline.requests().steps();
     const auto requests = timeline.requests().events();
     side->origin = steps.empty() ? 0 : steps.front().begin;

@@ -67,7 +67,7 @@ QString seriesName(const Described& of, const std::vector<Described>& all) {
         const std::string mine = valueOf(of);
         const bool differs = std::ranges::any_of(all, [&](const Described& other) { return valueOf(other) != mine; });
         if (!mine.empty() && (differs || std::string_view(key) == "mode")) {
-            parts << batchSettingWords(key, mine);
+            parts << batchSettingText(key, mine);
         }
     }
     return parts.join(QStringLiteral(", "));

@@ -132,7 +132,7 @@ QString slotStateWord(base::SlotState state) {
     return QObject::tr("idle");
 }
 
-QString requestWords(const BatchRequest& request) {
+QString requestText(const BatchRequest& request) {
     QStringList words{QObject::tr("prompt %1, output %2 tokens")
                           .arg(countText(request.promptTokens), countText(request.outputTokens))};
     if (request.phase == base::RequestChange::Refused) {
@@ -154,7 +154,7 @@ QString requestWords(const BatchRequest& request) {
     return QObject::tr("Request %1: %2").arg(request.number).arg(words.join(QStringLiteral(", ")));
 }
 
-QString sideWords(const BatchSide& side) {
+QString sideText(const BatchSide& side) {
     QStringList words{QObject::tr("%1 decode steps").arg(countText(side.decodeSteps)),
                       QObject::tr("slot utilization %1").arg(shareText(side.utilization()))};
     if (side.preemptions > 0) {
@@ -169,7 +169,7 @@ QString sideWords(const BatchSide& side) {
     return words.join(QStringLiteral(", "));
 }
 
-BatchText batchWords(const BatchPair& pair) {
+BatchText batchText(const BatchPair& pair) {
     const BatchSidePtr one = pair.a ? pair.a : pair.b;
     if (!one) {
         return {};

@@ -14,14 +14,14 @@ namespace vitrine::ui {
 struct BatchText {
     QString number, sentence;
 };
-BatchText batchWords(const BatchPair& pair);
+BatchText batchText(const BatchPair& pair);
 /// "64 of 64 finished in both   Same tokens: yes"
 QString batchAgreement(const BatchPair& pair);
 /// "971 decode steps, slot utilization 52.2 %, 17 preempted, done at 4.03 s"
-QString sideWords(const BatchSide& side);
+QString sideText(const BatchSide& side);
 
 /// "Request 31: prompt 139, output 40 tokens, TTFT 238 ms, end to end 1.34 s"
-QString requestWords(const BatchRequest& request);
+QString requestText(const BatchRequest& request);
 QString slotStateWord(base::SlotState state);
 
 /// Name, A, B, A to B.

@@ -334,7 +334,7 @@ QString compareText(const std::vector<RunInfo>& shown, const std::vector<RunInfo
     if (shown.size() < 2) {
         return {};
     }
-    const CompareText words = compareWords(shown[0], shown[1]);
+    const CompareText words = compareText(shown[0], shown[1]);
     QStringList lines{QStringLiteral("**%1**").arg(words.sentence), words.cause, QString()};
     for (std::size_t i = 0; i < shown.size(); ++i) {
         lines << QStringLiteral("- %1: %2")

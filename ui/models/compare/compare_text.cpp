@@ -61,7 +61,7 @@ QString becauseOf(const RunSummary& low, const RunSummary& high, double saved, b
 
 QString failure(const RunInfo& run, QChar letter) {
     return run.status == sessions::RunStatus::Done ? QString()
-                                                   : QObject::tr("%1: %2").arg(letter).arg(statusWords(run.status));
+                                                   : QObject::tr("%1: %2").arg(letter).arg(statusText(run.status));
 }
 
 /// "decodes 1.20 times faster", for the run that `lowIsA` names; nothing when equal or unknown.
@@ -86,9 +86,9 @@ bool tookWeightsOver(const RunInfo& run) {
 
 } // namespace
 
-CompareText compareWords(const RunInfo& a, const RunInfo& b) {
+CompareText compareText(const RunInfo& a, const RunInfo& b) {
     CompareText words;
-    const RunSummary left = runFacts(a), right = runFacts(b);
+    const RunSummary left = runSummary(a), right = runSummary(b);
     const double peakA = static_cast<double>(left.peak.value_or(0)),
                  peakB = static_cast<double>(right.peak.value_or(0));
     if (!left.peak || !right.peak) {

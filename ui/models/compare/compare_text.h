@@ -14,6 +14,6 @@ struct CompareText {
     QString sentence; ///< the largest difference
     QString cause;    ///< what was set differently, and speed
 };
-CompareText compareWords(const sessions::RunInfo& a, const sessions::RunInfo& b);
+CompareText compareText(const sessions::RunInfo& a, const sessions::RunInfo& b);
 
 } // namespace vitrine::ui

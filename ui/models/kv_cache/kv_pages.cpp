@@ -81,7 +81,7 @@ FlatTreePtr kvPageTable(const KvPages& pages, const profiler::RunTimeline& timel
     return table;
 }
 
-QString kvPageWords(const KvPages& pages, const profiler::RunTimeline& timeline, std::size_t index) {
+QString kvPageText(const KvPages& pages, const profiler::RunTimeline& timeline, std::size_t index) {
     const KvPage& page = pages.pages[index];
     const KvLayerGroup& group = pages.groups[page.group];
     const QString text = QObject::tr("Page %1, %2: %3 tokens, %4")

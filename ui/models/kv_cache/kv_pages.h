@@ -30,6 +30,6 @@ KvPages kvPages(const KvSummary& facts, const profiler::RunTimeline& timeline, c
 FlatTreePtr kvPageTable(const KvPages& pages, const profiler::RunTimeline& timeline, std::size_t limit = 5000);
 
 /// "Page 12, full: 256 tokens, 6.0 MiB, 57 % in use"
-QString kvPageWords(const KvPages& pages, const profiler::RunTimeline& timeline, std::size_t page);
+QString kvPageText(const KvPages& pages, const profiler::RunTimeline& timeline, std::size_t page);
 
 } // namespace vitrine::ui

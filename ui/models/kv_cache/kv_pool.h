@@ -124,7 +124,7 @@ FlatTreePtr kvPoolRequestTable(const KvPool& pool, std::int32_t request, base::T
 /// "request 3", "padding"; "sequence 5" where the run does not name requests; `–` for nobody.
 QString kvPoolWho(const KvPool& pool, const KvPoolPanel& page);
 /// "Page 12 of the 12 full layers: request 3 (prompt 139, 40 tokens generated), room for 64 tokens, 1.5 MiB"
-QString kvPoolPageWords(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPanel& page,
-                        base::TimeNs time);
+QString kvPoolPageText(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPanel& page,
+                       base::TimeNs time);
 
 } // namespace vitrine::ui

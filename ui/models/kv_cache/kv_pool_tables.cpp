@@ -37,8 +37,8 @@ QString kvPoolWho(const KvPool& pool, const KvPoolPanel& page) {
                                                      : unknownText();
 }
 
-QString kvPoolPageWords(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPanel& page,
-                        base::TimeNs time) {
+QString kvPoolPageText(const KvPool& pool, std::size_t group, std::size_t number, const KvPoolPanel& page,
+                       base::TimeNs time) {
     const KvPoolGroup& of = pool.groups()[group];
     const QString place = QObject::tr("Page %1").arg(countText(static_cast<qint64>(number)));
     QStringList words{

@@ -165,7 +165,7 @@ std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run) {
     return geometry.groups.empty() ? std::nullopt : std::optional(geometry);
 }
 
-KvSummary kvFacts(const sessions::RunInfo& run, const profiler::RunTimeline* timeline) {
+KvSummary kvSummary(const sessions::RunInfo& run, const profiler::RunTimeline* timeline) {
     KvSummary facts;
     facts.geometry = kvGeometry(run);
     if (timeline == nullptr) {

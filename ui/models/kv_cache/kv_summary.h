@@ -64,7 +64,7 @@ struct KvSummary {
 };
 
 std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run);
-KvSummary kvFacts(const sessions::RunInfo& run, const profiler::RunTimeline* timeline);
+KvSummary kvSummary(const sessions::RunInfo& run, const profiler::RunTimeline* timeline);
 
 /// At most `count` samples, evenly over the tokens, with the first and the last.
 std::vector<KvSample> thinned(const std::vector<KvSample>& samples, std::size_t count);

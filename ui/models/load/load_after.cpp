@@ -38,7 +38,7 @@ FlatNode row(const QString& name, const QString& value) {
 
 bool sameModel(const sessions::RunInfo& a, const sessions::RunInfo& b) {
     const Json left = parsedObject(a.specJson), right = parsedObject(b.specJson);
-    return runFacts(a).model == runFacts(b).model && runFacts(a).device == runFacts(b).device &&
+    return runSummary(a).model == runSummary(b).model && runSummary(a).device == runSummary(b).device &&
            left.value("plan", Json()) == right.value("plan", Json());
 }
 

@@ -234,7 +234,7 @@ LoadSide loadSide(const sessions::RunInfo& run, const profiler::RunTimeline& tim
     side.title = side.weights == QLatin1String("quantized")     ? QObject::tr("Quantized")
                  : side.weights == QLatin1String("dequantized") ? QObject::tr("Dequantized")
                                                                 : QString::fromStdString(run.name);
-    side.budget = runFacts(run).budget;
+    side.budget = runSummary(run).budget;
     if (!side.budget) {
         side.budget = bytesAt(metrics, "budget_bytes");
     }

@@ -13,7 +13,7 @@ namespace vitrine::ui {
 struct LoadText {
     QString number, sentence, cost;
 };
-LoadText loadWords(const LoadPair& pair, const AfterLoad& a, const AfterLoad& b);
+LoadText loadText(const LoadPair& pair, const AfterLoad& a, const AfterLoad& b);
 
 /// Name, A, B, A to B: the inspector's tables. Null where there is no row.
 FlatTreePtr loadTable(const LoadPair& pair);

@@ -19,7 +19,7 @@ QString times(double ratio) {
 
 } // namespace
 
-LoadText loadWords(const LoadPair& pair, const AfterLoad& after, const AfterLoad& afterB) {
+LoadText loadText(const LoadPair& pair, const AfterLoad& after, const AfterLoad& afterB) {
     LoadText words;
     if (!pair.a || !pair.b) {
         if (pair.a) {

@@ -39,7 +39,7 @@ FlatCell changeCell(std::int64_t change, const ByteGrid& grid, bool lessIsWorse)
 
 } // namespace
 
-OomSummary oomFacts(const profiler::RunTimeline& timeline, std::size_t failure) {
+OomSummary oomSummary(const profiler::RunTimeline& timeline, std::size_t failure) {
     OomSummary facts;
     if (failure >= timeline.memory().outOfMemory().size()) {
         return facts;

@@ -17,7 +17,7 @@ struct OomSummary : profiler::OomReport {
 };
 
 /// Without a failure of that number: a report of nothing.
-OomSummary oomFacts(const profiler::RunTimeline& timeline, std::size_t failure);
+OomSummary oomSummary(const profiler::RunTimeline& timeline, std::size_t failure);
 
 /// Holder, Size, Share, bar: by category, layer or op, two levels.
 FlatTreePtr holdersTree(const profiler::RunTimeline& timeline, const OomSummary& facts, profiler::GroupBy groupBy);

@@ -44,7 +44,7 @@ std::optional<double> positive(const nlohmann::json& object, const char* key) {
 
 } // namespace
 
-std::optional<RooflineSummary> rooflineFacts(const std::string& metricsJson) {
+std::optional<RooflineSummary> rooflineSummary(const std::string& metricsJson) {
     const nlohmann::json metrics = parsedObject(metricsJson);
     const auto found = metrics.find("roofline");
     if (found == metrics.end() || !found->is_object()) {

@@ -33,7 +33,7 @@ struct RooflineSummary {
 };
 
 /// Nothing where a run has no roofline, or one with numbers that cannot be.
-std::optional<RooflineSummary> rooflineFacts(const std::string& metricsJson);
+std::optional<RooflineSummary> rooflineSummary(const std::string& metricsJson);
 
 /// "0.61 of what 4.23 TB/s allow; experts are 34 % of the bytes."
 QString rooflineSentence(const RooflineSummary& facts);

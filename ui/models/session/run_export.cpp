@@ -36,7 +36,7 @@ QStringList exportRun(const profiler::RunTimeline& timeline, const sessions::Run
     if (format == ExportFormat::ChromeTrace) {
         profiler::ChromeTraceOptions options;
         options.runName = runTitle(run).toStdString();
-        options.timeBase = runFacts(run).virtualTime ? base::TimeBase::Virtual : base::TimeBase::Monotonic;
+        options.timeBase = runSummary(run).virtualTime ? base::TimeBase::Virtual : base::TimeBase::Monotonic;
         write(path, [&](std::ostream& out) { profiler::writeChromeTrace(timeline, options, out); });
         return {path};
     }

@@ -75,7 +75,7 @@ QString textValue(const QString& key, const sessions::RunInfo& run, const RunSum
         return tagsOf(run);
     }
     if (key.startsWith(QLatin1String("stat"))) {
-        return statusWords(run.status) + QLatin1Char('\n') + textOf(sessions::runStatusName(run.status));
+        return statusText(run.status) + QLatin1Char('\n') + textOf(sessions::runStatusName(run.status));
     }
     if (key == QLatin1String("device")) {
         return facts.device;

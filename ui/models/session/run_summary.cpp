@@ -62,7 +62,7 @@ std::optional<std::uint64_t> bytesAt(const Json& object, std::initializer_list<c
 
 } // namespace
 
-RunSummary runFacts(const sessions::RunInfo& run) {
+RunSummary runSummary(const sessions::RunInfo& run) {
     const Json spec = parsed(run.specJson);
     const Json environment = parsed(run.environmentJson);
     const Json metrics = parsed(run.metricsJson);

@@ -26,7 +26,7 @@ struct RunSummary {
     std::optional<base::CategoryBytes> peakByCategory;
 };
 
-RunSummary runFacts(const sessions::RunInfo& run);
+RunSummary runSummary(const sessions::RunInfo& run);
 
 /// A number of metricsJson by its flattened name ("variants.0.seconds"); nothing when it is not there.
 std::optional<double> runMetric(const sessions::RunInfo& run, std::string_view name);

@@ -112,7 +112,7 @@ void RunTable::setRuns(const std::vector<sessions::RunInfo>& runs) {
 
 const RunSummary& RunTable::factsOf(const Row& row) const {
     if (!row.facts) {
-        row.facts = runFacts(row.run);
+        row.facts = runSummary(row.run);
     }
     return *row.facts;
 }
@@ -137,7 +137,7 @@ int RunTable::columnCount(const QModelIndex& parent) const {
 QString RunTable::text(const Row& row, int column) const {
     switch (column) {
     case State:
-        return statusWords(row.run.status);
+        return statusText(row.run.status);
     case Name:
         return row.run.name.empty() ? tr("Run %1").arg(row.run.id) : QString::fromStdString(row.run.name);
     case Workload:

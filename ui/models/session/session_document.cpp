@@ -193,7 +193,7 @@ void SessionDocument::choose() {
     }
 }
 
-QString statusWords(RunStatus status) {
+QString statusText(RunStatus status) {
     switch (status) {
     case RunStatus::Running:
         return QObject::tr("running");
@@ -216,7 +216,7 @@ QString runTitle(const RunInfo& run) {
     if (title.isEmpty()) {
         title = QObject::tr("Run %1").arg(run.id);
     }
-    return run.status == RunStatus::Done ? title : title + QStringLiteral(", ") + statusWords(run.status);
+    return run.status == RunStatus::Done ? title : title + QStringLiteral(", ") + statusText(run.status);
 }
 
 } // namespace vitrine::ui

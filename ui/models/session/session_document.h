@@ -104,7 +104,7 @@ private:
 };
 
 /// "out of memory", "done", "interrupted", ...: the words of lists and pickers.
-QString statusWords(sessions::RunStatus status);
+QString statusText(sessions::RunStatus status);
 
 /// "qlora-96k, out of memory": a run's name with its end where that is not "done".
 QString runTitle(const sessions::RunInfo& run);

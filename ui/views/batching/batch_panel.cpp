@@ -64,7 +64,7 @@ BatchPanel::BatchPanel() {
 }
 
 void BatchPanel::setPair(const BatchPair& pair, const QString& facts) {
-    const BatchText words = batchWords(pair);
+    const BatchText words = batchText(pair);
     number()->setText(words.number);
     sentence()->setText(words.sentence);
     throughput_->setTable(batchThroughputTable(pair), badges(pair));

@@ -239,7 +239,7 @@ void BatchingView::updateLanes() {
         const BatchMapPtr& map = maps_[i];
         for (BatchLane* lane : {static_cast<BatchLane*>(slotLanes_[i]), static_cast<BatchLane*>(requestLanes_[i])}) {
             lane->setTitle(map ? pair_.titles[i] : QString());
-            lane->setFacts(map ? sideWords(map->side()) : QString());
+            lane->setFacts(map ? sideText(map->side()) : QString());
             lane->setMap(map);
             lane->setChosen(request_);
         }

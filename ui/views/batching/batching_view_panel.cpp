@@ -25,8 +25,8 @@ void BatchingView::updateTraces() {
     for (const sessions::RunId id :
          document() != nullptr ? batchTraces(document()->runs()) : std::vector<sessions::RunId>()) {
         const RunInfo* run = runInfo(id);
-        const QString words = traceWords(*run);
-        const QString model = runFacts(*run).model;
+        const QString words = traceText(*run);
+        const QString model = runSummary(*run).model;
         traceChoice_->addItem(words.isEmpty() ? tr("requests over HTTP, %1").arg(model) : words,
                               QVariant::fromValue<qlonglong>(id));
         traceChoice_->setItemData(traceChoice_->count() - 1, model, Qt::ToolTipRole);
@@ -50,7 +50,7 @@ void BatchingView::chooseTrace(int index) {
 void BatchingView::updateInspector() {
     const sessions::RunId self = runs_[0] != 0 ? runs_[0] : runs_[1];
     const RunInfo* run = runInfo(self);
-    const RunSummary facts = run != nullptr ? runFacts(*run) : RunSummary();
+    const RunSummary facts = run != nullptr ? runSummary(*run) : RunSummary();
     panel_->setPair(pair_, facts.virtualTime ? tr("predicted, %1").arg(facts.device) : facts.device);
     const bool alone = (runs_[0] == 0) != (runs_[1] == 0) && document() != nullptr;
     const RunInfo* partner = runInfo(alone ? batchPartner(document()->runs(), self) : 0);

@@ -48,7 +48,7 @@ double valueOf(const SweepPoint& point, bool rate) {
     return rate ? point.tokensPerSecond : point.tpot < 0 ? -1 : point.tpot * 1e3;
 }
 
-QString valueWords(const SweepSeries& series, const SweepPoint& point, const Sweep& sweep) {
+QString valueText(const SweepSeries& series, const SweepPoint& point, const Sweep& sweep) {
     QString words = QObject::tr("%1: %2 tokens/s").arg(nameOf(series), countText(std::llround(point.tokensPerSecond)));
     if (point.tpot >= 0) {
         words += QObject::tr(", TPOT %1 %2")
@@ -227,7 +227,7 @@ void SweepPanel::fill(Chart* chart, const Sweep& sweep, bool rate) {
         for (const SweepSeries& one : sweep.series) {
             for (const SweepPoint& point : one.points) {
                 if (point.slotCount == count) {
-                    words << valueWords(one, point, sweep);
+                    words << valueText(one, point, sweep);
                 }
             }
         }

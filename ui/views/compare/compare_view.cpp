@@ -100,7 +100,7 @@ void CompareView::refresh() {
             const QString said = timelineOf(id).error;
             error = said.isEmpty() ? error : said;
         }
-        const CompareText words = compareWords(runs[0], runs[1]);
+        const CompareText words = compareText(runs[0], runs[1]);
         sentence_->setText(words.sentence);
         cause_->setText(words.cause);
     }

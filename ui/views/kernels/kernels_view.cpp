@@ -211,7 +211,7 @@ void KernelsView::updateNote() {
     const RunInfo* run = runInfo(run_);
     QString note;
     if (run != nullptr && trace_ && trace_->kernels == 0) {
-        const RunSummary facts = runFacts(*run);
+        const RunSummary facts = runSummary(*run);
         const QString said = firstTextIn(run->metricsJson, "profiler_notes");
         if (facts.backend == QLatin1String("meta") || facts.virtualTime) {
             note = tr("Kernels are recorded on a GPU. This run was planned on Meta: its ops have predicted times.");

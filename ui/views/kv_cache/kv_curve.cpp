@@ -249,14 +249,14 @@ KvCurve kvCurve(const KvPool& pool, KvCurveWidgets parts) {
     return curve;
 }
 
-QString kvWords(const KvPool& pool, double seconds) {
+QString kvText(const KvPool& pool, double seconds) {
     const KvPoolBytes bytes = pool.bytesAt(kvPoolTime(pool, seconds));
     return tr("%1: full %2, sliding %3, measured %4, predicted %5, fragmentation %6")
         .arg(instantText(kvPoolTime(pool, seconds)), bytesText(bytes.full), bytesText(bytes.sliding),
              bytesText(bytes.measured()), bytesText(bytes.predicted()), shareText(bytes.waste()));
 }
 
-QString kvWords(const KvSummary& facts, double tokens) {
+QString kvText(const KvSummary& facts, double tokens) {
     const KvSample& sample = facts.at(static_cast<std::int64_t>(tokens));
     QString words = tr("%1 tokens: full %2, sliding %3, measured %4")
                         .arg(countText(sample.tokens), bytesText(sample.full), bytesText(sample.sliding),

@@ -34,12 +34,12 @@ KvCurve kvCurve(const KvSummary& facts, KvCurveWidgets parts);
 /// The same over time, for batches, whose tokens come and go: seconds since the run began.
 KvCurve kvCurve(const KvPool& pool, KvCurveWidgets parts);
 /// What the cursor says at such a second.
-QString kvWords(const KvPool& pool, double seconds);
+QString kvText(const KvPool& pool, double seconds);
 base::TimeNs kvPoolTime(const KvPool& pool, double seconds);
 std::vector<LegendItem> kvLegend(const KvSummary& facts, KvCurveWidgets parts);
 /// Some layers keep a window only.
 bool kvSlides(const KvSummary& facts);
 /// What the cursor says at a number of tokens.
-QString kvWords(const KvSummary& facts, double tokens);
+QString kvText(const KvSummary& facts, double tokens);
 
 } // namespace vitrine::ui

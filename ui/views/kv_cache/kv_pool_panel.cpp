@@ -72,7 +72,7 @@ PageGroup cellsOf(const KvPoolPtr& pool, std::size_t number, const std::vector<K
         cells.cells.push_back(cell);
     }
     cells.words = [pool, number, pages, at](std::size_t page) {
-        return page < pages.size() ? kvPoolPageWords(*pool, number, page, pages[page], at) : QString();
+        return page < pages.size() ? kvPoolPageText(*pool, number, page, pages[page], at) : QString();
     };
     return cells;
 }

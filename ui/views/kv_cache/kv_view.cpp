@@ -275,7 +275,7 @@ void KvView::refresh() {
     }
     job_.start(
         [info = *run, timeline = state.timeline] {
-            return Built{kvFacts(info, timeline.get()), KvPool::make(info, *timeline)};
+            return Built{kvSummary(info, timeline.get()), KvPool::make(info, *timeline)};
         },
         ifStill(run_, [this](Built built) { take(std::move(built)); }));
     if (run_ != shownRun_) { // what is shown belongs to another run
@@ -398,14 +398,14 @@ void KvView::setStops() {
         for (int i = 0; i < kStops; ++i) {
             stops.push_back(first + (end - first) * i / (kStops - 1));
         }
-        chart_->setStops(std::move(stops), [pool = pool_](double seconds) { return kvWords(*pool, seconds); });
+        chart_->setStops(std::move(stops), [pool = pool_](double seconds) { return kvText(*pool, seconds); });
         return;
     }
     stops.reserve(facts_.samples.size());
     for (const KvSample& sample : facts_.samples) {
         stops.push_back(static_cast<double>(sample.tokens));
     }
-    chart_->setStops(std::move(stops), [this](double tokens) { return kvWords(facts_, tokens); });
+    chart_->setStops(std::move(stops), [this](double tokens) { return kvText(facts_, tokens); });
 }
 
 void KvView::updatePages() {
@@ -442,7 +442,7 @@ void KvView::updatePages() {
     // Pages stand group after group, so a cell's page is counted from the first one of its group.
     for (std::size_t i = 0, first = 0; i < groups.size(); first += groups[i].cells.size(), ++i) {
         groups[i].words = [pages, timeline, first](std::size_t page) {
-            return first + page < pages.pages.size() ? kvPageWords(pages, *timeline, first + page) : QString();
+            return first + page < pages.pages.size() ? kvPageText(pages, *timeline, first + page) : QString();
         };
     }
     pageLegend_->setItems(std::move(items), tr("at %1 tokens").arg(countText(shownTokens())));

@@ -137,7 +137,7 @@ QString loadTimeText(const LoadSide& side) {
     return durationText(static_cast<base::TimeNs>(std::llround(side.seconds * 1e9)));
 }
 
-QString sideFacts(const LoadSide& side) {
+QString sideSummary(const LoadSide& side) {
     return tr("%1, resident %2, peak %3")
         .arg(loadTimeText(side), bytesText(side.residentWeights()), bytesText(side.peak));
 }

@@ -25,7 +25,7 @@ std::vector<BarGroup> loadBars(const LoadPair& pair, const ThemeTokens& theme);
 /// "365 ms"
 QString loadTimeText(const LoadSide& side);
 /// "365 ms, resident 12.82 GiB, peak 13.40 GiB"
-QString sideFacts(const LoadSide& side);
+QString sideSummary(const LoadSide& side);
 
 /// A table of the inspector with the heads of another: whose weights A and B are.
 FlatTreePtr withHeads(const FlatTreePtr& table, const FlatTreePtr& heads);

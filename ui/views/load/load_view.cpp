@@ -201,7 +201,7 @@ void LoadView::updateLanes() {
         }
         const auto shared = std::make_shared<const LoadSide>(*side);
         widgets.lane->setTitle(side->title);
-        widgets.lane->setFacts(sideFacts(*side));
+        widgets.lane->setFacts(sideSummary(*side));
         widgets.lane->setGrouping(grouping);
         widgets.lane->setTop(top);
         widgets.lane->setSide(shared);
@@ -274,7 +274,7 @@ void LoadView::updateInspector() {
         return measured ? *measured : afterLoad(document()->runs(), *run, side->weights);
     };
     const AfterLoad a = after(pair_.a, choice_.indexA), b = after(pair_.b, choice_.indexB);
-    const LoadText words = loadWords(pair_, a, b);
+    const LoadText words = loadText(pair_, a, b);
     number_->setText(words.number);
     sentence_->setText(words.sentence);
     const auto fill = [](FactTable* table, FlatTreePtr content, const QString& badges) {
@@ -294,7 +294,7 @@ void LoadView::updateInspector() {
     cost_->setVisible(!words.cost.isEmpty());
     cost_->setText(words.cost);
     const sessions::RunInfo* run = pair_.a ? runInfo(pair_.a->run) : nullptr;
-    const RunSummary facts = run != nullptr ? runFacts(*run) : RunSummary();
+    const RunSummary facts = run != nullptr ? runSummary(*run) : RunSummary();
     panelFacts_->setText(facts.dtype.isEmpty() ? facts.device : facts.device + QStringLiteral(", ") + facts.dtype);
     QStringList said;
     if (pair_.a && pair_.a->repeats > 1) {

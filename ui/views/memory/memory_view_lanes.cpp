@@ -27,7 +27,7 @@ void MemoryView::updateBudget() {
     }
     const sessions::RunInfo* run = context().document->run(run_);
     if (!budget_ && run != nullptr) {
-        budget_ = runFacts(*run).budget;
+        budget_ = runSummary(*run).budget;
     }
     budgetCheck_->setEnabled(budget_.has_value());
     budgetCheck_->setToolTip(budget_ ? exactBytesText(*budget_) : tr("This run had no memory budget"));
@@ -80,7 +80,7 @@ void MemoryView::updateFreeLane() {
     QString facts;
     for (const base::OutOfMemoryEvent& failure : timeline_->memory().outOfMemory()) {
         failures.push_back(failure.time);
-        const double fragmentation = oomFacts(*timeline_, failures.size() - 1).fragmentation;
+        const double fragmentation = oomSummary(*timeline_, failures.size() - 1).fragmentation;
         facts = tr("%1 at the failure, fragmentation %2 %")
                     .arg(bytesText(failure.largestFree))
                     .arg(std::lround(fragmentation * 100));

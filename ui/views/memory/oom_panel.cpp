@@ -237,7 +237,7 @@ void OomPanel::refresh() {
     }
     const std::size_t count = timeline_->memory().outOfMemory().size();
     failure_ = std::min(failure_, count - 1);
-    facts_ = oomFacts(*timeline_, failure_);
+    facts_ = oomSummary(*timeline_, failure_);
     which_->setText(tr("%1 of %2").arg(failure_ + 1).arg(count));
     const ThemeTokens& t = themeTokens();
     sentence_->setFont(Theme::instance().font(TypeRole::Sentence));
@@ -293,8 +293,9 @@ void OomPanel::refresh() {
 }
 
 QString OomPanel::asText() const {
-    return timeline_ && !timeline_->memory().outOfMemory().empty() ? oomText(*timeline_, oomFacts(*timeline_, failure_))
-                                                                   : QString();
+    return timeline_ && !timeline_->memory().outOfMemory().empty()
+               ? oomText(*timeline_, oomSummary(*timeline_, failure_))
+               : QString();
 }
 
 bool OomPanel::waiting() const {

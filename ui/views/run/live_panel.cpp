@@ -209,7 +209,7 @@ void LivePanel::setRuns(const std::vector<sessions::RunInfo>& runs, sessions::Ru
         node.key = static_cast<quint64>(run.id);
         node.cells = {FlatCell(runTitle(run)),
                       FlatCell(rate ? countText(static_cast<qint64>(std::llround(*rate))) : unknownText()),
-                      FlatCell(bytesText(runFacts(run).peak))};
+                      FlatCell(bytesText(runSummary(run).peak))};
         node.cells[0].tip = runTitle(run);
         tree->nodes.push_back(std::move(node));
     }

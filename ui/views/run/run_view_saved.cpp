@@ -90,7 +90,7 @@ void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions
         add("output", tr("answer"), false);
     }
     if (!run.error.empty()) {
-        text_->addSection(statusWords(run.status), false);
+        text_->addSection(statusText(run.status), false);
         text_->appendText(QString::fromStdString(run.error));
     }
     const bool written = readable || std::any_of(texts.begin(), texts.end(), [](const sessions::RunText& text) {
@@ -116,16 +116,16 @@ void RunView::showTexts(const sessions::RunInfo& run, const std::vector<sessions
 void RunView::updateNumbers() {
     const sessions::RunInfo* run = context().document->run(context().document->runA());
     const bool running = context().runs != nullptr && context().runs->running();
-    live_->setRoofline(running || run == nullptr ? std::nullopt : rooflineFacts(run->metricsJson));
+    live_->setRoofline(running || run == nullptr ? std::nullopt : rooflineSummary(run->metricsJson));
     if (running || run == nullptr || run->id == liveRun_) {
         live_->setNumbers(running ? tr("Live") : tr("Last run"), numbers_);
         return;
     }
     LiveNumbers saved;
-    saved.state = statusWords(run->status);
+    saved.state = statusText(run->status);
     saved.tokensPerSecond = runTokensPerSecond(*run);
     saved.firstTokenSeconds = runMetric(*run, isBatchRun(*run) ? "ttft.p50" : "prefill_seconds");
-    saved.peakBytes = runFacts(*run).peak;
+    saved.peakBytes = runSummary(*run).peak;
     const auto whole = [&](const char* name) {
         const auto value = runMetric(*run, name);
         return value && *value >= 0 ? std::optional(static_cast<std::uint64_t>(*value)) : std::nullopt;

@@ -117,7 +117,7 @@ void RunPanel::setRun(const sessions::RunInfo* run, int chosen, bool editable) {
     }
     run_ = run->id;
     header_->setTitle(tr("Run %1").arg(run->id));
-    state_->setText(statusWords(run->status));
+    state_->setText(statusText(run->status));
     state_->setColor(stateColor(run->status));
     error_->setText(QString::fromStdString(run->error));
     error_->setVisible(!run->error.empty());

@@ -81,7 +81,7 @@ void DeviceStrip::refreshRun() {
     budget_.reset();
     runUsed_ = 0;
     if (const sessions::RunInfo* run = document_->run(document_->runA())) {
-        const RunSummary facts = runFacts(*run);
+        const RunSummary facts = runSummary(*run);
         runDevice_ = facts.device.size() > kLongName ? facts.backend.toUpper() : facts.device;
         runOn_ = facts.device;
         budget_ = facts.budget;

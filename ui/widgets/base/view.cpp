@@ -17,7 +17,7 @@ namespace vitrine::ui {
 
 namespace {
 
-QString tableWords() {
+QString tableText() {
     return ViewHeader::tr("Show as table");
 }
 
@@ -56,8 +56,8 @@ ViewHeader::ViewHeader(const QString& title, QWidget* parent) : QWidget(parent) 
     right_ = new QHBoxLayout;
     right_->setSpacing(8);
     row->addLayout(right_);
-    table_ = new QPushButton(tableWords(), this);
-    table_->setAccessibleName(tableWords());
+    table_ = new QPushButton(tableText(), this);
+    table_->setAccessibleName(tableText());
     table_->setCheckable(true);
     setControlHeight(table_, 24);
     row->addWidget(table_);
@@ -125,7 +125,7 @@ void ViewHeader::setTableShown(bool on) {
 /// By how much the table button is wider with all of its words.
 int ViewHeader::tableWordsWidth() const {
     const QFontMetrics metrics = table_->fontMetrics();
-    return table_->isHidden() ? 0 : metrics.horizontalAdvance(tableWords()) - metrics.horizontalAdvance(tableWord());
+    return table_->isHidden() ? 0 : metrics.horizontalAdvance(tableText()) - metrics.horizontalAdvance(tableWord());
 }
 
 QSize ViewHeader::minimumSizeHint() const {
@@ -152,8 +152,8 @@ void ViewHeader::fit() {
     const bool tight = width() < layout()->minimumSize().width() + (tableShort_ ? won : 0);
     if (tight != tableShort_) {
         tableShort_ = tight;
-        table_->setText(tight ? tableWord() : tableWords());
-        table_->setToolTip(tight ? tableWords() : QString());
+        table_->setText(tight ? tableWord() : tableText());
+        table_->setToolTip(tight ? tableText() : QString());
         left_->setSpacing(tight ? kCloseSpacing : kSpacing);
         layout()->setSpacing(tight ? kCloseSpacing : kSpacing);
     }

@@ -182,7 +182,7 @@ QString BlockMap::spoken() const {
     }
     const MaskMap& map = *impl_->scene.map;
     if (impl_->cell) {
-        return cellWords(impl_->currentLens(), impl_->cell->q, impl_->cell->kv);
+        return cellText(impl_->currentLens(), impl_->cell->q, impl_->cell->kv);
     }
     return tr("%1: %2 full, %3 partial, %4 empty blocks")
         .arg(map.name, countText(map.full), countText(map.partial), countText(map.empty));

@@ -230,7 +230,7 @@ QStringList lensTitles(const LensAnswer& answer) {
             words("%1, %2: %3").arg(row, column, kind), kind};
 }
 
-QString cellWords(const LensAnswer* answer, std::int64_t query, std::int64_t key) {
+QString cellText(const LensAnswer* answer, std::int64_t query, std::int64_t key) {
     QString place = words("q %1, kv %2").arg(countText(query), countText(key));
     if (answer == nullptr) {
         return place;

@@ -53,7 +53,7 @@ void paintLegendSwatch(QPainter& painter, const QRectF& box, const LegendEntry& 
 /// "Row 64, column 64: partial, 4,196 of 16,384", then shorter forms for narrow lenses.
 QStringList lensTitles(const LensAnswer& answer);
 /// "q 8,284, kv 8,220: blocked by document" of an element of the lens; without the verdict outside it.
-QString cellWords(const LensAnswer* answer, std::int64_t query, std::int64_t key);
+QString cellText(const LensAnswer* answer, std::int64_t query, std::int64_t key);
 
 /// Panel with title, picture and legend.
 struct LensPlace {

@@ -105,7 +105,7 @@ QImage BarPlot::picture(const QSizeF& size, double dpr) const {
     return image;
 }
 
-QString BarPlot::itemWords(int item) const {
+QString BarPlot::itemText(int item) const {
     const BarGroup& group = groups_[static_cast<std::size_t>(item)];
     QStringList values;
     for (const BarRow& row : group.rows) {
@@ -116,11 +116,11 @@ QString BarPlot::itemWords(int item) const {
 
 QString BarPlot::spoken() const {
     if (currentItem() >= 0) {
-        return itemWords(currentItem());
+        return itemText(currentItem());
     }
     QStringList words;
     for (int group = 0; group < itemCount(); ++group) {
-        words << itemWords(group);
+        words << itemText(group);
     }
     return words.join(QStringLiteral(". "));
 }

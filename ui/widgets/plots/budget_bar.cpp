@@ -141,14 +141,13 @@ void BudgetBar::paintEvent(QPaintEvent*) {
     drawText(painter, QRectF(0, 0, 40, 16), Qt::AlignVCenter, QStringLiteral("0"), t.text3, axis);
     const double budgetX = xOf(budget_);
     plumbline(painter, budgetX, 2, kTop + kHeight + 5, t.bad);
-    const QString budgetWords = tr("Budget %1").arg(bytesText(budget_));
-    const double budgetWidth = textWidth(budgetWords, strong);
+    const QString budgetText = tr("Budget %1").arg(bytesText(budget_));
+    const double budgetWidth = textWidth(budgetText, strong);
     const double budgetLeft = budgetX - 6 - budgetWidth >= 20 ? budgetX - 6 - budgetWidth : budgetX + 6;
-    drawText(painter, QRectF(budgetLeft, 0, budgetWidth + 2, 16), Qt::AlignVCenter, budgetWords, t.bad, strong);
-    const QString neededWords = tr("needed %1").arg(bytesText(needed));
-    if (needed > budget_ && width() - budgetX > textWidth(neededWords, plain) + 12) {
-        drawText(painter, QRectF(0, 0, width() - 1, 16), Qt::AlignRight | Qt::AlignVCenter, neededWords, t.text2,
-                 plain);
+    drawText(painter, QRectF(budgetLeft, 0, budgetWidth + 2, 16), Qt::AlignVCenter, budgetText, t.bad, strong);
+    const QString neededText = tr("needed %1").arg(bytesText(needed));
+    if (needed > budget_ && width() - budgetX > textWidth(neededText, plain) + 12) {
+        drawText(painter, QRectF(0, 0, width() - 1, 16), Qt::AlignRight | Qt::AlignVCenter, neededText, t.text2, plain);
     }
     const double y = kTop + kHeight + 4;
     double free = 0; // where the words of the next brace may begin

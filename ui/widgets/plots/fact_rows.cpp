@@ -47,7 +47,7 @@ int FactRows::itemAt(QPointF position) const {
     return position.y() >= 0 && row < itemCount() ? row : -1;
 }
 
-QString FactRows::itemWords(int item) const {
+QString FactRows::itemText(int item) const {
     const FactRow& row = rows_[static_cast<std::size_t>(item)];
     if (!row.tip.isEmpty()) {
         return row.tip;
@@ -145,7 +145,7 @@ bool FactRows::event(QEvent* event) {
         const auto* help = static_cast<QHelpEvent*>(event);
         const int item = itemAt(help->pos());
         if (item >= 0) {
-            QToolTip::showText(help->globalPos(), itemWords(item), this);
+            QToolTip::showText(help->globalPos(), itemText(item), this);
         } else {
             QToolTip::hideText();
         }

@@ -212,7 +212,7 @@ int FlamePlot::itemBeside(int item, int key) const {
     return best;
 }
 
-QString FlamePlot::itemWords(int item) const {
+QString FlamePlot::itemText(int item) const {
     const FlameItem& here = items()[static_cast<std::size_t>(item)];
     const FlameNode& node = flame_->nodes[here.node];
     if (here.count > 1) {

@@ -39,7 +39,7 @@ protected:
     int itemCount() const override { return static_cast<int>(items().size()); }
     int itemAt(QPointF position) const override;
     int itemBeside(int item, int key) const override;
-    QString itemWords(int item) const override;
+    QString itemText(int item) const override;
     QRectF itemFrame(int item) const override;
     void resizeEvent(QResizeEvent* event) override;
 

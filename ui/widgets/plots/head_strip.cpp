@@ -47,7 +47,7 @@ int HeadStrip::itemAt(QPointF position) const {
     return x >= 0 && x < all && heads_ > 0 ? std::min(heads_ - 1, static_cast<int>(x * heads_ / all)) : -1;
 }
 
-QString HeadStrip::itemWords(int item) const {
+QString HeadStrip::itemText(int item) const {
     return tr("Head %1: %2 of its blocks are computed").arg(item).arg(shareText(shareOf(item)));
 }
 

@@ -25,7 +25,7 @@ public:
 protected:
     int itemCount() const override { return heads_; }
     int itemAt(QPointF position) const override;
-    QString itemWords(int item) const override;
+    QString itemText(int item) const override;
     QRectF itemFrame(int item) const override;
     int itemBeside(int item, int key) const override;
 

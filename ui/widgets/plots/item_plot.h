@@ -20,7 +20,7 @@ public:
 
     /// Number of the current item, -1: none.
     int currentItem() const { return current_; }
-    QString spoken() const override { return current_ < 0 ? QString() : itemWords(current_); }
+    QString spoken() const override { return current_ < 0 ? QString() : itemText(current_); }
 
 signals:
     void itemClicked(int item); ///< also Return on the current one
@@ -28,7 +28,7 @@ signals:
 protected:
     virtual int itemCount() const = 0;
     virtual int itemAt(QPointF position) const = 0; ///< -1: nothing there
-    virtual QString itemWords(int item) const = 0;
+    virtual QString itemText(int item) const = 0;
     virtual QRectF itemFrame(int item) const = 0; ///< drawn around the current item; empty: no frame
     /// Where an arrow key leads from an item, -1 being none yet. The default walks with Up and Down.
     virtual int itemBeside(int item, int key) const;

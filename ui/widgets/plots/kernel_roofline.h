@@ -33,7 +33,7 @@ protected:
     int itemCount() const override { return static_cast<int>(dots_.size()); }
     int itemAt(QPointF position) const override;
     int itemBeside(int item, int key) const override;
-    QString itemWords(int item) const override { return dots_[static_cast<std::size_t>(item)].words; }
+    QString itemText(int item) const override { return dots_[static_cast<std::size_t>(item)].words; }
     QRectF itemFrame(int item) const override;
 
 private:

@@ -123,7 +123,7 @@ QImage LayerPlot::picture(const QSizeF& size, double dpr) const {
     return image;
 }
 
-QString LayerPlot::itemWords(int item) const {
+QString LayerPlot::itemText(int item) const {
     return bars_[static_cast<std::size_t>(item)].words;
 }
 

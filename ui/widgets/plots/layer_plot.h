@@ -40,7 +40,7 @@ public:
 protected:
     int itemCount() const override { return static_cast<int>(bars_.size()); }
     int itemAt(QPointF position) const override;
-    QString itemWords(int item) const override;
+    QString itemText(int item) const override;
     QRectF itemFrame(int item) const override;
 
 private:

@@ -178,7 +178,7 @@ int PageMap::itemCount() const {
     return groups_.empty() ? 0 : itemOf(layout, {groups_.size() - 1, cellsOf(layout, groups_.size() - 1)});
 }
 
-QString PageMap::itemWords(int item) const {
+QString PageMap::itemText(int item) const {
     const Layout layout = layoutFor(size());
     const std::optional<CellPlace> place = placeOf(layout, item);
     if (!place) {
@@ -204,7 +204,7 @@ bool PageMap::event(QEvent* event) {
     }
     const auto* help = static_cast<QHelpEvent*>(event);
     const int item = itemAt(help->pos());
-    item >= 0 ? QToolTip::showText(help->globalPos(), itemWords(item), this) : QToolTip::hideText();
+    item >= 0 ? QToolTip::showText(help->globalPos(), itemText(item), this) : QToolTip::hideText();
     return true;
 }
 

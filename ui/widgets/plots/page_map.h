@@ -62,7 +62,7 @@ protected:
     int itemCount() const override;
     int itemAt(QPointF position) const override;
     int itemBeside(int item, int key) const override;
-    QString itemWords(int item) const override;
+    QString itemText(int item) const override;
     QRectF itemFrame(int item) const override;
 
 private:

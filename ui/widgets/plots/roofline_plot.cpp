@@ -103,7 +103,7 @@ QImage RooflinePlot::picture(const QSizeF& size, double dpr) const {
     return image;
 }
 
-QString RooflinePlot::itemWords(int item) const {
+QString RooflinePlot::itemText(int item) const {
     const RooflineTerm& part = facts_.parts[static_cast<std::size_t>(item)];
     return tr("%1: %2 for a token, %3 of the bytes, at least %4")
         .arg(part.layer.name, exactBytesText(static_cast<std::uint64_t>(std::llround(part.bytes))),
@@ -112,7 +112,7 @@ QString RooflinePlot::itemWords(int item) const {
 
 QString RooflinePlot::spoken() const {
     if (currentItem() >= 0) {
-        return itemWords(currentItem());
+        return itemText(currentItem());
     }
     return facts_.parts.empty()
                ? QString()

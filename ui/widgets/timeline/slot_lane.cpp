@@ -42,7 +42,7 @@ void BatchLane::choose(std::int32_t request) {
 
 QString BatchLane::spoken() const {
     const BatchRequest* request = map_ ? map_->side().request(chosen_) : nullptr;
-    return request != nullptr ? requestWords(*request) : facts();
+    return request != nullptr ? requestText(*request) : facts();
 }
 
 void BatchLane::clickedAt(QPointF position, Qt::KeyboardModifiers modifiers) {
@@ -178,7 +178,7 @@ std::int32_t SlotLane::requestAt(QPointF position) const {
     return span ? map()->side().spans[*span].request : -1;
 }
 
-QString SlotLane::spanWords(std::size_t index) const {
+QString SlotLane::spanText(std::size_t index) const {
     const BatchSide& side = map()->side();
     const base::SlotSpanEvent& span = side.spans[index];
     QString words = tr("Slot %1: %2, %3 from %4, steps %5 to %6")
@@ -189,21 +189,21 @@ QString SlotLane::spanWords(std::size_t index) const {
         words += tr(", %1 padding tokens").arg(countText(span.padding));
     }
     if (const BatchRequest* request = side.request(span.request)) {
-        words += QStringLiteral(". ") + requestWords(*request);
+        words += QStringLiteral(". ") + requestText(*request);
     }
     return words;
 }
 
 QString SlotLane::wordsAt(QPointF position) const {
     if (const auto span = spanAt(position)) {
-        return spanWords(*span);
+        return spanText(*span);
     }
     const int slot = map() && plotRect().contains(position) ? rows().slotAt(position.y() - plotRect().top()) : -1;
     return slot >= 0 ? tr("Slot %1: idle").arg(slot) : QString();
 }
 
 QString SlotLane::spoken() const {
-    return span_ && map() && *span_ < map()->side().spans.size() ? spanWords(*span_) : BatchLane::spoken();
+    return span_ && map() && *span_ < map()->side().spans.size() ? spanText(*span_) : BatchLane::spoken();
 }
 
 void SlotLane::clickedAt(QPointF position, Qt::KeyboardModifiers modifiers) {
@@ -231,7 +231,7 @@ void SlotLane::keyPressEvent(QKeyEvent* event) {
         span_ = map()->spanAt(slot_, time()->cursor().value_or(time()->range().begin));
         choose(span_ ? map()->side().spans[*span_].request : -1);
         emit slotChosen(slot_);
-        emit pointed(span_ ? spanWords(*span_) : tr("Slot %1: idle").arg(slot_));
+        emit pointed(span_ ? spanText(*span_) : tr("Slot %1: idle").arg(slot_));
         return;
     }
     BatchLane::keyPressEvent(event);
@@ -257,7 +257,7 @@ bool SlotLane::step(int direction) {
     time()->goTo(map()->spanRange(*span_).begin);
     choose(side.spans[*span_].request);
     emit slotChosen(slot_);
-    emit pointed(spanWords(*span_));
+    emit pointed(spanText(*span_));
     return true;
 }
 
@@ -410,7 +410,7 @@ std::int32_t RequestLane::requestAt(QPointF position) const {
 
 QString RequestLane::wordsAt(QPointF position) const {
     const std::int32_t request = requestAt(position);
-    return request >= 0 ? requestWords(map()->side().requests[static_cast<std::size_t>(request)]) : QString();
+    return request >= 0 ? requestText(map()->side().requests[static_cast<std::size_t>(request)]) : QString();
 }
 
 bool RequestLane::step(int direction) {
@@ -420,7 +420,7 @@ bool RequestLane::step(int direction) {
         return false;
     }
     choose(next);
-    emit pointed(requestWords(map()->side().requests[static_cast<std::size_t>(next)]));
+    emit pointed(requestText(map()->side().requests[static_cast<std::size_t>(next)]));
     return true;
 }
 

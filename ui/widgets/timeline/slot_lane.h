@@ -84,7 +84,7 @@ private:
     void fitHeight();
     SlotRows rows() const;
     std::optional<std::size_t> spanAt(QPointF position) const;
-    QString spanWords(std::size_t span) const;
+    QString spanText(std::size_t span) const;
     std::optional<SlotGain> gain_;
     bool fills_ = false;
     std::int32_t slot_ = 0;

@@ -21,12 +21,12 @@ namespace {
 CompiledKernel kernelOf(std::size_t bytes, std::uint8_t value) {
     CompiledKernel kernel;
     kernel.image.assign(bytes, value);
-    KernelResources facts;
-    facts.entry = "twice";
-    facts.registers = 40;
-    facts.spillBytes = 8;
-    facts.staticShared = 512;
-    kernel.facts.push_back(facts);
+    KernelResources resources;
+    resources.entry = "twice";
+    resources.registers = 40;
+    resources.spillBytes = 8;
+    resources.staticShared = 512;
+    kernel.resources.push_back(resources);
     kernel.warnings = {"twice: spills 8 bytes"};
     kernel.seconds = 0.5;
     kernel.label = "double/plain factor=2";
@@ -45,10 +45,10 @@ TEST(CubinCache, KeepsWhatItIsGiven) {
     const std::optional<CompiledKernel> back = cache.load(keyOf(1));
     ASSERT_TRUE(back);
     EXPECT_EQ(back->image, kernelOf(1000, 7).image);
-    ASSERT_EQ(back->facts.size(), 1U);
-    EXPECT_EQ(back->facts[0].registers, 40);
-    EXPECT_EQ(back->facts[0].spillBytes, 8);
-    EXPECT_EQ(back->facts[0].cubinBytes, 1000);
+    ASSERT_EQ(back->resources.size(), 1U);
+    EXPECT_EQ(back->resources[0].registers, 40);
+    EXPECT_EQ(back->resources[0].spillBytes, 8);
+    EXPECT_EQ(back->resources[0].cubinBytes, 1000);
     EXPECT_EQ(back->warnings, kernelOf(1, 1).warnings);
     EXPECT_EQ(back->label, "double/plain factor=2");
     EXPECT_EQ(cache.list().size(), 1U);

@@ -68,9 +68,9 @@ std::vector<Job> jobsOf(const KernelPack& pack, const std::string& family) {
 
 std::string checkLaunches(const Job& job, const CompiledKernel& kernel, const Expression::Lookup& lookup) {
     for (const KernelLaunchRule& launch : job.variant->launches) {
-        const auto facts = std::find_if(kernel.facts.begin(), kernel.facts.end(),
-                                        [&](const KernelResources& item) { return item.entry == launch.entry; });
-        if (facts == kernel.facts.end()) {
+        const auto resources = std::find_if(kernel.resources.begin(), kernel.resources.end(),
+                                            [&](const KernelResources& item) { return item.entry == launch.entry; });
+        if (resources == kernel.resources.end()) {
             return "has no kernel " + launch.entry;
         }
         std::int64_t threads = 1;
@@ -83,12 +83,12 @@ std::string checkLaunches(const Job& job, const CompiledKernel& kernel, const Ex
         if (threads < 1 || threads > 1024) {
             return launch.entry + ": a block of " + std::to_string(threads) + " threads";
         }
-        if (threads * facts->registers > 65536) {
-            return launch.entry + ": " + std::to_string(facts->registers) + " registers do not fit " +
+        if (threads * resources->registers > 65536) {
+            return launch.entry + ": " + std::to_string(resources->registers) + " registers do not fit " +
                    std::to_string(threads) + " threads; use __launch_bounds__";
         }
         const std::int64_t shared = launch.shared.evaluate(lookup);
-        if (shared < 0 || shared + facts->staticShared > job.arch.sharedPerBlock) {
+        if (shared < 0 || shared + resources->staticShared > job.arch.sharedPerBlock) {
             return launch.entry + ": " + std::to_string(shared) + " bytes of shared memory";
         }
     }

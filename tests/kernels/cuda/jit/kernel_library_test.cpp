@@ -231,12 +231,12 @@ TEST(CompileLog, TellsRegistersSpillsAndWarnings) {
                    "ptxas info    : Used 168 registers, used 1 barriers\n"
                    "ptxas info    : (C7509) Potential Performance Loss: wgmma.mma_async instructions are serialized\n",
                    out);
-    ASSERT_EQ(out.facts.size(), 2U);
-    EXPECT_EQ(out.facts[0].registers, 32);
-    EXPECT_EQ(out.facts[0].spillBytes, 672);
-    EXPECT_EQ(out.facts[0].staticShared, 256);
-    EXPECT_EQ(out.facts[1].entry, "b");
-    EXPECT_EQ(out.facts[1].registers, 168);
+    ASSERT_EQ(out.resources.size(), 2U);
+    EXPECT_EQ(out.resources[0].registers, 32);
+    EXPECT_EQ(out.resources[0].spillBytes, 672);
+    EXPECT_EQ(out.resources[0].staticShared, 256);
+    EXPECT_EQ(out.resources[1].entry, "b");
+    EXPECT_EQ(out.resources[1].registers, 168);
     ASSERT_EQ(out.warnings.size(), 2U);
     EXPECT_EQ(out.warnings[0], "a: spills 672 bytes");
     EXPECT_NE(out.warnings[1].find("C7509"), std::string::npos);

@@ -250,7 +250,7 @@ private slots:
 
     void whyOutOfMemory() {
         const auto run = test::makeOutOfMemoryRun();
-        const OomSummary facts = oomFacts(*run, 0);
+        const OomSummary facts = oomSummary(*run, 0);
         QCOMPARE(facts.asker, QStringLiteral("Step 3"));
         QCOMPARE(facts.tensor, QStringLiteral("grad_logits"));
         QCOMPARE(facts.free, facts.event.budget - facts.event.reserved);
@@ -269,7 +269,7 @@ private slots:
         const QString text = oomText(*run, facts);
         QVERIFY(text.startsWith(QStringLiteral("Step 3 asked for 36.82\u00A0GiB to hold grad_logits.")));
         QVERIFY(text.contains(QStringLiteral("logits: 36.82\u00A0GiB")));
-        QCOMPARE(oomFacts(*run, 7).event.requested, std::uint64_t(0)); // no such failure
+        QCOMPARE(oomSummary(*run, 7).event.requested, std::uint64_t(0)); // no such failure
     }
 
     void allocationTable() {
@@ -291,13 +291,13 @@ private slots:
 
     void runFactsOfOddJson() {
         sessions::RunInfo run = test::runInfo(1, "x", sessions::RunStatus::Done);
-        QCOMPARE(runFacts(run).budget, std::optional<std::uint64_t>(80 * test::kGiB));
-        QCOMPARE(runFacts(run).device, QStringLiteral("H200"));
+        QCOMPARE(runSummary(run).budget, std::optional<std::uint64_t>(80 * test::kGiB));
+        QCOMPARE(runSummary(run).device, QStringLiteral("H200"));
         QCOMPARE(runMetric(run, "peak_bytes"), std::optional<double>(77942965985.0));
         for (const char* odd : {"", "[]", "{\"vram_budget\": \"lots\"}", "{\"model\": 3}",
                                 "{\"peak_by_category\": {\"x\": -1}}", "null"}) {
             run.specJson = run.environmentJson = run.metricsJson = odd;
-            QVERIFY(!runFacts(run).budget);
+            QVERIFY(!runSummary(run).budget);
             QVERIFY(!runMetric(run, "a.0.b"));
         }
         run.metricsJson = R"({"variants": [{"seconds": 1.5}]})";

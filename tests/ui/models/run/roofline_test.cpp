@@ -25,7 +25,7 @@ class RooflineTest final : public QObject {
 
 private slots:
     void readsPartsAndWhatFollowsFromThem() {
-        const auto facts = rooflineFacts(kMetrics);
+        const auto facts = rooflineSummary(kMetrics);
         QVERIFY(facts);
         QCOMPARE(facts->parts.size(), std::size_t{4});
         QCOMPARE(facts->parts[3].layer.name, QStringLiteral("KV cache"));
@@ -39,7 +39,7 @@ private slots:
     }
 
     void cachesMayBeFasterThanMemory() {
-        auto facts = *rooflineFacts(kMetrics);
+        auto facts = *rooflineSummary(kMetrics);
         facts.ratio = 1.4;
         QVERIFY(rooflineSentence(facts).contains(QStringLiteral("caches")));
     }
@@ -59,7 +59,7 @@ private slots:
     }
     void leavesOutWhatCannotBe() {
         QFETCH(QByteArray, metrics);
-        QVERIFY(!rooflineFacts(metrics.toStdString()));
+        QVERIFY(!rooflineSummary(metrics.toStdString()));
     }
 
     void comparesWithUnits() {
@@ -71,7 +71,7 @@ private slots:
 
     void plotsFloorsToTheScaleOfTheMeasuredTime() {
         RooflinePlot plot(nullptr);
-        plot.setFacts(*rooflineFacts(kMetrics));
+        plot.setFacts(*rooflineSummary(kMetrics));
         const double width = 340;
         double sum = 0;
         for (std::size_t i = 0; i < 4; ++i) {
@@ -90,7 +90,7 @@ private slots:
         LivePanel panel;
         panel.resize(348, 800);
         panel.show();
-        panel.setRoofline(rooflineFacts(kMetrics));
+        panel.setRoofline(rooflineSummary(kMetrics));
         QVERIFY(panel.roofline()->isVisible());
         QVERIFY(panel.rooflineText().startsWith(QStringLiteral("0.80")));
         panel.setRoofline({});

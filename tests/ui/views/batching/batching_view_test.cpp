@@ -228,7 +228,7 @@ private slots:
         const ui::BatchPair pair = ui::batchPair(a, b, f.flow.get(), f.wait.get());
         QCOMPARE(pair.finishedInBoth, 40);
         QVERIFY(pair.sameTokens.value_or(false));
-        const ui::BatchText words = ui::batchWords(pair);
+        const ui::BatchText words = ui::batchText(pair);
         QCOMPARE(words.number, ui::ratioText(a->tokensPerSecond() / b->tokensPerSecond()));
         QVERIFY(words.sentence.contains(ui::ratioText(1 / b->utilization())));
         QVERIFY(a->utilization() > b->utilization());
@@ -472,11 +472,11 @@ private slots:
     }
 
     void wordsOfTraces() {
-        QCOMPARE(ui::traceWords(test::batchInfo(1, "static", 4)), QStringLiteral("uniform, 64 requests, seed 11"));
+        QCOMPARE(ui::traceText(test::batchInfo(1, "static", 4)), QStringLiteral("uniform, 64 requests, seed 11"));
         const sessions::RunInfo file = test::runInfo(1, "batch", R"({"requests": 30})",
                                                      R"({"trace": "/tmp/day.jsonl", "requests": 100, "seed": 0})");
-        QCOMPARE(ui::traceWords(file), QStringLiteral("day.jsonl, 30 requests"));
-        QCOMPARE(ui::traceWords(test::runInfo(1, "serve", "{}", R"({"workload": "serve", "seed": 0})")), QString());
+        QCOMPARE(ui::traceText(file), QStringLiteral("day.jsonl, 30 requests"));
+        QCOMPARE(ui::traceText(test::runInfo(1, "serve", "{}", R"({"workload": "serve", "seed": 0})")), QString());
     }
 
     void sweepOfOne() {

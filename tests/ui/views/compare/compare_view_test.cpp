@@ -80,28 +80,28 @@ private slots:
         QFETCH(double, logitsB);
         QFETCH(QString, expected);
         const ui::CompareText words =
-            ui::compareWords(run(1, weightsA, logitsA, 10, "quantized"), run(2, weightsB, logitsB, 10, "quantized"));
+            ui::compareText(run(1, weightsA, logitsA, 10, "quantized"), run(2, weightsB, logitsB, 10, "quantized"));
         QCOMPARE(QString(words.sentence).replace(QChar(0x00A0), QLatin1Char(' ')), expected);
     }
 
     void cause() {
         auto a = run(1, 12, 1, 300, "quantized");
         const auto b = run(2, 40, 1, 200, "dequantized");
-        QString cause = ui::compareWords(a, b).cause;
+        QString cause = ui::compareText(a, b).cause;
         QVERIFY2(cause.contains(QStringLiteral("A decodes 1.50 times faster")), qPrintable(cause));
         QVERIFY2(cause.contains(QStringLiteral("weights (A quantized, B dequantized)")), qPrintable(cause));
-        QVERIFY(ui::compareWords(a, a).cause.contains(QStringLiteral("same settings")));
+        QVERIFY(ui::compareText(a, a).cause.contains(QStringLiteral("same settings")));
         // Weights of the run before: no load to compare.
         auto first = a, second = a;
         first.metricsJson = R"({"peak_bytes": 1, "load_seconds": 0.3})";
         second.metricsJson = R"({"peak_bytes": 1, "load_seconds": 0.0003, "weights_kept": true})";
-        cause = ui::compareWords(first, second).cause;
+        cause = ui::compareText(first, second).cause;
         QVERIFY2(!cause.contains(QStringLiteral("loads")), qPrintable(cause));
         QVERIFY2(cause.contains(QStringLiteral("B took its weights over from the run before")), qPrintable(cause));
         a.status = sessions::RunStatus::OutOfMemory;
-        QVERIFY(ui::compareWords(a, b).cause.contains(QStringLiteral("A: out of memory")));
+        QVERIFY(ui::compareText(a, b).cause.contains(QStringLiteral("A: out of memory")));
         a.metricsJson = "{}";
-        QVERIFY(ui::compareWords(a, b).sentence.contains(QStringLiteral("peak of A is not known")));
+        QVERIFY(ui::compareText(a, b).sentence.contains(QStringLiteral("peak of A is not known")));
     }
 
     void directions() {

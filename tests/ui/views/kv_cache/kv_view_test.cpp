@@ -104,7 +104,7 @@ private slots:
 
     void measuredAndError() {
         const auto timeline = growth(1000);
-        const ui::KvSummary facts = ui::kvFacts(generateRun(true), timeline.get());
+        const ui::KvSummary facts = ui::kvSummary(generateRun(true), timeline.get());
         QCOMPARE(facts.maxTokens(), 1000);
         QCOMPARE(facts.samples.back().full, 1024 * kToken);
         QCOMPARE(facts.samples.back().sliding, 127 * kToken);
@@ -148,7 +148,7 @@ private slots:
         QCOMPARE(after[2].request, -1);
         QCOMPARE(ui::kvPoolWho(*pool, after[1]), QStringLiteral("request 13"));
         QCOMPARE(ui::kvPoolWho(*pool, after[2]), QStringLiteral("padding"));
-        const QString words = ui::kvPoolPageWords(*pool, 1, 0, before[0], 15);
+        const QString words = ui::kvPoolPageText(*pool, 1, 0, before[0], 15);
         for (const char* part : {"5 full layers", "request 12 (prompt 100", "held by 2", "64 tokens", "1.5"}) {
             QVERIFY2(words.contains(QString::fromLatin1(part)), qPrintable(words));
         }
@@ -282,7 +282,7 @@ private slots:
 
     void models() {
         const auto timeline = growth(300);
-        const ui::KvSummary facts = ui::kvFacts(generateRun(true), timeline.get());
+        const ui::KvSummary facts = ui::kvSummary(generateRun(true), timeline.get());
         ui::FlatTreeModel samples, layers;
         QAbstractItemModelTester a(&samples), b(&layers);
         samples.setTree(ui::kvSampleTable(facts));
@@ -440,7 +440,7 @@ private slots:
 
     void pagesOfGroups() {
         const auto timeline = growthInPages(1000);
-        const ui::KvSummary facts = ui::kvFacts(generateRun(true), timeline.get());
+        const ui::KvSummary facts = ui::kvSummary(generateRun(true), timeline.get());
         const ui::KvPages pages = ui::kvPages(facts, *timeline, facts.at(1000));
         QCOMPARE(pages.groups.size(), std::size_t(2));
         QCOMPARE(pages.groups.front().name, QStringLiteral("full"));
@@ -450,11 +450,11 @@ private slots:
         QCOMPARE(*pages.pages[15].used, (1000 - 15 * 64) / 64.0);
         QCOMPARE(*pages.pages[16].used, 1.0); // the ring keeps 127 tokens
         QCOMPARE(ui::kvPages(facts, *timeline, facts.at(100)).count(0), std::size_t(2));
-        QVERIFY(ui::kvPageWords(pages, *timeline, 15).startsWith(QStringLiteral("Page 15, full: 64 tokens, 1.5")));
+        QVERIFY(ui::kvPageText(pages, *timeline, 15).startsWith(QStringLiteral("Page 15, full: 64 tokens, 1.5")));
         QCOMPARE(ui::kvPageTable(pages, *timeline)->nodes.size(), std::size_t(17));
         QCOMPARE(ui::kvPageTable(pages, *timeline, 3)->nodes.size(), std::size_t(3));
         // Sequences share the tokens: whose page is how full is not known.
-        const ui::KvSummary shared = ui::kvFacts(generateRun(true, 4), timeline.get());
+        const ui::KvSummary shared = ui::kvSummary(generateRun(true, 4), timeline.get());
         QVERIFY(!ui::kvPages(shared, *timeline, shared.at(1000)).pages.front().used);
         QVERIFY(ui::kvPages(ui::KvSummary(), *timeline, {}).pages.empty());
     }

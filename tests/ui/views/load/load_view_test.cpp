@@ -148,17 +148,17 @@ private slots:
         slow.decode = 350;
         fast.prefill = 100;
         slow.prefill = 150;
-        const ui::LoadText words = ui::loadWords(pair, fast, slow);
+        const ui::LoadText words = ui::loadText(pair, fast, slow);
         QCOMPARE(words.number, QStringLiteral("3.25x"));
         QVERIFY(words.sentence.startsWith(QStringLiteral("less memory when quantized")));
         QVERIFY(words.sentence.contains(QStringLiteral("loads 1.50 times faster and decodes 2.00 times faster")));
         QVERIFY(words.cost.contains(QStringLiteral("Prefill is 1.50 times slower")));
         ui::LoadPair alone;
         alone.a = pair.a;
-        QVERIFY(ui::loadWords(alone, {}, {}).sentence.contains(QStringLiteral("Choose a baseline")));
+        QVERIFY(ui::loadText(alone, {}, {}).sentence.contains(QStringLiteral("Choose a baseline")));
         ui::LoadPair same = pair;
         same.b = same.a;
-        QCOMPARE(ui::loadWords(same, {}, {}).number, QStringLiteral("="));
+        QCOMPARE(ui::loadText(same, {}, {}).number, QStringLiteral("="));
     }
 
     void pricesOfBothKinds() {
@@ -177,7 +177,7 @@ private slots:
         QVERIFY(a && b && a->priced);
         const ui::FlatTreePtr after = ui::afterLoadTable(*a, *b);
         QCOMPARE(row(after, QStringLiteral("context, K tokens")), QStringLiteral("2,840 1,660"));
-        const QString cost = ui::loadWords(pair, *a, *b).cost;
+        const QString cost = ui::loadText(pair, *a, *b).cost;
         QVERIFY2(cost.startsWith(QStringLiteral("Prefill of 8,192 tokens takes the same time")), qPrintable(cost));
         QVERIFY2(cost.endsWith(QStringLiteral("By its price nothing is slower.")), qPrintable(cost));
     }

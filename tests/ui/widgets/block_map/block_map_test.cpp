@@ -204,9 +204,9 @@ private slots:
         const TileScene scene = sceneOf(test::slidingDocument(), 5.0 / 128);
         const LensAnswer answer = answerLens(lensQuestion(scene, 8284, 8220, 256), {});
         QCOMPARE(lensTitles(answer).front(), QStringLiteral("Row 64, column 64: partial, 4,196 of 16,384"));
-        QCOMPARE(cellWords(&answer, 8284, 8220), QStringLiteral("q 8,284, kv 8,220: blocked by document"));
-        QCOMPARE(cellWords(&answer, 8284, 8260), QStringLiteral("q 8,284, kv 8,260: allowed"));
-        QCOMPARE(cellWords(&answer, 8200, 8210), QStringLiteral("q 8,200, kv 8,210: blocked by causal"));
+        QCOMPARE(cellText(&answer, 8284, 8220), QStringLiteral("q 8,284, kv 8,220: blocked by document"));
+        QCOMPARE(cellText(&answer, 8284, 8260), QStringLiteral("q 8,284, kv 8,260: allowed"));
+        QCOMPARE(cellText(&answer, 8200, 8210), QStringLiteral("q 8,200, kv 8,210: blocked by causal"));
         QCOMPARE(answer.image.size(), QSize(256, 256));
         // A large block is shown in part, around the cell.
         const LensQuestion part = lensQuestion(sceneOf(test::causal(100000, 100000, 4096), 0.01), 50000, 49999, 256);

@@ -83,7 +83,7 @@ private slots:
             sessions::RunInfo info = f.infoA;
             info.status = status;
             const auto side = ui::batchSide(info, *f.flow);
-            const QString words = ui::sideWords(*side);
+            const QString words = ui::sideText(*side);
             QVERIFY2(words.section(QStringLiteral(", "), -1).startsWith(QLatin1String(word)), qPrintable(words));
             const auto table = ui::batchThroughputTable(ui::batchPair(side, nullptr, f.flow.get(), nullptr));
             QCOMPARE(table->nodes.back().cells[0].text.startsWith(QLatin1String("finished at")),
@@ -96,8 +96,8 @@ private slots:
         Fixture& f = fixture();
         ui::BatchSide a = *ui::batchSide(f.infoA, *f.flow), b = a;
         const auto words = [&] {
-            return ui::batchWords(ui::batchPair(std::make_shared<ui::BatchSide>(a), std::make_shared<ui::BatchSide>(b),
-                                                f.flow.get(), f.flow.get()));
+            return ui::batchText(ui::batchPair(std::make_shared<ui::BatchSide>(a), std::make_shared<ui::BatchSide>(b),
+                                               f.flow.get(), f.flow.get()));
         };
         a.generated = 100'000;
         for (const auto& [other, number] : {std::pair{100'000, "="}, {100'400, "="}, {100'600, "1.01x"}}) {
@@ -236,8 +236,8 @@ private slots:
         const auto timeline = run.timeline();
         const auto side = ui::batchSide(test::batchInfo(1, "continuous", 4), *timeline);
         const ui::BatchPair pair = ui::batchPair(side, nullptr, timeline.get(), nullptr);
-        QCOMPARE(ui::batchWords(pair).number, QStringLiteral("0"));
-        QCOMPARE(ui::batchWords(pair).sentence,
+        QCOMPARE(ui::batchText(pair).number, QStringLiteral("0"));
+        QCOMPARE(ui::batchText(pair).sentence,
                  QStringLiteral("tokens. 3 of 3 requests were refused, request 0 because: it needs 9 pages of 1"));
         const ui::FlatTreePtr table = ui::batchThroughputTable(pair);
         const ui::FlatNode& end = table->nodes.back();
