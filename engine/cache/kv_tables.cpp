@@ -71,14 +71,14 @@ kernels::KvView KvCache::layerView(int layer) const {
         tensor.data = base + (2 * slot + half) * block;
         tensor.dtype = options_.dtype;
         tensor.shape = kernels::Shape{std::numeric_limits<std::int32_t>::max(), kind.pageTokens, kvHeads_, headDim_};
-        tensor.rowStride = static_cast<std::int64_t>(kPageUnit) / elementBytes;
+        tensor.strides[0] = static_cast<std::int64_t>(kPageUnit) / elementBytes;
         if (kernels::isQuantizedKv(options_.dtype)) {
             kernels::TensorView& scales = half == 0 ? view.keyScales : view.valueScales;
             const std::int64_t scaleBlock = kind.pageTokens * kvHeads_ * static_cast<std::int64_t>(sizeof(float));
             scales.data = base + kind.scalesAt + (2 * slot + half) * scaleBlock;
             scales.dtype = kernels::DType::F32;
             scales.shape = kernels::Shape{tensor.shape[0], kvHeads_, kind.pageTokens};
-            scales.rowStride = static_cast<std::int64_t>(kPageUnit / sizeof(float));
+            scales.strides[0] = static_cast<std::int64_t>(kPageUnit / sizeof(float));
         }
     }
     return view;

@@ -108,13 +108,17 @@ struct TensorSpec {
     std::vector<std::int64_t> shape;
     ModelPart part = ModelPart::Norm;
     std::int32_t layer = -1;
+    kernels::WeightFormat format = kernels::WeightFormat::Dense;
+    kernels::WeightField field = kernels::WeightField::Data; ///< which tensor of a packed weight it is
+    std::string weight;                                      ///< the name of that weight; empty: it is dense
+    kernels::Shape weightShape;                              ///< of that weight, (..., out, in)
 };
 std::vector<TensorSpec> expectedTensors(const ModelConfig& config);
 
 /// Bytes of a tensor as its spec says.
 std::uint64_t bytesOf(const TensorSpec& spec);
 
-/// Sets the fields that only the files determine (mxfp4, fusedExperts). Throws BadInput "FILE: TENSOR: what was
+/// Sets the fields that only the files determine (expertFormat, fusedExperts). Throws BadInput "FILE: TENSOR: what was
 /// expected" when a tensor of the model is missing or has another shape or dtype. Weights that are not U8 may be F32,
 /// F16 or BF16, whatever the spec says. Tensors that the model does not need are named at info level, those inside its
 /// layers as a warning. openModel calls it.

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
@@ -9,6 +10,8 @@
 #include "base/log.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/config_reader.h"
+#include "engine/quant/stored_weight.h"
+#include "kernels/formats/weight_formats.h"
 
 namespace vitrine::engine {
 namespace {
@@ -23,6 +26,17 @@ public:
 
     void add(std::string name, std::vector<std::int64_t> shape, ModelPart part, DType dtype = DType::BF16) {
         specs_.push_back({std::move(name), dtype, std::move(shape), part, layer_});
+    }
+    /// A weight in the format of the experts.
+    void packed(const std::string& name, const std::array<std::int64_t, 3>& shape, ModelPart part) {
+        for (StoredTensor& tensor : storedTensors(config_.expertFormat, name, shape)) {
+            add(std::move(tensor.name), std::move(tensor.shape), part, tensor.dtype);
+            TensorSpec& spec = specs_.back();
+            spec.format = config_.expertFormat;
+            spec.field = tensor.field;
+            spec.weight = name;
+            spec.weightShape = kernels::Shape(shape);
+        }
     }
     void linear(const std::string& name, std::int64_t out, std::int64_t in, bool bias, ModelPart part) {
         add(name + ".weight", {out, in}, part);
@@ -82,11 +96,10 @@ private:
         const std::int64_t inner = config_.moeIntermediate;
         linear(prefix + "router", experts, hidden, config_.routerBias, ModelPart::Router);
         const auto product = [&](const std::string& name, std::int64_t out, std::int64_t in) {
-            if (config_.mxfp4) {
-                add(name + "_blocks", {experts, out, in / 32, 16}, ModelPart::Experts, DType::U8);
-                add(name + "_scales", {experts, out, in / 32}, ModelPart::Experts, DType::U8);
-            } else {
+            if (config_.expertFormat == kernels::WeightFormat::Dense) {
                 add(name, {experts, in, out}, ModelPart::Experts); // used as x @ W: transposed
+            } else {
+                packed(name, {{experts, out, in}}, ModelPart::Experts);
             }
             add(name + "_bias", {experts, out}, ModelPart::Experts);
         };
@@ -155,15 +168,14 @@ void detectExpertForm(ModelConfig& config, const Checkpoint& checkpoint) {
     }
     const std::string stacked = fmt::format("model.layers.{}.mlp.experts.gate_up_proj", layer - config.layers.begin());
     if (config.family == Family::GptOss) {
-        const bool blocks = findModelTensor(checkpoint, stacked + "_blocks") != nullptr;
-        if (blocks || findModelTensor(checkpoint, stacked) != nullptr) {
-            config.mxfp4 = blocks;
-        }
-        if (config.mxfp4 && (config.hidden % 32 != 0 || config.moeIntermediate % 32 != 0)) {
+        const auto found = formatInFile(
+            stacked, [&](const std::string& name) { return findModelTensor(checkpoint, name) != nullptr; });
+        config.expertFormat = found.value_or(config.expertFormat);
+        if (!config.wholeGroups()) {
+            const kernels::PackedFormat& packed = kernels::packedFormat(config.expertFormat);
             throw base::BadInput(
-                fmt::format("{}: {}_blocks: MXFP4 needs hidden_size and intermediate_size to be multiples "
-                            "of 32",
-                            checkpoint.folder(), stacked));
+                fmt::format("{}: {}{}: {} needs hidden_size and intermediate_size to be multiples of {}",
+                            checkpoint.folder(), stacked, packed.dataSuffix, packed.title, packed.group));
         }
     } else {
         config.fusedExperts = findModelTensor(checkpoint, stacked) != nullptr;

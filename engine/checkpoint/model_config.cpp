@@ -15,6 +15,8 @@
 #include "engine/checkpoint/config_reader.h"
 #include "engine/checkpoint/rope_config.h"
 #include "engine/checkpoint/token_ids.h"
+#include "engine/quant/stored_weight.h"
+#include "kernels/formats/weight_formats.h"
 #include "kernels/ops/attention/attention.h"
 #include "kernels/ops/attention/kv_view.h"
 
@@ -139,7 +141,7 @@ void parseExperts(ConfigReader& reader, std::int64_t defaultExperts, std::int64_
     }
 }
 
-/// quantization_config: only MXFP4 experts of gpt-oss are known.
+/// quantization_config: only packed experts of gpt-oss are known.
 void parseQuantization(ConfigReader& reader, ModelConfig& config) {
     const json* value = reader.find("quantization_config");
     if (value == nullptr) {
@@ -147,11 +149,13 @@ void parseQuantization(ConfigReader& reader, ModelConfig& config) {
     }
     ConfigReader quantization(*value, reader.file(), "quantization_config.");
     const std::string method = quantization.text("quant_method", "");
-    if (method != "mxfp4" || config.family != Family::GptOss) {
-        quantization.unsupported("quant_method", fmt::format("{} is not supported for {}; mxfp4 for gpt_oss is",
-                                                             quotedText(method), familyName(config.family)));
+    const std::optional<kernels::WeightFormat> format = formatOfMethod(method);
+    if (!format || config.family != Family::GptOss) {
+        quantization.unsupported("quant_method",
+                                 fmt::format("{} is not supported for {}; {} for gpt_oss is", quotedText(method),
+                                             familyName(config.family), kernels::packedNames()));
     }
-    config.mxfp4 = true;
+    config.expertFormat = *format;
     const json* modules = quantization.find("modules_to_not_convert");
     if (modules == nullptr) {
         return;
@@ -300,9 +304,10 @@ ModelConfig parse(ConfigReader& reader) {
     }
     parseFamily(reader, config);
     parseQuantization(reader, config);
-    if (config.mxfp4 && (config.hidden % 32 != 0 || config.moeIntermediate % 32 != 0)) {
-        reader.bad(config.hidden % 32 != 0 ? "hidden_size" : "intermediate_size",
-                   "must be a multiple of 32 for MXFP4 weights");
+    if (!config.wholeGroups()) {
+        const kernels::PackedFormat& packed = kernels::packedFormat(config.expertFormat);
+        reader.bad(config.hidden % packed.group != 0 ? "hidden_size" : "intermediate_size",
+                   fmt::format("must be a multiple of {} for {} weights", packed.group, packed.title));
     }
     parseLayerWindows(reader, defaults.window, config);
     RopeConfig rope;
@@ -328,6 +333,14 @@ std::string_view familyName(Family family) {
         }
     }
     throw base::Internal("unknown model family");
+}
+
+bool ModelConfig::wholeGroups() const {
+    if (expertFormat == kernels::WeightFormat::Dense) {
+        return true;
+    }
+    const std::int64_t group = kernels::packedFormat(expertFormat).group;
+    return hidden % group == 0 && moeIntermediate % group == 0;
 }
 
 std::uint64_t ModelConfig::kvBytes(std::int64_t tokens, kernels::DType dtype, bool slidingSaves) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/core/dtype.h"
+#include "kernels/core/weight_view.h"
 #include "kernels/ops/experts/moe.h"
 #include "kernels/ops/rowwise/gated_activation.h"
 #include "kernels/ops/rowwise/rms_norm.h"
@@ -74,12 +75,15 @@ struct ModelConfig {
     kernels::RouterOrder routerOrder = kernels::RouterOrder::TopKThenSoftmax;
     bool routerNormalize = false; ///< norm_topk_prob
     bool tiedEmbeddings = false;
-    bool mxfp4 = false;        ///< gpt-oss experts are stored as blocks and scales; openModel sets what the file has
+    /// How gpt-oss experts are stored; openModel sets what the file has.
+    kernels::WeightFormat expertFormat = kernels::WeightFormat::Dense;
     bool fusedExperts = false; ///< Qwen3-MoE experts are stored stacked (experts.gate_up_proj); openModel sets it
     std::vector<std::int32_t> eosTokens;
     std::int32_t bosToken = -1; ///< -1: none
     std::int32_t padToken = -1; ///< -1: none
 
+    /// Whether the inputs of experts are a whole number of quantization groups.
+    bool wholeGroups() const;
     std::int64_t queryWidth() const { return heads * headDim; }
     std::int64_t kvWidth() const { return kvHeads * headDim; }
     /// KV bytes of `tokens` tokens of one sequence in a cache of this type (scales of FP8 and INT8 included): a sliding layer

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "engine/checkpoint/atomic_file.h"
+#include "engine/quant/stored_weight.h"
 
 namespace vitrine::engine {
 namespace {
@@ -28,13 +29,6 @@ bool endsWith(std::string_view text, std::string_view end) {
 
 float inverseRoot(std::int64_t fanIn) {
     return 1 / std::sqrt(static_cast<float>(fanIn));
-}
-
-/// The scale that gives uniform nibbles the deviation 1 / sqrt(fanIn).
-float mxfp4Scale(std::int64_t fanIn) {
-    // Mean square of the 16 values of E2M1.
-    constexpr float kMeanSquare = (0.25F + 1 + 2.25F + 4 + 9 + 16 + 36) / 8;
-    return 127 + std::round(std::log2(inverseRoot(fanIn) / std::sqrt(kMeanSquare)));
 }
 
 struct Shard {
@@ -105,11 +99,9 @@ void makeFolder(const fs::path& folder) {
 
 RandomRule randomRule(const ModelConfig& config, const TensorSpec& spec) {
     const std::string_view name = spec.name;
-    if (endsWith(name, "_blocks")) {
-        return {0, 1};
-    }
-    if (endsWith(name, "_scales")) {
-        return {mxfp4Scale(spec.shape.back() * 32), 0};
+    if (spec.format != kernels::WeightFormat::Dense) {
+        const RandomBytes bytes = randomBytes(spec.format, spec.field, spec.shape);
+        return {bytes.center, bytes.deviation};
     }
     if (spec.part == ModelPart::Norm) {
         // Gemma multiplies by one plus the weight.

@@ -15,7 +15,7 @@
 namespace vitrine::engine {
 
 /// How a tensor of a synthetic model is filled, in the words of kernels::FillRandom: normal with `deviation` around
-/// `center` for floats; U8 with a deviation of 0 is the constant `center` (MXFP4 scales), other U8 uniform bytes.
+/// `center` for floats; U8 with a deviation of 0 is the constant `center`, other U8 uniform bytes.
 /// Deviations are 1 / sqrt(fan in), so that the logits spread about 1.
 struct RandomRule {
     float center = 0;

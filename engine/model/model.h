@@ -25,11 +25,10 @@
 
 #include "engine/cache/kv_cache.h"
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/model/decoder.h"
 #include "engine/model/weights.h"
 #include "kernels/context/context.h"
-#include "kernels/ops/fused/blocks.h"
 #include "kernels/ops/sampling/sample.h"
-#include "kernels/program/attention_program.h"
 
 namespace vitrine::engine {
 
@@ -129,11 +128,21 @@ public:
     const ModelOptions& options() const { return options_; }
     const LoadReport& loadReport() const { return weights_->report(); }
     kernels::Context& context() { return context_; }
+    /// Its layers, from the embedding to the head.
+    std::span<const DecoderLayer> layers() const { return decoder_->layers(); }
+    /// Every weight once.
+    std::span<const Parameter> parameters() const { return decoder_->parameters(); }
+    /// All of them, and what stands before and behind the layers.
+    const Decoder& decoder() const { return *decoder_; }
 
     /// Runs one step and advances the cache, whose pages are added before it. Throws OutOfMemory before the first kernel,
     /// Cancelled between layers (the cache then keeps its length), BadInput for a token id outside the vocabulary.
     /// REQUIRES that no launched step is under way.
     StepOutput step(const StepBatch& batch, KvCache& cache);
+
+    /// The same without a cache: every sequence begins at position 0 and attends to its own tokens of this step, as in the
+    /// forward pass of training. Numbers of sequences are not looked at.
+    StepOutput step(const StepBatch& batch);
 
     /// Where kernels are compiled: compiles what `steps`, taken one after the other from an empty cache of this kind, will launch, all at once
     /// on the library's threads; elsewhere nothing. Sequences are numbered from 0. So the first steps need not wait.
@@ -143,6 +152,8 @@ public:
     /// which the first of them has `behind` tokens already (the longest counts). Nothing is allocated. REQUIRES that the cache could
     /// hold them.
     std::uint64_t stepBytes(const StepBatch& batch, std::int64_t behind, const KvCacheOptions& cache);
+    /// The same of a step without a cache.
+    std::uint64_t stepBytes(const StepBatch& batch);
     /// Launches a step and returns while the device works; the cache advances. False, and nothing happened but that the
     /// cache may have more room, where the step cannot be launched so (see Launch) or the context runs nothing ahead: use step().
     /// At most two steps may be under way. Throws as step() does.
@@ -161,36 +172,27 @@ public:
 private:
     friend class StepRunner;
     friend struct StepInputs;
-    struct Layer;
 
-    void bindLayers();
-    void bindPrograms();
-    std::uint64_t arenaBytes(const StepInputs& stepInputs, const KvCache& cache);
+    std::uint64_t arenaBytes(const StepInputs& stepInputs, const KvCache* cache);
     kernels::Context& dryContext();
-    std::uint64_t dryRun(const StepInputs& stepInputs, const KvCache& cache, bool compile);
+    std::uint64_t dryRun(const StepInputs& stepInputs, const KvCache* cache, bool compile);
     std::unique_ptr<LaunchedStep> prepareStep(const StepBatch& batch, KvCache& cache) const;
-    StepOutput runOps(LaunchedStep& step, KvCache& cache, bool ahead);
+    void requireNoneLaunched() const;
+    StepOutput runOps(LaunchedStep& step, KvCache* cache, bool ahead);
     bool canBeGraph(const StepInputs& stepInputs) const;
     std::vector<std::int64_t> graphKey(const StepInputs& stepInputs, const KvCache& cache) const;
-    StepGraph* graphOf(const StepInputs& stepInputs, const KvCache& cache);
+    StepGraph* graphOf(const StepInputs& stepInputs, const KvCache* cache);
     StepGraph* readyGraph(const StepInputs& stepInputs, const KvCache& cache) const;
     void replay(LaunchedStep& step, KvCache& cache, std::int64_t knownInputs);
     void wait(const LaunchedStep& step);
     void reserveResults(LaunchedStep& step, const std::array<kernels::TensorView, 4>& results);
     void fetch(LaunchedStep& step);
-    kernels::LinearView linear(const std::string& name) const;
-    kernels::LinearView experts(const std::string& name) const;
-    kernels::NormWeights norm(const std::string& name) const;
 
     kernels::Context& context_;
     ModelConfig config_;
     ModelOptions options_;
     std::unique_ptr<WeightStore> weights_;
-    std::vector<Layer> layers_;
-    std::deque<kernels::KnownProgram> programs_; ///< of attention; layers point at them
-    kernels::TensorView embedding_;
-    kernels::NormWeights finalNorm_;
-    kernels::LinearView head_;
+    std::unique_ptr<Decoder> decoder_;
     std::unique_ptr<kernels::Arena> ropeArena_;
     kernels::Tensor ropeFrequencies_; ///< (headDim / 2) F32; empty when they change with the length (dynamic)
     float ropeScale_ = 1;

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "engine/model/layer.h"
 #include "engine/model/model.h"
 #include "engine/model/step.h"
 
@@ -61,14 +60,25 @@ std::vector<KvAppend> appendsOf(const StepBatch& batch) {
 std::unique_ptr<LaunchedStep> Model::prepareStep(const StepBatch& batch, KvCache& cache) const {
     // A cache that grows here does so beside the step under way, and nothing moves.
     cache.reserve(appendsOf(batch));
-    return std::make_unique<LaunchedStep>(*this, batch, cache);
+    return std::make_unique<LaunchedStep>(*this, batch, &cache);
+}
+
+void Model::requireNoneLaunched() const {
+    if (!launched_.empty()) {
+        throw base::Internal("a step began while launched ones are under way");
+    }
+}
+
+StepOutput Model::step(const StepBatch& batch) {
+    context_.throwIfStopped();
+    requireNoneLaunched();
+    LaunchedStep step(*this, batch, nullptr);
+    return runOps(step, nullptr, false);
 }
 
 StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
     context_.throwIfStopped();
-    if (!launched_.empty()) {
-        throw base::Internal("a step began while launched ones are under way");
-    }
+    requireNoneLaunched();
     std::unique_ptr<LaunchedStep> step = prepareStep(batch, cache);
     step->graph = readyGraph(step->stepInputs, cache);
     if (step->graph != nullptr) {
@@ -76,12 +86,7 @@ StepOutput Model::step(const StepBatch& batch, KvCache& cache) {
         launched_.push_back(std::move(step));
         return finishLaunched();
     }
-    StepOutput out = runOps(*step, cache, false);
-    if (batch.expertUse != nullptr && context_.can().computesValues) {
-        ++batch.expertUse->steps;
-        batch.expertUse->tokens += step->stepInputs.tokens;
-    }
-    return out;
+    return runOps(*step, &cache, false);
 }
 
 bool Model::launch(const StepBatch& batch, KvCache& cache, Launch how) {
@@ -95,10 +100,10 @@ bool Model::launch(const StepBatch& batch, KvCache& cache, Launch how) {
     const StepInputs& stepInputs = step->stepInputs;
     if (how == Launch::Ops) {
         if (stepInputs.rows != static_cast<std::int64_t>(batch.sampling.size()) ||
-            arenaBytes(stepInputs, cache) > context_.memory().step().capacity()) {
+            arenaBytes(stepInputs, &cache) > context_.memory().step().capacity()) {
             return false; // a larger arena takes the place of the one that steps under way use
         }
-        runOps(*step, cache, true);
+        runOps(*step, &cache, true);
     } else {
         step->graph = readyGraph(stepInputs, cache);
         if (step->graph == nullptr || step->graph->ids.empty()) {
@@ -141,11 +146,11 @@ bool Model::canBeGraph(const StepInputs& stepInputs) const {
 }
 
 /// Made where there is none; null where the step cannot be one.
-StepGraph* Model::graphOf(const StepInputs& stepInputs, const KvCache& cache) {
-    if (!canBeGraph(stepInputs)) {
+StepGraph* Model::graphOf(const StepInputs& stepInputs, const KvCache* cache) {
+    if (cache == nullptr || !canBeGraph(stepInputs)) {
         return nullptr;
     }
-    std::vector<std::int64_t> key = graphKey(stepInputs, cache);
+    std::vector<std::int64_t> key = graphKey(stepInputs, *cache);
     if (graphs_.size() >= kMaxGraphs && graphs_.count(key) == 0) {
         graphs_.clear();
     }
@@ -173,7 +178,7 @@ StepGraph* Model::readyGraph(const StepInputs& stepInputs, const KvCache& cache)
 }
 
 /// Runs the step's ops, or launches them (`ahead`). The second time that a step is run they become a graph.
-StepOutput Model::runOps(LaunchedStep& step, KvCache& cache, bool ahead) {
+StepOutput Model::runOps(LaunchedStep& step, KvCache* cache, bool ahead) {
     const StepInputs& stepInputs = step.stepInputs;
     StepGraph* graph = nullptr;
     StepOutput out;
@@ -204,7 +209,14 @@ StepOutput Model::runOps(LaunchedStep& step, KvCache& cache, bool ahead) {
             fetch(step); // nothing was sampled: only its end counts
         }
         context_.joinStreams();
-        cache.commit(stepInputs.appends);
+        if (cache != nullptr) {
+            cache->commit(stepInputs.appends);
+        }
+    }
+    ExpertUse* const use = stepInputs.batch.expertUse;
+    if (use != nullptr && !ahead && context_.can().computesValues) {
+        ++use->steps;
+        use->tokens += stepInputs.tokens;
     }
     if (graph != nullptr) {
         graph->known = true;
@@ -307,7 +319,7 @@ void Model::dropLaunched() noexcept {
     launched_.clear();
 }
 
-std::uint64_t Model::arenaBytes(const StepInputs& stepInputs, const KvCache& cache) {
+std::uint64_t Model::arenaBytes(const StepInputs& stepInputs, const KvCache* cache) {
     std::vector<std::int64_t> signature = stepInputs.signature();
     const auto known = arenaSizes_.find(signature);
     if (known != arenaSizes_.end()) {
@@ -326,7 +338,7 @@ std::uint64_t Model::arenaBytes(const StepInputs& stepInputs, const KvCache& cac
 }
 
 /// Bytes of the step arena that the step takes. `compile`: what it would launch is compiled meanwhile.
-std::uint64_t Model::dryRun(const StepInputs& stepInputs, const KvCache& cache, bool compile) {
+std::uint64_t Model::dryRun(const StepInputs& stepInputs, const KvCache* cache, bool compile) {
     kernels::Context& dry = dryContext();
     std::optional<kernels::Prefetch> prefetch;
     StepWay way;
@@ -361,7 +373,11 @@ std::uint64_t Model::stepBytes(const StepBatch& batch, std::int64_t behind, cons
         cache.commit({&before, 1});
     }
     cache.reserve(appendsOf(batch));
-    return dryRun(StepInputs(*this, batch, cache), cache, false);
+    return dryRun(StepInputs(*this, batch, &cache), &cache, false);
+}
+
+std::uint64_t Model::stepBytes(const StepBatch& batch) {
+    return dryRun(StepInputs(*this, batch, nullptr), nullptr, false);
 }
 
 void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& options, base::ProgressSink* progress) {
@@ -378,8 +394,8 @@ void Model::prepare(std::span<const StepBatch> steps, const KvCacheOptions& opti
             }
         }
         cache.reserve(appendsOf(batch));
-        const StepInputs stepInputs(*this, batch, cache);
-        dryRun(stepInputs, cache, true);
+        const StepInputs stepInputs(*this, batch, &cache);
+        dryRun(stepInputs, &cache, true);
         cache.commit(stepInputs.appends);
     }
     context_.waitForKernels(progress);

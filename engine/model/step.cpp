@@ -3,12 +3,12 @@
 #include "engine/model/step.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "kernels/ops/attention/attention.h"
+#include "kernels/ops/attention/flex_attention.h"
 #include "kernels/ops/attention/kv_write.h"
+#include "kernels/ops/fused/blocks.h"
 #include "kernels/ops/rowwise/embedding.h"
 
 namespace vitrine::engine {
@@ -17,100 +17,6 @@ using base::MemoryCategory;
 using kernels::DType;
 using kernels::Shape;
 using kernels::TensorView;
-
-// --- StepInputs
-
-StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvCache& cache) : batch(stepBatch) {
-    std::vector<std::int32_t> idList, positionList, sequenceList, offsetList = {0}, rowList;
-    for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
-        const StepSequence& item = batch.sequences[s];
-        const std::int64_t start = cache.length(item.sequence);
-        for (std::size_t t = 0; t < item.tokens.size(); ++t) {
-            const std::int32_t id = item.tokens[t];
-            if (id < 0 || id >= model.config().vocab) {
-                throw base::BadInput(
-                    fmt::format("tokens: id {} is outside the vocabulary of {}", id, model.config().vocab));
-            }
-            idList.push_back(id);
-            positionList.push_back(static_cast<std::int32_t>(start + static_cast<std::int64_t>(t)));
-            sequenceList.push_back(static_cast<std::int32_t>(s));
-        }
-        if (item.tokens.empty()) {
-            throw base::Internal("a step has a sequence without tokens");
-        }
-        offsetList.push_back(static_cast<std::int32_t>(idList.size()));
-        if (item.wantsLogits) {
-            rowList.push_back(static_cast<std::int32_t>(idList.size()) - 1);
-        }
-        appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size()), item.keep});
-    }
-    tokens = static_cast<std::int64_t>(idList.size());
-    const bool all = batch.logits == StepLogits::All;
-    rows = all ? tokens : static_cast<std::int64_t>(rowList.size());
-    ids = append(idList);
-    positions = append(positionList);
-    sequence = append(sequenceList);
-    offsets = append(offsetList);
-    rowIds = all ? Slice{} : append(rowList);
-    for (std::size_t g = 0; g < cache.groups().size(); ++g) {
-        const KvTables tables = cache.tables(static_cast<int>(g), appends);
-        groups.push_back({append(tables.pages), append(tables.first), append(tables.lengths), append(tables.firstAfter),
-                          append(tables.lengthsAfter), tables.columns, tables.totalTokens});
-    }
-    addRope(model, cache);
-    // Behind all else: histories grow, and the other arrays should stay where they are.
-    if (!kernels::plainlyGreedy(batch.sampling) || batch.topLogprobs > 0) {
-        sampling = append(kernels::packSampleParameters(batch.sampling));
-    }
-}
-
-StepInputs::Slice StepInputs::append(const std::vector<std::int32_t>& values) {
-    const Slice slice{static_cast<std::int64_t>(inputs.size()), static_cast<std::int64_t>(values.size())};
-    inputs.insert(inputs.end(), values.begin(), values.end());
-    return slice;
-}
-
-void StepInputs::addRope(const Model& model, const KvCache& cache) {
-    if (!model.ropeFrequencies_.empty()) {
-        ropeSpans.push_back({0, tokens, 0, model.ropeScale_});
-        return;
-    }
-    // Dynamic frequencies follow the length of their own sequence, so that a result does not depend on the batch.
-    std::int64_t begin = 0;
-    for (const StepSequence& item : batch.sequences) {
-        const auto count = static_cast<std::int64_t>(item.tokens.size());
-        const RopeTable table =
-            makeRopeTable(model.config(), std::max(cache.length(item.sequence) + count, item.promptTokens));
-        ropeSpans.push_back({begin, begin + count, static_cast<std::int64_t>(frequencies.size()),
-                             static_cast<float>(table.attentionScale)});
-        frequencies.insert(frequencies.end(), table.inverseFrequency.begin(), table.inverseFrequency.end());
-        begin += count;
-    }
-}
-
-std::vector<std::int64_t> StepInputs::signature() const {
-    std::vector<std::int64_t> out = {tokens,
-                                     static_cast<std::int64_t>(appends.size()),
-                                     rows,
-                                     batch.logits == StepLogits::All ? 1 : 0,
-                                     batch.sampling.empty() ? 0 : 1,
-                                     batch.topLogprobs,
-                                     sampling.count,
-                                     static_cast<std::int64_t>(ropeSpans.size())};
-    for (const GroupSlices& group : groups) {
-        out.push_back(group.columns);
-    }
-    return out;
-}
-
-void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const TensorView& inputs) {
-    for (const CarriedIds& part : stepInputs.batch.carried) {
-        context.copy(part.ids, inputs.as<std::int32_t>() + stepInputs.ids.offset + part.token,
-                     static_cast<std::uint64_t>(part.count) * sizeof(std::int32_t));
-    }
-}
-
-// --- StepRunner
 
 kernels::Tensor StepRunner::make(MemoryCategory category, std::string_view name, DType dtype, const Shape& shape) {
     return {context_.memory().step(), category, name, dtype, shape};
@@ -157,9 +63,13 @@ TensorView StepRunner::input(const StepInputs::Slice& slice) const {
     return view;
 }
 
+/// Empty without a cache.
 kernels::KvView StepRunner::kvView(int layer) const {
-    const StepInputs::GroupSlices& group = stepInputs_.groups[static_cast<std::size_t>(cache_.groupOf(layer))];
-    kernels::KvView view = cache_.layerView(layer);
+    if (cache_ == nullptr) {
+        return {};
+    }
+    const StepInputs::GroupSlices& group = stepInputs_.groups[static_cast<std::size_t>(cache_->groupOf(layer))];
+    kernels::KvView view = cache_->layerView(layer);
     view.blockTable = kernels::reshaped(input(group.pages),
                                         Shape{static_cast<std::int64_t>(stepInputs_.appends.size()), group.columns});
     view.first = input(group.first);
@@ -186,15 +96,15 @@ StepOutput StepRunner::run() {
         capture_ = &capture.emplace(context_);
     }
     const kernels::Tensor x = activation("hidden", Shape{stepInputs_.tokens, config.hidden});
-    kernels::Embedding embedding{input(stepInputs_.ids), model_.embedding_, x.view()};
+    kernels::Embedding embedding{input(stepInputs_.ids), model_.decoder().embedding(), x.view()};
     embedding.scale = model_.embeddingScale_;
     execute(embedding);
-    for (std::size_t i = 0; i < model_.layers_.size(); ++i) {
+    for (std::size_t i = 0; i < model_.layers().size(); ++i) {
         context_.throwIfStopped();
         const kernels::TraceScope scope(context_.tracer(), base::ScopeKind::Layer, "layer",
                                         static_cast<std::int32_t>(i));
         attention(static_cast<int>(i), x.view());
-        mlp(model_.layers_[i], x.view());
+        mlp(model_.layers()[i], x.view());
     }
     if (stepInputs_.rows == 0) {
         return {};
@@ -204,7 +114,7 @@ StepOutput StepRunner::run() {
 
 void StepRunner::attention(int index, const TensorView& x) {
     const ModelConfig& config = model_.config();
-    const Model::Layer& layer = model_.layers_[static_cast<std::size_t>(index)];
+    const DecoderLayer& layer = model_.layers()[static_cast<std::size_t>(index)];
     const kernels::KvView view = kvView(index);
     const Shape queryShape{stepInputs_.tokens, config.heads, config.headDim};
     const Shape keyShape{stepInputs_.tokens, config.kvHeads, config.headDim};
@@ -215,25 +125,10 @@ void StepRunner::attention(int index, const TensorView& x) {
     project(index, view, x, q.view(), k.view(), v.view());
 
     const kernels::Tensor out = activation("attention", queryShape);
-    kernels::Attention op;
-    op.q = q.view();
-    op.offsets = input(stepInputs_.offsets);
-    op.positions = input(stepInputs_.positions);
-    op.cache = view;
-    // Many rows of a quantized cache's own tokens are read faster as they are.
-    const bool manyRows = stepInputs_.tokens > static_cast<std::int64_t>(stepInputs_.appends.size());
-    if (view.ring || (view.quantized() && manyRows)) {
-        op.newK = k.view();
-        op.newV = v.view();
-    }
-    op.sinks = layer.sinks;
-    op.score = layer.attentionScore;
-    op.mask = layer.attentionMask;
-    op.scale = static_cast<float>(config.attentionScale);
-    op.out = out.view();
-    runWithScratch(op);
-    if (!writesBeforeAttention(index)) {
-        writeRing(viewAfter(index, view), k.view(), v.view());
+    if (cache_ != nullptr) {
+        attendCache(index, view, q.view(), k.view(), v.view(), out.view());
+    } else {
+        attendOwn(layer, q.view(), k.view(), v.view(), out.view());
     }
     q.reset();
     k.reset();
@@ -248,6 +143,54 @@ void StepRunner::attention(int index, const TensorView& x) {
     runWithScratch(project);
 }
 
+void StepRunner::attendCache(int index, const kernels::KvView& view, const TensorView& q, const TensorView& k,
+                             const TensorView& v, const TensorView& out) {
+    const DecoderLayer& layer = model_.layers()[static_cast<std::size_t>(index)];
+    kernels::Attention op;
+    op.q = q;
+    op.offsets = input(stepInputs_.offsets);
+    op.positions = input(stepInputs_.positions);
+    op.cache = view;
+    // Many rows of a quantized cache's own tokens are read faster as they are.
+    const bool manyRows = stepInputs_.tokens > static_cast<std::int64_t>(stepInputs_.appends.size());
+    if (view.ring || (view.quantized() && manyRows)) {
+        op.newK = k;
+        op.newV = v;
+    }
+    op.sinks = layer.sinks;
+    op.score = layer.attentionScore;
+    op.mask = layer.attentionMask;
+    op.scale = static_cast<float>(model_.config().attentionScale);
+    op.out = out;
+    runWithScratch(op);
+    if (!writesBeforeAttention(index)) {
+        writeRing(viewAfter(index, view), k, v);
+    }
+}
+
+/// Each sequence attends to its own tokens of the step. Programs see it as sequence 0: those of models do not ask which it is.
+void StepRunner::attendOwn(const DecoderLayer& layer, const TensorView& q, const TensorView& k, const TensorView& v,
+                           const TensorView& out) {
+    std::int64_t begin = 0;
+    for (const KvAppend& sequence : stepInputs_.appends) {
+        const std::int64_t end = begin + sequence.tokens;
+        const auto own = [&](const TensorView& tensor) {
+            return kernels::headsFirst(kernels::sliceRows(tensor, begin, end));
+        };
+        kernels::FlexAttention op;
+        op.q = own(q);
+        op.k = own(k);
+        op.v = own(v);
+        op.score = layer.attentionScore;
+        op.mask = layer.attentionMask;
+        op.sinks = layer.sinks;
+        op.scale = static_cast<float>(model_.config().attentionScale);
+        op.out = own(out);
+        runWithScratch(op);
+        begin = end;
+    }
+}
+
 /// Attention may read a step's own keys and values before a cache of bytes returns them. On a CPU both are the same number
 /// to the last bit, so that no token depends on how a prompt is cut: a byte times its scale fits float32, not 16 bits.
 DType StepRunner::newKeyType(const kernels::KvView& view) const {
@@ -259,7 +202,10 @@ DType StepRunner::newKeyType(const kernels::KvView& view) const {
 /// A ring's new tokens may replace older ones that attention still needs; a single one that has a place of its own does
 /// not.
 bool StepRunner::writesBeforeAttention(int index) const {
-    const KvGroup& group = cache_.groups()[static_cast<std::size_t>(cache_.groupOf(index))];
+    if (cache_ == nullptr) {
+        return false;
+    }
+    const KvGroup& group = cache_->groups()[static_cast<std::size_t>(cache_->groupOf(index))];
     const bool single = stepInputs_.tokens == static_cast<std::int64_t>(stepInputs_.appends.size());
     return !group.ring() || (single && group.ringPages * group.pageTokens >= group.window);
 }
@@ -267,7 +213,7 @@ bool StepRunner::writesBeforeAttention(int index) const {
 /// The cache with the new tokens in it, for who writes them.
 kernels::KvView StepRunner::viewAfter(int index, kernels::KvView view) const {
     if (view.ring) {
-        const StepInputs::GroupSlices& group = stepInputs_.groups[static_cast<std::size_t>(cache_.groupOf(index))];
+        const StepInputs::GroupSlices& group = stepInputs_.groups[static_cast<std::size_t>(cache_->groupOf(index))];
         view.first = input(group.firstAfter);
         view.lengths = input(group.lengthsAfter);
     }
@@ -276,7 +222,7 @@ kernels::KvView StepRunner::viewAfter(int index, kernels::KvView view) const {
 
 void StepRunner::project(int index, const kernels::KvView& view, const TensorView& x, const TensorView& q,
                          const TensorView& k, const TensorView& v) {
-    const Model::Layer& layer = model_.layers_[static_cast<std::size_t>(index)];
+    const DecoderLayer& layer = model_.layers()[static_cast<std::size_t>(index)];
     for (const RopeSpan& span : stepInputs_.ropeSpans) {
         const auto rows = [&](const TensorView& tensor) { return kernels::sliceRows(tensor, span.begin, span.end); };
         kernels::QkvProject op;
@@ -315,7 +261,7 @@ void StepRunner::writeRing(const kernels::KvView& after, const TensorView& k, co
     execute(op);
 }
 
-void StepRunner::mlp(const Model::Layer& layer, const TensorView& x) {
+void StepRunner::mlp(const DecoderLayer& layer, const TensorView& x) {
     if (layer.config.moe) {
         experts(layer, x);
         return;
@@ -332,7 +278,7 @@ void StepRunner::mlp(const Model::Layer& layer, const TensorView& x) {
     runWithScratch(op);
 }
 
-void StepRunner::experts(const Model::Layer& layer, const TensorView& x) {
+void StepRunner::experts(const DecoderLayer& layer, const TensorView& x) {
     const ModelConfig& config = model_.config();
     const Shape choice{stepInputs_.tokens, config.expertsPerToken};
     const kernels::Tensor normed = activation("normed", Shape{stepInputs_.tokens, config.hidden});
@@ -390,8 +336,8 @@ StepOutput StepRunner::head(const TensorView& x) {
     if (stepInputs_.rowIds.count > 0) {
         op.rows = input(stepInputs_.rowIds);
     }
-    op.norm = model_.finalNorm_;
-    op.head = model_.head_;
+    op.norm = model_.decoder().finalNorm();
+    op.head = model_.decoder().head();
     op.softCap = static_cast<float>(model_.config().finalSoftCap);
     op.logits = logits.view();
     runWithScratch(op);

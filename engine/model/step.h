@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/model/layer.h"
+#include "engine/model/model.h"
 
 namespace vitrine::engine {
 
@@ -21,9 +21,10 @@ struct RopeSpan {
     float scale = 1;
 };
 
-/// Everything that the device needs to know of a step, made on the host once its cache pages are reserved.
+/// Everything that the device needs to know of a step, made on the host once its cache pages are reserved. Without a cache
+/// (null) every sequence begins at position 0.
 struct StepInputs {
-    StepInputs(const Model& model, const StepBatch& batch, const KvCache& cache);
+    StepInputs(const Model& model, const StepBatch& batch, const KvCache* cache);
 
     /// Where an array lies in `inputs`.
     struct Slice {
@@ -41,8 +42,8 @@ struct StepInputs {
     std::vector<KvAppend> appends;
     std::vector<std::int32_t> inputs; ///< all I32 arrays, uploaded at once
     Slice ids, positions, sequence, offsets, rowIds;
-    Slice sampling; ///< packed parameters; empty when every row is plainly greedy
-    std::vector<GroupSlices> groups;
+    Slice sampling;                  ///< packed parameters; empty when every row is plainly greedy
+    std::vector<GroupSlices> groups; ///< of the cache; empty without one
     std::vector<RopeSpan> ropeSpans;
     std::vector<float> frequencies; ///< of every span; empty when the model's own table serves
 
@@ -51,7 +52,7 @@ struct StepInputs {
 
 private:
     Slice append(const std::vector<std::int32_t>& values);
-    void addRope(const Model& model, const KvCache& cache);
+    void addRope(const Model& model, const KvCache* cache);
 };
 
 /// Puts the ids that the device holds into the step's uploaded inputs.
@@ -73,7 +74,7 @@ struct StepGraph {
 
 /// A step from its inputs until its results were read.
 struct LaunchedStep {
-    LaunchedStep(const Model& model, const StepBatch& stepBatch, const KvCache& cache)
+    LaunchedStep(const Model& model, const StepBatch& stepBatch, const KvCache* cache)
         : batch(stepBatch), sampling(stepBatch.sampling.begin(), stepBatch.sampling.end()),
           stepInputs(model, batch, cache) {
         batch.sampling = sampling;
@@ -103,10 +104,12 @@ struct StepWay {
     OnSampled fetchLater;                 ///< called instead of reading what was sampled; the output is then empty
 };
 
-/// Runs the ops of a planned step on a context: the model's own, or a Meta context that only wants to know sizes.
+/// Runs the ops of a planned step on a context: the model's own, or a Meta context that only wants to know sizes. With a cache
+/// attention reads the cache; without one (null) it reads the keys and values that the step itself has made, as the forward
+/// pass of training does.
 class StepRunner {
 public:
-    StepRunner(const Model& model, const StepInputs& stepInputs, const KvCache& cache, kernels::Context& context,
+    StepRunner(const Model& model, const StepInputs& stepInputs, const KvCache* cache, kernels::Context& context,
                const StepWay& way)
         : model_(model), stepInputs_(stepInputs), cache_(cache), context_(context), way_(way) {}
 
@@ -124,14 +127,18 @@ private:
     kernels::TensorView input(const StepInputs::Slice& slice) const;
     kernels::KvView kvView(int layer) const;
     void attention(int index, const kernels::TensorView& x);
+    void attendCache(int index, const kernels::KvView& view, const kernels::TensorView& q, const kernels::TensorView& k,
+                     const kernels::TensorView& v, const kernels::TensorView& out);
+    void attendOwn(const DecoderLayer& layer, const kernels::TensorView& q, const kernels::TensorView& k,
+                   const kernels::TensorView& v, const kernels::TensorView& out);
     kernels::DType newKeyType(const kernels::KvView& view) const;
     void project(int index, const kernels::KvView& view, const kernels::TensorView& x, const kernels::TensorView& q,
                  const kernels::TensorView& k, const kernels::TensorView& v);
     bool writesBeforeAttention(int index) const;
     kernels::KvView viewAfter(int index, kernels::KvView view) const;
     void writeRing(const kernels::KvView& after, const kernels::TensorView& k, const kernels::TensorView& v);
-    void mlp(const Model::Layer& layer, const kernels::TensorView& x);
-    void experts(const Model::Layer& layer, const kernels::TensorView& x);
+    void mlp(const DecoderLayer& layer, const kernels::TensorView& x);
+    void experts(const DecoderLayer& layer, const kernels::TensorView& x);
     void countExperts(const kernels::TensorView& ids);
     void endCapture();
     StepOutput head(const kernels::TensorView& x);
@@ -139,7 +146,7 @@ private:
 
     const Model& model_;
     const StepInputs& stepInputs_;
-    const KvCache& cache_;
+    const KvCache* cache_; ///< null: there is none
     kernels::Context& context_;
     const StepWay& way_;
     kernels::GraphCapture* capture_ = nullptr; ///< while one is open

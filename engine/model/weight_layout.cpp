@@ -18,8 +18,6 @@ namespace {
 using kernels::DType;
 
 constexpr std::uint64_t kStagingTarget = std::uint64_t{32} << 20; ///< of one half
-constexpr std::string_view kBlocks = "_blocks";
-constexpr std::string_view kScales = "_scales";
 
 class LayoutBuilder {
 public:
@@ -48,8 +46,11 @@ private:
     static std::uint64_t stagingOf(const WeightPiece& piece) {
         const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
         const auto staged = static_cast<std::uint64_t>(stagedExperts(piece));
-        return kernels::alignedBytes(piece.sources[0].bytes / experts * staged) +
-               kernels::alignedBytes(piece.sources[1].bytes / experts * staged);
+        std::uint64_t bytes = 0;
+        for (const WeightSource& source : piece.sources) {
+            bytes += kernels::alignedBytes(source.bytes / experts * staged);
+        }
+        return bytes;
     }
 
     WeightSource sourceOf(const TensorSpec& spec, std::uint32_t index) const {
@@ -71,40 +72,33 @@ private:
                             spec.name.ends_with("_proj.weight");
         if (single) {
             stackExpert(spec, index, spec.name.substr(0, expert) + ".experts.");
-        } else if (dequantize_ && spec.dtype == DType::U8 && spec.name.ends_with(kBlocks)) {
-            expandBlocks(spec, index);
-        } else if (dequantize_ && spec.dtype == DType::U8 && spec.name.ends_with(kScales)) {
-            WeightPiece& piece = pieceNamed(spec.name.substr(0, spec.name.size() - kScales.size()));
-            piece.sources.push_back(sourceOf(spec, index));
+        } else if (dequantize_ && spec.format != kernels::WeightFormat::Dense) {
+            expand(spec, index);
         } else {
             WeightSource source = sourceOf(spec, index);
             WeightPiece piece{spec.name, source.spec.dtype, kernels::Shape(spec.shape), spec.layer};
             piece.bytes = source.bytes;
             piece.sources.push_back(std::move(source));
+            piece.format = spec.format;
+            piece.field = spec.field;
+            piece.weight = spec.weight;
             layout_.pieces.push_back(std::move(piece));
         }
     }
 
-    WeightPiece& pieceNamed(const std::string& name) {
-        const auto it = std::find_if(layout_.pieces.rbegin(), layout_.pieces.rend(),
-                                     [&](const WeightPiece& piece) { return piece.name == name; });
-        if (it == layout_.pieces.rend()) {
-            throw base::Internal("weights: " + name + " has no place in the layout");
+    /// The tensors of a packed weight, which follow each other, become the sources of one dense piece.
+    void expand(const TensorSpec& spec, std::uint32_t index) {
+        if (layout_.pieces.empty() || layout_.pieces.back().name != spec.weight) {
+            WeightPiece piece;
+            piece.name = spec.weight;
+            piece.dtype = DType::BF16;
+            piece.shape = spec.weightShape;
+            piece.layer = spec.layer;
+            piece.expand = true;
+            piece.bytes = kernels::bytesOf(piece.dtype, piece.shape.count());
+            layout_.pieces.push_back(std::move(piece));
         }
-        return *it;
-    }
-
-    /// blocks (experts, rows, groups, 16) become (experts, rows, groups * 32).
-    void expandBlocks(const TensorSpec& spec, std::uint32_t index) {
-        WeightPiece piece;
-        piece.name = spec.name.substr(0, spec.name.size() - kBlocks.size());
-        piece.dtype = DType::BF16;
-        piece.shape = kernels::Shape{spec.shape[0], spec.shape[1], spec.shape[2] * 32};
-        piece.layer = spec.layer;
-        piece.expand = true;
-        piece.bytes = kernels::bytesOf(piece.dtype, piece.shape.count());
-        piece.sources.push_back(sourceOf(spec, index));
-        layout_.pieces.push_back(std::move(piece));
+        layout_.pieces.back().sources.push_back(sourceOf(spec, index));
     }
 
     /// "PREFIX J.gate_proj.weight" becomes rows of the stack of its layer: gate then up, or down.
@@ -145,7 +139,11 @@ private:
 
 std::int64_t stagedExperts(const WeightPiece& piece) {
     const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
-    const std::uint64_t perExpert = (piece.sources[0].bytes + piece.sources[1].bytes) / experts;
+    std::uint64_t bytes = 0;
+    for (const WeightSource& source : piece.sources) {
+        bytes += source.bytes;
+    }
+    const std::uint64_t perExpert = bytes / experts;
     return static_cast<std::int64_t>(
         std::clamp<std::uint64_t>(kStagingTarget / std::max<std::uint64_t>(perExpert, 1), 1, experts));
 }

@@ -22,7 +22,7 @@ struct WeightSource {
     std::uint64_t bytes = 0;
 };
 
-/// One resident tensor. An expanded piece has two sources, blocks then scales, that pass through staging.
+/// One resident tensor. The sources of an expanded piece are the tensors of a packed weight; they pass through staging.
 struct WeightPiece {
     std::string name;
     kernels::DType dtype = kernels::DType::BF16;
@@ -31,6 +31,10 @@ struct WeightPiece {
     bool expand = false;
     std::vector<WeightSource> sources;
     std::uint64_t bytes = 0;
+    // Of a tensor that stays packed:
+    kernels::WeightFormat format = kernels::WeightFormat::Dense;
+    kernels::WeightField field = kernels::WeightField::Data;
+    std::string weight; ///< the name of the weight that it is a tensor of; empty: the piece is a dense weight
 };
 
 struct WeightLayout {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <thread>
 
-#include "engine/quant/mxfp4.h"
+#include "engine/quant/stored_weight.h"
 
 namespace vitrine::engine {
 namespace {
@@ -91,7 +91,7 @@ private:
     static void read(const WeightMove& piece) {
         const Checkpoint::Location& location = *piece.source->location;
         location.file->read(*location.entry, piece.offset, piece.out, piece.bytes);
-        checkMovedScales(piece, piece.out);
+        checkMovedBytes(piece, piece.out);
     }
 
     kernels::Context& context_;
@@ -102,12 +102,10 @@ private:
 
 } // namespace
 
-void checkMovedScales(const WeightMove& move, const void* data) {
+void checkMovedBytes(const WeightMove& move, const void* data) {
     const TensorSpec& spec = move.source->spec;
-    if (spec.dtype == kernels::DType::U8 && spec.name.ends_with("_scales")) {
-        checkMxfp4Scales({static_cast<const std::uint8_t*>(data), move.bytes},
-                         fmt::format("{}: {}", move.source->location->file->path(), spec.name), move.offset);
-    }
+    const auto name = [&] { return fmt::format("{}: {}", move.source->location->file->path(), spec.name); };
+    checkStoredBytes(spec.format, spec.field, {static_cast<const std::uint8_t*>(data), move.bytes}, name, move.offset);
 }
 
 PipelineShape pipelineShape(std::uint64_t total) {

@@ -5,8 +5,8 @@
 // How the bytes of weights get from files to their places on a context: read there by the CPU's threads; through pinned
 // buffers and copies on CUDA, reading and copying at once; only priced on Meta.
 //
-// A mover belongs to the thread of its context and must not outlive it, nor what its moves point to. MXFP4 scales are
-// checked on the way (BadInput "FILE: TENSOR: what"). Movers report spans on the lanes "Read" and "Copy".
+// A mover belongs to the thread of its context and must not outlive it, nor what its moves point to. Packed weights
+// are checked on the way (BadInput "FILE: TENSOR: what"). Movers report spans on the lanes "Read" and "Copy".
 
 #include <cstdint>
 #include <functional>
@@ -40,9 +40,8 @@ public:
     virtual void finish() = 0;
 };
 
-/// One MXFP4 scale that is no number would poison every token: throws BadInput where `data`, the bytes of the move, holds
-/// one.
-void checkMovedScales(const WeightMove& move, const void* data);
+/// Throws BadInput where `data`, the bytes of the move, are damaged (checkStoredBytes).
+void checkMovedBytes(const WeightMove& move, const void* data);
 
 /// Called on the context's thread when bytes of a source have been read.
 using MovedCallback = std::function<void(const WeightSource& source, std::uint64_t bytes)>;

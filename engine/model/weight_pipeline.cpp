@@ -132,7 +132,7 @@ private:
         } else {
             location.file->read(*location.entry, piece.bytes.offset, buffer, piece.bytes.bytes);
         }
-        checkMovedScales(piece.bytes, data);
+        checkMovedBytes(piece.bytes, data);
         done.end = context_.clock().now();
         port_->send(worker, data, piece.bytes.out, piece.bytes.bytes, done.number);
     }

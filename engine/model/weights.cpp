@@ -12,6 +12,7 @@
 #include "engine/checkpoint/synthesize.h"
 #include "engine/model/weight_layout.h"
 #include "engine/model/weight_mover.h"
+#include "kernels/formats/weight_formats.h"
 #include "kernels/ops/linear/weights.h"
 
 namespace vitrine::engine {
@@ -70,7 +71,6 @@ public:
     void expand(const WeightPiece& piece, const TensorView& out) {
         const std::int64_t experts = piece.shape[0];
         const std::int64_t step = stagedExperts(piece);
-        const auto blockBytes = piece.sources[0].bytes / static_cast<std::uint64_t>(experts);
         for (std::int64_t begin = 0; begin < experts; begin += step) {
             const std::int64_t end = std::min(begin + step, experts);
             void* half = advanced(staging_, (chunks_ % 2) * halfBytes_);
@@ -80,10 +80,7 @@ public:
             ++chunks_;
             Expansion next;
             next.name = piece.name;
-            next.op.weight.blocks = stage(piece.sources[0], begin, end, half);
-            next.op.weight.scales =
-                stage(piece.sources[1], begin, end,
-                      advanced(half, kernels::alignedBytes(blockBytes * static_cast<std::uint64_t>(step))));
+            next.op.weight = stageAll(piece, begin, end, half);
             next.op.out = kernels::sliceRows(out, begin, end);
             next.moves = moves_;
             if (waiting_) {
@@ -113,7 +110,7 @@ private:
     /// Experts that are on their way into one half of staging.
     struct Expansion {
         std::string name;
-        kernels::DequantizeMxfp4 op;
+        kernels::Dequantize op;
         std::uint64_t moves = 0; ///< that must be in place
     };
     /// An expansion that was given to the context.
@@ -126,6 +123,19 @@ private:
     void move(const WeightSource& source, std::uint64_t offset, std::uint64_t bytes, void* out) {
         mover_->move({&source, offset, bytes, static_cast<std::byte*>(out)});
         ++moves_;
+    }
+
+    /// Every tensor of a packed weight behind the other.
+    kernels::WeightView stageAll(const WeightPiece& piece, std::int64_t begin, std::int64_t end, void* half) {
+        const auto experts = static_cast<std::uint64_t>(piece.shape[0]);
+        const auto staged = static_cast<std::uint64_t>(stagedExperts(piece));
+        kernels::WeightView packed;
+        packed.format = piece.sources[0].spec.format;
+        for (const WeightSource& source : piece.sources) {
+            packed.field(source.spec.field) = stage(source, begin, end, half);
+            half = advanced(half, kernels::alignedBytes(source.bytes / experts * staged));
+        }
+        return kernels::withShape(packed);
     }
 
     TensorView stage(const WeightSource& source, std::int64_t begin, std::int64_t end, void* out) {
@@ -342,6 +352,11 @@ const kernels::Tensor& WeightStore::add(const WeightPiece& piece) {
     const kernels::Tensor& tensor =
         owned_.emplace_back(*arena_, base::MemoryCategory::Weights, piece.name, piece.dtype, piece.shape);
     tensors_.emplace(piece.name, tensor.view());
+    if (piece.format != kernels::WeightFormat::Dense) {
+        kernels::WeightView& weight = packed_[piece.weight];
+        weight.field(piece.field) = tensor.view();
+        weight.format = piece.format;
+    }
     return tensor;
 }
 
@@ -376,17 +391,17 @@ void WeightStore::load(const WeightLayout& layout, const ModelSource& source, co
     report_.bytesRead = source.synthetic() && context.can().computesValues ? 0 : loader.bytesRead();
 }
 
+kernels::WeightView WeightStore::weight(std::string_view name) const {
+    const auto it = packed_.find(name);
+    return it == packed_.end() ? kernels::denseWeight(get(name)) : kernels::withShape(it->second);
+}
+
 const TensorView& WeightStore::get(std::string_view name) const {
     const auto it = tensors_.find(name);
     if (it == tensors_.end()) {
         throw base::Internal(fmt::format("the model has no tensor {}", name));
     }
     return it->second;
-}
-
-TensorView WeightStore::find(std::string_view name) const {
-    const auto it = tensors_.find(name);
-    return it == tensors_.end() ? TensorView{} : it->second;
 }
 
 } // namespace vitrine::engine

@@ -5,11 +5,11 @@
 // The weights of a model in one arena that is sized exactly before the first byte is read.
 //
 // Tensors keep the dtype they are stored in and their checkpoint names; per-expert matrices (qwen3_moe) are stacked under
-// the name "...mlp.experts.gate_up_proj" (rows gate then up) and "...mlp.experts.down_proj". MXFP4 tensors stay as
-// NAME_blocks and NAME_scales, or are expanded to BF16 under NAME as (experts, out, in); their packed form then passes
-// through one staging buffer of category workspace. Synthetic models are filled from a seed.
+// the name "...mlp.experts.gate_up_proj" (rows gate then up) and "...mlp.experts.down_proj". Packed weights stay as
+// the tensors that the checkpoint has, or are expanded to BF16 under the name of the weight as (experts, out, in); their
+// packed form then passes through one staging buffer of category workspace. Synthetic models are filled from a seed.
 // Meta materialises nothing; its clock is charged with disk and bus, which overlap.
-// Load stages are reported as spans on the lanes "Read" (disk), "Copy" (bus), "Expand" (MXFP4 to BF16) and "Fill"
+// Load stages are reported as spans on the lanes "Read" (disk), "Copy" (bus), "Expand" (packed to BF16) and "Fill"
 // (synthetic). Where the context keeps state between runs (kernels/cuda/kept_state.h), complete weights stay there when the store
 // goes, and the next store of the same files takes them over; others are freed before its own are loaded. All weights are allocated by one thread in checkpoint order, whatever reads them.
 
@@ -23,6 +23,7 @@
 #include "base/stop.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "kernels/context/context.h"
+#include "kernels/core/weight_view.h"
 #include "kernels/memory/memory.h"
 
 namespace vitrine::engine {
@@ -57,8 +58,8 @@ public:
     bool has(std::string_view name) const { return tensors_.find(name) != tensors_.end(); }
     /// Throws Internal when there is no such tensor.
     const kernels::TensorView& get(std::string_view name) const;
-    /// The tensor, or an empty view.
-    kernels::TensorView find(std::string_view name) const;
+    /// The weight of that name as it is stored: packed, or the dense tensor. Throws Internal when there is none.
+    kernels::WeightView weight(std::string_view name) const;
 
     const LoadReport& report() const { return report_; }
 
@@ -73,6 +74,7 @@ private:
     std::unique_ptr<kernels::Arena> arena_;
     std::vector<kernels::Tensor> owned_;
     std::map<std::string, kernels::TensorView, std::less<>> tensors_;
+    std::map<std::string, kernels::WeightView, std::less<>> packed_; ///< by the name of the weight
     LoadReport report_;
 };
 

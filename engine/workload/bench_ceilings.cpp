@@ -80,7 +80,7 @@ Ceiling measureMatmul(kernels::Context& context, std::uint64_t seed) {
     const Tensor weight = randomTensor(context, *arena, dtype, shape, seed, 1);
     const Tensor out(*arena, base::MemoryCategory::Workspace, "bench", dtype, shape);
     op.x = x.view();
-    op.weight.dense = weight.view();
+    op.weight = kernels::denseWeight(weight.view());
     op.out = out.view();
     Tensor scratch;
     if (const std::uint64_t needed = kernels::scratch(op, context.traits()); needed > 0) {

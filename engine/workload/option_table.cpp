@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "engine/quant/stored_weight.h"
+
 namespace vitrine::engine {
 namespace {
 
@@ -14,8 +16,7 @@ constexpr std::array kOptions = {
     OptionSpec{"model", OptionType::Text, "", "", 0, 0, "", "", "Model",
                "Model folder, ORG/NAME in the local Hugging Face cache, or synthetic:NAME", kModelOptions},
     OptionSpec{"weights", OptionType::Choice, "quantized", "", 0, 0, "quantized|dequantized|both", "", "Model",
-               "Keep MXFP4 weights as stored or expand them to BF16 at load; load also takes both, one after the other",
-               kWeightsOptions},
+               kKeepPackedHelp, kWeightsOptions},
     OptionSpec{"dtype", OptionType::Choice, "", "", 0, 0, "float32|bfloat16|float16|float64", "", "Model",
                "Compute type; unset: float32 on the CPU, bfloat16 elsewhere. Weights stay as stored; "
                "float16 and float64 are for attention",

@@ -43,37 +43,68 @@ std::string Shape::text() const {
     return out + ")";
 }
 
-std::int64_t TensorView::stride0() const {
-    if (rowStride != 0 || shape.rank() == 0) {
-        return rowStride;
+std::int64_t TensorView::stride(int dim) const {
+    const std::int64_t given = strides[static_cast<std::size_t>(dim)];
+    if (given != 0) {
+        return given;
     }
     std::int64_t product = 1;
-    for (int i = 1; i < shape.rank(); ++i) {
+    for (int i = dim + 1; i < shape.rank(); ++i) {
         product *= shape[i];
     }
     return product;
+}
+
+std::int64_t TensorView::stride0() const {
+    return shape.rank() == 0 ? 0 : stride(0);
 }
 
 std::uint64_t TensorView::bytes() const {
     return bytesOf(dtype, shape.count());
 }
 
-TensorView sliceRows(const TensorView& tensor, std::int64_t begin, std::int64_t end) {
-    if (tensor.shape.rank() == 0 || begin < 0 || begin > end || end > tensor.shape[0]) {
-        throw base::Internal("rows " + std::to_string(begin) + " to " + std::to_string(end) +
+bool TensorView::contiguous() const {
+    if (strides == Strides{}) {
+        return true;
+    }
+    std::int64_t product = 1;
+    for (int dim = shape.rank() - 1; dim >= 0; --dim) {
+        if (shape[dim] > 1 && stride(dim) != product) {
+            return false;
+        }
+        product *= shape[dim];
+    }
+    return true;
+}
+
+TensorView slice(const TensorView& tensor, int dim, std::int64_t begin, std::int64_t end) {
+    if (dim < 0 || dim >= tensor.shape.rank() || begin < 0 || begin > end || end > tensor.shape[dim]) {
+        throw base::Internal((dim == 0 ? "rows " : "places ") + std::to_string(begin) + " to " + std::to_string(end) +
                              " are outside a tensor of shape " + tensor.shape.text());
     }
     std::array<std::int64_t, kMaxRank> dims{};
     std::copy(tensor.shape.dims().begin(), tensor.shape.dims().end(), dims.begin());
-    dims[0] = end - begin;
+    dims[static_cast<std::size_t>(dim)] = end - begin;
     TensorView out = tensor;
     out.shape = Shape(std::span<const std::int64_t>(dims.data(), static_cast<std::size_t>(tensor.shape.rank())));
-    out.data = static_cast<std::byte*>(tensor.data) + bytesOf(tensor.dtype, begin * tensor.stride0());
+    for (int outer = 0; outer < dim; ++outer) { // what was contiguous has gaps now
+        out.strides[static_cast<std::size_t>(outer)] = tensor.stride(outer);
+    }
+    out.data = static_cast<std::byte*>(tensor.data) + bytesOf(tensor.dtype, begin * tensor.stride(dim));
     return out;
 }
 
+TensorView sliceRows(const TensorView& tensor, std::int64_t begin, std::int64_t end) {
+    return slice(tensor, 0, begin, end);
+}
+
 TensorView reshaped(const TensorView& tensor, const Shape& shape) {
-    if (tensor.shape.count() != shape.count() || (tensor.rowStride != 0 && !(tensor.shape == shape))) {
+    const auto given = [](std::int64_t stride) { return stride != 0; };
+    const bool same = tensor.shape == shape;
+    const bool plain = std::none_of(tensor.strides.begin(), tensor.strides.end(), given);
+    const bool rowsApart = std::none_of(tensor.strides.begin() + 1, tensor.strides.end(), given) &&
+                           tensor.shape.rank() > 0 && shape.rank() > 0 && tensor.shape[0] == shape[0];
+    if (tensor.shape.count() != shape.count() || !(same || plain || rowsApart)) {
         throw base::Internal("a tensor of shape " + tensor.shape.text() + " cannot be seen as " + shape.text());
     }
     TensorView out = tensor;
@@ -81,36 +112,11 @@ TensorView reshaped(const TensorView& tensor, const Shape& shape) {
     return out;
 }
 
-namespace {
-
-/// Rows and columns of a dense matrix or a stack of them.
-std::int64_t denseDim(const TensorView& tensor, int fromEnd) {
-    return tensor.shape[tensor.shape.rank() - fromEnd];
-}
-
-} // namespace
-
-std::int64_t WeightView::outFeatures() const {
-    if (quantized()) {
-        return mxfp4.scales.shape[mxfp4.scales.shape.rank() - 2];
-    }
-    return denseDim(dense, transposed ? 1 : 2);
-}
-
-std::int64_t WeightView::inFeatures() const {
-    if (quantized()) {
-        return mxfp4.scales.shape[mxfp4.scales.shape.rank() - 1] * 32;
-    }
-    return denseDim(dense, transposed ? 2 : 1);
-}
-
-std::int64_t WeightView::experts() const {
-    const TensorView& tensor = quantized() ? mxfp4.scales : dense;
-    return tensor.shape.rank() == 3 ? tensor.shape[0] : 1;
-}
-
-std::uint64_t WeightView::bytes() const {
-    return quantized() ? mxfp4.blocks.bytes() + mxfp4.scales.bytes() : dense.bytes();
+TensorView headsFirst(const TensorView& tensor) {
+    TensorView out = tensor;
+    out.shape = Shape{1, tensor.shape[1], tensor.shape[0], tensor.shape[2]};
+    out.strides = {0, tensor.stride(1), tensor.stride(0), tensor.stride(2)};
+    return out;
 }
 
 } // namespace vitrine::kernels

@@ -35,45 +35,37 @@ private:
     int rank_ = 0;
 };
 
-/// Row-major and contiguous but for the outermost stride: `rowStride` elements lie between neighbours of dimension 0
-/// (a column slice of a wider matrix, say q inside a fused qkv). 0 rowStride means contiguous.
+/// Elements between neighbours of each dimension, outermost first. 0: as many as a contiguous tensor has there.
+using Strides = std::array<std::int64_t, kMaxRank>;
+
+/// A tensor that is contiguous where no stride says otherwise. Most ops take contiguous tensors, or such whose rows lie
+/// further apart (a column slice of a wider matrix, say q inside a fused qkv): only strides[0] is set then. Attention takes
+/// any strides but that of the last dimension (headDim). Each op says what it takes.
 struct TensorView {
     void* data = nullptr;
     DType dtype = DType::None;
     Shape shape;
-    std::int64_t rowStride = 0;
+    Strides strides{};
 
     bool empty() const { return data == nullptr; }
-    std::int64_t stride0() const; ///< rowStride, or the contiguous one
-    std::uint64_t bytes() const;  ///< of a contiguous tensor of this shape
+    std::int64_t stride(int dim) const; ///< elements between neighbours of that dimension
+    std::int64_t stride0() const;       ///< of dimension 0; 0 for a scalar
+    std::uint64_t bytes() const;        ///< of a contiguous tensor of this shape
+    bool contiguous() const;            ///< dimensions of one element have no neighbours: their strides do not count
     template <class T> T* as() const { return static_cast<T*>(data); }
 };
+
+/// Elements [begin, end) of one dimension. Throws Internal when they are not all there.
+TensorView slice(const TensorView& tensor, int dim, std::int64_t begin, std::int64_t end);
 
 /// Rows [begin, end) of dimension 0.
 TensorView sliceRows(const TensorView& tensor, std::int64_t begin, std::int64_t end);
 
-/// The same contiguous bytes under another shape of the same count.
+/// The same bytes under another shape of the same count. Throws Internal unless the tensor is contiguous, or only its rows
+/// lie apart and the new shape has as many of them.
 TensorView reshaped(const TensorView& tensor, const Shape& shape);
 
-/// An MXFP4 matrix (or a stack of them): `blocks` U8 (..., rows, groups, 16), low nibble first, 32 elements a group along
-/// the contracted axis; `scales` U8 (..., rows, groups), value 2^(s - 127). OCP Microscaling formats 1.0.
-struct Mxfp4View {
-    TensorView blocks;
-    TensorView scales;
-};
-
-/// What a Linear multiplies by: exactly one of dense (rows out, columns in) or mxfp4 is set. Later: int4, nf4.
-/// `transposed` dense weights are stored (in, out), as gpt-oss BF16 experts are.
-struct WeightView {
-    TensorView dense;
-    Mxfp4View mxfp4;
-    bool transposed = false;
-
-    bool quantized() const { return dense.empty(); }
-    std::int64_t outFeatures() const;
-    std::int64_t inFeatures() const;
-    std::int64_t experts() const; ///< leading dimension of a stack, 1 for a single matrix
-    std::uint64_t bytes() const;
-};
+/// (tokens, heads, headDim) as (1, heads, tokens, headDim): the layout of FlexAttention, without a copy.
+TensorView headsFirst(const TensorView& tensor);
 
 } // namespace vitrine::kernels

@@ -22,7 +22,7 @@ void Buffer::reset() noexcept {
 Tensor::Tensor(MemoryResource& resource, base::MemoryCategory category, std::string_view name, DType dtype,
                const Shape& shape)
     : buffer_(resource, bytesOf(dtype, shape.count()), Tag{category, name, dtype, shape}),
-      view_{buffer_.data(), dtype, shape, 0} {}
+      view_{buffer_.data(), dtype, shape} {}
 
 void Tensor::reset() noexcept {
     buffer_.reset();

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "kernels/core/dtype.h"
+#include "kernels/formats/weight_formats.h"
 
 namespace vitrine::profiler {
 
@@ -27,8 +28,8 @@ bool anyOf(std::string_view text, std::initializer_list<std::string_view> parts)
 
 std::string dtypeWord(std::string_view tensor, std::uint8_t dtype) {
     const auto type = static_cast<kernels::DType>(dtype);
-    if (type == kernels::DType::F4 || (type == kernels::DType::U8 && anyOf(tensor, {"_blocks", "_scales", "mxfp4"}))) {
-        return "MXFP4";
+    if (const kernels::PackedFormat* packed = kernels::packedFormatOf(type, tensor); packed != nullptr) {
+        return std::string(packed->title);
     }
     return type == kernels::DType::None ? std::string() : std::string(kernels::safetensorsName(type));
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 // What holds the memory at one instant, as a tree: groups by category, layer, op or dtype, and in each group its parts in
-// plain words: "experts, MXFP4", "embedding, lm_head", "layer inputs 0 to 23".
+// plain words: "experts, BF16", "embedding, lm_head", "layer inputs 0 to 23".
 
 #include <cstdint>
 #include <map>
@@ -58,7 +58,7 @@ MemoryGroup groupAlive(const RunTimeline& timeline, base::TimeNs time, GroupBy b
 /// The same after the first `count` events.
 MemoryGroup groupAliveAtEvent(const RunTimeline& timeline, std::uint64_t count, GroupBy by);
 
-/// The part of a model that a weight belongs to: "experts, MXFP4", "router", "attention", "embedding, lm_head", "norms",
+/// The part of a model that a weight belongs to: "experts, BF16", "router", "attention", "embedding, lm_head", "norms",
 /// "dense MLP", "LoRA A and B", "other weights". `dtype` is a kernels::DType.
 std::string weightPart(std::string_view tensor, std::uint8_t dtype);
 

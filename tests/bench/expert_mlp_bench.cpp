@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "kernels/cuda/cuda_context.h"
+#include "kernels/formats/weight_formats.h"
 #include "kernels/ops/fused/blocks.h"
 #include "kernels/ops/linear/weights.h"
 
@@ -39,8 +40,9 @@ public:
     }
     LinearView experts(std::int64_t out, std::int64_t in) {
         LinearView linear;
-        linear.weight.mxfp4.blocks = random(DType::U8, Shape{kExperts, out, in / 32, 16}, 0, 1);
-        linear.weight.mxfp4.scales = random(DType::U8, Shape{kExperts, out, in / 32}, 121, 0);
+        const TensorView blocks = random(DType::U8, Shape{kExperts, out, in / 32, 16}, 0, 1);
+        linear.weight =
+            packedWeight(WeightFormat::Mxfp4, blocks, random(DType::U8, Shape{kExperts, out, in / 32}, 121, 0));
         linear.bias = random(DType::BF16, Shape{kExperts, out}, 0, 1);
         return linear;
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/cpu/read_bandwidth.h"
+#include "kernels/formats/weight_formats.h"
 #include "kernels/ops/experts/moe.h"
 #include "kernels/ops/linear/matmul.h"
 #include "kernels/ops/linear/weights.h"
@@ -69,7 +70,7 @@ void expertMatmulMxfp4(benchmark::State& state) {
     Bytes out(DType::F32, Shape{tokens * kChosen, kOut});
     Bytes ids(DType::I32, Shape{tokens, kChosen});
     ExpertMatmul op{x.view, true, ids.view, {}, {}, out.view, {}};
-    op.weight.mxfp4 = {blocks.view, scales.view};
+    op.weight = packedWeight(WeightFormat::Mxfp4, blocks.view, scales.view);
     Bytes memory(DType::U8, Shape{static_cast<std::int64_t>(scratch(op, DeviceTraits{}))});
     op.scratch = memory.view;
     std::int32_t next = 0;
@@ -101,7 +102,7 @@ void matmulDense(benchmark::State& state, DType type) {
     fill(context, x.view, 0, 1);
     Matmul op;
     op.x = x.view;
-    op.weight.dense = weight.view;
+    op.weight = denseWeight(weight.view);
     op.out = out.view;
     Bytes memory(DType::U8, Shape{static_cast<std::int64_t>(scratch(op, DeviceTraits{}))});
     op.scratch = memory.view;
@@ -140,8 +141,7 @@ void expertMatmulTransposed(benchmark::State& state) {
     fill(context, weight.view, 0, 1);
     fill(context, x.view, 0, 1);
     ExpertMatmul op{x.view, true, ids.view, {}, {}, out.view, {}};
-    op.weight.dense = weight.view;
-    op.weight.transposed = true;
+    op.weight = denseWeight(weight.view, true);
     Bytes memory(DType::U8, Shape{static_cast<std::int64_t>(scratch(op, DeviceTraits{}))});
     op.scratch = memory.view;
     std::int32_t next = 0;

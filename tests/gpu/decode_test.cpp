@@ -3,6 +3,7 @@
 
 // Block ops of few tokens, fused and composed, against the CPU.
 
+#include "kernels/formats/weight_formats.h"
 #include "kernels/ops/fused/blocks.h"
 #include "tests/gpu/gpu_testing.h"
 
@@ -26,7 +27,7 @@ protected:
     }
     template <class At> static LinearView linear(At& at, const TestTensor& weight, const TestTensor& bias) {
         LinearView view;
-        view.weight.dense = at(weight);
+        view.weight = denseWeight(at(weight));
         view.bias = at(bias);
         return view;
     }
@@ -317,9 +318,9 @@ struct ExpertScene {
         op.x = at(x);
         op.ids = at(ids);
         op.weights = at(weights);
-        op.gateUp.weight.mxfp4 = {at(upBlocks), at(upScales)};
+        op.gateUp.weight = packedWeight(WeightFormat::Mxfp4, at(upBlocks), at(upScales));
         op.gateUp.bias = at(upBias);
-        op.down.weight.mxfp4 = {at(downBlocks), at(downScales)};
+        op.down.weight = packedWeight(WeightFormat::Mxfp4, at(downBlocks), at(downScales));
         op.down.bias = at(downBias);
         op.activation = item.activation;
         op.layout = item.layout;

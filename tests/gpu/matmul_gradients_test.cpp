@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/linear/matmul_gradients.h"
 
+#include "kernels/formats/weight_formats.h"
 #include "tests/gpu/gpu_testing.h"
 
 namespace vitrine::kernels {
@@ -45,8 +46,7 @@ TEST(MatmulGradientsGpu, InputAsOnTheCpu) {
                 const auto make = [&](auto&& at) {
                     MatmulInputGradient op;
                     op.gradOut = at(gradOut);
-                    op.weight.dense = at(weight);
-                    op.weight.transposed = transposed;
+                    op.weight = denseWeight(at(weight), transposed);
                     op.gradX = at(gradX);
                     op.accumulate = accumulate;
                     return op;
@@ -90,7 +90,7 @@ TEST(MatmulGradientsGpu, RefuseWhatTheyDoNotMultiply) {
     TestTensor blocks(DType::U8, Shape{8, 1, 16}), scales(DType::U8, Shape{8, 1});
     MatmulInputGradient input;
     input.gradOut = at(gradOut);
-    input.weight.mxfp4 = {at(blocks), at(scales)};
+    input.weight = packedWeight(WeightFormat::Mxfp4, at(blocks), at(scales));
     input.gradX = at(gradX);
     EXPECT_THROW(at.run(input), base::Unsupported);
     TestTensor x(DType::F32, Shape{20, 32}), gradWeight(DType::F32, Shape{8, 32});

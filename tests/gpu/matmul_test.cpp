@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/linear/matmul.h"
 
+#include "kernels/formats/weight_formats.h"
 #include "tests/gpu/gpu_testing.h"
 
 namespace vitrine::kernels {
@@ -62,10 +63,8 @@ TEST(MatmulGpu, AsOnTheCpu) {
         const auto make = [&](auto&& at) {
             Matmul op;
             op.x = at(x);
-            op.weight.dense = at(dense);
-            op.weight.mxfp4.blocks = at(blocks);
-            op.weight.mxfp4.scales = at(scales);
-            op.weight.transposed = item.transposed;
+            op.weight = item.weight == mxfp4 ? packedWeight(WeightFormat::Mxfp4, at(blocks), at(scales))
+                                             : denseWeight(at(dense), item.transposed);
             op.bias = at(bias);
             op.out = at(out);
             op.residual = item.residual == 2 ? op.out : at(residual);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/experts/moe.h"
 
+#include "kernels/formats/weight_formats.h"
 #include "kernels/ops/fused/blocks.h"
 #include "tests/gpu/gpu_testing.h"
 
@@ -33,10 +34,8 @@ struct Stack {
     }
     template <class At> LinearView view(At& at) const {
         LinearView out;
-        out.weight.mxfp4.blocks = at(blocks);
-        out.weight.mxfp4.scales = at(scales);
-        out.weight.dense = at(dense);
-        out.weight.transposed = transposed_;
+        out.weight = dense.view().empty() ? packedWeight(WeightFormat::Mxfp4, at(blocks), at(scales))
+                                          : denseWeight(at(dense), transposed_);
         out.bias = at(bias);
         return out;
     }

@@ -60,7 +60,7 @@ struct RouteScene {
         Route op;
         op.x = at(x);
         op.norm = {at(norm), 1e-5F, item.form};
-        op.router.weight.dense = at(router);
+        op.router.weight = denseWeight(at(router));
         op.router.bias = at(bias);
         op.order = item.order;
         op.normalize = true;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/linear/weights.h"
 
+#include "kernels/formats/weight_formats.h"
 #include "tests/gpu/gpu_testing.h"
 
 namespace vitrine::kernels {
@@ -18,7 +19,9 @@ TEST(DequantizeMxfp4Gpu, ExactForEveryScale) {
         blocks.fillBytes(random, 0, 255);
         scales.fillBytes(random, 0, 252);
         TestTensor out(type, Shape{3, 7, 160});
-        const auto make = [&](auto&& at) { return DequantizeMxfp4{{at(blocks), at(scales)}, at(out)}; };
+        const auto make = [&](auto&& at) {
+            return Dequantize{packedWeight(WeightFormat::Mxfp4, at(blocks), at(scales)), at(out)};
+        };
         testing::expectSameOnGpu(*testing::gpu(), make, {&out}, 0);
     }
 }

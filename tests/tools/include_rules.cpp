@@ -45,7 +45,7 @@ const std::array<InnerOrder, 6>& innerOrders() {
          {"core", "memory", "cuda", "context", "cpu", "formats", "program", "ops/common", "ops/rowwise", "ops/linear",
           "ops/attention", "ops/experts", "ops/sampling", "ops/fused", "ops/loss", "ops/optimizer", "ops/comm", "ops"}},
         {"engine",
-         {"checkpoint", "tokenizer", "quant", "language", "attention", "cache", "parallel", "model", "generation",
+         {"quant", "checkpoint", "tokenizer", "language", "attention", "cache", "parallel", "model", "generation",
           "training", "rl", "planning", "workload"}},
         {"engine/language", {"python", "values", "evaluate", "builtins", ""}},
         {"profiler", {"record", "timeline", "gpu", "analysis", "import", "export"}},

@@ -20,7 +20,7 @@ constexpr std::int64_t kCountedBlock = 128;
 void checkInputs(const OpCheck& rule, const FlexAttention& op) {
     rule.shape(op.q, "q", {OpCheck::kAny, OpCheck::kAny, OpCheck::kAny, OpCheck::kAny});
     rule.floating(op.q, "q");
-    rule.contiguous(op.q, "q");
+    rule.lastContiguous(op.q, "q");
     const std::int64_t batch = op.q.shape[0];
     const std::int64_t heads = op.q.shape[1];
     const std::int64_t queries = op.q.shape[2];
@@ -29,7 +29,7 @@ void checkInputs(const OpCheck& rule, const FlexAttention& op) {
     rule.shape(op.v, "v", {batch, op.k.shape[1], op.k.shape[2], dim});
     for (const auto& [tensor, name] : {std::pair{&op.k, "k"}, std::pair{&op.v, "v"}}) {
         rule.dtype(*tensor, name, op.q.dtype);
-        rule.contiguous(*tensor, name);
+        rule.lastContiguous(*tensor, name);
     }
     rule.require(op.k.shape[1] > 0 && heads % op.k.shape[1] == 0, "q", "heads are no multiple of k's heads");
     rule.require(dim > 0, "q", "headDim is 0");
@@ -50,7 +50,7 @@ void checkInputs(const OpCheck& rule, const FlexAttention& op) {
 void checkOutputs(const OpCheck& rule, const FlexAttention& op) {
     rule.shape(op.out, "out", {op.q.shape[0], op.q.shape[1], op.q.shape[2], op.q.shape[3]});
     rule.dtype(op.out, "out", op.q.dtype);
-    rule.contiguous(op.out, "out");
+    rule.lastContiguous(op.out, "out");
     if (!op.lse.empty()) {
         rule.shape(op.lse, "lse", {op.q.shape[0], op.q.shape[1], op.q.shape[2]});
         rule.dtype(op.lse, "lse", op.q.dtype == DType::F64 ? DType::F64 : DType::F32);
@@ -156,7 +156,7 @@ void check(const FlexAttentionBackward& op) {
     const auto like = [&](const TensorView& tensor, std::string_view name, const TensorView& of) {
         rule.shape(tensor, name, {of.shape[0], of.shape[1], of.shape[2], of.shape[3]});
         rule.dtype(tensor, name, of.dtype);
-        rule.contiguous(tensor, name);
+        rule.lastContiguous(tensor, name);
     };
     like(op.gradOut, "gradOut", forward.out);
     like(op.dq, "dq", forward.q);

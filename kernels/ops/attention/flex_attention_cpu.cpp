@@ -26,23 +26,41 @@ struct Sizes {
     std::int64_t row(std::int64_t b, std::int64_t h, std::int64_t query) const {
         return (b * heads + h) * queries + query;
     }
-    std::int64_t key(std::int64_t b, std::int64_t kvHead, std::int64_t key) const {
-        return (b * kvHeads + kvHead) * keys + key;
-    }
     std::int64_t rowBlocks() const { return (queries + kFlexRows - 1) / kFlexRows; }
     std::int64_t keyTiles() const { return (keys + kFlexKeys - 1) / kFlexKeys; }
 };
 
-/// Rows of one float tensor as C.
-template <class C> void loadRows(const TensorView& tensor, std::int64_t row, std::int64_t rows, std::vector<C>& out) {
-    const std::int64_t dim = tensor.shape[tensor.shape.rank() - 1];
-    loadFloats(tensor.dtype, tensor.data, row * dim, rows * dim, out.data());
-}
-template <class C>
-void storeRows(const std::vector<C>& rows, std::int64_t count, std::int64_t row, const TensorView& to) {
-    const std::int64_t dim = to.shape[to.shape.rank() - 1];
-    storeFloats(to.dtype, rows.data(), count * dim, to.data, row * dim);
-}
+/// Rows [first, first + count) of one head of a tensor (batch, heads, rows, dim), wherever its strides put them.
+class HeadRows {
+public:
+    HeadRows(const TensorView& tensor, std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t count)
+        : tensor_(tensor), dim_(tensor.shape[3]), apart_(tensor.stride(2)),
+          begin_(batch * tensor.stride(0) + head * tensor.stride(1) + first * apart_), count_(count) {}
+
+    /// As C, `dim` apart.
+    template <class C> void load(C* out) const {
+        forEachPiece([&](std::int64_t row, std::int64_t rows) {
+            loadFloats(tensor_.dtype, tensor_.data, begin_ + row * apart_, rows * dim_, out + row * dim_);
+        });
+    }
+    template <class C> void store(const C* rows) const {
+        forEachPiece([&](std::int64_t row, std::int64_t together) {
+            storeFloats(tensor_.dtype, rows + row * dim_, together * dim_, tensor_.data, begin_ + row * apart_);
+        });
+    }
+
+private:
+    /// Rows that follow each other are one piece.
+    template <class Body> void forEachPiece(const Body& body) const {
+        const std::int64_t piece = apart_ == dim_ ? count_ : 1;
+        for (std::int64_t row = 0; row < count_; row += piece) {
+            body(row, piece);
+        }
+    }
+
+    const TensorView& tensor_;
+    std::int64_t dim_, apart_, begin_, count_;
+};
 
 template <class C> C sinkOf(const FlexAttention& op, std::int64_t head) {
     C sink = 0;
@@ -78,8 +96,8 @@ public:
                     continue;
                 }
                 if (!loaded) {
-                    loadRows(op_.k, sizes_.key(batch, kvHead, key), keyEnd - key, keys_);
-                    loadRows(op_.v, sizes_.key(batch, kvHead, key), keyEnd - key, values_);
+                    HeadRows(op_.k, batch, kvHead, key, keyEnd - key).load(keys_.data());
+                    HeadRows(op_.v, batch, kvHead, key, keyEnd - key).load(values_.data());
                     loaded = true;
                 }
                 for (std::int64_t r = 0; r < rows; ++r) {
@@ -96,8 +114,7 @@ private:
     C* rowOf(std::vector<C>& tile, std::int64_t place) { return tile.data() + place * sizes_.dim; }
 
     void start(std::int64_t batch, std::int64_t head, std::int64_t query0, std::int64_t rows, std::int64_t g) {
-        loadFloats(op_.q.dtype, op_.q.data, sizes_.row(batch, head, query0) * sizes_.dim, rows * sizes_.dim,
-                   rowOf(q_, g * kFlexRows));
+        HeadRows(op_.q, batch, head, query0, rows).load(rowOf(q_, g * kFlexRows));
         const C sink = op_.sinks.empty() ? C(0) : sinkOf<C>(op_, head);
         for (std::int64_t place = g * kFlexRows; place < g * kFlexRows + rows; ++place) {
             rows_[static_cast<std::size_t>(place)].start(op_.sinks.empty() ? nullptr : &sink, sizes_.dim,
@@ -117,10 +134,9 @@ private:
         for (std::int64_t r = 0; r < rows; ++r) {
             FlexSoftmax<C>& row = rows_[static_cast<std::size_t>(g * kFlexRows + r)];
             const C lse = row.finish(sizes_.dim);
-            const std::int64_t at = sizes_.row(batch, head, query0 + r);
-            storeFloats(op_.out.dtype, row.out, sizes_.dim, op_.out.data, at * sizes_.dim);
+            HeadRows(op_.out, batch, head, query0 + r, 1).store(row.out);
             if (!op_.lse.empty()) {
-                storeFloats(op_.lse.dtype, &lse, 1, op_.lse.data, at);
+                storeFloats(op_.lse.dtype, &lse, 1, op_.lse.data, sizes_.row(batch, head, query0 + r));
             }
         }
     }
@@ -149,7 +165,7 @@ public:
         if (exact || !(std::fabs(lse) > kSmall) || std::isinf(lse)) {
             return;
         }
-        loadRows(op_.q, at, 1, q_);
+        HeadRows(op_.q, batch, head, query, 1).load(q_.data());
         const C sink = op_.sinks.empty() ? C(0) : sinkOf<C>(op_, head);
         FlexSoftmax<C> softmax; // of values without elements
         softmax.start(op_.sinks.empty() ? nullptr : &sink, 0, nullptr);
@@ -159,7 +175,7 @@ public:
             if (!scores_.mask().any(batch, head, query, query + 1, key, keyEnd)) {
                 continue;
             }
-            loadRows(op_.k, sizes_.key(batch, head / sizes_.group, key), keyEnd - key, keys_);
+            HeadRows(op_.k, batch, head / sizes_.group, key, keyEnd - key).load(keys_.data());
             const int count = static_cast<int>(keyEnd - key);
             C scores[kFlexKeys];
             if (scores_.compute(row, scores_.mask().reach(row), q_.data(), keys_.data(), sizes_.dim, key, count,
@@ -306,7 +322,7 @@ public:
                     }
                 }
             }
-            storeRows(dq_, query1 - query0, sizes_.row(batch, head, query0), op_.dq);
+            HeadRows(op_.dq, batch, head, query0, query1 - query0).store(dq_.data());
             addSink(batch, head, query0, query1, sums);
         }
     }
@@ -326,18 +342,18 @@ public:
                 }
             }
         }
-        storeRows(dk_, count, sizes_.key(batch, kvHead, key), op_.dk);
-        storeRows(dv_, count, sizes_.key(batch, kvHead, key), op_.dv);
+        HeadRows(op_.dk, batch, kvHead, key, count).store(dk_.data());
+        HeadRows(op_.dv, batch, kvHead, key, count).store(dv_.data());
     }
 
 private:
     void loadRowsOf(std::int64_t batch, std::int64_t head, std::int64_t query0, std::int64_t query1) {
-        loadRows(op_.forward.q, sizes_.row(batch, head, query0), query1 - query0, q_);
-        loadRows(op_.gradOut, sizes_.row(batch, head, query0), query1 - query0, gradOut_);
+        HeadRows(op_.forward.q, batch, head, query0, query1 - query0).load(q_.data());
+        HeadRows(op_.gradOut, batch, head, query0, query1 - query0).load(gradOut_.data());
     }
     void loadKeys(std::int64_t batch, std::int64_t kvHead, std::int64_t key, std::int64_t keyEnd) {
-        loadRows(op_.forward.k, sizes_.key(batch, kvHead, key), keyEnd - key, keys_);
-        loadRows(op_.forward.v, sizes_.key(batch, kvHead, key), keyEnd - key, values_);
+        HeadRows(op_.forward.k, batch, kvHead, key, keyEnd - key).load(keys_.data());
+        HeadRows(op_.forward.v, batch, kvHead, key, keyEnd - key).load(values_.data());
     }
 
     bool compute(const ProgramRow& row, std::int64_t place, std::int64_t key, int count, C* p, C* ds) {
@@ -420,13 +436,16 @@ void computeLse(CpuContext& context, const FlexAttention& op, const FlexPrograms
 
 /// rowsum(out * gradOut)
 void computeDelta(CpuContext& context, const FlexAttentionBackward& op, const FlexScratch& scratch) {
-    const std::int64_t dim = op.gradOut.shape[3];
-    const std::int64_t rows = op.gradOut.shape.count() / dim;
+    const Sizes sizes(op.forward);
+    const std::int64_t rows = sizes.batch * sizes.heads * sizes.queries;
     context.pool().parallelFor(rows, 64, [&](std::int64_t begin, std::int64_t end, int) {
-        std::vector<double> out(static_cast<std::size_t>(dim)), gradient(out.size());
+        std::vector<double> out(static_cast<std::size_t>(sizes.dim)), gradient(out.size());
         for (std::int64_t row = begin; row < end; ++row) {
-            loadRows(op.forward.out, row, 1, out);
-            loadRows(op.gradOut, row, 1, gradient);
+            const std::int64_t plane = row / sizes.queries;
+            const std::int64_t batch = plane / sizes.heads;
+            const std::int64_t head = plane % sizes.heads;
+            HeadRows(op.forward.out, batch, head, row % sizes.queries, 1).load(out.data());
+            HeadRows(op.gradOut, batch, head, row % sizes.queries, 1).load(gradient.data());
             double sum = 0;
             for (std::size_t i = 0; i < out.size(); ++i) {
                 sum += out[i] * gradient[i];

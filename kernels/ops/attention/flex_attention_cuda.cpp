@@ -23,8 +23,7 @@ abi::FlexTensor tensorOf(const TensorView& tensor) {
     if (tensor.empty()) {
         return {};
     }
-    const Shape& shape = tensor.shape;
-    return {tensor.data, shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3]};
+    return {tensor.data, tensor.stride(0), tensor.stride(1), tensor.stride(2)};
 }
 
 /// What the Hopper forms copy tiles by; others ignore it.
@@ -33,7 +32,8 @@ abi::TensorMap mapOf(const TensorView& tensor) {
     constexpr std::uint32_t kBoxRows = 64;
     const auto at = [&](int dim) { return static_cast<std::uint64_t>(tensor.shape[dim]); };
     const std::uint64_t extents[] = {at(3), at(2), at(1), at(0)};
-    const std::uint64_t strides[] = {at(3), at(2) * at(3), at(1) * at(2) * at(3)};
+    const auto apart = [&](int dim) { return static_cast<std::uint64_t>(tensor.stride(dim)); };
+    const std::uint64_t strides[] = {apart(2), apart(1), apart(0)};
     const std::uint32_t box[] = {kBoxColumns, kBoxRows, 1, 1};
     abi::TensorMap map{};
     encodeTensorMap({tensor.data, tensor.dtype, extents, strides, box}, map.bytes);
@@ -130,9 +130,17 @@ std::vector<std::int32_t> workOf(const FlexAttention& op) {
     return work;
 }
 
+/// Whether the rows of every head begin at multiples of 16 bytes.
+bool headsAligned(const TensorView& tensor) {
+    const auto whole = [&](int dim) {
+        return tensor.shape[dim] <= 1 || bytesOf(tensor.dtype, tensor.stride(dim)) % 16 == 0;
+    };
+    return startsAligned(tensor) && whole(0) && whole(1) && whole(2);
+}
+
 /// The variables that all families of FlexAttention have.
 std::vector<KernelVariable> variablesOf(const FlexAttention& op, const FlexSource& source) {
-    const bool aligned = startsAligned(op.q) && startsAligned(op.k) && startsAligned(op.v) && startsAligned(op.out);
+    const bool aligned = headsAligned(op.q) && headsAligned(op.k) && headsAligned(op.v) && headsAligned(op.out);
     return {{"dtype", dtypeNumber(op.q)},
             {"sinks_dtype", op.sinks.empty() ? static_cast<std::int64_t>(DType::F32) : dtypeNumber(op.sinks)},
             {"head_dim", op.q.shape[3]},

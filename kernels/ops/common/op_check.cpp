@@ -39,12 +39,14 @@ std::uint64_t extentBytes(const TensorView& tensor) {
     if (tensor.shape.count() == 0) {
         return 0;
     }
-    if (tensor.shape.rank() == 0 || tensor.rowStride == 0) {
+    if (tensor.contiguous()) {
         return tensor.bytes();
     }
-    const std::int64_t rows = tensor.shape[0];
-    const std::int64_t rowSize = tensor.shape.count() / rows;
-    return bytesOf(tensor.dtype, (rows - 1) * tensor.stride0() + rowSize);
+    std::int64_t last = 0; // element
+    for (int dim = 0; dim < tensor.shape.rank(); ++dim) {
+        last += (tensor.shape[dim] - 1) * tensor.stride(dim);
+    }
+    return bytesOf(tensor.dtype, last + 1);
 }
 
 void OpCheck::fail(std::string_view field, const std::string& what) const {
@@ -106,20 +108,30 @@ void OpCheck::floating(const TensorView& tensor, std::string_view field) const {
 }
 
 void OpCheck::contiguous(const TensorView& tensor, std::string_view field) const {
-    if (tensor.shape.rank() == 0 || tensor.rowStride == 0 || tensor.shape.count() == 0 || tensor.shape[0] == 1) {
-        return;
-    }
-    if (tensor.rowStride != tensor.shape.count() / tensor.shape[0]) {
-        fail(field, fmt::format("row stride {} where contiguous rows are needed", tensor.rowStride));
+    if (tensor.shape.count() != 0 && !tensor.contiguous()) {
+        fail(field, fmt::format("row stride {} where contiguous rows are needed", tensor.stride0()));
     }
 }
 
 void OpCheck::rowsContiguous(const TensorView& tensor, std::string_view field) const {
-    if (tensor.shape.rank() == 0 || tensor.rowStride == 0 || tensor.shape.count() == 0 || tensor.shape[0] == 1) {
+    if (tensor.shape.count() == 0 || tensor.contiguous()) {
         return;
     }
-    if (tensor.rowStride < tensor.shape.count() / tensor.shape[0]) {
-        fail(field, fmt::format("row stride {} is shorter than a row", tensor.rowStride));
+    TensorView row = tensor;
+    row.strides[0] = 0;
+    if (!row.contiguous()) {
+        fail(field, "elements of a row lie apart where contiguous rows are needed");
+    }
+    if (tensor.shape[0] > 1 && tensor.stride0() < row.stride0()) {
+        fail(field, fmt::format("row stride {} is shorter than a row", tensor.stride0()));
+    }
+}
+
+void OpCheck::lastContiguous(const TensorView& tensor, std::string_view field) const {
+    const int last = tensor.shape.rank() - 1;
+    if (last >= 0 && tensor.shape[last] > 1 && tensor.stride(last) != 1) {
+        fail(field, fmt::format("elements of the last dimension lie {} apart where neighbours are needed",
+                                tensor.stride(last)));
     }
 }
 

@@ -32,6 +32,8 @@ public:
     void floating(const TensorView& tensor, std::string_view field) const; ///< F32, BF16, F16 or F64
     void contiguous(const TensorView& tensor, std::string_view field) const;
     void rowsContiguous(const TensorView& tensor, std::string_view field) const; ///< stride 0 not below a row's size
+    /// Elements of the last dimension are neighbours; the others may have any strides.
+    void lastContiguous(const TensorView& tensor, std::string_view field) const;
     /// The two share no byte.
     void disjoint(const TensorView& a, std::string_view fieldA, const TensorView& b, std::string_view fieldB) const;
     /// The two are the same memory with the same strides and dtype, or share no byte.

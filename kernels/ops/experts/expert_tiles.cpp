@@ -34,8 +34,8 @@ TensorView takeTileRows(const ExpertTiles& tiles, std::int64_t features, Scratch
 
 bool multipliesInTiles(const LinearView& linear) {
     const WeightView& weight = linear.weight;
-    const bool format =
-        weight.quantized() || (narrow(weight.dense) && !weight.transposed && weight.inFeatures() % 8 == 0);
+    const bool format = weight.format == WeightFormat::Mxfp4 || (!weight.quantized() && narrow(weight.data) &&
+                                                                 !weight.transposed && weight.inFeatures() % 8 == 0);
     return format && weight.outFeatures() % 16 == 0;
 }
 

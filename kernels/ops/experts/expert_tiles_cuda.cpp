@@ -5,6 +5,7 @@
 #include "kernels/device/abi/expert_gather.h"
 #include "kernels/device/abi/expert_matmul.h"
 #include "kernels/device/abi/expert_sort.h"
+#include "kernels/ops/linear/few_rows_cuda.h"
 
 namespace vitrine::kernels {
 
@@ -43,9 +44,10 @@ TileProduct::TileProduct(const ExpertTiles& tiles, const TensorView& rows, const
     params.tileCount = tiles.count.as<const int>();
     params.tiles = tiles.tiles.as<const int>();
     params.slots = tiles.slots.as<const int>();
-    params.blocks = linear.weight.mxfp4.blocks.data;
-    params.scales = linear.weight.mxfp4.scales.data;
-    params.dense = linear.weight.dense.data;
+    const WeightPointers weight(linear.weight);
+    params.blocks = weight.packed;
+    params.scales = weight.scales;
+    params.dense = weight.dense;
     params.bias = linear.bias.data;
     params.biasStride = linear.bias.empty() ? 0 : linear.bias.stride0();
     params.result = result.data;
@@ -57,7 +59,7 @@ TileProduct::TileProduct(const ExpertTiles& tiles, const TensorView& rows, const
                   {"gated", gate == nullptr ? 0 : 1},
                   {"activation", gate == nullptr ? 0 : static_cast<std::int64_t>(gate->activation)},
                   {"halves", gate != nullptr && gate->layout == GateLayout::Halves ? 1 : 0},
-                  {"mxfp4", linear.weight.quantized() ? 1 : 0},
+                  {"mxfp4", linear.weight.format == WeightFormat::Mxfp4 ? 1 : 0},
                   {"bias_dtype", optionalDtype(linear.bias)},
                   {"tile_bound", tiles.bound}}};
 }
@@ -84,9 +86,10 @@ void execute(CudaContext& context, const ExpertMatmul& op) {
     params.tileCount = scratch.tiles.count.as<const int>();
     params.tiles = scratch.tiles.tiles.as<const int>();
     params.slots = scratch.tiles.slots.as<const int>();
-    params.blocks = op.weight.mxfp4.blocks.data;
-    params.scales = op.weight.mxfp4.scales.data;
-    params.dense = op.weight.dense.data;
+    const WeightPointers weight(op.weight);
+    params.blocks = weight.packed;
+    params.scales = weight.scales;
+    params.dense = weight.dense;
     params.bias = op.bias.data;
     params.result = op.out.data;
     params.xStride = op.x.stride0();
@@ -97,7 +100,7 @@ void execute(CudaContext& context, const ExpertMatmul& op) {
     params.out = static_cast<int>(op.weight.outFeatures());
     launchFamily(context, "expert_matmul", abi::kExpertMatmulAbi, params,
                  {{"x_dtype", dtypeNumber(op.x)},
-                  {"w_dtype", static_cast<std::int64_t>(op.weight.quantized() ? DType::U8 : op.weight.dense.dtype)},
+                  {"w_dtype", dtypeNumber(op.weight.data)},
                   {"bias_dtype", optionalDtype(op.bias)},
                   {"out_dtype", dtypeNumber(op.out)},
                   {"transposed", op.weight.transposed ? 1 : 0},

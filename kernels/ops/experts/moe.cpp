@@ -40,8 +40,7 @@ void check(const ExpertMatmul& op) {
     const OpCheck rule(ExpertMatmul::kName);
     checkWeight(rule, op.weight, "weight");
     const std::int64_t experts = op.weight.experts();
-    const int rank = op.weight.quantized() ? op.weight.mxfp4.scales.shape.rank() : op.weight.dense.shape.rank();
-    rule.require(rank == 3, "weight", "a single matrix where a stack is needed");
+    rule.require(op.weight.shape.rank() == 3, "weight", "a single matrix where a stack is needed");
     rule.require(experts <= kMaxExperts, "weight", "more than 4096 experts");
     rule.shape(op.ids, "ids", {OpCheck::kAny, OpCheck::kAny});
     rule.dtype(op.ids, "ids", DType::I32);
@@ -73,7 +72,7 @@ Cost cost(const ExpertMatmul& op, const DeviceTraits& traits) {
     cost.flops = 2 * pairs * static_cast<std::uint64_t>(op.weight.outFeatures() * op.weight.inFeatures());
     cost.computeType = op.x.dtype;
     if (ExpertMatmulTiles::gathers(op)) {
-        cost.share = op.weight.quantized() ? traits.expertShareMxfp4 : traits.expertShareDense;
+        cost.share = op.weight.format == WeightFormat::Mxfp4 ? traits.expertShareMxfp4 : traits.expertShareDense;
     }
     return cost;
 }

@@ -6,7 +6,7 @@
 // the batch.
 
 #include "kernels/context/context.h"
-#include "kernels/core/tensor.h"
+#include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {
 

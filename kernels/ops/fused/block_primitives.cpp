@@ -19,7 +19,7 @@ TensorView flatRows(const TensorView& tensor) {
 TensorView headRows(const TensorView& tensor) {
     TensorView rows = tensor;
     rows.shape = Shape{tensor.shape[0] * tensor.shape[1], tensor.shape[2]};
-    rows.rowStride = 0;
+    rows.strides = {};
     return rows;
 }
 
@@ -99,7 +99,7 @@ DenseMlpPrimitives::DenseMlpPrimitives(const DenseMlp& op, ScratchLayout layout)
     const TensorView active = layout.take(op.x.dtype, Shape{tokens, width});
     TensorView gateOut = both;
     gateOut.shape = Shape{tokens, width};
-    gateOut.rowStride = 2 * width;
+    gateOut.strides[0] = 2 * width;
     TensorView upOut = gateOut;
     upOut.data = static_cast<std::byte*>(both.data) + bytesOf(both.dtype, width);
     gate = productOf(op.gate, x, gateOut);

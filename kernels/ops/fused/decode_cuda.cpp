@@ -57,12 +57,12 @@ bool projectFewTokens(CudaContext& context, const QkvProject& op, const QkvProje
     std::int64_t biasType = 0;
     bool same = true;
     for (std::size_t i = 0; i < linears.size(); ++i) {
-        params.weight[i] = linears[i]->weight.dense.data;
+        params.weight[i] = linears[i]->weight.data.data;
         params.bias[i] = linears[i]->bias.data;
         params.out[i] = outs[i]->data;
         params.outStride[i] = outs[i]->stride0();
         const std::int64_t type = optionalDtype(linears[i]->bias);
-        same = same && linears[i]->weight.dense.dtype == DType::BF16 && outs[i]->dtype == DType::BF16 &&
+        same = same && linears[i]->weight.data.dtype == DType::BF16 && outs[i]->dtype == DType::BF16 &&
                (type == 0 || biasType == 0 || type == biasType);
         biasType = type == 0 ? biasType : type;
     }
@@ -96,8 +96,8 @@ bool activateFewTokens(CudaContext& context, const DenseMlp& op, const TensorVie
     abi::DenseMlpParams params{};
     params.x = op.x.data;
     params.normWeight = op.norm.weight.data;
-    params.weight[0] = op.gate.weight.dense.data;
-    params.weight[1] = op.up.weight.dense.data;
+    params.weight[0] = op.gate.weight.data.data;
+    params.weight[1] = op.up.weight.data.data;
     params.bias[0] = op.gate.bias.data;
     params.bias[1] = op.up.bias.data;
     params.active = active.data;
@@ -109,7 +109,7 @@ bool activateFewTokens(CudaContext& context, const DenseMlp& op, const TensorVie
     const GatedActivation defaults;
     params.alpha = defaults.alpha;
     params.limit = defaults.limit;
-    const bool same = op.gate.weight.dense.dtype == DType::BF16 && op.up.weight.dense.dtype == DType::BF16 &&
+    const bool same = op.gate.weight.data.dtype == DType::BF16 && op.up.weight.data.dtype == DType::BF16 &&
                       active.dtype == DType::BF16 && optionalDtype(op.gate.bias) == optionalDtype(op.up.bias);
     const StreamLayout layout(op.x.shape[1], rows, context.device().sharedPerBlock);
     const Variables<13> variables{{{"x_dtype", dtypeNumber(op.x)},
@@ -136,7 +136,7 @@ bool routeTokens(CudaContext& context, const Route& op) {
     abi::RouteParams params{};
     params.x = op.x.data;
     params.normWeight = op.norm.weight.data;
-    params.router = op.router.weight.dense.data;
+    params.router = op.router.weight.data.data;
     params.bias = op.router.bias.data;
     params.normed = op.normed.data;
     params.ids = op.ids.as<int>();
@@ -150,13 +150,13 @@ bool routeTokens(CudaContext& context, const Route& op) {
     const bool aligned = rowsAligned(op.x) && rowsAligned(op.normed) && startsAligned(op.norm.weight);
     const Variables<11> variables{{{"x_dtype", dtypeNumber(op.x)},
                                    {"normed_dtype", dtypeNumber(op.normed)},
-                                   {"w_dtype", dtypeNumber(op.router.weight.dense)},
+                                   {"w_dtype", dtypeNumber(op.router.weight.data)},
                                    {"norm_dtype", dtypeNumber(op.norm.weight)},
                                    {"bias_dtype", dtypeOrBf16(op.router.bias)},
                                    {"form", formOf(op.norm)},
                                    {"order", static_cast<std::int64_t>(op.order)},
                                    {"dim", op.x.shape[1]},
-                                   {"experts", op.router.weight.dense.shape[0]},
+                                   {"experts", op.router.weight.data.shape[0]},
                                    {"tokens", tokens},
                                    {"aligned", aligned ? 1 : 0}}};
     return launchIfFits(context, callOf("route", abi::kRouteAbi, params, variables));

@@ -98,7 +98,7 @@ ExpertLayout layoutOf(const ExpertMlp& op, const CudaDeviceInfo& device) {
 }
 
 bool packedStack(const WeightView& weight) {
-    return weight.quantized() && startsAligned(weight.mxfp4.blocks) && startsAligned(weight.mxfp4.scales);
+    return weight.format == WeightFormat::Mxfp4 && startsAligned(weight.data) && startsAligned(weight.scales);
 }
 bool packedBias(const TensorView& bias) {
     return bias.empty() || bias.stride0() == bias.shape[1];
@@ -120,11 +120,11 @@ bool runExpertsOfFewTokens(CudaContext& context, const ExpertMlp& op) {
     params.x = op.x.data;
     params.ids = op.ids.as<const int>();
     params.weights = op.weights.as<const float>();
-    params.gateUpBlocks = op.gateUp.weight.mxfp4.blocks.as<const unsigned char>();
-    params.gateUpScales = op.gateUp.weight.mxfp4.scales.as<const unsigned char>();
+    params.gateUpBlocks = op.gateUp.weight.data.as<const unsigned char>();
+    params.gateUpScales = op.gateUp.weight.scales.as<const unsigned char>();
     params.gateUpBias = op.gateUp.bias.data;
-    params.downBlocks = op.down.weight.mxfp4.blocks.as<const unsigned char>();
-    params.downScales = op.down.weight.mxfp4.scales.as<const unsigned char>();
+    params.downBlocks = op.down.weight.data.as<const unsigned char>();
+    params.downScales = op.down.weight.scales.as<const unsigned char>();
     params.downBias = op.down.bias.data;
     params.active = primitives.activation.out.data;
     params.results = primitives.combine.x.data;

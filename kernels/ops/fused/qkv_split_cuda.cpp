@@ -43,9 +43,9 @@ bool projectSplit(CudaContext& context, const QkvProject& op, const abi::QkvProj
         return false;
     }
     const std::int64_t box = headDim == 2 * kBox ? headDim : kBox;
-    all.weightMap[0] = weightMap(op.q.weight.dense, box);
-    all.weightMap[1] = weightMap(op.k.weight.dense, box);
-    all.weightMap[2] = weightMap(op.v.weight.dense, box);
+    all.weightMap[0] = weightMap(op.q.weight.data, box);
+    all.weightMap[1] = weightMap(op.k.weight.data, box);
+    all.weightMap[2] = weightMap(op.v.weight.data, box);
     context.launch(call);
     return true;
 }

@@ -36,7 +36,7 @@ StreamLayout::StreamLayout(std::int64_t dim, std::int64_t rows, std::int64_t lim
 }
 
 abi::GemvParams gemvParameters(const FewRowsProduct& product) {
-    const TensorView& weight = product.linear.weight.dense;
+    const TensorView& weight = product.linear.weight.data;
     abi::GemvParams params{};
     params.x = product.x.data;
     params.gather = product.gather.as<const int>();
@@ -67,7 +67,7 @@ bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product) {
     if (rows > kMaxStreamRows) {
         return false;
     }
-    const TensorView& weight = product.linear.weight.dense;
+    const TensorView& weight = product.linear.weight.data;
     const abi::GemvParams params = gemvParameters(product);
     const StreamLayout layout(weight.shape[1], rows, context.device().sharedPerBlock);
     const auto variables = gemvVariables(product, {{"rows", rows},

@@ -29,9 +29,20 @@ bool multiplyFewRows(CudaContext& context, const FewRowsProduct& product);
 
 /// A plain matrix whose rows follow each other.
 inline bool packedMatrix(const WeightView& weight) {
-    return !weight.quantized() && !weight.transposed && weight.dense.shape.rank() == 2 && startsAligned(weight.dense) &&
-           weight.dense.stride0() == weight.dense.shape[1];
+    return !weight.empty() && !weight.quantized() && !weight.transposed && weight.shape.rank() == 2 &&
+           startsAligned(weight.data) && weight.data.stride0() == weight.shape[1];
 }
+
+/// Where kernels of several formats find a weight: the pointers that are set tell its format.
+struct WeightPointers {
+    explicit WeightPointers(const WeightView& weight)
+        : dense(weight.quantized() ? nullptr : weight.data.data),
+          packed(weight.quantized() ? weight.data.data : nullptr), scales(weight.scales.data) {}
+
+    const void* dense;  ///< null for packed weights
+    const void* packed; ///< null for dense weights
+    const void* scales; ///< of packed weights
+};
 
 /// VT_FORM: RmsNormOrder, or 3 for no norm.
 inline std::int64_t formOf(const NormWeights& norm) {
@@ -44,7 +55,7 @@ abi::GemvParams gemvParameters(const FewRowsProduct& product);
 /// What every kernel of such a product is chosen and specialised by, followed by a kernel's own variables.
 template <std::size_t kOwn>
 std::array<KernelVariable, 10 + kOwn> gemvVariables(const FewRowsProduct& product, const KernelVariable (&own)[kOwn]) {
-    const TensorView& weight = product.linear.weight.dense;
+    const TensorView& weight = product.linear.weight.data;
     std::array<KernelVariable, 10 + kOwn> variables{
         {{"x_dtype", dtypeNumber(product.x)},
          {"w_dtype", dtypeNumber(weight)},

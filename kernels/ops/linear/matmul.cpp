@@ -11,8 +11,7 @@ namespace vitrine::kernels {
 void check(const Matmul& op) {
     const OpCheck rule(Matmul::kName);
     checkWeight(rule, op.weight, "weight");
-    rule.require(op.weight.experts() == 1 && op.weight.dense.shape.rank() != 3, "weight",
-                 "a stack of matrices where a single one is needed");
+    rule.require(op.weight.shape.rank() == 2, "weight", "a stack of matrices where a single one is needed");
     rule.shape(op.x, "x", {OpCheck::kAny, op.weight.inFeatures()});
     rule.floating(op.x, "x");
     rule.rowsContiguous(op.x, "x");
@@ -33,7 +32,7 @@ void check(const Matmul& op) {
     rule.floating(op.out, "out");
     rule.rowsContiguous(op.out, "out");
     rule.disjoint(op.out, "out", op.x, "x");
-    rule.disjoint(op.out, "out", op.weight.dense, "weight");
+    rule.disjoint(op.out, "out", op.weight.data, "weight");
     rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
 }
 

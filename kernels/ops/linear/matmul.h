@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Dense and MXFP4 products: out = x W^T + bias (+ residual).
+// Products with weights of any format: out = x W^T + bias (+ residual).
 
 #include "kernels/context/context.h"
-#include "kernels/core/tensor.h"
+#include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {
 

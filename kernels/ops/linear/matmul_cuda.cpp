@@ -39,16 +39,16 @@ void multiplyByVendor(CudaContext& context, const Matmul& op) {
     const bool inPlace = !op.residual.empty() && op.residual.data == op.out.data && op.residual.dtype == op.out.dtype;
     CudaContext::DenseProduct product;
     product.x = op.x.data;
-    product.weight = op.weight.dense.data;
+    product.weight = op.weight.data.data;
     product.out = op.out.data;
     product.xType = op.x.dtype;
-    product.weightType = op.weight.dense.dtype;
+    product.weightType = op.weight.data.dtype;
     product.outType = op.out.dtype;
     product.m = op.x.shape[0];
     product.n = op.out.shape[1];
     product.k = op.x.shape[1];
     product.xStride = op.x.stride0();
-    product.weightStride = op.weight.dense.stride0();
+    product.weightStride = op.weight.data.stride0();
     product.outStride = op.out.stride0();
     product.transposedWeight = op.weight.transposed;
     product.bias = biasInside ? op.bias.data : nullptr;
@@ -65,30 +65,30 @@ void multiplyByVendor(CudaContext& context, const Matmul& op) {
 void multiplyInFloat32(CudaContext& context, const Matmul& op) {
     abi::MatmulParams params{};
     params.x = op.x.data;
-    params.blocks = op.weight.mxfp4.blocks.data;
-    params.scales = op.weight.mxfp4.scales.data;
-    params.dense = op.weight.dense.data;
+    const WeightPointers weight(op.weight);
+    params.blocks = weight.packed;
+    params.scales = weight.scales;
+    params.dense = weight.dense;
     params.bias = op.bias.data;
     params.residual = op.residual.data;
     params.result = op.out.data;
     params.xStride = op.x.stride0();
-    params.weightStride = op.weight.quantized() ? 0 : op.weight.dense.stride0();
+    params.weightStride = op.weight.quantized() ? 0 : op.weight.data.stride0();
     params.residualStride = op.residual.empty() ? 0 : op.residual.stride0();
     params.resultStride = op.out.stride0();
     params.rows = static_cast<int>(op.x.shape[0]);
     params.in = static_cast<int>(op.x.shape[1]);
     params.out = static_cast<int>(op.out.shape[1]);
-    launchFamily(
-        context, "matmul", abi::kMatmulAbi, params,
-        {{"x_dtype", optionalDtype(op.x)},
-         {"w_dtype", op.weight.quantized() ? static_cast<std::int64_t>(DType::U8) : optionalDtype(op.weight.dense)},
-         {"bias_dtype", optionalDtype(op.bias)},
-         {"residual_dtype", optionalDtype(op.residual)},
-         {"out_dtype", optionalDtype(op.out)},
-         {"transposed", op.weight.transposed ? 1 : 0},
-         {"rows", op.x.shape[0]},
-         {"in", op.x.shape[1]},
-         {"out", op.out.shape[1]}});
+    launchFamily(context, "matmul", abi::kMatmulAbi, params,
+                 {{"x_dtype", optionalDtype(op.x)},
+                  {"w_dtype", dtypeNumber(op.weight.data)},
+                  {"bias_dtype", optionalDtype(op.bias)},
+                  {"residual_dtype", optionalDtype(op.residual)},
+                  {"out_dtype", optionalDtype(op.out)},
+                  {"transposed", op.weight.transposed ? 1 : 0},
+                  {"rows", op.x.shape[0]},
+                  {"in", op.x.shape[1]},
+                  {"out", op.out.shape[1]}});
 }
 
 } // namespace
@@ -100,7 +100,7 @@ void execute(CudaContext& context, const Matmul& op) {
     if (multiplyFewRows(context, FewRowsProduct{op.x, {}, {}, {op.weight, op.bias}, op.residual, op.out, 0})) {
         return;
     }
-    if (!op.weight.quantized() && vendorMultiplies(op.x.dtype, op.weight.dense.dtype, op.out.dtype)) {
+    if (!op.weight.quantized() && vendorMultiplies(op.x.dtype, op.weight.data.dtype, op.out.dtype)) {
         multiplyByVendor(context, op);
     } else {
         multiplyInFloat32(context, op);

@@ -33,8 +33,7 @@ Cost productCost(std::uint64_t inputBytes, const TensorView& out, bool accumulat
 Matmul asMatmul(const MatmulInputGradient& op) {
     Matmul product;
     product.x = op.gradOut;
-    product.weight = op.weight;
-    product.weight.transposed = !op.weight.transposed;
+    product.weight = denseWeight(op.weight.data, !op.weight.transposed);
     product.residual = op.accumulate ? op.gradX : TensorView{};
     product.out = op.gradX;
     product.scratch = op.scratch;
@@ -44,16 +43,14 @@ Matmul asMatmul(const MatmulInputGradient& op) {
 void check(const MatmulInputGradient& op) {
     const OpCheck rule(MatmulInputGradient::kName);
     checkWeight(rule, op.weight, "weight");
-    rule.require(op.weight.experts() == 1 && op.weight.dense.shape.rank() != 3, "weight",
-                 "a stack of matrices where a single one is needed");
+    rule.require(op.weight.shape.rank() == 2, "weight", "a stack of matrices where a single one is needed");
     checkMatrix(rule, op.gradOut, "gradOut", OpCheck::kAny, op.weight.outFeatures());
     rule.require(!op.weight.quantized() || op.gradOut.dtype != DType::F64, "gradOut",
                  "an MXFP4 weight is multiplied in float32, and gradOut is float64");
     checkMatrix(rule, op.gradX, "gradX", op.gradOut.shape[0], op.weight.inFeatures());
     rule.disjoint(op.gradX, "gradX", op.gradOut, "gradOut");
-    rule.disjoint(op.gradX, "gradX", op.weight.dense, "weight");
-    rule.disjoint(op.gradX, "gradX", op.weight.mxfp4.blocks, "weight");
-    rule.disjoint(op.gradX, "gradX", op.weight.mxfp4.scales, "weight");
+    rule.disjoint(op.gradX, "gradX", op.weight.data, "weight");
+    rule.disjoint(op.gradX, "gradX", op.weight.scales, "weight");
     rule.scratch(op.scratch, scratch(op, DeviceTraits{}));
 }
 

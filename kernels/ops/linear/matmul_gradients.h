@@ -10,7 +10,7 @@
 // number of threads.
 
 #include "kernels/context/context.h"
-#include "kernels/core/tensor.h"
+#include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {
 

@@ -49,7 +49,7 @@ abi::TensorMap weightMap(const TensorView& weight, std::int64_t rows) {
 
 bool multiplySplit(CudaContext& context, const FewRowsProduct& product) {
     const std::int64_t rows = product.out.shape[0];
-    const TensorView& weight = product.linear.weight.dense;
+    const TensorView& weight = product.linear.weight.data;
     const std::int64_t columns = narrowest({32, 64, 96, 112, 128}, weight.shape[0], clustersAtOnce(context));
     if (rows == 1 || rows > kMaxSplitRows || columns == 0) { // one row: weight_stream.cuh is as fast
         return false;

@@ -4,11 +4,12 @@
 
 // Rules for a weight of a product.
 
+#include "kernels/core/weight_view.h"
 #include "kernels/ops/common/op_check.h"
 
 namespace vitrine::kernels {
 
-/// Exactly one of dense and mxfp4 is set, with matching shapes and dtypes.
+/// There is a weight, a matrix or a stack of them, whose tensors have the shapes and dtypes of its format.
 void checkWeight(const OpCheck& rule, const WeightView& weight, std::string_view field);
 
 } // namespace vitrine::kernels

@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "kernels/context/context.h"
-#include "kernels/core/tensor.h"
+#include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {
 

@@ -211,13 +211,13 @@ MatrixRef matrixOf(const WeightView& weight, std::int64_t expert) {
     MatrixRef matrix;
     matrix.out = weight.outFeatures();
     matrix.in = weight.inFeatures();
-    if (weight.quantized()) {
+    if (weight.format == WeightFormat::Mxfp4) {
         matrix.dtype = DType::F4;
-        matrix.data = weight.mxfp4.blocks.as<const std::uint8_t>() + expert * matrix.out * (matrix.in / 2);
-        matrix.scales = weight.mxfp4.scales.as<const std::uint8_t>() + expert * matrix.out * (matrix.in / kMxfp4Group);
+        matrix.data = weight.data.as<const std::uint8_t>() + expert * matrix.out * (matrix.in / 2);
+        matrix.scales = weight.scales.as<const std::uint8_t>() + expert * matrix.out * (matrix.in / kMxfp4Group);
         return matrix;
     }
-    const TensorView& dense = weight.dense;
+    const TensorView& dense = weight.data;
     matrix.dtype = dense.dtype;
     matrix.transposed = weight.transposed;
     const bool stack = dense.shape.rank() == 3;

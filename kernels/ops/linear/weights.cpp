@@ -3,36 +3,28 @@
 #include "kernels/ops/linear/weights.h"
 
 #include "kernels/cpu/row_loop.h"
-#include "kernels/formats/mxfp4_format.h"
 #include "kernels/ops/common/op_check.h"
 #include "kernels/ops/linear/weight_check.h"
 
 namespace vitrine::kernels {
 
-void check(const DequantizeMxfp4& op) {
-    const OpCheck rule(DequantizeMxfp4::kName);
-    WeightView weight;
-    weight.mxfp4 = op.weight;
-    checkWeight(rule, weight, "weight");
-    const Shape& blocks = op.weight.blocks.shape;
-    rule.require(op.out.shape.rank() == blocks.rank() - 1, "out", "rank is not one below the blocks'");
-    for (int dim = 0; dim + 2 < blocks.rank(); ++dim) {
-        rule.require(op.out.shape[dim] == blocks[dim], "out", "shape differs from the blocks'");
-    }
-    rule.require(op.out.shape[op.out.shape.rank() - 1] == blocks[blocks.rank() - 2] * kMxfp4Group, "out",
-                 "last dimension is not 32 times the groups");
+void check(const Dequantize& op) {
+    const OpCheck rule(Dequantize::kName);
+    checkWeight(rule, op.weight, "weight");
+    rule.require(op.weight.quantized(), "weight", "it is dense already");
+    rule.require(op.out.shape == op.weight.shape, "out", "shape differs from the weight's");
     rule.present(op.out, "out");
     rule.floating(op.out, "out");
     rule.contiguous(op.out, "out");
-    rule.disjoint(op.out, "out", op.weight.blocks, "weight");
+    rule.disjoint(op.out, "out", op.weight.data, "weight");
     rule.disjoint(op.out, "out", op.weight.scales, "weight");
 }
 
-Cost cost(const DequantizeMxfp4& op, const DeviceTraits&) {
-    return streamingCost(op.weight.blocks.bytes() + op.weight.scales.bytes(), op.out.bytes(), 0, op.out.dtype);
+Cost cost(const Dequantize& op, const DeviceTraits&) {
+    return streamingCost(op.weight.bytes(), op.out.bytes(), 0, op.out.dtype);
 }
 
-std::uint64_t scratch(const DequantizeMxfp4&, const DeviceTraits&) {
+std::uint64_t scratch(const Dequantize&, const DeviceTraits&) {
     return 0;
 }
 

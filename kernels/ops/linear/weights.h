@@ -2,22 +2,22 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// Weight formats: MXFP4 to dense, and random weights for synthetic models.
+// Packed weights to dense ones, random weights for synthetic models, transposed copies.
 
 #include "kernels/context/context.h"
-#include "kernels/core/tensor.h"
+#include "kernels/core/weight_view.h"
 
 namespace vitrine::kernels {
 
-/// out = table[nibble] * 2^(scale - 127), exact in BF16 unless the exponent leaves its range.
-struct DequantizeMxfp4 {
-    static constexpr std::string_view kName = "DequantizeMxfp4";
-    Mxfp4View weight; ///< (..., rows, groups, 16) and (..., rows, groups)
-    TensorView out;   ///< (..., rows, groups * 32)
+/// A packed weight as floats. MXFP4: out = table[nibble] * 2^(scale - 127), exact in BF16 unless the exponent leaves its range.
+struct Dequantize {
+    static constexpr std::string_view kName = "DequantizeMxfp4"; ///< recorded runs know it by this name
+    WeightView weight;
+    TensorView out; ///< of the weight's shape
 };
 
 /// Random values from Philox with the key (seed, stream): normal with the given deviation for float types; uniform bytes
-/// for U8 (MXFP4 blocks); the constant `center` for U8 when deviation is 0 (scales), and center + normal for floats.
+/// for U8 (packed elements); the constant `center` for U8 when deviation is 0 (their scales), and center + normal for floats.
 struct FillRandom {
     static constexpr std::string_view kName = "FillRandom";
     TensorView out;
@@ -34,12 +34,12 @@ struct TransposeCopy {
     TensorView out;
 };
 
-void check(const DequantizeMxfp4& op);
-Cost cost(const DequantizeMxfp4& op, const DeviceTraits& traits);
+void check(const Dequantize& op);
+Cost cost(const Dequantize& op, const DeviceTraits& traits);
 /// 0: the op needs no scratch.
-std::uint64_t scratch(const DequantizeMxfp4& op, const DeviceTraits& traits);
-void execute(CpuContext& context, const DequantizeMxfp4& op);
-void execute(CudaContext& context, const DequantizeMxfp4& op);
+std::uint64_t scratch(const Dequantize& op, const DeviceTraits& traits);
+void execute(CpuContext& context, const Dequantize& op);
+void execute(CudaContext& context, const Dequantize& op);
 
 void check(const FillRandom& op);
 Cost cost(const FillRandom& op, const DeviceTraits& traits);

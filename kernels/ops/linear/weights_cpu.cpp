@@ -8,19 +8,16 @@
 #include "base/error.h"
 #include "kernels/core/floats.h"
 #include "kernels/cpu/row_loop.h"
-#include "kernels/formats/mxfp4_format.h"
 #include "kernels/ops/linear/weight_product.h"
 
 namespace vitrine::kernels {
 
 namespace {
 
-void expandRow(const DequantizeMxfp4& op, std::int64_t row, std::int64_t in) {
-    const std::uint8_t* blocks = op.weight.blocks.as<const std::uint8_t>() + row * (in / 2);
-    const std::uint8_t* scales = op.weight.scales.as<const std::uint8_t>() + row * (in / kMxfp4Group);
+void expandRow(const Dequantize& op, const MatrixRef& rows, std::int64_t row, std::int64_t in) {
     float values[kRowPiece];
     forPieces(in, [&](std::int64_t begin, std::int64_t count) {
-        expandMxfp4(blocks, scales, begin, count, values);
+        loadWeights(rows, row, begin, count, values);
         storeFloats(op.out.dtype, values, count, op.out.data, row * in + begin);
     });
 }
@@ -51,12 +48,11 @@ template <class T> void transposeTiles(CpuContext& context, const TransposeCopy&
 
 } // namespace
 
-void execute(CpuContext& context, const DequantizeMxfp4& op) {
-    const Shape& scales = op.weight.scales.shape;
-    const std::int64_t groups = scales[scales.rank() - 1];
-    const std::int64_t rows = groups == 0 ? 0 : scales.count() / groups;
-    const std::int64_t in = groups * kMxfp4Group;
-    forRows(context, rows, in, [&](std::int64_t row) { expandRow(op, row, in); });
+void execute(CpuContext& context, const Dequantize& op) {
+    const std::int64_t in = op.weight.inFeatures();
+    const std::int64_t rows = in == 0 ? 0 : op.weight.shape.count() / in;
+    const MatrixRef first = matrixOf(op.weight, 0); // rows of all experts follow each other
+    forRows(context, rows, in, [&](std::int64_t row) { expandRow(op, first, row, in); });
 }
 
 void execute(CpuContext& context, const TransposeCopy& op) {

@@ -19,9 +19,9 @@ std::int64_t elementsPerBlock(DType dtype) {
 
 } // namespace
 
-void execute(CudaContext& context, const DequantizeMxfp4& op) {
+void execute(CudaContext& context, const Dequantize& op) {
     abi::DequantizeMxfp4Params params{};
-    params.blocks = op.weight.blocks.data;
+    params.blocks = op.weight.data.data;
     params.scales = op.weight.scales.data;
     params.out = op.out.data;
     params.groups = op.weight.scales.shape.count();

@@ -35,7 +35,7 @@ void run(CudaContext& context, Kind kind, const TensorView& a, const TensorView&
     parameters.size = size;
     parameters.cap = cap;
     const auto flat = [&](TensorView view) {
-        view.rowStride = one ? 0 : view.rowStride;
+        view.strides = one ? Strides{} : view.strides;
         view.shape = one ? Shape{size} : view.shape;
         return view;
     };

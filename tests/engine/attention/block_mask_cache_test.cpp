@@ -91,7 +91,7 @@ TEST(BlockMaskCache, RowsApartAreContentsAsTheyAreTogether) {
     }
     kernels::CaptureBinding strided = together;
     strided.tensors[0].data = apart.data();
-    strided.tensors[0].rowStride = 3;
+    strided.tensors[0].strides[0] = 3;
     EXPECT_EQ(blockMaskKey(documents.mod.program, together, kShape),
               blockMaskKey(documents.mod.program, strided, kShape));
     apart[3] += 1;

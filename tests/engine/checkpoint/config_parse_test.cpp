@@ -36,7 +36,7 @@ TEST(ModelConfig, MissingKeysTakeTheClassDefaults) {
     EXPECT_EQ(oss.expertsPerToken, 4);
     EXPECT_EQ(oss.layers[0].window, 128);
     EXPECT_EQ(oss.layers[1].window, 0);
-    EXPECT_FALSE(oss.mxfp4);
+    EXPECT_EQ(oss.expertFormat, kernels::WeightFormat::Dense);
     const ModelConfig llama = parse({{"model_type", "llama"}});
     EXPECT_EQ(llama.kvHeads, 32);
     EXPECT_EQ(llama.headDim, 128);

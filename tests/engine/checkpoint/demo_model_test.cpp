@@ -57,7 +57,7 @@ void fillDemo(const TensorSpec& spec, const RandomRule& rule, std::uint32_t stre
 TEST(DemoModel, OpensAndIsSmall) {
     const ModelSource source = openModel(demoFolder());
     EXPECT_EQ(source.config.family, Family::GptOss);
-    EXPECT_TRUE(source.config.mxfp4);
+    EXPECT_EQ(source.config.expertFormat, kernels::WeightFormat::Mxfp4);
     EXPECT_EQ(source.config.layers.size(), 6U);
     EXPECT_EQ(source.config.layers[0].window, 64);
     EXPECT_EQ(source.config.layers[1].window, 0);

@@ -137,7 +137,7 @@ TEST(Checkpoint, ExpertsMayBeStoredInEitherForm) {
     json config = json::parse(readBytes(folder.file("config.json")));
     config.erase("quantization_config");
     folder.write("config.json", config.dump());
-    EXPECT_TRUE(openModel(folder.path()).config.mxfp4);
+    EXPECT_EQ(openModel(folder.path()).config.expertFormat, kernels::WeightFormat::Mxfp4);
 
     ModelSource fused = openModel("synthetic:tiny-qwen3-moe");
     fused.config.fusedExperts = true;

@@ -54,7 +54,7 @@ TEST(Interpreter, LoadsOfEveryDtypeAndRowStrides) {
         Maker m;
         const Program program = m.finish(m.load("x", type, {m.h, m.k}));
         std::vector<std::byte> memory(512);
-        const TensorView view{memory.data(), dtype, Shape{2, 3}, rowStride};
+        const TensorView view{memory.data(), dtype, Shape{2, 3}, {rowStride}};
         for (int h = 0; h < 2; ++h) {
             for (int k = 0; k < 3; ++k) {
                 const std::int64_t offset = h * view.stride0() + k;

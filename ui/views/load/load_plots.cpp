@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/formats/weight_formats.h"
 #include "ui/models/common/format.h"
 
 namespace vitrine::ui {
@@ -57,8 +58,9 @@ std::vector<SpanRow> stageRows(const LoadSide& side, bool withCopy) {
         rows.push_back({tr("Copy"), bars(side, QStringLiteral("Copy"), rate("Copy"))});
     }
     if (side.stage("Expand") != nullptr) {
-        rows.push_back(
-            {tr("Expand"), bars(side, QStringLiteral("Expand"), tr("MXFP4 to BF16, %1 written").arg(rate("Expand")))});
+        const QString packed = QString::fromStdString(kernels::packedTitles());
+        rows.push_back({tr("Expand"), bars(side, QStringLiteral("Expand"),
+                                           tr("%1 to BF16, %2 written").arg(packed, rate("Expand")))});
     } else {
         base::TimeNs begin = side.length;
         for (const profiler::LoadStage& stage : side.stages) {

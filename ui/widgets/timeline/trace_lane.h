@@ -29,7 +29,7 @@ public:
     /// Of a span that the axis shows, in the lane's coordinates; nothing when it lies outside or the lane is collapsed.
     std::optional<QRectF> spanRect(TracePlace place) const;
     QString spoken() const override;
-    /// "mxfp4_gate_up, 15.9 µs from 2.601 s, ExpertMlp of layer 11"
+    /// "expert_matmul, 15.9 µs from 2.601 s, ExpertMlp of layer 11"
     QString words(TracePlace place) const;
     bool step(int direction) override;
 

@@ -27,7 +27,7 @@ class TestTensor {
 public:
     TestTensor() = default;
     TestTensor(DType dtype, const Shape& shape, std::int64_t rowStride = 0) : shape_(shape) {
-        view_ = TensorView{nullptr, dtype, shape, rowStride};
+        view_ = TensorView{nullptr, dtype, shape, {rowStride}};
         const std::int64_t rows = shape.rank() == 0 ? 1 : shape[0];
         const std::int64_t span = shape.rank() == 0 ? 1 : rows * view_.stride0();
         bytes_.assign(kGuard + bytesOf(dtype, span) + kGuard + kMemoryAlignment, kPattern);

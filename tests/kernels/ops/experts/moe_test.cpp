@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/formats/weight_formats.h"
 #include "tests/kernels/ops/common/op_testing.h"
 
 namespace vitrine::kernels {
@@ -102,8 +103,7 @@ Stack denseStack(std::mt19937& random, DType type, std::int64_t experts, std::in
     Stack stack;
     stack.dense = transposed ? TestTensor(type, Shape{experts, in, out}) : TestTensor(type, Shape{experts, out, in});
     stack.dense.fillNormal(random);
-    stack.view.dense = stack.dense;
-    stack.view.transposed = transposed;
+    stack.view = denseWeight(stack.dense, transposed);
     const std::vector<double> stored = stack.dense.values();
     for (std::int64_t e = 0; e < experts; ++e) {
         for (std::int64_t o = 0; o < out; ++o) {
@@ -123,7 +123,7 @@ Stack mxfp4Stack(std::mt19937& random, std::int64_t experts, std::int64_t out, s
     stack.scales = TestTensor(DType::U8, Shape{experts, out, in / 32});
     stack.blocks.fillBytes(random, 0, 255);
     stack.scales.fillBytes(random, 122, 128);
-    stack.view.mxfp4 = {stack.blocks, stack.scales};
+    stack.view = packedWeight(WeightFormat::Mxfp4, stack.blocks, stack.scales);
     const std::vector<double> bytes = stack.blocks.values();
     const std::vector<double> scales = stack.scales.values();
     for (std::size_t i = 0; i < static_cast<std::size_t>(experts * out * in); ++i) {

@@ -79,7 +79,7 @@ protected:
     }
     static LinearView linear(const TestTensor& weight, const TensorView& bias = {}) {
         LinearView view;
-        view.weight.dense = weight;
+        view.weight = denseWeight(weight);
         view.bias = bias;
         return view;
     }

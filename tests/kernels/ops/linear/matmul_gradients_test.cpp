@@ -282,13 +282,13 @@ TEST(MatmulInputGradient, CheckNamesTheField) {
     op.gradX.data = op.gradOut.data;
     testing::expectCheckNames(op, "gradX");
     op = good;
-    op.gradX.data = op.weight.dense.data;
+    op.gradX.data = op.weight.data.data;
     testing::expectCheckNames(op, "gradX");
     op = good;
     op.weight = WeightView{};
     testing::expectCheckNames(op, "weight");
     op = good;
-    op.weight.dense.shape = Shape{1, 8, 16};
+    op.weight.shape = Shape{1, 8, 16};
     testing::expectCheckNames(op, "weight");
     op = good;
     op.gradOut.shape = Shape{2, 8};
@@ -316,7 +316,7 @@ TEST(MatmulWeightGradient, CheckNamesTheField) {
     op.x.shape = Shape{20 * 16};
     testing::expectCheckNames(op, "x");
     op = good;
-    op.gradWeight.rowStride = 15;
+    op.gradWeight.strides[0] = 15;
     testing::expectCheckNames(op, "gradWeight");
     op = good;
     op.gradWeight.data = op.x.data;

@@ -4,6 +4,7 @@
 
 // Random weights for tests of products, with their values for references.
 
+#include "kernels/formats/weight_formats.h"
 #include "tests/kernels/ops/common/op_testing.h"
 
 namespace vitrine::kernels::testing {
@@ -20,8 +21,7 @@ inline TestWeight denseWeight(std::mt19937& random, DType dtype, std::int64_t ou
     TestWeight weight;
     weight.dense = transposed ? TestTensor(dtype, Shape{in, out}) : TestTensor(dtype, Shape{out, in}, in + 5);
     weight.dense.fillNormal(random);
-    weight.view.dense = weight.dense;
-    weight.view.transposed = transposed;
+    weight.view = kernels::denseWeight(weight.dense, transposed);
     const std::vector<double> stored = weight.dense.values();
     for (std::int64_t o = 0; o < out; ++o) {
         for (std::int64_t i = 0; i < in; ++i) {
@@ -39,7 +39,7 @@ inline TestWeight mxfp4Weight(std::mt19937& random, std::int64_t out, std::int64
     weight.scales = TestTensor(DType::U8, Shape{out, in / 32});
     weight.blocks.fillBytes(random, 0, 255);
     weight.scales.fillBytes(random, 119, 130);
-    weight.view.mxfp4 = {weight.blocks, weight.scales};
+    weight.view = packedWeight(WeightFormat::Mxfp4, weight.blocks, weight.scales);
     const std::vector<double> bytes = weight.blocks.values();
     const std::vector<double> scales = weight.scales.values();
     for (std::int64_t i = 0; i < out * in; ++i) {

@@ -6,6 +6,7 @@
 
 #include "base/philox.h"
 #include "kernels/formats/mxfp4_format.h"
+#include "kernels/formats/weight_formats.h"
 #include "kernels/ops/linear/weight_product.h"
 #include "tests/kernels/ops/common/op_testing.h"
 
@@ -26,7 +27,7 @@ TEST(DequantizeMxfp4, LowNibbleFirst) {
     }
     scales.view().as<std::uint8_t>()[0] = 128;
     TestTensor out(DType::BF16, Shape{1, 32});
-    testing::runOp(context, DequantizeMxfp4{{blocks, scales}, out});
+    testing::runOp(context, Dequantize{packedWeight(WeightFormat::Mxfp4, blocks, scales), out});
     std::vector<double> expected(32, 0.0);
     expected[0] = 1;
     expected[1] = 2;
@@ -55,7 +56,7 @@ TEST(DequantizeMxfp4, EveryScaleAndNibbleIsExact) {
             }
         }
     }
-    testing::runOp(context, DequantizeMxfp4{{blocks, scales}, out});
+    testing::runOp(context, Dequantize{packedWeight(WeightFormat::Mxfp4, blocks, scales), out});
     EXPECT_EQ(out.values(), expected);
     EXPECT_TRUE(std::isnan(mxfp4Scale(255)));
     EXPECT_EQ(mxfp4Scale(0), 0x1p-127F);

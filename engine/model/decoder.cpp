@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "engine/model/decoder.h"
+
+#include <fmt/format.h>
+#include <map>
+#include <utility>
+
+#include "kernels/program/program_builder.h"
+
+namespace vitrine::engine {
+namespace {
+
+using Axis = std::optional<int>;
+
+constexpr Axis kUndivided = std::nullopt;
+constexpr Axis kOutputs = 0; ///< of a matrix, and so of its bias
+constexpr Axis kInputs = 1;  ///< the bias is then added once, after the sum over devices
+constexpr Axis kExperts = 0;
+constexpr Axis kVocabulary = 0;
+constexpr Axis kHeads = 0;
+
+bool isFloat(kernels::DType dtype) {
+    return dtype == kernels::DType::F32 || dtype == kernels::DType::BF16 || dtype == kernels::DType::F16;
+}
+
+/// Finds the weights of one layer, or of what is outside of them, and lists each as a parameter.
+class Binder {
+public:
+    Binder(const ModelConfig& config, const WeightStore& weights, std::vector<Parameter>& parameters)
+        : config_(config), weights_(weights), parameters_(parameters) {}
+
+    kernels::TensorView tensor(const std::string& name, ParameterRole role, Axis axis) {
+        return weight(name, kernels::denseWeight(weights_.get(name)), role, false, axis).data;
+    }
+
+    kernels::NormWeights norm(const std::string& name) {
+        return {tensor(name + ".weight", ParameterRole::Norm, kUndivided), static_cast<float>(config_.normEps),
+                config_.normForm};
+    }
+
+    kernels::LinearView linear(const std::string& name, ParameterRole role, Axis axis) {
+        kernels::LinearView out;
+        out.weight = weight(name + ".weight", weights_.weight(name + ".weight"), role, false, axis);
+        out.bias = bias(name + ".bias", role, axis == kInputs ? kUndivided : axis);
+        return out;
+    }
+
+    kernels::LinearView experts(const std::string& name, ParameterRole role) {
+        // Dense gpt-oss checkpoints hold (experts, in, out); what was expanded from packed weights is (experts, out, in).
+        const bool transposed =
+            config_.family == Family::GptOss && config_.expertFormat == kernels::WeightFormat::Dense;
+        kernels::LinearView out;
+        out.weight = weight(name, transposed ? kernels::denseWeight(weights_.get(name), true) : weights_.weight(name),
+                            role, false, kExperts);
+        out.bias = bias(name + "_bias", role, kExperts);
+        return out;
+    }
+
+    DecoderLayer layer(std::int32_t index) {
+        layer_ = index;
+        DecoderLayer out;
+        out.config = config_.layers[static_cast<std::size_t>(index)];
+        const std::string prefix = fmt::format("model.layers.{}.", index);
+        attention(out, prefix);
+        mlp(out, prefix);
+        layer_ = -1;
+        return out;
+    }
+
+private:
+    const kernels::WeightView& weight(const std::string& name, const kernels::WeightView& view, ParameterRole role,
+                                      bool isBias, Axis axis) {
+        const bool trainable = !view.quantized() && isFloat(view.data.dtype);
+        return parameters_.emplace_back(Parameter{name, view, layer_, role, isBias, axis, trainable}).view;
+    }
+
+    /// Empty where there is none.
+    kernels::TensorView bias(const std::string& name, ParameterRole role, Axis axis) {
+        if (!weights_.has(name)) {
+            return {};
+        }
+        return weight(name, kernels::denseWeight(weights_.get(name)), role, true, axis).data;
+    }
+
+    void attention(DecoderLayer& out, const std::string& prefix) {
+        const std::string name = prefix + "self_attn.";
+        out.attentionNorm = norm(prefix + "input_layernorm");
+        out.q = linear(name + "q_proj", ParameterRole::Query, kOutputs);
+        out.k = linear(name + "k_proj", ParameterRole::Key, kOutputs);
+        out.v = linear(name + "v_proj", ParameterRole::Value, kOutputs);
+        out.o = linear(name + "o_proj", ParameterRole::AttentionOut, kInputs);
+        if (config_.qkNorm) {
+            out.qNorm = norm(name + "q_norm");
+            out.kNorm = norm(name + "k_norm");
+        }
+        if (config_.sinks) {
+            out.sinks = tensor(name + "sinks", ParameterRole::Sinks, kHeads);
+        }
+        if (config_.postNorms) {
+            out.attentionPostNorm = norm(prefix + "post_attention_layernorm");
+        }
+    }
+
+    void mlp(DecoderLayer& out, const std::string& prefix) {
+        const std::string name = prefix + "mlp.";
+        out.mlpNorm = norm(prefix + (config_.postNorms ? "pre_feedforward_layernorm" : "post_attention_layernorm"));
+        if (out.config.moe) {
+            out.router = linear(name + (config_.family == Family::GptOss ? "router" : "gate"), ParameterRole::Router,
+                                kUndivided);
+            out.gateUp = experts(name + "experts.gate_up_proj", ParameterRole::ExpertGateUp);
+            out.down = experts(name + "experts.down_proj", ParameterRole::ExpertDown);
+        } else {
+            out.gate = linear(name + "gate_proj", ParameterRole::Gate, kOutputs);
+            out.up = linear(name + "up_proj", ParameterRole::Up, kOutputs);
+            out.down = linear(name + "down_proj", ParameterRole::Down, kInputs);
+        }
+        if (config_.postNorms) {
+            out.mlpPostNorm = norm(prefix + "post_feedforward_layernorm");
+        }
+    }
+
+    const ModelConfig& config_;
+    const WeightStore& weights_;
+    std::vector<Parameter>& parameters_;
+    std::int32_t layer_ = -1;
+};
+
+} // namespace
+
+Decoder::Decoder(const ModelConfig& config, const WeightStore& weights) {
+    Binder binder(config, weights, parameters_);
+    embedding_ = binder.tensor("model.embed_tokens.weight", ParameterRole::Embedding, kVocabulary);
+    for (std::size_t i = 0; i < config.layers.size(); ++i) {
+        layers_.push_back(binder.layer(static_cast<std::int32_t>(i)));
+    }
+    finalNorm_ = binder.norm("model.norm");
+    if (config.tiedEmbeddings) {
+        head_.weight = kernels::denseWeight(embedding_);
+    } else {
+        head_.weight = kernels::denseWeight(binder.tensor("lm_head.weight", ParameterRole::Head, kVocabulary));
+    }
+    bindPrograms(config);
+}
+
+/// Layers with equal windows share a program, and so its kernels.
+void Decoder::bindPrograms(const ModelConfig& config) {
+    const kernels::KnownProgram* score = nullptr;
+    if (config.attentionSoftCap > 0) {
+        score = &programs_.emplace_back(kernels::softCapScore(config.attentionSoftCap));
+    }
+    std::map<std::int64_t, const kernels::KnownProgram*> masks;
+    for (DecoderLayer& layer : layers_) {
+        const kernels::KnownProgram*& mask = masks[layer.config.window];
+        if (mask == nullptr) {
+            mask = &programs_.emplace_back(kernels::slidingWindowMask(layer.config.window));
+        }
+        layer.attentionMask = mask->bound();
+        if (score != nullptr) {
+            layer.attentionScore = score->bound();
+        }
+    }
+}
+
+} // namespace vitrine::engine

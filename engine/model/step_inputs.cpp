@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "engine/model/step.h"
+
+namespace vitrine::engine {
+
+StepInputs::StepInputs(const Model& model, const StepBatch& stepBatch, const KvCache* cache) : batch(stepBatch) {
+    std::vector<std::int32_t> idList, positionList, sequenceList, offsetList = {0}, rowList;
+    for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
+        const StepSequence& item = batch.sequences[s];
+        const std::int64_t start = cache == nullptr ? 0 : cache->length(item.sequence);
+        for (std::size_t t = 0; t < item.tokens.size(); ++t) {
+            const std::int32_t id = item.tokens[t];
+            if (id < 0 || id >= model.config().vocab) {
+                throw base::BadInput(
+                    fmt::format("tokens: id {} is outside the vocabulary of {}", id, model.config().vocab));
+            }
+            idList.push_back(id);
+            positionList.push_back(static_cast<std::int32_t>(start + static_cast<std::int64_t>(t)));
+            sequenceList.push_back(static_cast<std::int32_t>(s));
+        }
+        if (item.tokens.empty()) {
+            throw base::Internal("a step has a sequence without tokens");
+        }
+        offsetList.push_back(static_cast<std::int32_t>(idList.size()));
+        if (item.wantsLogits) {
+            rowList.push_back(static_cast<std::int32_t>(idList.size()) - 1);
+        }
+        appends.push_back({item.sequence, static_cast<std::int64_t>(item.tokens.size()), item.keep});
+    }
+    tokens = static_cast<std::int64_t>(idList.size());
+    const bool all = batch.logits == StepLogits::All;
+    rows = all ? tokens : static_cast<std::int64_t>(rowList.size());
+    ids = append(idList);
+    positions = append(positionList);
+    sequence = append(sequenceList);
+    offsets = append(offsetList);
+    rowIds = all ? Slice{} : append(rowList);
+    for (std::size_t g = 0; cache != nullptr && g < cache->groups().size(); ++g) {
+        const KvTables tables = cache->tables(static_cast<int>(g), appends);
+        groups.push_back({append(tables.pages), append(tables.first), append(tables.lengths), append(tables.firstAfter),
+                          append(tables.lengthsAfter), tables.columns, tables.totalTokens});
+    }
+    addRope(model, cache);
+    // Behind all else: histories grow, and the other arrays should stay where they are.
+    if (!kernels::plainlyGreedy(batch.sampling) || batch.topLogprobs > 0) {
+        sampling = append(kernels::packSampleParameters(batch.sampling));
+    }
+}
+
+StepInputs::Slice StepInputs::append(const std::vector<std::int32_t>& values) {
+    const Slice slice{static_cast<std::int64_t>(inputs.size()), static_cast<std::int64_t>(values.size())};
+    inputs.insert(inputs.end(), values.begin(), values.end());
+    return slice;
+}
+
+void StepInputs::addRope(const Model& model, const KvCache* cache) {
+    if (!model.ropeFrequencies_.empty()) {
+        ropeSpans.push_back({0, tokens, 0, model.ropeScale_});
+        return;
+    }
+    // Dynamic frequencies follow the length of their own sequence, so that a result does not depend on the batch.
+    std::int64_t begin = 0;
+    for (const StepSequence& item : batch.sequences) {
+        const auto count = static_cast<std::int64_t>(item.tokens.size());
+        const std::int64_t length = (cache == nullptr ? 0 : cache->length(item.sequence)) + count;
+        const RopeTable table = makeRopeTable(model.config(), std::max(length, item.promptTokens));
+        ropeSpans.push_back({begin, begin + count, static_cast<std::int64_t>(frequencies.size()),
+                             static_cast<float>(table.attentionScale)});
+        frequencies.insert(frequencies.end(), table.inverseFrequency.begin(), table.inverseFrequency.end());
+        begin += count;
+    }
+}
+
+std::vector<std::int64_t> StepInputs::signature() const {
+    std::vector<std::int64_t> out = {tokens,
+                                     static_cast<std::int64_t>(appends.size()),
+                                     rows,
+                                     batch.logits == StepLogits::All ? 1 : 0,
+                                     batch.sampling.empty() ? 0 : 1,
+                                     batch.topLogprobs,
+                                     sampling.count,
+                                     static_cast<std::int64_t>(ropeSpans.size())};
+    for (const GroupSlices& group : groups) {
+        out.push_back(group.columns);
+    }
+    return out;
+}
+
+void copyCarried(kernels::Context& context, const StepInputs& stepInputs, const kernels::TensorView& inputs) {
+    for (const CarriedIds& part : stepInputs.batch.carried) {
+        context.copy(part.ids, inputs.as<std::int32_t>() + stepInputs.ids.offset + part.token,
+                     static_cast<std::uint64_t>(part.count) * sizeof(std::int32_t));
+    }
+}
+
+} // namespace vitrine::engine

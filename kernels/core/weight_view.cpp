@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/core/weight_view.h"
+
+#include <algorithm>
+#include <array>
+
+namespace vitrine::kernels {
+
+TensorView& WeightView::field(WeightField which) {
+    return which == WeightField::Data ? data : which == WeightField::Scales ? scales : zeros;
+}
+
+WeightView denseWeight(const TensorView& data, bool transposed) {
+    WeightView out;
+    out.data = data;
+    out.shape = data.shape;
+    out.transposed = transposed;
+    if (const int rank = data.shape.rank(); transposed && rank >= 2) {
+        std::array<std::int64_t, kMaxRank> dims{};
+        std::ranges::copy(data.shape.dims(), dims.begin());
+        std::swap(dims[static_cast<std::size_t>(rank) - 1], dims[static_cast<std::size_t>(rank) - 2]);
+        out.shape = Shape(std::span<const std::int64_t>(dims.data(), static_cast<std::size_t>(rank)));
+    }
+    return out;
+}
+
+} // namespace vitrine::kernels

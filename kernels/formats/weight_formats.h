@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#pragma once
+
+// The formats that pack the elements of a weight, as a table. Whoever shows, names or stores a format reads it here.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernels/core/weight_view.h"
+
+namespace vitrine::kernels {
+
+/// What is the same for all weights of a packed format: an entry of the table.
+struct PackedFormat {
+    WeightFormat format = WeightFormat::Dense;
+    std::string_view name;         ///< in files and options: "mxfp4"
+    std::string_view title;        ///< for people: "MXFP4"
+    DType element = DType::None;   ///< of one packed element
+    std::int64_t group = 0;        ///< elements of the input axis that share a scale (quantization group)
+    std::string_view dataSuffix;   ///< what the name of a stored tensor ends with: NAME_blocks holds the elements
+    std::string_view scalesSuffix; ///< NAME_scales holds the scales
+};
+
+std::span<const PackedFormat> packedFormats();
+
+/// The entry of a format. Throws Internal for Dense.
+const PackedFormat& packedFormat(WeightFormat format);
+
+/// The format of a tensor in memory by its type and its name ("...gate_up_proj_blocks"); null when it is dense.
+const PackedFormat* packedFormatOf(DType dtype, std::string_view tensor);
+
+/// Titles of all packed formats for a sentence: "MXFP4".
+std::string packedTitles();
+/// Their names: "mxfp4".
+std::string packedNames();
+
+/// Finds out the shape and the quantization group of a packed weight whose format and stored tensors are set. MXFP4: `data` is
+/// U8 (..., out, groups, 16), `scales` U8 (..., out, groups).
+WeightView withShape(WeightView packed);
+
+/// A packed weight without zeros.
+WeightView packedWeight(WeightFormat format, const TensorView& data, const TensorView& scales);
+
+} // namespace vitrine::kernels

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Vitrine authors
+// SPDX-License-Identifier: GPL-3.0-only
+#include "kernels/formats/weight_formats.h"
+
+#include <array>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "base/error.h"
+
+namespace vitrine::kernels {
+namespace {
+
+TEST(WeightFormats, NamesAndEndingsDiffer) {
+    std::set<std::string_view> seen;
+    for (const PackedFormat& format : packedFormats()) {
+        EXPECT_TRUE(seen.insert(format.name).second) << format.name;
+        EXPECT_TRUE(seen.insert(format.title).second) << format.title;
+        EXPECT_GT(format.group, 0);
+        EXPECT_EQ(&packedFormat(format.format), &format);
+    }
+    EXPECT_THROW(packedFormat(WeightFormat::Dense), base::Internal);
+}
+
+TEST(WeightFormats, APackedWeightKnowsItsShape) {
+    std::array<std::uint8_t, 1> memory{};
+    const TensorView blocks{memory.data(), DType::U8, Shape{4, 6, 3, 16}};
+    const TensorView scales{memory.data(), DType::U8, Shape{4, 6, 3}};
+    const WeightView weight = packedWeight(WeightFormat::Mxfp4, blocks, scales);
+    EXPECT_EQ(weight.shape, (Shape{4, 6, 96}));
+    EXPECT_EQ(weight.group, 32);
+    EXPECT_EQ(weight.experts(), 4);
+    EXPECT_EQ(weight.bytes(), 4U * 6 * 3 * 17);
+    EXPECT_TRUE(weight.quantized());
+}
+
+TEST(WeightFormats, TensorsInMemoryAreKnownByNameAndType) {
+    const PackedFormat& mxfp4 = packedFormat(WeightFormat::Mxfp4);
+    EXPECT_EQ(packedFormatOf(DType::U8, "model.layers.0.mlp.experts.down_proj_blocks"), &mxfp4);
+    EXPECT_EQ(packedFormatOf(DType::U8, "model.layers.0.mlp.experts.down_proj_scales"), &mxfp4);
+    EXPECT_EQ(packedFormatOf(DType::F4, "anything"), &mxfp4);
+    EXPECT_EQ(packedFormatOf(DType::U8, "load.staging"), nullptr);
+    EXPECT_EQ(packedFormatOf(DType::BF16, "model.layers.0.mlp.experts.down_proj_scales"), nullptr);
+}
+
+} // namespace
+} // namespace vitrine::kernels
