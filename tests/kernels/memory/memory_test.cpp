@@ -221,7 +221,7 @@ TEST_F(MemoryFixture, AStepArenaThatCannotGrowIsThereAgain) {
     EXPECT_EQ(memory->statistics().reserved, 3 * kMiB);
     const auto failures = sink.all<base::OutOfMemoryEvent>();
     ASSERT_EQ(failures.size(), 1U);
-    EXPECT_EQ(failures[0].held, 0U) << "the larger arena would have taken the place of this one";
+    EXPECT_EQ(failures[0].reserved, 0U) << "the larger arena would have taken the place of this one";
     arena.beginStep();
     EXPECT_NO_THROW(tensor(arena, 2 * kMiB));
 }
