@@ -126,8 +126,8 @@ TEST(Emitter, EveryProgramCompilesWithoutSpills) {
             request.arch = i % 2 == 0 ? "sm_80" : "sm_90a";
             std::string& problem = problems[static_cast<std::size_t>(i)];
             try {
-                for (const KernelResources& analysis : compiler->compile(request).analysis) {
-                    problem = analysis.spillBytes > 0 ? std::to_string(analysis.spillBytes) + " bytes spilled" : "";
+                for (const KernelResources& resources : compiler->compile(request).resources) {
+                    problem = resources.spillBytes > 0 ? std::to_string(resources.spillBytes) + " bytes spilled" : "";
                 }
             } catch (const KernelCompileError& error) {
                 problem = error.log() + request.source;
