@@ -36,7 +36,7 @@ constexpr int kSecondsOfAJob = 240;
 struct Job {
     std::string suite;
     std::string filter;
-    bool isLong = false;
+    int order = 0; ///< smaller ones start first: long ones at the end would leave the other processes without work
 };
 
 struct SuiteSummary {
@@ -51,12 +51,14 @@ std::vector<Job> jobsOf(const testing::TestSuite& suite) {
     const std::string_view last =
         std::string_view(name).substr(name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1);
     const bool isLong = std::find(std::begin(kLong), std::end(kLong), last) != std::end(kLong);
-    // A process takes a quarter of a second to open the device; so short tests share one.
-    const int most = kAlone.contains(last) || kOneProcess.contains(last) ? 1000 : isLong ? 1 : 6;
+    const bool isFamily = last != name; // tests over lists of values, most of which compile kernels
+    // A process takes a quarter of a second to open the device, so short tests share one.
+    const int most = kAlone.contains(last) || kOneProcess.contains(last) ? 1000 : isLong ? 1 : 4;
+    const int order = isLong ? 0 : isFamily ? 1 : 2;
     std::vector<Job> jobs;
     for (int i = 0; i < suite.total_test_count(); ++i) {
         if (i % most == 0) {
-            jobs.push_back({name, "", isLong});
+            jobs.push_back({name, "", order});
         }
         std::string& filter = jobs.back().filter;
         filter += (filter.empty() ? "" : ":") + name + "." + suite.GetTestInfo(i)->name();
@@ -154,9 +156,10 @@ int runInProcesses() {
             (kAlone.contains(suite.name()) ? alone : together).push_back(std::move(job));
         }
     }
-    std::stable_partition(together.begin(), together.end(), [](const Job& job) { return job.isLong; });
+    std::ranges::stable_sort(together, {}, &Job::order);
     Runner runner(std::filesystem::read_symlink("/proc/self/exe"));
-    runner.run(together, std::max(2U, std::thread::hardware_concurrency()));
+    // Some of them always wait for the device or for a kernel that another one compiles.
+    runner.run(together, std::max(2U, std::thread::hardware_concurrency() * 5 / 4));
     runner.run(alone, 1);
     return runner.finish(std::chrono::duration<double>(Clock::now() - start).count());
 }

@@ -107,8 +107,8 @@ inline std::shared_ptr<const profiler::RunTimeline> makeOutOfMemoryRun() {
     oom.budget = 80 * kGiB;
     const auto before = t.timeline();
     const base::CategoryBytes held = before->memory().at(seconds(end));
-    oom.held = std::accumulate(held.begin(), held.end(), std::uint64_t{0});
-    oom.largestFree = oom.budget - oom.held;
+    oom.reserved = std::accumulate(held.begin(), held.end(), std::uint64_t{0});
+    oom.largestFree = oom.budget - oom.reserved;
     oom.category = C::Logits;
     oom.name.value = t.intern("grad_logits");
     for (const profiler::ScopeRow scope : before->scopes().all()) {

@@ -129,7 +129,7 @@ private slots:
         in.budget = 80 * test::kGiB;
         in.failures.assign(run->memory().outOfMemory().begin(), run->memory().outOfMemory().end());
         const ByteScale scale = stackScale(in, 300);
-        QVERIFY(scale.top > in.failures[0].held + in.failures[0].requested); // the ghost is inside
+        QVERIFY(scale.top > in.failures[0].reserved + in.failures[0].requested); // the ghost is inside
         const QImage image = paintStack(in, frame, theme);
         const int y = static_cast<int>(std::floor(scale.y(80.0 * test::kGiB)));
         int red = 0;
