@@ -21,6 +21,9 @@ protected:
         if (const std::string why = kernels::whyNoCuda(); !why.empty()) {
             GTEST_SKIP() << why;
         }
+        // The first context opens the device; while one lives the others of the program start at once.
+        static const auto kOpen =
+            std::make_unique<kernels::Context>(kernels::ContextOptions{.backend = kernels::Backend::Cuda});
     }
 };
 

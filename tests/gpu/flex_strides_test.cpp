@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Vitrine authors
 // SPDX-License-Identifier: GPL-3.0-only
 #include "kernels/ops/attention/flex_attention.h"
+#include "kernels/program/block_mask.h"
 #include "kernels/program/program_builder.h"
 #include "tests/gpu/gpu_testing.h"
 
@@ -27,6 +28,8 @@ TensorView headsOf(const TensorView& projection, std::int64_t begin, std::int64_
 TEST(FlexStridesGpu, SlicesOfAProjectionNeedNoCopy) {
     VITRINE_NEEDS_GPU();
     const KnownProgram mask(slidingWindowMask(100));
+    base::ThreadPool pool(2);
+    const BlockMask blocks = buildBlockMask(mask.program, {}, {1, kHeads, kTokens, kTokens, 128, 128}, pool);
     std::mt19937 random(7);
     for (const Case& item : std::vector<Case>{
              {DType::BF16, 64}, {DType::BF16, 128}, {DType::BF16, 64, 3}, {DType::F16, 96}, {DType::F32, 64, 8}}) {
@@ -58,6 +61,7 @@ TEST(FlexStridesGpu, SlicesOfAProjectionNeedNoCopy) {
         const auto backward = [&](auto&& at) {
             FlexAttentionBackward op;
             op.forward = forward(at);
+            op.forward.blocks = &blocks;
             op.gradOut = headsOf(at(gradOut), 0, kHeads, item.dim);
             op.dq = headsOf(at(gradient), 0, kHeads, item.dim);
             op.dk = headsOf(at(gradient), queries, kKvHeads, item.dim);

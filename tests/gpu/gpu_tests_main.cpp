@@ -25,11 +25,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// They count the memory or the activity of the whole device, so no other process may use it.
-const std::set<std::string_view> kAlone = {"GpuDriverMemory", "GpuKvCache", "GpuKvGrowth", "GpuProfile", "GpuSteps"};
+const std::set<std::string_view> kAlone = {"GpuDriverMemory", "GpuKvCache", "GpuKvGrowth",
+                                           "GpuProfile",      "GpuSteps",   "WorkerMemoryGpu"};
 /// Their tests take the longest, so they start first, each in a process of its own.
-constexpr std::string_view kLong[] = {"GpuKvGrowthOf", "Decode", "FlexAttentionGpu", "ExpertMlpGpu", "WorkerGpu"};
-/// These keep the device busy for seconds: several at once would only take turns, and each turn has its price.
-const std::set<std::string_view> kOneProcess = {"GpuKvGrowthOf", "WorkerGpu"};
+constexpr std::string_view kLong[] = {"GpuModel",         "GpuBatch",     "GpuKvGrowthOf", "Decode",
+                                      "FlexAttentionGpu", "ExpertMlpGpu", "WorkerGpu"};
+/// These keep the device or its driver busy: many of them at once would only take turns, and each turn has its price.
+/// How many of their tests share a process.
+const std::map<std::string_view, int> kSharing = {
+    {"GpuKvGrowthOf", 1000}, {"WorkerGpu", 1000}, {"GpuModel", 24}, {"GpuBatch", 12}};
 constexpr int kSecondsOfAJob = 240;
 
 /// Tests of one suite that one process runs.
@@ -53,7 +57,8 @@ std::vector<Job> jobsOf(const testing::TestSuite& suite) {
     const bool isLong = std::find(std::begin(kLong), std::end(kLong), last) != std::end(kLong);
     const bool isFamily = last != name; // tests over lists of values, most of which compile kernels
     // A process takes a quarter of a second to open the device, so short tests share one.
-    const int most = kAlone.contains(last) || kOneProcess.contains(last) ? 1000 : isLong ? 1 : 4;
+    const auto sharing = kSharing.find(last);
+    const int most = kAlone.contains(last) ? 1000 : sharing != kSharing.end() ? sharing->second : isLong ? 1 : 4;
     const int order = isLong ? 0 : isFamily ? 1 : 2;
     std::vector<Job> jobs;
     for (int i = 0; i < suite.total_test_count(); ++i) {
@@ -158,8 +163,7 @@ int runInProcesses() {
     }
     std::ranges::stable_sort(together, {}, &Job::order);
     Runner runner(std::filesystem::read_symlink("/proc/self/exe"));
-    // Some of them always wait for the device or for a kernel that another one compiles.
-    runner.run(together, std::max(2U, std::thread::hardware_concurrency() * 5 / 4));
+    runner.run(together, std::max(2U, std::thread::hardware_concurrency()));
     runner.run(alone, 1);
     return runner.finish(std::chrono::duration<double>(Clock::now() - start).count());
 }

@@ -133,7 +133,10 @@ TEST_F(WorkerGpu, AKilledWorkerIsReplaced) {
     EXPECT_EQ(notices_.size(), 1U);
 }
 
-TEST_F(WorkerGpu, OutOfMemoryLeavesTheWorkerUsable) {
+/// Its budget counts what the device holds for all processes.
+class WorkerMemoryGpu : public WorkerGpu {};
+
+TEST_F(WorkerMemoryGpu, OutOfMemoryLeavesTheWorkerUsable) {
     const json first = done(experiment());
     const auto peak = first["peak_bytes"].get<std::uint64_t>();
     const auto tracked = peak - first["peak_by_category"]["untracked"].get<std::uint64_t>();
