@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <fmt/format.h>
 #include <limits>
 #include <numeric>
 
@@ -26,27 +27,47 @@ abi::FlexTensor tensorOf(const TensorView& tensor) {
     return {tensor.data, tensor.stride(0), tensor.stride(1), tensor.stride(2)};
 }
 
+/// Whether the rows of every head begin at multiples of 16 bytes.
+bool headsAligned(const TensorView& tensor) {
+    const auto whole = [&](int dim) {
+        return tensor.shape[dim] <= 1 || bytesOf(tensor.dtype, tensor.stride(dim)) % 16 == 0;
+    };
+    return startsAligned(tensor) && whole(0) && whole(1) && whole(2);
+}
+
 /// What the Hopper forms copy tiles by; others ignore it.
 abi::TensorMap mapOf(const TensorView& tensor) {
+    abi::TensorMap map{};
     constexpr std::uint32_t kBoxColumns = 64;
     constexpr std::uint32_t kBoxRows = 64;
     const auto at = [&](int dim) { return static_cast<std::uint64_t>(tensor.shape[dim]); };
     const std::uint64_t extents[] = {at(3), at(2), at(1), at(0)};
-    const auto apart = [&](int dim) { return static_cast<std::uint64_t>(tensor.stride(dim)); };
+    // A dimension of one element has no neighbours: any stride that the driver takes will do.
+    const auto apart = [&](int dim) {
+        return tensor.shape[dim] > 1 ? static_cast<std::uint64_t>(tensor.stride(dim)) : at(3);
+    };
     const std::uint64_t strides[] = {apart(2), apart(1), apart(0)};
     const std::uint32_t box[] = {kBoxColumns, kBoxRows, 1, 1};
-    abi::TensorMap map{};
     encodeTensorMap({tensor.data, tensor.dtype, extents, strides, box}, map.bytes);
     return map;
 }
 
+constexpr std::string_view kUnaligned = "q, k, v, out and gradients: on a GPU the rows of every head must begin at "
+                                        "multiples of 16 bytes; pad the rows of the "
+                                        "projection";
+
 void checkForDevice(const FlexAttention& op) {
-    const auto refuse = [](const std::string& what) { throw base::Unsupported("FlexAttention: " + what); };
+    const auto refuse = [](std::string_view what) { throw base::Unsupported(fmt::format("FlexAttention: {}", what)); };
     if (op.q.dtype != DType::BF16 && op.q.dtype != DType::F16) {
         refuse("q: on a GPU it must be bfloat16 or float16; convert it, or choose the CPU");
     }
     if (op.q.shape[3] % 16 != 0 || op.q.shape[3] > 256) {
         refuse("q: headDim must be a multiple of 16 up to 256 on a GPU; pad it with zeros, or choose the CPU");
+    }
+    for (const TensorView* tensor : {&op.q, &op.k, &op.v, &op.out}) {
+        if (!headsAligned(*tensor)) {
+            refuse(kUnaligned);
+        }
     }
     if (op.blocks != nullptr &&
         (op.blocks->shape.queryBlock % kFlexTileRows != 0 || op.blocks->shape.keyBlock % kFlexTileRows != 0)) {
@@ -128,14 +149,6 @@ std::vector<std::int32_t> workOf(const FlexAttention& op) {
     std::stable_sort(work.begin() + 1, work.end(),
                      [&](std::int32_t a, std::int32_t b) { return seenBy(a) > seenBy(b); });
     return work;
-}
-
-/// Whether the rows of every head begin at multiples of 16 bytes.
-bool headsAligned(const TensorView& tensor) {
-    const auto whole = [&](int dim) {
-        return tensor.shape[dim] <= 1 || bytesOf(tensor.dtype, tensor.stride(dim)) % 16 == 0;
-    };
-    return startsAligned(tensor) && whole(0) && whole(1) && whole(2);
 }
 
 /// The variables that all families of FlexAttention have.
@@ -324,6 +337,11 @@ void execute(CudaContext& context, const FlexAttentionBackward& op) {
         return;
     }
     checkForDevice(forward);
+    for (const TensorView* tensor : {&op.gradOut, &op.dq, &op.dk, &op.dv}) {
+        if (!headsAligned(*tensor)) {
+            throw base::Unsupported(fmt::format("FlexAttention: {}", kUnaligned));
+        }
+    }
     if (!op.dSinks.empty() && op.dSinks.dtype != DType::F32) {
         throw base::Unsupported("FlexAttention: dSinks: on a GPU it must be float32");
     }
