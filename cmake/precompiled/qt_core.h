@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-#include "cmake/precompiled/standard.h"
-
 #include <QAbstractItemModel>
 #include <QDateTime>
 #include <QFileInfo>
@@ -11,3 +9,5 @@
 #include <QString>
 #include <QStringList>
 #include <QTimer>
+
+#include "cmake/precompiled/standard.h"

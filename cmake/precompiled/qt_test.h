@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-#include "cmake/precompiled/qt_widgets.h"
-
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+
+#include "cmake/precompiled/qt_widgets.h"

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-#include "cmake/precompiled/qt_core.h"
-
 #include <QApplication>
 #include <QCheckBox>
 #include <QClipboard>
@@ -25,3 +23,5 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 #include <QWidget>
+
+#include "cmake/precompiled/qt_core.h"

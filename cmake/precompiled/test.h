@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-#include "cmake/precompiled/standard.h"
-
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fstream>
 #include <random>
+
+#include "cmake/precompiled/standard.h"

@@ -19,6 +19,7 @@ public:
     Decoder(const ModelConfig& config, const WeightStore& weights);
     Decoder(const Decoder&) = delete; // layers point at its programs
     Decoder& operator=(const Decoder&) = delete;
+    ~Decoder() = default;
 
     const std::vector<DecoderLayer>& layers() const { return layers_; }
     /// (vocab, hidden)

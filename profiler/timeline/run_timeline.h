@@ -40,6 +40,7 @@ public:
     explicit RunTimeline(RunTimelineFields parts);
     RunTimeline(const RunTimeline&) = delete; // facets hold their addresses
     RunTimeline& operator=(const RunTimeline&) = delete;
+    ~RunTimeline() = default;
 
     base::TimeNs begin() const { return 0; }  ///< the run's start
     base::TimeNs end() const { return end_; } ///< 1 ns behind the last of everything, so that [begin, end) holds it all

@@ -137,9 +137,9 @@ private:
     }
 
     const QkvSplitParams& p_;
-    int first_, count_;          ///< chunks of the tile
-    float low_[2]{}, high_[2]{}; ///< biases
-    CosSin angle_[2][2]{};       ///< of the lane's tokens and pairs
+    int first_, count_;            ///< chunks of the tile
+    float low_[2]{}, high_[2]{};   ///< biases
+    CosSin angle_[2][2]{};         ///< of the lane's tokens and pairs
     KvSequence::Place place_[2]{}; ///< of its tokens
 };
 

@@ -240,7 +240,7 @@ private slots:
         QVERIFY(QTest::qWaitForWindowExposed(&stack));
         lane->setTimeline(run);
         lane->setTop(3 * run->memory().peak(0, end).maxTotal); // room above the data
-        const QImage plain = lane->picture(1); // the lane does not know of the gaps yet
+        const QImage plain = lane->picture(1);                 // the lane does not know of the gaps yet
         stack.setTimeline(run);
         const QImage hatched = lane->picture(1);
         const QRectF plot = lane->frame().plot();
