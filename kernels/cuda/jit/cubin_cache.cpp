@@ -117,6 +117,7 @@ std::vector<fs::directory_entry> cacheFiles(const std::string& folder) {
     }
     std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<fs::directory_entry> files;
+    files.reserve(found.size());
     for (auto& [time, entry] : found) {
         files.push_back(std::move(entry));
     }

@@ -33,6 +33,7 @@ namespace {
     F(cublasLtMatmulPreferenceSetAttribute)
 
 struct Functions {
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define VITRINE_MEMBER(name) decltype(&::name) name = nullptr;
     VITRINE_CUBLASLT_FUNCTIONS(VITRINE_MEMBER)
 #undef VITRINE_MEMBER
@@ -182,7 +183,8 @@ struct Plan {
     }
 
     template <class T> void set(cublasLtMatmulDescAttributes_t attribute, T value) const {
-        check(functions().cublasLtMatmulDescSetAttribute(descriptor.get(), attribute, &value, sizeof(value)),
+        check(functions().cublasLtMatmulDescSetAttribute(descriptor.get(), attribute, static_cast<const void*>(&value),
+                                                         sizeof(value)),
               "descriptor");
     }
 

@@ -25,6 +25,7 @@ namespace {
     F(nvrtcGetCUBIN)
 
 struct Functions {
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define VITRINE_MEMBER(name) decltype(&::name) name = nullptr;
     VITRINE_NVRTC_FUNCTIONS(VITRINE_MEMBER)
 #undef VITRINE_MEMBER
