@@ -18,7 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kBadRequest = 400;
 constexpr double kLargestExact = 9007199254740991.0; ///< up to here a double holds every whole number
 
 [[noreturn]] void refuse(const std::string& field, const std::string& what) {

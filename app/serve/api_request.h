@@ -18,6 +18,9 @@
 
 namespace vitrine::app {
 
+/// Statuses of HTTP that answers of this server have.
+inline constexpr int kBadRequest = 400, kServerError = 500, kUnavailable = 503;
+
 /// An answer that is an error: {"error": {"message", "type", "param", "code"}}.
 struct ApiError final : std::exception {
     ApiError(int httpStatus, std::string text, std::string field = {}, std::string errorCode = {});

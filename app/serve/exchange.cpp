@@ -12,8 +12,6 @@
 namespace vitrine::app {
 namespace {
 
-constexpr int kServerError = 500, kUnavailable = 503, kBadRequest = 400;
-
 /// Why a request ended without its answer; nothing when it has one.
 std::optional<ApiError> errorOf(const engine::BatchResult& result) {
     if (!result.refusal.empty()) {

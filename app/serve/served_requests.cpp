@@ -13,8 +13,6 @@
 namespace vitrine::app {
 namespace {
 
-constexpr int kBadRequest = 400;
-
 /// The bytes of a text as tokens of a model that has no others.
 engine::GenerateRequest fromBytes(const engine::ServedModel& model, const std::string& text) {
     std::vector<std::int32_t> tokens;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/integers.h"
 #include "engine/cache/kv_cache.h"
 
 namespace vitrine::engine {
@@ -12,10 +13,6 @@ namespace {
 
 constexpr std::int64_t kRingPageTokens = 256;
 constexpr std::uint64_t kScalesUnit = 16; ///< scales of a page begin at a multiple of it
-
-std::int64_t ceilDivide(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 } // namespace
 
@@ -43,8 +40,8 @@ std::vector<KvGroup> kvGroups(const ModelConfig& config, const KvCacheOptions& o
         if (group.ring()) {
             // Pages of equal size that hold the ring with the least waste.
             const std::int64_t kept = std::max<std::int64_t>(group.window - 1, 1);
-            group.ringPages = isStatic ? 1 : ceilDivide(kept, pageTokens);
-            pageTokens = isStatic ? std::min(kept, pageTokens) : ceilDivide(kept, group.ringPages);
+            group.ringPages = isStatic ? 1 : base::ceilDivide(kept, pageTokens);
+            pageTokens = isStatic ? std::min(kept, pageTokens) : base::ceilDivide(kept, group.ringPages);
         }
         group.pageTokens = pageTokens;
         group.pageBytes = kernels::bytesOf(options.dtype, rows * config.headDim * pageTokens);

@@ -7,16 +7,9 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "base/integers.h"
 
 namespace vitrine::engine {
-namespace {
-
-std::int64_t ceilDivide(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
-
-} // namespace
-
 PageBook::PageBook(std::vector<PageGroup> groups, bool sharePrefixes) : groups_(std::move(groups)) {
     for (const PageGroup& group : groups_) {
         if (group.pageTokens < 1 || group.ringPages < 0 || group.pages < 0) {
@@ -56,7 +49,7 @@ std::span<const std::int32_t> PageBook::pages(int sequence, int group) const {
 
 std::int64_t PageBook::pagesFor(int group, std::int64_t tokens) const {
     const PageGroup& kind = groups_[static_cast<std::size_t>(group)];
-    const std::int64_t pages = ceilDivide(tokens, kind.pageTokens);
+    const std::int64_t pages = base::ceilDivide(tokens, kind.pageTokens);
     return kind.ringPages > 0 ? std::min(pages, kind.ringPages) : pages;
 }
 

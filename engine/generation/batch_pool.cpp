@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/integers.h"
 #include "engine/cache/kv_swap.h"
 #include "kernels/ops/sampling/sample.h"
 
@@ -13,10 +14,6 @@ namespace {
 
 constexpr std::int64_t kLongestTable = 8192; ///< tokens; longer tables follow the sequences, so that uploads stay small
 constexpr std::int64_t kUsualSequence = 4096; ///< where it is not known how long they get
-
-std::int64_t ceilDivide(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /// The pool of a batch and what stands beside it, by the pages of groups that grow.
 class PoolCost {
@@ -92,7 +89,8 @@ public:
         cache.poolSequences = many;
         cache.poolPages = 0;
         for (const KvGroup& group : kvGroups(model_.config(), cache)) {
-            cache.poolPages = std::max(cache.poolPages, ceilDivide(longest_ + tokens, group.pageTokens) + 2 * many);
+            cache.poolPages =
+                std::max(cache.poolPages, base::ceilDivide(longest_ + tokens, group.pageTokens) + 2 * many);
         }
         kernels::SampleParameters drawn;
         drawn.temperature = 1;
@@ -160,8 +158,8 @@ void fillIn(KvCacheOptions& cache, const SchedulerOptions& scheduler, const Mode
     cache.poolPages = 1;
     const std::vector<KvGroup> groups = kvGroups(model.config(), cache);
     if (const KvGroup* grows = growingGroup(groups)) {
-        const std::int64_t own = ceilDivide(most + (isStatic ? prompt : 0), grows->pageTokens);
-        const std::int64_t padding = isStatic ? ceilDivide(prompt, grows->pageTokens) : 0;
+        const std::int64_t own = base::ceilDivide(most + (isStatic ? prompt : 0), grows->pageTokens);
+        const std::int64_t padding = isStatic ? base::ceilDivide(prompt, grows->pageTokens) : 0;
         // Which requests will come is unknown, so prefixes for them may take all memory.
         const bool bounded = known || (most > 0 && !cache.sharePrefixes);
         const std::int64_t wanted =
@@ -227,7 +225,7 @@ bool fitBatch(KvCacheOptions& cache, SchedulerOptions& scheduler, Model& model, 
     const KvGroup* const grows = growingGroup(groups);
     const std::int64_t leastTokens = expected.longestSequence > 0 ? longest : std::min(longest, kUsualSequence);
     const std::int64_t leastPages =
-        grows == nullptr ? 1 : ceilDivide(leastTokens, grows->pageTokens) + scheduler.otherPages;
+        grows == nullptr ? 1 : base::ceilDivide(leastTokens, grows->pageTokens) + scheduler.otherPages;
     const std::uint64_t whole = pool.of(cache.poolPages);
     const std::uint64_t least = pool.of(std::min(leastPages, cache.poolPages));
     // No step has more than all that the slots hold, padding included.

@@ -9,11 +9,6 @@
 #include "engine/generation/batch_row.h"
 
 namespace vitrine::engine {
-namespace {
-
-constexpr std::int32_t kNoToken = 0; ///< any id will do
-
-} // namespace
 
 /// Steps that are likely to come: single tokens in every bucket, and prompts of several lengths beside a full batch.
 std::vector<StepBatch> BatchEngine::likelySteps(std::vector<std::int32_t>& tokens) const {

@@ -8,9 +8,6 @@
 namespace vitrine::engine {
 namespace {
 
-/// What a row without a token of its own reads; any id will do.
-constexpr std::int32_t kNoToken = 0;
-
 bool isPrefill(const ScheduledRow& scheduled) {
     return scheduled.kind == RowKind::Prefill || scheduled.request < 0;
 }

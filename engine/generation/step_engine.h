@@ -22,6 +22,9 @@
 
 namespace vitrine::engine {
 
+/// What a row without a token of its own reads; any id will do.
+inline constexpr std::int32_t kNoToken = 0;
+
 /// A step from its schedule to its tokens.
 struct PendingStep {
     StepSchedule schedule;

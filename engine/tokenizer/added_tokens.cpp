@@ -18,7 +18,7 @@ namespace {
 // Bounds the search: a token is compared at every position of the text.
 constexpr std::size_t kLongestToken = 4096;
 // Tokens may lie above the vocabulary, with room for padding to a round size.
-constexpr std::int64_t kIdSlack = 1'000'000;
+constexpr std::int64_t kUnusedIds = 1'000'000;
 
 bool isWordCharacter(char32_t code) {
     static const Regex kWord(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}])", "added_tokens");
@@ -115,7 +115,7 @@ void AddedTokens::readList(const JsonField& field, const BpeModel& model) {
         const JsonField entry = field.element(i);
         AddedToken token = readFlags(entry);
         const JsonField id = entry.at("id");
-        token.id = static_cast<std::int32_t>(id.asInteger(0, model.idEnd() + kIdSlack));
+        token.id = static_cast<std::int32_t>(id.asInteger(0, model.idEnd() + kUnusedIds));
         add(id, std::move(token), model);
     }
 }
@@ -129,7 +129,7 @@ void AddedTokens::readDecoderTable(const JsonField& field, const BpeModel& model
         AddedToken token = readFlags(entry);
         const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), token.id);
         if (error != std::errc{} || end != key.data() + key.size() || token.id < 0 ||
-            token.id > model.idEnd() + kIdSlack) {
+            token.id > model.idEnd() + kUnusedIds) {
             entry.bad("the key must be the id of a token");
         }
         add(entry, std::move(token), model);

@@ -19,12 +19,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 2> kSharedKeys = {"output", "repeat"};
-constexpr std::array<std::string_view, 1> kViews = {"mask"};
-constexpr double kMaxCount = 16777216.0;
+constexpr std::array<std::string_view, 2> kAttentionSharedKeys = {"output", "repeat"};
+constexpr std::array<std::string_view, 1> kAttentionViews = {"mask"};
 
 /// Columns as in option_table.cpp.
-constexpr std::array kOptions = {
+constexpr std::array kAttentionOptions = {
     OptionSpec{
         "mods", OptionType::TextList, "", "", 0, 0, "", "", "Attention",
         "Python file with score_mod and mask_mod functions; may be given several times. The built-in catalogue is "
@@ -65,7 +64,7 @@ bool needsModel(const Experiment&) {
     return false;
 }
 
-void check(const Experiment& experiment, const std::string& name) {
+void checkAttention(const Experiment& experiment, const std::string& name) {
     for (const char* key : {"random", "stands_for"}) {
         try {
             if (experiment.has(key)) {
@@ -122,11 +121,11 @@ constinit const Workload kAttentionWorkload = {
     .name = "attention",
     .title = "Attention",
     .optionSets = kDeviceOptions | kRunOptions,
-    .optionKeys = kSharedKeys,
-    .ownOptions = kOptions,
+    .optionKeys = kAttentionSharedKeys,
+    .ownOptions = kAttentionOptions,
     .ownOptionsBefore = "bench",
     .needsModel = needsModel,
-    .check = check,
+    .check = checkAttention,
     .takesAllDTypes = true,
     .run = runAttention,
     .startsAfresh = true,
@@ -134,7 +133,7 @@ constinit const Workload kAttentionWorkload = {
     .resultText = words,
     .formView = "mask",
     .formPlace = 1,
-    .views = kViews,
+    .views = kAttentionViews,
 };
 
 } // namespace vitrine::engine

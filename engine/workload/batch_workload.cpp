@@ -13,11 +13,11 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::array<std::string_view, 1> kSharedKeys = {"kv_dtype"};
-constexpr std::array<std::string_view, 2> kViews = {"kv-cache", "batching"};
+constexpr std::array<std::string_view, 1> kBatchSharedKeys = {"kv_dtype"};
+constexpr std::array<std::string_view, 2> kBatchViews = {"kv-cache", "batching"};
 
 /// Columns as in option_table.cpp.
-constexpr std::array kOptions = {
+constexpr std::array kBatchOptions = {
     OptionSpec{"trace", OptionType::Text, "", "", 0, 0, "", "", "Requests",
                "File of requests, one JSON object on each line, or a made one: fixed, uniform, poisson, long-tail"},
     OptionSpec{"requests", OptionType::Integer, "100", "", 1, 1e6, "", "", "Requests", "How many a made trace has"},
@@ -44,7 +44,7 @@ void runBatch(const Run& run) {
     runMeasured(run, *context, [&] { serveBatch(run, *context, source, rows); });
 }
 
-void check(const Experiment& experiment, const std::string& name) {
+void checkBatch(const Experiment& experiment, const std::string& name) {
     requireOption(experiment, name, "trace", "name a file of requests, or one of fixed, uniform, poisson, long-tail");
 }
 
@@ -60,10 +60,10 @@ constinit const Workload kBatchWorkload = {
     .title = "Batch",
     .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kAnswerOptions | kTextOptions |
                   kBatchingOptions,
-    .optionKeys = kSharedKeys,
-    .ownOptions = kOptions,
+    .optionKeys = kBatchSharedKeys,
+    .ownOptions = kBatchOptions,
     .ownOptionsBefore = "slots",
-    .check = check,
+    .check = checkBatch,
     .run = runBatch,
     .plan = planBatch,
     .planHelp = "Memory and time of serving a trace of requests",
@@ -72,7 +72,7 @@ constinit const Workload kBatchWorkload = {
     .runName = listName,
     .formView = "run",
     .formPlace = 2,
-    .views = kViews,
+    .views = kBatchViews,
 };
 
 } // namespace vitrine::engine

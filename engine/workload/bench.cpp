@@ -20,10 +20,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 2> kSharedKeys = {"kv_dtype", "repeat"};
+constexpr std::array<std::string_view, 2> kBenchSharedKeys = {"kv_dtype", "repeat"};
 
 /// Columns as in option_table.cpp.
-constexpr std::array kOptions = {
+constexpr std::array kBenchOptions = {
     OptionSpec{
         "bench", OptionType::Choice, "cpu-decode", "", 0, 0,
         "cpu-decode|gpt-oss|batch|load|profiling|attention|copy|matmul", "", "Run",
@@ -43,7 +43,7 @@ constexpr std::array kOptions = {
 
 constexpr std::int64_t kPromptTokens = 8;
 constexpr std::int64_t kNewTokens = 24;
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
+constexpr std::int64_t kMostBenchTokens = std::int64_t{1} << 24;
 
 } // namespace
 
@@ -66,9 +66,9 @@ std::vector<std::int64_t> numbersOption(const Run& run, const char* key) {
         const std::size_t comma = std::min(text.find(',', at), text.size());
         std::int64_t value = 0;
         const auto [end, error] = std::from_chars(text.data() + at, text.data() + comma, value);
-        if (error != std::errc() || end != text.data() + comma || value < 1 || value > kMostTokens) {
+        if (error != std::errc() || end != text.data() + comma || value < 1 || value > kMostBenchTokens) {
             throw base::BadInput(fmt::format("{}: \"{}\" is not a list of numbers from 1 to {}; write it as 1,4,16",
-                                             key, text, kMostTokens));
+                                             key, text, kMostBenchTokens));
         }
         out.push_back(value);
         at = comma + 1;
@@ -166,8 +166,8 @@ constinit const Workload kBenchWorkload = {
     .name = "bench",
     .title = "Benchmark",
     .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions,
-    .optionKeys = kSharedKeys,
-    .ownOptions = kOptions,
+    .optionKeys = kBenchSharedKeys,
+    .ownOptions = kBenchOptions,
     .ownOptionsBefore = "output",
     .needsModel = needsModel,
     .run = runBench,

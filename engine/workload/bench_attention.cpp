@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kTimes = 7;
+constexpr std::int64_t kAttentionTimes = 7;
 
 struct Sizes {
     std::int64_t batch, heads, kvHeads, length, headDim;
@@ -48,7 +48,7 @@ Json measure(const Run& run, const Sizes& sizes, const Program& program) {
     spec.set("random",
              fmt::format("{},{},{},{},{}", sizes.batch, sizes.heads, sizes.kvHeads, sizes.length, sizes.headDim));
     spec.set("backward", true);
-    spec.set("repeat", run.repeats(kTimes));
+    spec.set("repeat", run.repeats(kAttentionTimes));
     if (!program.mask.empty()) {
         spec.set("mask", program.mask);
     }

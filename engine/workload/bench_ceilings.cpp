@@ -20,12 +20,12 @@ using kernels::Shape;
 using kernels::Tensor;
 
 constexpr int kWarmUps = 2;
-constexpr int kTimes = 9;
+constexpr int kCeilingTimes = 9;
 constexpr std::uint64_t kCopyBytes = std::uint64_t{2} << 30;
 constexpr std::uint64_t kLeastCopyBytes = std::uint64_t{16} << 20;
 
 double medianSeconds(kernels::Context& context, const std::function<void()>& work) {
-    std::vector<double> times = secondsOfRuns(context, kWarmUps + kTimes, [&](std::int64_t) {
+    std::vector<double> times = secondsOfRuns(context, kWarmUps + kCeilingTimes, [&](std::int64_t) {
         context.throwIfStopped();
         work();
     });

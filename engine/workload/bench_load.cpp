@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kTimes = 3; ///< at least
+constexpr std::int64_t kLoadTimes = 3; ///< at least
 constexpr std::uint64_t kTargetBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kCopiedBytes = std::uint64_t{8} << 30;
 
@@ -30,7 +30,7 @@ struct FilePiece {
 class LoadBench {
 public:
     LoadBench(const Run& run, const ModelSource& source, kernels::Context& context)
-        : run_(run), source_(source), context_(context), times_(std::max(kTimes, run.repeats())),
+        : run_(run), source_(source), context_(context), times_(std::max(kLoadTimes, run.repeats())),
           shape_(pipelineShape(source.checkpoint->totalBytes())) {
         for (const auto& [name, location] : source.checkpoint->tensors()) {
             for (std::uint64_t done = 0; done < location.entry->bytes; done += shape_.pieceBytes) {

@@ -29,8 +29,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::array kBatches = {1, 16};
-constexpr std::int64_t kRounds = 3;   ///< at least
-constexpr std::int64_t kPrefills = 2; ///< of a round
+constexpr std::int64_t kRounds = 3;          ///< at least
+constexpr std::int64_t kPrefillsOfRound = 2; ///< of a round
 constexpr std::array kLevels = {"off", "light", "full"};
 // Times of a step with a profile over those without.
 constexpr double kMostOutside = 1.02;
@@ -149,7 +149,7 @@ private:
     }
 
     void prefillRound(std::int64_t tokens, std::vector<double>& seconds) {
-        for (std::int64_t i = 0; i < kPrefills; ++i) {
+        for (std::int64_t i = 0; i < kPrefillsOfRound; ++i) {
             GenerateReport report;
             Generator(model_, nullptr, options_).run(someRequests(model_.config(), 1, tokens, 1), report, {});
             seconds.push_back(report.prefillSeconds);

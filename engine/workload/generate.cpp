@@ -15,9 +15,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 8> kSharedKeys = {"chat",  "tokens_file", "batch",         "logprobs",
-                                                         "cache", "kv_dtype",    "prefill_chunk", "repeat"};
-constexpr std::array<std::string_view, 3> kViews = {"run", "kv-cache", "compare"};
+constexpr std::array<std::string_view, 8> kGenerateSharedKeys = {"chat",  "tokens_file", "batch",         "logprobs",
+                                                                 "cache", "kv_dtype",    "prefill_chunk", "repeat"};
+constexpr std::array<std::string_view, 3> kGenerateViews = {"run", "kv-cache", "compare"};
 
 double rate(std::int64_t count, double seconds) {
     return seconds > 0 ? static_cast<double>(count) / seconds : 0;
@@ -170,7 +170,7 @@ void runGenerate(const Run& run) {
     }
 }
 
-void check(const Experiment& experiment, const std::string& name) {
+void checkGenerate(const Experiment& experiment, const std::string& name) {
     checkInput(experiment, name, !(experiment.isPlan() && experiment.flag("max_context")));
 }
 
@@ -203,8 +203,8 @@ constinit const Workload kGenerateWorkload = {
     .title = "Generate",
     .optionSets =
         kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kPromptOptions | kAnswerOptions | kTextOptions,
-    .optionKeys = kSharedKeys,
-    .check = check,
+    .optionKeys = kGenerateSharedKeys,
+    .check = checkGenerate,
     .needsPrompt = true,
     .searches = true,
     .run = runGenerate,
@@ -214,7 +214,7 @@ constinit const Workload kGenerateWorkload = {
     .resultText = words,
     .formView = "run",
     .formPlace = 1,
-    .views = kViews,
+    .views = kGenerateViews,
 };
 
 } // namespace vitrine::engine

@@ -13,11 +13,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 1> kSharedKeys = {"repeat"};
-constexpr std::array<std::string_view, 1> kViews = {"load"};
+constexpr std::array<std::string_view, 1> kLoadSharedKeys = {"repeat"};
+constexpr std::array<std::string_view, 1> kLoadViews = {"load"};
 
 /// Without a prompt it is a load and nothing more; with one it answers it after the load.
-void check(const Experiment& experiment, const std::string& name) {
+void checkLoad(const Experiment& experiment, const std::string& name) {
     checkInput(experiment, name, false);
 }
 
@@ -138,8 +138,8 @@ constinit const Workload kLoadWorkload = {
     .name = "load",
     .title = "Load",
     .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kPromptOptions | kAnswerOptions,
-    .optionKeys = kSharedKeys,
-    .check = check,
+    .optionKeys = kLoadSharedKeys,
+    .check = checkLoad,
     .takesBothWeights = true,
     .run = runLoad,
     .plan = planLoad,
@@ -149,7 +149,7 @@ constinit const Workload kLoadWorkload = {
     .promptHint = "Prompt that both kinds of weights answer after the load, or nothing.",
     .formView = "run",
     .formPlace = 3,
-    .views = kViews,
+    .views = kLoadViews,
 };
 
 } // namespace vitrine::engine

@@ -15,8 +15,8 @@ namespace vitrine::engine {
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::array<std::string_view, 5> kSharedKeys = {"tokens_file", "kv_dtype", "prefill_chunk", "output",
-                                                         "repeat"};
+constexpr std::array<std::string_view, 5> kLogitsSharedKeys = {"tokens_file", "kv_dtype", "prefill_chunk", "output",
+                                                               "repeat"};
 
 using TokenRows = std::vector<std::vector<std::int32_t>>;
 
@@ -151,7 +151,7 @@ void runLogits(const Run& run) {
     });
 }
 
-void check(const Experiment& experiment, const std::string& name) {
+void checkLogits(const Experiment& experiment, const std::string& name) {
     requireOption(experiment, name, "tokens_file", "name a safetensors file with input_ids");
     requireOption(experiment, name, "output", "name the file that the logits go to");
 }
@@ -162,8 +162,8 @@ constinit const Workload kLogitsWorkload = {
     .name = "logits",
     .title = "Logits",
     .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions,
-    .optionKeys = kSharedKeys,
-    .check = check,
+    .optionKeys = kLogitsSharedKeys,
+    .check = checkLogits,
     .run = runLogits,
 };
 

@@ -9,8 +9,6 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr double kMaxCount = 16777216.0;
-
 // Columns: key, type, default, bare, minimum, maximum, choices, unit, group, help, sets, planOnly.
 constexpr std::array kOptions = {
     OptionSpec{"model", OptionType::Text, "", "", 0, 0, "", "", "Model",

@@ -27,6 +27,9 @@ inline constexpr std::uint32_t kTextOptions = 64;      ///< chat format, samplin
 inline constexpr std::uint32_t kBatchingOptions = 128; ///< slots, scheduler and pool of a batch engine
 inline constexpr std::uint32_t kPlanningOptions = 256; ///< plan; every workload that can be planned takes it
 
+/// The most tokens, pages or rows that an option counts: 2^24.
+inline constexpr double kMaxCount = 16777216.0;
+
 struct OptionSpec {
     std::string_view key; ///< JSON key, "max_new_tokens"; the command line writes --max-new-tokens
     OptionType type = OptionType::Text;

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 26; ///< of all prompts of a run together
+constexpr std::int64_t kMostTokensOfARun = std::int64_t{1} << 26; ///< of all prompts of a run together
 
 ChatFormatKind formatKind(const Run& run, const ModelSource& source, const Tokenizer& tokenizer) {
     const std::string name = run.spec.text("chat_format");
@@ -264,9 +264,9 @@ Prompts makePrompts(const Run& run, const ModelSource& source, bool meta) {
     for (const GenerateRequest& row : rows) {
         tokens += static_cast<std::int64_t>(row.prompt.size()) * copies;
     }
-    if (tokens > kMostTokens) {
-        throw base::BadInput(
-            fmt::format("batch: {} prompt tokens in all are more than the {} that a run takes", tokens, kMostTokens));
+    if (tokens > kMostTokensOfARun) {
+        throw base::BadInput(fmt::format("batch: {} prompt tokens in all are more than the {} that a run takes", tokens,
+                                         kMostTokensOfARun));
     }
     for (GenerateRequest& row : rows) {
         if (!meta) {

@@ -20,11 +20,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 1> kSharedKeys = {"kv_dtype"};
-constexpr std::array<std::string_view, 1> kViews = {"batching"};
+constexpr std::array<std::string_view, 1> kServeSharedKeys = {"kv_dtype"};
+constexpr std::array<std::string_view, 1> kServeViews = {"batching"};
 
 /// Columns as in option_table.cpp.
-constexpr std::array kOptions = {
+constexpr std::array kServeOptions = {
     OptionSpec{"session_limit", OptionType::Bytes, "512MiB", "", 0, 0, "", "bytes", "Experiment",
                "What a server keeps of itself in its session; the oldest parts of it are deleted. 0: everything"},
 };
@@ -306,13 +306,13 @@ constinit const Workload kServeWorkload = {
     .title = "Serve",
     .optionSets = kModelOptions | kWeightsOptions | kDeviceOptions | kRunOptions | kAnswerOptions | kTextOptions |
                   kBatchingOptions,
-    .optionKeys = kSharedKeys,
-    .ownOptions = kOptions,
+    .optionKeys = kServeSharedKeys,
+    .ownOptions = kServeOptions,
     .ownOptionsBefore = "kv_pages",
     .run = runServe,
     .servesClients = true,
     .runName = listName,
-    .views = kViews,
+    .views = kServeViews,
 };
 
 } // namespace vitrine::engine

@@ -12,7 +12,7 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr std::array<std::string_view, 1> kSharedKeys = {"output"};
+constexpr std::array<std::string_view, 1> kSynthesizeSharedKeys = {"output"};
 
 void runSynthesize(const Run& run) {
     const ModelSource source = openSource(run);
@@ -41,7 +41,7 @@ bool prefersCpu(const Experiment&) {
     return true;
 }
 
-void check(const Experiment& experiment, const std::string& name) {
+void checkSynthesize(const Experiment& experiment, const std::string& name) {
     requireOption(experiment, name, "output", "name the folder that the checkpoint goes to");
     if (!experiment.text("model").starts_with("synthetic:")) {
         failOption(name, "model", "synthesize writes synthetic models only; name one as synthetic:NAME");
@@ -54,8 +54,8 @@ constinit const Workload kSynthesizeWorkload = {
     .name = "synthesize",
     .title = "Synthesize",
     .optionSets = kModelOptions | kRunOptions,
-    .optionKeys = kSharedKeys,
-    .check = check,
+    .optionKeys = kSynthesizeSharedKeys,
+    .check = checkSynthesize,
     .run = runSynthesize,
     .prefersCpu = prefersCpu,
 };

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 /// Columns as in option_table.cpp.
-constexpr std::array kOptions = {
+constexpr std::array kTokenizeOptions = {
     OptionSpec{"tokenizer", OptionType::Path, "", "", 0, 0, "", "", "Model", "tokenizer.json; unset: the model's"},
     OptionSpec{"jsonl", OptionType::Path, "", "", 0, 0, "", "", "Run", "File of rows {\"text\": ...}"},
     OptionSpec{"text", OptionType::Text, "", "", 0, 0, "", "", "Run", "One text instead of a file"},
@@ -64,7 +64,7 @@ bool needsModel(const Experiment&) {
     return false;
 }
 
-void check(const Experiment& experiment, const std::string& name) {
+void checkTokenize(const Experiment& experiment, const std::string& name) {
     if (!experiment.has("tokenizer") && !experiment.has("model")) {
         failOption(name, "tokenizer", "missing; name a tokenizer.json or a model folder");
     }
@@ -93,10 +93,10 @@ constinit const Workload kTokenizeWorkload = {
     .name = "tokenize",
     .title = "Tokenize",
     .optionSets = kModelOptions,
-    .ownOptions = kOptions,
+    .ownOptions = kTokenizeOptions,
     .ownOptionsBefore = "output",
     .needsModel = needsModel,
-    .check = check,
+    .check = checkTokenize,
     .run = runTokenize,
     .resultText = words,
 };

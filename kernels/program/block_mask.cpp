@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/integers.h"
 #include "kernels/program/box_walk.h"
 
 namespace vitrine::kernels {
@@ -18,10 +19,6 @@ namespace {
 constexpr std::int64_t kLongestSide = std::int64_t{1} << 30;
 constexpr std::int64_t kMostLines = std::int64_t{1} << 26; ///< block rows or columns over all heads
 constexpr std::int64_t kMostRuns = std::int64_t{1} << 31;
-
-std::size_t at(std::int64_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 void checkShape(const BlockMaskShape& shape) {
     const auto require = [](std::int64_t value, std::string_view name, std::int64_t most) {
@@ -71,7 +68,7 @@ public:
         begin_ = begin;
         strip_ = &strip;
         stop_ = &stop;
-        strip.rows.assign(at(end - begin), {});
+        strip.rows.assign(base::toIndex(end - begin), {});
         visit(begin, end, 0, shape_.keyBlocks());
     }
 
@@ -111,7 +108,7 @@ private:
     void append(std::int64_t row0, std::int64_t row1, std::int64_t column0, std::int64_t column1, bool full) {
         const BlockRun run{static_cast<std::int32_t>(column0), static_cast<std::int32_t>(column1 - column0), full};
         for (std::int64_t row = row0; row < row1; ++row) {
-            appendRun(strip_->rows[at(row - begin_)], run);
+            appendRun(strip_->rows[base::toIndex(row - begin_)], run);
         }
     }
 
@@ -197,7 +194,7 @@ std::vector<MaskVerdict> lookInto(const Undecided& undecided, const BlockMaskSha
         pool.parallelFor(count, kGrain, [&](std::int64_t begin, std::int64_t end, int) {
             BoxWalk walk(mask, binding, analysis);
             for (std::int64_t i = begin; i < end; ++i) {
-                verdicts[at(i)] = walk.classifyUndecided(boxOf(shape, places[at(i)]), stop);
+                verdicts[base::toIndex(i)] = walk.classifyUndecided(boxOf(shape, places[base::toIndex(i)]), stop);
             }
         });
         return verdicts;
@@ -224,7 +221,7 @@ void joinRows(BlockMask& mask, const std::vector<Strip>& strips) {
     if (total > kMostRuns) {
         throw base::BadInput("block_size: the mask has more than 2^31 runs of blocks; choose larger blocks");
     }
-    mask.rowRuns.reserve(at(total));
+    mask.rowRuns.reserve(base::toIndex(total));
     for (const Strip& strip : strips) {
         for (const std::vector<BlockRun>& runs : strip.rows) {
             mask.rowRuns.insert(mask.rowRuns.end(), runs.begin(), runs.end());
@@ -241,7 +238,7 @@ void joinRows(BlockMask& mask, const std::vector<Strip>& strips) {
 class ColumnSweep {
 public:
     ColumnSweep(const BlockMask& mask, std::int64_t batch, std::int64_t head)
-        : mask_(mask), batch_(batch), head_(head), openRow_(at(mask.shape.keyBlocks()), 0) {}
+        : mask_(mask), batch_(batch), head_(head), openRow_(base::toIndex(mask.shape.keyBlocks()), 0) {}
 
     void run(std::vector<std::int64_t>& counts, std::vector<BlockRun>& runs) {
         const std::int64_t rows = mask_.shape.queryBlocks();
@@ -297,9 +294,10 @@ private:
             if (was != after.kind(column)) {
                 for (std::int32_t i = column; i < edge; ++i) {
                     if (was != Kind::None) {
-                        closed_.push_back({i, {openRow_[at(i)], row - openRow_[at(i)], was == Kind::Full}});
+                        closed_.push_back(
+                            {i, {openRow_[base::toIndex(i)], row - openRow_[base::toIndex(i)], was == Kind::Full}});
                     }
-                    openRow_[at(i)] = row;
+                    openRow_[base::toIndex(i)] = row;
                 }
             }
             column = edge;
@@ -312,7 +310,7 @@ private:
     void sortByColumn(std::vector<std::int64_t>& counts, std::vector<BlockRun>& runs) {
         counts.assign(openRow_.size(), 0);
         for (const Closed& item : closed_) {
-            ++counts[at(item.column)];
+            ++counts[base::toIndex(item.column)];
         }
         std::vector<std::int64_t> place(openRow_.size(), 0);
         for (std::size_t i = 1; i < place.size(); ++i) {
@@ -320,7 +318,7 @@ private:
         }
         runs.resize(closed_.size());
         for (const Closed& item : closed_) {
-            runs[at(place[at(item.column)]++)] = item.run;
+            runs[base::toIndex(place[base::toIndex(item.column)]++)] = item.run;
         }
     }
 
@@ -332,13 +330,13 @@ private:
 
 void addColumns(BlockMask& mask, base::ThreadPool& pool, const base::StopToken& stop) {
     const std::int64_t planes = mask.shape.batch * mask.shape.heads;
-    std::vector<std::vector<std::int64_t>> counts(at(planes));
-    std::vector<std::vector<BlockRun>> runs(at(planes));
+    std::vector<std::vector<std::int64_t>> counts(base::toIndex(planes));
+    std::vector<std::vector<BlockRun>> runs(base::toIndex(planes));
     pool.parallelFor(planes, 1, [&](std::int64_t begin, std::int64_t end, int) {
         for (std::int64_t plane = begin; plane < end; ++plane) {
             base::throwIfStopped(stop);
             ColumnSweep(mask, plane / mask.shape.heads, plane % mask.shape.heads)
-                .run(counts[at(plane)], runs[at(plane)]);
+                .run(counts[base::toIndex(plane)], runs[base::toIndex(plane)]);
         }
     });
     mask.columnOffsets = {0};
@@ -353,15 +351,17 @@ void addColumns(BlockMask& mask, base::ThreadPool& pool, const base::StopToken& 
 } // namespace
 
 std::span<const BlockRun> BlockMask::row(std::int64_t batch, std::int64_t head, std::int64_t block) const {
-    const std::size_t index = at(
+    const std::size_t index = base::toIndex(
         ((shape.batch == 1 ? 0 : batch) * shape.heads + (shape.heads == 1 ? 0 : head)) * shape.queryBlocks() + block);
-    return std::span(rowRuns).subspan(at(rowOffsets[index]), at(rowOffsets[index + 1] - rowOffsets[index]));
+    return std::span(rowRuns).subspan(base::toIndex(rowOffsets[index]),
+                                      base::toIndex(rowOffsets[index + 1] - rowOffsets[index]));
 }
 
 std::span<const BlockRun> BlockMask::column(std::int64_t batch, std::int64_t head, std::int64_t block) const {
-    const std::size_t index =
-        at(((shape.batch == 1 ? 0 : batch) * shape.heads + (shape.heads == 1 ? 0 : head)) * shape.keyBlocks() + block);
-    return std::span(columnRuns).subspan(at(columnOffsets[index]), at(columnOffsets[index + 1] - columnOffsets[index]));
+    const std::size_t index = base::toIndex(
+        ((shape.batch == 1 ? 0 : batch) * shape.heads + (shape.heads == 1 ? 0 : head)) * shape.keyBlocks() + block);
+    return std::span(columnRuns)
+        .subspan(base::toIndex(columnOffsets[index]), base::toIndex(columnOffsets[index + 1] - columnOffsets[index]));
 }
 
 std::uint64_t BlockMask::metadataBytes() const {
@@ -378,7 +378,7 @@ double BlockMask::fullShare() const {
 }
 
 BlockMaskShape collapsedShape(const Program& mask, BlockMaskShape shape) {
-    const unsigned inputs = inputsOf(mask)[at(mask.result)];
+    const unsigned inputs = inputsOf(mask)[base::toIndex(mask.result)];
     shape.batch = (inputs & kOnBatch) != 0 ? shape.batch : 1;
     shape.heads = (inputs & kOnHead) != 0 ? shape.heads : 1;
     return shape;
@@ -398,7 +398,7 @@ BlockMask buildBlockMask(const Program& mask, const CaptureBinding& binding, Blo
     const std::int64_t height = std::max<std::int64_t>(1, blockRows / 64);
     const std::int64_t perPlane = (blockRows + height - 1) / height;
     const std::int64_t planes = shape.batch * shape.heads;
-    std::vector<Strip> strips(at(planes * perPlane));
+    std::vector<Strip> strips(base::toIndex(planes * perPlane));
     const IntervalAnalysis analysis(mask, binding);
     std::mutex progressMutex;
     std::uint64_t done = 0;
@@ -408,7 +408,7 @@ BlockMask buildBlockMask(const Program& mask, const CaptureBinding& binding, Blo
             const std::int64_t plane = i / perPlane;
             const std::int64_t first = i % perPlane * height;
             builder.build(plane / shape.heads, plane % shape.heads, first, std::min(first + height, blockRows),
-                          strips[at(i)], stop);
+                          strips[base::toIndex(i)], stop);
             if (progress != nullptr) {
                 const std::scoped_lock lock(progressMutex);
                 progress->progress("Building the block mask", ++done, strips.size());

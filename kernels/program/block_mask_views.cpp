@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/integers.h"
 #include "kernels/program/block_mask.h"
 #include "kernels/program/box_walk.h"
 
@@ -15,16 +16,12 @@ namespace vitrine::kernels {
 
 namespace {
 
-std::size_t at(std::int64_t index) {
-    return static_cast<std::size_t>(index);
-}
-
 /// Allowed elements of masks whose rows are intervals, as a sum over rows.
 std::int64_t countIntervals(const IntervalRows& rows, const CaptureBinding& binding, const BlockMaskShape& shape,
                             base::ThreadPool& pool, const base::StopToken& stop) {
     const std::int64_t all = shape.batch * shape.heads * shape.queries;
     constexpr std::int64_t kPiece = 4096;
-    std::vector<std::int64_t> sums(at((all + kPiece - 1) / kPiece), 0);
+    std::vector<std::int64_t> sums(base::toIndex((all + kPiece - 1) / kPiece), 0);
     pool.parallelFor(static_cast<std::int64_t>(sums.size()), 1, [&](std::int64_t begin, std::int64_t end, int) {
         Interpreter<double> lows(rows.low, binding);
         Interpreter<double> highs(rows.high, binding);
@@ -37,7 +34,7 @@ std::int64_t countIntervals(const IntervalRows& rows, const CaptureBinding& bind
                 highs.run(row, 0, 1, nullptr);
                 const std::int64_t first = std::max<std::int64_t>(0, lows.integers()[0]);
                 const std::int64_t last = std::min(shape.keys - 1, highs.integers()[0]);
-                sums[at(piece)] += std::max<std::int64_t>(0, last - first + 1);
+                sums[base::toIndex(piece)] += std::max<std::int64_t>(0, last - first + 1);
             }
         }
     });
@@ -120,11 +117,11 @@ public:
     std::int64_t end(std::size_t cell) const { return ends_[cell]; }
     /// First cell that ends behind `block`.
     std::size_t firstTouching(std::int64_t block) const {
-        return at(std::upper_bound(ends_.begin(), ends_.end(), block) - ends_.begin());
+        return base::toIndex(std::upper_bound(ends_.begin(), ends_.end(), block) - ends_.begin());
     }
     /// First cell that begins at `block` or behind it.
     std::size_t firstFrom(std::int64_t block) const {
-        return at(std::lower_bound(begins_.begin(), begins_.end(), block) - begins_.begin());
+        return base::toIndex(std::lower_bound(begins_.begin(), begins_.end(), block) - begins_.begin());
     }
     std::size_t size() const { return begins_.size(); }
 
@@ -173,10 +170,10 @@ private:
 class DenseLines {
 public:
     DenseLines(std::vector<std::int32_t>& counts, std::vector<std::int32_t>& indices, std::int64_t length)
-        : counts_(counts), indices_(indices), member_(at(length)) {}
+        : counts_(counts), indices_(indices), member_(base::toIndex(length)) {}
 
     void clear() { std::fill(member_.begin(), member_.end(), 0); }
-    void mark(std::int64_t block) { member_[at(block)] = 1; }
+    void mark(std::int64_t block) { member_[base::toIndex(block)] = 1; }
     void append() {
         const std::size_t before = indices_.size();
         for (const int wanted : {1, 0}) {
@@ -211,12 +208,12 @@ double elementDensity(const BlockMask& blocks, const Program& mask, const Captur
     } else {
         const IntervalAnalysis analysis(mask, binding);
         const std::int64_t blockRows = shape.queryBlocks();
-        std::vector<std::int64_t> sums(at(planes * blockRows), 0);
+        std::vector<std::int64_t> sums(base::toIndex(planes * blockRows), 0);
         pool.parallelFor(planes * blockRows, 1, [&](std::int64_t begin, std::int64_t end, int) {
             BoxWalk walk(mask, binding, analysis);
             for (std::int64_t i = begin; i < end; ++i) {
                 base::throwIfStopped(stop);
-                sums[at(i)] = countRow(blocks, i / blockRows, i % blockRows, walk, stop);
+                sums[base::toIndex(i)] = countRow(blocks, i / blockRows, i % blockRows, walk, stop);
             }
         });
         for (const std::int64_t part : sums) {
@@ -233,7 +230,7 @@ std::vector<BlockCell> blockCells(const BlockMask& mask, std::int64_t batch, std
     q1 = std::clamp(q1, q0, mask.shape.queryBlocks());
     k0 = std::clamp<std::int64_t>(k0, 0, mask.shape.keyBlocks());
     k1 = std::clamp(k1, k0, mask.shape.keyBlocks());
-    std::vector<BlockCell> cells(at(std::max(0, columns)) * at(std::max(0, rows)));
+    std::vector<BlockCell> cells(base::toIndex(std::max(0, columns)) * base::toIndex(std::max(0, rows)));
     if (cells.empty() || q0 == q1 || k0 == k1) {
         return cells;
     }

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/integers.h"
 #include "kernels/program/program_copy.h"
 
 namespace vitrine::kernels {
@@ -13,10 +14,6 @@ namespace vitrine::kernels {
 namespace {
 
 using Value = ProgramBuilder::Value;
-
-std::size_t at(std::int32_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 class Reverse {
 public:
@@ -27,7 +24,7 @@ public:
             const ProgramNode& node = score.nodes[i];
             bool needed = node.op == ProgramOp::Score || isDifferentiable(node);
             for (const std::int32_t arg : argsOf(node)) {
-                needed = needed || needed_[at(arg)] != 0;
+                needed = needed || needed_[base::toIndex(arg)] != 0;
             }
             needed_[i] = needed && node.type == ProgramType::Float ? 1 : 0;
         }
@@ -39,7 +36,7 @@ public:
         ScoreGradient out;
         std::vector<Value> roots{-1};
         for (std::int32_t i = score_.result; i >= 0; --i) {
-            const Value g = adjoints_[at(i)];
+            const Value g = adjoints_[base::toIndex(i)];
             if (g < 0) {
                 continue;
             }
@@ -49,12 +46,12 @@ public:
             } else if (node.op == ProgramOp::Load || node.op == ProgramOp::Scalar) {
                 out.captures.push_back({node.capture, {}, -1});
                 for (const std::int32_t arg : argsOf(node)) {
-                    roots.push_back(values_[at(arg)]);
+                    roots.push_back(values_[base::toIndex(arg)]);
                     out.captures.back().indices.push_back(-1);
                 }
                 roots.push_back(g);
             } else {
-                propagate(node, values_[at(i)], g);
+                propagate(node, values_[base::toIndex(i)], g);
             }
         }
         roots[0] = byScore;
@@ -67,7 +64,7 @@ public:
             }
             capture.value = results[next++];
         }
-        const unsigned inputs = inputsOf(out.program)[at(out.program.result)];
+        const unsigned inputs = inputsOf(out.program)[base::toIndex(out.program.result)];
         out.linear = (inputs & kOnScore) == 0;
         out.identity = out.program.at(out.program.result).op == ProgramOp::Upstream;
         return out;
@@ -76,7 +73,7 @@ public:
 private:
     bool isDifferentiable(const ProgramNode& node) const {
         return (node.op == ProgramOp::Load || node.op == ProgramOp::Scalar) && node.type == ProgramType::Float &&
-               score_.captures[at(node.capture)].differentiable;
+               score_.captures[base::toIndex(node.capture)].differentiable;
     }
 
     Value add(Value x, Value y) { return b_.binary(ProgramOp::Add, x, y); }
@@ -87,10 +84,10 @@ private:
     Value number(double x) { return b_.constant(x, false); }
 
     void give(std::int32_t node, Value g) {
-        if (needed_[at(node)] == 0) {
+        if (needed_[base::toIndex(node)] == 0) {
             return;
         }
-        Value& sum = adjoints_[at(node)];
+        Value& sum = adjoints_[base::toIndex(node)];
         sum = sum < 0 ? g : add(sum, g);
     }
 
@@ -100,7 +97,7 @@ private:
                 giveUnary(node, v, g);
             }
         } else if (node.op == ProgramOp::Select) {
-            const Value condition = values_[at(node.args[0])];
+            const Value condition = values_[base::toIndex(node.args[0])];
             give(node.args[1], b_.select(condition, g, number(0)));
             give(node.args[2], b_.select(condition, number(0), g));
         } else {
@@ -110,7 +107,7 @@ private:
 
     void giveUnary(const ProgramNode& node, Value v, Value g) {
         const std::int32_t arg = node.args[0];
-        const Value a = values_[at(arg)];
+        const Value a = values_[base::toIndex(arg)];
         switch (node.op) {
         case ProgramOp::Neg:
             return give(arg, neg(g));
@@ -151,8 +148,8 @@ private:
     void giveBinary(const ProgramNode& node, Value v, Value g) {
         const std::int32_t left = node.args[0];
         const std::int32_t right = node.args[1];
-        const Value a = values_[at(left)];
-        const Value c = values_[at(right)];
+        const Value a = values_[base::toIndex(left)];
+        const Value c = values_[base::toIndex(right)];
         switch (node.op) {
         case ProgramOp::Add:
             give(left, g);
@@ -192,14 +189,14 @@ private:
 
     /// As PyTorch: an exponent of 0 gives the base no gradient, a base of 0 gives the exponent none.
     void givePower(std::int32_t left, std::int32_t right, Value v, Value g) {
-        const Value a = values_[at(left)];
-        const Value c = values_[at(right)];
+        const Value a = values_[base::toIndex(left)];
+        const Value c = values_[base::toIndex(right)];
         const Value zero = number(0);
-        if (needed_[at(left)] != 0) {
+        if (needed_[base::toIndex(left)] != 0) {
             const Value slope = mul(g, mul(c, b_.binary(ProgramOp::Pow, a, sub(c, number(1)))));
             give(left, b_.select(b_.binary(ProgramOp::Eq, c, zero), zero, slope));
         }
-        if (needed_[at(right)] != 0) {
+        if (needed_[base::toIndex(right)] != 0) {
             const Value flat =
                 b_.binary(ProgramOp::And, b_.binary(ProgramOp::Eq, a, zero), b_.binary(ProgramOp::Le, zero, c));
             give(right, b_.select(flat, zero, mul(g, mul(v, b_.unary(ProgramOp::Log, a)))));

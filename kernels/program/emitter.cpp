@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/integers.h"
 #include "kernels/program/emitter_names.h"
 #include "kernels/program/interval.h"
 
@@ -17,10 +18,6 @@ namespace vitrine::kernels {
 namespace {
 
 constexpr std::int64_t kLongest = std::int64_t{1} << 30; ///< positions lie below
-
-std::size_t at(std::int32_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 std::string floatText(double value) {
     const auto narrow = static_cast<float>(value);
@@ -184,17 +181,17 @@ public:
     std::string body(std::span<const std::int32_t> roots) {
         std::vector<std::uint8_t> used(program_.nodes.size(), 0);
         for (const std::int32_t root : roots) {
-            used[at(root)] = 1;
+            used[base::toIndex(root)] = 1;
         }
         for (std::size_t i = program_.nodes.size(); i-- > 0;) {
             for (const std::int32_t arg : argsOf(program_.nodes[i])) {
-                used[at(arg)] |= used[i];
+                used[base::toIndex(arg)] |= used[i];
             }
         }
         std::string out;
-        for (std::int32_t i = 0; at(i) < used.size(); ++i) {
+        for (std::int32_t i = 0; base::toIndex(i) < used.size(); ++i) {
             const ProgramNode& node = program_.at(i);
-            if (used[at(i)] != 0 && !isLeaf(node)) {
+            if (used[base::toIndex(i)] != 0 && !isLeaf(node)) {
                 out += fmt::format("    const {} t{} = {};\n", emittedType(node.type), i, expression(node));
             }
         }
@@ -228,9 +225,9 @@ public:
     std::string offsetText(std::int32_t capture, std::span<const std::int32_t> indices, bool strided) const {
         std::string out = "0LL";
         for (std::size_t dim = 0; dim < indices.size(); ++dim) {
-            const std::string place =
-                fmt::format("static_cast<long long>(vt::program::place<{}>({}, c.items[{}].extents[{}]))",
-                            ranges_[at(indices[dim])].low >= 0 ? "true" : "false", name(indices[dim]), capture, dim);
+            const std::string place = fmt::format(
+                "static_cast<long long>(vt::program::place<{}>({}, c.items[{}].extents[{}]))",
+                ranges_[base::toIndex(indices[dim])].low >= 0 ? "true" : "false", name(indices[dim]), capture, dim);
             if (dim == 0) {
                 out = strided && indices.size() > 1 ? fmt::format("{} * c.items[{}].rowStride", place, capture) : place;
             } else if (dim == 1 && strided) {
@@ -250,7 +247,7 @@ private:
 
     /// Bounds over all positions, whatever is captured.
     ValueRange rangeAt(const ProgramNode& node) const {
-        const auto arg = [&](std::size_t i) { return ranges_[at(node.args[i])]; };
+        const auto arg = [&](std::size_t i) { return ranges_[base::toIndex(node.args[i])]; };
         switch (node.op) {
         case ProgramOp::Batch:
         case ProgramOp::Head:
@@ -277,11 +274,11 @@ private:
             // The launcher gives a number that it knows without memory: then the address is null.
             const std::string item = fmt::format("c.items[{}]", node.capture);
             return fmt::format("{0}.data != nullptr ? {1} : static_cast<{2}>({0}.{3})", item,
-                               elementText(dtypes_[at(node.capture)], item, "0LL"), emittedType(node.type),
+                               elementText(dtypes_[base::toIndex(node.capture)], item, "0LL"), emittedType(node.type),
                                node.type == ProgramType::Float ? "real" : "integer");
         }
         case ProgramOp::Load:
-            return elementText(dtypes_[at(node.capture)], fmt::format("c.items[{}]", node.capture),
+            return elementText(dtypes_[base::toIndex(node.capture)], fmt::format("c.items[{}]", node.capture),
                                offsetText(node.capture, argsOf(node), true));
         case ProgramOp::Select:
             return fmt::format("{} ? {} : {}", name(node.args[0]), name(node.args[1]), name(node.args[2]));
@@ -340,7 +337,7 @@ private:
     /// Division and remainder by a positive constant: of what is never negative as unsigned numbers, by powers of two as a
     /// shift and a mask (right for negative numbers as well).
     std::string unsignedDivision(const ProgramNode& node, const std::string& a, const std::string& b) const {
-        const ValueRange& divisor = ranges_[at(node.args[1])];
+        const ValueRange& divisor = ranges_[base::toIndex(node.args[1])];
         const bool divides = node.op == ProgramOp::FloorDiv;
         if ((!divides && node.op != ProgramOp::Mod) || node.type == ProgramType::Float || !divisor.single() ||
             divisor.low <= 0) {
@@ -351,7 +348,7 @@ private:
             return divides ? fmt::format("{} >> {}", a, __builtin_ctzll(value))
                            : fmt::format("{} & {}", a, divisor.low - 1);
         }
-        if (ranges_[at(node.args[0])].low < 0) {
+        if (ranges_[base::toIndex(node.args[0])].low < 0) {
             return {};
         }
         const std::string_view type = emittedType(node.type);

@@ -13,7 +13,7 @@ namespace vitrine::kernels {
 
 namespace {
 
-constexpr int kDeepest = 12;
+constexpr int kDeepestPart = 12;
 constexpr std::size_t kMostParts = 200;
 
 bool isLogic(const ProgramNode& node) {
@@ -43,7 +43,7 @@ public:
 private:
     void visit(std::int32_t index, int depth, ProgramOp chain = ProgramOp::Score) {
         const ProgramNode& node = program_.at(index);
-        if (depth > kDeepest || nodes_.size() >= kMostParts) {
+        if (depth > kDeepestPart || nodes_.size() >= kMostParts) {
             return;
         }
         const bool flattened = isLogic(node) && node.op == chain && node.op != ProgramOp::Not;
@@ -68,7 +68,8 @@ private:
 
     void decide(std::int32_t index, const std::vector<double>& of, int depth) {
         const ProgramNode& node = program_.at(index);
-        if (node.type != ProgramType::Bool || depth > kDeepest * 4 || marks_[static_cast<std::size_t>(index)] != 0) {
+        if (node.type != ProgramType::Bool || depth > kDeepestPart * 4 ||
+            marks_[static_cast<std::size_t>(index)] != 0) {
             return;
         }
         marks_[static_cast<std::size_t>(index)] = 1;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/integers.h"
 #include "kernels/core/floats.h"
 #include "kernels/program/scalar_ops.h"
 
@@ -18,10 +19,6 @@ namespace {
 
 constexpr int kWidth = kInterpreterWidth;
 constexpr std::size_t kSlotBytes = sizeof(std::int64_t) * static_cast<std::size_t>(kWidth);
-
-std::size_t at(std::int32_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 template <class T, class Body> void map1(T* out, const T* a, int count, const Body& body) {
     for (int i = 0; i < count; ++i) {
@@ -90,7 +87,7 @@ template <class C> struct Interpreter<C>::State {
     ProgramRow row{-1, -1, -1};
 
     template <class T> T* slot(std::int32_t node) {
-        return reinterpret_cast<T*>(memory.data() + at(node) * kSlotBytes);
+        return reinterpret_cast<T*>(memory.data() + base::toIndex(node) * kSlotBytes);
     }
 
     /// Calls body with a null pointer of the type that values of `type` are kept in.
@@ -113,14 +110,14 @@ template <class C> struct Interpreter<C>::State {
         spread.assign(program->nodes.size(), 0);
         isVarying.assign(program->nodes.size(), 0);
         for (const std::int32_t root : roots) {
-            used[at(root)] = 1;
-            spread[at(root)] = 1;
+            used[base::toIndex(root)] = 1;
+            spread[base::toIndex(root)] = 1;
         }
         for (std::size_t i = program->nodes.size(); i-- > 0;) {
             isVarying[i] = (inputs[i] & (kOnKey | kOnScore | kOnUpstream)) != 0 ? 1 : 0;
             for (const std::int32_t arg : argsOf(program->nodes[i])) {
-                used[at(arg)] |= used[i];
-                spread[at(arg)] |= used[i] & isVarying[i];
+                used[base::toIndex(arg)] |= used[i];
+                spread[base::toIndex(arg)] |= used[i] & isVarying[i];
             }
         }
         for (std::size_t i = 0; i < program->nodes.size(); ++i) {
@@ -137,7 +134,7 @@ template <class C> struct Interpreter<C>::State {
         row = next;
         for (const std::int32_t node : uniform) {
             compute(node, 0, 1, nullptr, nullptr);
-            if (spread[at(node)] != 0) {
+            if (spread[base::toIndex(node)] != 0) {
                 withType(program->at(node).type, [&]<class T>(T*) {
                     T* values = slot<T>(node);
                     std::fill(values + 1, values + kWidth, values[0]);
@@ -153,7 +150,7 @@ template <class C> struct Interpreter<C>::State {
 };
 
 template <class C> void Interpreter<C>::State::load(std::int32_t index, const ProgramNode& node, int count) {
-    const TensorView& tensor = binding->tensors[at(node.capture)];
+    const TensorView& tensor = binding->tensors[base::toIndex(node.capture)];
     const std::span<const std::int32_t> args = argsOf(node);
     std::fill(offsets.begin(), offsets.begin() + count, 0);
     std::int64_t stride = 1;
@@ -322,22 +319,22 @@ void Interpreter<C>::run(const ProgramRow& row, std::int64_t key, int count, con
 }
 
 template <class C> const C* Interpreter<C>::floats(int root) const {
-    return state_->template slot<C>(state_->roots.at(at(root)));
+    return state_->template slot<C>(state_->roots.at(base::toIndex(root)));
 }
 
 template <class C> const std::int64_t* Interpreter<C>::integers(int root) const {
-    const std::int32_t node = state_->roots.at(at(root));
+    const std::int32_t node = state_->roots.at(base::toIndex(root));
     if (state_->program->at(node).type == ProgramType::Int64) {
         return state_->template slot<std::int64_t>(node);
     }
     const auto* narrow = state_->template slot<std::int32_t>(node);
-    std::vector<std::int64_t>& wide = state_->wide[at(root)];
+    std::vector<std::int64_t>& wide = state_->wide[base::toIndex(root)];
     wide.assign(narrow, narrow + kWidth);
     return wide.data();
 }
 
 template <class C> const std::uint8_t* Interpreter<C>::booleans(int root) const {
-    return state_->template slot<std::uint8_t>(state_->roots.at(at(root)));
+    return state_->template slot<std::uint8_t>(state_->roots.at(base::toIndex(root)));
 }
 
 template class Interpreter<float>;

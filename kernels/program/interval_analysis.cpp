@@ -10,16 +10,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/integers.h"
 #include "kernels/core/floats.h"
 #include "kernels/program/interval.h"
 
 namespace vitrine::kernels {
 
 namespace {
-
-std::size_t at(std::int64_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 /// As double and as float32: a backend may compute in either.
 void holdReals(ValueRange& range, double low, double high) {
@@ -33,7 +30,7 @@ public:
     RangeTable(std::vector<T> values, std::int64_t rowLength) : values_(std::move(values)), rowLength_(rowLength) {
         sorted_ = true;
         for (std::size_t i = 1; i < values_.size() && sorted_; ++i) {
-            sorted_ = i % at(rowLength_) == 0 || values_[i - 1] <= values_[i];
+            sorted_ = i % base::toIndex(rowLength_) == 0 || values_[i - 1] <= values_[i];
         }
         if (!sorted_) {
             buildLevels();
@@ -45,8 +42,8 @@ public:
     };
     /// Elements first .. last of row `row`.
     Pair range(std::int64_t row, std::int64_t first, std::int64_t last) const {
-        const std::size_t from = at(row * rowLength_ + first);
-        const std::size_t to = at(row * rowLength_ + last);
+        const std::size_t from = base::toIndex(row * rowLength_ + first);
+        const std::size_t to = base::toIndex(row * rowLength_ + last);
         if (sorted_) {
             return {values_[from], values_[to]};
         }
@@ -142,7 +139,8 @@ public:
         const int last = std::max(0, shape_.rank() - 1);
         Rows rows{0, 1};
         for (int dim = 0; dim < last; ++dim) {
-            const Stretch only = counts[at(dim)] == 1 ? stretches[at(dim)][0] : Stretch{0, shape_[dim] - 1};
+            const Stretch only =
+                counts[base::toIndex(dim)] == 1 ? stretches[base::toIndex(dim)][0] : Stretch{0, shape_[dim] - 1};
             rows.first = rows.first * shape_[dim] + only.first;
             if (only.first != only.last) {
                 rows.count *= only.last - only.first + 1;
@@ -157,8 +155,9 @@ public:
         }
         bool any = false;
         ValueRange out;
-        for (int i = 0; i < counts[at(last)]; ++i) {
-            const Stretch stretch = shape_.rank() == 0 ? Stretch{0, 0} : stretches[at(last)][at(i)];
+        for (int i = 0; i < counts[base::toIndex(last)]; ++i) {
+            const Stretch stretch =
+                shape_.rank() == 0 ? Stretch{0, 0} : stretches[base::toIndex(last)][base::toIndex(i)];
             for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row) {
                 const ValueRange part = rowRange(row, stretch.first, stretch.last);
                 out = any ? hull(type_, out, part) : part;
@@ -183,7 +182,7 @@ private:
         const std::int64_t rows = tensor.shape.rank() == 0 ? 1 : tensor.shape[0];
         const std::int64_t rowSize = tensor.shape.count() / rows;
         const std::int64_t stride = tensor.shape.rank() == 0 ? 1 : tensor.stride0();
-        std::vector<T> out(at(tensor.shape.count()));
+        std::vector<T> out(base::toIndex(tensor.shape.count()));
         for (std::int64_t row = 0; row < rows; ++row) {
             T* to = out.data() + row * rowSize;
             if constexpr (std::is_same_v<T, double>) {
@@ -271,8 +270,8 @@ struct IntervalAnalysis::State {
 
     void compute(std::int32_t index, const ProgramBox& box) {
         const ProgramNode& node = program->at(index);
-        ValueRange& out = ranges[at(index)];
-        const auto arg = [&](std::size_t i) -> const ValueRange& { return ranges[at(node.args[i])]; };
+        ValueRange& out = ranges[base::toIndex(index)];
+        const auto arg = [&](std::size_t i) -> const ValueRange& { return ranges[base::toIndex(node.args[i])]; };
         switch (node.op) {
         case ProgramOp::Batch:
             out = integerRange(box.batchLow, box.batchHigh);
@@ -302,7 +301,7 @@ struct IntervalAnalysis::State {
             for (std::size_t i = 0; i < count; ++i) {
                 indices[i] = arg(i);
             }
-            out = (*captures)[at(node.capture)].range({indices.data(), count});
+            out = (*captures)[base::toIndex(node.capture)].range({indices.data(), count});
             return;
         }
         case ProgramOp::Select:
@@ -353,14 +352,14 @@ MaskVerdict IntervalAnalysis::mask(const ProgramBox& box) {
     for (const std::int32_t node : state_->moving) {
         state_->compute(node, box);
     }
-    const ValueRange& result = state_->ranges[at(state_->program->result)];
+    const ValueRange& result = state_->ranges[base::toIndex(state_->program->result)];
     return result.certain(true)    ? MaskVerdict::Full
            : result.certain(false) ? MaskVerdict::Empty
                                    : MaskVerdict::Undecided;
 }
 
 IntervalAnalysis::Range IntervalAnalysis::range(std::int32_t node) const {
-    const ValueRange& range = state_->ranges[at(node)];
+    const ValueRange& range = state_->ranges[base::toIndex(node)];
     if (state_->program->at(node).type == ProgramType::Float) {
         return {range.realLow, range.realHigh};
     }

@@ -16,7 +16,7 @@ namespace {
 using Value = ProgramBuilder::Value;
 using Bound = std::optional<Value>; ///< none: unbounded
 
-constexpr int kDeepest = 200;
+constexpr int kDeepestRow = 200;
 
 /// low <= key <= high, in Int64 nodes that do not read the key.
 struct Interval {
@@ -70,7 +70,7 @@ private:
     /// Positions lie below 2^30 and what is added to them in practice as well, so sums are taken not to wrap.
     std::optional<Linear> linearOf(std::int32_t index, int depth) {
         const ProgramNode& node = mask_.at(index);
-        if (node.type == ProgramType::Float || node.type == ProgramType::Bool || depth > kDeepest) {
+        if (node.type == ProgramType::Float || node.type == ProgramType::Bool || depth > kDeepestRow) {
             return std::nullopt;
         }
         if (!readsKey(index)) {
@@ -102,7 +102,7 @@ private:
 
     /// node <= limit (upper) or node >= limit, for a node that reads the key.
     std::optional<Interval> bounded(std::int32_t index, bool upper, Value limit, int depth) {
-        if (depth > kDeepest) {
+        if (depth > kDeepestRow) {
             return std::nullopt;
         }
         const ProgramNode& node = mask_.at(index);
@@ -246,7 +246,7 @@ private:
     }
 
     std::optional<Interval> closedFormOf(std::int32_t index, bool wanted, int depth) {
-        if (depth > kDeepest) {
+        if (depth > kDeepestRow) {
             return std::nullopt;
         }
         const ProgramNode& node = mask_.at(index);

@@ -5,15 +5,12 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "kernels/program/builder_state.h"
 #include "kernels/program/scalar_ops.h"
 
 namespace vitrine::kernels {
 
 namespace {
-
-bool isComparison(ProgramOp op) {
-    return op == ProgramOp::Lt || op == ProgramOp::Le || op == ProgramOp::Eq || op == ProgramOp::Ne;
-}
 
 template <class T> bool compare(ProgramOp op, T a, T b) {
     bool result = false;

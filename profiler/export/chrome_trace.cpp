@@ -12,7 +12,7 @@
 
 #include "base/units.h"
 #include "profiler/analysis/scope_places.h"
-#include "profiler/export/batch_names.h"
+#include "profiler/export/export_names.h"
 #include "profiler/gpu/device_work.h"
 
 namespace vitrine::profiler {
@@ -28,7 +28,7 @@ constexpr int kScopeTrack = 1; // and the following, should scopes overlap witho
 constexpr int kTokenTrack = 90;
 constexpr int kGapTrack = 91;
 constexpr int kSpanTrack = 100;
-constexpr std::size_t kFlushBytes = 1 << 16;
+constexpr std::size_t kTraceFlushBytes = 1 << 16;
 constexpr std::size_t kStopEvery = 4096;
 
 std::string jsonText(std::string_view text) {
@@ -42,22 +42,6 @@ std::string micros(TimeNs time) {
 /// JSON has no infinities; a counter that holds one is left out by its caller.
 std::string number(double value) {
     return fmt::format("{}", value);
-}
-
-std::string_view kindName(base::ScopeKind kind) {
-    switch (kind) {
-    case base::ScopeKind::Run:
-        return "run";
-    case base::ScopeKind::Phase:
-        return "phase";
-    case base::ScopeKind::Step:
-        return "step";
-    case base::ScopeKind::Layer:
-        return "layer";
-    case base::ScopeKind::Op:
-        break;
-    }
-    return "op";
 }
 
 /// Whether a lane shows what a GPU did.
@@ -132,7 +116,7 @@ private:
         text_ += first_ ? "" : ",\n";
         first_ = false;
         fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-        if (text_.size() > kFlushBytes) {
+        if (text_.size() > kTraceFlushBytes) {
             flush();
         }
         if (++events_ % kStopEvery == 0) {
@@ -151,9 +135,9 @@ private:
             const TimeNs end = scope.end < 0 ? timeline_.end() : std::max(scope.begin, scope.end);
             event(R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"id":{},"tokens":{},)"
                   R"("bytes":{},"flops":{},"open":{}}}}})",
-                  jsonText(scopeName(timeline_, scope)), kindName(scope.kind), kProcess, tracks.place(scope.begin, end),
-                  micros(scope.begin), micros(end - scope.begin), scope.id, scope.tokens, scope.bytes, scope.flops,
-                  scope.end < 0);
+                  jsonText(scopeName(timeline_, scope)), scopeKindName(scope.kind), kProcess,
+                  tracks.place(scope.begin, end), micros(scope.begin), micros(end - scope.begin), scope.id,
+                  scope.tokens, scope.bytes, scope.flops, scope.end < 0);
         }
         for (std::size_t track = 0; track < tracks.count(); ++track) {
             name("thread_name", kProcess, kScopeTrack + static_cast<int>(track),

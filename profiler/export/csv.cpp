@@ -7,13 +7,13 @@
 
 #include "kernels/core/dtype.h"
 #include "profiler/analysis/kernel_table.h"
-#include "profiler/export/batch_names.h"
+#include "profiler/export/export_names.h"
 
 namespace vitrine::profiler {
 
 namespace {
 
-constexpr std::size_t kFlushBytes = 1 << 16;
+constexpr std::size_t kCsvFlushBytes = 1 << 16;
 
 /// Writes cells and rows.
 class Table {
@@ -46,7 +46,7 @@ public:
     void endRow() {
         text_ += '\n';
         first_ = true;
-        if (text_.size() > kFlushBytes) {
+        if (text_.size() > kCsvFlushBytes) {
             finish();
         }
     }
@@ -76,11 +76,6 @@ std::string_view spaceName(base::MemorySpace space) {
         break;
     }
     return "host";
-}
-
-std::string_view kindName(base::ScopeKind kind) {
-    constexpr std::string_view kNames[] = {"run", "phase", "step", "layer", "op"};
-    return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string shapeText(const AllocationRow& row) {
@@ -130,7 +125,7 @@ void writeScopesCsv(const RunTimeline& timeline, std::ostream& out) {
     Table table(out, "id,parent,kind,name,index,tokens,begin_ns,end_ns,bytes,flops,path");
     Paths paths(timeline);
     for (const ScopeRow& row : timeline.scopes().all()) {
-        table.number(row.id).number(row.parent).text(kindName(row.kind)).text(timeline.text(row.name));
+        table.number(row.id).number(row.parent).text(scopeKindName(row.kind)).text(timeline.text(row.name));
         table.unlessNegative(row.index)
             .number(row.tokens)
             .time(row.begin)

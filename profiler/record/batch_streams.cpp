@@ -14,8 +14,6 @@ using Slot = base::SlotSpanEvent;
 using Request = base::RequestEvent;
 using Page = base::KvPageEvent;
 
-constexpr std::uint64_t kMaxName = std::numeric_limits<std::uint32_t>::max();
-constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 53;
 
 /// Columns of BatchStepEvent that are counts: from 0 on.

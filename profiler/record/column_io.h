@@ -28,6 +28,10 @@ inline constexpr std::uint64_t kTemplateRowKinds = 6;
 /// Times of a run stay within 0 and 2^61 ns (73 years), so that sums and differences cannot overflow.
 inline constexpr base::TimeNs kMaxTime = base::TimeNs{1} << 61;
 
+/// The most that columns of names, which are numbered, and columns of 32-bit integers hold.
+inline constexpr std::uint64_t kMaxName = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
+
 /// The rank of a row's device (base::DeviceRank): left out in runs on one device.
 inline constexpr std::string_view kDeviceColumn = "device";
 inline constexpr std::uint64_t kMaxDevice = std::numeric_limits<base::DeviceRank>::max();

@@ -61,9 +61,7 @@ private:
 };
 
 constexpr std::uint64_t kMaxOrder = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t kMaxName = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
-constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 
 void decodeAllocations(const ChunkReader& in, EventBatch& batch) {
     const auto order = in.unsignedColumn("order", kMaxOrder);

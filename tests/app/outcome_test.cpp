@@ -35,10 +35,10 @@ TEST(Outcome, OutOfMemoryKeepsItsDetails) {
     details.requested = 10;
     details.budget = 20;
     details.holders.push_back({"weights", "layer 3", 15});
-    const auto json = errorJson(std::make_exception_ptr(base::OutOfMemory(details)));
-    EXPECT_EQ(json["kind"], "out_of_memory");
-    EXPECT_EQ(json["requested_bytes"], 10);
-    EXPECT_EQ(json["holders"][0]["bytes"], 15);
+    const auto shown = errorJson(std::make_exception_ptr(base::OutOfMemory(details)));
+    EXPECT_EQ(shown["kind"], "out_of_memory");
+    EXPECT_EQ(shown["requested_bytes"], 10);
+    EXPECT_EQ(shown["holders"][0]["bytes"], 15);
     EXPECT_EQ(errorJson(std::make_exception_ptr(base::BadInput("x"))).size(), 2u);
 }
 

@@ -10,6 +10,7 @@
 
 #include "engine/workload/experiment.h"
 #include "sessions/session_file.h"
+#include "tests/app/tiny_experiment.h"
 #include "tests/base/eventually.h"
 #include "tests/sessions/temp_folder.h"
 
@@ -20,22 +21,12 @@ using nlohmann::json;
 using sessions::OpenMode;
 using sessions::SessionFile;
 
-json experiment(int newTokens) {
-    return {{"vitrine", 1},
-            {"workload", "generate"},
-            {"model", "synthetic:tiny-llama"},
-            {"tokens", {1, 2, 3}},
-            {"ignore_eos", true},
-            {"max_new_tokens", newTokens},
-            {"set", {{"max_position_embeddings", "2000000"}}}}; // a long run lasts until it is stopped
-}
-
 TEST(RunHost, TellsItsStoryInOrder) {
     const test::TempFolder folder;
     const std::string file = folder.file("runs.vitrine");
     const auto host = RunHost::inProcess();
     std::vector<json> messages;
-    host->start(engine::Experiment::parse(experiment(6), "experiment"), file,
+    host->start(engine::Experiment::parse(test::tinyExperiment(6), "experiment"), file,
                 [&](const json& message) { messages.push_back(message); });
     const RunOutcome outcome = host->wait();
     EXPECT_EQ(outcome.status, RunOutcome::Status::Done) << outcome.error;
@@ -82,8 +73,9 @@ TEST(RunHost, ThrowsBeforeAnythingStartsWhenTheInputIsBad) {
                     file, {}),
         base::BadInput);
     EXPECT_FALSE(std::filesystem::exists(file));
-    EXPECT_THROW(host->start(engine::Experiment::parse(experiment(1), "experiment"), folder.path().string(), {}),
-                 base::BadInput);
+    EXPECT_THROW(
+        host->start(engine::Experiment::parse(test::tinyExperiment(1), "experiment"), folder.path().string(), {}),
+        base::BadInput);
     EXPECT_FALSE(host->running());
 }
 
@@ -92,17 +84,18 @@ TEST(RunHost, StopEndsTheRunSaved) {
     const std::string file = folder.file("runs.vitrine");
     const auto host = RunHost::inProcess();
     std::atomic<int> tokens = 0;
-    host->start(engine::Experiment::parse(experiment(1'000'000), "experiment"), file,
+    host->start(engine::Experiment::parse(test::tinyExperiment(1'000'000), "experiment"), file,
                 [&](const json& message) { tokens += message["type"] == "token" ? 1 : 0; });
     ASSERT_TRUE(test::eventually([&] { return tokens >= 3; }));
-    EXPECT_THROW(host->start(engine::Experiment::parse(experiment(1), "experiment"), file, {}), base::Internal);
+    EXPECT_THROW(host->start(engine::Experiment::parse(test::tinyExperiment(1), "experiment"), file, {}),
+                 base::Internal);
     host->stop();
     const RunOutcome outcome = host->wait();
     EXPECT_EQ(outcome.status, RunOutcome::Status::Cancelled);
     EXPECT_EQ(outcome.exitCode, 130);
     EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->run(1).status, sessions::RunStatus::Cancelled);
     // The next run works.
-    host->start(engine::Experiment::parse(experiment(2), "experiment"), file, {});
+    host->start(engine::Experiment::parse(test::tinyExperiment(2), "experiment"), file, {});
     EXPECT_EQ(host->wait().exitCode, 0);
     EXPECT_EQ(SessionFile::open(file, OpenMode::ReadOnly)->runs().size(), 2u);
 }
@@ -135,7 +128,7 @@ TEST(RunHost, AStoppedPlanKeepsWhatItKnew) {
 
 TEST(RunHost, AModelThatIsNotThereFailsWithOneSentence) {
     const auto host = RunHost::inProcess();
-    json spec = experiment(1);
+    json spec = test::tinyExperiment(1);
     spec["model"] = "/no/such/model";
     host->start(engine::Experiment::parse(spec, "experiment"), "", {});
     const RunOutcome outcome = host->wait();
@@ -148,7 +141,7 @@ TEST(RunHost, AModelThatIsNotThereFailsWithOneSentence) {
 
 TEST(RunHost, MayBeDestroyedWhileItRuns) {
     const auto host = RunHost::inProcess();
-    host->start(engine::Experiment::parse(experiment(1'000'000), "experiment"), "", {});
+    host->start(engine::Experiment::parse(test::tinyExperiment(1'000'000), "experiment"), "", {});
 }
 
 } // namespace

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "engine/workload/experiment.h"
 #include "sessions/session_file.h"
+#include "tests/app/tiny_experiment.h"
 #include "tests/app/worker_testing.h"
 #include "tests/sessions/temp_folder.h"
 
@@ -32,20 +33,10 @@ using sessions::SessionFile;
 using test::kWorkerProgram;
 using test::workerPid;
 
-json experiment(int newTokens) {
-    return {{"vitrine", 1},
-            {"workload", "generate"},
-            {"model", "synthetic:tiny-llama"},
-            {"tokens", {1, 2, 3}},
-            {"ignore_eos", true},
-            {"set", {{"max_position_embeddings", "2000000"}}},
-            {"max_new_tokens", newTokens}};
-}
-
 /// Starts a long run and returns when its first token has come.
 void startLongRun(RunHost& host, const std::string& file) {
     const auto tokens = std::make_shared<std::atomic<int>>(0);
-    host.start(engine::Experiment::parse(experiment(1'000'000), "experiment"), file,
+    host.start(engine::Experiment::parse(test::tinyExperiment(1'000'000), "experiment"), file,
                [tokens](const json& message) { *tokens += message["type"] == "token" ? 1 : 0; });
     ASSERT_TRUE(test::eventually([&] { return *tokens > 0; }));
 }
@@ -53,12 +44,12 @@ void startLongRun(RunHost& host, const std::string& file) {
 TEST(Worker, GivesWhatARunInThisProcessGives) {
     const test::TempFolder folder(test::TempFolder::Place::Memory);
     const auto here = RunHost::inProcess();
-    here->start(engine::Experiment::parse(experiment(6), "experiment"), "", {});
+    here->start(engine::Experiment::parse(test::tinyExperiment(6), "experiment"), "", {});
     const RunOutcome expected = here->wait();
     const auto host = RunHost::inWorker(kWorkerProgram);
     for (int run = 1; run <= 2; ++run) {
         std::vector<json> messages;
-        host->start(engine::Experiment::parse(experiment(6), "experiment"), folder.file("runs.vitrine"),
+        host->start(engine::Experiment::parse(test::tinyExperiment(6), "experiment"), folder.file("runs.vitrine"),
                     [&](const json& message) { messages.push_back(message); });
         const RunOutcome outcome = host->wait();
         EXPECT_EQ(outcome.status, RunOutcome::Status::Done) << outcome.error;
@@ -92,7 +83,7 @@ TEST(Worker, ADeadWorkerEndsItsRunAndTheNextRunWorks) {
     EXPECT_NE(outcome.error.find("crashed"), std::string::npos) << outcome.error;
     EXPECT_EQ(outcome.run, 1);
     EXPECT_FALSE(host->running());
-    host->start(engine::Experiment::parse(experiment(3), "experiment"), file, {});
+    host->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), file, {});
     EXPECT_EQ(host->wait().status, RunOutcome::Status::Done);
     const auto session = SessionFile::open(file, OpenMode::ReadOnly);
     EXPECT_EQ(session->run(1).status, RunStatus::Interrupted);
@@ -118,13 +109,13 @@ TEST(Worker, RefusesBeforeItStartsAndAfter) {
         base::BadInput);
     std::ofstream(folder.file("notes.txt"))
         << "a file of another program, long enough to have a header of its own ..." << std::string(200, '.');
-    host->start(engine::Experiment::parse(experiment(3), "experiment"), folder.file("notes.txt"), {});
+    host->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), folder.file("notes.txt"), {});
     const RunOutcome outcome = host->wait();
     EXPECT_EQ(outcome.errorKind, base::ErrorKind::BadInput);
     EXPECT_EQ(outcome.exitCode, 2);
     EXPECT_NE(outcome.error.find("notes.txt"), std::string::npos) << outcome.error;
     EXPECT_THROW(RunHost::inWorker(folder.file("nothing"))
-                     ->start(engine::Experiment::parse(experiment(3), "experiment"), "", {}),
+                     ->start(engine::Experiment::parse(test::tinyExperiment(3), "experiment"), "", {}),
                  base::Internal);
 }
 

@@ -11,7 +11,7 @@ using testing::AttentionScene;
 using testing::expectSame;
 using testing::TestTensor;
 
-std::vector<AttentionCase> singleRows() {
+std::vector<AttentionCase> singleRowsOfBytes() {
     std::vector<AttentionCase> cases;
     for (const DType type : {DType::I8, DType::F8E4M3}) {
         for (const std::int64_t dim : {32, 64, 96, 128, 256}) {
@@ -148,7 +148,7 @@ std::vector<AttentionCase> rings() {
     return cases;
 }
 
-std::vector<AttentionCase> withoutTensorCores() {
+std::vector<AttentionCase> bytesWithoutTensorCores() {
     std::vector<AttentionCase> cases;
     for (const DType type : {DType::I8, DType::F8E4M3}) {
         for (const bool ring : {false, true}) {
@@ -177,12 +177,12 @@ TEST_P(AttentionOfBytesGpu, AsOnTheCpu) {
     expectSame(GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(SingleRows, AttentionOfBytesGpu, ::testing::ValuesIn(singleRows()), testing::testName);
+INSTANTIATE_TEST_SUITE_P(SingleRows, AttentionOfBytesGpu, ::testing::ValuesIn(singleRowsOfBytes()), testing::testName);
 INSTANTIATE_TEST_SUITE_P(ManyRows, AttentionOfBytesGpu, ::testing::ValuesIn(manyRows()), testing::testName);
 INSTANTIATE_TEST_SUITE_P(PiecesBehindPages, AttentionOfBytesGpu, ::testing::ValuesIn(piecesBehindPages()),
                          testing::testName);
 INSTANTIATE_TEST_SUITE_P(Rings, AttentionOfBytesGpu, ::testing::ValuesIn(rings()), testing::testName);
-INSTANTIATE_TEST_SUITE_P(WithoutTensorCores, AttentionOfBytesGpu, ::testing::ValuesIn(withoutTensorCores()),
+INSTANTIATE_TEST_SUITE_P(WithoutTensorCores, AttentionOfBytesGpu, ::testing::ValuesIn(bytesWithoutTensorCores()),
                          testing::testName);
 
 class PiecesOfBytesGpu : public ::testing::TestWithParam<DType> {};

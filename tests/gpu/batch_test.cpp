@@ -35,7 +35,7 @@ protected:
         options.foldSteps = true;
         context_ = std::make_unique<kernels::Context>(options);
         // In float32 no answer hangs on the order of a sum.
-        model_ = std::make_unique<Model>(*context_, openModel(test::fixture(std::get<0>(GetParam()))),
+        model_ = std::make_unique<Model>(*context_, openModel(engine::test::fixture(std::get<0>(GetParam()))),
                                          ModelOptions{false, kernels::DType::F32, 0}, nullptr);
         options_.cache.dtype = std::get<1>(GetParam());
         options_.cache.pageTokens = 8;

@@ -320,7 +320,7 @@ TEST_F(Cuda, DenseProducts) {
 using CudaDeathTest = Cuda;
 
 TEST_F(CudaDeathTest, AWriteOutOfBoundsEndsTheRunAndNamesTheKernel) {
-    testing::FLAGS_gtest_death_test_style = "threadsafe"; // a device knows no fork
+    ::testing::FLAGS_gtest_death_test_style = "threadsafe"; // a device knows no fork
     EXPECT_EXIT(
         {
             try {
@@ -334,7 +334,7 @@ TEST_F(CudaDeathTest, AWriteOutOfBoundsEndsTheRunAndNamesTheKernel) {
                 std::_Exit(error.message().find("double/plain") != std::string::npos ? 7 : 2);
             }
         },
-        testing::ExitedWithCode(7), "illegal memory access.*double/plain");
+        ::testing::ExitedWithCode(7), "illegal memory access.*double/plain");
     // The next process works.
     const auto context = cudaContext();
     const DeviceArray<float> x(*context, ramp(10));

@@ -16,7 +16,7 @@ using testing::Expr;
 using testing::Maker;
 using testing::TestTensor;
 
-struct Case {
+struct FlexCase {
     std::string name; ///< of the programs
     std::int64_t batch, heads, kvHeads, queries, keys, dim;
     DType type = DType::BF16;
@@ -55,7 +55,7 @@ struct Programs {
 
 class Scene {
 public:
-    explicit Scene(const Case& item) : item_(item), programs_(item.name) {
+    explicit Scene(const FlexCase& item) : item_(item), programs_(item.name) {
         std::mt19937 random(23);
         const auto normal = [&](std::int64_t heads, std::int64_t rows) {
             TestTensor tensor(item.type, Shape{item.batch, heads, rows, item.dim});
@@ -137,7 +137,7 @@ private:
         return result;
     }
 
-    const Case& item_;
+    const FlexCase& item_;
     Programs programs_;
     std::optional<BlockMask> blocks_;
 };
@@ -145,14 +145,14 @@ private:
 /// The CPU computes in float and rounds once; tensor cores round weights as well.
 constexpr double kTolerance = 1e-2;
 
-void expectForward(const Case& item) {
+void expectForward(const FlexCase& item) {
     SCOPED_TRACE(item.name + " dim " + std::to_string(item.dim));
     Scene scene(item);
     const auto make = [&](auto&& at) { return scene.forward(at); };
     testing::expectSameOnGpu(*testing::gpu(), make, {{&scene.out, kTolerance}, {&scene.lse, 1e-4}});
 }
 
-void expectBackward(const Case& item) {
+void expectBackward(const FlexCase& item) {
     SCOPED_TRACE(item.name + " dim " + std::to_string(item.dim));
     Scene scene(item);
     CpuContext cpu(2);
@@ -168,8 +168,8 @@ void expectBackward(const Case& item) {
     testing::expectSameOnGpu(*testing::gpu(), make, outputs, kTolerance);
 }
 
-const std::vector<Case>& cases() {
-    static const std::vector<Case> kCases = {
+const std::vector<FlexCase>& cases() {
+    static const std::vector<FlexCase> kCases = {
         {"noop", 1, 2, 2, 300, 77, 64},
         {"noop", 1, 2, 1, 77, 333, 128},
         {"causal", 2, 4, 2, 300, 300, 64},
@@ -194,14 +194,14 @@ const std::vector<Case>& cases() {
 
 TEST(FlexAttentionGpu, ForwardAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
-    for (const Case& item : cases()) {
+    for (const FlexCase& item : cases()) {
         expectForward(item);
     }
 }
 
 TEST(FlexAttentionGpu, ClosedFormsNeedNoBlocks) {
     VITRINE_NEEDS_GPU();
-    for (Case item : cases()) {
+    for (FlexCase item : cases()) {
         if (item.name == "causal" || item.name == "sliding") {
             item.block = 0;
             expectForward(item);
@@ -211,7 +211,7 @@ TEST(FlexAttentionGpu, ClosedFormsNeedNoBlocks) {
 
 TEST(FlexAttentionGpu, BackwardAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
-    for (const Case& item : cases()) {
+    for (const FlexCase& item : cases()) {
         expectBackward(item);
     }
 }
@@ -219,7 +219,7 @@ TEST(FlexAttentionGpu, BackwardAsOnTheCpu) {
 TEST(FlexAttentionGpu, RowsThatSeeNothing) {
     VITRINE_NEEDS_GPU();
     for (const std::int64_t dim : {64, 96}) {
-        const Case item{"empty_rows", 1, 2, 2, 300, 300, dim};
+        const FlexCase item{"empty_rows", 1, 2, 2, 300, 300, dim};
         Scene scene(item);
         testing::expectSameOnGpu(
             *testing::gpu(), [&](auto&& at) { return scene.forward(at); }, {&scene.out}, kTolerance);
@@ -236,7 +236,7 @@ TEST(FlexAttentionGpu, RowsThatSeeNothing) {
 
 TEST(FlexAttentionGpu, TheSameBitsTwice) {
     VITRINE_NEEDS_GPU();
-    const Case item{"alibi_causal", 2, 4, 2, 300, 300, 64};
+    const FlexCase item{"alibi_causal", 2, 4, 2, 300, 300, 64};
     std::vector<std::vector<double>> results;
     for (int run = 0; run < 2; ++run) {
         Scene scene(item);
@@ -256,10 +256,10 @@ TEST(FlexAttentionGpu, TheSameBitsTwice) {
 
 TEST(FlexAttentionGpu, NewContentsNeedNoNewKernels) {
     VITRINE_NEEDS_GPU();
-    const Case item{"document_causal", 1, 4, 2, 700, 700, 64};
+    const FlexCase item{"document_causal", 1, 4, 2, 700, 700, 64};
     expectForward(item);
     const std::size_t known = testing::gpu()->library().uses().size();
-    Case longer = item;
+    FlexCase longer = item;
     longer.queries = longer.keys = 900;
     expectForward(longer);
     EXPECT_EQ(testing::gpu()->library().uses().size(), known);
@@ -267,9 +267,10 @@ TEST(FlexAttentionGpu, NewContentsNeedNoNewKernels) {
 
 TEST(FlexAttentionGpu, WhatTheDeviceCannotDoIsSaid) {
     VITRINE_NEEDS_GPU();
-    for (const Case& item : {Case{"by_head", 1, 2, 2, 100, 100, 64, DType::BF16, false, 0},
-                             Case{"causal", 1, 2, 2, 100, 100, 64, DType::F32}, Case{"causal", 1, 2, 2, 100, 100, 72},
-                             Case{"causal", 1, 2, 2, 100, 100, 64, DType::BF16, false, 96}}) {
+    for (const FlexCase& item :
+         {FlexCase{"by_head", 1, 2, 2, 100, 100, 64, DType::BF16, false, 0},
+          FlexCase{"causal", 1, 2, 2, 100, 100, 64, DType::F32}, FlexCase{"causal", 1, 2, 2, 100, 100, 72},
+          FlexCase{"causal", 1, 2, 2, 100, 100, 64, DType::BF16, false, 96}}) {
         Scene scene(item);
         testing::OnDevice device(*testing::gpu());
         FlexAttention op = scene.forward(device);

@@ -11,9 +11,9 @@ namespace {
 
 using testing::TestTensor;
 
-constexpr std::int64_t kTokens = 333, kHeads = 8, kKvHeads = 2;
+constexpr std::int64_t kFlexStridesTokens = 333, kHeads = 8, kKvHeads = 2;
 
-struct Case {
+struct StridesCase {
     DType type;
     std::int64_t dim;
     std::int64_t extra =
@@ -22,7 +22,8 @@ struct Case {
 
 /// Heads of a projection (tokens, columns) from column `begin` on as (1, heads, tokens, dim), without a copy.
 TensorView headsOf(const TensorView& projection, std::int64_t begin, std::int64_t heads, std::int64_t dim) {
-    return headsFirst(reshaped(slice(projection, 1, begin, begin + heads * dim), Shape{kTokens, heads, dim}));
+    return headsFirst(
+        reshaped(slice(projection, 1, begin, begin + heads * dim), Shape{kFlexStridesTokens, heads, dim}));
 }
 
 /// Forward and backward over slices of one projection's rows are those of the CPU.
@@ -30,16 +31,18 @@ TEST(FlexStridesGpu, SlicesOfAProjectionNeedNoCopy) {
     VITRINE_NEEDS_GPU();
     const KnownProgram mask(slidingWindowMask(100));
     base::ThreadPool pool(2);
-    const BlockMask blocks = buildBlockMask(mask.program, {}, {1, kHeads, kTokens, kTokens, 128, 128}, pool);
+    const BlockMask blocks =
+        buildBlockMask(mask.program, {}, {1, kHeads, kFlexStridesTokens, kFlexStridesTokens, 128, 128}, pool);
     std::mt19937 random(7);
-    for (const Case& item :
-         std::vector<Case>{{DType::BF16, 64}, {DType::BF16, 128}, {DType::F16, 96}, {DType::F16, 64, 8}}) {
+    for (const StridesCase& item :
+         std::vector<StridesCase>{{DType::BF16, 64}, {DType::BF16, 128}, {DType::F16, 96}, {DType::F16, 64, 8}}) {
         SCOPED_TRACE(::testing::Message() << dtypeName(item.type) << " dim " << item.dim << " extra " << item.extra);
         const std::int64_t queries = kHeads * item.dim, keys = kKvHeads * item.dim;
-        TestTensor projection(item.type, Shape{kTokens, queries + 2 * keys + item.extra});
+        TestTensor projection(item.type, Shape{kFlexStridesTokens, queries + 2 * keys + item.extra});
         TestTensor gradient(item.type, projection.view().shape);
-        TestTensor out(item.type, Shape{kTokens, queries + item.extra}), gradOut(item.type, out.view().shape);
-        TestTensor lse(DType::F32, Shape{1, kHeads, kTokens});
+        TestTensor out(item.type, Shape{kFlexStridesTokens, queries + item.extra}),
+            gradOut(item.type, out.view().shape);
+        TestTensor lse(DType::F32, Shape{1, kHeads, kFlexStridesTokens});
         projection.fillNormal(random);
         gradOut.fillNormal(random);
         for (TestTensor* written : {&out, &gradient}) { // the extra columns keep their values
@@ -76,7 +79,8 @@ TEST(FlexStridesGpu, SlicesOfAProjectionNeedNoCopy) {
 /// Kernels copy 16 bytes at once: other rows are refused, not read wrongly.
 TEST(FlexStridesGpu, RowsThatBeginAnywhereAreRefused) {
     VITRINE_NEEDS_GPU();
-    TestTensor wide(DType::BF16, Shape{kTokens, kHeads * 64 + 3}), out(DType::BF16, Shape{kTokens, kHeads * 64});
+    TestTensor wide(DType::BF16, Shape{kFlexStridesTokens, kHeads * 64 + 3}),
+        out(DType::BF16, Shape{kFlexStridesTokens, kHeads * 64});
     testing::OnDevice device(*testing::gpu());
     FlexAttention op;
     op.q = headsOf(device(wide), 0, kHeads, 64);

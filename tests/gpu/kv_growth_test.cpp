@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/generation/batch_replay.h"
+#include "tests/bytes.h"
 #include "tests/engine/model/model_test_support.h"
 #include "tests/gpu/context_testing.h"
 #include "tests/kernels/core/recording_sink.h"
@@ -18,7 +19,7 @@ namespace {
 
 using namespace engine;
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+using vitrine::test::kMiB;
 
 class GpuKvGrowth : public GpuTest {};
 

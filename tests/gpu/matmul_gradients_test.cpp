@@ -10,27 +10,28 @@ namespace {
 
 using testing::TestTensor;
 
-struct Case {
+struct GradientsCase {
     std::int64_t rows, in, out;
     DType type, result;
     std::int64_t extraStride = 0;
 };
 
-const std::vector<Case> kCases{{1, 64, 96, DType::BF16, DType::BF16},       {200, 128, 320, DType::BF16, DType::BF16},
-                               {200, 128, 320, DType::BF16, DType::F32},    {33, 65, 31, DType::BF16, DType::BF16},
-                               {33, 65, 31, DType::BF16, DType::F32, 3},    {40, 64, 48, DType::F16, DType::F16, 48},
-                               {40, 64, 48, DType::F16, DType::F32},        {50, 96, 70, DType::F32, DType::F32},
-                               {50, 97, 71, DType::F32, DType::F32, 5},     {8, 256, 128, DType::BF16, DType::BF16},
-                               {1024, 256, 192, DType::BF16, DType::F32, 8}};
+const std::vector<GradientsCase> kCases{
+    {1, 64, 96, DType::BF16, DType::BF16},       {200, 128, 320, DType::BF16, DType::BF16},
+    {200, 128, 320, DType::BF16, DType::F32},    {33, 65, 31, DType::BF16, DType::BF16},
+    {33, 65, 31, DType::BF16, DType::F32, 3},    {40, 64, 48, DType::F16, DType::F16, 48},
+    {40, 64, 48, DType::F16, DType::F32},        {50, 96, 70, DType::F32, DType::F32},
+    {50, 97, 71, DType::F32, DType::F32, 5},     {8, 256, 128, DType::BF16, DType::BF16},
+    {1024, 256, 192, DType::BF16, DType::F32, 8}};
 
-double toleranceOf(const Case& item) {
+double toleranceOf(const GradientsCase& item) {
     return item.result == DType::F32 ? 1e-5 : 1e-2;
 }
 
 TEST(MatmulGradientsGpu, InputAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(1);
-    for (const Case& item : kCases) {
+    for (const GradientsCase& item : kCases) {
         for (const bool transposed : {false, true}) {
             for (const bool accumulate : {false, true}) {
                 SCOPED_TRACE(::testing::Message() << item.rows << " rows, in " << item.in << ", out " << item.out
@@ -60,10 +61,10 @@ TEST(MatmulGradientsGpu, InputAsOnTheCpu) {
 TEST(MatmulGradientsGpu, WeightAsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     std::mt19937 random(2);
-    std::vector<Case> cases = kCases;
+    std::vector<GradientsCase> cases = kCases;
     cases.push_back({0, 40, 33, DType::BF16, DType::F32, 5});
     cases.push_back({0, 40, 33, DType::BF16, DType::BF16});
-    for (const Case& item : cases) {
+    for (const GradientsCase& item : cases) {
         for (const bool accumulate : {false, true}) {
             SCOPED_TRACE(::testing::Message() << item.rows << " rows, in " << item.in << ", out " << item.out
                                               << ", accumulate " << accumulate);

@@ -10,7 +10,7 @@ namespace {
 
 using testing::TestTensor;
 
-struct Case {
+struct MatmulCase {
     std::int64_t rows, in, out;
     DType x, weight, bias, result;
     int residual = 0; ///< 0 none, 1 elsewhere, 2 in place
@@ -21,7 +21,7 @@ struct Case {
 TEST(MatmulGpu, AsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     const DType mxfp4 = DType::U8, wide = DType::F32, narrow = DType::BF16, none = DType::None;
-    const std::vector<Case> cases{
+    const std::vector<MatmulCase> cases{
         {1, 64, 96, narrow, narrow, narrow, narrow},
         {200, 128, 320, narrow, narrow, narrow, narrow, 2},
         {200, 128, 320, narrow, narrow, narrow, narrow, 1},
@@ -35,7 +35,7 @@ TEST(MatmulGpu, AsOnTheCpu) {
         {9, 64, 130, narrow, mxfp4, none, narrow},
     };
     std::mt19937 random(3);
-    for (const Case& item : cases) {
+    for (const MatmulCase& item : cases) {
         SCOPED_TRACE(::testing::Message() << item.rows << " rows, in " << item.in << ", out " << item.out);
         TestTensor x(item.x, Shape{item.rows, item.in});
         x.fillNormal(random);

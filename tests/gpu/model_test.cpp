@@ -19,11 +19,11 @@ namespace {
 
 using namespace engine;
 
-constexpr int kTokens = 40;
+constexpr int kModelTokens = 40;
 
 std::vector<std::int32_t> someTokens(std::int64_t vocab, int salt) {
-    std::vector<std::int32_t> ids(kTokens);
-    for (int i = 0; i < kTokens; ++i) {
+    std::vector<std::int32_t> ids(kModelTokens);
+    for (int i = 0; i < kModelTokens; ++i) {
         ids[static_cast<std::size_t>(i)] = static_cast<std::int32_t>((i * 7 + salt * 13 + 3) % vocab);
     }
     return ids;
@@ -47,14 +47,14 @@ std::vector<float> logitsOf(kernels::Context& context, const ModelSource& source
         batch.logits = StepLogits::All;
         batch.logitsOut = piece.data();
         for (std::size_t s = 0; s < 2; ++s) {
-            batch.sequences.push_back({sequences[s], {ids[s].data() + begin, count}, true, kTokens});
+            batch.sequences.push_back({sequences[s], {ids[s].data() + begin, count}, true, kModelTokens});
         }
         model.step(batch, cache);
         all.insert(all.end(), piece.begin(), piece.end());
     };
     feed(0, 17);
     feed(17, 14);
-    for (std::size_t i = 31; i < kTokens; ++i) {
+    for (std::size_t i = 31; i < kModelTokens; ++i) {
         feed(i, 1);
     }
     return all;
@@ -87,20 +87,20 @@ protected:
         return largest / spread(expected);
     }
     static std::vector<float> onCpu(const ModelSource& source, kernels::DType dtype) {
-        const auto context = test::makeContext(kernels::Backend::Cpu);
+        const auto context = engine::test::makeContext(kernels::Backend::Cpu);
         return logitsOf(*context, source, dtype);
     }
 };
 
 TEST_P(GpuModel, LogitsInFloat32) {
-    const ModelSource source = openModel(test::fixture(GetParam()));
+    const ModelSource source = openModel(engine::test::fixture(GetParam()));
     const auto context = cudaContext();
     EXPECT_LT(error(onCpu(source, kernels::DType::F32), logitsOf(*context, source, kernels::DType::F32)), 2e-3);
 }
 
 // Rounding to bfloat16 may send a token to other experts, on every backend: the GPU's error is measured by the CPU's.
 TEST_P(GpuModel, LogitsInBfloat16) {
-    const ModelSource source = openModel(test::fixture(GetParam()));
+    const ModelSource source = openModel(engine::test::fixture(GetParam()));
     const std::vector<float> exact = onCpu(source, kernels::DType::F32);
     const double usual = error(exact, onCpu(source, kernels::DType::BF16));
     const auto context = cudaContext();
@@ -108,7 +108,8 @@ TEST_P(GpuModel, LogitsInBfloat16) {
     EXPECT_LT(found, std::max(0.12, 2 * usual)) << "the CPU's is " << usual;
 }
 
-std::vector<std::string> generated(kernels::Context& context, const std::string& model, test::RecordingSink& sink) {
+std::vector<std::string> generated(kernels::Context& context, const std::string& model,
+                                   engine::test::RecordingSink& sink) {
     const ModelSource source = openModel(model);
     Model loaded(context, source, {false, kernels::DType::BF16, 7}, nullptr);
     GenerateOptions options;
@@ -149,8 +150,8 @@ GenerateReport greedy(kernels::Context& context, const std::string& model, std::
 
 // Steps are launched before the ids of the last one are read: ends by length and by a stop token must not be missed.
 TEST_P(GpuModel, GreedyIdsAsOnTheCpu) {
-    const std::string model = test::fixture(GetParam());
-    const auto cpu = test::makeContext(kernels::Backend::Cpu);
+    const std::string model = engine::test::fixture(GetParam());
+    const auto cpu = engine::test::makeContext(kernels::Backend::Cpu);
     const std::int32_t stop = greedy(*cpu, model, -1).results[2].ids[11];
     const GenerateReport expected = greedy(*cpu, model, stop);
     const auto gpu = cudaContext(nullptr, true);
@@ -164,9 +165,9 @@ TEST_P(GpuModel, GreedyIdsAsOnTheCpu) {
 
 // Sums in another order may round an element to another byte. Where answers first differ, the CPU finds both tokens about as good.
 TEST_P(GpuModel, GreedyIdsOfQuantizedCaches) {
-    const std::string model = test::fixture(GetParam());
+    const std::string model = engine::test::fixture(GetParam());
     for (const kernels::DType dtype : {kernels::DType::F8E4M3, kernels::DType::I8}) {
-        const auto cpu = test::makeContext(kernels::Backend::Cpu);
+        const auto cpu = engine::test::makeContext(kernels::Backend::Cpu);
         const GenerateReport expected = greedy(*cpu, model, -1, dtype);
         const auto gpu = cudaContext(nullptr, true);
         const GenerateReport found = greedy(*gpu, model, -1, dtype);
@@ -217,17 +218,17 @@ TEST(GpuQuantizedCache, AnswersDoNotDependOnThePiecesOfAPrompt) {
 }
 
 TEST_P(GpuModel, AllocatesAsMetaDoes) {
-    test::RecordingSink gpuSink;
+    engine::test::RecordingSink gpuSink;
     std::vector<std::string> gpu;
     kernels::DeviceTraits traits;
     {
         const auto context = cudaContext(&gpuSink);
         traits = context->traits();
-        gpu = generated(*context, test::fixture(GetParam()), gpuSink);
+        gpu = generated(*context, engine::test::fixture(GetParam()), gpuSink);
     }
-    test::RecordingSink metaSink;
-    const auto context = test::makeContext(kernels::Backend::Meta, &metaSink, &traits);
-    const std::vector<std::string> meta = generated(*context, test::fixture(GetParam()), metaSink);
+    engine::test::RecordingSink metaSink;
+    const auto context = engine::test::makeContext(kernels::Backend::Meta, &metaSink, &traits);
+    const std::vector<std::string> meta = generated(*context, engine::test::fixture(GetParam()), metaSink);
     // Pinned buffers are host memory; the device's sequence is what must agree.
     const auto device = [](const std::vector<std::string>& lines) {
         std::vector<std::string> out;
@@ -243,14 +244,14 @@ TEST_P(GpuModel, AllocatesAsMetaDoes) {
 }
 
 TEST_P(GpuModel, MemoryThatEndsAnywhereIsAnError) {
-    const std::string model = test::fixture(GetParam());
+    const std::string model = engine::test::fixture(GetParam());
     int refused = 0;
     for (std::uint64_t from = 1; from < 400; ++from) {
         kernels::ContextOptions options;
         options.backend = kernels::Backend::Cuda;
         options.memory.failFrom = from;
         kernels::Context context(options);
-        test::RecordingSink sink;
+        engine::test::RecordingSink sink;
         try {
             generated(context, model, sink);
             break;
@@ -260,7 +261,7 @@ TEST_P(GpuModel, MemoryThatEndsAnywhereIsAnError) {
     }
     EXPECT_GT(refused, 2);
     const auto context = cudaContext();
-    test::RecordingSink sink;
+    engine::test::RecordingSink sink;
     EXPECT_NO_THROW(generated(*context, model, sink));
 }
 
@@ -274,13 +275,13 @@ TEST(GpuDriverMemory, ThatEndsAnywhereIsAnError) {
     std::set<std::string> refused;
     bool through = false;
     for (std::uint64_t from = 1; from < 200 && !through; ++from) {
-        test::RecordingSink sink;
+        engine::test::RecordingSink sink;
         kernels::ContextOptions options;
         options.backend = kernels::Backend::Cuda;
         options.cuda.failFrom = from;
         try {
             kernels::Context context(options);
-            generated(context, test::fixture("gpt-oss-mxfp4"), sink);
+            generated(context, engine::test::fixture("gpt-oss-mxfp4"), sink);
             through = true;
         } catch (const base::OutOfMemory& error) {
             refused.insert(error.details().what);
@@ -291,11 +292,11 @@ TEST(GpuDriverMemory, ThatEndsAnywhereIsAnError) {
                              "activations of one step", "step.results"}) {
         EXPECT_EQ(refused.count(what), 1U) << what;
     }
-    test::RecordingSink sink;
-    EXPECT_NO_THROW(generated(*first, test::fixture("gpt-oss-mxfp4"), sink));
+    engine::test::RecordingSink sink;
+    EXPECT_NO_THROW(generated(*first, engine::test::fixture("gpt-oss-mxfp4"), sink));
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixture, GpuModel, testing::ValuesIn(test::modelFixtures()), [](const auto& item) {
+INSTANTIATE_TEST_SUITE_P(Fixture, GpuModel, testing::ValuesIn(engine::test::modelFixtures()), [](const auto& item) {
     std::string name = item.param;
     std::replace(name.begin(), name.end(), '-', '_');
     return name;

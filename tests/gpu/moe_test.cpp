@@ -60,7 +60,7 @@ TestTensor chooseExperts(std::mt19937& random, std::int64_t tokens, int k, int u
     return tensor;
 }
 
-struct Case {
+struct MoeCase {
     std::int64_t tokens;
     int k, experts, used;
     std::int64_t in, out;
@@ -71,7 +71,7 @@ struct Case {
 TEST(ExpertMatmulGpu, AsOnTheCpu) {
     VITRINE_NEEDS_GPU();
     const DType mxfp4 = DType::U8, wide = DType::F32, narrow = DType::BF16, none = DType::None;
-    const std::vector<Case> cases{
+    const std::vector<MoeCase> cases{
         {1, 2, 4, 4, 64, 64, mxfp4, narrow, narrow},
         {37, 2, 4, 3, 96, 160, mxfp4, narrow, narrow},
         {300, 4, 8, 8, 128, 96, narrow, narrow, none},
@@ -85,7 +85,7 @@ TEST(ExpertMatmulGpu, AsOnTheCpu) {
         {150, 2, 4, 4, 328, 400, narrow, narrow, narrow},
     };
     std::mt19937 random(1);
-    for (const Case& item : cases) {
+    for (const MoeCase& item : cases) {
         SCOPED_TRACE(::testing::Message() << item.tokens << " tokens, in " << item.in << ", out " << item.out);
         const Stack stack(random, item.weights, item.experts, item.out, item.in, item.transposed, item.bias);
         const TestTensor ids = chooseExperts(random, item.tokens, item.k, item.used);

@@ -9,7 +9,7 @@ namespace {
 
 using testing::TestTensor;
 
-struct Case {
+struct RmsNormCase {
     std::int64_t rows, dim;
     DType x, weight, out;
     std::int64_t extraStride = 0;
@@ -18,12 +18,12 @@ struct Case {
 TEST(RmsNormGpu, AsOnTheCpuInEveryForm) {
     VITRINE_NEEDS_GPU();
     const DType wide = DType::F32, narrow = DType::BF16, half = DType::F16;
-    const std::vector<Case> cases{{1, 2880, narrow, narrow, narrow},  {37, 64, narrow, narrow, narrow},
-                                  {5, 77, wide, narrow, wide, 3},     {9, 128, wide, wide, narrow, 16},
-                                  {2, 9000, half, half, half},        {3, 1025, narrow, wide, narrow},
-                                  {2, 32768, narrow, narrow, narrow}, {0, 64, narrow, narrow, narrow}};
+    const std::vector<RmsNormCase> cases{{1, 2880, narrow, narrow, narrow},  {37, 64, narrow, narrow, narrow},
+                                         {5, 77, wide, narrow, wide, 3},     {9, 128, wide, wide, narrow, 16},
+                                         {2, 9000, half, half, half},        {3, 1025, narrow, wide, narrow},
+                                         {2, 32768, narrow, narrow, narrow}, {0, 64, narrow, narrow, narrow}};
     std::mt19937 random(5);
-    for (const Case& item : cases) {
+    for (const RmsNormCase& item : cases) {
         for (const RmsNormOrder form :
              {RmsNormOrder::CastThenScale, RmsNormOrder::ScaleThenCast, RmsNormOrder::OnePlusWeight}) {
             SCOPED_TRACE(::testing::Message() << item.rows << " x " << item.dim);

@@ -189,7 +189,7 @@ PyValue tanhShrink(E& e, C& c) {
     return e.elements.binary(ProgramOp::Sub, x, e.elements.unary(ProgramOp::Tanh, x));
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kActivations = std::to_array<BuiltinEntry>({
     {"torch.relu", relu},
     {"torch.gelu", gelu},
     {"torch.silu", silu},
@@ -214,7 +214,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> activationBuiltins() {
-    return kTable;
+    return kActivations;
 }
 
 } // namespace vitrine::engine

@@ -13,23 +13,13 @@ PyValue number(double value) {
     return PyValue::real(value);
 }
 
-PyValue onlyArgument(C& c) {
-    const PyValue x = c.required(0, "input");
-    c.finish();
-    return x;
-}
-
-template <ProgramOp Op> PyValue one(E& e, C& c) {
-    return e.elements.unary(Op, onlyArgument(c));
-}
-
 PyValue tangent(E& e, C& c) {
-    const PyValue x = onlyArgument(c);
+    const PyValue x = onlyInput(c);
     return e.elements.binary(ProgramOp::Div, e.elements.unary(ProgramOp::Sin, x), e.elements.unary(ProgramOp::Cos, x));
 }
 
 PyValue arcTangent(E& e, C& c) {
-    return e.elements.binary(ProgramOp::Atan2, onlyArgument(c), number(1));
+    return e.elements.binary(ProgramOp::Atan2, onlyInput(c), number(1));
 }
 PyValue arcTangent2(E& e, C& c) {
     const PyValue y = c.required(0, "input");
@@ -39,14 +29,14 @@ PyValue arcTangent2(E& e, C& c) {
 }
 /// The point of the unit circle with this height; the product keeps what 1 - x^2 loses near 1.
 PyValue arcSine(E& e, C& c) {
-    const PyValue x = onlyArgument(c);
+    const PyValue x = onlyInput(c);
     const PyValue square = e.elements.binary(ProgramOp::Mul, e.elements.binary(ProgramOp::Sub, number(1), x),
                                              e.elements.binary(ProgramOp::Add, number(1), x));
     return e.elements.binary(ProgramOp::Atan2, x, e.elements.unary(ProgramOp::Sqrt, square));
 }
 /// Twice the angle of its half: exact at both ends.
 PyValue arcCosine(E& e, C& c) {
-    const PyValue x = onlyArgument(c);
+    const PyValue x = onlyInput(c);
     const PyValue half = e.elements.binary(
         ProgramOp::Atan2, e.elements.unary(ProgramOp::Sqrt, e.elements.binary(ProgramOp::Sub, number(1), x)),
         e.elements.unary(ProgramOp::Sqrt, e.elements.binary(ProgramOp::Add, number(1), x)));
@@ -55,13 +45,13 @@ PyValue arcCosine(E& e, C& c) {
 
 // From exponentials that neither overflow early nor cancel around 0.
 PyValue hyperbolicSine(E& e, C& c) {
-    const PyValue x = onlyArgument(c);
+    const PyValue x = onlyInput(c);
     const PyValue grown = e.elements.unary(ProgramOp::Expm1, x);
     const PyValue shrunk = e.elements.unary(ProgramOp::Expm1, e.elements.unary(ProgramOp::Neg, x));
     return e.elements.binary(ProgramOp::Mul, e.elements.binary(ProgramOp::Sub, grown, shrunk), number(0.5));
 }
 PyValue hyperbolicCosine(E& e, C& c) {
-    const PyValue x = onlyArgument(c);
+    const PyValue x = onlyInput(c);
     const PyValue both = e.elements.binary(ProgramOp::Add, e.elements.unary(ProgramOp::Exp, x),
                                            e.elements.unary(ProgramOp::Exp, e.elements.unary(ProgramOp::Neg, x)));
     return e.elements.binary(ProgramOp::Mul, both, number(0.5));
@@ -69,7 +59,7 @@ PyValue hyperbolicCosine(E& e, C& c) {
 
 /// sign(x) log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))).
 PyValue areaSine(E& e, C& c) {
-    const PyValue x = onlyArgument(c);
+    const PyValue x = onlyInput(c);
     const PyValue size = e.elements.unary(ProgramOp::Abs, x);
     const PyValue square = e.elements.binary(ProgramOp::Mul, x, x);
     const PyValue root = e.elements.unary(ProgramOp::Sqrt, e.elements.binary(ProgramOp::Add, square, number(1)));
@@ -79,14 +69,14 @@ PyValue areaSine(E& e, C& c) {
 }
 /// log(x + sqrt((x - 1) (x + 1))).
 PyValue areaCosine(E& e, C& c) {
-    const PyValue x = onlyArgument(c);
+    const PyValue x = onlyInput(c);
     const PyValue square = e.elements.binary(ProgramOp::Mul, e.elements.binary(ProgramOp::Sub, x, number(1)),
                                              e.elements.binary(ProgramOp::Add, x, number(1)));
     return e.elements.unary(ProgramOp::Log,
                             e.elements.binary(ProgramOp::Add, x, e.elements.unary(ProgramOp::Sqrt, square)));
 }
 PyValue areaTangent(E& e, C& c) {
-    const PyValue x = onlyArgument(c);
+    const PyValue x = onlyInput(c);
     const PyValue twice = e.elements.binary(ProgramOp::Sub, e.elements.unary(ProgramOp::Log1p, x),
                                             e.elements.unary(ProgramOp::Log1p, e.elements.unary(ProgramOp::Neg, x)));
     return e.elements.binary(ProgramOp::Mul, twice, number(0.5));
@@ -101,15 +91,15 @@ PyValue hypotenuse(E& e, C& c) {
 }
 
 PyValue radians(E& e, C& c) {
-    return e.elements.binary(ProgramOp::Mul, onlyArgument(c), number(std::numbers::pi / 180));
+    return e.elements.binary(ProgramOp::Mul, onlyInput(c), number(std::numbers::pi / 180));
 }
 PyValue degrees(E& e, C& c) {
-    return e.elements.binary(ProgramOp::Mul, onlyArgument(c), number(180 / std::numbers::pi));
+    return e.elements.binary(ProgramOp::Mul, onlyInput(c), number(180 / std::numbers::pi));
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
-    {"torch.sin", one<ProgramOp::Sin>},
-    {"torch.cos", one<ProgramOp::Cos>},
+constexpr std::array kAngles = std::to_array<BuiltinEntry>({
+    {"torch.sin", unaryOp<ProgramOp::Sin>},
+    {"torch.cos", unaryOp<ProgramOp::Cos>},
     {"torch.tan", tangent},
     {"torch.asin", arcSine},
     {"torch.arcsin", arcSine},
@@ -121,7 +111,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"torch.arctan2", arcTangent2},
     {"torch.sinh", hyperbolicSine},
     {"torch.cosh", hyperbolicCosine},
-    {"torch.tanh", one<ProgramOp::Tanh>},
+    {"torch.tanh", unaryOp<ProgramOp::Tanh>},
     {"torch.asinh", areaSine},
     {"torch.arcsinh", areaSine},
     {"torch.acosh", areaCosine},
@@ -131,8 +121,8 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"torch.hypot", hypotenuse},
     {"torch.deg2rad", radians},
     {"torch.rad2deg", degrees},
-    {"math.sin", one<ProgramOp::Sin>},
-    {"math.cos", one<ProgramOp::Cos>},
+    {"math.sin", unaryOp<ProgramOp::Sin>},
+    {"math.cos", unaryOp<ProgramOp::Cos>},
     {"math.tan", tangent},
     {"math.asin", arcSine},
     {"math.acos", arcCosine},
@@ -140,7 +130,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"math.atan2", arcTangent2},
     {"math.sinh", hyperbolicSine},
     {"math.cosh", hyperbolicCosine},
-    {"math.tanh", one<ProgramOp::Tanh>},
+    {"math.tanh", unaryOp<ProgramOp::Tanh>},
     {"math.asinh", areaSine},
     {"math.acosh", areaCosine},
     {"math.atanh", areaTangent},
@@ -152,7 +142,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> angleBuiltins() {
-    return kTable;
+    return kAngles;
 }
 
 } // namespace vitrine::engine

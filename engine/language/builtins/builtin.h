@@ -24,4 +24,21 @@ using kernels::ProgramType;
 using E = PyServices;
 using C = PyCall;
 
+/// The argument `input` of a call, whatever else it is given.
+inline PyValue inputItself(E& /*e*/, C& c) {
+    return c.required(0, "input");
+}
+
+/// The argument `input` of a call that takes no other.
+inline PyValue onlyInput(C& c) {
+    const PyValue input = c.required(0, "input");
+    c.finish();
+    return input;
+}
+
+/// One operation on every element of the only argument.
+template <ProgramOp Op> PyValue unaryOp(E& e, C& c) {
+    return e.elements.unary(Op, onlyInput(c));
+}
+
 } // namespace vitrine::engine

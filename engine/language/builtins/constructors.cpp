@@ -201,7 +201,7 @@ PyValue parameter(E& e, C& c) {
     return tensor;
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kConstructors = std::to_array<BuiltinEntry>({
     {"torch.zeros", constantTensor<0>},
     {"torch.ones", constantTensor<1>},
     {"torch.empty", constantTensor<0>},
@@ -252,7 +252,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> constructorBuiltins() {
-    return kTable;
+    return kConstructors;
 }
 
 } // namespace vitrine::engine

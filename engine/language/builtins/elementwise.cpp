@@ -11,12 +11,6 @@ namespace vitrine::engine {
 
 namespace {
 
-template <ProgramOp Op> PyValue one(E& e, C& c) {
-    const PyValue value = c.required(0, "input");
-    c.finish();
-    return e.elements.unary(Op, value);
-}
-
 template <ProgramOp Op> PyValue two(E& e, C& c) {
     const PyValue a = c.required(0, "input");
     const PyValue b = c.required(1, "other");
@@ -248,38 +242,38 @@ PyValue isIn(E& e, C& c) {
     return result;
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
-    {"torch.abs", one<ProgramOp::Abs>},
-    {"torch.absolute", one<ProgramOp::Abs>},
-    {"torch.neg", one<ProgramOp::Neg>},
-    {"torch.negative", one<ProgramOp::Neg>},
-    {"torch.sign", one<ProgramOp::Sign>},
-    {"torch.sgn", one<ProgramOp::Sign>},
-    {"torch.exp", one<ProgramOp::Exp>},
-    {"torch.exp2", one<ProgramOp::Exp2>},
-    {"torch.expm1", one<ProgramOp::Expm1>},
-    {"torch.log", one<ProgramOp::Log>},
-    {"torch.log2", one<ProgramOp::Log2>},
+constexpr std::array kElementwise = std::to_array<BuiltinEntry>({
+    {"torch.abs", unaryOp<ProgramOp::Abs>},
+    {"torch.absolute", unaryOp<ProgramOp::Abs>},
+    {"torch.neg", unaryOp<ProgramOp::Neg>},
+    {"torch.negative", unaryOp<ProgramOp::Neg>},
+    {"torch.sign", unaryOp<ProgramOp::Sign>},
+    {"torch.sgn", unaryOp<ProgramOp::Sign>},
+    {"torch.exp", unaryOp<ProgramOp::Exp>},
+    {"torch.exp2", unaryOp<ProgramOp::Exp2>},
+    {"torch.expm1", unaryOp<ProgramOp::Expm1>},
+    {"torch.log", unaryOp<ProgramOp::Log>},
+    {"torch.log2", unaryOp<ProgramOp::Log2>},
     {"torch.log10", log10},
-    {"torch.log1p", one<ProgramOp::Log1p>},
-    {"torch.sqrt", one<ProgramOp::Sqrt>},
-    {"torch.rsqrt", one<ProgramOp::Rsqrt>},
-    {"torch.sigmoid", one<ProgramOp::Sigmoid>},
+    {"torch.log1p", unaryOp<ProgramOp::Log1p>},
+    {"torch.sqrt", unaryOp<ProgramOp::Sqrt>},
+    {"torch.rsqrt", unaryOp<ProgramOp::Rsqrt>},
+    {"torch.sigmoid", unaryOp<ProgramOp::Sigmoid>},
     {"torch.copysign", copySign},
     {"torch.heaviside", heaviside},
     {"torch.nan_to_num", nanToNum},
-    {"torch.erf", one<ProgramOp::Erf>},
-    {"torch.floor", one<ProgramOp::Floor>},
-    {"torch.ceil", one<ProgramOp::Ceil>},
-    {"torch.round", one<ProgramOp::Round>},
-    {"torch.trunc", one<ProgramOp::Trunc>},
-    {"torch.fix", one<ProgramOp::Trunc>},
+    {"torch.erf", unaryOp<ProgramOp::Erf>},
+    {"torch.floor", unaryOp<ProgramOp::Floor>},
+    {"torch.ceil", unaryOp<ProgramOp::Ceil>},
+    {"torch.round", unaryOp<ProgramOp::Round>},
+    {"torch.trunc", unaryOp<ProgramOp::Trunc>},
+    {"torch.fix", unaryOp<ProgramOp::Trunc>},
     {"torch.frac", fraction},
     {"torch.square", square},
     {"torch.reciprocal", reciprocal},
     {"torch.isnan", isNan},
     {"torch.isinf", isInfinite},
-    {"torch.bitwise_not", one<ProgramOp::Not>},
+    {"torch.bitwise_not", unaryOp<ProgramOp::Not>},
     {"torch.logical_not", logicalNotOf},
     {"torch.add", scaled<ProgramOp::Add>},
     {"torch.sub", scaled<ProgramOp::Sub>},
@@ -328,14 +322,14 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"torch.isin", isIn},
     {"torch.masked_fill", maskedFill},
     {"Tensor.where", whereMethod},
-    {"torch.expit", one<ProgramOp::Sigmoid>},
+    {"torch.expit", unaryOp<ProgramOp::Sigmoid>},
     {"torch.where", where},
 });
 
 } // namespace
 
 std::span<const BuiltinEntry> elementwiseBuiltins() {
-    return kTable;
+    return kElementwise;
 }
 
 } // namespace vitrine::engine

@@ -130,7 +130,7 @@ template <PyOperator Op> PyValue two(E& e, C& c) {
     return e.operators.operate(Op, a, b);
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kIteration = std::to_array<BuiltinEntry>({
     {"itertools.accumulate", accumulate},
     {"itertools.chain", chain},
     {"itertools.chain.from_iterable", chainOf},
@@ -157,7 +157,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> iterationBuiltins() {
-    return kTable;
+    return kIteration;
 }
 
 } // namespace vitrine::engine

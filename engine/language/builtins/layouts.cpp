@@ -242,7 +242,7 @@ PyValue indexPut(E& e, C& c) {
     return c.required(0, "self");
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kLayouts = std::to_array<BuiltinEntry>({
     {"torch.vstack", stacked<true>},
     {"torch.row_stack", stacked<true>},
     {"torch.column_stack", stacked<false>},
@@ -266,7 +266,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> layoutBuiltins() {
-    return kTable;
+    return kLayouts;
 }
 
 } // namespace vitrine::engine

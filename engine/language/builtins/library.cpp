@@ -89,7 +89,7 @@ PyValue mathLog(E& e, C& c) {
     return base ? e.elements.binary(ProgramOp::Div, value, e.elements.unary(ProgramOp::Log, *base)) : value;
 }
 
-PyValue product(E& e, C& c) {
+PyValue productOfNumbers(E& e, C& c) {
     PyValue total = PyValue::integer(1);
     for (const PyValue item : e.containers.iterate(c.required(0, "iterable"))) {
         e.evaluation.step();
@@ -191,7 +191,7 @@ PyValue namedTuple(E& e, C& c) {
     return made;
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kLibrary = std::to_array<BuiltinEntry>({
     {"cdiv",
      [](E& e, C& c) {
          const PyValue a = c.required(0, "a");
@@ -227,7 +227,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
                                   e.elements.binary(ProgramOp::Mul, c.required(0, "x"), PyValue::real(1)),
                                   c.required(1, "y"));
      }},
-    {"math.prod", product},
+    {"math.prod", productOfNumbers},
     {"math.isqrt",
      [](E& e, C& c) {
          const std::int64_t number = std::max<std::int64_t>(0, e.convert.integer(c.required(0, "n"), "the number"));
@@ -272,7 +272,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> libraryBuiltins() {
-    return kTable;
+    return kLibrary;
 }
 
 } // namespace vitrine::engine

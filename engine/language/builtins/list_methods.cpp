@@ -165,7 +165,7 @@ PyValue countItems(E& e, C& c) {
     return PyValue::integer(count);
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kListMethods = std::to_array<BuiltinEntry>({
     {"list.append", append},
     {"list.extend", extend},
     {"list.insert", insert},
@@ -211,7 +211,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> containerBuiltins() {
-    return kTable;
+    return kListMethods;
 }
 
 } // namespace vitrine::engine

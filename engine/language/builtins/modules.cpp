@@ -28,7 +28,7 @@ PyValue registered(E& e, C& c) {
     return {};
 }
 
-PyValue itself(E& /*e*/, C& c) {
+PyValue moduleItself(E& /*e*/, C& c) {
     return c.required(0, "self");
 }
 
@@ -41,22 +41,22 @@ PyValue fieldOf(E& e, C& c) {
     return made;
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kModules = std::to_array<BuiltinEntry>({
     {"dataclasses.field", fieldOf},
     {"Module.register_buffer", registered},
     {"Module.register_parameter", registered},
-    {"Module.to", itself},
-    {"Module.cuda", itself},
-    {"Module.cpu", itself},
-    {"Module.eval", itself},
-    {"Module.train", itself},
-    {"Module.requires_grad_", itself},
+    {"Module.to", moduleItself},
+    {"Module.cuda", moduleItself},
+    {"Module.cpu", moduleItself},
+    {"Module.eval", moduleItself},
+    {"Module.train", moduleItself},
+    {"Module.requires_grad_", moduleItself},
 });
 
 } // namespace
 
 std::span<const BuiltinEntry> moduleBuiltins() {
-    return kTable;
+    return kModules;
 }
 
 } // namespace vitrine::engine

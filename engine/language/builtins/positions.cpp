@@ -205,7 +205,7 @@ PyValue blockDiagonal(E& e, C& c) {
     return made;
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kPositions = std::to_array<BuiltinEntry>({
     {"torch.gather", gather},
     {"torch.scatter", scatter<ProgramOp::Constant>},
     {"torch.scatter_add", scatter<ProgramOp::Add>},
@@ -221,7 +221,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> positionBuiltins() {
-    return kTable;
+    return kPositions;
 }
 
 } // namespace vitrine::engine

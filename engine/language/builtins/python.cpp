@@ -314,7 +314,7 @@ PyValue makeDict(E& e, C& c) {
     return made;
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kPython = std::to_array<BuiltinEntry>({
     {"len", length},
     {"range", range},
     {"min", extreme<ProgramOp::Min>},
@@ -400,7 +400,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> pythonBuiltins() {
-    return kTable;
+    return kPython;
 }
 
 } // namespace vitrine::engine

@@ -251,7 +251,7 @@ PyValue matrixProduct(E& e, C& c) {
     return dot(e, c);
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kReductions = std::to_array<BuiltinEntry>({
     {"torch.sum", reduction<TensorReduction::Sum>},
     {"torch.prod", reduction<TensorReduction::Prod>},
     {"torch.mean", reduction<TensorReduction::Mean>},
@@ -288,7 +288,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> reductionBuiltins() {
-    return kTable;
+    return kReductions;
 }
 
 } // namespace vitrine::engine

@@ -197,7 +197,7 @@ PyValue normalize(E& e, C& c) {
     return e.elements.binary(ProgramOp::Div, x, norm);
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kSpecial = std::to_array<BuiltinEntry>({
     {"torch.logaddexp", logSumOfTwo},
     {"torch.erfc", errorComplement},
     {"torch.logit", logit},
@@ -220,7 +220,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> specialBuiltins() {
-    return kTable;
+    return kSpecial;
 }
 
 } // namespace vitrine::engine

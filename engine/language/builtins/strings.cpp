@@ -241,7 +241,7 @@ PyValue format(E& e, C& c) {
     return e.heap.string(std::move(made));
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kStrings = std::to_array<BuiltinEntry>({
     {"str.format", format},
     {"str.__mod__", percentFormat},
     {"str.lower", withCase<false>},
@@ -270,7 +270,7 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
 } // namespace
 
 std::span<const BuiltinEntry> stringBuiltins() {
-    return kTable;
+    return kStrings;
 }
 
 } // namespace vitrine::engine

@@ -9,10 +9,6 @@ namespace vitrine::engine {
 
 namespace {
 
-PyValue itself(E&, C& c) {
-    return c.required(0, "input");
-}
-
 // In place.
 
 PyValue fillWith(E& e, C& c) {
@@ -121,7 +117,7 @@ PyValue requireGradient(E& e, C& c) {
     return value;
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kTensorMethods = std::to_array<BuiltinEntry>({
     {"torch.masked_select",
      [](E& e, C& c) { return e.containers.index(c.required(0, "input"), c.required(1, "mask")); }},
     {"torch.numel",
@@ -160,16 +156,16 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
      [](E& e, C& c) { return PyValue::boolean(isRealDtype(e.symbols.dtypeOf(c.required(0, "self")))); }},
     {"Tensor.detach", detach},
     {"Tensor.requires_grad_", requireGradient},
-    {"Tensor.contiguous", itself},
-    {"Tensor.cuda", itself},
-    {"Tensor.cpu", itself},
-    {"Tensor.pin_memory", itself},
+    {"Tensor.contiguous", inputItself},
+    {"Tensor.cuda", inputItself},
+    {"Tensor.cpu", inputItself},
+    {"Tensor.pin_memory", inputItself},
 });
 
 } // namespace
 
 std::span<const BuiltinEntry> tensorBuiltins() {
-    return kTable;
+    return kTensorMethods;
 }
 
 } // namespace vitrine::engine

@@ -81,13 +81,9 @@ bool isOne(E& e, C& c) {
            (dimsOf(c.required(0, "input")).empty() && isSymbolic(e, c.required(0, "input")));
 }
 
-PyValue itself(E&, C& c) {
-    return c.required(0, "input");
-}
-
 PyValue view(E& e, C& c) {
     if (isOne(e, c)) {
-        return itself(e, c);
+        return inputItself(e, c);
     }
     if (c.arguments.size() == 2 && c.arguments[1].as<PyDtype>() != nullptr) {
         fail("reading a tensor's bits as another type is not supported; use .to(dtype)");
@@ -123,7 +119,7 @@ PyValue transpose(E& e, C& c) {
 
 PyValue expand(E& e, C& c) {
     if (isOne(e, c)) {
-        return itself(e, c);
+        return inputItself(e, c);
     }
     const PyTensor& tensor = *e.constants.tensor(c.required(0, "input"));
     const TensorDims dims = dimsArgument(e, c, 1, "size");
@@ -133,7 +129,7 @@ PyValue expand(E& e, C& c) {
 
 PyValue unsqueeze(E& e, C& c) {
     if (isOne(e, c)) {
-        return itself(e, c);
+        return inputItself(e, c);
     }
     const PyTensor& tensor = *e.constants.tensor(c.required(0, "input"));
     const std::int64_t dim = e.convert.integer(c.required(1, "dim"), "a dimension");
@@ -143,7 +139,7 @@ PyValue unsqueeze(E& e, C& c) {
 
 PyValue squeeze(E& e, C& c) {
     if (isOne(e, c)) {
-        return itself(e, c);
+        return inputItself(e, c);
     }
     const PyTensor& tensor = *e.constants.tensor(c.required(0, "input"));
     const std::optional<int> dim = dimArgument(e, c, 1, tensor.rank());
@@ -332,7 +328,7 @@ PyValue unbind(E& e, C& c) {
     return e.heap.tuple(std::move(made));
 }
 
-PyValue split(E& e, C& c) {
+PyValue splitTensor(E& e, C& c) {
     const PyTensor& tensor = *e.constants.tensor(c.required(0, "input"));
     const PyValue sizes = c.required(1, "split_size_or_sections");
     const int dim = dimArgument(e, c, 2, tensor.rank()).value_or(0);
@@ -394,7 +390,7 @@ PyValue pad(E& e, C& c) {
     return made;
 }
 
-constexpr std::array kTable = std::to_array<BuiltinEntry>({
+constexpr std::array kViews = std::to_array<BuiltinEntry>({
     {"torch.cat", cat},
     {"torch.concat", cat},
     {"torch.concatenate", cat},
@@ -435,14 +431,14 @@ constexpr std::array kTable = std::to_array<BuiltinEntry>({
     {"torch.meshgrid", meshGrid},
     {"torch.index_select", indexSelect},
     {"torch.unbind", unbind},
-    {"torch.split", split},
+    {"torch.split", splitTensor},
     {"torch.pad", pad},
 });
 
 } // namespace
 
 std::span<const BuiltinEntry> viewBuiltins() {
-    return kTable;
+    return kViews;
 }
 
 } // namespace vitrine::engine

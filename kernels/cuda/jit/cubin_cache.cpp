@@ -31,7 +31,7 @@ using nlohmann::json;
 constexpr std::string_view kMagic = "VTCUBIN1";
 constexpr std::size_t kDigest = 64;
 constexpr std::string_view kSuffix = ".cubin";
-constexpr std::uint64_t kMaxFile = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxCubin = std::uint64_t{256} << 20;
 
 /// magic, checksum of the rest, length of the resources as 8 hexadecimal digits, resources as JSON, image.
 std::string packed(const CompiledKernel& kernel) {
@@ -94,7 +94,7 @@ std::optional<CompiledKernel> unpacked(std::string_view text) {
 std::optional<CompiledKernel> readFile(const fs::path& path) {
     std::error_code error;
     const std::uintmax_t size = fs::file_size(path, error);
-    if (error || size > kMaxFile) {
+    if (error || size > kMaxCubin) {
         return std::nullopt;
     }
     std::ifstream in(path, std::ios::binary);

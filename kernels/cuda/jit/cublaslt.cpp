@@ -32,7 +32,7 @@ namespace {
     F(cublasLtMatmulPreferenceDestroy)                                                                                 \
     F(cublasLtMatmulPreferenceSetAttribute)
 
-struct Functions {
+struct CublasLtFunctions {
 // NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define VITRINE_MEMBER(name) decltype(&::name) name = nullptr;
     VITRINE_CUBLASLT_FUNCTIONS(VITRINE_MEMBER)
@@ -40,8 +40,8 @@ struct Functions {
     std::string missing;
 };
 
-Functions load() {
-    Functions out;
+CublasLtFunctions loadCublasLt() {
+    CublasLtFunctions out;
     const std::vector<std::string> names{"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
     const base::SharedLibrary library = base::SharedLibrary::find(names);
     if (!library.isOpen()) {
@@ -60,8 +60,8 @@ Functions load() {
     return out;
 }
 
-const Functions& functions() {
-    static const Functions kFunctions = load();
+const CublasLtFunctions& cublasLt() {
+    static const CublasLtFunctions kFunctions = loadCublasLt();
     if (!kFunctions.missing.empty()) {
         throw base::Unsupported("dense products on the GPU: " + kFunctions.missing);
     }
@@ -78,7 +78,7 @@ void check(cublasStatus_t status, std::string_view what) {
         throw base::OutOfMemory(std::move(resources));
     }
     if (status != CUBLAS_STATUS_SUCCESS) {
-        throw base::Internal(fmt::format("cuBLASLt: {}: {}", what, functions().cublasLtGetStatusString(status)));
+        throw base::Internal(fmt::format("cuBLASLt: {}: {}", what, cublasLt().cublasLtGetStatusString(status)));
     }
 }
 
@@ -98,12 +98,12 @@ cudaDataType_t dataType(DType dtype) {
 }
 
 /// Owns one of the library's descriptors.
-template <class Handle, cublasStatus_t (*Functions::*Destroy)(Handle)> class Owned {
+template <class Handle, cublasStatus_t (*CublasLtFunctions::*Destroy)(Handle)> class Owned {
 public:
     Owned() = default;
     ~Owned() {
         if (handle_ != nullptr) {
-            (functions().*Destroy)(handle_);
+            (cublasLt().*Destroy)(handle_);
         }
     }
     Owned(const Owned&) = delete; // one owner destroys
@@ -115,9 +115,9 @@ private:
     Handle handle_ = nullptr;
 };
 
-using Descriptor = Owned<cublasLtMatmulDesc_t, &Functions::cublasLtMatmulDescDestroy>;
-using Layout = Owned<cublasLtMatrixLayout_t, &Functions::cublasLtMatrixLayoutDestroy>;
-using Preference = Owned<cublasLtMatmulPreference_t, &Functions::cublasLtMatmulPreferenceDestroy>;
+using Descriptor = Owned<cublasLtMatmulDesc_t, &CublasLtFunctions::cublasLtMatmulDescDestroy>;
+using Layout = Owned<cublasLtMatrixLayout_t, &CublasLtFunctions::cublasLtMatrixLayoutDestroy>;
+using Preference = Owned<cublasLtMatmulPreference_t, &CublasLtFunctions::cublasLtMatmulPreferenceDestroy>;
 
 /// The largest power of two that divides an address, at most 256: algorithms differ in what they need.
 std::uint32_t alignmentOf(const void* address) {
@@ -155,7 +155,7 @@ struct Plan {
     cublasLtMatmulAlgo_t algorithm{};
 
     explicit Plan(const CudaContext::DenseProduct& product) {
-        const Functions& lib = functions();
+        const CublasLtFunctions& lib = cublasLt();
         const bool wide = product.outType == DType::F64;
         check(lib.cublasLtMatmulDescCreate(descriptor.fill(), wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
                                            wide ? CUDA_R_64F : CUDA_R_32F),
@@ -183,13 +183,13 @@ struct Plan {
     }
 
     template <class T> void set(cublasLtMatmulDescAttributes_t attribute, T value) const {
-        check(functions().cublasLtMatmulDescSetAttribute(descriptor.get(), attribute, static_cast<const void*>(&value),
-                                                         sizeof(value)),
+        check(cublasLt().cublasLtMatmulDescSetAttribute(descriptor.get(), attribute, static_cast<const void*>(&value),
+                                                        sizeof(value)),
               "descriptor");
     }
 
     void choose(cublasLtHandle_t handle, const CudaContext::DenseProduct& product, std::uint64_t workspaceBytes) {
-        const Functions& lib = functions();
+        const CublasLtFunctions& lib = cublasLt();
         Preference preference;
         check(lib.cublasLtMatmulPreferenceCreate(preference.fill()), "preference");
         const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
@@ -223,12 +223,12 @@ struct CublasLt::State {
 };
 
 CublasLt::CublasLt() : state_(std::make_unique<State>()) {
-    check(functions().cublasLtCreate(&state_->handle), "start");
+    check(cublasLt().cublasLtCreate(&state_->handle), "start");
 }
 
 CublasLt::~CublasLt() {
     state_->plans.clear();
-    functions().cublasLtDestroy(state_->handle);
+    cublasLt().cublasLtDestroy(state_->handle);
 }
 
 void CublasLt::multiply(const CudaContext::DenseProduct& product, CUstream stream, void* workspace,
@@ -252,9 +252,9 @@ void CublasLt::multiply(const CudaContext::DenseProduct& product, CUstream strea
     const bool wide = product.outType == DType::F64;
     const void* alpha = wide ? static_cast<const void*>(&wideOne) : &one;
     const void* beta = wide ? static_cast<const void*>(&wideBeta) : &product.beta;
-    check(functions().cublasLtMatmul(state_->handle, plan->descriptor.get(), alpha, product.weight, plan->weight.get(),
-                                     product.x, plan->x.get(), beta, product.out, plan->out.get(), product.out,
-                                     plan->out.get(), &plan->algorithm, workspace, workspaceBytes, stream),
+    check(cublasLt().cublasLtMatmul(state_->handle, plan->descriptor.get(), alpha, product.weight, plan->weight.get(),
+                                    product.x, plan->x.get(), beta, product.out, plan->out.get(), product.out,
+                                    plan->out.get(), &plan->algorithm, workspace, workspaceBytes, stream),
           "product");
 }
 

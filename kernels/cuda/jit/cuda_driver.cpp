@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kOldestDriver = 12000;
 
-struct Loaded {
+struct LoadedDriver {
     CudaDriver driver;
     std::string missing;
 };
@@ -21,8 +21,8 @@ struct Loaded {
 #define VITRINE_TEXT_OF(name) #name
 #define VITRINE_TEXT(name) VITRINE_TEXT_OF(name)
 
-Loaded load() {
-    Loaded out;
+LoadedDriver loadDriver() {
+    LoadedDriver out;
     const std::vector<std::string> names{"libcuda.so.1"};
     const base::SharedLibrary library = base::SharedLibrary::find(names);
     if (!library.isOpen()) {
@@ -53,19 +53,19 @@ Loaded load() {
     return out;
 }
 
-const Loaded& loaded() {
-    static const Loaded kLoaded = load();
+const LoadedDriver& loadedDriver() {
+    static const LoadedDriver kLoaded = loadDriver();
     return kLoaded;
 }
 
 } // namespace
 
 const CudaDriver* CudaDriver::find() {
-    return loaded().missing.empty() ? &loaded().driver : nullptr;
+    return loadedDriver().missing.empty() ? &loadedDriver().driver : nullptr;
 }
 
 const std::string& CudaDriver::whyMissing() {
-    return loaded().missing;
+    return loadedDriver().missing;
 }
 
 std::string CudaDriver::describe(CUresult code) const {

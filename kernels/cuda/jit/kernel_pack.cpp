@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::uint64_t kMaxFile = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMaxPack = std::uint64_t{64} << 20;
 constexpr std::size_t kMaxVariants = 4096;
 
 /// One object of a manifest: every key must be taken, and errors name the field.
@@ -293,7 +293,7 @@ private:
 std::string readWhole(const fs::path& path) {
     std::error_code error;
     const std::uintmax_t size = fs::is_regular_file(path, error) ? fs::file_size(path, error) : 0;
-    if (error || size > kMaxFile) {
+    if (error || size > kMaxPack) {
         throw base::BadInput(fmt::format("{}: a regular file of at most 64 MiB is expected", path.string()));
     }
     std::ifstream in(path, std::ios::binary);

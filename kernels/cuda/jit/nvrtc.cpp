@@ -24,20 +24,20 @@ namespace {
     F(nvrtcGetCUBINSize)                                                                                               \
     F(nvrtcGetCUBIN)
 
-struct Functions {
+struct NvrtcFunctions {
 // NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define VITRINE_MEMBER(name) decltype(&::name) name = nullptr;
     VITRINE_NVRTC_FUNCTIONS(VITRINE_MEMBER)
 #undef VITRINE_MEMBER
 };
 
-struct Loaded {
-    Functions functions;
+struct LoadedNvrtc {
+    NvrtcFunctions functions;
     std::string version, path, missing;
 };
 
-Loaded load() {
-    Loaded out;
+LoadedNvrtc loadNvrtc() {
+    LoadedNvrtc out;
     const std::vector<std::string> names{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
     const base::SharedLibrary library = base::SharedLibrary::find(names);
     if (!library.isOpen()) {
@@ -65,15 +65,15 @@ Loaded load() {
     return out;
 }
 
-const Loaded& loaded() {
-    static const Loaded kLoaded = load();
+const LoadedNvrtc& loadedNvrtc() {
+    static const LoadedNvrtc kLoaded = loadNvrtc();
     return kLoaded;
 }
 
 /// Destroys the program however the compilation ends.
-class Program {
+class NvrtcProgram {
 public:
-    Program(const Functions& functions, const CompileJob& request) : functions_(functions) {
+    NvrtcProgram(const NvrtcFunctions& functions, const CompileJob& request) : functions_(functions) {
         std::vector<const char*> texts;
         std::vector<const char*> names;
         for (const auto& [name, text] : request.headers) {
@@ -83,9 +83,9 @@ public:
         check(functions_.nvrtcCreateProgram(&program_, request.source.c_str(), request.name.c_str(),
                                             static_cast<int>(names.size()), texts.data(), names.data()));
     }
-    ~Program() { functions_.nvrtcDestroyProgram(&program_); }
-    Program(const Program&) = delete; // one owner destroys
-    Program& operator=(const Program&) = delete;
+    ~NvrtcProgram() { functions_.nvrtcDestroyProgram(&program_); }
+    NvrtcProgram(const NvrtcProgram&) = delete; // one owner destroys
+    NvrtcProgram& operator=(const NvrtcProgram&) = delete;
 
     bool compile(const std::vector<std::string>& options) {
         std::vector<const char*> pointers;
@@ -121,7 +121,7 @@ private:
         }
     }
 
-    const Functions& functions_;
+    const NvrtcFunctions& functions_;
     nvrtcProgram program_ = nullptr;
     nvrtcResult code_ = NVRTC_SUCCESS;
 };
@@ -141,7 +141,7 @@ std::string firstError(const std::string& log, const std::string& fallback) {
 
 const Nvrtc* Nvrtc::find() {
     static const Nvrtc* const kCompiler = [] {
-        const Loaded& library = loaded();
+        const LoadedNvrtc& library = loadedNvrtc();
         Nvrtc* compiler = nullptr;
         if (library.missing.empty()) {
             static Nvrtc instance;
@@ -155,7 +155,7 @@ const Nvrtc* Nvrtc::find() {
 }
 
 const std::string& Nvrtc::whyMissing() {
-    return loaded().missing;
+    return loadedNvrtc().missing;
 }
 
 CompiledKernel Nvrtc::compile(const CompileJob& request) const {
@@ -168,7 +168,7 @@ CompiledKernel Nvrtc::compile(const CompileJob& request) const {
         options.emplace_back("--no-cache");
     }
     options.insert(options.end(), request.options.begin(), request.options.end());
-    Program program(loaded().functions, request);
+    NvrtcProgram program(loadedNvrtc().functions, request);
     const bool done = program.compile(options);
     const std::string log = program.log();
     if (!done) {

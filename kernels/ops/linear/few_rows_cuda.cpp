@@ -11,9 +11,10 @@ namespace vitrine::kernels {
 
 namespace {
 
-constexpr std::int64_t kWarps = 15;    ///< that multiply in weight_stream.cuh
-constexpr std::int64_t kUnit = 8;      ///< weight rows
-constexpr std::int64_t kStatic = 4096; ///< shared memory that is not in the expressions: barriers, sums of squares
+constexpr std::int64_t kWarps = 15; ///< that multiply in weight_stream.cuh
+constexpr std::int64_t kUnit = 8;   ///< weight rows
+constexpr std::int64_t kFewRowsStatic =
+    4096; ///< shared memory that is not in the expressions: barriers, sums of squares
 constexpr std::int64_t kMaxSlots = 12;
 
 } // namespace
@@ -28,7 +29,7 @@ StreamLayout::StreamLayout(std::int64_t dim, std::int64_t rows, std::int64_t lim
     const std::int64_t buffers = tokens == 1 ? 8 : 4;
     const std::int64_t rowOfX = (dim * 2 + 63) / 128 * 128 + 64;
     const std::int64_t fixed = buffers * kWarps * kUnit * tokens * 4 + tokens * rowOfX;
-    slots = std::clamp<std::int64_t>((limit - kStatic - fixed) / slotBytes, 0, kMaxSlots);
+    slots = std::clamp<std::int64_t>((limit - kFewRowsStatic - fixed) / slotBytes, 0, kMaxSlots);
     sharedBytes = slots * slotBytes + fixed;
     if (slots * slotRows < kUnit) {
         slots = 0;

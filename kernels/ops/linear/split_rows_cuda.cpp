@@ -13,8 +13,9 @@ namespace vitrine::kernels {
 namespace {
 
 constexpr std::int64_t kRanks = 4;
-constexpr std::int64_t kBlock = 64;    ///< columns of x
-constexpr std::int64_t kStatic = 2048; ///< shared memory that is not in the expressions: barriers, sums of squares
+constexpr std::int64_t kBlock = 64; ///< columns of x
+constexpr std::int64_t kSplitRowsStatic =
+    2048; ///< shared memory that is not in the expressions: barriers, sums of squares
 
 } // namespace
 
@@ -27,7 +28,7 @@ SplitLayout::SplitLayout(std::int64_t dim, std::int64_t rows, std::int64_t ofTil
     const std::int64_t blocks = (dim / kBlock + kRanks - 1) / kRanks;
     const std::int64_t stage = columns * kBlock * 2;
     const std::int64_t fixed = blocks * tokens * kBlock * 2 + kRanks * 16 * columns * 4;
-    stages = stage == 0 ? 0 : std::clamp<std::int64_t>((limit - kStatic - fixed) / stage, 0, blocks);
+    stages = stage == 0 ? 0 : std::clamp<std::int64_t>((limit - kSplitRowsStatic - fixed) / stage, 0, blocks);
     sharedBytes = stages * stage + fixed;
 }
 

@@ -21,12 +21,12 @@ json llama(const json& rope) {
             {"num_hidden_layers", 1},         {"rope_scaling", rope}};
 }
 
-ModelConfig parse(const json& config) {
+ModelConfig parsedRope(const json& config) {
     return parseModelConfig(config, "config.json");
 }
 
 RopeTable table(const json& rope, std::int64_t length = 1) {
-    return makeRopeTable(parse(llama(rope)), length);
+    return makeRopeTable(parsedRope(llama(rope)), length);
 }
 
 // 1e-6 relative: the reference values have seven digits.
@@ -80,50 +80,51 @@ TEST(RopeTable, YarnAttentionFactor) {
     EXPECT_DOUBLE_EQ(table(yarn).attentionScale, (0.05 * std::log(4.0) + 1) / (0.2 * std::log(4.0) + 1));
     yarn["attention_factor"] = 1.5;
     EXPECT_DOUBLE_EQ(table(yarn).attentionScale, 1.5);
-    EXPECT_TRUE(parse(llama(yarn)).rope.truncate);
+    EXPECT_TRUE(parsedRope(llama(yarn)).rope.truncate);
     yarn.erase("factor");
-    EXPECT_EQ(parse(llama(yarn)).rope.factor, 4); // 512 / 128
+    EXPECT_EQ(parsedRope(llama(yarn)).rope.factor, 4); // 512 / 128
 }
 
 TEST(RopeConfig, BothFormsAndTheirPriority) {
     json config = llama(nullptr);
     config["rope_theta"] = 5000.0;
-    EXPECT_EQ(parse(config).rope.theta, 5000);
+    EXPECT_EQ(parsedRope(config).rope.theta, 5000);
     config["rope_parameters"] = {{"rope_type", "linear"}, {"factor", 2}};
-    EXPECT_EQ(parse(config).rope.theta, 5000);
+    EXPECT_EQ(parsedRope(config).rope.theta, 5000);
     config["rope_parameters"]["rope_theta"] = 7000;
-    EXPECT_EQ(parse(config).rope.theta, 7000);
-    EXPECT_EQ(parse(config).rope.type, RopeType::Linear);
+    EXPECT_EQ(parsedRope(config).rope.theta, 7000);
+    EXPECT_EQ(parsedRope(config).rope.type, RopeType::Linear);
     config["rope_scaling"] = {{"rope_type", "dynamic"}, {"factor", 3}};
-    EXPECT_EQ(parse(config).rope.type, RopeType::Dynamic);
-    EXPECT_EQ(parse(config).rope.theta, 5000);
+    EXPECT_EQ(parsedRope(config).rope.type, RopeType::Dynamic);
+    EXPECT_EQ(parsedRope(config).rope.theta, 5000);
     config.erase("rope_theta");
-    EXPECT_EQ(parse(config).rope.theta, 10000);
+    EXPECT_EQ(parsedRope(config).rope.theta, 10000);
 }
 
 TEST(RopeConfig, GptOssWithoutRopeTakesItsClassDefault) {
-    const ModelConfig config = parse({{"model_type", "gpt_oss"}});
+    const ModelConfig config = parsedRope({{"model_type", "gpt_oss"}});
     EXPECT_EQ(config.rope.type, RopeType::Yarn);
     EXPECT_EQ(config.rope.theta, 150000);
     EXPECT_EQ(config.rope.factor, 32);
     EXPECT_FALSE(config.rope.truncate);
     const json given = {{"model_type", "gpt_oss"}, {"rope_parameters", {{"rope_type", "default"}}}};
-    EXPECT_EQ(parse(given).rope.theta, 150000);
+    EXPECT_EQ(parsedRope(given).rope.theta, 150000);
 }
 
 TEST(RopeConfig, OneDictionaryForEachLayerType) {
     json config = llama(nullptr);
     const json linear = {{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 500.0}};
     config["rope_parameters"] = {{"full_attention", linear}, {"sliding_attention", linear}};
-    EXPECT_EQ(parse(config).rope.factor, 2);
+    EXPECT_EQ(parsedRope(config).rope.factor, 2);
     config["rope_parameters"]["sliding_attention"]["rope_theta"] = 600.0;
-    EXPECT_THAT(failure([&] { parse(config); }), HasSubstr("unsupported: config.json: rope_parameters: different"));
+    EXPECT_THAT(failure([&] { parsedRope(config); }),
+                HasSubstr("unsupported: config.json: rope_parameters: different"));
     config["rope_parameters"]["sliding_attention"] = nullptr;
-    EXPECT_THAT(failure([&] { parse(config); }), HasSubstr("unsupported: config.json: rope_parameters: "));
+    EXPECT_THAT(failure([&] { parsedRope(config); }), HasSubstr("unsupported: config.json: rope_parameters: "));
 }
 
 TEST(RopeConfig, RefusesWhatItCannotCompute) {
-    const auto refusal = [](const json& rope) { return failure([&] { parse(llama(rope)); }); };
+    const auto refusal = [](const json& rope) { return failure([&] { parsedRope(llama(rope)); }); };
     EXPECT_THAT(refusal({{"rope_type", "longrope"}}), HasSubstr("unsupported: config.json: rope_scaling.rope_type"));
     EXPECT_THAT(refusal({{"type", "su"}}), HasSubstr("unsupported: config.json: rope_scaling.type: \"su\""));
     EXPECT_THAT(refusal({{"rope_type", "linear"}}),
@@ -138,11 +139,11 @@ TEST(RopeConfig, RefusesWhatItCannotCompute) {
                 HasSubstr("unsupported: config.json: rope_scaling.partial_rotary_factor"));
     json config = llama(nullptr);
     config["partial_rotary_factor"] = 0.25;
-    EXPECT_THAT(failure([&] { parse(config); }), HasSubstr("unsupported: config.json: partial_rotary_factor"));
+    EXPECT_THAT(failure([&] { parsedRope(config); }), HasSubstr("unsupported: config.json: partial_rotary_factor"));
     config["partial_rotary_factor"] = 1.0;
-    EXPECT_EQ(failure([&] { parse(config); }), "no error");
+    EXPECT_EQ(failure([&] { parsedRope(config); }), "no error");
     config["rope_theta"] = 0;
-    EXPECT_THAT(failure([&] { parse(config); }), HasSubstr("rope_theta"));
+    EXPECT_THAT(failure([&] { parsedRope(config); }), HasSubstr("rope_theta"));
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 // Programs from text, evaluated over small grids and compared with plain functions.
 
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
@@ -23,6 +24,11 @@ inline ChosenProgram makeMod(const std::string& text, const std::string& express
 }
 
 using MaskFunction = std::function<bool(int b, int h, int q, int k)>;
+
+/// Keys nearer than the distance, on both sides of the query.
+inline MaskFunction within(int distance) {
+    return [distance](int, int, int q, int k) { return std::abs(q - k) < distance; };
+}
 using ScoreFunction = std::function<double(double score, int b, int h, int q, int k)>;
 
 inline constexpr int kGrid = 24;

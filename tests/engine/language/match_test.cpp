@@ -6,10 +6,6 @@
 namespace vitrine::engine {
 namespace {
 
-MaskFunction within(int distance) {
-    return [distance](int, int, int q, int k) { return std::abs(q - k) < distance; };
-}
-
 /// A factory whose `w` is chosen by the cases of "match x".
 std::string factory(const std::string& cases) {
     return "class K:\n    A = 'a'\n    B = 7\ndef make(x):\n    w = 1\n    match x:\n" + cases +

@@ -15,10 +15,6 @@ struct FileCase {
     MaskFunction expected;
 };
 
-MaskFunction within(int distance) {
-    return [distance](int, int, int q, int k) { return std::abs(q - k) < distance; };
-}
-
 const std::string kWindow = "    return lambda b, h, q, k: (q - k).abs() < w\n";
 
 TEST(LanguagePython, ClassesHaveParentsAndClassMethods) {

@@ -175,13 +175,13 @@ TEST_P(ModelFixture, OpsStayInsideTheirTensors) {
     EXPECT_EQ(context.memory().guardViolations(), 0U);
 }
 
-std::string testName(const ::testing::TestParamInfo<std::string>& info) {
+std::string fixtureName(const ::testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;
     std::replace(name.begin(), name.end(), '-', '_');
     return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, ModelFixture, ::testing::ValuesIn(test::modelFixtures()), testName);
+INSTANTIATE_TEST_SUITE_P(Every, ModelFixture, ::testing::ValuesIn(test::modelFixtures()), fixtureName);
 
 TEST(ModelRope, DynamicFrequenciesAreThoseOfTheWholePromptInEveryPiece) {
     const std::vector<std::int32_t> ids = inputIds("llama-dynamic-rope");

@@ -76,7 +76,7 @@ std::vector<Case> cases() {
     return out;
 }
 
-std::string testName(const ::testing::TestParamInfo<Case>& info) {
+std::string metaCaseName(const ::testing::TestParamInfo<Case>& info) {
     std::string name = info.param.model.substr(info.param.model.find_last_of("/:") + 1);
     name += info.param.model.starts_with("synthetic") ? "_synthetic" : "";
     name += info.param.cache == KvCacheKind::Paged ? "_paged" : "";
@@ -86,7 +86,7 @@ std::string testName(const ::testing::TestParamInfo<Case>& info) {
     return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, MetaEquality, ::testing::ValuesIn(cases()), testName);
+INSTANTIATE_TEST_SUITE_P(Every, MetaEquality, ::testing::ValuesIn(cases()), metaCaseName);
 
 } // namespace
 } // namespace vitrine::engine

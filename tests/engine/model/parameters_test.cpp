@@ -12,8 +12,8 @@
 namespace vitrine::engine {
 namespace {
 
-struct Loaded {
-    explicit Loaded(const std::string& name, bool dequantize = false)
+struct LoadedParameters {
+    explicit LoadedParameters(const std::string& name, bool dequantize = false)
         : context(test::makeContext(kernels::Backend::Cpu)), source(openModel(name)),
           model(*context, source, {dequantize, kernels::DType::F32, 7}, nullptr) {}
 
@@ -45,7 +45,7 @@ class ParameterList : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ParameterList, HasEveryTensorOfTheCheckpointOnce) {
     for (const bool dequantize : {false, true}) {
-        const Loaded loaded(GetParam(), dequantize);
+        const LoadedParameters loaded(GetParam(), dequantize);
         std::map<std::string, std::uint64_t> bytes; ///< by parameter
         for (const TensorSpec& spec : expectedTensors(loaded.source.config)) {
             const auto* location =
@@ -69,7 +69,7 @@ TEST_P(ParameterList, HasEveryTensorOfTheCheckpointOnce) {
 }
 
 TEST_P(ParameterList, ShardAxesDivide) {
-    const Loaded loaded(GetParam());
+    const LoadedParameters loaded(GetParam());
     const ModelConfig& config = loaded.source.config;
     for (const Parameter& parameter : loaded.model.parameters()) {
         SCOPED_TRACE(parameter.name);
@@ -112,7 +112,7 @@ TEST_P(ParameterList, ShardAxesDivide) {
 }
 
 TEST_P(ParameterList, ViewsWhatTheLayersRead) {
-    const Loaded loaded(GetParam());
+    const LoadedParameters loaded(GetParam());
     const std::vector<LayerConfig>& layers = loaded.source.config.layers;
     ASSERT_EQ(loaded.model.layers().size(), layers.size());
     for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -130,17 +130,17 @@ TEST_P(ParameterList, ViewsWhatTheLayersRead) {
 
 TEST(Parameters, PackedWeightsAreNotTrainable) {
     const std::string name = "model.layers.0.mlp.experts.gate_up_proj";
-    const Loaded packed(test::fixture("gpt-oss-mxfp4"));
+    const LoadedParameters packed(test::fixture("gpt-oss-mxfp4"));
     EXPECT_FALSE(packed.parameter(name).trainable);
     EXPECT_EQ(packed.parameter(name).view.format, kernels::WeightFormat::Mxfp4);
     EXPECT_TRUE(packed.parameter(name + "_bias").trainable);
     EXPECT_TRUE(packed.parameter(name + "_bias").bias);
-    const Loaded expanded(test::fixture("gpt-oss-mxfp4"), true);
+    const LoadedParameters expanded(test::fixture("gpt-oss-mxfp4"), true);
     EXPECT_TRUE(expanded.parameter(name).trainable);
     EXPECT_EQ(expanded.parameter(name).view.shape, packed.parameter(name).view.shape);
 }
 
-std::vector<std::string> models() {
+std::vector<std::string> parameterModels() {
     std::vector<std::string> out;
     for (const std::string& name : test::modelFixtures()) {
         out.push_back(test::fixture(name));
@@ -151,13 +151,13 @@ std::vector<std::string> models() {
     return out;
 }
 
-std::string testName(const ::testing::TestParamInfo<std::string>& info) {
+std::string parameterModelName(const ::testing::TestParamInfo<std::string>& info) {
     std::string name = info.param.substr(info.param.find_last_of("/:") + 1);
     std::replace(name.begin(), name.end(), '-', '_');
     return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, ParameterList, ::testing::ValuesIn(models()), testName);
+INSTANTIATE_TEST_SUITE_P(Every, ParameterList, ::testing::ValuesIn(parameterModels()), parameterModelName);
 
 } // namespace
 } // namespace vitrine::engine

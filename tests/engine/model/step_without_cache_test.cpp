@@ -90,7 +90,7 @@ TEST_P(StepWithoutCache, MetaAllocatesAsTheCpuDoes) {
     EXPECT_EQ(cpu, meta);
 }
 
-std::vector<std::string> models() {
+std::vector<std::string> cachelessModels() {
     std::vector<std::string> out;
     for (const std::string& name : test::modelFixtures()) {
         out.push_back(test::fixture(name));
@@ -98,13 +98,13 @@ std::vector<std::string> models() {
     return out;
 }
 
-std::string testName(const ::testing::TestParamInfo<std::string>& info) {
+std::string cachelessModelName(const ::testing::TestParamInfo<std::string>& info) {
     std::string name = info.param.substr(info.param.find_last_of('/') + 1);
     std::replace(name.begin(), name.end(), '-', '_');
     return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Every, StepWithoutCache, ::testing::ValuesIn(models()), testName);
+INSTANTIATE_TEST_SUITE_P(Every, StepWithoutCache, ::testing::ValuesIn(cachelessModels()), cachelessModelName);
 
 } // namespace
 } // namespace vitrine::engine

@@ -4,14 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "engine/tokenizer/channel_parser.h"
+#include "tests/engine/tokenizer/tokenizer_fixtures.h"
 
 namespace vitrine::engine {
 namespace {
-
-std::shared_ptr<const Tokenizer> fixture(const std::string& name) {
-    return Tokenizer::load(
-        (std::filesystem::path(VITRINE_FIXTURES) / "tokenizers" / (name + ".tokenizer.json")).string());
-}
 
 class HarmonyChannels : public testing::Test {
 protected:
@@ -39,7 +35,7 @@ protected:
         }
     }
 
-    std::shared_ptr<const Tokenizer> tokenizer_ = fixture("o200k-style");
+    std::shared_ptr<const Tokenizer> tokenizer_ = test::tokenizerFixture("o200k-style");
     ChannelParser parser_{ChatFormatKind::Harmony, tokenizer_};
 };
 
@@ -115,7 +111,7 @@ TEST_F(HarmonyChannels, showsOnlyWholeCodePoints) {
 }
 
 TEST(OtherChannels, haveOneFinalMessage) {
-    const auto tokenizer = fixture("qwen-style");
+    const auto tokenizer = test::tokenizerFixture("qwen-style");
     ChannelParser parser(ChatFormatKind::ChatMl, tokenizer);
     std::string text;
     for (const std::int32_t id : tokenizer->encode("a <|channel|> b<|im_end|>", false)) {

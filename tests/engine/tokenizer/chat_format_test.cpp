@@ -8,17 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "tests/engine/tokenizer/tokenizer_fixtures.h"
 
 namespace vitrine::engine {
 namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
-
-std::shared_ptr<const Tokenizer> fixture(const std::string& name) {
-    return Tokenizer::load(
-        (std::filesystem::path(VITRINE_FIXTURES) / "tokenizers" / (name + ".tokenizer.json")).string());
-}
 
 ChatMessage user(std::string text) {
     return {"user", std::move(text), "", "", {}};
@@ -46,7 +42,7 @@ const std::string kHarmonySystem =
     "# Valid channels: analysis, commentary, final. Channel must be included for every message.<|end|>";
 
 TEST(ChatHarmony, printsTheSystemMessageAlwaysAndInstructionsAsDeveloper) {
-    const ChatFormat format(ChatFormatKind::Harmony, fixture("o200k-style"), "gpt_oss", "");
+    const ChatFormat format(ChatFormatKind::Harmony, test::tokenizerFixture("o200k-style"), "gpt_oss", "");
     EXPECT_EQ(textOf(format, {user("Hi")}, pinned()),
               kHarmonySystem + "<|start|>user<|message|>Hi<|end|><|start|>assistant");
     ChatOptions high = pinned();
@@ -59,7 +55,7 @@ TEST(ChatHarmony, printsTheSystemMessageAlwaysAndInstructionsAsDeveloper) {
 }
 
 TEST(ChatHarmony, dropsThoughtsOnceAnAnswerFollowed) {
-    const ChatFormat format(ChatFormatKind::Harmony, fixture("o200k-style"), "gpt_oss", "");
+    const ChatFormat format(ChatFormatKind::Harmony, test::tokenizerFixture("o200k-style"), "gpt_oss", "");
     EXPECT_EQ(textOf(format, {user("1"), assistant("A", "secret"), user("2")}, pinned()),
               kHarmonySystem + "<|start|>user<|message|>1<|end|><|start|>assistant<|channel|>final<|message|>A<|end|>"
                                "<|start|>user<|message|>2<|end|><|start|>assistant");
@@ -72,7 +68,7 @@ TEST(ChatHarmony, dropsThoughtsOnceAnAnswerFollowed) {
 }
 
 TEST(ChatHarmony, keepsThoughtsWhileAToolCallIsOpen) {
-    const ChatFormat format(ChatFormatKind::Harmony, fixture("o200k-style"), "gpt_oss", "");
+    const ChatFormat format(ChatFormatKind::Harmony, test::tokenizerFixture("o200k-style"), "gpt_oss", "");
     ChatMessage call = assistant("", "look it up");
     call.toolCalls.push_back({"get_weather", "{\"city\": \"Oslo\"}", ""});
     const ChatMessage result{"tool", "{\"sunny\": true}", "", "", {}};
@@ -90,7 +86,7 @@ TEST(ChatHarmony, keepsThoughtsWhileAToolCallIsOpen) {
 }
 
 TEST(ChatFormatIds, matchTheTokenizedTextAndKeepSpecialTokensOutOfUserText) {
-    const auto tokenizer = fixture("o200k-style");
+    const auto tokenizer = test::tokenizerFixture("o200k-style");
     const ChatFormat format(ChatFormatKind::Harmony, tokenizer, "gpt_oss", "");
     const RenderedChat plain = format.render(std::vector{user("Hello\n\nworld")}, pinned());
     EXPECT_EQ(plain.ids, tokenizer->encode(plain.text, false));
@@ -103,7 +99,7 @@ TEST(ChatFormatIds, matchTheTokenizedTextAndKeepSpecialTokensOutOfUserText) {
 }
 
 TEST(ChatMl, printsTheDefaultSystemMessageOfItsTemplate) {
-    const auto tokenizer = fixture("qwen-style");
+    const auto tokenizer = test::tokenizerFixture("qwen-style");
     const std::string turn = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n";
     EXPECT_EQ(textOf(ChatFormat(ChatFormatKind::ChatMl, tokenizer, "qwen2", ""), {user("Hi")}, {}),
               "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n" + turn);
@@ -119,7 +115,7 @@ TEST(ChatMl, printsTheDefaultSystemMessageOfItsTemplate) {
 }
 
 TEST(ChatMl, qwen3DropsOldThoughtsAndCanSkipThinking) {
-    const ChatFormat format(ChatFormatKind::ChatMl, fixture("qwen-style"), "qwen3", "");
+    const ChatFormat format(ChatFormatKind::ChatMl, test::tokenizerFixture("qwen-style"), "qwen3", "");
     ChatOptions quick;
     quick.enableThinking = false;
     EXPECT_EQ(textOf(format, {user("1"), assistant("<think>\nhm\n</think>\n\nA"), user("2")}, quick),
@@ -134,7 +130,7 @@ TEST(ChatMl, qwen3DropsOldThoughtsAndCanSkipThinking) {
 }
 
 TEST(ChatLlama3, printsTheSystemBlockWithDates) {
-    const auto tokenizer = fixture("llama3-small");
+    const auto tokenizer = test::tokenizerFixture("llama3-small");
     const ChatFormat format(ChatFormatKind::Llama3, tokenizer, "llama", "");
     const std::string head = "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n"
                              "Cutting Knowledge Date: December 2023\nToday Date: 28 Jun 2025\n\n";
@@ -155,17 +151,17 @@ TEST(ChatLlama3, printsTheSystemBlockWithDates) {
 
 TEST(ChatMistral, followsTheSpacingOfItsVersion) {
     const std::vector<ChatMessage> turns = {systemMessage("S"), user("1"), assistant("A"), user("2")};
-    const ChatFormat v1(ChatFormatKind::Mistral, fixture("llama2-style"), "mistral", "");
+    const ChatFormat v1(ChatFormatKind::Mistral, test::tokenizerFixture("llama2-style"), "mistral", "");
     EXPECT_EQ(textOf(v1, turns, {}), "<s>[INST] S\n\n1 [/INST] A</s>[INST] 2 [/INST]");
-    const ChatFormat v3(ChatFormatKind::Mistral, fixture("mistral3-small"), "mistral", "");
+    const ChatFormat v3(ChatFormatKind::Mistral, test::tokenizerFixture("mistral3-small"), "mistral", "");
     EXPECT_EQ(textOf(v3, turns, {}), "<s>[INST] 1[/INST] A</s>[INST] S\n\n2[/INST]");
     const std::string newV1 = "{{ ' [INST] ' + system_message + message['content'] + ' [/INST]' }}"
                               "{{ ' ' + message['content'] + eos_token }}";
-    const ChatFormat spaced(ChatFormatKind::Mistral, fixture("metaspace-style"), "mistral", newV1);
+    const ChatFormat spaced(ChatFormatKind::Mistral, test::tokenizerFixture("metaspace-style"), "mistral", newV1);
     EXPECT_EQ(textOf(spaced, turns, {}), "<s> [INST] S\n\n1 [/INST] A</s> [INST] 2 [/INST]");
     const std::string first =
         "{{ '[INST] ' + message['content'] + ' [/INST]' }}{{ message['content'] + eos_token + ' ' }}";
-    const ChatFormat oldest(ChatFormatKind::Mistral, fixture("llama2-style"), "mistral", first);
+    const ChatFormat oldest(ChatFormatKind::Mistral, test::tokenizerFixture("llama2-style"), "mistral", first);
     EXPECT_EQ(textOf(oldest, {user("1"), assistant("A"), user("2")}, {}), "<s>[INST] 1 [/INST]A</s> [INST] 2 [/INST]");
     EXPECT_THROW(textOf(oldest, turns, {}), base::BadInput);
     EXPECT_THROW(textOf(v1, {user("1"), user("2")}, {}), base::BadInput);
@@ -173,7 +169,7 @@ TEST(ChatMistral, followsTheSpacingOfItsVersion) {
 }
 
 TEST(ChatGemma, callsTheAssistantModelAndTreatsSystemAsItsTemplate) {
-    const auto tokenizer = fixture("gemma-small");
+    const auto tokenizer = test::tokenizerFixture("gemma-small");
     const ChatFormat gemma2(ChatFormatKind::Gemma, tokenizer, "gemma2", "");
     EXPECT_EQ(textOf(gemma2, {user(" 1 "), assistant("A"), user("2")}, {}),
               "<bos><start_of_turn>user\n1<end_of_turn>\n<start_of_turn>model\nA<end_of_turn>\n"
@@ -187,7 +183,7 @@ TEST(ChatGemma, callsTheAssistantModelAndTreatsSystemAsItsTemplate) {
 
 TEST(ChatFormatChoice, goesByTemplateThenTokensThenModelType) {
     const auto choose = [](const std::string& type, const std::string& tokenizer, const std::string& text) {
-        return chooseChatFormat(type, *fixture(tokenizer), text);
+        return chooseChatFormat(type, *test::tokenizerFixture(tokenizer), text);
     };
     EXPECT_EQ(choose("", "o200k-style", ""), ChatFormatKind::Harmony);
     EXPECT_EQ(choose("", "qwen-style", ""), ChatFormatKind::ChatMl);
@@ -206,12 +202,12 @@ TEST(ChatFormatChoice, goesByTemplateThenTokensThenModelType) {
 
 TEST(ChatFormat, namesTheTokenThatIsMissing) {
     try {
-        const ChatFormat format(ChatFormatKind::Harmony, fixture("qwen-style"), "", "");
+        const ChatFormat format(ChatFormatKind::Harmony, test::tokenizerFixture("qwen-style"), "", "");
         FAIL() << "a tokenizer without <|start|> was accepted";
     } catch (const base::Unsupported& error) {
         EXPECT_THAT(error.message(), HasSubstr("<|start|>"));
     }
-    const auto tokenizer = fixture("o200k-style");
+    const auto tokenizer = test::tokenizerFixture("o200k-style");
     const ChatFormat harmony(ChatFormatKind::Harmony, tokenizer, "", "");
     EXPECT_THAT(harmony.stopIds(), Contains(*tokenizer->idOf("<|return|>")));
     EXPECT_THAT(harmony.stopIds(), Contains(*tokenizer->idOf("<|call|>")));

@@ -11,14 +11,10 @@
 
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/unicode_text.h"
+#include "tests/engine/tokenizer/tokenizer_fixtures.h"
 
 namespace vitrine::engine {
 namespace {
-
-std::shared_ptr<const Tokenizer> fixture(const std::string& name) {
-    return Tokenizer::load(
-        (std::filesystem::path(VITRINE_FIXTURES) / "tokenizers" / (name + ".tokenizer.json")).string());
-}
 
 class RandomTexts {
 public:
@@ -69,7 +65,7 @@ private:
 TEST(TokenizerProperties, byteLevelTextComesBack) {
     RandomTexts texts(1);
     for (const char* name : {"o200k-style", "cl100k-style", "llama3-small"}) {
-        const auto tokenizer = fixture(name);
+        const auto tokenizer = test::tokenizerFixture(name);
         for (int i = 0; i < 400; ++i) {
             const std::string text = texts.next();
             EXPECT_EQ(tokenizer->decode(tokenizer->encode(text, false)), text);
@@ -80,7 +76,7 @@ TEST(TokenizerProperties, byteLevelTextComesBack) {
 TEST(TokenizerProperties, cutsBetweenNeighbouringPartsLeaveNoTrace) {
     RandomTexts texts(2);
     for (const char* name : {"o200k-style", "llama2-style", "metaspace-style", "gemma-small", "own-suffix"}) {
-        const auto tokenizer = fixture(name);
+        const auto tokenizer = test::tokenizerFixture(name);
         for (int i = 0; i < 200; ++i) {
             const std::string text = texts.next();
             const std::size_t cut = texts.below(text.size() + 1);
@@ -94,7 +90,7 @@ TEST(TokenizerProperties, cutsBetweenNeighbouringPartsLeaveNoTrace) {
 TEST(TokenizerProperties, partsEqualTheTextWithItsTokensWrittenOut) {
     RandomTexts texts(3);
     for (const char* name : {"o200k-style", "qwen-style", "llama2-style", "metaspace-style", "own-llama2"}) {
-        const auto tokenizer = fixture(name);
+        const auto tokenizer = test::tokenizerFixture(name);
         std::vector<std::int32_t> specials;
         for (std::int32_t id = 0; id < tokenizer->vocabSize(); ++id) {
             if (tokenizer->isSpecial(id)) {
@@ -121,7 +117,7 @@ TEST(TokenizerProperties, partsEqualTheTextWithItsTokensWrittenOut) {
 
 TEST(TokenizerProperties, manyThreadsShareOneTokenizer) {
     for (const char* name : {"own-gpt2", "own-llama2"}) {
-        const auto tokenizer = fixture(name);
+        const auto tokenizer = test::tokenizerFixture(name);
         RandomTexts texts(4);
         std::vector<std::string> inputs;
         std::vector<std::vector<std::int32_t>> expected;
@@ -149,7 +145,7 @@ TEST(TokenizerProperties, manyThreadsShareOneTokenizer) {
 TEST(TokenizerProperties, longTextsWithoutSpacesAreNotQuadratic) {
     // A quadratic merge would need hours for these.
     for (const char* name : {"o200k-style", "llama2-style"}) {
-        const auto tokenizer = fixture(name);
+        const auto tokenizer = test::tokenizerFixture(name);
         for (const std::string part : {"abcdefghij", "a", " ", "\xE2\x96\x81"}) {
             std::string text;
             while (text.size() < 300'000) {

@@ -10,6 +10,7 @@
 #include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "tests/engine/model/model_test_support.h"
+#include "tests/engine/workload/sum_of_bytes.h"
 
 namespace vitrine::engine {
 namespace {
@@ -39,14 +40,6 @@ public:
     base::StopSource stop;
 };
 
-std::uint64_t sum(const Json& categories) {
-    std::uint64_t total = 0;
-    for (const auto& [name, bytes] : categories.items()) {
-        total += bytes.get<std::uint64_t>();
-    }
-    return total;
-}
-
 TEST(Plan, LoadsGptOssQuantizedAndDequantized) {
     const Json out = plan({{"workload", "load"}, {"model", "synthetic:gpt-oss-20b"}, {"weights", "both"}});
     EXPECT_TRUE(out["fits"]);
@@ -58,7 +51,7 @@ TEST(Plan, LoadsGptOssQuantizedAndDequantized) {
     EXPECT_EQ(out["variants"][1]["bytes_read"], 13'761'264'768U) << "both read the same file";
     EXPECT_GT(out["variants"][0]["seconds"], 0.0);
     for (const Json& variant : out["variants"]) {
-        EXPECT_EQ(sum(variant["peak_by_category"]), variant["peak_bytes"]);
+        EXPECT_EQ(test::sumOfBytes(variant["peak_by_category"]), variant["peak_bytes"]);
     }
 }
 
@@ -71,7 +64,7 @@ TEST(Plan, SlidingLayersHalveTheCacheOfALongContext) {
     experiment["sliding_cache"] = false;
     const Json without = plan(experiment);
     EXPECT_EQ(without["kv_bytes"], std::uint64_t{6} << 30);
-    EXPECT_EQ(sum(with["peak_by_category"]), with["peak_bytes"]);
+    EXPECT_EQ(test::sumOfBytes(with["peak_by_category"]), with["peak_bytes"]);
     EXPECT_GT(with["step_seconds_estimate"], 0.0);
     EXPECT_GT(with["prefill_seconds"], 0.0);
 }

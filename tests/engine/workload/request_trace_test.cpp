@@ -26,7 +26,7 @@ std::string written(const std::string& text) {
     return path;
 }
 
-std::string errorOf(const std::string& text) {
+std::string traceError(const std::string& text) {
     try {
         readRequestTrace(written(text));
     } catch (const base::BadInput& error) {
@@ -57,32 +57,34 @@ TEST(RequestTrace, RowsAreReadAndStandByArrival) {
 
 TEST(RequestTrace, ErrorsNameTheLineAndTheField) {
     const std::string good = "{\"prompt_length\": 7}\n";
-    EXPECT_THAT(errorOf(good + "{\"prompt_length\": 0}"), HasSubstr(": line 2: prompt_length: "));
-    EXPECT_THAT(errorOf(good + "{}"), HasSubstr(": line 2: prompt: missing"));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"tokens\": [1]}"), HasSubstr(": line 1: prompt: stands together"));
-    EXPECT_THAT(errorOf("{\"tokens\": []}"), HasSubstr(": line 1: tokens: "));
-    EXPECT_THAT(errorOf("{\"tokens\": [1, -2]}"), HasSubstr(": line 1: tokens: -2 "));
-    EXPECT_THAT(errorOf("{\"tokens\": [4294967296]}"), HasSubstr("tokens: 4294967296 "));
-    EXPECT_THAT(errorOf("{\"tokens\": [1.5]}"), HasSubstr(": line 1: tokens: "));
-    EXPECT_THAT(errorOf("{\"prompt\": 3}"), HasSubstr(": line 1: prompt: "));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"arrival\": -1}"), HasSubstr(": line 1: arrival: "));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"arrival\": \"soon\"}"), HasSubstr(": line 1: arrival: "));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"arrival\": 1e300}"), HasSubstr(": line 1: arrival: "));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"max_new_tokens\": 1e3}"), HasSubstr(": line 1: max_new_tokens: "));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"max_new_tokens\": 18446744073709551615}"),
+    EXPECT_THAT(traceError(good + "{\"prompt_length\": 0}"), HasSubstr(": line 2: prompt_length: "));
+    EXPECT_THAT(traceError(good + "{}"), HasSubstr(": line 2: prompt: missing"));
+    EXPECT_THAT(traceError("{\"prompt_length\": 7, \"tokens\": [1]}"), HasSubstr(": line 1: prompt: stands together"));
+    EXPECT_THAT(traceError("{\"tokens\": []}"), HasSubstr(": line 1: tokens: "));
+    EXPECT_THAT(traceError("{\"tokens\": [1, -2]}"), HasSubstr(": line 1: tokens: -2 "));
+    EXPECT_THAT(traceError("{\"tokens\": [4294967296]}"), HasSubstr("tokens: 4294967296 "));
+    EXPECT_THAT(traceError("{\"tokens\": [1.5]}"), HasSubstr(": line 1: tokens: "));
+    EXPECT_THAT(traceError("{\"prompt\": 3}"), HasSubstr(": line 1: prompt: "));
+    EXPECT_THAT(traceError("{\"prompt_length\": 7, \"arrival\": -1}"), HasSubstr(": line 1: arrival: "));
+    EXPECT_THAT(traceError("{\"prompt_length\": 7, \"arrival\": \"soon\"}"), HasSubstr(": line 1: arrival: "));
+    EXPECT_THAT(traceError("{\"prompt_length\": 7, \"arrival\": 1e300}"), HasSubstr(": line 1: arrival: "));
+    EXPECT_THAT(traceError("{\"prompt_length\": 7, \"max_new_tokens\": 1e3}"), HasSubstr(": line 1: max_new_tokens: "));
+    EXPECT_THAT(traceError("{\"prompt_length\": 7, \"max_new_tokens\": 18446744073709551615}"),
                 HasSubstr(": line 1: max_new_tokens: "));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"top_p\": 0}"), HasSubstr(": line 1: top_p: "));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"max_tokens\": 4}"), HasSubstr(": line 1: max_tokens: unknown field"));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"id\": \"a\"}\n{\"prompt_length\": 7, \"id\": \"a\"}"),
+    EXPECT_THAT(traceError("{\"prompt_length\": 7, \"top_p\": 0}"), HasSubstr(": line 1: top_p: "));
+    EXPECT_THAT(traceError("{\"prompt_length\": 7, \"max_tokens\": 4}"),
+                HasSubstr(": line 1: max_tokens: unknown field"));
+    EXPECT_THAT(traceError("{\"prompt_length\": 7, \"id\": \"a\"}\n{\"prompt_length\": 7, \"id\": \"a\"}"),
                 HasSubstr(": line 2: id: \"a\" stands in an earlier row"));
-    EXPECT_THAT(errorOf("[1]"), HasSubstr(": line 1: must be a JSON object"));
-    EXPECT_THAT(errorOf(good + "{\"prompt_length\": 7"), HasSubstr(".jsonl: line 2, column 19: "));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 7, \"arrival\": 1e999}"),
+    EXPECT_THAT(traceError("[1]"), HasSubstr(": line 1: must be a JSON object"));
+    EXPECT_THAT(traceError(good + "{\"prompt_length\": 7"), HasSubstr(".jsonl: line 2, column 19: "));
+    EXPECT_THAT(traceError("{\"prompt_length\": 7, \"arrival\": 1e999}"),
                 HasSubstr(".jsonl: line 1, column 38: number overflow"));
-    EXPECT_THAT(errorOf("\n\n"), HasSubstr("has no requests"));
-    EXPECT_THAT(errorOf("{\"prompt_length\": 16000000}\n{\"prompt_length\": 16000000}\n{\"prompt_length\": 16000000}\n"
-                        "{\"prompt_length\": 16000000}\n{\"prompt_length\": 16000000}"),
-                HasSubstr(": line 5: prompt: "));
+    EXPECT_THAT(traceError("\n\n"), HasSubstr("has no requests"));
+    EXPECT_THAT(
+        traceError("{\"prompt_length\": 16000000}\n{\"prompt_length\": 16000000}\n{\"prompt_length\": 16000000}\n"
+                   "{\"prompt_length\": 16000000}\n{\"prompt_length\": 16000000}"),
+        HasSubstr(": line 5: prompt: "));
     EXPECT_THROW(readRequestTrace("/nowhere/at/all.jsonl"), base::BadInput);
     EXPECT_THROW(readRequestTrace(::testing::TempDir()), base::BadInput);
 }

@@ -15,6 +15,7 @@
 #include "engine/workload/experiment.h"
 #include "engine/workload/workload.h"
 #include "tests/engine/model/model_test_support.h"
+#include "tests/engine/workload/sum_of_bytes.h"
 
 namespace vitrine::engine {
 namespace {
@@ -41,14 +42,6 @@ protected:
     fs::path folder_;
 };
 
-std::uint64_t sum(const Json& categories) {
-    std::uint64_t total = 0;
-    for (const auto& [name, bytes] : categories.items()) {
-        total += bytes.get<std::uint64_t>();
-    }
-    return total;
-}
-
 TEST_F(WorkloadRun, GenerateReportsWhatScriptsReadAndStreamsEveryToken) {
     std::vector<std::int32_t> streamed;
     WorkloadSinks sinks;
@@ -68,7 +61,7 @@ TEST_F(WorkloadRun, GenerateReportsWhatScriptsReadAndStreamsEveryToken) {
     EXPECT_EQ(out["finish_reason"], "length");
     EXPECT_GT(out["prefill_seconds"], 0.0);
     EXPECT_GT(out["decode_tokens_per_second"], 0.0);
-    EXPECT_EQ(sum(out["peak_by_category"]), out["peak_bytes"]);
+    EXPECT_EQ(test::sumOfBytes(out["peak_by_category"]), out["peak_bytes"]);
     // 14 tokens are kept: 2 full layers, 2 sliding layers of window 8; 2 heads of 16, float32.
     EXPECT_EQ(out["kv_bytes"], 2 * 2 * 16 * 4 * (2 * 14 + 2 * 7));
 }

@@ -9,12 +9,13 @@
 
 #include "base/error.h"
 #include "kernels/memory/memory.h"
+#include "tests/bytes.h"
 #include "tests/kernels/memory/memory_testing.h"
 
 namespace vitrine::kernels {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+using test::kMiB;
 constexpr std::uint64_t kUnit = 2 * kMiB;
 
 Tag kvTag() {

@@ -13,6 +13,7 @@
 #include "kernels/memory/caching_allocator.h"
 #include "kernels/memory/ledger.h"
 #include "kernels/memory/physical.h"
+#include "tests/bytes.h"
 #include "tests/kernels/memory/memory_testing.h"
 
 namespace vitrine::kernels {
@@ -20,7 +21,7 @@ namespace {
 
 using base::MemoryCategory;
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+using test::kMiB;
 
 struct MemoryFixture : MemoryTest {};
 

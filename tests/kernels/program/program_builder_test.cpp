@@ -12,7 +12,7 @@ namespace {
 
 using Value = ProgramBuilder::Value;
 
-class Builder : public testing::Test {
+class Builder : public ::testing::Test {
 protected:
     Value number(std::int64_t value) { return b.constant(value); }
     Value typed(std::int64_t value) { return b.cast(ProgramType::Int32, b.constant(value)); }

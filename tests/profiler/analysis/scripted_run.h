@@ -11,11 +11,12 @@
 #include "kernels/core/dtype.h"
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/run_timeline.h"
+#include "tests/bytes.h"
 
 namespace vitrine::profiler::testing {
 
-inline constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-inline constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+using test::kGiB;
+using test::kMiB;
 
 class ScriptedRun {
 public:

@@ -14,11 +14,9 @@
 
 #include "profiler/record/recorder.h"
 #include "profiler/timeline/run_timeline.h"
+#include "tests/bytes.h"
 
 namespace vitrine::test {
-
-inline constexpr std::uint64_t kMiB = 1ULL << 20;
-inline constexpr std::uint64_t kGiB = 1ULL << 30;
 
 inline base::TimeNs seconds(double s) {
     return static_cast<base::TimeNs>(std::llround(s * 1e9));

@@ -26,8 +26,6 @@ namespace {
 using Json = nlohmann::json;
 using sessions::RunInfo;
 
-constexpr double kSame = 0.0005;
-
 bool endsWith(std::string_view text, std::string_view end) {
     return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
@@ -271,7 +269,7 @@ FlatTreePtr metricTable(const std::vector<RunInfo>& shown, const std::vector<Run
             row.cells.push_back(metricCell(name, value));
         }
         const auto noiseA = noiseBand(all, shown[0], name), noiseB = noiseBand(all, shown[1], name);
-        const double noise = std::max({spread * noiseA.value_or(0), spread * noiseB.value_or(0), kSame});
+        const double noise = std::max({spread * noiseA.value_or(0), spread * noiseB.value_or(0), kSameShare});
         row.cells.push_back(ratioCell(values[0], values[1], judged ? lowerIsBetter(name) : std::nullopt, noise));
         row.cells.push_back(noiseA || noiseB ? FlatCell(QStringLiteral("±") +
                                                             shareText(std::max(noiseA.value_or(0), noiseB.value_or(0))),

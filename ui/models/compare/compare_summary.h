@@ -16,6 +16,9 @@
 
 namespace vitrine::ui {
 
+/// Values that differ by less than this share of the larger one count as the same.
+inline constexpr double kSameShare = 0.0005;
+
 /// Key, A, B: settings that differ, or all of them.
 FlatTreePtr specTable(const sessions::RunInfo& a, const sessions::RunInfo& b, bool changedOnly);
 

@@ -11,6 +11,7 @@
 #include "base/json_values.h"
 #include "engine/workload/experiment.h"
 #include "ui/models/common/format.h"
+#include "ui/models/compare/compare_summary.h"
 #include "ui/models/session/run_summary.h"
 #include "ui/models/session/session_document.h"
 
@@ -19,8 +20,6 @@ namespace vitrine::ui {
 namespace {
 
 using sessions::RunInfo;
-
-constexpr double kSame = 0.0005;
 
 QString sizeOf(double bytes) {
     return bytesText(static_cast<std::uint64_t>(std::llround(std::clamp(std::abs(bytes), 0.0, 9e18))));
@@ -94,7 +93,7 @@ CompareText compareText(const RunInfo& a, const RunInfo& b) {
     if (!left.peak || !right.peak) {
         words.sentence =
             QObject::tr("The peak of %1 is not known.").arg(!left.peak ? QStringLiteral("A") : QStringLiteral("B"));
-    } else if (std::abs(peakA - peakB) <= kSame * std::max(peakA, peakB)) {
+    } else if (std::abs(peakA - peakB) <= kSameShare * std::max(peakA, peakB)) {
         words.sentence = QObject::tr("A and B have the same peak, %1.").arg(bytesText(*left.peak));
     } else {
         const bool less = peakA < peakB;

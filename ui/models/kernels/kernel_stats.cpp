@@ -18,10 +18,6 @@ using profiler::KernelRow;
 
 namespace {
 
-QString tr(const char* text) {
-    return QObject::tr(text);
-}
-
 kernels::DType computeType(const QString& name) {
     return name == QLatin1String("float32") ? kernels::DType::F32 : kernels::DType::BF16;
 }
@@ -34,11 +30,11 @@ RooflineDot dotOf(const QString& name, std::uint64_t bytes, std::uint64_t flops,
     dot.flopsPerSecond = static_cast<double>(flops) * 1e9 / static_cast<double>(time);
     dot.time = share;
     const auto part = ceilings.share(bytes, flops, time);
-    dot.words = tr("%1: %2 FLOP/B, %3, %4")
+    dot.words = QObject::tr("%1: %2 FLOP/B, %3, %4")
                     .arg(name, QString::number(dot.intensity, 'g', 3), flopRateText(dot.flopsPerSecond),
                          rateText(static_cast<double>(bytes) * 1e9 / static_cast<double>(time)));
     if (part) {
-        dot.words += tr(", %1 of roofline").arg(shareText(*part));
+        dot.words += QObject::tr(", %1 of roofline").arg(shareText(*part));
     }
     return dot;
 }
@@ -103,9 +99,9 @@ FlatNode rowOf(const KernelRow& row, const Ceilings& ceilings, quint64 key) {
                                    : static_cast<int>(profiler::categoryOfOp(row.op));
     node.cells.resize(KernelColumnCount);
     node.cells[KernelName] = FlatCell(textOf(row.name));
-    node.cells[KernelName].tip =
-        tr("%1\nshortest %2, longest %3").arg(textOf(row.name), durationText(row.shortest), durationText(row.longest));
-    node.cells[KernelOp] = FlatCell(row.op.empty() ? tr("outside of ops") : textOf(row.op));
+    node.cells[KernelName].tip = QObject::tr("%1\nshortest %2, longest %3")
+                                     .arg(textOf(row.name), durationText(row.shortest), durationText(row.longest));
+    node.cells[KernelOp] = FlatCell(row.op.empty() ? QObject::tr("outside of ops") : textOf(row.op));
     node.cells[KernelOp].muted = row.op.empty();
     node.cells[KernelCalls] =
         number(countText(static_cast<std::int64_t>(row.launches)), static_cast<double>(row.launches));
@@ -121,7 +117,7 @@ FlatNode rowOf(const KernelRow& row, const Ceilings& ceilings, quint64 key) {
     if (row.bytes == 0) {
         for (const int column : {KernelBytes, KernelFlops, KernelOfRoofline}) {
             node.cells[static_cast<std::size_t>(column)].tip =
-                tr("The op launches several kernels: what each of them moves is not known.");
+                QObject::tr("The op launches several kernels: what each of them moves is not known.");
         }
     }
     return node;
@@ -205,9 +201,10 @@ std::optional<KernelRow> kernelNamed(const profiler::KernelTable& table, const s
 
 FlatTreePtr kernelTree(const KernelStats& stats, const QString& filter) {
     auto tree = std::make_shared<FlatTree>();
-    tree->columns = {{tr("Kernel"), false}, {tr("Op"), false},     {tr("Calls"), true},
-                     {tr("Total"), true},   {tr("Mean"), true},    {tr("Share"), true},
-                     {tr("GB/s"), true},    {tr("TFLOP/s"), true}, {tr("Of roofline"), true}};
+    tree->columns = {
+        {QObject::tr("Kernel"), false}, {QObject::tr("Op"), false},     {QObject::tr("Calls"), true},
+        {QObject::tr("Total"), true},   {QObject::tr("Mean"), true},    {QObject::tr("Share"), true},
+        {QObject::tr("GB/s"), true},    {QObject::tr("TFLOP/s"), true}, {QObject::tr("Of roofline"), true}};
     std::uint64_t launches = 0;
     base::TimeNs total = 0;
     double share = 0;
@@ -226,7 +223,7 @@ FlatTreePtr kernelTree(const KernelStats& stats, const QString& filter) {
         FlatNode sum;
         sum.last = sum.emphasis = true;
         sum.cells.resize(KernelColumnCount);
-        sum.cells[KernelName] = FlatCell(tr("total"));
+        sum.cells[KernelName] = FlatCell(QObject::tr("total"));
         sum.cells[KernelCalls] = number(countText(static_cast<std::int64_t>(launches)), static_cast<double>(launches));
         sum.cells[KernelTotal] = number(durationText(total), static_cast<double>(total));
         sum.cells[KernelShare] = number(shareText(share), share);
@@ -237,10 +234,10 @@ FlatTreePtr kernelTree(const KernelStats& stats, const QString& filter) {
 
 FlatTreePtr flameTable(const profiler::FlameTree& flame) {
     auto tree = std::make_shared<FlatTree>();
-    tree->columns = {{tr("Name"), false},
-                     {tr("Time"), true},
-                     {tr("Share"), true},
-                     {flame.ofKernels ? tr("Kernels") : tr("Ops"), true}};
+    tree->columns = {{QObject::tr("Name"), false},
+                     {QObject::tr("Time"), true},
+                     {QObject::tr("Share"), true},
+                     {flame.ofKernels ? QObject::tr("Kernels") : QObject::tr("Ops"), true}};
     const double whole = flame.nodes.empty() ? 0 : flame.nodes.front().length;
     for (std::size_t i = 0; i < flame.nodes.size(); ++i) {
         const profiler::FlameNode& node = flame.nodes[i];

@@ -24,10 +24,6 @@ namespace {
 
 constexpr std::size_t kMostRows = 4; ///< of one kind; kernels of one stream overlap by one or two
 
-QString tr(const char* text) {
-    return QObject::tr(text);
-}
-
 /// Rows that spans are put on in the order of their begins: the first one that is free.
 class RowPacker {
 public:
@@ -181,7 +177,8 @@ private:
 TraceTrack scopeTrack(const RunTimeline& timeline, KernelTrace& trace) {
     const Projection projection(timeline);
     trace.projected = projection.steps();
-    RowPacker steps(tr("Step")), layers(tr("Layer")), ops(tr("Op")), inner(tr("Inside"));
+    RowPacker steps(QObject::tr("Step")), layers(QObject::tr("Layer")), ops(QObject::tr("Op")),
+        inner(QObject::tr("Inside"));
     profiler::ScopePlaces places(timeline);
     std::vector<std::pair<TraceSpan, RowPacker*>> moved; // by the projection: no longer in the order of the scopes
     OpCategories categories(timeline);
@@ -216,7 +213,7 @@ TraceTrack scopeTrack(const RunTimeline& timeline, KernelTrace& trace) {
     for (const auto& [span, packer] : moved) {
         packer->add(span);
     }
-    TraceTrack track{TraceTrack::Kind::Scopes, tr("Scope"), {}, 0, 0};
+    TraceTrack track{TraceTrack::Kind::Scopes, QObject::tr("Scope"), {}, 0, 0};
     for (RowPacker* packer : {&steps, &layers, &ops, &inner}) {
         packer->moveInto(track);
     }
@@ -256,7 +253,8 @@ std::vector<TraceTrack> laneTracks(const RunTimeline& timeline) {
     std::map<std::uint32_t, RowPacker> packers;
     for (const auto& [lane, kind] : lanes) {
         const bool host = kind.kind == TraceTrack::Kind::Host;
-        packers.emplace(lane, host ? kind.row != nullptr ? tr(kind.row) : textOf(timeline.text(lane)) : QString());
+        packers.emplace(lane,
+                        host ? kind.row != nullptr ? QObject::tr(kind.row) : textOf(timeline.text(lane)) : QString());
     }
     for (const Item& item : items) {
         packers.at(item.lane).add(item.span);
@@ -273,7 +271,7 @@ std::vector<TraceTrack> laneTracks(const RunTimeline& timeline) {
         // What the host does stands in one track, a row or more for each lane.
         if (kind != TraceTrack::Kind::Host || tracks.empty() || tracks.back().kind != kind) {
             tracks.push_back(
-                {kind, kind == TraceTrack::Kind::Host ? tr("Host") : textOf(timeline.text(lane)), {}, 0, 0});
+                {kind, kind == TraceTrack::Kind::Host ? QObject::tr("Host") : textOf(timeline.text(lane)), {}, 0, 0});
         }
         packers.at(lane).moveInto(tracks.back());
     }

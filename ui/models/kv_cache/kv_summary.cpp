@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 constexpr std::uint64_t kMostTokenBytes = std::uint64_t{1} << 30;
-constexpr std::size_t kMostGroups = 16, kMostLayers = 4096;
+constexpr std::size_t kMostShownGroups = 16, kMostLayers = 4096;
 
 std::int64_t wholeAt(const Json& object, const char* key, std::int64_t most) {
     const auto found = object.find(key);
@@ -144,7 +144,7 @@ std::optional<KvGeometry> kvGeometry(const sessions::RunInfo& run) {
     if (cache.contains("dtype") && cache["dtype"].is_string()) {
         geometry.dtype = QString::fromStdString(cache["dtype"].get<std::string>());
     }
-    if (cache.contains("groups") && cache["groups"].is_array() && cache["groups"].size() <= kMostGroups) {
+    if (cache.contains("groups") && cache["groups"].is_array() && cache["groups"].size() <= kMostShownGroups) {
         for (const Json& row : cache["groups"]) {
             if (auto group = groupOf(row)) {
                 geometry.groups.push_back(std::move(*group));

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/integers.h"
 #include "kernels/core/floats.h"
 #include "ui/models/mask_lab/mask_grid.h"
 
@@ -17,10 +18,6 @@ namespace {
 
 constexpr int kWidth = kernels::kInterpreterWidth;
 using Interpreter = kernels::Interpreter<float>;
-
-std::size_t at(std::int64_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 /// The first part whose value is what decides; the last one stands for all that are not listed.
 std::uint8_t decider(const Interpreter& interpreter, const MaskMap& map, int i, bool allowed) {
@@ -48,12 +45,12 @@ public:
         const kernels::TensorView& k = map.scores.k;
         dim_ = k.shape[3];
         const std::int64_t group = map.scores.q.shape[1] / k.shape[1];
-        keys_.resize(keys.size() * at(dim_));
+        keys_.resize(keys.size() * base::toIndex(dim_));
         for (std::size_t i = 0; i < keys.size(); ++i) {
             read(k, std::clamp<std::int64_t>(map.head / group, 0, k.shape[1] - 1), keys[i],
-                 keys_.data() + i * at(dim_));
+                 keys_.data() + i * base::toIndex(dim_));
         }
-        query_.resize(at(dim_));
+        query_.resize(base::toIndex(dim_));
     }
 
     void startRow(std::int64_t query) {
@@ -68,8 +65,8 @@ public:
             return map_.scores.base == MaskScores::Base::One ? 1.0F : 0.0F;
         }
         double sum = 0;
-        const float* values = keys_.data() + key * at(dim_);
-        for (std::size_t i = 0; i < at(dim_); ++i) {
+        const float* values = keys_.data() + key * base::toIndex(dim_);
+        for (std::size_t i = 0; i < base::toIndex(dim_); ++i) {
             sum += static_cast<double>(query_[i]) * static_cast<double>(values[i]);
         }
         return static_cast<float>(sum * map_.scores.scale);
@@ -105,7 +102,7 @@ std::vector<std::pair<std::size_t, int>> pieces(std::span<const std::int64_t> ke
 ElementGrid elementGrid(const MaskMap& map, std::int64_t query, int rows, std::int64_t key, int columns,
                         const base::StopToken& stop) {
     ElementGrid grid{query, key, std::max(0, columns), std::max(0, rows), {}, {}};
-    const std::size_t count = at(grid.columns) * at(grid.rows);
+    const std::size_t count = base::toIndex(grid.columns) * base::toIndex(grid.rows);
     grid.allowed.resize(count);
     grid.part.resize(count);
     std::vector<std::int32_t> roots{map.mask->program.result};
@@ -147,14 +144,14 @@ ScoreGrid scoreGrid(const MaskMap& map, std::span<const std::int64_t> queries, s
         scores.emplace(map.scores.program->program, map.scores.program->binding);
     }
     BaseScores base(map, keys);
-    std::vector<float> line(at(kWidth));
+    std::vector<float> line(base::toIndex(kWidth));
     for (std::size_t y = 0; y < queries.size(); ++y) {
         base::throwIfStopped(stop);
         base.startRow(queries[y]);
         const kernels::ProgramRow row{map.batch, map.head, queries[y]};
         for (const auto& [first, count] : runs) {
             for (int i = 0; i < count; ++i) {
-                line[at(i)] = base.of(first + at(i));
+                line[base::toIndex(i)] = base.of(first + base::toIndex(i));
             }
             const float* values = line.data();
             if (scores) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/integers.h"
 #include "kernels/program/box_walk.h"
 
 namespace vitrine::ui {
@@ -11,10 +12,6 @@ namespace vitrine::ui {
 namespace {
 
 using kernels::BlockRun;
-
-std::size_t at(std::int64_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 /// Counts of one row of cells: cut cells one by one, those that a run covers whole as differences.
 class CellRow {
@@ -59,7 +56,7 @@ public:
 
 private:
     std::size_t cellOf(std::int64_t block) const {
-        return at(std::upper_bound(edges_.begin(), edges_.end(), block) - edges_.begin()) - 1;
+        return base::toIndex(std::upper_bound(edges_.begin(), edges_.end(), block) - edges_.begin()) - 1;
     }
 
     std::span<const std::int64_t> edges_;

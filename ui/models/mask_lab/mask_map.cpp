@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "engine/attention/block_mask_cache.h"
 #include "kernels/program/emitter.h"
 #include "kernels/program/program_builder.h"
@@ -25,10 +26,6 @@ using kernels::ProgramNode;
 using kernels::ProgramOp;
 using kernels::ProgramType;
 
-std::size_t at(std::int64_t index) {
-    return static_cast<std::size_t>(index);
-}
-
 MaskProgramPtr everythingAllowed() {
     kernels::ProgramBuilder builder;
     auto made = std::make_shared<MaskProgram>();
@@ -41,8 +38,9 @@ MaskHead headOf(const BlockMask& mask, std::int64_t batch, std::int64_t head) {
     const std::int64_t plane =
         (mask.shape.batch == 1 ? 0 : batch) * mask.shape.heads + (mask.shape.heads == 1 ? 0 : head);
     MaskHead out;
-    for (std::int64_t i = mask.rowOffsets[at(plane * rows)]; i < mask.rowOffsets[at((plane + 1) * rows)]; ++i) {
-        const BlockRun& run = mask.rowRuns[at(i)];
+    for (std::int64_t i = mask.rowOffsets[base::toIndex(plane * rows)];
+         i < mask.rowOffsets[base::toIndex((plane + 1) * rows)]; ++i) {
+        const BlockRun& run = mask.rowRuns[base::toIndex(i)];
         (run.full ? out.full : out.partial) += run.count;
     }
     out.empty = rows * mask.shape.keyBlocks() - out.full - out.partial;
@@ -71,7 +69,7 @@ std::vector<std::int32_t> stripNodes(const Program& program) {
 MaskStrip stripOf(const MaskMap& map, std::int32_t node, const base::StopToken& stop) {
     const Program& program = map.mask->program;
     MaskStrip strip;
-    strip.name = textOf(program.captures[at(program.at(node).capture)].name);
+    strip.name = textOf(program.captures[base::toIndex(program.at(node).capture)].name);
     kernels::Interpreter<float> interpreter(program, map.mask->binding, {node});
     const bool boolean = program.at(node).type == ProgramType::Bool;
     for (std::int64_t key = 0; key < map.keys(); key += kernels::kInterpreterWidth) {
@@ -97,19 +95,20 @@ void fillPlane(MaskMap& map, const base::StopToken& stop) {
         base::throwIfStopped(stop);
         map.heads.push_back(headOf(blocks, map.batch, head));
     }
-    const MaskHead& here = map.heads[at(blocks.shape.heads == 1 ? 0 : map.head)];
+    const MaskHead& here = map.heads[base::toIndex(blocks.shape.heads == 1 ? 0 : map.head)];
     map.full = here.full;
     map.partial = here.partial;
     map.empty = here.empty;
-    map.columnFull.assign(at(blocks.shape.keyBlocks()), 0);
-    map.columnPartial.assign(at(blocks.shape.keyBlocks()), 0);
+    map.columnFull.assign(base::toIndex(blocks.shape.keyBlocks()), 0);
+    map.columnPartial.assign(base::toIndex(blocks.shape.keyBlocks()), 0);
     map.mostInColumn = 0;
     for (std::int64_t column = 0; column < blocks.shape.keyBlocks(); ++column) {
         for (const BlockRun& run : blocks.column(map.batch, map.head, column)) {
-            (run.full ? map.columnFull : map.columnPartial)[at(column)] += run.count;
+            (run.full ? map.columnFull : map.columnPartial)[base::toIndex(column)] += run.count;
         }
-        map.mostInColumn = std::max<std::int64_t>(map.mostInColumn, std::int64_t{map.columnFull[at(column)]} +
-                                                                        map.columnPartial[at(column)]);
+        map.mostInColumn =
+            std::max<std::int64_t>(map.mostInColumn, std::int64_t{map.columnFull[base::toIndex(column)]} +
+                                                         map.columnPartial[base::toIndex(column)]);
     }
     map.strips.clear();
     for (const std::int32_t node : stripNodes(map.mask->program)) {
@@ -157,7 +156,7 @@ void checkScores(const MaskMap& map) {
 std::vector<std::int64_t> sampled(std::int64_t length, std::int64_t around) {
     constexpr std::int64_t kEven = 48;
     std::vector<std::int64_t> out;
-    out.reserve(at(kEven) + 128);
+    out.reserve(base::toIndex(kEven) + 128);
     for (std::int64_t i = 0; i < std::min(length, kEven); ++i) {
         out.push_back(length <= kEven ? i : i * (length - 1) / (kEven - 1));
     }
@@ -223,7 +222,7 @@ MaskMapPtr makeMaskMap(const MaskMapQuery& request, base::ThreadPool& pool, base
         engine::BlockMaskCache::shared().get(program, map->mask->binding, request.shape, pool, progress, stop).mask;
     map->buildSeconds = static_cast<double>(base::monotonicNs() - begin) * 1e-9;
     checkPlane(*map);
-    const unsigned inputs = kernels::inputsOf(program)[at(program.result)];
+    const unsigned inputs = kernels::inputsOf(program)[base::toIndex(program.result)];
     map->usesBatch = (inputs & kernels::kOnBatch) != 0;
     map->usesHead = (inputs & kernels::kOnHead) != 0;
     map->analysis = std::make_shared<const kernels::IntervalAnalysis>(program, map->mask->binding);

@@ -31,7 +31,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kNarrowWidth = 1200;
-constexpr int kSmallWidth = 1100;
+constexpr int kMainWindowSmallWidth = 1100;
 
 bool takesKeys(QObject* object) {
     return qobject_cast<QLineEdit*>(object) != nullptr || qobject_cast<QAbstractSpinBox*>(object) != nullptr ||
@@ -234,7 +234,7 @@ void MainWindow::updateTitle() {
 void MainWindow::updateForSize() {
     const bool narrow = width() < kNarrowWidth;
     rail_->setNarrow(narrow);
-    tools_->setNarrow(narrow, width() < kSmallWidth);
+    tools_->setNarrow(narrow, width() < kMainWindowSmallWidth);
     docks_->setNarrow(narrow);
 }
 

@@ -10,7 +10,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kWidth = 224, kSmallWidth = 30, kHeight = 26;
+constexpr int kWidth = 224, kSearchFieldSmallWidth = 30, kHeight = 26;
 
 } // namespace
 
@@ -33,7 +33,7 @@ SearchField::SearchField(Finder find, QWidget* parent) : QLineEdit(parent), find
 
 void SearchField::setHint(const QString& hint) {
     hint_->setText(hint);
-    key_->setVisible(hint.isEmpty() && text().isEmpty() && width() > kSmallWidth);
+    key_->setVisible(hint.isEmpty() && text().isEmpty() && width() > kSearchFieldSmallWidth);
 }
 
 void SearchField::findAgain(int direction) {
@@ -51,8 +51,8 @@ void SearchField::setSmall(bool isSmall) {
 }
 
 void SearchField::fit() {
-    setFixedWidth(small_ && !hasFocus() && text().isEmpty() ? kSmallWidth : kWidth);
-    hint_->setVisible(width() > kSmallWidth);
+    setFixedWidth(small_ && !hasFocus() && text().isEmpty() ? kSearchFieldSmallWidth : kWidth);
+    hint_->setVisible(width() > kSearchFieldSmallWidth);
     setHint(hint_->text());
 }
 

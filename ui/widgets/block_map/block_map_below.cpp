@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/integers.h"
 #include "ui/models/common/format.h"
 #include "ui/widgets/base/paint.h"
 #include "ui/widgets/block_map/block_map_paint.h"
@@ -15,16 +16,8 @@ namespace vitrine::ui {
 
 namespace {
 
-QString words(const char* text) {
-    return QCoreApplication::translate("BlockMap", text);
-}
-
-std::size_t at(std::int64_t index) {
-    return static_cast<std::size_t>(index);
-}
-
 QString named(const char* name, std::int64_t count) {
-    return QStringLiteral("%1 %2").arg(words(name), countText(count));
+    return QStringLiteral("%1 %2").arg(mapText(name), countText(count));
 }
 
 QString scoreText(double value) {
@@ -52,7 +45,7 @@ void paintHeatScale(QPainter& painter, const MapPicture& picture) {
         drawText(painter, QRectF(x, row.top(), width, row.height()), Qt::AlignVCenter, word, color, font);
         x += width + 8;
     };
-    text(words("score"), t.text3);
+    text(mapText("score"), t.text3);
     const bool flat = heat.high <= low;
     for (int i = 0; i < (flat ? 1 : kSteps); ++i) {
         const double value = flat ? low : low + (heat.high - low) * i / (kSteps - 1);
@@ -67,8 +60,8 @@ void paintHeatScale(QPainter& painter, const MapPicture& picture) {
     paintLegendSwatch(painter, QRectF(x, row.center().y() - 6, 12, 12),
                       {{}, maskedColor(picture.scene.colors), kElementPitch}, t.line2);
     x += 18;
-    text(words("masked"), t.text2);
-    const QString scale = picture.view.elements() ? mapScaleText(picture) : words("each px shows one score");
+    text(mapText("masked"), t.text2);
+    const QString scale = picture.view.elements() ? mapScaleText(picture) : mapText("each px shows one score");
     const double width = textWidth(scale, font) + 1;
     if (row.right() - width >= x) {
         drawText(painter, QRectF(row.right() - width, row.top(), width, row.height()),
@@ -142,7 +135,7 @@ std::vector<LegendEntry> mapLegend(const MapPicture& picture) {
     const MapColor empty{colors.empty, 0, Hatch::None};
     if (scene.other != nullptr) {
         const auto count = [&](const char* name, std::size_t kind) {
-            return picture.difference ? named(name, (*picture.difference)[kind]) : words(name);
+            return picture.difference ? named(name, (*picture.difference)[kind]) : mapText(name);
         };
         return {{count("only A", mask_kind::kOnlyA), colors.onlyA, 0},
                 {count("only B", mask_kind::kOnlyB), colors.onlyB, kBlockPitch},
@@ -159,13 +152,13 @@ QString mapScaleText(const MapPicture& picture) {
     const double logical = axis.scale() / picture.ratio();
     const QString tokens = countText(axis.block());
     if (picture.view.elements()) {
-        return words("%1 px an element").arg(pixelsText(logical));
+        return mapText("%1 px an element").arg(pixelsText(logical));
     }
     const double block = logical * static_cast<double>(axis.block());
     if (block >= 1) {
-        return words("%1 px a block, %2 tokens").arg(pixelsText(block), tokens);
+        return mapText("%1 px a block, %2 tokens").arg(pixelsText(block), tokens);
     }
-    return words("%1 blocks a px, %2 tokens each").arg(pixelsText(1 / block), tokens);
+    return mapText("%1 blocks a px, %2 tokens each").arg(pixelsText(1 / block), tokens);
 }
 
 void paintLegend(QPainter& painter, const MapPicture& picture) {
@@ -215,7 +208,7 @@ void paintColumnLoad(QPainter& painter, const MapPicture& picture) {
     const MapAxis& axis = picture.view.kv;
     const double ratio = picture.ratio();
     drawText(painter, QRectF(2, box.top(), box.left() - 6, box.height()), Qt::AlignRight | Qt::AlignVCenter,
-             picture.scene.other != nullptr ? words("blocks, A") : words("blocks"), t.text2, font);
+             picture.scene.other != nullptr ? mapText("blocks, A") : mapText("blocks"), t.text2, font);
     const std::int64_t begin = axis.origin();
     const auto end = begin + static_cast<std::int64_t>(std::ceil(axis.extent()));
     const AxisCells cells = axisCells(axis.length(), axis.block(), axis.scale(), begin, end);
@@ -227,10 +220,11 @@ void paintColumnLoad(QPainter& painter, const MapPicture& picture) {
         std::int64_t full = 0;
         std::int64_t partial = 0;
         for (std::int64_t column = cells.edges[i]; column < cells.edges[i + 1]; ++column) {
-            const std::int64_t sum = std::int64_t{map.columnFull[at(column)]} + map.columnPartial[at(column)];
+            const std::int64_t sum =
+                std::int64_t{map.columnFull[base::toIndex(column)]} + map.columnPartial[base::toIndex(column)];
             if (sum > full + partial) {
-                full = map.columnFull[at(column)];
-                partial = map.columnPartial[at(column)];
+                full = map.columnFull[base::toIndex(column)];
+                partial = map.columnPartial[base::toIndex(column)];
             }
         }
         const double left = box.left() + cells.pixels[i] / ratio;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/integers.h"
 #include "ui/models/common/format.h"
 #include "ui/widgets/base/paint.h"
 
@@ -19,14 +20,6 @@ namespace {
 constexpr double kPadding = 10, kTitle = 30, kLegendRow = 20, kBelowPicture = 6, kBottom = 8;
 constexpr double kEdge = 8;                                  ///< between panel and map
 constexpr std::int64_t kMostCounted = std::int64_t{1} << 26; ///< elements of a block whose allowed ones are counted
-
-QString words(const char* text) {
-    return QCoreApplication::translate("BlockMap", text);
-}
-
-std::size_t at(std::int64_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 /// Pixel edges of `count` elements over `side` pixels.
 std::vector<int> edges(int count, int side) {
@@ -48,8 +41,8 @@ void countDifference(LensAnswer& answer) {
 }
 
 ScoreGrid lensScores(const LensQuestion& question, const base::StopToken& stop) {
-    std::vector<std::int64_t> queries(at(question.rows));
-    std::vector<std::int64_t> keys(at(question.columns));
+    std::vector<std::int64_t> queries(base::toIndex(question.rows));
+    std::vector<std::int64_t> keys(base::toIndex(question.columns));
     std::iota(queries.begin(), queries.end(), question.query);
     std::iota(keys.begin(), keys.end(), question.key);
     ScoreGrid grid = scoreGrid(*question.scene.map, queries, keys, stop);
@@ -135,7 +128,8 @@ LensAnswer answerLens(const LensQuestion& question, const base::StopToken& stop)
             } else {
                 color = elementColor(scene, answer.a, scene.other != nullptr ? &answer.b : nullptr, index);
             }
-            painter.fill(across[at(x)], down[at(y)], across[at(x) + 1], down[at(y) + 1], color, kElementPitch);
+            painter.fill(across[base::toIndex(x)], down[base::toIndex(y)], across[base::toIndex(x) + 1],
+                         down[base::toIndex(y) + 1], color, kElementPitch);
         }
     }
     return answer;
@@ -145,21 +139,21 @@ std::vector<LegendEntry> elementLegend(const TileScene& scene) {
     const MapColors& colors = scene.colors;
     const MapColor quiet = colors.blockedBy[0];
     if (scene.other != nullptr) {
-        return {{words("only A"), colors.onlyA, kElementPitch},
-                {words("only B"), colors.onlyB, kElementPitch},
-                {words("both"), colors.both, 0},
-                {words("neither"), quiet, 0}};
+        return {{mapText("only A"), colors.onlyA, kElementPitch},
+                {mapText("only B"), colors.onlyB, kElementPitch},
+                {mapText("both"), colors.both, 0},
+                {mapText("neither"), quiet, 0}};
     }
     std::vector<LegendEntry> out;
     const MaskMap& map = *scene.map;
     if (!map.alternatives) {
-        out.push_back({words("allowed"), colors.full, 0});
+        out.push_back({mapText("allowed"), colors.full, 0});
     }
     for (std::size_t i = 0; i < map.parts.size(); ++i) {
         out.push_back({map.parts[i].name, map.alternatives ? colors.allowedBy[i] : colors.blockedBy[i], kElementPitch});
     }
     if (map.alternatives) {
-        out.push_back({words("blocked"), quiet, 0});
+        out.push_back({mapText("blocked"), quiet, 0});
     }
     return out;
 }
@@ -168,7 +162,7 @@ QString elementLegendTitle(const TileScene& scene) {
     if (scene.other != nullptr) {
         return {};
     }
-    return scene.map->alternatives ? words("allowed by") : words("blocked by");
+    return scene.map->alternatives ? mapText("allowed by") : mapText("blocked by");
 }
 
 void paintDiagonals(QPainter& painter, const QRectF& box, double pitch, const MapColor& color) {
@@ -212,26 +206,26 @@ void paintLegendSwatch(QPainter& painter, const QRectF& box, const LegendEntry& 
 QStringList lensTitles(const LensAnswer& answer) {
     const QString row = countText(answer.question.row);
     const QString column = countText(answer.question.column);
-    const QString place = words("Row %1, column %2").arg(row, column);
+    const QString place = mapText("Row %1, column %2").arg(row, column);
     if (answer.question.scene.other != nullptr) {
         const QString onlyA = countText(answer.onlyA);
         const QString onlyB = countText(answer.onlyB);
-        return {words("%1: only A %2, only B %3").arg(place, onlyA, onlyB),
-                words("%1, %2: A %3, B %4").arg(row, column, onlyA, onlyB), words("A %1, B %2").arg(onlyA, onlyB)};
+        return {mapText("%1: only A %2, only B %3").arg(place, onlyA, onlyB),
+                mapText("%1, %2: A %3, B %4").arg(row, column, onlyA, onlyB), mapText("A %1, B %2").arg(onlyA, onlyB)};
     }
-    const QString kind = answer.kind == mask_kind::kFull      ? words("full")
-                         : answer.kind == mask_kind::kPartial ? words("partial")
-                                                              : words("empty");
+    const QString kind = answer.kind == mask_kind::kFull      ? mapText("full")
+                         : answer.kind == mask_kind::kPartial ? mapText("partial")
+                                                              : mapText("empty");
     if (answer.fill.elements == 0) {
-        return {words("%1: %2").arg(place, kind), words("%1, %2: %3").arg(row, column, kind), kind};
+        return {mapText("%1: %2").arg(place, kind), mapText("%1, %2: %3").arg(row, column, kind), kind};
     }
-    const QString of = words("%1 of %2").arg(countText(answer.fill.allowed), countText(answer.fill.elements));
-    return {words("%1: %2, %3").arg(place, kind, of), words("%1: %2").arg(place, of), words("%1: %2").arg(place, kind),
-            words("%1, %2: %3").arg(row, column, kind), kind};
+    const QString of = mapText("%1 of %2").arg(countText(answer.fill.allowed), countText(answer.fill.elements));
+    return {mapText("%1: %2, %3").arg(place, kind, of), mapText("%1: %2").arg(place, of),
+            mapText("%1: %2").arg(place, kind), mapText("%1, %2: %3").arg(row, column, kind), kind};
 }
 
 QString cellText(const LensAnswer* answer, std::int64_t query, std::int64_t key) {
-    QString place = words("q %1, kv %2").arg(countText(query), countText(key));
+    QString place = mapText("q %1, kv %2").arg(countText(query), countText(key));
     if (answer == nullptr) {
         return place;
     }
@@ -247,20 +241,20 @@ QString cellText(const LensAnswer* answer, std::int64_t query, std::int64_t key)
     QString verdict;
     if (scene.other != nullptr) {
         const bool inB = answer->b.allowed[index] != 0;
-        verdict = allowed && inB ? words("in both")
-                  : allowed      ? words("only in A")
-                  : inB          ? words("only in B")
-                                 : words("in neither");
+        verdict = allowed && inB ? mapText("in both")
+                  : allowed      ? mapText("only in A")
+                  : inB          ? mapText("only in B")
+                                 : mapText("in neither");
     } else {
         const std::uint8_t part = grid.part[index];
         const QString name = part == kNoPart ? QString() : scene.map->parts[part].name;
-        verdict = allowed ? (name.isEmpty() ? words("allowed") : words("allowed by %1").arg(name))
-                          : (name.isEmpty() ? words("blocked") : words("blocked by %1").arg(name));
+        verdict = allowed ? (name.isEmpty() ? mapText("allowed") : mapText("allowed by %1").arg(name))
+                          : (name.isEmpty() ? mapText("blocked") : mapText("blocked by %1").arg(name));
     }
     if (scene.scores && std::isfinite(answer->scores.values[index])) {
-        verdict = words("score %1").arg(static_cast<double>(answer->scores.values[index]), 0, 'g', 4);
+        verdict = mapText("score %1").arg(static_cast<double>(answer->scores.values[index]), 0, 'g', 4);
     }
-    return words("%1: %2").arg(place, verdict);
+    return mapText("%1: %2").arg(place, verdict);
 }
 
 LensPlace lensPlace(const QRectF& map, double side, const TileScene& scene, int corner) {

@@ -4,12 +4,18 @@
 
 // The lens of the map: one block at the level of elements, with what decides each. Made on a worker; values.
 
+#include <QCoreApplication>
 #include <QPainter>
 #include <optional>
 
 #include "ui/widgets/block_map/block_map_tile.h"
 
 namespace vitrine::ui {
+
+/// A text of the block map in the user's language.
+inline QString mapText(const char* text) {
+    return QCoreApplication::translate("BlockMap", text);
+}
 
 struct LensQuestion {
     TileScene scene;                  ///< its zoom does not count

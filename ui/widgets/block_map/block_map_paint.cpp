@@ -15,10 +15,6 @@ namespace {
 
 constexpr double kTagHeight = 18;
 
-QString words(const char* text) {
-    return QCoreApplication::translate("BlockMap", text);
-}
-
 QRectF cut(const MapPicture& picture, double kv0, double kv1, double q0, double q1) {
     const double ratio = picture.ratio();
     const QPointF corner = picture.layout.map.topLeft();
@@ -215,7 +211,7 @@ void paintRulers(QPainter& painter, const MapPicture& picture) {
     const ThemeTokens& t = themeTokens();
     const QFont font = Theme::instance().font(TypeRole::Axis);
     const QRectF& ruler = picture.layout.kvRuler;
-    drawText(painter, QRectF(0, 0, ruler.left() - 8, ruler.height()), Qt::AlignRight | Qt::AlignVCenter, words("kv"),
+    drawText(painter, QRectF(0, 0, ruler.left() - 8, ruler.height()), Qt::AlignRight | Qt::AlignVCenter, mapText("kv"),
              t.text2, font);
     for (const bool alongKeys : {true, false}) {
         for (const RulerLabel& label : rulerLabels(picture, alongKeys)) {

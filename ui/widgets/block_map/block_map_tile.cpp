@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/integers.h"
 #include "ui/widgets/block_map/block_map_frame.h"
 
 namespace vitrine::ui {
@@ -15,10 +16,6 @@ constexpr double kGapFrom = 4;        ///< device pixels of a block that leaves 
 constexpr double kHatchFrom = 3;      ///< of a block whose hatch can be seen
 constexpr double kElementGapFrom = 6; ///< of an element, logical
 constexpr double kLargeBlock = 24;    ///< logical pixels of a block whose hatch is wider
-
-std::size_t at(std::int64_t index) {
-    return static_cast<std::size_t>(index);
-}
 
 QRgb blend(QRgb a, QRgb b, double share) {
     const auto part = [share](int x, int y) { return x + static_cast<int>(std::lround((y - x) * share)); };
@@ -93,9 +90,9 @@ void paintElements(const TileScene& scene, std::int64_t left, std::int64_t top, 
         for (int x = 0; x < across.count(); ++x) {
             const bool columnEnds = (across.first + x + 1) % shape.keyBlock == 0;
             const MapColor color = elementColor(scene, a, scene.other != nullptr ? &b : nullptr, a.index(x, y));
-            painter.fill(across.pixels[at(x)], down.pixels[at(y)],
-                         across.pixels[at(x) + 1] - std::max(gap, columnEnds && scene.kvScale > 1 ? 1 : 0),
-                         down.pixels[at(y) + 1] - std::max(gap, rowEnds && scene.qScale > 1 ? 1 : 0), color,
+            painter.fill(across.pixels[base::toIndex(x)], down.pixels[base::toIndex(y)],
+                         across.pixels[base::toIndex(x) + 1] - std::max(gap, columnEnds && scene.kvScale > 1 ? 1 : 0),
+                         down.pixels[base::toIndex(y) + 1] - std::max(gap, rowEnds && scene.qScale > 1 ? 1 : 0), color,
                          kElementPitch);
         }
     }

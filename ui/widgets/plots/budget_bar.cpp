@@ -13,7 +13,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kHeight = 34, kTop = 20, kBraces = 30;
+constexpr double kBudgetBarHeight = 34, kBudgetBarTop = 20, kBraces = 30;
 
 /// `free` is where its words may begin; after it, where those of the next may.
 void brace(QPainter& painter, double x0, double x1, double y, const QString& text, const QColor& color, double limit,
@@ -64,7 +64,7 @@ void BudgetBar::set(std::vector<BudgetShare> parts, std::uint64_t budget, std::u
 }
 
 QSize BudgetBar::sizeHint() const {
-    return small_ ? QSize(160, 6) : QSize(400, static_cast<int>(kTop + kHeight + kBraces));
+    return small_ ? QSize(160, 6) : QSize(400, static_cast<int>(kBudgetBarTop + kBudgetBarHeight + kBraces));
 }
 
 void BudgetBar::paintSmall(QPainter& painter) const {
@@ -104,22 +104,22 @@ void BudgetBar::paintEvent(QPaintEvent*) {
         if (x1 <= x0) {
             continue;
         }
-        const QRectF box(x0, kTop, x1 - x0, kHeight);
+        const QRectF box(x0, kBudgetBarTop, x1 - x0, kBudgetBarHeight);
         fillCategory(painter, box, part.style, dpr);
-        painter.fillRect(QRectF(x1 - 1, kTop, 1, kHeight), withAlpha(t.canvas, 0.6));
+        painter.fillRect(QRectF(x1 - 1, kBudgetBarTop, 1, kBudgetBarHeight), withAlpha(t.canvas, 0.6));
         if (box.width() >= std::max(textWidth(part.name, strong), textWidth(bytesText(part.bytes), plain)) + 14) {
-            drawText(painter, QRectF(x0 + 8, kTop + 2, box.width() - 10, 15), Qt::AlignVCenter, part.name,
+            drawText(painter, QRectF(x0 + 8, kBudgetBarTop + 2, box.width() - 10, 15), Qt::AlignVCenter, part.name,
                      part.style.ink, strong);
-            drawText(painter, QRectF(x0 + 8, kTop + 17, box.width() - 10, 15), Qt::AlignVCenter, bytesText(part.bytes),
-                     part.style.ink, plain);
+            drawText(painter, QRectF(x0 + 8, kBudgetBarTop + 17, box.width() - 10, 15), Qt::AlignVCenter,
+                     bytesText(part.bytes), part.style.ink, plain);
         }
     }
     if (band_ > 0) {
         const double width = static_cast<double>(held_) * band_ / scale * (this->width() - 1);
-        painter.fillRect(QRectF(xOf(held_) - width, kTop, 2 * width, kHeight), freeHatch(t, 6, dpr));
+        painter.fillRect(QRectF(xOf(held_) - width, kBudgetBarTop, 2 * width, kBudgetBarHeight), freeHatch(t, 6, dpr));
     }
     if (asked_ > 0) {
-        const QRectF ghost(xOf(held_), kTop, xOf(needed) - xOf(held_), kHeight);
+        const QRectF ghost(xOf(held_), kBudgetBarTop, xOf(needed) - xOf(held_), kBudgetBarHeight);
         painter.fillRect(ghost, hatchBrush(Hatch::BackDiagonal, 6, withAlpha(t.bad, 0.75), dpr));
         QPen pen(t.bad, 1);
         pen.setDashPattern({4, 2});
@@ -133,14 +133,14 @@ void BudgetBar::paintEvent(QPaintEvent*) {
         const double before = line - ghost.left(), after = ghost.right() - line;
         const double left = before >= w + 24 || after < w + 24 ? ghost.left() + 8 : line + 8;
         if (w + 20 < ghost.width()) {
-            const QRectF box(left, kTop + 9, w + 10, 16);
+            const QRectF box(left, kBudgetBarTop + 9, w + 10, 16);
             painter.fillRect(box, t.panel);
             drawText(painter, box, Qt::AlignCenter, words, t.bad, strong);
         }
     }
     drawText(painter, QRectF(0, 0, 40, 16), Qt::AlignVCenter, QStringLiteral("0"), t.text3, axis);
     const double budgetX = xOf(budget_);
-    plumbline(painter, budgetX, 2, kTop + kHeight + 5, t.bad);
+    plumbline(painter, budgetX, 2, kBudgetBarTop + kBudgetBarHeight + 5, t.bad);
     const QString budgetText = tr("Budget %1").arg(bytesText(budget_));
     const double budgetWidth = textWidth(budgetText, strong);
     const double budgetLeft = budgetX - 6 - budgetWidth >= 20 ? budgetX - 6 - budgetWidth : budgetX + 6;
@@ -149,7 +149,7 @@ void BudgetBar::paintEvent(QPaintEvent*) {
     if (needed > budget_ && width() - budgetX > textWidth(neededText, plain) + 12) {
         drawText(painter, QRectF(0, 0, width() - 1, 16), Qt::AlignRight | Qt::AlignVCenter, neededText, t.text2, plain);
     }
-    const double y = kTop + kHeight + 4;
+    const double y = kBudgetBarTop + kBudgetBarHeight + 4;
     double free = 0; // where the words of the next brace may begin
     brace(painter, 0, xOf(held_), y, tr("held %1").arg(bytesText(held_)), t.text2, width(), free);
     if (budget_ > held_) {

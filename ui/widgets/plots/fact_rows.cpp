@@ -14,8 +14,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kMargin = 12;
-constexpr double kBar = 11;
+constexpr double kFactRowsMargin = 12;
+constexpr double kFactRowsBar = 11;
 constexpr double kMark = 14;
 
 } // namespace
@@ -94,7 +94,7 @@ void FactRows::paintRow(QPainter& painter, const FactRow& row, const QRectF& rec
                         double dpr) const {
     const ThemeTokens& theme = themeTokens();
     const Theme& fonts = Theme::instance();
-    double right = rect.right() - kMargin;
+    double right = rect.right() - kFactRowsMargin;
     for (std::size_t i = row.values.size(); i-- > 0;) {
         const QFont font = fonts.font(TypeRole::Table, row.strong);
         const double width = i < widths.size() ? widths[i] : textWidth(row.values[i].text, font) + 2;
@@ -103,14 +103,14 @@ void FactRows::paintRow(QPainter& painter, const FactRow& row, const QRectF& rec
                  font);
         right -= width;
     }
-    double left = rect.left() + kMargin;
+    double left = rect.left() + kFactRowsMargin;
     if (row.mark) {
         painter.drawPixmap(QPointF(left - 1, rect.center().y() - kMark / 2),
                            iconPixmap(*row.mark ? QStringLiteral("check") : QStringLiteral("close"),
                                       static_cast<int>(kMark), *row.mark ? theme.good : theme.bad, dpr));
         left += kMark + 10;
     }
-    const double nameEnd = row.share && nameWidth_ > 0 ? rect.left() + kMargin + nameWidth_ : right - 6;
+    const double nameEnd = row.share && nameWidth_ > 0 ? rect.left() + kFactRowsMargin + nameWidth_ : right - 6;
     const QFont nameFont = row.mono ? fonts.monoFont(TypeRole::Table) : fonts.font(TypeRole::Table, row.strong);
     drawText(painter, QRectF(left, rect.top(), std::max(0.0, nameEnd - left), rect.height()),
              Qt::AlignLeft | Qt::AlignVCenter, row.name, row.muted ? theme.text2 : theme.text1, nameFont);
@@ -118,8 +118,8 @@ void FactRows::paintRow(QPainter& painter, const FactRow& row, const QRectF& rec
         return;
     }
     const double longest = right - 8 - nameEnd;
-    const QRectF bar(nameEnd, rect.center().y() - kBar / 2, std::max(2.0, longest * std::clamp(*row.share, 0.0, 1.0)),
-                     kBar);
+    const QRectF bar(nameEnd, rect.center().y() - kFactRowsBar / 2,
+                     std::max(2.0, longest * std::clamp(*row.share, 0.0, 1.0)), kFactRowsBar);
     const auto set = [&theme](const char* name) { return theme.sets.at(QLatin1String(name)); };
     painter.fillRect(bar, row.fill == FactFill::Full      ? set("blocks.full")
                           : row.fill == FactFill::Partial ? set("blocks.partial")

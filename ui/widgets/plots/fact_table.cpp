@@ -17,7 +17,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr int kRow = 24, kPadding = 12;
+constexpr int kFactTableRow = 24, kPadding = 12;
 
 QColor deltaColor(int delta, const ThemeTokens& theme) {
     return delta < 0 ? theme.good : delta == 0 ? theme.text3 : delta == 1 ? theme.bad : theme.text2;
@@ -52,7 +52,7 @@ private:
 
 class FactTable::Head final : public QWidget {
 public:
-    explicit Head(FactTable* table) : QWidget(table), table_(table) { setFixedHeight(kRow); }
+    explicit Head(FactTable* table) : QWidget(table), table_(table) { setFixedHeight(kFactTableRow); }
 
 protected:
     void paintEvent(QPaintEvent*) override {
@@ -75,8 +75,8 @@ protected:
             const double width = textWidth(title, font);
             const double free = right - left - (badge != QChar(' ') ? 20 : 0);
             const double shown = std::min(width, free);
-            drawText(painter, QRectF(i == 0 ? left : right - shown, 1, shown + 1, kRow - 1), Qt::AlignVCenter, title,
-                     t.text2, font);
+            drawText(painter, QRectF(i == 0 ? left : right - shown, 1, shown + 1, kFactTableRow - 1), Qt::AlignVCenter,
+                     title, t.text2, font);
             if (badge != QChar(' ')) {
                 drawRunBadge(painter, QRectF(std::round(right - shown - 20), 4, 16, 16), badge, true);
             }
@@ -119,8 +119,8 @@ void FactTable::setNumberWidth(int pixels) {
 }
 
 void FactTable::fit() {
-    view_->setFixedHeight(model_->rowCount() * kRow);
-    setFixedHeight((model_->rowCount() + 1) * kRow);
+    view_->setFixedHeight(model_->rowCount() * kFactTableRow);
+    setFixedHeight((model_->rowCount() + 1) * kFactTableRow);
     const int columns = model_->columnCount();
     for (int i = 0; i < columns; ++i) {
         view_->setColumnWidth(i, i == 0 ? std::max(16, width() - numberWidth_ * (columns - 1)) : numberWidth_);
@@ -173,7 +173,7 @@ void FactDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
 
 QSize FactDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const {
     const QFont font = Theme::instance().font(TypeRole::Table, index.data(EmphasisRole).toBool());
-    return {static_cast<int>(textWidth(index.data().toString(), font)) + 18, kRow};
+    return {static_cast<int>(textWidth(index.data().toString(), font)) + 18, kFactTableRow};
 }
 
 void setUpTwin(QTableView* view, FlatTreeModel* model, const QString& accessibleName) {
@@ -189,9 +189,9 @@ void setUpTwin(QTableView* view, FlatTreeModel* model, const QString& accessible
     view->setTabKeyNavigation(false);
     view->setWordWrap(false);
     view->verticalHeader()->hide();
-    view->verticalHeader()->setDefaultSectionSize(kRow);
-    view->verticalHeader()->setMinimumSectionSize(kRow);
-    view->horizontalHeader()->setFixedHeight(kRow);
+    view->verticalHeader()->setDefaultSectionSize(kFactTableRow);
+    view->verticalHeader()->setMinimumSectionSize(kFactTableRow);
+    view->horizontalHeader()->setFixedHeight(kFactTableRow);
     view->horizontalHeader()->setHighlightSections(false);
     view->horizontalHeader()->setStretchLastSection(false);
     view->setSortingEnabled(true);

@@ -13,8 +13,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kLowest = 22, kHighest = 60, kTwoLines = 38, kMargin = 12, kTop = 8, kSmallest = 2, kLabelled = 18,
-                 kElided = 56, kHatched = 24;
+constexpr double kLowest = 22, kHighest = 60, kTwoLines = 38, kFlameMargin = 12, kFlameTop = 8, kFlameSmallest = 2,
+                 kLabelled = 18, kElided = 56, kHatched = 24;
 
 bool isAbove(const profiler::FlameTree& flame, std::size_t node, std::size_t inner) {
     for (auto at = static_cast<std::int32_t>(inner); at >= 0; at = flame.nodes[static_cast<std::size_t>(at)].parent) {
@@ -37,7 +37,7 @@ int siblingNumber(const profiler::FlameTree& flame, std::size_t node) {
 
 /// Height of a level: all of them fill what there is, within reason.
 double rowHeight(const profiler::FlameTree& flame, const QSizeF& size) {
-    return std::clamp(std::floor((size.height() - 2 * kTop) / std::max(1, flame.depth)), kLowest, kHighest);
+    return std::clamp(std::floor((size.height() - 2 * kFlameTop) / std::max(1, flame.depth)), kLowest, kHighest);
 }
 
 CategoryStyle styleOf(const profiler::FlameTree& flame, std::size_t node, const ThemeTokens& theme) {
@@ -89,28 +89,28 @@ std::vector<FlameItem> flameItems(const profiler::FlameTree& flame, std::size_t 
         return items;
     }
     const profiler::FlameNode& whole = flame.nodes[zoomed];
-    const double room = std::max(1.0, size.width() - 2 * kMargin);
+    const double room = std::max(1.0, size.width() - 2 * kFlameMargin);
     const double row = rowHeight(flame, size);
     for (std::size_t i = 0; i < flame.nodes.size(); ++i) {
         const profiler::FlameNode& node = flame.nodes[i];
-        const double top = kTop + node.depth * row;
+        const double top = kFlameTop + node.depth * row;
         if (i != zoomed && isAbove(flame, i, zoomed)) {
-            items.push_back({QRectF(kMargin, top, room, row - 1), i, 1});
+            items.push_back({QRectF(kFlameMargin, top, room, row - 1), i, 1});
             continue;
         }
         if (!isAbove(flame, zoomed, i)) {
             continue;
         }
-        const double left = kMargin + (node.begin - whole.begin) / whole.length * room;
+        const double left = kFlameMargin + (node.begin - whole.begin) / whole.length * room;
         const double width = node.length / whole.length * room;
-        if (width >= kSmallest || i == zoomed) {
+        if (width >= kFlameSmallest || i == zoomed) {
             items.push_back({QRectF(left, top, width, row - 1), i, 1});
             continue;
         }
         FlameItem* before = items.empty() ? nullptr : &items.back();
-        if (before != nullptr && before->rect.top() == top && before->rect.width() < 8 * kSmallest &&
-            flame.nodes[before->node].length / whole.length * room < kSmallest &&
-            left - before->rect.right() < kSmallest) {
+        if (before != nullptr && before->rect.top() == top && before->rect.width() < 8 * kFlameSmallest &&
+            flame.nodes[before->node].length / whole.length * room < kFlameSmallest &&
+            left - before->rect.right() < kFlameSmallest) {
             before->rect.setRight(left + width);
             ++before->count;
         } else {

@@ -13,7 +13,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kMargin = 12, kHeight = 16;
+constexpr double kHeadStripMargin = 12, kHeadStripHeight = 16;
 
 } // namespace
 
@@ -36,14 +36,15 @@ double HeadStrip::shareOf(int head) const {
 }
 
 QRectF HeadStrip::bar(int head, const QSizeF& size) const {
-    const double step = (size.width() - 2 * kMargin) / std::max(1, heads_);
+    const double step = (size.width() - 2 * kHeadStripMargin) / std::max(1, heads_);
     const double gap = step >= 3 ? 1 : 0;
-    const double left = kMargin + std::floor(head * step), right = kMargin + std::floor((head + 1) * step);
-    return {left, (size.height() - kHeight) / 2, std::max(1.0, right - left - gap), kHeight};
+    const double left = kHeadStripMargin + std::floor(head * step),
+                 right = kHeadStripMargin + std::floor((head + 1) * step);
+    return {left, (size.height() - kHeadStripHeight) / 2, std::max(1.0, right - left - gap), kHeadStripHeight};
 }
 
 int HeadStrip::itemAt(QPointF position) const {
-    const double x = position.x() - kMargin, all = width() - 2 * kMargin;
+    const double x = position.x() - kHeadStripMargin, all = width() - 2 * kHeadStripMargin;
     return x >= 0 && x < all && heads_ > 0 ? std::min(heads_ - 1, static_cast<int>(x * heads_ / all)) : -1;
 }
 

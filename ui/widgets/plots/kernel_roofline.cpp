@@ -13,7 +13,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kLeft = 46, kRight = 10, kTop = 18, kBottom = 30, kDot = 4, kReach = 9;
+constexpr double kLeft = 46, kKernelRooflineRight = 10, kKernelRooflineTop = 18, kKernelRooflineBottom = 30, kDot = 4,
+                 kReach = 9;
 
 /// "1 k", "10 T": a power of ten with its SI letter.
 QString powerText(int exponent) {
@@ -74,7 +75,8 @@ KernelRoofline::Scale KernelRoofline::up() const {
 }
 
 QRectF KernelRoofline::plotOf(const QSizeF& size) {
-    return {kLeft, kTop, std::max(20.0, size.width() - kLeft - kRight), std::max(20.0, size.height() - kTop - kBottom)};
+    return {kLeft, kKernelRooflineTop, std::max(20.0, size.width() - kLeft - kKernelRooflineRight),
+            std::max(20.0, size.height() - kKernelRooflineTop - kKernelRooflineBottom)};
 }
 
 QPointF KernelRoofline::place(double intensity, double rate, const QSizeF& size) const {

@@ -12,7 +12,7 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kGutter = 76, kRight = 96, kTop = 12, kBottom = 46;
+constexpr double kLayerGutter = 76, kLayerRight = 96, kLayerTop = 12, kLayerBottom = 46;
 constexpr double kSmallestRow = 5, kLargestRow = 30, kLabelRow = 13;
 constexpr int kTicks = 6;
 
@@ -57,13 +57,15 @@ double LayerPlot::top() const {
 }
 
 QSize LayerPlot::minimumSizeHint() const {
-    return {300, static_cast<int>(kTop + kBottom + kSmallestRow * static_cast<double>(bars_.size()))};
+    return {300, static_cast<int>(kLayerTop + kLayerBottom + kSmallestRow * static_cast<double>(bars_.size()))};
 }
 
 QRectF LayerPlot::rowRect(std::size_t row, const QSizeF& size) const {
     const auto count = static_cast<double>(std::max<std::size_t>(1, bars_.size()));
-    const double height = std::clamp(std::floor((size.height() - kTop - kBottom) / count), kSmallestRow, kLargestRow);
-    return {kGutter, kTop + height * static_cast<double>(row), std::max(20.0, size.width() - kGutter - kRight), height};
+    const double height =
+        std::clamp(std::floor((size.height() - kLayerTop - kLayerBottom) / count), kSmallestRow, kLargestRow);
+    return {kLayerGutter, kLayerTop + height * static_cast<double>(row),
+            std::max(20.0, size.width() - kGutter - kLayerRight), height};
 }
 
 QImage LayerPlot::picture(const QSizeF& size, double dpr) const {
@@ -84,7 +86,7 @@ QImage LayerPlot::picture(const QSizeF& size, double dpr) const {
     const double step = ticks.size() > 1 ? ticks[1] : 1;
     const double scale = first.width() / (top() / unit.bytes);
     for (const double tick : ticks) {
-        const double x = std::floor(kGutter + tick * scale);
+        const double x = std::floor(kLayerGutter + tick * scale);
         if (x > first.right() + 1) {
             continue;
         }
@@ -93,7 +95,7 @@ QImage LayerPlot::picture(const QSizeF& size, double dpr) const {
                  step >= 1 ? countText(std::llround(tick)) : QString::number(tick, 'f', step >= 0.1 ? 1 : 2), t.text3,
                  font);
     }
-    drawText(painter, QRectF(kGutter, last.bottom() + 24, first.width(), 16), Qt::AlignCenter,
+    drawText(painter, QRectF(kLayerGutter, last.bottom() + 24, first.width(), 16), Qt::AlignCenter,
              tr("%1, %2").arg(axis_, unit.name), t.text2, font);
     const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(kLabelRow / first.height())));
     for (std::size_t i = 0; i < bars_.size(); ++i) {
@@ -114,9 +116,9 @@ QImage LayerPlot::picture(const QSizeF& size, double dpr) const {
         }
         if (i % every == 0 && row.height() * static_cast<double>(every) >= kLabelRow) {
             const QRectF place(0, row.center().y() - 8, 0, 16);
-            drawText(painter, QRectF(0, place.top(), kGutter - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
+            drawText(painter, QRectF(0, place.top(), kLayerGutter - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
                      tr("layer %1").arg(bar.layer), t.text2, font);
-            drawText(painter, QRectF(row.right() + 8, place.top(), kRight - 12, 16), Qt::AlignVCenter,
+            drawText(painter, QRectF(row.right() + 8, place.top(), kLayerRight - 12, 16), Qt::AlignVCenter,
                      bytesText(static_cast<std::uint64_t>(bar.bytes)), t.text1, font);
         }
     }

@@ -13,8 +13,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kMargin = 16, kTitle = 24, kAfterGroup = 14;
-constexpr double kSmallest = 10, kLargest = 30, kNumbered = 24, kOwnNumber = 16;
+constexpr double kPageMapMargin = 16, kTitle = 24, kAfterGroup = 14;
+constexpr double kPageMapSmallest = 10, kLargest = 30, kNumbered = 24, kOwnNumber = 16;
 
 } // namespace
 
@@ -39,13 +39,13 @@ std::size_t PageMap::cellsOf(const Layout& layout, std::size_t group) const {
 
 PageMap::Layout PageMap::layoutFor(const QSizeF& size) const {
     Layout layout;
-    const double width = std::max(kLargest, size.width() - 2 * kMargin);
+    const double width = std::max(kLargest, size.width() - 2 * kPageMapMargin);
     const auto place = [&](double side, std::size_t pages) {
         layout.side = side;
         layout.pages = pages;
         layout.columns = static_cast<std::size_t>(std::max(1.0, std::floor(width / side)));
         layout.tops.clear();
-        double y = kMargin;
+        double y = kPageMapMargin;
         for (std::size_t group = 0; group < groups_.size(); ++group) {
             y += kTitle;
             layout.tops.push_back(y);
@@ -54,7 +54,7 @@ PageMap::Layout PageMap::layoutFor(const QSizeF& size) const {
         }
         return y <= size.height();
     };
-    for (double side = kLargest; side >= kSmallest; side -= 2) {
+    for (double side = kLargest; side >= kPageMapSmallest; side -= 2) {
         if (place(side, 1)) {
             return layout;
         }
@@ -63,13 +63,13 @@ PageMap::Layout PageMap::layoutFor(const QSizeF& size) const {
     for (const PageGroup& group : groups_) {
         most = std::max(most, group.cells.size());
     }
-    for (std::size_t pages = 2; pages < most && !place(kSmallest, pages); pages *= 2) {
+    for (std::size_t pages = 2; pages < most && !place(kPageMapSmallest, pages); pages *= 2) {
     }
     return layout;
 }
 
 QRectF PageMap::cellRect(const Layout& layout, std::size_t group, std::size_t cell) const {
-    return {kMargin + static_cast<double>(cell % layout.columns) * layout.side,
+    return {kPageMapMargin + static_cast<double>(cell % layout.columns) * layout.side,
             layout.tops[group] + static_cast<double>(cell / layout.columns) * layout.side, layout.side - 2,
             layout.side - 2};
 }
@@ -104,8 +104,8 @@ QImage PageMap::picture(const QSizeF& size, double dpr) const {
         const QString title = layout.pages > 1
                                   ? tr("%1, %2 a cell").arg(group.title, countText(static_cast<qint64>(layout.pages)))
                                   : group.title;
-        drawText(painter, QRectF(kMargin, layout.tops[g] - kTitle, size.width() - 2 * kMargin, 18), Qt::AlignVCenter,
-                 title, t.text2, Theme::instance().font(TypeRole::Table));
+        drawText(painter, QRectF(kPageMapMargin, layout.tops[g] - kTitle, size.width() - 2 * kPageMapMargin, 18),
+                 Qt::AlignVCenter, title, t.text2, Theme::instance().font(TypeRole::Table));
         for (std::size_t cell = 0; cell < cellsOf(layout, g); ++cell) {
             const std::size_t first = cell * layout.pages;
             const std::size_t last = std::min(first + layout.pages, group.cells.size());
@@ -240,7 +240,8 @@ int PageMap::itemBeside(int item, int key) const {
 int PageMap::itemAt(QPointF position) const {
     const Layout layout = layoutFor(size());
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-        const double x = (position.x() - kMargin) / layout.side, y = (position.y() - layout.tops[g]) / layout.side;
+        const double x = (position.x() - kPageMapMargin) / layout.side,
+                     y = (position.y() - layout.tops[g]) / layout.side;
         if (x < 0 || y < 0 || x >= static_cast<double>(layout.columns)) {
             continue;
         }

@@ -13,8 +13,8 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kMargin = 12, kNames = 66, kTimes = 66;
-constexpr double kBar = 14, kBarStep = 20, kRow = 20, kHead = 18;
+constexpr double kRooflineMargin = 12, kNames = 66, kTimes = 66;
+constexpr double kRooflineBar = 14, kBarStep = 20, kRooflineRow = 20, kHead = 18;
 constexpr double kTable = 2 * kBarStep + 4; ///< where the table begins
 constexpr double kSwatch = 12;
 
@@ -37,13 +37,14 @@ void RooflinePlot::setFacts(profiler::RooflineSummary facts) {
 }
 
 QSize RooflinePlot::sizeHint() const {
-    return {320, static_cast<int>(kTable + kHead + kRow * static_cast<double>(facts_.parts.size())) + 4};
+    return {320, static_cast<int>(kTable + kHead + kRooflineRow * static_cast<double>(facts_.parts.size())) + 4};
 }
 
 QRectF RooflinePlot::barRect(int row, double seconds, double width) const {
-    const double room = std::max(20.0, width - 2 * kMargin - kNames - kTimes);
+    const double room = std::max(20.0, width - 2 * kRooflineMargin - kNames - kTimes);
     const double longest = std::max(facts_.floorSeconds, facts_.seconds);
-    return {kMargin + kNames, row * kBarStep + 3, longest > 0 ? std::round(seconds / longest * room) : 0, kBar};
+    return {kRooflineMargin + kNames, row * kBarStep + 3, longest > 0 ? std::round(seconds / longest * room) : 0,
+            kRooflineBar};
 }
 
 QRectF RooflinePlot::pieceRect(std::size_t part, double width) const {
@@ -58,7 +59,8 @@ QRectF RooflinePlot::pieceRect(std::size_t part, double width) const {
 }
 
 QRectF RooflinePlot::rowRect(std::size_t part, double width) const {
-    return {kMargin, kTable + kHead + kRow * static_cast<double>(part), width - 2 * kMargin, kRow};
+    return {kRooflineMargin, kTable + kHead + kRooflineRow * static_cast<double>(part), width - 2 * kRooflineMargin,
+            kRooflineRow};
 }
 
 QImage RooflinePlot::picture(const QSizeF& size, double dpr) const {
@@ -68,14 +70,15 @@ QImage RooflinePlot::picture(const QSizeF& size, double dpr) const {
     const QFont axis = Theme::instance().font(TypeRole::Axis), table = Theme::instance().font(TypeRole::Table);
     const auto caption = [&](int row, const QString& name, double seconds) {
         const QRectF bar = barRect(row, seconds, size.width());
-        drawText(painter, QRectF(kMargin, bar.top() - 2, kNames - 8, kBar + 4), Qt::AlignVCenter, name, t.text2, axis);
-        drawText(painter, QRectF(size.width() - kMargin - kTimes, bar.top() - 2, kTimes, kBar + 4),
+        drawText(painter, QRectF(kRooflineMargin, bar.top() - 2, kNames - 8, kRooflineBar + 4), Qt::AlignVCenter, name,
+                 t.text2, axis);
+        drawText(painter, QRectF(size.width() - kRooflineMargin - kTimes, bar.top() - 2, kTimes, kRooflineBar + 4),
                  Qt::AlignRight | Qt::AlignVCenter, timeText(seconds), t.text1, axis);
     };
     caption(0, tr("at least"), facts_.floorSeconds);
     caption(1, tr("measured"), facts_.seconds);
     painter.fillRect(barRect(1, facts_.seconds, size.width()), t.line2);
-    const double right = size.width() - kMargin;
+    const double right = size.width() - kRooflineMargin;
     const double columns[] = {right - 2 * 70, right - 70, right}; // right edges of bytes, share and time
     const auto cell = [&](int column, double y, double height, const QString& text, const QColor& color,
                           const QFont& font) {
@@ -94,12 +97,13 @@ QImage RooflinePlot::picture(const QSizeF& size, double dpr) const {
             painter.fillRect(QRectF(piece.left(), piece.top(), 1, piece.height()), withAlpha(t.canvas, 0.6));
         }
         const QRectF row = rowRect(i, size.width());
-        drawSwatch(painter, QRectF(row.left(), row.top() + (kRow - kSwatch) / 2, kSwatch, kSwatch), style);
+        drawSwatch(painter, QRectF(row.left(), row.top() + (kRooflineRow - kSwatch) / 2, kSwatch, kSwatch), style);
         drawText(painter, row.adjusted(kSwatch + 8, 0, -3 * 70, 0), Qt::AlignVCenter, textOf(part.name), t.text1,
                  table);
-        cell(0, row.top(), kRow, bytesText(static_cast<std::uint64_t>(std::llround(part.bytes))), t.text1, table);
-        cell(1, row.top(), kRow, shareText(part.share), t.text2, table);
-        cell(2, row.top(), kRow, timeText(part.floorSeconds), t.text2, table);
+        cell(0, row.top(), kRooflineRow, bytesText(static_cast<std::uint64_t>(std::llround(part.bytes))), t.text1,
+             table);
+        cell(1, row.top(), kRooflineRow, shareText(part.share), t.text2, table);
+        cell(2, row.top(), kRooflineRow, timeText(part.floorSeconds), t.text2, table);
     }
     return image;
 }

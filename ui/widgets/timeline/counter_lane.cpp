@@ -14,7 +14,7 @@ namespace vitrine::ui {
 namespace {
 
 constexpr int kHeight = 48;
-constexpr double kAir = 4;
+constexpr double kCounterLaneAir = 4;
 
 /// The next of 1, 2 and 5 times a power of ten.
 double roundedUp(double value) {
@@ -120,8 +120,10 @@ QImage CounterLane::paint(const PlotFrame& frame) {
     QPainter painter(&image);
     const QRectF plot = frame.plot();
     const QFont font = Theme::instance().font(TypeRole::Axis);
-    const double room = std::max(1.0, plot.height() - 2 * kAir);
-    const auto yOf = [&](double value) { return plot.bottom() - kAir - std::clamp(value / top_, 0.0, 1.0) * room; };
+    const double room = std::max(1.0, plot.height() - 2 * kCounterLaneAir);
+    const auto yOf = [&](double value) {
+        return plot.bottom() - kCounterLaneAir - std::clamp(value / top_, 0.0, 1.0) * room;
+    };
     hairline(painter, plot.left(), plot.right(), std::floor(yOf(top_)), t.line0);
     hairline(painter, plot.left(), plot.right(), plot.bottom() - 1, t.line0);
     drawText(painter, QRectF(0, 0, frame.gutter - 8, 14), Qt::AlignRight | Qt::AlignVCenter, valueText(top_), t.text3,

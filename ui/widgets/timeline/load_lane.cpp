@@ -13,7 +13,7 @@ namespace vitrine::ui {
 namespace {
 
 /// Air over the highest value, for the words at the line of the end.
-constexpr double kAir = 1.14;
+constexpr double kLoadLaneAir = 1.14;
 
 QString loadedText(const LoadSide& side) {
     return QObject::tr("Loaded %1").arg(durationText(static_cast<base::TimeNs>(std::llround(side.seconds * 1e9))));
@@ -61,7 +61,7 @@ QImage paintLoad(const LoadSide& side, LoadGrouping grouping, const AxisMap& axi
     input.axis = axis;
     input.model = loadStack(side, grouping, axis, frame.columns());
     input.labels = false;
-    input.top = static_cast<std::uint64_t>(static_cast<double>(std::max<std::uint64_t>(1, top)) * kAir);
+    input.top = static_cast<std::uint64_t>(static_cast<double>(std::max<std::uint64_t>(1, top)) * kLoadLaneAir);
     QImage image = paintStack(input, frame, theme);
     if (side.steps.empty()) {
         return image;

@@ -11,10 +11,10 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kLabelled = 30; ///< px from which on a stretch has room for its request's number
-constexpr double kLabelRow = 10; ///< px that a row needs for it
-constexpr double kHatchRow = 6;  ///< px that a row needs for a hatch to be one
-constexpr double kBorderRun = 4; ///< px of both neighbours from which on a line parts two requests
+constexpr double kSlotPainterLabelled = 30; ///< px from which on a stretch has room for its request's number
+constexpr double kLabelRow = 10;            ///< px that a row needs for it
+constexpr double kHatchRow = 6;             ///< px that a row needs for a hatch to be one
+constexpr double kBorderRun = 4;            ///< px of both neighbours from which on a line parts two requests
 constexpr double kLabelEvery = 14;
 
 QColor setColor(const ThemeTokens& theme, const char* name) {
@@ -121,7 +121,7 @@ void collectLabels(const std::vector<SlotRun>& runs, const QRectF& row, const Pl
         // The number stands on the stretch of decode: the others are hatched or too bright for it.
         for (std::size_t k = i; k < next && runs[i].request >= 0; ++k) {
             const double width = (runs[k].to - runs[k].from) / frame.dpr;
-            if (runs[k].state == base::SlotState::Decode && width >= kLabelled) {
+            if (runs[k].state == base::SlotState::Decode && width >= kSlotPainterLabelled) {
                 labels.push_back(
                     {QRectF(frame.gutter + runs[k].from / frame.dpr + 4, row.top(), width - 6, row.height()),
                      runs[k].request});

@@ -11,10 +11,10 @@ namespace vitrine::ui {
 
 namespace {
 
-constexpr double kSmallest = 2;  ///< px from which on a span is a box of its own
-constexpr double kMerge = 3;     ///< px between crowds that become one
-constexpr double kLabelled = 34; ///< px from which on a box has room for a name
-constexpr double kZigZag = 3;    ///< px from tooth to valley
+constexpr double kSmallest = 2;              ///< px from which on a span is a box of its own
+constexpr double kMerge = 3;                 ///< px between crowds that become one
+constexpr double kTracePainterLabelled = 34; ///< px from which on a box has room for a name
+constexpr double kZigZag = 3;                ///< px from tooth to valley
 
 struct Fill {
     QColor ground, ink, edge;
@@ -118,7 +118,7 @@ private:
             painter_.setBrush(Qt::NoBrush);
             painter_.drawRect(area.adjusted(0.5, 0.5, -1.5, -0.5));
         }
-        if (area.width() >= kLabelled) {
+        if (area.width() >= kTracePainterLabelled) {
             drawText(painter_, area.adjusted(5, 0, -4, 0), Qt::AlignVCenter, traceName(*input_.timeline, span),
                      fill.ink, font_);
         }

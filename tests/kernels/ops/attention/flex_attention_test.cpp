@@ -75,13 +75,13 @@ BoundProgram bind(const std::optional<Program>& program, const FlexFixture& fixt
     return out;
 }
 
-struct Case {
+struct FlexCase {
     std::string fixture, name;
-    friend void PrintTo(const Case& c, std::ostream* out) { *out << c.fixture << "/" << c.name; }
+    friend void PrintTo(const FlexCase& c, std::ostream* out) { *out << c.fixture << "/" << c.name; }
 };
 
-std::vector<Case> allCases() {
-    std::vector<Case> cases;
+std::vector<FlexCase> allCases() {
+    std::vector<FlexCase> cases;
     for (const char* name : {"noop", "relative", "alibi_causal", "softcap_causal", "sliding", "prefix_lm",
                              "document_causal", "bias", "dilated_head", "empty_rows"}) {
         cases.push_back({"flex", name});
@@ -170,7 +170,7 @@ struct Pass {
     std::vector<TestTensor> captures;
 };
 
-class FlexFixtures : public ::testing::TestWithParam<Case> {};
+class FlexFixtures : public ::testing::TestWithParam<FlexCase> {};
 
 TEST_P(FlexFixtures, OutputsAndGradientsWithin1e5) {
     const auto& [file, name] = GetParam();

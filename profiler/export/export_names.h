@@ -2,13 +2,18 @@
 // SPDX-License-Identifier: GPL-3.0-only
 #pragma once
 
-// What exports call the states of slots, requests and pages.
+// What exports call the kinds of scopes and the states of slots, requests and pages.
 
 #include <string_view>
 
 #include "base/trace.h"
 
 namespace vitrine::profiler {
+
+constexpr std::string_view scopeKindName(base::ScopeKind kind) {
+    constexpr std::string_view kNames[] = {"run", "phase", "step", "layer", "op"};
+    return kNames[static_cast<std::size_t>(kind)];
+}
 
 constexpr std::string_view slotStateName(base::SlotState state) {
     constexpr std::string_view kNames[base::kSlotStateCount] = {"idle", "prefill", "decode", "padding", "preempted"};
